@@ -1,21 +1,23 @@
-// Sequencer: distributes the packets of the input lanes over the pipes, so that packet n goes to
-// pipe n mod Lanes.
+// Sequencer: numbers the packets of the input lanes and records their order. Lane l feeds pipe l.
 //
-// Packets are numbered in the order in which they start, the lower lane first within a cycle; a
-// packet that has waited for a pipe comes before one that arrives. These numbers define the packet
+// A packet gets its number in the cycle in which its first beat is first offered, accepted or not;
+// of several in a cycle the one on the lower lane comes first. These numbers define the packet
 // order in all of Wireloom (what leaves when, which packet sees which state).
 //
 // Contract
-//   Data and order: each packet goes to one pipe as a whole; a pipe gets its packets in the order
-//   of their numbers.
-//   Throughput: Lanes beats a cycle while the packets under way at the same time have the same
-//   number of beats; a packet waits for its pipe while an earlier one still goes there. Latency:
-//   none.
+//   Data and order: what a lane offers goes to its pipe unchanged. For each cycle in which packets
+//   get numbers, one record tells `wl_merger` on which lanes.
+//   Throughput: a beat a cycle and lane, whatever the packets' lengths: a lane never waits for
+//   another one. While there is no room for a record, no packet gets a number, and none starts.
+//   Latency: none.
 //   `tuser` is valid on the first beat. Beats pass unchanged: `wl_preprocessor` defines the meaning
 //   of any `tkeep` and length.
-//   With one lane the module is only wires and the counter.
-// Timing: a Lanes-way multiplexer from lane to pipe; `s_tready_o` depends on `pipe_ready_i` and on
-// registers.
+//   Reset: `s_tready_o` is low. Of a packet that reset cuts, the beats that come after reset are
+//   taken and discarded up to `s_tlast_i`, so that they are never taken for a packet; a sender that
+//   begins anew instead loses its first packet.
+//   With one lane no records are made.
+// Timing: data are wires. `s_tready_o` depends on `pipe_ready_i` and registers, never on
+// `s_tvalid_i`.
 //
 // Parameters
 //   Lanes          AXI4-Stream input lanes, and pipes: 1 to 8
@@ -50,6 +52,11 @@ module wl_sequencer #(
     output logic [   Lanes*UserBits-1:0] pipe_user_o,
     output logic [ Lanes*NumberBits-1:0] pipe_sequence_o,  // packet's number, on its first beat
 
+    // To wl_merger: the lanes whose packets got numbers in this cycle.
+    output logic             order_valid_o,
+    input  logic             order_ready_i,
+    output logic [Lanes-1:0] order_lanes_o,
+
     // Statistics.
     output logic [Lanes-1:0] stall_o  // the lane has a beat that is not accepted in this cycle
 );
@@ -61,137 +68,82 @@ module wl_sequencer #(
     $fatal(1, "wl_sequencer: DataBytes and UserBits must be 1 or more");
   end
 
-  localparam int unsigned LaneBits = wl_pkg::bits(Lanes);
-  localparam int unsigned BeatBits = 8 * DataBytes + DataBytes + 1 + UserBits;
-
   assign stall_o = s_tvalid_i & ~s_tready_o;
 
-  logic [NumberBits-1:0] number;  // number of the next packet to start
+  // Beats in the middle of a packet, and packets that a reset has cut: this must survive a reset.
+  logic [Lanes-1:0] midst, cut;
+  logic [Lanes-1:0] open;  // beats of the lane may pass
+  initial midst = '0;
+  always_ff @(posedge clk_i) begin
+    for (int unsigned lane = 0; lane < Lanes; lane++) begin
+      if (s_tvalid_i[lane] && s_tready_o[lane]) midst[lane] <= !s_tlast_i[lane];
+    end
+    if (rst_i) cut <= midst;
+    else cut <= cut & ~(s_tvalid_i & s_tlast_i);
+  end
+  assign pipe_valid_o = s_tvalid_i & open;
+  assign s_tready_o = rst_i ? '0 : cut | (pipe_ready_i & open);
+  assign pipe_data_o = s_tdata_i;
+  assign pipe_keep_o = s_tkeep_i;
+  assign pipe_last_o = s_tlast_i;
+  assign pipe_user_o = s_tuser_i;
+
+  logic [NumberBits-1:0] number;  // number of the next packet
 
   if (Lanes == 1) begin : g_wires
-    assign pipe_valid_o = s_tvalid_i;
-    assign s_tready_o = pipe_ready_i;
-    assign pipe_data_o = s_tdata_i;
-    assign pipe_keep_o = s_tkeep_i;
-    assign pipe_last_o = s_tlast_i;
-    assign pipe_user_o = s_tuser_i;
+    assign open = ~cut;
     assign pipe_sequence_o = number;
+    assign order_valid_o = 1'b0;
+    assign order_lanes_o = 1'b0;
 
     // The number advances at the end of a packet, so that it is stable from the first beat on.
     always_ff @(posedge clk_i) begin
       if (rst_i || SequenceBits == 0) number <= '0;
       else if (pipe_valid_o[0] && pipe_ready_i[0] && pipe_last_o[0]) number <= number + 1'b1;
     end
-  end else begin : g_deal
-    logic [Lanes-1:0] waited;  // the lane has a packet that found its pipe busy
-    logic [Lanes-1:0] bound;  // a pipe is assigned to the lane's packet
-    logic [Lanes-1:0][LaneBits-1:0] bound_pipe;  // that pipe
-    logic [Lanes-1:0][NumberBits-1:0] bound_number;  // number of the packet
-    logic [LaneBits-1:0] turn;  // pipe of the next packet to start
+    logic unused;
+    assign unused = order_ready_i;
+  end else begin : g_number
+    logic [Lanes-1:0] numbered;  // the lane's packet has its number
+    logic [Lanes-1:0][NumberBits-1:0] own;  // that number
+    logic [Lanes-1:0] fresh;  // packets that get their numbers now
+    assign open = (numbered | {Lanes{order_ready_i}}) & ~cut;
+    assign fresh = s_tvalid_i & open & ~numbered;
+    assign order_valid_o = fresh != '0;
+    assign order_lanes_o = fresh;
 
-    function automatic logic [LaneBits-1:0] after(logic [LaneBits-1:0] pipe);
-      return pipe == LaneBits'(Lanes - 1) ? '0 : pipe + 1'b1;
-    endfunction
-
-    logic [Lanes-1:0] busy;  // pipes in the middle of a packet
-    always_comb begin
-      busy = '0;
-      for (int unsigned lane = 0; lane < Lanes; lane++) begin
-        for (int unsigned pipe = 0; pipe < Lanes; pipe++) begin
-          if (bound[lane] && bound_pipe[lane] == LaneBits'(pipe)) busy[pipe] = 1'b1;
-        end
-      end
-    end
-
-    // The assignment of packets to pipes. A packet that finds its pipe busy stalls those that would
-    // start after it: the turn stays.
-    logic [Lanes-1:0] active;
-    logic [Lanes-1:0][LaneBits-1:0] pipe_of;
     logic [Lanes-1:0][NumberBits-1:0] number_of;
-    logic [LaneBits-1:0] turn_after;
     logic [NumberBits-1:0] number_after;
     always_comb begin
-      active = bound;
-      pipe_of = bound_pipe;
-      number_of = bound_number;
-      turn_after = turn;
+      number_of = own;
       number_after = number;
-      for (int unsigned i = 0; i < 2 * Lanes; i++) begin
-        // First the lanes that have waited, then the others.
-        int unsigned lane;
-        lane = i % Lanes;
-        if (!bound[lane] && s_tvalid_i[lane] && waited[lane] == (i < Lanes)) begin
-          pipe_of[lane] = turn_after;
-          number_of[lane] = number_after;
-          if (!busy[turn_after]) begin
-            active[lane] = 1'b1;
-            turn_after = after(turn_after);
-            number_after = SequenceBits == 0 ? '0 : number_after + 1'b1;
-          end
-        end
-      end
-    end
-
-    always_comb begin
       for (int unsigned lane = 0; lane < Lanes; lane++) begin
-        s_tready_o[lane] = active[lane] && pipe_ready_i[pipe_of[lane]];
+        if (!numbered[lane]) number_of[lane] = number_after;
+        if (fresh[lane] && SequenceBits != 0) number_after = number_after + 1'b1;
       end
     end
+    assign pipe_sequence_o = number_of;
 
     always_ff @(posedge clk_i) begin
       if (rst_i) begin
-        waited <= '0;
-        bound  <= '0;
-        turn   <= '0;
+        numbered <= '0;
         number <= '0;
       end else begin
-        waited <= s_tvalid_i & ~active;
-        bound  <= active & ~(s_tvalid_i & s_tready_o & s_tlast_i);
-        turn   <= turn_after;
+        numbered <= (numbered | fresh) & ~(pipe_valid_o & pipe_ready_i & s_tlast_i);
         number <= number_after;
       end
-      bound_pipe   <= pipe_of;
-      bound_number <= number_of;
-    end
-
-    logic [Lanes-1:0][BeatBits-1:0] beats;
-    for (genvar lane = 0; lane < Lanes; lane++) begin : g_lane
-      assign beats[lane] = {
-        s_tuser_i[lane*UserBits+:UserBits],
-        s_tlast_i[lane],
-        s_tkeep_i[lane*DataBytes+:DataBytes],
-        s_tdata_i[lane*8*DataBytes+:8*DataBytes]
-      };
-    end
-
-    for (genvar pipe = 0; pipe < Lanes; pipe++) begin : g_pipe
-      logic [LaneBits-1:0] from;
-      logic [Lanes-1:0] goes;  // the lane's packet goes to this pipe
-      always_comb begin
-        from = '0;
-        for (int unsigned lane = 0; lane < Lanes; lane++) begin
-          goes[lane] = active[lane] && pipe_of[lane] == LaneBits'(pipe);
-          if (goes[lane]) from |= LaneBits'(lane);
-        end
-      end
-      assign pipe_valid_o[pipe] = |(goes & s_tvalid_i);
-      assign {
-        pipe_user_o[pipe*UserBits+:UserBits],
-        pipe_last_o[pipe],
-        pipe_keep_o[pipe*DataBytes+:DataBytes],
-        pipe_data_o[pipe*8*DataBytes+:8*DataBytes]
-      } = beats[from];
-      assign pipe_sequence_o[pipe*NumberBits+:NumberBits] = number_of[from];
+      own <= number_of;
     end
 
 `ifdef FORMAL
+    logic [Lanes-1:0] was_stalled;
     always_ff @(posedge clk_i) begin
+      was_stalled <= rst_i ? '0 : pipe_valid_o & ~pipe_ready_i;
       if (!rst_i) begin
-        for (int unsigned a = 0; a < Lanes; a++) begin
-          for (int unsigned b = 0; b < a; b++) begin
-            OneLaneAPipe_A : assert (!active[a] || !active[b] || pipe_of[a] != pipe_of[b]);
-          end
-        end
+        Held_M : assume ((was_stalled & ~s_tvalid_i) == '0);
+        Stable_A : assert ((was_stalled & ~pipe_valid_o) == '0);
+        Numbered_A : assert ((pipe_valid_o & ~(numbered | fresh)) == '0);
+        Taken_A : assert ((s_tvalid_i & s_tready_o & ~cut) == (pipe_valid_o & pipe_ready_i));
       end
     end
 `endif

@@ -1,6 +1,7 @@
-// Test bench of wl_sequencer: packets go to the pipes in turn as a whole, in the order in which
-// they start, with their numbers; packets of a lane stay in order; throughput of one beat on each
-// lane and cycle while all packets have one beat. Over lanes, with and without numbers.
+// Test bench of wl_sequencer: each lane's beats pass to its pipe unchanged; packets get numbers and
+// records in the order in which they are first offered, the lower lane first; a lane waits for no
+// other; nothing starts without room for a record; nothing is accepted in reset, and the rest of a
+// packet that a reset cuts is discarded. Over lanes, with and without numbers.
 module wl_sequencer_tb;
   localparam int unsigned Cases = 6;
 
@@ -34,11 +35,18 @@ module sequencer_case #(
       .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
   );
 
-  logic [Lanes-1:0] valid, ready, last, pipe_valid, pipe_ready, pipe_last, stalls;
+  // A second reset, which reaches only the module, cuts packets.
+  logic again;
+  int unsigned cycle;
+  always_ff @(posedge clk_i) cycle <= rst_i ? 0 : cycle + 1;
+  assign again = cycle >= 1500 && cycle < 1504;
+
+  logic [Lanes-1:0] valid, ready, last, pipe_valid, pipe_ready, pipe_last, stalls, order_lanes;
   logic [Lanes*8*Bytes-1:0] data, pipe_data;
   logic [Lanes*Bytes-1:0] keep, pipe_keep;
   logic [Lanes*UserBits-1:0] user, pipe_user;
   logic [Lanes*NumberBits-1:0] number;
+  logic order_valid, order_ready;
   int unsigned sent[Lanes];
 
   for (genvar lane = 0; lane < Lanes; lane++) begin : g_lane
@@ -56,85 +64,86 @@ module sequencer_case #(
   end
 
   wl_sequencer #(.Lanes(Lanes), .DataBytes(Bytes), .UserBits(UserBits), .SequenceBits(SequenceBits)) i_dut (
-      .clk_i, .rst_i,
+      .clk_i, .rst_i(rst_i || again),
       .s_tvalid_i(valid), .s_tready_o(ready), .s_tdata_i(data), .s_tkeep_i(keep), .s_tlast_i(last), .s_tuser_i(user),
       .pipe_valid_o(pipe_valid), .pipe_ready_i(pipe_ready), .pipe_data_o(pipe_data), .pipe_keep_o(pipe_keep),
-      .pipe_last_o(pipe_last), .pipe_user_o(pipe_user), .pipe_sequence_o(number), .stall_o(stalls)
+      .pipe_last_o(pipe_last), .pipe_user_o(pipe_user), .pipe_sequence_o(number),
+      .order_valid_o(order_valid), .order_ready_i(order_ready), .order_lanes_o(order_lanes), .stall_o(stalls)
   );
 
-  // The checks at the pipes, which also determine the order in which packets started.
-  int unsigned packets[Lanes], received[Lanes];
-  int from[Lanes];  // the lane of the pipe's current packet, or -1
-  logic [Lanes-1:0] offered, was_stalled;
-  int unsigned started;  // packets that have started
+  int unsigned discarded, passed, records;
+  longint unsigned next_number;
+  longint unsigned number_of[Lanes];
+  logic [Lanes-1:0] midst;  // the lane is in the middle of a packet
+  logic [Lanes-1:0] waits;  // its packet has its number, and no beat has been accepted
+  logic [Lanes-1:0] cut;    // a reset has cut its packet
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       pipe_ready <= '0;
-      offered <= '0;
-      started <= 0;
-      for (int i = 0; i < int'(Lanes); i++) begin
-        packets[i] <= 0;
-        received[i] <= 0;
-        from[i] <= -1;
-      end
+      order_ready <= 1'b0;
+      midst <= '0;
+      waits <= '0;
+      cut <= '0;
+      next_number <= 0;
+      discarded <= 0;
+      passed <= 0;
+      records <= 0;
+      if (ready != '0) $fatal(1, "%m: ready in reset");
     end else begin
-      automatic int order[Lanes];
-      for (int i = 0; i < int'(Lanes); i++) order[i] = -1;
-      for (int pipe = 0; pipe < int'(Lanes); pipe++) begin
-        automatic logic [8*Bytes-1:0] beat = pipe_data[pipe*8*Bytes+:8*Bytes];
-        automatic int lane = int'(beat[63:56]);
-        pipe_ready[pipe] <= !tb_pkg::chance(stall);
-        offered[pipe] <= pipe_valid[pipe] && !pipe_ready[pipe];
-        if (offered[pipe] && !pipe_valid[pipe]) $fatal(1, "%m: pipe %0d: a beat was withdrawn", pipe);
-        if (pipe_valid[pipe]) begin
-          if (beat[55:40] != 16'(received[lane]) || beat[39:0] != 40'(tb_pkg::word(lane, received[lane]))) begin
-            $fatal(1, "%m: pipe %0d: beat %h, not number %0d of its lane", pipe, beat, received[lane]);
-          end
-          if (pipe_keep[pipe*Bytes+:Bytes] != beat[Bytes-1:0] || pipe_user[pipe*UserBits+:UserBits] != beat[55:40]) begin
-            $fatal(1, "%m: pipe %0d: keep or user is not the beat's", pipe);
-          end
-          if (pipe_last[pipe] != (Short || tb_pkg::last(lane, received[lane]))) $fatal(1, "%m: pipe %0d: last", pipe);
-          if (from[pipe] >= 0 && from[pipe] != lane) $fatal(1, "%m: pipe %0d: packets are mixed", pipe);
-          if (from[pipe] < 0) begin
-            automatic int unsigned global_number = packets[pipe] * Lanes + pipe;
-            if (SequenceBits != 0 && number[pipe*NumberBits+:NumberBits] != NumberBits'(global_number)) begin
-              $fatal(1, "%m: pipe %0d: number %0d, not %0d", pipe, number[pipe*NumberBits+:NumberBits], global_number);
+      automatic longint unsigned following = next_number;
+      automatic logic [Lanes-1:0] begin_now = '0;
+      order_ready <= !tb_pkg::chance(stall / 4);
+      for (int lane = 0; lane < int'(Lanes); lane++) begin
+        automatic bit taken = valid[lane] && ready[lane];
+        pipe_ready[lane] <= !tb_pkg::chance(stall);
+        if (again && ready[lane]) $fatal(1, "%m: lane %0d: ready in reset", lane);
+        if (cut[lane] && !again) begin
+          if (pipe_valid[lane]) $fatal(1, "%m: lane %0d: the rest of a cut packet passes", lane);
+          if (valid[lane] && !ready[lane]) $fatal(1, "%m: lane %0d: the rest of a cut packet waits", lane);
+          if (valid[lane]) discarded <= discarded + 1;
+          if (valid[lane] && last[lane]) cut[lane] <= 1'b0;
+        end else if (!again) begin
+          automatic bit may = midst[lane] || waits[lane] || Lanes == 1 || order_ready;
+          if (pipe_valid[lane] != (valid[lane] && may)) $fatal(1, "%m: lane %0d: valid %b, pipe %b", lane, valid[lane], pipe_valid[lane]);
+          if (ready[lane] != (pipe_ready[lane] && may)) $fatal(1, "%m: lane %0d: ready depends on more than its pipe", lane);
+          if (pipe_valid[lane]) begin
+            if (pipe_data[lane*8*Bytes+:8*Bytes] != data[lane*8*Bytes+:8*Bytes] || pipe_keep[lane*Bytes+:Bytes] != keep[lane*Bytes+:Bytes]
+                || pipe_user[lane*UserBits+:UserBits] != user[lane*UserBits+:UserBits] || pipe_last[lane] != last[lane]) begin
+              $fatal(1, "%m: lane %0d: the beat is changed", lane);
             end
+            if (!midst[lane] && !waits[lane]) begin
+              number_of[lane] <= following;
+              begin_now[lane] = 1'b1;
+              if (SequenceBits != 0 && number[lane*NumberBits+:NumberBits] != NumberBits'(following)) begin
+                $fatal(1, "%m: lane %0d: number %0d, not %0d", lane, number[lane*NumberBits+:NumberBits], following);
+              end
+              following++;
+            end else if (!midst[lane] && SequenceBits != 0 && number[lane*NumberBits+:NumberBits] != NumberBits'(number_of[lane])) begin
+              $fatal(1, "%m: lane %0d: another number after waiting", lane);
+            end
+            waits[lane] <= !midst[lane] && !taken;
           end
-          if (pipe_ready[pipe]) begin
-            received[lane] <= received[lane] + 1;
-            from[pipe] <= pipe_last[pipe] ? -1 : lane;
-            if (pipe_last[pipe]) packets[pipe] <= packets[pipe] + 1;
+          if (taken) begin
+            midst[lane] <= !last[lane];
+            passed <= passed + 1;
           end
+        end
+        if (again) begin
+          if (midst[lane]) cut[lane] <= 1'b1;
+          midst[lane] <= 1'b0;
+          waits[lane] <= 1'b0;
         end
       end
-      // Packets start in the order of their pipes: those that show their first beat are the next in
-      // turn.
-      begin
-        automatic int unsigned starting = 0;
-        for (int pipe = 0; pipe < int'(Lanes); pipe++) begin
-          if (pipe_valid[pipe] && from[pipe] < 0 && !offered[pipe]) starting++;
-        end
-        for (int unsigned k = 0; k < starting; k++) begin
-          automatic int pipe = int'((started + k) % Lanes);
-          if (!(pipe_valid[pipe] && from[pipe] < 0 && !offered[pipe])) $fatal(1, "%m: packet %0d is late", started + k);
-          // Among packets that start in one cycle the lower lane comes first, except that a lane
-          // that waited precedes all.
-          order[k] = int'(pipe_data[pipe*8*Bytes+56+:8]);
-          if (k > 0 && !was_stalled[order[k-1]] && (was_stalled[order[k]] || order[k] < order[k-1])) begin
-            $fatal(1, "%m: lane %0d started before lane %0d", order[k-1], order[k]);
-          end
-        end
-        started <= started + starting;
+      if (again) following = 0;
+      else if (Lanes > 1 && (order_valid != (begin_now != '0) || (order_valid && order_lanes != begin_now))) begin
+        $fatal(1, "%m: record %b %b, and %b began", order_valid, order_lanes, begin_now);
       end
-      was_stalled <= stalls;
-      if (stalls != (valid & ~ready)) $fatal(1, "%m: stall_o is %b", stalls);
-      if (window && Short && (valid & ready) != '1) $fatal(1, "%m: less than a packet a cycle and lane");
-      if (window && Lanes == 1 && !(valid[0] && ready[0])) $fatal(1, "%m: less than a beat a cycle");
-      if (done_o) begin
-        for (int i = 0; i < int'(Lanes); i++) begin
-          if (sent[i] != received[i] || received[i] < 500) $fatal(1, "%m: lane %0d: sent %0d, received %0d", i, sent[i], received[i]);
-        end
+      if (Lanes > 1 && order_valid) records <= records + 1;
+      next_number <= following;
+      if (!again && (stalls != (valid & ~ready))) $fatal(1, "%m: stall_o is %b", stalls);
+      if (window && (valid & ready) != '1) $fatal(1, "%m: less than a beat a cycle and lane");
+      if (done_o && (passed < 500 * Lanes || (!Short && discarded == 0) || (Lanes > 1 && records < 300))) begin
+        $fatal(1, "%m: %0d beats passed, %0d discarded, %0d records", passed, discarded, records);
       end
     end
   end

@@ -171,6 +171,7 @@ fn nets(plan: &Plan) -> Vec<Item> {
         ("event_kind", lanes * 3),
         ("event_reason", lanes * 24),
         ("stall", lanes),
+        ("order_lanes", lanes),
         ("pipe_done", lanes),
         ("pipe_answer", lanes * plan.control_bits),
         ("ctl_target", 8),
@@ -186,7 +187,7 @@ fn nets(plan: &Plan) -> Vec<Item> {
         items.extend(narrow::nets(plan));
     }
     items.extend(
-        ["ctl_valid", "ctl_write", "ctl_done", "statistics_done"].map(|n| Item::net(n, Type::Bit)),
+        ["order_valid", "order_ready", "ctl_valid", "ctl_write", "ctl_done", "statistics_done"].map(|n| Item::net(n, Type::Bit)),
     );
     items
 }
@@ -209,6 +210,9 @@ fn sequencer(plan: &Plan) -> Item {
         ("pipe_last_o", "pipe_last"),
         ("pipe_user_o", "pipe_user"),
         ("pipe_sequence_o", "pipe_sequence"),
+        ("order_valid_o", "order_valid"),
+        ("order_ready_i", "order_ready"),
+        ("order_lanes_o", "order_lanes"),
         ("stall_o", "stall"),
     ] {
         sequencer = sequencer.port(port, name(net));
@@ -278,7 +282,10 @@ fn exit(plan: &Plan) -> Vec<Item> {
     let lanes = plan.machine.lanes();
     let mut merger = clocked("wl_merger", "u_merger")
         .parameter("Lanes", int(lanes))
-        .parameter("DataBytes", int(plan.data_bytes));
+        .parameter("DataBytes", int(plan.data_bytes))
+        .port("order_valid_i", name("order_valid"))
+        .port("order_ready_o", name("order_ready"))
+        .port("order_lanes_i", name("order_lanes"));
     for (port, net) in [
         ("valid_i", "sent_valid"),
         ("ready_o", "sent_ready"),
@@ -321,7 +328,10 @@ fn exit(plan: &Plan) -> Vec<Item> {
 fn control(plan: &Plan) -> Vec<Item> {
     let machine = &plan.machine;
     let lanes = machine.lanes();
-    let slave = axil_slave(plan, "s_axil", "ctl").parameter("CtlBits", int(plan.control_bits));
+    let slave = axil_slave(plan, "s_axil", "ctl")
+        .parameter("CtlBits", int(plan.control_bits))
+        // The statistics, and the targets of each pipe.
+        .parameter("Targets", int(1 + lanes * plan.targets_a_pipe()));
     // The counters are packets sent, events and stalls, each for all lanes, followed by those of
     // the narrow ports.
     let lane = |port: &str| narrow::lane(plan, port);

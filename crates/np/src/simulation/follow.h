@@ -145,10 +145,10 @@ class Follower {
 #endif
     }
 
-    // The packet that is followed is the n-th of all that enter pipes in turn.
-    void enters(uint64_t n) {
-        pipe_number = unsigned(n % LANES);
-        number = n / LANES;
+    // The packet that is followed is the n-th that enters on a lane, and so in its pipe.
+    void enters(unsigned lane, uint64_t n) {
+        pipe_number = lane;
+        number = n;
     }
 
     // Looks at the signals of a cycle.

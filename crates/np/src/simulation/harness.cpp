@@ -119,7 +119,6 @@ struct wl_left {
     uint32_t kind;      // wl_pkg::EXIT_*
     uint32_t reason;    // as in layout.h
     uint32_t egress;
-    uint32_t lane;
 };
 
 // Something that happened to the packet that is followed.
@@ -445,8 +444,8 @@ int wl_run(Simulation *simulation, uint64_t cycles, int whatever) {
     return outcome;
 }
 
-// Takes the next packet or report: those of a lane in order, those of narrow ports in the order in
-// which packets were accepted. Returns 0 if there is none.
+// Takes the next packet or report, in the order in which packets entered or, with narrow ports, were
+// accepted; with virtual routers, only those of one router are in order. Returns 0 if there is none.
 int wl_take(Simulation *simulation, wl_left *left) {
     if (simulation->out.empty()) return 0;
     Left &first = simulation->out.front();

@@ -1,5 +1,5 @@
-// Packets on wide lanes: each free lane takes the next packet. The n-th packet that enters leaves,
-// or is reported as an event, on lane n mod LANES.
+// Packets on wide lanes: each free lane takes the next packet. A packet leaves, or is reported as an
+// event, on the lane on which it entered.
 
 // Input and output of one lane.
 struct Lane {
@@ -7,13 +7,15 @@ struct Lane {
     Passage *passage = nullptr;  // the entering packet, among those inside
     std::deque<Passage> inside;  // packets that leave here, the oldest first
     std::vector<uint8_t> leaving;
+    std::deque<Left> left;       // what has left here while an earlier packet had not
+    uint64_t dealt = 0;          // packets that it was given
 };
 
 struct Traffic : Line {
     static constexpr unsigned OUTPUTS = LANES;
     Lane lanes[LANES];
     std::deque<Packet> buffer;       // packets that have arrived
-    uint64_t dealt = 0;
+    std::deque<unsigned> order;      // the lane of each packet that was dealt, the oldest first
 
     using Line::Line;
 
@@ -24,22 +26,18 @@ struct Traffic : Line {
     }
 
     // Gives the next packet to each free lane, the lower ones first: wl_sequencer numbers packets
-    // in the order in which they appear on its lanes, and packet n leaves on lane n mod LANES. With
-    // more than two lanes several packets can wait, and the sequencer no longer knows which of them
-    // came first: then no packet follows before they have entered.
+    // in the order in which they appear on its lanes.
     void deal() {
-        if (LANES > 2)
-            for (const Lane &lane : lanes)
-                if (lane.in.offering && lane.in.sent == 0) return;
-        for (Lane &lane : lanes) {
+        for (unsigned i = 0; i < LANES; ++i) {
+            Lane &lane = lanes[i];
             if (buffer.empty()) return;
             if (lane.in.holds || chance(options.idle_percent)) continue;
             lane.in.begin(std::move(buffer.front()));
             buffer.pop_front();
-            enters(lane.in.packet.number, dealt);
-            std::deque<Passage> &inside = lanes[dealt++ % LANES].inside;
-            inside.push_back({lane.in.packet.number, lane.in.packet.arrived, NOT_ENTERED});
-            lane.passage = &inside.back();
+            enters(lane.in.packet.number, i, lane.dealt++);
+            lane.inside.push_back({lane.in.packet.number, lane.in.packet.arrived, NOT_ENTERED});
+            lane.passage = &lane.inside.back();
+            order.push_back(i);
         }
     }
 
@@ -78,15 +76,26 @@ struct Traffic : Line {
         const Passage &passage = lane.inside.front();
         Left left;
         left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind,
-                     reason, egress, index};
+                     reason, egress};
         left.bytes = std::move(lane.leaving);
         lane.leaving.clear();
-        out.push_back(std::move(left));
+        lane.left.push_back(std::move(left));
+        report();
         if (kind != KIND_EMIT) {
             lane.inside.pop_front();
             --inside;
         }
         progress = cycles;
+    }
+
+    // Passes on what has left, in the order of the packets.
+    void report() {
+        while (!order.empty() && !lanes[order.front()].left.empty()) {
+            std::deque<Left> &next = lanes[order.front()].left;
+            if (next.front().head.kind != KIND_EMIT) order.pop_front();
+            out.push_back(std::move(next.front()));
+            next.pop_front();
+        }
     }
 
     void sample_outputs(uint64_t ready) {

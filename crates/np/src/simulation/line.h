@@ -44,12 +44,12 @@ struct Line {
 
     uint64_t now() const { return cycles + skipped; }
 
-    // A packet is the n-th of all that enter pipes in turn.
-    void enters(uint64_t number, uint64_t n) {
+    // A packet is the n-th that enters on a lane.
+    void enters(uint64_t number, unsigned lane, uint64_t n) {
 #if WL_FOLLOW
-        if (number == follower.followed) follower.enters(n);
+        if (number == follower.followed) follower.enters(lane, n);
 #else
-        (void)number, (void)n;
+        (void)number, (void)lane, (void)n;
 #endif
     }
 

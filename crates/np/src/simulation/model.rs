@@ -35,7 +35,6 @@ pub(super) struct RawLeft {
     pub kind: u32,
     pub reason: u32,
     pub egress: u32,
-    pub lane: u32,
 }
 
 /// `struct wl_event`: something that happened to the packet that is followed.
@@ -365,7 +364,7 @@ mod tests {
         assert_layout!("wl_options", RawOptions, arguments argument_count buffer idle_percent
             stall_percent seed patience period_ps waves);
         assert_layout!("wl_left", RawLeft, number arrived entered left bytes length kind reason
-            egress lane);
+            egress);
         assert_layout!("wl_event", RawEvent, cycle number kind pipe cluster);
         assert_layout!("wl_state", State, cycles now waiting inside lost outside);
     }

@@ -73,7 +73,7 @@ struct Traffic : Line {
             Port &port = ports[i];
             if (get(&top->taken_o, i, 1)) {
                 if (port.queued.empty()) throw Fault("a packet was taken that never came");
-                enters(port.queued.front().number, first + stories.size());
+                enters(port.queued.front().number, 0, first + stories.size());
                 stories.push_back({port.queued.front(), {}, 0, false});
                 port.queued.pop_front();
             }
@@ -99,7 +99,7 @@ struct Traffic : Line {
         }
         Left left;
         left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0, kind,
-                     reason, egress, 0};
+                     reason, egress};
         story.parts.push_back(std::move(left));
         if (kind != KIND_EMIT) {
             story.ended = true;

@@ -75,7 +75,7 @@ struct Traffic : Line {
         Left left;
         left.head = {passage.number, passage.arrived, passage.entered, now(), nullptr, 0,
                      kind_of(user),
-                     reason_of(user), egress_of(user), 0};
+                     reason_of(user), egress_of(user)};
         left.bytes = std::move(bytes);
         out.push_back(std::move(left));
         if (kind_of(user) != KIND_EMIT) {

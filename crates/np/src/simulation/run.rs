@@ -134,10 +134,8 @@ impl Left {
 /// A model with a running clock.
 pub struct Simulation {
     instance: Instance,
-    /// Outputs of each lane. Packets enter and leave the lanes in turn.
-    lanes: Vec<VecDeque<Left>>,
-    /// The lane of the oldest packet with an incomplete outcome.
-    turn: usize,
+    /// What has left, in order.
+    left: VecDeque<Left>,
     time: Duration,
 }
 
@@ -148,8 +146,7 @@ impl Simulation {
     /// If the model refuses an image, or the waves cannot be written.
     pub fn start(model: &Model, settings: &Settings) -> Result<Self, Fault> {
         let instance = Instance::open(model, settings)?;
-        let lanes = (0..instance.geometry().turns()).map(|_| VecDeque::new()).collect();
-        Ok(Self { instance, lanes, turn: 0, time: Duration::ZERO })
+        Ok(Self { instance, left: VecDeque::new(), time: Duration::ZERO })
     }
 
     /// Queues a packet. Bytes beyond the longest packet are cut off, as on every machine.
@@ -169,10 +166,8 @@ impl Simulation {
     /// If the machine fails. It then remains failed.
     pub fn run(&mut self, cycles: u64) -> Result<(), Fault> {
         let ran = self.clock(cycles, false);
-        while let Some((lane, left)) =
-            self.instance.take(|raw, bytes| (raw.lane as usize, Left::new(raw, bytes)))
-        {
-            self.lanes[lane].push_back(left?);
+        while let Some(left) = self.instance.take(Left::new) {
+            self.left.push_back(left?);
         }
         ran
     }
@@ -197,11 +192,7 @@ impl Simulation {
     /// port that does not exist has no bytes. With virtual routers, only the packets of one router
     /// are in order.
     pub fn take(&mut self) -> Option<Left> {
-        let left = self.lanes[self.turn].pop_front()?;
-        if left.fate != Fate::Emitted {
-            self.turn = (self.turn + 1) % self.lanes.len();
-        }
-        Some(left)
+        self.left.pop_front()
     }
 
     /// Records what happens to a packet, given by its number among those offered. Must be called

@@ -84,10 +84,4 @@ impl Geometry {
     pub fn probe_bits(&self) -> usize {
         self.probes.iter().map(|probe| probe.bits).sum()
     }
-
-    /// Returns the number of lanes that packets leave in turn. With virtual routers it is 1,
-    /// because packets of different routers have no order and are reported as they leave.
-    pub(super) fn turns(&self) -> usize {
-        if self.routers.is_some() { 1 } else { self.lanes }
-    }
 }

@@ -126,7 +126,8 @@ module echo #(
     .s_tvalid_i(s_axis_tvalid_i), .s_tready_o(s_axis_tready_o), .s_tdata_i(s_axis_tdata_i), .s_tkeep_i(s_axis_tkeep_i),
     .s_tlast_i(s_axis_tlast_i), .s_tuser_i(s_axis_tuser_i),
     .pipe_valid_o(pipe_valid), .pipe_ready_i(pipe_ready), .pipe_data_o(pipe_data), .pipe_keep_o(pipe_keep),
-    .pipe_last_o(pipe_last), .pipe_user_o(pipe_user), .pipe_sequence_o(), .stall_o()
+    .pipe_last_o(pipe_last), .pipe_user_o(pipe_user), .pipe_sequence_o(),
+    .order_valid_o(), .order_ready_i(1'b1), .order_lanes_o(), .stall_o()
   );
   logic [Lanes*32-1:0] packets;
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
