@@ -5,9 +5,10 @@
 //   Data and order: each packet goes to one cluster as a whole, once. The choice is recorded with
 //   the packet's first beat.
 //   Policy: as in wl_balancer (0 static round robin, 1 least loaded, 2 first free). Policies 1 and
-//   2 see `free_i` one cycle late, and only whether it is zero and its upper three bits; if a
-//   chosen cluster turns out to be full, the distributor waits for it.
-//   Throughput: one beat a cycle. Latency: none.
+//   2 see `free_i` one cycle late, and only whether it is zero and its upper three bits. So a
+//   cluster that has just been chosen is not chosen in the next cycle, unless it is the only one.
+//   A cluster is chosen only if it has room for a whole header (`cluster_ready_i`).
+//   Throughput: one beat a cycle, headers of any length, while a cluster has room. Latency: none.
 // Timing: policy 1 compares numbers of three bits in a tree; `header_ready_o` depends on
 // `cluster_ready_i` of the chosen cluster.
 //
@@ -39,7 +40,7 @@ module wl_distributor #(
     // To the wl_header_serializer of each cluster: separate `valid` and `ready`, the rest in
     // common.
     output logic [         Clusters-1:0] cluster_valid_o,
-    input  logic [         Clusters-1:0] cluster_ready_i,
+    input  logic [         Clusters-1:0] cluster_ready_i,  // room for a whole header, or the rest of one
     output logic [      8*DataBytes-1:0] cluster_data_o,
     output logic                         cluster_first_o,
     output logic                         cluster_last_o,
@@ -58,9 +59,11 @@ module wl_distributor #(
 
   localparam int unsigned Width = InfoBits + 1 + 8 * DataBytes;
 
-  // The free places that the balancer sees: zero while the cluster's serialiser is busy, else the
-  // free places of the cycle before, in sevenths of the maximum, rounded up. Three bits of two
-  // clusters are compared in one LUT.
+  // The free places that the balancer sees: zero if the cluster has no room for a header or was
+  // chosen in the cycle before, else those of the cycle before, in sevenths of the maximum, rounded
+  // up. Three bits of two clusters are compared in one LUT.
+  logic [Clusters-1:0] recent;  // chosen in the cycle before
+  always_ff @(posedge clk_i) recent <= rst_i || Clusters == 1 ? '0 : cluster_valid_o & cluster_ready_i;
   localparam int unsigned SeenBits = FreeBits < 3 ? FreeBits : 3;
   logic [Clusters*SeenBits-1:0] seen, eligible;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
@@ -71,7 +74,7 @@ module wl_distributor #(
       seen[i*SeenBits+:SeenBits] <= FreeBits == SeenBits || free == '0 || level == FreeBits'(2 ** SeenBits - 1)
           ? SeenBits'(level) : SeenBits'(level) + 1'b1;
     end
-    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] ? seen[i*SeenBits+:SeenBits] : '0;
+    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] && !recent[i] ? seen[i*SeenBits+:SeenBits] : '0;
   end
 
   // The first beat of a packet waits until the choice can be recorded.

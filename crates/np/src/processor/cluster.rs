@@ -10,6 +10,8 @@ use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Module, Port}
 
 /// Rows of 16 bytes that a window can touch: 256 bytes that start at the 15th byte of a row.
 pub(super) const WINDOW_ROWS: u64 = 17;
+/// Header beats that wait in front of a cluster's engines: two headers of full length.
+const WAITING_BEATS: usize = 4;
 /// Bits in a row.
 const ROW: usize = 128;
 /// Bits of `wl_pkg::result_t`.
@@ -139,12 +141,14 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let serializer = clocked("wl_header_serializer", "u_serializer")
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("InfoBits", int(plan.info_bits))
+        .parameter("Beats", int(WAITING_BEATS))
         .port("valid_i", name("header_valid_i"))
         .port("ready_o", name("header_ready_o"))
         .port("data_i", name("header_data_i"))
         .port("first_i", name("header_first_i"))
         .port("last_i", name("header_last_i"))
         .port("info_i", name("header_info_i"))
+        .port("fill_o", name("waiting"))
         .port("row_valid_o", name("row_valid"))
         .port("row_ready_i", name("row_ready"))
         .port("row_data_o", name("row_data"))
@@ -192,6 +196,7 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         Item::net("row_last", wireloom_codegen::hardware::sv::Type::Bit),
         vector("row_data", ROW),
         vector("row_info", plan.info_bits),
+        vector("waiting", bits(WAITING_BEATS + 1) as usize),
         Item::Instance(serializer),
         Item::Blank,
         Item::net("tag_free", wireloom_codegen::hardware::sv::Type::Bit),
@@ -420,20 +425,30 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     items
 }
 
-/// Computes the number of packets that the cluster could start. Packets that wait for their turn to
-/// leave do not count. Otherwise clusters with slow packets would look no busier than clusters that
-/// wait for them.
+/// Computes the number of packets that the cluster could start: its idle threads, less the header
+/// beats that wait for them. Packets that wait for their turn to leave do not count. Otherwise
+/// clusters with slow packets would look no busier than clusters that wait for them.
 fn free_places(plan: &Plan) -> Vec<Item> {
     let idle_bits = bits(plan.machine.threads + 1) as usize;
-    let width = || int(plan.free_bits());
-    let idle = (0..plan.machine.engines).map(|i| element("idle", int(i), idle_bits).cast(width()));
+    let waiting_bits = bits(WAITING_BEATS + 1) as usize;
+    let width = plan.free_bits().max(waiting_bits);
+    let wide = |part: Expr| part.cast(int(width));
+    let idle = (0..plan.machine.engines).map(|i| wide(element("idle", int(i), idle_bits)));
     let idle = Expr::chain(Binary::Add, idle, int(0));
+    let free = name("idle_threads").binary(Binary::Subtract, wide(name("waiting")));
+    let some = name("idle_threads").binary(Binary::Greater, wide(name("waiting")));
     vec![
         Item::Blank,
-        Item::comment("For the choice between clusters: idle threads, none while no tag is free."),
+        Item::comment(
+            "For the choice between clusters: idle threads for which no header waits, none while no tag is free.",
+        ),
+        vector("idle_threads", width),
+        Item::assign("idle_threads", idle),
         Item::assign(
             "free_o",
-            name("tag_free").choose(idle, Expr::number(plan.free_bits() as u32, 0)),
+            name("tag_free")
+                .and(some)
+                .choose(free.cast(int(plan.free_bits())), Expr::number(plan.free_bits() as u32, 0)),
         ),
     ]
 }
