@@ -4,7 +4,8 @@
 // Contract
 //   Data and order: bodies are read in the order in which they were closed. `read_i` reads the next
 //   beat of the oldest body; after `rewind_i` the body is read again from its first beat (for
-//   copies); `free_i` frees the oldest body, read or not, in one cycle.
+//   copies); `free_i` frees the oldest body, read or not, in one cycle. Each may come with the read
+//   of the body's last beat that is needed.
 //   Throughput: one beat in and one beat out in each cycle. Latency: a closed body can be read two
 //   cycles later, with data one cycle after `read_i`.
 //   The largest body must be smaller than the buffer: one of Beats - Spare beats or more would wait
@@ -58,8 +59,8 @@ module wl_body_buffer #(
     output logic                   body_valid_o,  // the oldest body is available
     input  logic                   read_i,        // reads its next beat; only with `body_valid_o`
     output logic [8*DataBytes-1:0] read_data_o,   // from the next cycle to the next `read_i`
-    input  logic                   rewind_i,      // back to its first beat; not with read_i
-    input  logic                   free_i         // frees the body; not with read_i, rewind_i
+    input  logic                   rewind_i,      // back to its first beat, after a read in this cycle
+    input  logic                   free_i         // frees the body, after a read in this cycle; not with rewind_i
 );
 
   if (DataBytes < 1 || Packets < 1) begin : g_illegal

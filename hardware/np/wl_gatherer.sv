@@ -6,8 +6,6 @@
 //   cluster. A packet with copies (`more`) is taken with all of them before the next packet.
 //   Throughput: one beat a cycle, also from one cluster after another, as long as the cluster that
 //   has the turn has a beat. Latency: one cycle.
-//   `beat_data_o` shows the beat while `beat_ready_i` is high, and `body_data_i` otherwise: this
-//   path for the body of a packet saves a separate multiplexer.
 // Timing: a register for the data of each cluster, zero except for the cluster that has the turn,
 // and an OR of them.
 //
@@ -39,13 +37,10 @@ module wl_gatherer #(
     input  logic [                   Clusters-1:0] cluster_last_i,
     input  logic [Clusters*wl_pkg::ResultBits-1:0] cluster_result_i,
 
-    // From wl_body_buffer.
-    input logic [8*DataBytes-1:0] body_data_i,
-
     // To wl_postprocessor.
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
-    output logic [       8*DataBytes-1:0] beat_data_o,    // or the data of the body
+    output logic [       8*DataBytes-1:0] beat_data_o,
     output logic                          beat_first_o,
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o
@@ -123,18 +118,10 @@ module wl_gatherer #(
     end
   end
 
-  // An OR of six inputs fills a 6-LUT, and the rest of eight fits into the LUT of the body's
-  // multiplexer; `keep` makes synthesis preserve this split.
-  (* keep *) logic [Width-1:0] some;
-  logic [Width-1:0] beat;
   always_comb begin
-    some = '0;
-    for (int unsigned i = 0; i < 6 && i < Clusters; i++) some |= chosen[i];
-    beat = some;
-    for (int unsigned i = 6; i < Clusters; i++) beat |= chosen[i];
+    {beat_result_o, beat_first_o, beat_last_o, beat_data_o} = '0;
+    for (int unsigned i = 0; i < Clusters; i++) {beat_result_o, beat_first_o, beat_last_o, beat_data_o} |= chosen[i];
   end
-  assign beat_data_o = beat_ready_i ? beat[8*DataBytes-1:0] : body_data_i;
-  assign {beat_result_o, beat_first_o, beat_last_o} = beat[8*DataBytes+:2+wl_pkg::ResultBits];
 
 `ifdef FORMAL
   logic was_stalled;

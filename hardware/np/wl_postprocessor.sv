@@ -4,15 +4,17 @@
 // dropped, or its thread ended without sending).
 //
 // Contract
-//   A sent packet (finish, emit, to_cpu) consists of its window, which begins at byte `start` of
-//   its first header beat, and the first `length - window` bytes of its body; the rest of the body
-//   is discarded. An event discards the whole body.
+//   A sent packet (finish, emit, to_cpu) consists of its window, in beats as wl_header_deserializer
+//   makes them, and the first `length - window` bytes of its body; the rest of the body is
+//   discarded. An event discards the whole body.
 //   `more_o` marks copies: the body is kept for the further items of the same packet.
 //   Order: items leave in the order of the headers.
-//   Throughput: one packet a cycle if header and packet have one beat; one event a cycle; otherwise
-//   one beat a cycle in or out.
+//   Throughput: one beat or event a cycle at the output, whatever the lengths of window and body:
+//   where the window ends inside a beat, its last bytes and the first of the body leave together.
 //   An item that is not taken stays stable. A packet of no bytes is one beat without a byte.
-// Timing: the byte network has a register after it; outputs are registers.
+// Timing: the byte networks lie between registers; outputs are registers.
+// Cost: two byte networks. A window is turned by less than a row, which takes two levels of
+// multiplexers, and a body by any number of bytes, three.
 //
 // Parameters
 //   DataBytes   bytes of a beat, a power of two, at least 16
@@ -25,16 +27,17 @@ module wl_postprocessor #(
     // Headers, from wl_gatherer.
     input  logic                          beat_valid_i,
     output logic                          beat_ready_o,
-    input  logic [       8*DataBytes-1:0] beat_data_i,    // or the body's beat, see wl_gatherer
+    input  logic [       8*DataBytes-1:0] beat_data_i,
     input  logic                          beat_first_i,
     input  logic                          beat_last_i,
     input  logic [wl_pkg::ResultBits-1:0] beat_result_i,
 
-    // Bodies, from wl_body_buffer; their data arrive through wl_gatherer.
-    input  logic body_valid_i,
-    output logic body_read_o,
-    output logic body_rewind_o,
-    output logic body_free_o,
+    // Bodies, from wl_body_buffer: data come a cycle after `body_read_o`, and stay until the next.
+    input  logic                   body_valid_i,
+    output logic                   body_read_o,
+    input  logic [8*DataBytes-1:0] body_data_i,
+    output logic                   body_rewind_o,
+    output logic                   body_free_o,
 
     // Items, to wl_merger: byte 0 of a beat in bits 7:0.
     output logic                        valid_o,
@@ -53,162 +56,199 @@ module wl_postprocessor #(
 
   localparam int unsigned ByteBits = $clog2(DataBytes);
   localparam int unsigned CountBits = ByteBits + 1;
+  // Bits of the position in a row at which a window begins.
+  localparam int unsigned StartBits = 4;
   typedef logic [ByteBits-1:0] place_t;  // position of a byte in a beat
   typedef logic [CountBits-1:0] count_t;  // number of bytes of a beat
 
-  // The properties of a beat, without its data.
+  // A beat that leaves, without its data. Its bytes before `place` are of the header, or else those
+  // of the body's beat before, which are carried over; the others are of the body.
   typedef struct packed {
     logic is_event;
     logic more;
-    logic last;            // the last beat of the item here
-    place_t place;         // position of its first byte in the output beat
-    count_t count;         // its bytes that are sent
+    logic last;    // the last beat of the item, unless it spills
+    logic header;  // it has bytes of the header
+    logic body;    // it has a new beat of the body
+    count_t place;
+    logic [CountBits:0] count;  // bytes up to its end, which may be in one more beat
     wl_pkg::sent_t user;
   } note_t;
 
-  logic go;      // the stages advance
-  logic source_go;  // the first two stages advance
+  logic go;  // the output advances
+  logic source_go;  // the stages before it advance
 
-  // ---- The next beat, of the header or of the body ----
+  // ---- The next beat: of the header, of the body, or the last of the one and the first of the
+  // other ----
   wl_pkg::result_t result;
   assign result = beat_result_i;
   logic sends;
   assign sends = result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE;
 
   logic in_body;
-  place_t place;              // position of the next byte
-  // Bytes of the body that have not been taken, including the offered beat.
-  logic [15:0] body_left;
-  note_t body_note;
+  logic [15:0] body_left;  // bytes of the body that have not been taken
+  note_t body_note;  // of the beats that have only bytes of the body
 
-  // The window begins at `start`, so its first beat has fewer bytes; its length determines where it
-  // ends in its last beat.
-  place_t window_end;
-  count_t header_begin, header_end, header_count;
+  place_t last_place;  // of the header's last byte, from its beginning
+  count_t header_count;
   logic [15:0] body_bytes;
-  logic has_body, take_header, take_body, body_last;
-  assign window_end = place_t'(result.window) + place_t'(result.start);
-  assign header_begin = beat_first_i ? count_t'(result.start) : '0;
-  assign header_end = !beat_last_i || window_end == '0 ? count_t'(DataBytes) : count_t'(window_end);
-  assign header_count = !sends || result.window == '0 ? '0 : header_end - header_begin;
+  logic has_body, joins, body_last;
+  assign last_place = place_t'(result.window) - 1'b1;
+  assign header_count = !sends || result.window == '0 ? '0 : !beat_last_i ? count_t'(DataBytes) : count_t'(last_place) + 1'b1;
   assign body_bytes = result.length - 16'(result.window);
   assign has_body = sends && body_bytes != '0;
-
-  assign take_header = source_go && !in_body && beat_valid_i && (!beat_last_i || body_valid_i);
-  assign take_body = source_go && in_body;
-  assign beat_ready_o = source_go && !in_body && (!beat_last_i || body_valid_i);
+  assign joins = beat_last_i && has_body && header_count != count_t'(DataBytes);
   assign body_last = body_left <= 16'(DataBytes);
 
-  logic header_ends, item_ends, ends_more;
+  // What is left after the body's first beat, if that leaves with the header.
+  logic joins_all;
+  logic [15:0] left_behind;
+  assign joins_all = joins && body_bytes <= 16'(DataBytes);
+  assign left_behind = joins ? body_bytes - 16'(DataBytes) : body_bytes;
+
+  logic take_header, take_body, header_ends, item_ends, ends_more;
+  assign beat_ready_o = source_go && !in_body && (!beat_last_i || body_valid_i);
+  assign take_header = beat_ready_o && beat_valid_i;
+  assign take_body = source_go && in_body;
   assign header_ends = take_header && beat_last_i;
-  assign item_ends = take_body ? body_last : header_ends && !has_body;
+  assign item_ends = take_body ? body_last : header_ends && (!has_body || joins_all);
   assign ends_more = take_body ? body_note.more : result.more;
-  assign body_read_o = (header_ends && has_body) || (take_body && !body_last);
+  assign body_read_o = take_body || (header_ends && joins);
   assign body_rewind_o = item_ends && ends_more;
   assign body_free_o = item_ends && !ends_more;
+
+  // The bytes of a body's beat.
+  function automatic count_t beat_bytes(logic [15:0] left);
+    return left < 16'(DataBytes) ? left[CountBits-1:0] : count_t'(DataBytes);
+  endfunction
 
   note_t header_note, note;
   always_comb begin
     header_note.is_event = !sends;
     header_note.more = result.more;
-    header_note.last = beat_last_i && !has_body;
-    header_note.place = place;
-    header_note.count = header_count;
+    header_note.last = beat_last_i && (!has_body || joins_all);
+    header_note.header = 1'b1;
+    header_note.body = joins;
+    header_note.place = header_count;
+    header_note.count = (CountBits + 1)'(header_count) + (joins ? (CountBits + 1)'(beat_bytes(body_bytes)) : '0);
     header_note.user.kind = result.kind;
     header_note.user.reason = result.reason;
     header_note.user.egress = result.egress;
     note = body_note;
     note.last = body_last;
-    note.place = place;
-    note.count = body_last ? body_left[CountBits-1:0] : count_t'(DataBytes);
+    note.count = (CountBits + 1)'(body_note.place) + (CountBits + 1)'(beat_bytes(body_left));
     if (!in_body) note = header_note;
   end
 
   always_ff @(posedge clk_i) begin
-    if (rst_i) begin
-      in_body <= 1'b0;
-      place   <= '0;
-    end else if (take_header || take_body) begin
-      in_body <= !item_ends && (in_body || beat_last_i);
-      place   <= item_ends ? '0 : place + note.count[ByteBits-1:0];
-    end
+    if (rst_i) in_body <= 1'b0;
+    else if (take_header || take_body) in_body <= !item_ends && (in_body || beat_last_i);
     if (take_header) begin
+      body_left <= left_behind;
       body_note <= header_note;
-      body_left <= body_bytes;
+      body_note.header <= 1'b0;
+      body_note.body <= 1'b1;
+      // A header that fills its last beat leaves nothing before the body.
+      body_note.place <= count_t'(header_count[ByteBits-1:0]);
     end else if (take_body) begin
       body_left <= body_left - 16'(DataBytes);
     end
   end
 
-  // ---- The beat, and its rotation ----
-  logic source_valid;
-  logic [8*DataBytes-1:0] source_data;
-  note_t source;
-  place_t turn, turn_not;  // with its complement: see wl_rotate
+  // ---- The header's beat; the body's is being read ----
+  logic asked_valid;
+  note_t asked;
+  logic [8*DataBytes-1:0] asked_header;
+  logic [StartBits-1:0] asked_start;
   always_ff @(posedge clk_i) begin
-    if (rst_i) source_valid <= 1'b0;
-    else if (source_go) source_valid <= take_header || take_body;
+    if (rst_i) asked_valid <= 1'b0;
+    else if (source_go) asked_valid <= take_header || take_body;
     if (source_go) begin
-      source_data <= beat_data_i;
-      source <= note;
-      turn <= place - (in_body ? '0 : header_begin[ByteBits-1:0]);
-      turn_not <= ~(place - (in_body ? '0 : header_begin[ByteBits-1:0]));
+      asked <= note;
+      asked_header <= beat_data_i;
+      asked_start <= result.start;
     end
   end
 
-  // ---- Rotated: byte i goes to position (i + turn) mod DataBytes ----
-  logic turned_valid;
-  logic [8*DataBytes-1:0] turned_data;
-  note_t turned;
-  // `fills`: the beat completes an output beat; `spills`: bytes of the item's last beat are left
-  // for one more.
-  logic fills, spills;
-  count_t spill_count;
-  logic [CountBits:0] reach;  // position after its last byte
-  assign reach = (CountBits + 1)'(source.place) + (CountBits + 1)'(source.count);
+  // ---- Both beats, and their turns, each with its complement (see wl_rotate) ----
+  logic source_valid;
+  note_t source;
+  logic [8*DataBytes-1:0] source_header, source_body;
+  logic [StartBits-1:0] start, start_not;
+  place_t turn, turn_not;
+  always_ff @(posedge clk_i) begin
+    if (rst_i) source_valid <= 1'b0;
+    else if (source_go) source_valid <= asked_valid;
+    if (source_go) begin
+      source <= asked;
+      source_header <= asked_header;
+      source_body <= body_data_i;
+      start <= asked_start;
+      start_not <= ~asked_start;
+      turn <= asked.place[ByteBits-1:0];
+      turn_not <= ~asked.place[ByteBits-1:0];
+    end
+  end
 
-  logic [8*DataBytes-1:0] rotated;
+  // ---- Turned: the header back to position 0, the body to where the header ends ----
+  logic turned_valid, spills;
+  note_t turned;
+  logic [8*DataBytes-1:0] turned_header, turned_body;
+
+  // A header's byte (i + start) mod DataBytes goes to position i. wl_rotate turns the other way, so
+  // it gets the bytes in reverse order.
+  logic [8*DataBytes-1:0] header_back, header_turned, body_turned;
+  for (genvar i = 0; i < DataBytes; i++) begin : g_back
+    assign header_back[8*i+:8] = source_header[8*(DataBytes-1-i)+:8];
+  end
+  wl_rotate #(
+      .Bytes(DataBytes),
+      .TurnBits(StartBits)
+  ) i_header (
+      .data_i(header_back),
+      .turn_i({start_not, start}),
+      .data_o(header_turned)
+  );
   wl_rotate #(
       .Bytes(DataBytes)
-  ) i_rotate (
-      .data_i(source_data),
+  ) i_body (
+      .data_i(source_body),
       .turn_i({turn_not, turn}),
-      .data_o(rotated)
+      .data_o(body_turned)
   );
   always_ff @(posedge clk_i) begin
     if (rst_i) turned_valid <= 1'b0;
     else if (source_go) turned_valid <= source_valid;
     if (source_go) begin
-      turned_data <= rotated;
       turned <= source;
-      // The valid bytes of the output beat, if this one completes it.
-      turned.count <= reach >= (CountBits + 1)'(DataBytes) ? count_t'(DataBytes) : reach[CountBits-1:0];
-      fills <= reach >= (CountBits + 1)'(DataBytes) || source.last;
-      spills <= source.last && reach > (CountBits + 1)'(DataBytes);
-      spill_count <= reach[CountBits-1:0] - count_t'(DataBytes);
+      for (int unsigned i = 0; i < DataBytes; i++) turned_header[8*i+:8] <= header_turned[8*(DataBytes-1-i)+:8];
+      turned_body <= body_turned;
+      spills <= source.last && source.count > (CountBits + 1)'(DataBytes);
     end
   end
 
-  // ---- Joined: positions below `turned.place` come from `carry`, which holds the rest of the beat
-  // before ----
-  logic spilling;  // the rest in `carry` leaves as a separate beat
+  // ---- Joined; `carry` has the bytes of the body's last beat that the output had no room for ----
+  logic spilling;  // they leave as a separate beat
   logic [8*DataBytes-1:0] carry;
+  count_t count;  // bytes of the beat
   assign go = !valid_o || ready_i;
   assign source_go = go && !(turned_valid && spills && !spilling);
+  assign count = !spilling && (spills || !turned.last) ? count_t'(DataBytes) : turned.count[CountBits-1:0] - (spilling ? count_t'(DataBytes) : '0);
 
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       valid_o  <= 1'b0;
       spilling <= 1'b0;
     end else if (go) begin
-      valid_o  <= turned_valid && fills;
+      valid_o  <= turned_valid;
       spilling <= turned_valid && spills && !spilling;
     end
     if (go) begin
+      if (turned_valid && turned.body) carry <= turned_body;
       for (int unsigned i = 0; i < DataBytes; i++) begin
-        if (turned_valid && (fills || place_t'(i) >= turned.place)) carry[8*i+:8] <= turned_data[8*i+:8];
-        data_o[8*i+:8] <= spilling || place_t'(i) < turned.place ? carry[8*i+:8] : turned_data[8*i+:8];
-        keep_o[i] <= count_t'(i) < (spilling ? spill_count : turned.count);
+        if (!spilling && count_t'(i) >= turned.place) data_o[8*i+:8] <= turned_body[8*i+:8];
+        else if (!spilling && turned.header) data_o[8*i+:8] <= turned_header[8*i+:8];
+        else data_o[8*i+:8] <= carry[8*i+:8];
+        keep_o[i] <= count_t'(i) < count;
       end
       last_o  <= turned.last && (spilling || !spills);
       event_o <= turned.is_event;
@@ -255,7 +295,7 @@ module wl_postprocessor #(
       Window_M : assume (!take_header || !sends || 16'(result.window) <= result.length);
       Body_M : assume (!in_body || body_valid_i);
       Stable_A : assert (!was_stalled || (valid_o && out == was));
-      Turn_A : assert (!source_valid || turn_not == ~turn);
+      Turn_A : assert (!source_valid || (turn_not == ~turn && start_not == ~start));
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of an item is
       // partial.
       Keep_A : assert (!valid_o || ((keep_o & (keep_o + 1'b1)) == '0 && (last_o || keep_o == '1)));

@@ -8,10 +8,11 @@
 // twice the LUTs in twice the levels.
 //
 // Parameters
-//   Bytes   bytes of a beat, a power of two
+//   Bytes      bytes of a beat, a power of two
+//   TurnBits   bits of the turn: fewer if it is always small
 module wl_rotate #(
     parameter int unsigned Bytes = 64,
-    localparam int unsigned TurnBits = wl_pkg::bits(Bytes)
+    parameter int unsigned TurnBits = wl_pkg::bits(Bytes)
 ) (
     input  logic [   8*Bytes-1:0] data_i,
     input  logic [2*TurnBits-1:0] turn_i,  // {complement of the turn, turn}
@@ -20,6 +21,9 @@ module wl_rotate #(
 
   if (Bytes < 2 || 2 ** $clog2(Bytes) != Bytes) begin : g_illegal
     $fatal(1, "wl_rotate: Bytes must be a power of two from 2 on");
+  end
+  if (TurnBits < 1 || TurnBits > wl_pkg::bits(Bytes)) begin : g_illegal_turn
+    $fatal(1, "wl_rotate: TurnBits must be 1 to the bits of a position");
   end
 
   localparam int unsigned Levels = (TurnBits + 1) / 2;

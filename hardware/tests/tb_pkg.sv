@@ -39,7 +39,7 @@ package tb_pkg;
   endfunction
 
   // Returns the bytes of packet `number` of `source`. Shape 0: always 64; 1: 1 to 64; 2: none to
-  // 300, often near multiples of 64; 3: up to 2,000.
+  // 300, often near multiples of 64; 3: up to 2,000; 4: one length for some packets, then another.
   function automatic int unsigned bytes(int unsigned shape, int unsigned source, int unsigned number);
     int unsigned random;
     random = mix(mix(number) + source + 32'd77);
@@ -47,7 +47,11 @@ package tb_pkg;
       0: return 64;
       1: return 1 + random % 64;
       2: return (random >> 8) % 4 == 0 ? 64 * (random % 4) + (random >> 12) % 3 : random % 301;
-      default: return (random >> 8) % 8 == 0 ? random % 2001 : 40 + random % 100;
+      3: return (random >> 8) % 8 == 0 ? random % 2001 : 40 + random % 100;
+      default: begin
+        automatic int unsigned lengths[10] = '{60, 64, 61, 65, 128, 129, 190, 300, 4, 700};
+        return lengths[(number / 16) % 10];
+      end
     endcase
   endfunction
 

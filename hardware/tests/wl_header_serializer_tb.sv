@@ -66,18 +66,25 @@ module serializer_case #(
       .DataBytes(DataBytes), .RowBytes(RowBytes), .WindowBytes(WindowBytes), .InfoBits(InfoBits)
   ) i_dut (
       .clk_i, .rst_i,
-      .valid_i(valid), .ready_o(ready), .data_i(data), .first_i(first), .last_i(last), .info_i({4'(number), 16'(length)}),
+      .valid_i(valid), .ready_o(ready), .data_i(data), .first_i(first), .last_i(last), .info_i({4'(number), 16'(length)}), .fill_o(),
       .row_valid_o(row_valid), .row_ready_i(row_ready && join_ready), .row_data_o(row), .row_first_o(row_first), .row_last_o(row_last),
       .row_info_o(info)
   );
 
+  // The engine's result: the whole header leaves, and its length tells packets apart.
+  wl_pkg::result_t row_result, result;
+  always_comb begin
+    row_result = '0;
+    row_result.window = 9'(32'(info[15:0]) < WindowBytes ? 32'(info[15:0]) : WindowBytes);
+    row_result.length = info[15:0];
+    row_result.egress = 16'(info[19:16]);
+  end
   logic join_ready, beat_valid, beat_ready, beat_first, beat_last;
   logic [8*DataBytes-1:0] beat_data;
-  logic [wl_pkg::ResultBits-1:0] result;
   wl_header_deserializer #(.DataBytes(DataBytes), .RowBytes(RowBytes)) i_back (
       .clk_i, .rst_i,
       .row_valid_i(row_valid && row_ready), .row_ready_o(join_ready), .row_data_i(row), .row_first_i(row_first), .row_last_i(row_last),
-      .row_result_i(wl_pkg::ResultBits'(info)),
+      .row_result_i(row_result),
       .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data), .beat_first_o(beat_first), .beat_last_o(beat_last),
       .beat_result_o(result)
   );
@@ -133,7 +140,7 @@ module serializer_case #(
           if (beat_first != (back_beat == 0) || beat_last != (back_beat == beats - 1)) begin
             $fatal(1, "%m: beat %0d of %0d has first %b, last %b", back_beat, beats, beat_first, beat_last);
           end
-          if (result != wl_pkg::ResultBits'({4'(back_packet), 16'(tb_pkg::bytes(Shape, 0, back_packet))})) $fatal(1, "%m: result %h", result);
+          if (result.egress != 16'(4'(back_packet)) || result.length != 16'(tb_pkg::bytes(Shape, 0, back_packet))) $fatal(1, "%m: result %p", result);
           for (int unsigned i = 0; i < DataBytes && back_beat * DataBytes + i < back; i++) begin
             if (beat_data[8*i+:8] != tb_pkg::octet(0, back_packet, back_beat * DataBytes + i)) begin
               $fatal(1, "%m: packet %0d comes back with another byte %0d", back_packet, back_beat * DataBytes + i);

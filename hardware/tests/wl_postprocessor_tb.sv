@@ -1,15 +1,16 @@
 // Test bench of a whole pipe: pre-processor, body buffer, distributor, clusters of serialiser,
 // engines (a model), reorder queue and deserialiser, gatherer and post-processor. Every packet
 // arrives at one engine unchanged, and leaves in order as the engine decided: new window, the rest
-// of its body, copies, or an event. Throughput of one packet or event a cycle. Over clusters,
+// of its body, copies, or an event. Throughput of one packet or event a cycle, and of one beat a
+// cycle in or out for packets of any length, with or without bytes pushed in front. Over clusters,
 // policies and decisions of engines.
 module wl_postprocessor_tb;
-  localparam int unsigned Cases = 8;
+  localparam int unsigned Cases = 9;
 
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  pipe_case #(.Clusters(4), .Policy(0)) i_4 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
+  pipe_case #(.Clusters(6), .Policy(0), .Shape(4)) i_6 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
   pipe_case #(.Clusters(8), .Policy(1)) i_8 (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
   pipe_case #(.Clusters(5), .Policy(2)) i_5 (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
   pipe_case #(.Clusters(4), .Policy(0), .Kind(1)) i_drops (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
@@ -19,12 +20,14 @@ module wl_postprocessor_tb;
   pipe_case #(.Clusters(2), .Policy(2), .Kind(2), .Shape(2), .DataBytes(16), .OrderDepth(24)) i_narrow (
       .clk_i(clk), .rst_i(rst), .done_o(done[7])
   );
+  pipe_case #(.Clusters(6), .Policy(1), .Kind(3), .Shape(4)) i_push (.clk_i(clk), .rst_i(rst), .done_o(done[8]));
 endmodule
 
 module pipe_case #(
     parameter int unsigned Clusters = 4,
     parameter int unsigned Policy = 0,
-    // Packets leave 0: with a window of unchanged length; 1: not at all; 2: in any way.
+    // Packets leave 0: with a window of unchanged length; 1: not at all; 2: in any way; 3: with four
+    // bytes pushed in front.
     parameter int unsigned Kind = 0,
     parameter int unsigned Shape = 0,
     parameter int unsigned DataBytes = 64,
@@ -89,6 +92,10 @@ module pipe_case #(
     result.more = copy < copies(number);
     result.start = '0;
     result.window = 9'(length - body);
+    if (Kind == 3) begin
+      result.start = 4'd12;
+      result.window = 9'(length - body + 4);
+    end
     if (Kind == 1) result.kind = random[0] ? wl_pkg::EXIT_DROP : wl_pkg::EXIT_DONE;
     if (Kind == 2) begin
       result.start = random[3:0];
@@ -160,11 +167,14 @@ module pipe_case #(
   int unsigned loaded[Clusters];
   for (genvar c = 0; c < Clusters; c++) begin : g_cluster
     logic row_valid, row_ready, row_first, row_last, alloc_ready;
+    logic [FreeBits-1:0] free_tags;
+    logic [wl_pkg::bits(2*((128+DataBytes-1)/DataBytes)+1)-1:0] waiting;
+    assign free[c*FreeBits+:FreeBits] = 32'(free_tags) > 32'(waiting) ? free_tags - FreeBits'(waiting) : '0;
     logic [127:0] row;
     logic [InfoBits-1:0] row_info;
     wl_header_serializer #(.DataBytes(DataBytes), .InfoBits(InfoBits)) i_serializer (
         .clk_i, .rst_i,
-        .valid_i(to_valid[c]), .ready_o(to_ready[c]), .data_i(to_data), .first_i(to_first), .last_i(to_last), .info_i(to_info),
+        .valid_i(to_valid[c]), .ready_o(to_ready[c]), .data_i(to_data), .first_i(to_first), .last_i(to_last), .info_i(to_info), .fill_o(waiting),
         .row_valid_o(row_valid), .row_ready_i(row_ready), .row_data_o(row), .row_first_o(row_first), .row_last_o(row_last),
         .row_info_o(row_info)
     );
@@ -176,7 +186,7 @@ module pipe_case #(
     logic [ResultBits-1:0] out_result;
     wl_reorder #(.Tags(Tags)) i_reorder (
         .clk_i, .rst_i,
-        .alloc_valid_i(row_valid && row_first), .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free[c*FreeBits+:FreeBits]),
+        .alloc_valid_i(row_valid && row_first), .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free_tags),
         .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first), .finish_last_i(finish_last),
         .finish_data_i(finish_data), .finish_tag_i(finish_tag), .finish_result_i(finish_result),
         .order_head_o(head), .order_drained_o(drained),
@@ -266,7 +276,7 @@ module pipe_case #(
       .clk_i, .rst_i,
       .order_valid_i(order_valid), .order_ready_o(order_ready), .order_cluster_i(order),
       .cluster_valid_i(from_valid), .cluster_ready_o(from_ready), .cluster_data_i(from_data), .cluster_first_i(from_first),
-      .cluster_last_i(from_last), .cluster_result_i(from_result), .body_data_i(body),
+      .cluster_last_i(from_last), .cluster_result_i(from_result),
       .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data), .beat_first_o(beat_first), .beat_last_o(beat_last),
       .beat_result_o(beat_result)
   );
@@ -274,7 +284,7 @@ module pipe_case #(
       .clk_i, .rst_i,
       .beat_valid_i(beat_valid), .beat_ready_o(beat_ready), .beat_data_i(beat_data), .beat_first_i(beat_first), .beat_last_i(beat_last),
       .beat_result_i(beat_result),
-      .body_valid_i(body_valid), .body_read_o(read), .body_rewind_o(rewind), .body_free_o(free_body),
+      .body_valid_i(body_valid), .body_read_o(read), .body_data_i(body), .body_rewind_o(rewind), .body_free_o(free_body),
       .valid_o(out_valid), .ready_i(out_ready), .event_o(out_event), .more_o(out_more), .data_o(out_data), .keep_o(out_keep),
       .last_o(out_last), .user_o(out_user)
   );
@@ -318,7 +328,10 @@ module pipe_case #(
           end
         end
       end
-      if (window && Kind != 2 && !(valid && ready && out_valid && out_ready)) $fatal(1, "%m: less than a packet a cycle");
+      // Input is always accepted, except that of packets that leave longer than they came while the
+      // output is busy.
+      if (window && Kind != 2 && !(valid && ready) && !(Kind == 3 && out_valid && out_ready)) $fatal(1, "%m: less than a beat a cycle");
+      if (window && (Kind == 1 || Shape == 0) && !(out_valid && out_ready)) $fatal(1, "%m: less than a packet a cycle");
       if (done_o) begin
         if (out_packet != number || number < 200 || loaded.sum() != number) $fatal(1, "%m: in %0d, out %0d", number, out_packet);
         for (int c = 0; c < int'(Clusters); c++) if (loaded[c] == 0) $fatal(1, "%m: cluster %0d had nothing to do", c);

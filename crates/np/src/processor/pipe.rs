@@ -248,8 +248,6 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("cluster_first_i", name("beat_first"))
         .port("cluster_last_i", name("beat_last"))
         .port("cluster_result_i", name("beat_result"))
-        // The body passes through the gatherer, which already has a multiplexer.
-        .port("body_data_i", name("body_read_data"))
         .port("beat_valid_o", name("window_valid"))
         .port("beat_ready_i", name("window_ready"))
         .port("beat_data_o", name("window_data"))
@@ -278,6 +276,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("beat_result_i", name("window_result"))
         .port("body_valid_i", name("body_valid"))
         .port("body_read_o", name("body_read"))
+        .port("body_data_i", name("body_read_data"))
         .port("body_rewind_o", name("body_rewind"))
         .port("body_free_o", name("body_free"))
         .port("valid_o", name("valid_o"))
