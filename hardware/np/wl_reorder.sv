@@ -106,9 +106,15 @@ module wl_reorder #(
 
   // The last record of a tag is stored when its two bits differ. Assigning the tag makes them
   // equal, finishing makes them differ: each memory has one writer, and neither needs to be
-  // cleared.
+  // cleared. Any bit is a good start; in a simulator with unknown values it must be a known one.
   (* ram_style = "distributed" *) logic given[Tags];
   (* ram_style = "distributed" *) logic finished[Tags];
+  initial begin
+    for (int unsigned tag = 0; tag < Tags; tag++) begin
+      given[tag] = 1'b0;
+      finished[tag] = 1'b0;
+    end
+  end
   logic store, store_end, store_last, copy_held;
   always_ff @(posedge clk_i) begin
     if (alloc) given[tail] <= finished[tail];
