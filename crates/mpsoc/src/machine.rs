@@ -354,13 +354,15 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         while let Some(next) =
             self.sampler.as_ref().map(Sampler::next).filter(|next| *next <= until)
         {
-            let result = self.run_on(next, observer);
+            // What happens at `next` belongs to the next interval.
+            let end = Time(next.0 - 1);
+            let result = self.run_on(end, observer);
             if matches!(result, Ok(ControlFlow::Break(_))) {
                 return result;
             }
             self.look();
             let _ = result?;
-            if self.kernel.now() < next {
+            if self.kernel.now() < end {
                 return Ok(ControlFlow::Continue(()));
             }
         }
@@ -374,7 +376,11 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         let Some(sampler) = &mut self.sampler else { return };
         let (next, interval) = (sampler.next(), sampler.series().interval());
         let cycles = self.clock.edge_from(next) - self.clock.edge_from(next - interval);
-        let (totals, busy) = (totals(&self.kernel, &self.platform), self.platform.busy());
+        // All cycles up to now are executed, including one at this instant.
+        let edge = self.clock.edge_from(self.kernel.now() + Time(1));
+        let busy = self.platform.busy_before(edge);
+        let mut totals = totals(&self.kernel, &self.platform);
+        totals.busy = busy.iter().sum();
         sampler.look(totals, busy, cycles.max(1) as f64);
     }
 

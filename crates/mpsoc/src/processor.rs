@@ -371,7 +371,7 @@ impl<T> Processor<T> {
             .map(|(lane, hardware)| hardware.spent(self.to_come(lane)))
     }
 
-    /// The cycles in which instructions were issued, or blocked the issue of others.
+    /// The cycles in which instructions were issued, or block the issue of others.
     pub(super) fn busy(&self) -> u64 {
         self.spent().map(|spent| spent.cycles).sum()
     }
@@ -379,6 +379,12 @@ impl<T> Processor<T> {
     /// The number of instructions of all threads.
     pub(super) fn instructions(&self) -> u64 {
         self.spent().map(|spent| spent.instructions).sum()
+    }
+
+    /// The part of [`busy`](Self::busy) before an edge, up to which the cycles are executed: the
+    /// last instruction may block the issue of others for longer.
+    pub(super) fn busy_before(&self, edge: u64) -> u64 {
+        self.busy() - self.slots.free.saturating_sub(edge)
     }
 
     /// The number of instructions of all threads, possibly with some that are not yet issued.

@@ -39,7 +39,7 @@ impl Sampler {
         }
     }
 
-    /// The time of the next sample.
+    /// The time of the next sample: the end of the current interval, which does not include it.
     pub(super) fn next(&self) -> Time {
         self.next
     }
@@ -58,7 +58,7 @@ impl Sampler {
             self.series.add(*column, at, share(now - before));
         }
         (self.before, self.busy) = (totals, busy);
-        if totals.now < self.next {
+        if totals.now + Time(1) < self.next {
             return;
         }
         self.next = Time(self.next.0 + self.series.interval().0);

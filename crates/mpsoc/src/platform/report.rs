@@ -90,9 +90,10 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         (sum(Processor::busy), sum(Processor::instructions))
     }
 
-    /// The cycles in which each processor issued instructions.
-    pub(in super::super) fn busy(&self) -> Vec<u64> {
-        self.processors.iter().map(Processor::busy).collect()
+    /// The cycles before an edge in which each processor issued instructions, or was blocked by
+    /// one; the cycles up to that edge are executed.
+    pub(in super::super) fn busy_before(&self, edge: u64) -> Vec<u64> {
+        self.processors.iter().map(|processor| processor.busy_before(edge)).collect()
     }
 
     pub(in super::super) fn record(&self, cycles: u64, now: Time) -> Record {
