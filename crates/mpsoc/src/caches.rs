@@ -4,6 +4,7 @@ use wireloom_sim::parts::cache::{Cache, Use};
 use wireloom_sim::stats::Record;
 use wireloom_sim::{Rng, SpecError};
 
+use super::mpe::LOCAL_STORE;
 use super::noc_payload::{Line, Which};
 use super::spec::ProcessorSpec;
 
@@ -88,6 +89,24 @@ impl Caches {
     pub(super) fn put(&mut self, line: Line, edge: u64) {
         self.changes += 1;
         self.cache_mut(line.cache).access(u64::from(line.address), Use::Read, edge);
+    }
+
+    /// Allocates the lines after a missing one that its cache fetches with it, as far as they are
+    /// absent, and adds them to `requested`. They are fetched wherever the program ends, as
+    /// hardware does that knows nothing of programs, but not past the addresses that the caches
+    /// serve.
+    pub(super) fn put_ahead(&mut self, line: Line, edge: u64, requested: &mut Vec<Line>) {
+        let bytes = self.line_bytes(line.cache);
+        let count = self.cache(line.cache).spec().prefetch_lines as u32;
+        let behind = (1..=count).map(|number| line.address + number * bytes);
+        for address in behind.take_while(|address| *address < LOCAL_STORE) {
+            let next = Line { address, cache: line.cache };
+            if self.cache(line.cache).place(u64::from(address)).is_none() && !self.is_coming(next) {
+                self.cache_mut(line.cache).prefetch(u64::from(address), edge);
+                self.coming.push((next, 0));
+                requested.push(next);
+            }
+        }
     }
 
     /// A counter: while it is unchanged, available lines stay available.

@@ -110,6 +110,7 @@ impl<T> Processor<T> {
                 threads: (0..threads).map(thread).collect(),
                 runs: [Run::default(); 32],
                 caches: Caches::new(spec, seed, number)?,
+                fetched_ahead: Vec::new(),
                 has_failed: false,
                 clock: spec.clock,
                 is_naive,
@@ -228,8 +229,12 @@ impl<T> Processor<T> {
                 let is_done = matches!(issued.outcome, Outcome::Done | Outcome::Jumped);
                 let instructions =
                     context.spent.instructions + u64::from(is_done) - u64::from(behind.count);
-                let thread = context.number;
-                outside.sent.push(Sent { at: outside.now, thread, instructions, request });
+                let (at, thread) = (outside.now, context.number);
+                outside.sent.push(Sent { at, thread, instructions, request });
+                for line in self.core.fetched_ahead.drain(..) {
+                    let request = Request::Line(line);
+                    outside.sent.push(Sent { at, thread, instructions, request });
+                }
             }
             match issued.outcome {
                 Outcome::Done | Outcome::Jumped => context.spent.instructions += 1,
@@ -376,15 +381,15 @@ impl<T> Processor<T> {
         self.spent().map(|spent| spent.cycles).sum()
     }
 
-    /// The number of instructions of all threads.
-    pub(super) fn instructions(&self) -> u64 {
-        self.spent().map(|spent| spent.instructions).sum()
-    }
-
     /// The part of [`busy`](Self::busy) before an edge, up to which the cycles are executed: the
     /// last instruction may block the issue of others for longer.
     pub(super) fn busy_before(&self, edge: u64) -> u64 {
         self.busy() - self.slots.free.saturating_sub(edge)
+    }
+
+    /// The number of instructions of all threads.
+    pub(super) fn instructions(&self) -> u64 {
+        self.spent().map(|spent| spent.instructions).sum()
     }
 
     /// The number of instructions of all threads, possibly with some that are not yet issued.

@@ -36,7 +36,7 @@ fn load(store: &mut Store) {
 
 /// Machines with different contention for the pipeline and the caches: instruction set, processors,
 /// threads of each, and more keys.
-const SHAPES: [(Set, u32, u32, &str); 11] = [
+const SHAPES: [(Set, u32, u32, &str); 13] = [
     (Set::Armv4, 16, 8, ""),
     (Set::Rv32im, 16, 8, ""),
     (Set::Armv4, 2, 32, "[processor]\nstages = 7"),
@@ -50,6 +50,18 @@ const SHAPES: [(Set, u32, u32, &str); 11] = [
         4,
         16,
         "[processor.instruction_cache]\nbytes = 512\nreplacement = \"random\"\n[processor.data_cache]\nbytes = 128",
+    ),
+    (
+        Set::Armv4,
+        4,
+        16,
+        "[processor.instruction_cache]\nbytes = 1024\nprefetch_lines = 2\n[processor.data_cache]\nbytes = 128\nprefetch_lines = 1",
+    ),
+    (
+        Set::Rv32im,
+        2,
+        16,
+        "[network]\nkind = \"bus\"\nclock_mhz = 500\nwidth_bytes = 16\narbitration_cycles = 1\nlatency_cycles = 20\nqueue_messages = 2\n[processor.instruction_cache]\nbytes = 64\nprefetch_lines = 16",
     ),
     (Set::Armv4, 4, 16, "[network]\nlatency_ns = 0"),
     (Set::Rv32im, 6, 8, "[partition]\nkind = \"within-packet\"\nparts = 3"),
@@ -296,4 +308,55 @@ fn a_machine_whose_threads_wait_too_long_is_told_as_stuck_with_the_object() {
     let stuck = engine.finish(&mut |_| {}).expect_err("an answer takes 100 ms").to_string();
     assert!(stuck.starts_with("stuck at 1"), "{stuck}");
     assert!(stuck.contains(" waits for object destinations4: the reply of ticket "), "{stuck}");
+}
+
+/// Lines after a missing one that are fetched with it come in the time of one: threads wait less
+/// for a cache that is too small, and the network carries more.
+#[test]
+fn lines_fetched_ahead_save_waits_and_cost_messages() {
+    let (program, packets) = (compiled("router.loom"), packets());
+    let run = |lines: u32| {
+        let keys = format!("[processor.instruction_cache]\nbytes = 1024\nprefetch_lines = {lines}");
+        let spec = Spec { processors: 2, threads: 8, ..own_spec(Set::Armv4, &keys) };
+        let record = agree_in_time(&spec, &program, &packets, &load).record();
+        let sum = |key: &str| -> u64 {
+            let caches = (0..2).map(|number| format!("platform.processors.{number}.caches"));
+            caches.map(|caches| count(&record, &format!("{caches}.instruction.{key}"))).sum()
+        };
+        [sum("read_misses"), sum("prefetched"), count(&record, "platform.network.messages")]
+    };
+    let [[misses, none, messages], [fewer, ahead, more]] = [run(0), run(2)];
+    assert_eq!(none, 0);
+    assert!(4 * fewer < 3 * misses, "{misses} misses, {fewer} with lines fetched ahead");
+    assert!(ahead > 0 && ahead <= 2 * fewer, "{ahead} lines ahead of {fewer}");
+    // Each line is a request and a reply.
+    let extra = 2 * (fewer + ahead) as i64 - 2 * misses as i64;
+    let difference = more as i64 - messages as i64;
+    assert!((difference - extra).abs() < 200, "{messages} messages, {more}, {extra} of lines");
+}
+
+/// The use of each interval, sampled every 10 ns, of five cycles.
+#[test]
+fn no_interval_has_more_cycles_than_it_is_long() {
+    let (program, packets) = (compiled("router.loom"), packets());
+    for keys in ["", "[processor.cycles]\nload = 3\nstore = 2\nbranch = 7"] {
+        let spec = Spec { processors: 2, threads: 8, ..own_spec(Set::Armv4, keys) };
+        let mut store = store(&program).expect("offloads of a verified program");
+        load(&mut store);
+        let sampling = Some(wireloom_sim::Time::nanoseconds(10));
+        let options = Options { sampling, ..Options::default() };
+        let mut engine = Engine::new(&spec, &program, store, options).expect("an engine");
+        engine.execute(&packets, &mut |_| {}).expect("it runs");
+        engine.finish(&mut |_| {}).expect("it runs");
+        let series = engine.series().expect("it is sampled");
+        let mut busy = 0.0;
+        for (name, cells) in series.columns().filter(|(name, _)| name.ends_with("use")) {
+            let most = cells.iter().copied().fold(0.0, f64::max);
+            assert!(most <= 1.0 + 1e-9, "{name} of an interval: {most}, {keys}");
+            assert!(most > 0.999, "{name}: {most}, {keys}");
+            busy += if name == "use" { 2.0 * 5.0 * cells.iter().sum::<f64>() } else { 0.0 };
+        }
+        // Nothing is lost between intervals.
+        assert_eq!(busy.round() as u64, engine.totals().busy, "{keys}");
+    }
 }

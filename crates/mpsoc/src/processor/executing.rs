@@ -5,7 +5,7 @@ use wireloom_sim::parts::issue::{IssueSlots, Rounds, Threads};
 
 use super::{Hardware, Outside, Sent};
 use crate::caches::Caches;
-use crate::noc_payload::Request;
+use crate::noc_payload::{Line, Request};
 use crate::workload::{Issued, Outcome, Port, Run, Workload};
 
 /// The threads of a processor, and what they share. In masks, bit `n` is thread `n`.
@@ -16,6 +16,8 @@ pub(super) struct Core<T> {
     /// them already.
     pub(super) runs: [Run; 32],
     pub(super) caches: Caches,
+    /// The lines that are requested with a missing one; empty between instructions.
+    pub(super) fetched_ahead: Vec<Line>,
     pub(super) has_failed: bool,
     pub(super) clock: Clock,
     /// Whether all threads are polled in every cycle.
@@ -63,7 +65,11 @@ impl<W: Workload> Executing<'_, '_, W> {
         if let Some(request) = request {
             let thread = hardware.context.number;
             let instructions = hardware.context.spent.instructions - u64::from(behind.count);
-            outside.sent.push(Sent { at: clock.edge(last_edge), thread, instructions, request });
+            let at = clock.edge(last_edge);
+            outside.sent.push(Sent { at, thread, instructions, request });
+            for line in core.fetched_ahead.drain(..) {
+                outside.sent.push(Sent { at, thread, instructions, request: Request::Line(line) });
+            }
         }
         if matches!(issued.outcome, Outcome::Waits | Outcome::Failed) {
             core.has_failed |= issued.outcome == Outcome::Failed;
@@ -101,7 +107,9 @@ impl<W: Workload> Executing<'_, '_, W> {
             if core.is_ahead {
                 slots.count_all_before(edge, self);
             }
-            self.core.caches.put(line, edge);
+            let Core { caches, fetched_ahead, .. } = &mut *self.core;
+            caches.put(line, edge);
+            caches.put_ahead(line, edge, fetched_ahead);
         }
         (issued, behind, request)
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::rng::Rng;
-use crate::spec::{SpecError, power_of_two};
+use crate::spec::{SpecError, power_of_two, within};
 use crate::stats::Record;
 
 /// A set-associative cache.
@@ -22,6 +22,9 @@ pub struct CacheSpec {
     /// The write policy.
     #[serde(default)]
     pub write: WritePolicy,
+    /// The number of lines after a missing one that are fetched with it, 0 to 16.
+    #[serde(default)]
+    pub prefetch_lines: u64,
 }
 
 /// The replacement policy of a set.
@@ -83,6 +86,7 @@ pub struct Cache {
     writes: Counts,
     evicted: u64,
     written_back: u64,
+    prefetched: u64,
 }
 
 /// A line, or room for one.
@@ -121,6 +125,7 @@ impl Cache {
         power_of_two("line_bytes", spec.line_bytes, 4..=spec.bytes.min(4096))?;
         let lines = spec.bytes / spec.line_bytes;
         power_of_two("ways", spec.ways, 1..=lines.min(64))?;
+        within("prefetch_lines", spec.prefetch_lines, 0..=16)?;
         Ok(Self {
             line_shift: spec.line_bytes.trailing_zeros(),
             set_mask: lines / spec.ways - 1,
@@ -131,6 +136,7 @@ impl Cache {
             writes: Counts::default(),
             evicted: 0,
             written_back: 0,
+            prefetched: 0,
             spec,
         })
     }
@@ -185,6 +191,20 @@ impl Cache {
         if is_through {
             return Access { hit: false, fetches: false, writes_through: true, writes_back: None };
         }
+        let writes_back = self.allocate(address, dirt, time);
+        Access { hit: false, fetches: true, writes_through: false, writes_back }
+    }
+
+    /// Brings in the absent line that holds an address before its first use, at a time. A cache
+    /// whose lines are written must not be used in this way: a dirty line would be lost.
+    pub fn prefetch(&mut self, address: u64, time: u64) {
+        self.prefetched += 1;
+        let written_back = self.allocate(address, 0, time);
+        debug_assert!(written_back.is_none(), "the cache holds read-only data");
+    }
+
+    /// Gives an absent line a place; returns the address of a dirty line that gives way.
+    fn allocate(&mut self, address: u64, dirt: u64, time: u64) -> Option<u64> {
         let (begin, tag) = self.sought(address);
         let set = &mut self.lines[begin..begin + self.ways];
         let is_empty = |line: &Line| line.tag & VALID == 0;
@@ -199,8 +219,7 @@ impl Cache {
         self.evicted += u64::from(old & VALID != 0);
         let is_dirty = old & (VALID | DIRTY) == VALID | DIRTY;
         self.written_back += u64::from(is_dirty);
-        let writes_back = is_dirty.then(|| old >> FLAGS << self.line_shift);
-        Access { hit: false, fetches: true, writes_through: false, writes_back }
+        is_dirty.then(|| old >> FLAGS << self.line_shift)
     }
 
     /// Returns the beginning of an address's set, and the tag of its line.
@@ -215,8 +234,8 @@ impl Cache {
         self.lines.fill(Line::default());
     }
 
-    /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted` and
-    /// `written_back`.
+    /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted`,
+    /// `written_back` and `prefetched`.
     pub fn record(&self) -> Record {
         let all = self.reads.all + self.writes.all;
         let misses = self.reads.misses + self.writes.misses;
@@ -228,6 +247,7 @@ impl Cache {
             .with("miss_rate", if all == 0 { 0.0 } else { misses as f64 / all as f64 })
             .with("evicted", self.evicted)
             .with("written_back", self.written_back)
+            .with("prefetched", self.prefetched)
     }
 }
 

@@ -50,6 +50,25 @@ fn random_addresses_hit_as_often_as_they_are_held() {
 }
 
 #[test]
+fn a_line_that_is_fetched_ahead_is_there_and_counts_apart() {
+    let mut cache = cache(spec(1));
+    cache.access(0x1000, Use::Read, 1);
+    cache.prefetch(0x1020, 1);
+    assert!(cache.place(0x103c).is_some() && cache.place(0x1040).is_none());
+    assert!(cache.access(0x1024, Use::Read, 2).hit);
+    // It evicts as a missing line does.
+    cache.prefetch(0x2000, 3);
+    assert!(cache.place(0x1000).is_none());
+    let record = cache.record();
+    let count = |key: &str| match record.value(key) {
+        Some(Value::Count(count)) => *count,
+        other => panic!("{key}: {other:?}"),
+    };
+    let counts = ["reads", "read_misses", "prefetched", "evicted"].map(count);
+    assert_eq!(counts, [2, 1, 2, 1]);
+}
+
+#[test]
 fn a_dirty_line_is_written_back_when_it_gives_way() {
     let mut cache = cache(spec(1));
     let miss = Access { hit: false, fetches: true, writes_through: false, writes_back: None };
