@@ -13,7 +13,7 @@
 // the replies, eight for each ticket.
 #define WL_REQUEST_WORDS ((volatile uint32_t *)WL_LOCAL)
 #define WL_ANSWER_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x80))
-#define WL_ARGUMENT_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x4c0))
+#define WL_ARGUMENT_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x4b0))
 #define WL_REPLY_WORDS ((volatile uint32_t *)(WL_LOCAL + 0x540))
 
 // The platform's own objects.

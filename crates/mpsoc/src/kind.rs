@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use wireloom_codegen::c::thread::{Refused, generate};
+use wireloom_codegen::c::thread::Refused;
 use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_machine::{
@@ -18,7 +18,8 @@ use wireloom_sim::stats::{Record as Statistics, Summary, Value};
 use wireloom_sim::{Time, Timeline};
 
 use crate::engine::{self, Engine};
-use crate::program::Elements;
+use crate::program::{Elements, build};
+use crate::toolchain::BuildError;
 use crate::{Options, RunError, Spec};
 
 /// The machine kind `mpsoc`.
@@ -102,7 +103,7 @@ impl Configured for Spec {
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
-        match generated(self, &program.optimised) {
+        match built(self, &program.optimised) {
             Ok(()) => Vec::new(),
             Err(Refused { step, offload, message }) => {
                 vec![Refusal { offload, step, line: None, message }]
@@ -145,11 +146,15 @@ impl Options {
     }
 }
 
-/// Checks that C can be generated from a program for a machine; returns the reason if not.
-fn generated(spec: &Spec, program: &ir::Program) -> Result<(), Refused> {
+/// Checks that a machine's processors can execute a program; returns the reason if not. Only the
+/// compiler knows how much of a thread's stack variables take; without it, that is not checked.
+fn built(spec: &Spec, program: &ir::Program) -> Result<(), Refused> {
     let elements = Elements::named(program, spec.element.keys().map(String::as_str))?;
     let partition = spec.partition.partition(program, &elements)?;
-    generate(program, &partition, &elements).map(drop)
+    match build(program, &partition, &elements, &spec.processor.build_options()) {
+        Err(BuildError::Refused(refused)) => Err(refused),
+        _ => Ok(()),
+    }
 }
 
 /// A program on a StepNP machine.

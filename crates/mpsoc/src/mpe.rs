@@ -34,9 +34,9 @@ pub const FRONT: usize = 0x102;
 /// The offset of the packet information in the local store: see [`Information`].
 pub const INFORMATION: usize = 0x480;
 /// The offset of a call's arguments, except the last word, in the local store.
-pub const ARGUMENTS: usize = 0x4c0;
+pub const ARGUMENTS: usize = 0x4b0;
 /// The maximum number of these words.
-pub const ARGUMENT_WORDS: usize = 32;
+pub const ARGUMENT_WORDS: usize = 36;
 /// The offset of the first ticket's reply in the local store; a reply that is longer than
 /// [`REPLY_WORDS`] continues in the places of the next tickets.
 pub const REPLIES: usize = 0x540;

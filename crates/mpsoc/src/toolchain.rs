@@ -13,6 +13,10 @@ use wireloom_isa::program::Machine;
 /// The oldest GCC version that supports the options.
 const EXPECTED: &str = "10.0";
 
+/// The largest frame of a function, in bytes: a little less than the stack in a thread's local
+/// store, which the functions that it calls share.
+pub(super) const STACK_BYTES: u32 = 2048;
+
 /// The options of both compilers. There is no library except the compiler's own, and no loop may
 /// become a library call. A function whose variables exceed a thread's stack is rejected.
 const FLAGS: &[&str] = &[
@@ -197,4 +201,25 @@ impl Toolchain {
 pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
     let path = path.to_owned();
     move |source| BuildError::File { path, source }
+}
+/// The size in bytes of the largest frame that the compiler rejects because of its size, in what it
+/// says.
+pub(super) fn frame_in(said: &str) -> Option<u32> {
+    let sizes = said.split("the frame size of ").skip(1);
+    sizes.filter_map(|rest| rest.split(' ').next()?.parse().ok()).max()
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_frame_is_found_in_what_the_compiler_says() {
+        let said = "a.c: In function 'f':\na.c:7:1: error: the frame size of 5248 bytes is larger than 2048 bytes [-Werror=frame-larger-than=]\n\
+                    a.c:9:1: error: the frame size of 9976 bytes is larger than 2048 bytes [-Werror=frame-larger-than=]\n";
+        assert_eq!(frame_in(said), Some(9976));
+        assert_eq!(frame_in("a.c:7:1: error: expected ';'"), None);
+        assert!(FLAGS.contains(&&*format!("-Werror=frame-larger-than={STACK_BYTES}")));
+    }
 }

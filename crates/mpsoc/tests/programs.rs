@@ -7,6 +7,8 @@ use support::{agree, compiled, generated, load_file, programs};
 use wireloom_fuzz::input::Input;
 use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
+use wireloom_machine::Configured;
+use wireloom_mpsoc::Spec as MachineSpec;
 use wireloom_mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Sizes, Spec};
@@ -156,4 +158,34 @@ fn fields_that_calls_name_by_their_place_are_what_they_were_when_they_were_read(
 fn a_packet_that_is_kept_and_taken_has_its_own_ports_times_and_bytes() {
     let program = "../crates/mpsoc/tests/engines/parking.loom";
     assert_eq!(check(program, ALL, None, None), Ok(()));
+}
+
+#[test]
+fn a_call_carries_the_widest_value() {
+    assert_eq!(check("../crates/mpsoc/tests/engines/chunk.loom", ALL, None, None), Ok(()));
+}
+
+/// How much of its stack a thread needs is known when the program is compiled; nothing that the
+/// compiler says about it reaches the user.
+#[test]
+fn variables_that_exceed_the_stack_of_a_thread_are_refused_in_a_sentence() {
+    let variables = |write: fn(usize) -> String| (0..40).map(write).collect::<String>();
+    let text = format!(
+        "header Start {{ u1024 all; }};\nengine large() {{\n    Start start @ 0;\n{}    step keep {{\n{}        \
+         next add;\n    }}\n    step add {{\n{}        finish;\n    }}\n}}\n",
+        variables(|number| format!("    u1024 v{number};\n")),
+        variables(|number| format!("        v{number} = start.all + {number};\n")),
+        variables(|number| format!("        start.all = start.all ^ v{number};\n")),
+    );
+    let options = wireloom_lang::Options::default();
+    let checked = wireloom_lang::check_source("large.loom", &text, &options);
+    let program = checked.program.as_ref().expect("it is a program");
+    let refusals = MachineSpec::base().refusals(&wireloom_machine::Program::new(program));
+    let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
+    let (begin, end) = (
+        "engine `large` needs ",
+        " bytes for its variables at once, and a thread's stack has 2048: ",
+    );
+    assert!(refusal.message.starts_with(begin) && refusal.message.contains(end), "{refusal:?}");
+    assert!(!refusal.message.contains("frame"), "{refusal:?}");
 }

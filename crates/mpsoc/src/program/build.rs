@@ -4,11 +4,11 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use wireloom_codegen::c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, generate};
+use wireloom_codegen::c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, Refused, generate};
 use wireloom_install::Cache;
 use wireloom_isa::program::Machine;
 
-use crate::toolchain::{BuildError, Optimisation, Toolchain, file_error};
+use crate::toolchain::{BuildError, Optimisation, STACK_BYTES, Toolchain, file_error, frame_in};
 
 /// The program file in a cache folder.
 const PROGRAM: &str = "engine.elf";
@@ -62,11 +62,25 @@ pub fn build(
     let folder =
         options.cache.entry(&key(&text, toolchain, options.optimisation)?, |_, finished| {
             compile(&text, toolchain, options.optimisation, finished)
-        })?;
+        });
+    let folder = folder.map_err(|error| refusal(program, error))?;
     let path = folder.join(PROGRAM);
     let program = wireloom_isa::Program::read(&path)
         .map_err(|source| BuildError::Program { path: path.clone(), source })?;
     Ok(Built { program, path, parts: partition.parts() })
+}
+
+/// The error of a program whose generated C the compiler rejects: variables that exceed a thread's
+/// stack are the program's, not the compiler's affair.
+fn refusal(program: &wireloom_ir::Program, error: BuildError) -> BuildError {
+    let BuildError::Compiler { output, .. } = &error else { return error };
+    let Some(bytes) = frame_in(output) else { return error };
+    let message = format!(
+        "engine `{}` needs {bytes} bytes for its variables at once, and a thread's stack has {STACK_BYTES}: \
+         make its context or its widest values smaller, or keep them in an offload of kind `array`",
+        program.engines[program.main.index()].name
+    );
+    Refused { step: None, offload: None, message }.into()
 }
 
 fn compile(

@@ -40,7 +40,7 @@ struct wl_information {
 
 #define WL_INFORMATION ((const struct wl_information *)(WL_STORE + 0x480))
 /* All words of a call's arguments except the last, which the call itself carries. */
-#define WL_ARGUMENTS ((volatile uint32_t *)(WL_STORE + 0x4c0))
+#define WL_ARGUMENTS ((volatile uint32_t *)(WL_STORE + 0x4b0))
 /* The replies, eight words for each ticket. */
 #define WL_REPLIES ((const uint32_t *)(WL_STORE + 0x540))
 /* The context of a packet that is handed over to another part. It takes the place of replies, of

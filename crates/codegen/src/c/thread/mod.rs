@@ -52,7 +52,7 @@ pub const RUNTIME: &[(&str, &str)] = &[
 pub const LINKER_SCRIPT: &str = "program.ld";
 
 /// The number of words in a thread's local memory for a call's arguments, all words but the last.
-const ARGUMENT_WORDS: u32 = 32;
+const ARGUMENT_WORDS: u32 = 36;
 /// The number of objects that the address of a call can name. The platform uses three more numbers.
 const OBJECTS: usize = 125;
 /// The number of sets of reasons that a verdict can name.
