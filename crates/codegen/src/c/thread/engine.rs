@@ -21,7 +21,7 @@ use super::handover::Handovers;
 use super::message::{goes_by_place, words};
 use super::order::Releases;
 use super::replies::{self, Split, Variable, Wait};
-use super::{Refused, symbol};
+use super::{Refused, resident, symbol};
 
 /// The variable that counts jumps back.
 pub(super) const BACKWARD: &str = "backward";
@@ -68,15 +68,22 @@ impl<'a> EngineFunction<'a> {
         let Caller { program, id, elements } = caller;
         let engine = caller.engine();
         let objects = elements.first_objects(program, id);
-        let split = replies::split(&caller, first_ticket)?;
+        let mut split = replies::split(&caller, first_ticket)?;
         let releases = Releases::new(&caller);
         let (mut names, mut labels) = (Names::default(), Names::default());
         let local = |name: &str, names: &mut Names| Expr::name(format!("c_{}", names.give(name)));
         let mut context: Vec<Expr> =
             engine.context.iter().map(|var| local(&var.name, &mut names)).collect();
+        // The context of a packet that is handed over takes the place of replies.
+        if matches!(engine.kind, EngineKind::Packet) && handovers.is_none() {
+            let homes = resident::resolve(&mut split, context.len());
+            for (variable, home) in context.iter_mut().zip(homes) {
+                *variable = home.unwrap_or(std::mem::replace(variable, Expr::number(0)));
+            }
+        }
         context.extend(split.variables.iter().map(|variable| match variable {
             Variable::Wait(wait) => Expr::name(replies::first_word(wait.ticket)),
-            Variable::Leaf(c) => c.clone(),
+            Variable::Leaf(c, _) => c.clone(),
         }));
         let labels =
             engine.steps.iter().map(|step| format!("step_{}", labels.give(&step.name))).collect();
@@ -271,6 +278,7 @@ impl<'a> EngineFunction<'a> {
         if !tree::leaves(&statements) {
             statements.extend(self.end(Expr::name("WL_DONE")));
         }
+        expect_no_refusal(&mut statements);
         statements
     }
 
@@ -333,6 +341,32 @@ fn count_of_jumps(statements: &[Stmt]) -> Option<Stmt> {
 
 fn part_function(part: usize) -> String {
     format!("wl_part_{part}")
+}
+
+/// Tells the compiler that packets are seldom dropped or sent to the control processor: it places
+/// such statements after all others. The path of a forwarded packet is then nearly contiguous, and
+/// takes few cache lines.
+fn expect_no_refusal(statements: &mut [Stmt]) {
+    for statement in statements {
+        match statement {
+            Stmt::If(condition, body) if is_refusal(body) => {
+                let taken = std::mem::replace(condition, Expr::number(0));
+                *condition = Expr::call("WL_UNLIKELY", [taken]);
+            }
+            Stmt::If(_, body) | Stmt::Block(body) => expect_no_refusal(body),
+            _ => {}
+        }
+    }
+}
+
+/// Whether statements end in the verdict that the packet is dropped or goes to the control
+/// processor.
+fn is_refusal(statements: &[Stmt]) -> bool {
+    let [.., Stmt::Assign(Expr::Name(place), verdict), Stmt::Goto(to)] = statements else {
+        return false;
+    };
+    let is_verdict = place == VERDICT && to == LEAVE;
+    is_verdict && ["WL_DROP", "WL_TO_CPU", "WL_RUNAWAY"].iter().any(|kind| verdict.uses(kind))
 }
 
 struct StepEffects<'a> {
@@ -455,7 +489,7 @@ impl<'a> StepEffects<'a> {
             .get(id.index().checked_sub(self.function.engine.context.len())?)?
         {
             Variable::Wait(wait) => Some(wait),
-            Variable::Leaf(_) => None,
+            Variable::Leaf(..) => None,
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod message;
 mod order;
 mod partition;
 mod replies;
+mod resident;
 
 use std::collections::BTreeSet;
 

@@ -15,6 +15,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{ContextId, ContextVar, Engine, Op, OpKind, Step, Value, ValueInfo};
@@ -42,6 +43,8 @@ pub struct Split {
     pub variables: Vec<Variable>,
     /// The waits of each step, in the order of the calls that have replies.
     pub waits: Vec<Vec<Wait>>,
+    /// The words that replies to each step's calls may take, by their numbers among all replies.
+    pub launched: Vec<Range<u32>>,
 }
 
 /// A variable that represents a value of a call.
@@ -49,8 +52,9 @@ pub struct Split {
 pub enum Variable {
     /// Setting it waits for the reply of a ticket.
     Wait(Wait),
-    /// A leaf of a reply: a C expression.
-    Leaf(Expr),
+    /// A leaf of a reply: a C expression. If it only reads words in their place, with the numbers
+    /// of these words among those of all replies.
+    Leaf(Expr, Option<Range<u32>>),
 }
 
 /// A wait for a reply.
@@ -91,8 +95,13 @@ pub fn tickets_used(caller: &Caller<'_>) -> u32 {
 /// If there are not enough tickets.
 pub fn split(caller: &Caller<'_>, first: u32) -> Result<Split, Refused> {
     let engine = caller.engine();
-    let mut split =
-        Split { engine: engine.clone(), ops: Vec::new(), variables: Vec::new(), waits: Vec::new() };
+    let mut split = Split {
+        engine: engine.clone(),
+        ops: Vec::new(),
+        variables: Vec::new(),
+        waits: Vec::new(),
+        launched: Vec::new(),
+    };
     for (index, step) in engine.steps.iter().enumerate() {
         let mut rewriter = Rewriter {
             split: &mut split,
@@ -104,9 +113,10 @@ pub fn split(caller: &Caller<'_>, first: u32) -> Result<Split, Refused> {
             ops: Vec::new(),
         };
         rewriter.run(caller, step)?;
-        let Rewriter { ops, waits, .. } = rewriter;
+        let Rewriter { ops, waits, next_ticket, .. } = rewriter;
         split.ops.push(ops);
         split.waits.push(waits);
+        split.launched.push(TICKET_WORDS * first..TICKET_WORDS * next_ticket);
     }
     Ok(split)
 }
@@ -230,7 +240,8 @@ impl Rewriter<'_> {
             let mut leaves: Vec<(Leaf, Value)> = Vec::new();
             for leaf in &pending.reply.leaves {
                 let c = leaf_expression(leaf, &pending.wait);
-                let variable = self.variable("reply", leaf.width, Variable::Leaf(c));
+                let leaf_variable = Variable::Leaf(c, leaf_words(leaf, &pending.wait));
+                let variable = self.variable("reply", leaf.width, leaf_variable);
                 let mut value = self.value(leaf.width, OpKind::ReadContext(variable), pending.loc);
                 if let Some(guard) = pending.guard {
                     // A call that did not happen has an all-zero result.
@@ -302,6 +313,15 @@ fn shared_word(ticket: u32, word: u32) -> String {
 /// Returns the location of a word of a ticket's reply.
 fn place(ticket: u32, word: u32) -> Expr {
     Expr::name("WL_REPLIES").at(ticket * TICKET_WORDS + word)
+}
+
+/// The words of a leaf, by their numbers among those of all replies, if it is read in its place
+/// alone.
+fn leaf_words(leaf: &Leaf, wait: &Wait) -> Option<Range<u32>> {
+    let own = leaf.word..leaf.word + words(leaf.bit + leaf.width);
+    let is_variable = |word: u32| word == 0 || wait.shared_words.contains(&word);
+    let first = wait.ticket * TICKET_WORDS;
+    (!own.clone().any(is_variable)).then(|| first + own.start..first + own.end)
 }
 
 /// The C expression of a leaf.
