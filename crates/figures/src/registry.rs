@@ -143,7 +143,15 @@ pub const BENCHMARKS: &[Benchmark] = &[
         unit: "MiB",
         better: Better::Lower,
         goal: Some(2.0),
-        measure: streaming_memory,
+        measure: |settings| streaming_memory(settings, "native", 1_000_000),
+    },
+    Benchmark {
+        name: "streaming-memory-mpsoc",
+        what: "the same on mpsoc-oc48, from 10,000 packets to 300,000",
+        unit: "MiB",
+        better: Better::Lower,
+        goal: Some(2.0),
+        measure: |settings| streaming_memory(settings, "mpsoc-oc48", 300_000),
     },
 ];
 
@@ -241,9 +249,10 @@ pub fn scratch() -> Result<wireloom_files::TemporaryFolder> {
         .map_err(|e| Error::new(format!("a temporary folder: {e}")))
 }
 
-fn streaming_memory(settings: &Settings) -> Result<Vec<f64>> {
+/// The growth of peak memory from a capture of 10,000 packets to one of so many, in MiB.
+fn streaming_memory(settings: &Settings, machine: &str, packets: u64) -> Result<Vec<f64>> {
     let folder = scratch()?;
-    let source = packets(settings, "ipv4=5,ipv6=3,mpls1..4=2")?;
+    let source = self::packets(settings, "ipv4=5,ipv6=3,mpls1..4=2")?;
     let write = |name: &str, count: u64| -> Result<std::path::PathBuf> {
         let path = folder.path().join(name);
         let mut writer = Writer::create(&path)?;
@@ -254,13 +263,17 @@ fn streaming_memory(settings: &Settings) -> Result<Vec<f64>> {
         writer.finish()?;
         Ok(path)
     };
-    let captures = [write("small.pcapng", 10_000)?, write("large.pcapng", 1_000_000)?];
+    let captures = [write("small.pcapng", 10_000)?, write("large.pcapng", packets)?];
     let router = settings.router()?.file;
     let tables = settings.tables()?;
     let peak = |capture: &Path| -> Result<f64> {
         let mut command = command()?;
         command.arg("run").arg(&router).arg("--tables").arg(&tables).arg("--in").arg(capture);
-        command.arg("--out").arg(folder.path().join("out.pcapng")).args(["--json", "-"]);
+        command
+            .args(["--on", machine])
+            .arg("--out")
+            .arg(folder.path().join("out.pcapng"))
+            .args(["--json", "-"]);
         let report = json(&mut command)?;
         report["peak_memory_kib"]
             .as_f64()
