@@ -8,6 +8,7 @@ use wireloom_mpsoc::{Optimisation, Spec};
 use wireloom_net::Packet;
 use wireloom_sim::parts::arbiter::ArbiterSpec;
 use wireloom_sim::parts::bus::BusSpec;
+use wireloom_sim::parts::cache::Replacement;
 use wireloom_sim::parts::crossbar::{CrossbarSpec, Queueing};
 use wireloom_sim::parts::interconnect::InterconnectSpec;
 use wireloom_sim::{Time, sweep};
@@ -50,7 +51,7 @@ struct Variant {
     change: fn(&mut Spec),
 }
 
-const VARIANTS: [Variant; 12] = [
+const VARIANTS: [Variant; 14] = [
     Variant { name: "as described", keys: "", change: |_| {} },
     Variant {
         name: "bytes are free on the network",
@@ -74,6 +75,22 @@ const VARIANTS: [Variant; 12] = [
         change: |spec| caches(spec, 2048),
     },
     Variant { name: "caches of 1 KB", keys: "the same", change: |spec| caches(spec, 1024) },
+    Variant {
+        name: "caches of 1 KB, two lines fetched ahead",
+        keys: "the same, instruction_cache.prefetch_lines = 2",
+        change: |spec| {
+            caches(spec, 1024);
+            spec.processor.instruction_cache.prefetch_lines = 2;
+        },
+    },
+    Variant {
+        name: "caches of 1 KB, random replacement",
+        keys: "the same, instruction_cache.replacement = \"random\"",
+        change: |spec| {
+            caches(spec, 1024);
+            spec.processor.instruction_cache.replacement = Replacement::Random;
+        },
+    },
     Variant {
         name: "plain -O2",
         keys: "processor.optimisation = \"o2\"",
