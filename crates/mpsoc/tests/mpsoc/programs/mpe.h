@@ -17,7 +17,7 @@ typedef unsigned char u8;
 /* Bytes of the arrived packet, in network order: byte k of the area lies at k ^ 3. */
 #define BYTE(at) (*(volatile u8 *)(0x10000000 + ((0x102 + (at)) ^ 3)))
 #define INFORMATION(index) WORD(0x10000480 + 4 * (index))
-#define ARGUMENT(index) WORD(0x100004c0 + 4 * (index))
+#define ARGUMENT(index) WORD(0x100004b0 + 4 * (index))
 #define REPLY(ticket, index) WORD(0x10000540 + 32 * (ticket) + 4 * (index))
 
 enum { FINISH, DROP, TO_CPU, DONE, RUNAWAY, EMIT };
