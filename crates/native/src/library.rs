@@ -138,7 +138,7 @@ impl Library {
         let text = text.join("\n");
         write(&source, &text)?;
         let object = dir.join("engines.so");
-        run_compiler(options, level(text.len()), &source, &runtime, &object)?;
+        run_compiler(options, c::level(text.len()), &source, &runtime, &object)?;
         load(&object, programs, &units)
     }
 
@@ -153,17 +153,6 @@ impl Library {
 
 fn write(path: &Path, text: &str) -> Result<(), BuildError> {
     std::fs::write(path, text).map_err(|source| BuildError::File { path: path.to_owned(), source })
-}
-
-/// The level of optimisation for code of so many bytes. Compilers need more than linear time for
-/// long functions: with gcc 12, choices among 1,024 elements (190 KB) take 19 s at `-O3` and 4 s at
-/// `-O1`, those among 4,096 (800 KB) 38 s at `-O1` and 2 s at `-O0`.
-fn level(bytes: usize) -> &'static str {
-    match bytes {
-        0..=100_000 => "-O3",
-        100_001..=200_000 => "-O1",
-        _ => "-O0",
-    }
 }
 
 fn run_compiler(

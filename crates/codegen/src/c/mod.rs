@@ -108,11 +108,12 @@ pub struct Unit {
 /// If a step is not in that form, or the program does not verify.
 pub fn generate(program: &Program) -> GeneratedC {
     let unit = unit(program, "");
+    let level = level(unit.text.len());
     let name = identifier(&program.engines[program.main.index()].name);
     let mut files = vec![(format!("{name}.c"), unit.text)];
     files
         .extend(RUNTIME.iter().map(|(file, text)| (format!("runtime/{file}"), (*text).to_owned())));
-    files.push(("Makefile".into(), makefile(&name)));
+    files.push(("Makefile".into(), makefile(&name, level)));
     files.push(("README.md".into(), readme(&name, &unit.symbol)));
     GeneratedC { files }
 }
@@ -287,11 +288,22 @@ fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
     wide.collect()
 }
 
-fn makefile(name: &str) -> String {
+/// The level of optimisation for code of so many bytes. Compilers need more than linear time for
+/// long functions: with gcc 12, choices among 1,024 elements (190 KB) take 19 s at `-O3` and 4 s at
+/// `-O1`, those among 4,096 (800 KB) 38 s at `-O1` and 2 s at `-O0`.
+pub fn level(bytes: usize) -> &'static str {
+    match bytes {
+        0..=100_000 => "-O3",
+        100_001..=200_000 => "-O1",
+        _ => "-O0",
+    }
+}
+
+fn makefile(name: &str, level: &str) -> String {
     format!(
         "# Builds the engine as a shared object. `wireloom` itself does the same.\n\
          CC ?= cc\n\
-         CFLAGS ?= -O3 -march=native -Wall -Wextra\n\n\
+         CFLAGS ?= {level} -march=native -Wall -Wextra\n\n\
          {name}.so: {name}.c runtime/*.h\n\
          \t$(CC) -std=gnu11 $(CFLAGS) -fPIC -shared -Iruntime -o $@ {name}.c\n\n\
          clean:\n\
