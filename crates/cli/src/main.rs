@@ -4,6 +4,7 @@ mod captures;
 mod commands;
 mod failure;
 mod job;
+mod leaving;
 mod machine;
 mod pages;
 mod program;

@@ -44,6 +44,11 @@ impl Outputs {
         self.records.len()
     }
 
+    /// Number of bytes of all outputs.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether there are no outputs.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 /// `WL_ABI`: changes with any of these structures.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
 /// `WL_NO_OUTPUT`
 pub const NO_OUTPUT: u32 = u32::MAX;
 
@@ -40,6 +40,15 @@ pub struct Output {
     pub verdict: u32,
 }
 
+/// `struct wl_emitted`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Emitted {
+    pub output: Output,
+    pub payload: *const u8,
+    pub payload_length: u64,
+}
+
 /// `struct wl_end`
 #[repr(C)]
 pub struct End {
@@ -52,7 +61,7 @@ pub struct End {
 #[repr(C)]
 pub struct Machine {
     pub slots: *const Slot,
-    pub emitted: *const Output,
+    pub emitted: *const Emitted,
     pub emitted_count: u64,
     pub emitted_room: u64,
     arena: [usize; 3],

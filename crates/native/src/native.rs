@@ -126,8 +126,9 @@ unsafe fn hand_on(
     let ends = unsafe {
         std::slice::from_raw_parts((&raw const (*machine).ends).cast::<abi::End>(), arrivals.len())
     };
+    let mut whole = Vec::new();
     for (index, (arrival, end)) in arrivals.iter().zip(ends).enumerate() {
-        let mut send = |output: &abi::Output| {
+        let mut send = |output: &abi::Output, bytes: &[u8]| {
             let program = || Reason::Program(ReasonSetId(output.reasons), output.value);
             let verdict = match output.verdict {
                 abi::verdict::SENT => Verdict::Sent { port: output.value },
@@ -136,8 +137,6 @@ unsafe fn hand_on(
                 abi::verdict::RUNAWAY => Verdict::Dropped(Reason::Runaway),
                 other => unreachable!("verdict {other}"),
             };
-            // SAFETY: an output's bytes are valid until the next batch; the address is never null.
-            let bytes = unsafe { std::slice::from_raw_parts(output.bytes, output.length as usize) };
             sink(Output {
                 sequence: first + index as u64,
                 arrival_ns: arrival.arrival_ns,
@@ -149,14 +148,32 @@ unsafe fn hand_on(
         let mut emitted = end.first_emitted;
         while emitted != abi::NO_OUTPUT {
             // SAFETY: the chain links indices of emitted packets of this batch.
-            let output = unsafe { &*(*machine).emitted.add(emitted as usize) };
-            send(output);
-            emitted = output.next;
+            let copy = unsafe { &*(*machine).emitted.add(emitted as usize) };
+            whole.clear();
+            // SAFETY: window and payload are valid until the next batch; the addresses are never
+            // null.
+            unsafe {
+                whole.extend_from_slice(bytes(&copy.output));
+                let length = copy.payload_length as usize;
+                whole.extend_from_slice(std::slice::from_raw_parts(copy.payload, length));
+            }
+            send(&copy.output, &whole);
+            emitted = copy.output.next;
         }
         if end.last.verdict != abi::verdict::NOTHING {
-            send(&end.last);
+            // SAFETY: an output's bytes are valid until the next batch.
+            send(&end.last, unsafe { bytes(&end.last) });
         }
     }
+}
+
+/// The bytes of an output, of which the address is never null.
+///
+/// # Safety
+/// The batch that it is from is the last.
+unsafe fn bytes(output: &abi::Output) -> &[u8] {
+    // SAFETY: they are valid until the next batch.
+    unsafe { std::slice::from_raw_parts(output.bytes, output.length as usize) }
 }
 
 /// Brings the first bytes of a packet nearer while the batch before is executed: the line that it

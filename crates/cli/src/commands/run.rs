@@ -7,16 +7,17 @@ use serde::Serialize;
 use wireloom_console::{Working, bar, load_store, memory, output, thousands};
 use wireloom_io::{CaptureSink, Captures, Sink, Source};
 use wireloom_ir as ir;
-use wireloom_ir::{Output, Verdict};
-use wireloom_machine::{Outputs, Record, Recordings, Wanted, find_offload};
+use wireloom_ir::Output;
+use wireloom_machine::{Record, Recordings, Wanted, find_offload};
 use wireloom_report::{Page, Section};
 
 use crate::captures::{warn_of, warn_of_left_out};
 use crate::failure::Outcome;
 use crate::job::JobArgs;
+use crate::leaving::Leaving;
 use crate::machine::{self, MachineName};
 use crate::pages;
-use crate::report::{Count, Fates, Tally};
+use crate::report::{Count, Fates};
 use crate::rows::{self, OffloadReport};
 use crate::simulation;
 use crate::updates::{Part, UpdatesArgs};
@@ -98,18 +99,15 @@ impl Run {
             }
         }
         let out = self.out.as_deref();
-        let mut sink =
-            out.map(|path| CaptureSink::create(path, program, self.drops)).transpose()?;
+        let sink = out.map(|path| CaptureSink::create(path, program, self.drops)).transpose()?;
 
-        let mut tally = Tally::default();
         let mut arrived = Count::default();
-        let mut outputs = Outputs::default();
+        let mut leaving = Leaving::new(sink, |port| machine.machine.has_port(port));
         let bar = bar(job.packets, "packets");
         loop {
             let batch = captures.next_batch()?;
-            outputs.clear();
             let end = batch.is_empty();
-            let mut keep = |output: Output<'_>| outputs.keep(output);
+            let mut keep = |output: Output<'_>| leaving.take(output);
             for part in updates.cut(arrived.packets, &batch) {
                 match part {
                     Part::Frames(frames) => {
@@ -126,22 +124,15 @@ impl Run {
             }
             arrived.packets += batch.len() as u64;
             arrived.bytes += batch.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
-            let leaves = |output: &Output<'_>| match output.verdict {
-                Verdict::Sent { port } => machine.machine.has_port(port),
-                _ => true,
-            };
-            for output in outputs.iter().filter(leaves) {
-                tally.count(output.verdict, output.bytes.len());
-                if let Some(sink) = &mut sink {
-                    sink.take(output)?;
-                }
-            }
+            let aside = leaving.settle()?;
+            machine.work = machine.work.saturating_sub(aside);
             bar.set_position(arrived.packets);
             if end {
                 break;
             }
         }
         bar.finish_and_clear();
+        let Leaving { tally, sink, .. } = leaving;
         job.simulation.check_warm(tally.outputs())?;
         warn_of(&captures);
         if let Some(sink) = sink {

@@ -83,3 +83,28 @@ fn every_command_that_reads_captures_takes_the_same_options() {
         idle.status(2).complains(&["--in <CAPTURE>"]);
     }
 }
+
+#[test]
+fn an_engine_that_emits_in_a_loop_keeps_bounded_memory() {
+    let place = Workplace::new();
+    let flood = "header First { u8 count; };
+        engine flood() {
+            First first @ 0;
+            u16 sent;
+            step send {
+                sent += 1;
+                first.count += 1;
+                if (sent == 30000) finish;
+                emit(send);
+            }
+        }";
+    place.write("flood.loom", flood.as_bytes());
+    place.write("long.pcap", &pcap(&[vec![7; 9000]]));
+    for machine in ["golden", "native"] {
+        let ran = place.wireloom(&format!("run flood.loom --on {machine} --in long.pcap --json -"));
+        let report = ran.status(0).json();
+        assert_eq!(report["sent"][0]["bytes"], 270_000_000, "{machine}: {report}");
+        let peak = report["peak_memory_kib"].as_u64().expect("a number");
+        assert!(peak < 150_000, "{machine}: {peak} KiB for 270 MB of copies");
+    }
+}

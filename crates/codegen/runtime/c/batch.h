@@ -10,7 +10,7 @@
 #define WL_BATCH 64
 #endif
 
-#define WL_ABI 1
+#define WL_ABI 2
 
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 
@@ -27,6 +27,15 @@ struct wl_output {
     uint32_t verdict; /* an enum wl_verdict */
 };
 
+/* A packet that a thread emitted. Its payload follows its window, which `output` holds: all copies
+ * share the payload until it changes, so that a loop that emits a long packet needs memory for
+ * windows only. */
+struct wl_emitted {
+    struct wl_output output;
+    const uint8_t *payload;
+    uint64_t payload_length;
+};
+
 /* The output of a thread: the packets that it emitted, then how it ended. */
 struct wl_end {
     struct wl_output last;
@@ -36,7 +45,7 @@ struct wl_end {
 /* The first part of every engine's state. */
 struct wl_machine {
     const struct wl_slot *slots;
-    struct wl_output *emitted;
+    struct wl_emitted *emitted;
     uint64_t emitted_count, emitted_room;
     struct wl_arena arena;
     struct wl_end ends[WL_BATCH];
@@ -108,18 +117,24 @@ WL_COLD void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet 
             abort();
     }
     uint32_t index = (uint32_t)m->emitted_count++;
-    m->emitted[index] = (struct wl_output){
-        .bytes = wl_copy(p, &m->arena),
-        .length = wl_length(p),
-        .next = WL_NO_OUTPUT,
-        .value = p->egress,
-        .ingress = p->ingress,
-        .verdict = WL_SENT,
+    m->emitted[index] = (struct wl_emitted){
+        .output = {
+            .bytes = wl_window_copy(p, &m->arena),
+            .length = p->window,
+            .next = WL_NO_OUTPUT,
+            .value = p->egress,
+            .ingress = p->ingress,
+            .verdict = WL_SENT,
+        },
+        .payload = p->payload,
+        .payload_length = p->payload_length,
     };
+    /* From here on a change of the payload makes a copy, as if it were where it arrived. */
+    p->payload_room = 0;
     if (end->first_emitted == WL_NO_OUTPUT)
         end->first_emitted = index;
     else
-        m->emitted[end->last_emitted].next = index;
+        m->emitted[end->last_emitted].output.next = index;
     end->last_emitted = index;
 }
 

@@ -32,7 +32,7 @@ struct wl_packet {
     const uint8_t *payload;
     uint64_t arrival_ns;
     uint32_t payload_length;
-    uint32_t payload_room; /* bytes of the arena's copy; 0 while the payload is where it arrived */
+    uint32_t payload_room; /* bytes of the arena's copy; 0 while the payload is where it arrived or shared */
     uint16_t window;       /* bytes of the window */
     uint16_t ingress, egress;
 };
@@ -295,13 +295,11 @@ WL_INLINE const uint8_t *wl_whole(struct wl_packet *p, struct wl_arena *arena)
     return whole;
 }
 
-/* Returns a copy of the packet in one piece that stays valid until the batch ends. */
-WL_FUNCTION const uint8_t *wl_copy(struct wl_packet *p, struct wl_arena *arena)
+/* Returns a copy of the window that stays valid until the batch ends. */
+WL_FUNCTION const uint8_t *wl_window_copy(struct wl_packet *p, struct wl_arena *arena)
 {
-    uint8_t *copy = wl_arena_take(arena, wl_length(p));
+    uint8_t *copy = wl_arena_take(arena, p->window);
     memcpy(copy, wl_front(p), p->window);
-    if (p->payload_length)
-        memcpy(copy + p->window, p->payload, p->payload_length);
     return copy;
 }
 

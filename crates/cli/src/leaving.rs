@@ -1,0 +1,78 @@
+//! What leaves a machine during a run: counted, and written to a capture.
+//!
+//! Outputs are kept while the machine works, so that reports show its own pace, and settled
+//! between batches. A packet may send 65,536 copies: after [`MOST`] bytes outputs are settled at
+//! once, and the time that this takes is not the machine's.
+
+use std::time::{Duration, Instant};
+
+use wireloom_io::{CaptureSink, Sink};
+use wireloom_ir::{Output, Verdict};
+use wireloom_machine::{Error, Outputs, Result};
+
+use crate::report::Tally;
+
+/// The bytes of outputs that are kept at most, except those of the last one.
+const MOST: usize = 16 << 20;
+
+/// The outputs of a run.
+pub struct Leaving<'a> {
+    /// What left until now.
+    pub tally: Tally,
+    /// The capture, if there is one.
+    pub sink: Option<CaptureSink<'a>>,
+    kept: Outputs,
+    /// Whether the machine has a port, by its number.
+    ports: Vec<bool>,
+    /// Time taken in the machine's working time.
+    aside: Duration,
+    failure: Option<Error>,
+}
+
+impl<'a> Leaving<'a> {
+    /// Counts the outputs of a machine and passes them on.
+    pub fn new(sink: Option<CaptureSink<'a>>, has_port: impl Fn(u16) -> bool) -> Self {
+        Self {
+            tally: Tally::default(),
+            sink,
+            kept: Outputs::default(),
+            ports: (0..=u16::MAX).map(has_port).collect(),
+            aside: Duration::ZERO,
+            failure: None,
+        }
+    }
+
+    /// Takes an output while the machine works.
+    pub fn take(&mut self, output: Output<'_>) {
+        self.kept.keep(output);
+        if self.kept.bytes() > MOST {
+            let begin = Instant::now();
+            self.pass_on();
+            self.aside += begin.elapsed();
+        }
+    }
+
+    /// Settles what was taken, between batches. Returns the time by which the machine worked less
+    /// than was measured.
+    ///
+    /// # Errors
+    /// If the capture cannot be written.
+    pub fn settle(&mut self) -> Result<Duration> {
+        self.pass_on();
+        self.failure.take().map_or(Ok(std::mem::take(&mut self.aside)), Err)
+    }
+
+    fn pass_on(&mut self) {
+        let leaves = |output: &Output<'_>| match output.verdict {
+            Verdict::Sent { port } => self.ports[usize::from(port)],
+            _ => true,
+        };
+        for output in self.kept.iter().filter(leaves) {
+            self.tally.count(output.verdict, output.bytes.len());
+            if let (Some(sink), None) = (&mut self.sink, &self.failure) {
+                self.failure = sink.take(output).err();
+            }
+        }
+        self.kept.clear();
+    }
+}
