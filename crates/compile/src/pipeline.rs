@@ -9,6 +9,7 @@ use crate::passes::{PassOptions, pass};
 /// The passes that [`optimise`] runs, in this order: from sequential code to regions. Each line
 /// gives the reason for its position.
 pub const DEFAULT: &[&str] = &[
+    "evaluate",   // while calls have no guards
     "if-convert", // all other passes do more with flat code
     "fold",       // decides what is constant
     "cse",        // unifies equal guards, so that later passes see which exclude each other

@@ -38,7 +38,7 @@ fn options_of(name: &str) -> PassOptions {
     let for_hardware = ["fields", "fuse", "resize", "ungate", "window", "split.ports"]
         .iter()
         .any(|prefix| name.starts_with(prefix));
-    PassOptions { header: for_hardware.then_some(HeaderPorts { reads: 1, writes: 1, bytes: 16 }) }
+    PassOptions::for_ports(for_hardware.then_some(HeaderPorts { reads: 1, writes: 1, bytes: 16 }))
 }
 
 /// Header ports of several shapes, including few and short ones.
@@ -71,7 +71,7 @@ fn each_pass_keeps_the_meaning_of_every_program() {
         }
         for header in std::iter::once(None).chain(PORTS.map(Some)) {
             let mut changed = program.clone();
-            pipeline::optimise(&mut changed, &PassOptions { header });
+            pipeline::optimise(&mut changed, &PassOptions::for_ports(header));
             assert_eq!(support::observe(&changed, &packets), expected, "{name}, {header:?}");
         }
     }
@@ -96,7 +96,7 @@ fn a_step_that_reads_more_than_the_header_ports_serve_is_split() {
     let program = parse(text).expect("the text is IR");
     let parts = |header| {
         let mut program = program.clone();
-        pipeline::optimise(&mut program, &PassOptions { header });
+        pipeline::optimise(&mut program, &PassOptions::for_ports(header));
         program.engines[0].steps.clone()
     };
     assert_eq!(parts(None).len(), 1);
@@ -112,7 +112,7 @@ fn steps_fit_the_header_ports() {
     for (name, program) in programs() {
         for header in PORTS {
             let mut program = program.clone();
-            pipeline::optimise(&mut program, &PassOptions { header: Some(header) });
+            pipeline::optimise(&mut program, &PassOptions::hardware(header));
             support::fits(&program, &header, &name);
         }
     }

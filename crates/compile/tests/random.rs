@@ -50,7 +50,7 @@ proptest! {
         }
         check(&program, pipeline::DEFAULT, &free, &expected);
         for header in [HeaderPorts::new(1, 1), HeaderPorts { reads: 2, writes: 2, bytes: 3 }] {
-            let hardware = PassOptions { header: Some(header) };
+            let hardware = PassOptions::hardware(header);
             for pass in PASSES {
                 check(&program, &[pass.name], &hardware, &expected);
             }
@@ -63,7 +63,7 @@ proptest! {
         let program = sequential(support::tame(program));
         for header in [HeaderPorts::new(1, 1), HeaderPorts { reads: 2, writes: 2, bytes: 3 }] {
             let mut program = program.clone();
-            pipeline::optimise(&mut program, &PassOptions { header: Some(header) });
+            pipeline::optimise(&mut program, &PassOptions::hardware(header));
             support::fits(&program, &header, "random program");
         }
     }

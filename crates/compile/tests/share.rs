@@ -190,7 +190,7 @@ fn passes_keep_what_a_shared_program_means() {
     };
     for header in [None, Some(HeaderPorts::new(2, 1))] {
         let mut optimised = shared.clone();
-        pipeline::optimise(&mut optimised, &PassOptions { header });
+        pipeline::optimise(&mut optimised, &PassOptions::for_ports(header));
         assert_eq!(run(&optimised), run(&shared));
     }
 }

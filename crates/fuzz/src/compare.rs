@@ -100,7 +100,7 @@ pub fn compile(source: &str) -> Result<Compiled, Failure> {
     let mut hardware = Vec::new();
     for header in HEADER_PORTS {
         let mut program = plain.clone();
-        let options = PassOptions { header: Some(header) };
+        let options = PassOptions::hardware(header);
         guarded("optimiser for hardware", || pipeline::optimise(&mut program, &options))?;
         well_formed(&program, "optimiser for hardware")?;
         if let Some(why) = program.engines.iter().find_map(|engine| misfit(engine, &header)) {

@@ -351,6 +351,21 @@ impl<'a> StepBuilder<'a> {
         Some(self.one(call, reply))
     }
 
+    /// Evaluates a method that is a function.
+    ///
+    /// # Panics
+    /// If the kind has no such method, or it does not reply.
+    pub fn evaluate(&mut self, offload: OffloadId, method: &str, args: &[Value]) -> Value {
+        let OffloadTarget::Kind(config) = &self.engine.engine.offloads[offload.index()].target
+        else {
+            panic!("an engine is no function")
+        };
+        let kind = registry::kind(&config.kind).expect("a kind of the registry");
+        let (method, interface) = kind.method(method).expect("a method of the kind");
+        let reply = interface.reply.width(config);
+        self.one(OpKind::Evaluate { offload, method, args: args.to_vec() }, reply)
+    }
+
     /// Adds a choice. Each branch returns its yields; both have the same number of values, of the
     /// same widths.
     pub fn choice(

@@ -323,6 +323,18 @@ pub enum OpKind {
         /// The arguments, of the widths that the method states.
         args: Vec<Value>,
     },
+    /// The reply of a method that is a function ([`Method::is_function`]), computed where it
+    /// stands: it changes nothing and does not depend on where in the thread it happens.
+    ///
+    /// [`Method::is_function`]: wireloom_offloads::Method::is_function
+    Evaluate {
+        /// The offload; not an engine.
+        offload: OffloadId,
+        /// Index of the method in the kind.
+        method: usize,
+        /// The arguments, of the widths that the method states.
+        args: Vec<Value>,
+    },
     /// Structured choice; absent after if-conversion. Result `i` is `then.1[i]` or
     /// `otherwise.1[i]`. Values defined inside are not visible outside.
     If {

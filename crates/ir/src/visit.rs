@@ -29,7 +29,7 @@ impl OpKind {
                 f(*c);
             }
             Self::Concat(parts) => parts.iter().for_each(|v| f(*v)),
-            Self::Call { args, .. } => args.iter().for_each(|v| f(*v)),
+            Self::Call { args, .. } | Self::Evaluate { args, .. } => args.iter().for_each(|v| f(*v)),
             Self::Exit(exit) => match exit {
                 Exit::Reply(v) | Exit::Drop(v, _) | Exit::ToCpu(v, _) => f(*v),
                 Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done => {}
@@ -85,7 +85,9 @@ impl OpKind {
                 f(b);
                 f(c);
             }
-            Self::Concat(values) | Self::Call { args: values, .. } => values.iter_mut().for_each(f),
+            Self::Concat(values)
+            | Self::Call { args: values, .. }
+            | Self::Evaluate { args: values, .. } => values.iter_mut().for_each(f),
             Self::Exit(exit) => match exit {
                 Exit::Reply(v) | Exit::Drop(v, _) | Exit::ToCpu(v, _) => f(v),
                 Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done => {}

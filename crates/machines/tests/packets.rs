@@ -138,9 +138,11 @@ fn in_software(tests: &TestFile) -> Vec<(String, Tester)> {
     let for_hardware = |reads, writes| {
         let mut lowered = program.lowered.clone();
         let header = Some(HeaderPorts::new(reads, writes));
-        pipeline::optimise(&mut lowered, &PassOptions { header });
+        pipeline::optimise(&mut lowered, &PassOptions::for_ports(header));
         lowered
     };
+    let mut for_threads = program.lowered.clone();
+    pipeline::optimise(&mut for_threads, &wireloom_mpsoc::PASSES);
     let golden = |program: ir::Program| -> Box<dyn Machine> {
         let store = loaded(&program, tests);
         Box::new(InSoftware::new(Golden::new(program, store)))
@@ -149,8 +151,8 @@ fn in_software(tests: &TestFile) -> Vec<(String, Tester)> {
         ("golden, as lowered", golden(program.lowered.clone())),
         ("golden, for hardware with one header port to read", golden(for_hardware(1, 1))),
         ("golden, for hardware with two header ports to read", golden(for_hardware(2, 1))),
-        ("a processor of mpsoc, ARMv4", processor::<Arm>(&program.optimised, tests)),
-        ("a processor of mpsoc, RV32IM", processor::<Riscv>(&program.optimised, tests)),
+        ("a processor of mpsoc, ARMv4", processor::<Arm>(&for_threads, tests)),
+        ("a processor of mpsoc, RV32IM", processor::<Riscv>(&for_threads, tests)),
     ];
     let reasons = &program.lowered.reasons;
     machines

@@ -7,7 +7,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, store};
 use wireloom_isa::program::Machine;
@@ -93,7 +92,7 @@ fn compile(path: &Path) -> Result<Program, String> {
     let checked = wireloom_lang::check(path, &wireloom_lang::Options::default());
     let messages = || wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
     let mut program = lower(checked.program.as_ref().ok_or_else(messages)?);
-    pipeline::optimise(&mut program, &PassOptions::default());
+    pipeline::optimise(&mut program, &wireloom_mpsoc::PASSES);
     Ok(program)
 }
 

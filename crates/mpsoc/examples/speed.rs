@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_description::Description;
 use wireloom_ir::{Program, store};
@@ -200,7 +199,7 @@ impl Router {
             wireloom_lang::check(&programs.join("router.loom"), &wireloom_lang::Options::default());
         let messages = || wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
         let mut program = lower(checked.program.as_ref().ok_or_else(messages)?);
-        pipeline::optimise(&mut program, &PassOptions::default());
+        pipeline::optimise(&mut program, &wireloom_mpsoc::PASSES);
         Ok(Self { program, tables: programs.join(TABLES) })
     }
 

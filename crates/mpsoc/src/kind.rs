@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use wireloom_codegen::c::thread::Refused;
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::pipeline;
 use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_machine::{
@@ -103,7 +105,7 @@ impl Configured for Spec {
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
-        match built(self, &program.optimised) {
+        match built(self, &for_threads(program)) {
             Ok(()) => Vec::new(),
             Err(Refused { step, offload, message }) => {
                 vec![Refusal { offload, step, line: None, message }]
@@ -122,13 +124,24 @@ impl Configured for Spec {
         let recording = Options::recording(options.timeline_ns, options.interval_ns);
         let seed = options.seed.unwrap_or(recording.seed);
         let options = Options { seed, warm: options.warm, ..recording };
-        let engine = Engine::new(self, &program.optimised, store, options).map_err(Error::new)?;
+        let engine = Engine::new(self, &for_threads(program), store, options).map_err(Error::new)?;
         Ok(Box::new(Mpsoc { engine }))
     }
 
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// What hardware threads compute by calls of the platform's objects: a hash takes a processor of 32
+/// bits hundreds of cycles, and it does not know its packet's sequence number.
+pub const PASSES: PassOptions = PassOptions { header: None, served: &["hash", "random"] };
+
+/// The program as hardware threads execute it.
+fn for_threads(program: &Program) -> ir::Program {
+    let mut optimised = program.lowered.clone();
+    pipeline::optimise(&mut optimised, &PASSES);
+    optimised
 }
 
 impl Options {

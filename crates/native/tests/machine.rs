@@ -171,6 +171,43 @@ fn an_emitted_packet_is_a_copy_and_leaves_before_what_follows() {
 }
 
 #[test]
+fn functions_of_keys_of_every_size_class_agree() {
+    let widths = [1, 8, 31, 32, 33, 47, 48, 49, 63, 64, 65, 100, 127, 128, 129, 320, 511, 512];
+    let programs: Vec<Program> = widths
+        .into_iter()
+        .map(|width| {
+            let mut engine = EngineBuilder::packet("functions");
+            let hash = engine.offload("hash", config("hash", &[("", width)], &[], &[]));
+            let dice = engine.offload("dice", config("random", &[], &[], &[("seed", 9)]));
+            let time = engine.offload("time", config("clock", &[], &[], &[]));
+            engine.regions("only", |step| {
+                let start = step.constant(16, 0);
+                let key = step.read_packet(start, 3, width);
+                let crc = step.evaluate(hash, "crc32", &[key]);
+                step.next_region();
+                let others = [
+                    step.evaluate(hash, "hash48", &[key]),
+                    step.evaluate(hash, "hash64", &[key]),
+                    step.evaluate(dice, "next", &[crc]),
+                    step.evaluate(time, "now", &[]),
+                ];
+                let all = step.concat(&[&[crc], &others[..]].concat());
+                step.write_packet(start, 0, all);
+                step.next_region();
+                step.exit(Exit::Finish);
+            });
+            program_of(engine)
+        })
+        .collect();
+    let packets: Vec<Packet> = support::patterns()
+        .into_iter()
+        .enumerate()
+        .map(|(index, packet)| Packet { arrival_ns: 1 << (7 * index), ..packet })
+        .collect();
+    agree(&programs, &packets, &nothing);
+}
+
+#[test]
 fn runaway_threads_are_stopped_where_the_golden_model_stops_them() {
     // Goes through its one step as often as the packet has bytes, times `factor`.
     let looping = |name: &str, factor: u128| {

@@ -3,6 +3,8 @@
 mod support;
 
 use support::random::{packets, program};
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::pipeline;
 
 /// `WIRELOOM_NATIVE_RANDOM=FIRST..END` tries other seeds than those of every run.
 #[test]
@@ -13,7 +15,14 @@ fn random_engines_agree() {
         (first.parse().expect("a number")..end.parse().expect("a number")).collect();
     let packets = packets(1, 150);
     for chunk in seeds.chunks(100) {
-        let programs: Vec<_> = chunk.iter().map(|seed| program(*seed)).collect();
+        let programs: Vec<_> = chunk
+            .iter()
+            .map(|seed| {
+                let mut program = program(*seed);
+                pipeline::run_pass(&mut program, "evaluate", &PassOptions::default());
+                program
+            })
+            .collect();
         support::agree(&programs, &packets, &support::fill_tables);
     }
 }

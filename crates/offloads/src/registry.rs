@@ -191,6 +191,15 @@ pub struct Method {
     pub doc: &'static str,
 }
 
+impl Method {
+    /// Whether the reply is a function of the arguments and of the packet that began the thread:
+    /// the method changes nothing, and neither other packets nor the control plane nor edits of
+    /// the packet change what it replies.
+    pub fn is_function(&self) -> bool {
+        self.state == StateUse::Pure && !self.reads_packet && !self.writes_packet
+    }
+}
+
 /// An offload kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {

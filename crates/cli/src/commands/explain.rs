@@ -52,7 +52,7 @@ impl Explain {
     pub fn run(self) -> Outcome {
         let header =
             self.ports.map(|(reads, writes)| HeaderPorts { reads, writes, bytes: self.port_bytes });
-        let options = PassOptions { header };
+        let options = PassOptions::for_ports(header);
         if let Some(pass) = &self.ir {
             return self.print_ir(pass, &options);
         }

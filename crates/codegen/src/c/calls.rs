@@ -1,7 +1,7 @@
 //! Calls of offloads. A kind with its own C code ([`kinds`](super::kinds)) writes them; all others
 //! go through the host's instance.
 
-use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
+use wireloom_ir::{Engine, OffloadId, OffloadTarget, Op, OpKind};
 use wireloom_offloads::{Config, Method, registry};
 
 use super::emitter::Emitter;
@@ -85,6 +85,27 @@ pub fn call(
         width,
     };
     kinds::find(config).and_then(|kind| (kind.call)(&call)).unwrap_or_else(|| call.through_host())
+}
+
+/// Returns the expression of a function of an offload, with its arguments.
+pub fn evaluate(
+    emitter: &Emitter<'_>,
+    offload: OffloadId,
+    method: usize,
+    args: &[Operand],
+) -> Expr {
+    let target = &emitter.scope.engine.offloads[offload.index()].target;
+    let OffloadTarget::Kind(config) = target else { unreachable!("an engine is no function") };
+    let method = &registry::kind(&config.kind).expect("a verified program").methods[method];
+    let kind = kinds::find(config).expect("the kinds with functions have C code");
+    match emitter.scope.model {
+        Model::Bits64 => (kind.function)(config, method, args).expect("the method is a function"),
+        Model::Bits32 => {
+            let by_thread = (kind.by_thread)(method).expect("a thread evaluates what is no call");
+            let args = args.iter().map(|arg| arg.c.clone()).collect();
+            by_thread(emitter.scope.packet.clone(), args)
+        }
+    }
 }
 
 /// Writes the prefetch of the first memory that a split-phase call will read.

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use wireloom_bits::Bits;
 use wireloom_ir::{Engine, Meta, Op, OpKind, Program, Step, Value};
 
+use super::calls;
 use super::conflict::{Resource, changes, reads};
 use super::constants::{Lookup, lookups};
 use super::names::Names;
@@ -424,7 +425,7 @@ impl<'a> Emitter<'a> {
                 Meta::Arrival => "arrival",
             }
             .into(),
-            OpKind::Call { offload, .. } => {
+            OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } => {
                 format!("{}_reply", self.scope.engine.offloads[offload.index()].name)
             }
             _ => format!("v{}", value.0),
@@ -560,6 +561,11 @@ impl<'a> Emitter<'a> {
                 Form::Expression(model.operand(self.scope.context[id.index()].clone(), width))
             }
             OpKind::ReadMeta(meta) => Form::Expression(self.meta(*meta)),
+            OpKind::Evaluate { offload, method, args } => {
+                let args: Vec<Operand> = args.iter().map(|arg| self.kept_operand(*arg)).collect();
+                let c = calls::evaluate(self, *offload, *method, &args);
+                Form::Expression(model.operand(c, width))
+            }
             OpKind::ReadPacket { base, bit } => {
                 let place = self.place(*base, *bit);
                 ops::read_packet(model, &place, width)

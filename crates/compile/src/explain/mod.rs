@@ -306,7 +306,7 @@ impl View<'_> {
             } else if let OpKind::Call { .. } = op.kind {
                 calls.push(self.call(op, &definitions));
             }
-            if let Some((name, width)) = counted(op, step) {
+            if let Some((name, width)) = counted(op, self.engine, step) {
                 *operations.entry(name.to_owned()).or_default().entry(width).or_default() += 1;
             }
         });
@@ -390,7 +390,7 @@ impl View<'_> {
 
 /// Name and width under which an operation is counted. Constants, wiring, calls and exits are not
 /// counted.
-fn counted(op: &Op, step: &Step) -> Option<(&'static str, u32)> {
+fn counted(op: &Op, engine: &Engine, step: &Step) -> Option<(&'static str, u32)> {
     let width = |v: &Value| step.values[v.index()].width;
     let result = op.results.first().map_or(0, width);
     Some(match &op.kind {
@@ -413,5 +413,12 @@ fn counted(op: &Op, step: &Step) -> Option<(&'static str, u32)> {
         | OpKind::Concat(_)
         | OpKind::Call { .. }
         | OpKind::Exit(_) => return None,
+        OpKind::Evaluate { offload, method, args } => {
+            let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
+                return None;
+            };
+            let method = registry::kind(&config.kind)?.methods.get(*method)?;
+            (method.name, args.iter().map(width).sum::<u32>().max(result))
+        }
     })
 }

@@ -173,6 +173,9 @@ impl Share<'_> {
             OpKind::Extend(a) => Expression::Extend(*a, width),
             OpKind::Slice(a, lo) => Expression::Slice(*a, *lo, width),
             OpKind::Concat(parts) => Expression::Concat(parts.clone()),
+            OpKind::Evaluate { offload, method, args } => {
+                Expression::Call(offload.0, *method, args.clone(), None)
+            }
             OpKind::Call { offload, method, args } => {
                 let call = self.effects.call(self.engine, *offload, *method);
                 if !call.is_pure || call.reads_packet {

@@ -7,6 +7,7 @@ use wireloom_ir::Program;
 pub mod clean;
 pub mod cse;
 pub mod dce;
+pub mod evaluate;
 pub mod fields;
 pub mod fold;
 pub mod fuse;
@@ -24,6 +25,22 @@ pub struct PassOptions {
     /// How engines in hardware access the header; `None` for machines that execute a step one
     /// operation at a time.
     pub header: Option<HeaderPorts>,
+    /// The kinds whose functions a service of the machine computes, by name: their calls stay
+    /// calls (see [`evaluate`]).
+    pub served: &'static [&'static str],
+}
+
+impl PassOptions {
+    /// Engines in hardware with these header ports. They hash with exclusive ORs of their own, but
+    /// share the multipliers that a random number takes.
+    pub fn hardware(ports: HeaderPorts) -> Self {
+        Self { header: Some(ports), served: &["random"] }
+    }
+
+    /// Hardware with these header ports, else software.
+    pub fn for_ports(ports: Option<HeaderPorts>) -> Self {
+        ports.map_or_else(Self::default, Self::hardware)
+    }
 }
 
 /// The ports of a header memory. All reads of a step happen at its beginning and all writes at its
@@ -59,6 +76,11 @@ pub struct Pass {
 
 /// Every pass, by name.
 pub const PASSES: &[Pass] = &[
+    Pass {
+        name: "evaluate",
+        doc: "Makes calls of functions (hash, clock, random) operations, which split no step.",
+        run: evaluate::run,
+    },
     Pass {
         name: "if-convert",
         doc: "Flattens structured `if` to guards on effects and selects between values.",

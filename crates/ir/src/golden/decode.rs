@@ -327,6 +327,10 @@ impl Decoder<'_> {
                     }
                 }
             }
+            OpKind::Evaluate { offload, method, args } => {
+                let args = args.iter().map(|a| self.place(*a)).collect();
+                ActionKind::Call { offload: offload.index(), method: *method, args, to: maybe_to }
+            }
             OpKind::If { condition, then, otherwise } => ActionKind::If {
                 condition: self.place(*condition),
                 then: self.branch(then, &op.results),

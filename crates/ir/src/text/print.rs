@@ -212,7 +212,8 @@ impl<'a> Printer<'a> {
                 format!("packet.remove {}, {}", value(*offset), value(*count))
             }
             OpKind::Reset { count } => format!("packet.reset {}", value(*count)),
-            OpKind::Call { offload, method, args } => {
+            OpKind::Call { offload, method, args } | OpKind::Evaluate { offload, method, args } => {
+                let word = if matches!(op.kind, OpKind::Call { .. }) { "call" } else { "eval" };
                 let name = self.offloads.refer(offload.index(), is_plain_word);
                 let target = self.engine.offloads.get(offload.index()).map(|o| &o.target);
                 let method = match target {
@@ -222,7 +223,7 @@ impl<'a> Printer<'a> {
                         .map_or(format!("#{method}"), |m| m.name.to_owned()),
                     _ => format!("#{method}"),
                 };
-                format!("call {name}.{method}({})", values(args))
+                format!("{word} {name}.{method}({})", values(args))
             }
             OpKind::If { condition, .. } => format!("if {}", value(*condition)),
             OpKind::Exit(exit) => match exit {

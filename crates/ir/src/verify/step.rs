@@ -285,6 +285,14 @@ impl Checker<'_> {
                 if results.is_empty() { Ok(()) } else { one(results, 1) }
             }
             OpKind::Call { offload, method, .. } => self.call(*offload, *method, widths, results),
+            OpKind::Evaluate { offload, method, .. } => {
+                self.call(*offload, *method, widths, results)?;
+                expect(
+                    self.is_function(*offload, *method),
+                    "only methods without state that do not access the packet can be evaluated",
+                )?;
+                any(results).map(|_| ())
+            }
             OpKind::If { .. } => expect(widths[0] == 1, "a condition must have one bit"),
             OpKind::Exit(exit) => {
                 none(results)?;
@@ -298,6 +306,13 @@ impl Checker<'_> {
             EngineKind::Packet => Ok(()),
             EngineKind::Call { .. } => Err("a called engine has no packet".to_owned()),
         }
+    }
+
+    fn is_function(&self, offload: OffloadId, method: usize) -> bool {
+        let target = self.engine.offloads.get(offload.index()).map(|offload| &offload.target);
+        let Some(OffloadTarget::Kind(config)) = target else { return false };
+        let method = registry::kind(&config.kind).and_then(|kind| kind.methods.get(method));
+        method.is_some_and(|method| method.is_function())
     }
 
     fn call(

@@ -6,7 +6,6 @@ pub mod engine;
 
 use std::path::PathBuf;
 
-use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, print, store};
 use wireloom_isa::program::Machine;
@@ -35,7 +34,7 @@ pub fn compiled_text(file: &str, text: &str) -> Program {
 fn optimised(checked: &wireloom_lang::Checked) -> Program {
     let messages = wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
     let mut program = lower(checked.program.as_ref().unwrap_or_else(|| panic!("{messages}")));
-    pipeline::optimise(&mut program, &PassOptions::default());
+    pipeline::optimise(&mut program, &wireloom_mpsoc::PASSES);
     program
 }
 

@@ -389,7 +389,7 @@ impl Machine {
 
     /// Returns the parameters of the header memory for the compiler.
     pub fn pass_options(&self) -> PassOptions {
-        PassOptions { header: Some(self.engine.header_ports()) }
+        PassOptions::hardware(self.engine.header_ports())
     }
 
     /// Returns the rule for an offload, by its name or else by its kind.

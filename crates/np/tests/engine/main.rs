@@ -33,7 +33,7 @@ fn tests(name: &str, ports: HeaderPorts) -> (TestFile, Program) {
     let options = wireloom_lang::Options { sets: tests.sets.clone(), ..Default::default() };
     let checked = wireloom_lang::check(&tests.program, &options);
     let mut program = lower(&checked.program.expect("a program without errors"));
-    pipeline::optimise(&mut program, &PassOptions { header: Some(ports) });
+    pipeline::optimise(&mut program, &PassOptions::hardware(ports));
     (tests, program)
 }
 
@@ -165,9 +165,7 @@ fn corners(name: &str, header_bytes: u32) {
     let mut program = lower(&checked.program.expect("a program without errors"));
     pipeline::optimise(
         &mut program,
-        &PassOptions {
-            header: Some(HeaderPorts { bytes: header_bytes, ..HeaderPorts::new(2, 2) }),
-        },
+        &PassOptions::hardware(HeaderPorts { bytes: header_bytes, ..HeaderPorts::new(2, 2) }),
     );
     let setting = Setting { threads: 1, levels: 6, header_bytes, ..Setting::default() };
     let bench = Bench::new(name, &program, setting);

@@ -6,7 +6,7 @@ use crate::c::tree::Expr;
 
 pub const KIND: KindInC = KindInC {
     name: "clock",
-    call: |call| (call.method.name == "now").then(|| call.scalar(env().arrow("now_ns"))),
+    function: |_, _, _| Some(env().arrow("now_ns")),
     by_thread: |_| Some(|_, _| Expr::call("wl_begun_ns", [])),
     ..KindInC::PLAIN
 };

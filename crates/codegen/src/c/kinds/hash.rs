@@ -8,21 +8,20 @@ use crate::c::types::Model;
 pub const KIND: KindInC = KindInC {
     name: "hash",
     header: Some(("hash.h", include_str!("../../../runtime/c/hash.h"))),
-    call: |call| {
-        let data = &call.args[0];
-        let multiplier = |name: &str| Model::Bits64.literal(call.config.param(name));
+    function: |config, method, args| {
+        let data = &args[0];
+        let multiplier = |name: &str| Model::Bits64.literal(config.param(name));
         let hash = |function: &str, name: &str| {
             Expr::call(function, [as_words(data), Expr::number(data.width), multiplier(name)])
         };
-        let value = match call.method.name {
+        Some(match method.name {
             "crc32" => {
                 Expr::call("wl_crc32", [as_words(data), Expr::number(data.width.div_ceil(8))])
             }
             "hash48" => hash("wl_hash48", "multiplier48"),
             "hash64" => hash("wl_hash64", "multiplier64"),
             _ => return None,
-        };
-        Some(call.scalar(value))
+        })
     },
     ..KindInC::PLAIN
 };

@@ -39,6 +39,9 @@ pub struct KindInC {
     /// The runtime header with the kind's functions: its name and its text. Programs that use the
     /// kind include it.
     pub header: Option<(&'static str, &'static str)>,
+    /// Returns how the host evaluates a method that is a function, if the kind has any. The
+    /// arguments are no expressions with operators.
+    pub function: fn(&Config, &Method, &[Operand]) -> Option<Expr>,
     /// Writes a call for the host. Returns `None` for calls that the host's instance executes.
     pub call: fn(&Call<'_>) -> Option<Vec<Stmt>>,
     /// Returns how calls of an offload of the kind split into a request and a reply, or `None` if
@@ -55,8 +58,14 @@ pub type ByThread = fn(Expr, Vec<Expr>) -> Expr;
 
 impl KindInC {
     /// A kind without any C code of its own.
-    const PLAIN: Self =
-        Self { name: "", header: None, call: |_| None, split_phase: |_| None, by_thread: |_| None };
+    const PLAIN: Self = Self {
+        name: "",
+        header: None,
+        function: |_, _, _| None,
+        call: |_| None,
+        split_phase: |_| None,
+        by_thread: |_| None,
+    };
 }
 
 /// A kind whose calls access memory that is likely to be far away, so that a prefetch pays off.

@@ -8,10 +8,9 @@ use crate::c::types::Model;
 pub const KIND: KindInC = KindInC {
     name: "random",
     header: Some(("random.h", include_str!("../../../runtime/c/random.h"))),
-    call: |call| {
-        let seed = || Model::Bits64.literal(call.config.param("seed"));
-        let next = || call.scalar(Expr::call("wl_random", [seed(), env(), call.arg(0)]));
-        (call.method.name == "next").then(next)
+    function: |config, _, args| {
+        let seed = Model::Bits64.literal(config.param("seed"));
+        Some(Expr::call("wl_random", [seed, env(), args[0].c.clone()]))
     },
     ..KindInC::PLAIN
 };

@@ -20,7 +20,7 @@ mod resident;
 use std::collections::BTreeSet;
 
 use wireloom_ir::{Engine, EngineId, OffloadTarget, Op, OpKind, Program, Step};
-use wireloom_offloads::{Config, Method};
+use wireloom_offloads::{Config, Method, registry};
 
 use self::elements::Caller;
 use self::engine::EngineFunction;
@@ -173,6 +173,9 @@ fn check(program: &Program, elements: &Elements) -> Result<(), Refused> {
 }
 
 fn check_call(caller: &Caller<'_>, step: &Step, op: &Op) -> Result<(), Refused> {
+    if let OpKind::Evaluate { offload, method, .. } = &op.kind {
+        return check_function(caller, step, offload.index(), *method);
+    }
     let OpKind::Call { offload, .. } = &op.kind else { return Ok(()) };
     let Some(messages) = caller.messages(op) else { return Ok(()) };
     let engine = caller.engine();
@@ -186,6 +189,25 @@ fn check_call(caller: &Caller<'_>, step: &Step, op: &Op) -> Result<(), Refused> 
         return Err(Refused::offload(engine, step, &offload.name, &why));
     }
     Ok(())
+}
+
+fn check_function(
+    caller: &Caller<'_>,
+    step: &Step,
+    offload: usize,
+    method: usize,
+) -> Result<(), Refused> {
+    let offload = &caller.engine().offloads[offload];
+    let OffloadTarget::Kind(config) = &offload.target else { return Ok(()) };
+    let kind = registry::kind(&config.kind).expect("a verified program");
+    if is_local(config, &kind.methods[method]) {
+        return Ok(());
+    }
+    let why = format!(
+        "`{}` is evaluated within the step; threads call it: keep its calls with `PassOptions::served`",
+        kind.name
+    );
+    Err(Refused::offload(caller.engine(), step, &offload.name, &why))
 }
 
 /// Returns the first ticket of each engine: it follows all tickets that may wait for replies while

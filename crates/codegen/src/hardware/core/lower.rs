@@ -216,6 +216,10 @@ impl Lowering<'_> {
             self.loc = op.loc;
         }
         self.graph.set_place(Some((self.index, self.loc)));
+        if let OpKind::Evaluate { offload, method, args } = &op.kind {
+            let always = self.graph.bit(true);
+            return self.call(op, offload.index(), *method, args, always);
+        }
         if is_pure(&op.kind) {
             let node = self.pure(op);
             self.define(op, node);
@@ -416,6 +420,13 @@ impl Lowering<'_> {
                 let reply = inside(self, &call);
                 self.define(op, reply);
                 return Ok(());
+            }
+            if matches!(op.kind, OpKind::Evaluate { .. }) {
+                return Err(self.refuse(format!(
+                    "`{}` is evaluated within a step: on this machine a service computes it, which \
+                     takes a call",
+                    kind.name
+                )));
             }
             if let Some(body) = body {
                 return (body.call)(self, &call, port());

@@ -132,7 +132,7 @@ impl TimeUse {
         for step in &engine.steps {
             step.for_each_op(|op| match &op.kind {
                 OpKind::ReadMeta(wireloom_ir::Meta::Arrival) => used.arrival = true,
-                OpKind::Call { offload, .. } => {
+                OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. } => {
                     let call = Self::of_offload(program, engine, offload.index());
                     used.arrival |= call.arrival;
                     used.sequence |= call.sequence;
@@ -156,7 +156,8 @@ impl TimeUse {
         let mut used = Self { arrival: expires, sequence: false };
         for step in &engine.steps {
             step.for_each_op(|op| {
-                if let OpKind::Call { offload: called, method, .. } = op.kind
+                if let OpKind::Call { offload: called, method, .. }
+                | OpKind::Evaluate { offload: called, method, .. } = op.kind
                     && called.index() == offload
                 {
                     used.arrival |= kind.methods[method].reads_arrival;

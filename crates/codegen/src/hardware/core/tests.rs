@@ -13,7 +13,7 @@ fn program(name: &str) -> Program {
 }
 
 fn regions(mut program: Program) -> Program {
-    optimise(&mut program, &PassOptions { header: Some(HeaderPorts::new(3, 2)) });
+    optimise(&mut program, &PassOptions::hardware(HeaderPorts::new(3, 2)));
     program
 }
 

@@ -129,6 +129,8 @@ fn logic_cost(kind: &OpKind) -> u32 {
         | OpKind::Slice(..)
         | OpKind::Concat(_)
         | OpKind::Unary(UnaryOp::Not, _) => 0,
+        // The packet's arrival time, which the thread has.
+        OpKind::Evaluate { args, .. } if args.is_empty() => 0,
         OpKind::Select(..) | OpKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, ..) => 2,
         OpKind::Binary(
             BinaryOp::Add

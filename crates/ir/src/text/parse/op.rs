@@ -109,7 +109,14 @@ impl Parser {
                 OpKind::Remove { offset, count: self.after_comma(Self::value)? }
             }
             "packet.reset" => OpKind::Reset { count: self.value()? },
-            "call" => self.call()?,
+            "call" => {
+                let (offload, method, args) = self.call()?;
+                OpKind::Call { offload, method, args }
+            }
+            "eval" => {
+                let (offload, method, args) = self.call()?;
+                OpKind::Evaluate { offload, method, args }
+            }
             "next" => OpKind::Exit(Exit::Next(self.step_reference()?)),
             "emit" => OpKind::Exit(Exit::Emit(self.step_reference()?)),
             "finish" => OpKind::Exit(Exit::Finish),
@@ -188,7 +195,7 @@ impl Parser {
     }
 
     /// Parses a call such as `routes.search(%3)` or `#2.#7(...)`.
-    fn call(&mut self) -> Result<OpKind> {
+    fn call(&mut self) -> Result<(OffloadId, usize, Vec<Value>)> {
         let at = self.at;
         let (offload, method) = match self.next() {
             Token::Hash(index) => {
@@ -235,6 +242,6 @@ impl Parser {
             },
         };
         self.punct("(")?;
-        Ok(OpKind::Call { offload: OffloadId(offload), method, args: self.list(")", Self::value)? })
+        Ok((OffloadId(offload), method, self.list(")", Self::value)?))
     }
 }
