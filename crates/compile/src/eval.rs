@@ -17,6 +17,10 @@ pub fn pure<'a>(
         OpKind::Select(c, a, b) => constant(if constant(*c)?.is_zero() { *b } else { *a })?.clone(),
         OpKind::Extend(a) => constant(*a)?.resize(width),
         OpKind::Slice(a, lo) => constant(*a)?.slice(*lo, width),
+        OpKind::Table { elements, index } => {
+            let index = usize::try_from(constant(*index)?.to_u64()?).ok()?;
+            elements.get(index).cloned().unwrap_or_else(|| Bits::zero(width))
+        }
         OpKind::Concat(parts) => {
             let (first, rest) = parts.split_first()?;
             rest.iter()

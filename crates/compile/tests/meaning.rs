@@ -3,6 +3,7 @@
 //! All other tests compare machines with each other, and all machines build on the same lowering.
 //! Here its results are compared with values worked out by hand.
 
+use wireloom_compile::passes::PassOptions;
 use wireloom_ir::{Execute, Golden, Verdict};
 use wireloom_net::Packet;
 
@@ -353,4 +354,78 @@ engine test() {
     });
     // 0: whether the second `if` has dropped the packet, which no statement asks.
     assert_eq!(lines, [6, 7, 0, 9, 9]);
+}
+
+#[test]
+fn a_constant_array_is_one_table_and_reads_zero_outside() {
+    let source = "
+        struct Pair { u8 a; u200 b; };
+        const u16 LONG[10] = { 100, 101, 102, 103, 104, 105, 106, 107, 108, 109 };
+        const Pair PAIRS[8] = { { 1, 11 }, { 2, 12 }, { 3, 13 }, { 4, 14 },
+                                { 5, 15 }, { 6, 16 }, { 7, 17 }, { 8, 18 } };
+        header In { u8 i; u40 wide; u3 three; u5 rest; };
+        header Out { u16 a; u16 b; u16 c; u8 d; u8 e; };
+        engine tables() {
+            In in @ 0;
+            Out out @ 0;
+            u16 a; u16 b; u16 c; u8 d; u8 e;
+            step read {
+                a = LONG[in.i];
+                b = LONG[in.wide];
+                c = LONG[in.three];
+                Pair pair = PAIRS[in.three];
+                d = pair.a;
+                e = (u8)pair.b;
+                packet.reset(8);
+                next fill;
+            }
+            step fill { out.a = a; out.b = b; out.c = c; out.d = d; out.e = e; finish; }
+        }";
+    let cases: [([u8; 7], [u8; 8]); 3] = [
+        ([9, 0, 0, 0, 0, 2, 7 << 5], [0, 109, 0, 102, 0, 107, 8, 18]),
+        ([10, 1, 0, 0, 0, 2, 0], [0, 0, 0, 0, 0, 100, 1, 11]),
+        ([255, 0, 0, 1, 0, 0, 3 << 5], [0, 0, 0, 0, 0, 103, 4, 14]),
+    ];
+    for (packet, expected) in cases {
+        let out = run(source, &packet);
+        assert_eq!(out[0].1, expected, "{packet:?}");
+    }
+    let checked =
+        wireloom_lang::check_source("test.loom", source, &wireloom_lang::Options::default());
+    let lowered = wireloom_compile::lower(&checked.program.expect("a program without errors"));
+    let text = wireloom_ir::print(&lowered);
+    assert_eq!(text.matches(" = table ").count(), 5, "one for each leaf that is read: {text}");
+    assert_eq!(wireloom_ir::parse(&text).as_ref(), Ok(&lowered), "printed and parsed");
+}
+
+#[test]
+fn functions_split_no_step_unless_a_service_computes_them() {
+    let source = "
+        header In { u32 key; u16 port; };
+        engine functions() {
+            offload crc : hash<u32>;
+            offload dice : random;
+            offload time : clock;
+            In in @ 0;
+            step only {
+                u32 twice = crc.crc32(crc.crc32(in.key));
+                u32 drawn = dice.next(dice.next(twice));
+                packet.egress = (u16)(twice ^ drawn ^ (u32)time.now());
+                finish;
+            }
+        }";
+    let checked =
+        wireloom_lang::check_source("test.loom", source, &wireloom_lang::Options::default());
+    let lowered = wireloom_compile::lower(&checked.program.expect("a program without errors"));
+    let steps = |served| {
+        let mut program = lowered.clone();
+        wireloom_compile::pipeline::optimise(
+            &mut program,
+            &PassOptions { served, ..PassOptions::default() },
+        );
+        program.engines[0].steps.len()
+    };
+    assert_eq!(steps(&[]), 1);
+    assert_eq!(steps(&["random"]), 2, "one for each draw");
+    assert_eq!(steps(&["hash", "random"]), 4);
 }

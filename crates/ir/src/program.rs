@@ -1,5 +1,7 @@
 //! The data structures of the step IR.
 
+use std::sync::Arc;
+
 use wireloom_bits::Bits;
 use wireloom_offloads::Config;
 
@@ -270,6 +272,14 @@ pub enum OpKind {
     Slice(Value, u32),
     /// Concatenation of one or more, first most significant.
     Concat(Vec<Value>),
+    /// An element of a constant array; zero if there is none at that index, which has at most 32
+    /// bits.
+    Table {
+        /// The elements from index 0, of the result's width.
+        elements: Arc<[Bits]>,
+        /// The index.
+        index: Value,
+    },
     /// The value of a context variable.
     ReadContext(ContextId),
     /// Sets a context variable.

@@ -11,6 +11,7 @@ impl OpKind {
             Self::Unary(_, a)
             | Self::Extend(a)
             | Self::Slice(a, _)
+            | Self::Table { index: a, .. }
             | Self::WriteContext(_, a)
             | Self::WriteMeta(_, a)
             | Self::ReadPacket { base: a, .. }
@@ -29,7 +30,9 @@ impl OpKind {
                 f(*c);
             }
             Self::Concat(parts) => parts.iter().for_each(|v| f(*v)),
-            Self::Call { args, .. } | Self::Evaluate { args, .. } => args.iter().for_each(|v| f(*v)),
+            Self::Call { args, .. } | Self::Evaluate { args, .. } => {
+                args.iter().for_each(|v| f(*v))
+            }
             Self::Exit(exit) => match exit {
                 Exit::Reply(v) | Exit::Drop(v, _) | Exit::ToCpu(v, _) => f(*v),
                 Exit::Next(_) | Exit::Emit(_) | Exit::Finish | Exit::Done => {}
@@ -68,6 +71,7 @@ impl OpKind {
             Self::Unary(_, a)
             | Self::Extend(a)
             | Self::Slice(a, _)
+            | Self::Table { index: a, .. }
             | Self::WriteContext(_, a)
             | Self::WriteMeta(_, a)
             | Self::ReadPacket { base: a, .. }

@@ -124,7 +124,8 @@ impl Configured for Spec {
         let recording = Options::recording(options.timeline_ns, options.interval_ns);
         let seed = options.seed.unwrap_or(recording.seed);
         let options = Options { seed, warm: options.warm, ..recording };
-        let engine = Engine::new(self, &for_threads(program), store, options).map_err(Error::new)?;
+        let engine =
+            Engine::new(self, &for_threads(program), store, options).map_err(Error::new)?;
         Ok(Box::new(Mpsoc { engine }))
     }
 

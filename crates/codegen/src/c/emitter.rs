@@ -9,13 +9,13 @@
 //! result; it is written at the latest before the effect that would change what it reads.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Engine, Meta, Op, OpKind, Program, Step, Value};
 
 use super::calls;
 use super::conflict::{Resource, changes, reads};
-use super::constants::{Lookup, lookups};
 use super::names::Names;
 use super::ops::{self, Fill, Form, Operand, Place};
 use super::print;
@@ -100,10 +100,8 @@ pub struct Emitter<'a> {
     ops: Vec<&'a Op>,
     /// The operation that defines each value.
     definition: Vec<Option<usize>>,
-    /// The operations that read a constant array.
-    lookups: Vec<Option<Lookup>>,
     /// The constant arrays that have been written, and their names.
-    tables: HashMap<Vec<Bits>, String>,
+    tables: HashMap<Arc<[Bits]>, String>,
     /// The number of uses of each value by live operations, and the number of these uses not yet
     /// written.
     uses: Vec<u32>,
@@ -126,7 +124,6 @@ impl<'a> Emitter<'a> {
             scope,
             names: Names::default(),
             definition: vec![None; count],
-            lookups: Vec::new(),
             tables: HashMap::new(),
             uses: vec![0; count],
             left: Vec::new(),
@@ -162,18 +159,7 @@ impl<'a> Emitter<'a> {
                 self.definition[result.index()] = Some(index);
             }
         }
-        let mut found = match self.scope.model {
-            Model::Bits64 => lookups(&self.ops, &self.definition),
-            // Simulated processors have little memory for data, but enough for code.
-            Model::Bits32 => vec![None; self.ops.len()],
-        };
-        let is_wide = |v: Value| self.scope.model.class(self.width(v)).is_wide();
-        for (lookup, op) in found.iter_mut().zip(&self.ops) {
-            // Wide values are no C numbers.
-            lookup.take_if(|lookup| is_wide(lookup.index) || is_wide(op.results[0]));
-        }
-        self.lookups = found;
-        for (index, op) in self.ops.iter().enumerate().rev() {
+        for op in self.ops.iter().rev() {
             let under = if op.kind.has_effect() {
                 if let Some(guard) = op.guard {
                     self.uses[guard.index()] += 1;
@@ -186,21 +172,13 @@ impl<'a> Emitter<'a> {
                     None => continue,
                 }
             };
-            for v in self.operands(index) {
+            for v in op.kind.operands() {
                 self.uses[v.index()] += 1;
                 want(&mut need, v, under);
             }
         }
         self.only = need.into_iter().map(Option::flatten).collect();
         self.left = self.uses.clone();
-    }
-
-    /// The values that the C of an operation uses.
-    fn operands(&self, index: usize) -> Vec<Value> {
-        match &self.lookups[index] {
-            Some(lookup) => vec![lookup.index],
-            None => self.ops[index].kind.operands(),
-        }
     }
 
     /// Declares that a value already exists as the expression `c`.
@@ -359,7 +337,7 @@ impl<'a> Emitter<'a> {
         if !inside && self.unsafe_in_front(value, group) {
             return true;
         }
-        self.operands(index).iter().any(|v| self.depends_on_group(*v, guard))
+        self.ops[index].kind.operands().iter().any(|v| self.depends_on_group(*v, guard))
     }
 
     fn unsafe_in_front(&self, value: Value, group: &Group) -> bool {
@@ -381,7 +359,7 @@ impl<'a> Emitter<'a> {
             })
         };
         read.is_some_and(falsified)
-            || self.operands(index).iter().any(|v| self.unsafe_in_front(*v, group))
+            || op.kind.operands().iter().any(|v| self.unsafe_in_front(*v, group))
     }
 
     /// Closes the open `if`. Locals in it that later operations need are declared before it.
@@ -527,10 +505,6 @@ impl<'a> Emitter<'a> {
     /// Returns the form of an operation that is not an effect.
     fn form(&mut self, op: &Op, value: Value) -> Form {
         let (width, model) = (self.width(value), self.scope.model);
-        let index = self.definition[value.index()].expect("a value has a definition");
-        if let Some(lookup) = self.lookups[index].clone() {
-            return Form::Expression(self.lookup(lookup, width));
-        }
         match &op.kind {
             OpKind::Const(bits) => Form::Expression(model.operand(model.wide_literal(bits), width)),
             OpKind::Unary(op, a) => {
@@ -561,6 +535,9 @@ impl<'a> Emitter<'a> {
                 Form::Expression(model.operand(self.scope.context[id.index()].clone(), width))
             }
             OpKind::ReadMeta(meta) => Form::Expression(self.meta(*meta)),
+            OpKind::Table { elements, index } => {
+                Form::Expression(self.table(elements, *index, width))
+            }
             OpKind::Evaluate { offload, method, args } => {
                 let args: Vec<Operand> = args.iter().map(|arg| self.kept_operand(*arg)).collect();
                 let c = calls::evaluate(self, *offload, *method, &args);
@@ -574,34 +551,37 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Reads a constant array, which is written in front of everything else.
-    fn lookup(&mut self, lookup: Lookup, width: u32) -> Operand {
+    /// Reads a constant array, which is written in front of everything else. The element after the
+    /// last one is zero, for all indices without an element.
+    fn table(&mut self, elements: &Arc<[Bits]>, index: Value, width: u32) -> Operand {
         let model = self.scope.model;
-        let Lookup { index, elements, beyond } = lookup;
         let (count, reach) = (elements.len() as u64, self.width(index));
-        let name = match self.tables.get(&elements) {
+        let name = match self.tables.get(elements) {
             Some(name) => name.clone(),
             None => {
                 let name = self.names.give("table");
-                let items = elements.iter().map(|element| model.literal(element)).collect();
+                let is_wide = model.class(width).is_wide();
+                let literal = |element: &Bits| match is_wide {
+                    true => model.wide_literal(element),
+                    false => model.literal(element),
+                };
+                let beyond = Bits::zero(width);
+                let items = elements.iter().chain([&beyond]).map(literal).collect();
                 let ty = model.c_type(width).constant();
-                let table = Declaration::new(ty, &name).sized([Expr::number(count)]);
+                let table = Declaration::new(ty, &name).sized([Expr::number(count + 1)]);
                 self.top.push(Stmt::Static(table.with(Expr::List(items))));
-                self.tables.insert(elements, name.clone());
+                self.tables.insert(Arc::clone(elements), name.clone());
                 name
             }
         };
         let index = self.kept_operand(index).c;
-        let element = Expr::name(name).index(index.clone());
-        let is_inside = reach < 64 && 1 << reach <= count;
-        let c = if is_inside {
-            element
-        } else {
+        let at = if 1u64 << reach <= count {
             index
-                .binary(Binary::Less, Expr::number(format!("{count}u")))
-                .choose(element, model.literal(&beyond))
+        } else {
+            let count = || Expr::number(format!("{count}u"));
+            index.clone().binary(Binary::Less, count()).choose(index, count())
         };
-        model.operand(c, width)
+        model.operand(Expr::name(name).index(at), width)
     }
 
     fn meta(&self, meta: Meta) -> Operand {

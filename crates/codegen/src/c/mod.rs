@@ -9,7 +9,6 @@ mod batch;
 mod called;
 mod calls;
 mod conflict;
-mod constants;
 mod early;
 mod effects;
 mod emitter;

@@ -121,6 +121,8 @@ pub fn operation(
             binary(*op, width(*a), constant(*b) || constant(*a) && !op.is_shift(), width(*b))
         }
         OpKind::Select(..) => Depth::GATE,
+        // A tree of selections, four to one in a table of the fabric.
+        OpKind::Table { elements, .. } => Depth(log2(elements.len() as u32)),
         // A hash is a parity of about half of its argument's bits for each bit of the result.
         OpKind::Evaluate { args, .. } => tree(args.iter().map(|v| width(*v).div_ceil(2)).sum(), 6),
         OpKind::Unary(wireloom_ir::UnaryOp::Neg, a) => carry_chain(width(*a)),

@@ -132,6 +132,13 @@ pub fn of_operation<'a>(
             let a = of(*a);
             Known { zeros: a.zeros.slice(*lo, width), ones: a.ones.slice(*lo, width) }
         }
+        OpKind::Table { elements, index } => {
+            let index = of(*index);
+            let is_inside = index.max().to_u64().is_some_and(|max| max < elements.len() as u64);
+            let beyond = (!is_inside).then(|| Known::constant(&Bits::zero(width)));
+            let elements = elements.iter().map(Known::constant).chain(beyond);
+            elements.reduce(|a, b| a.either(&b)).expect("a table has elements")
+        }
         OpKind::Concat(parts) => {
             let mut parts = parts.iter().map(|p| of(*p));
             let first = parts.next().expect("a concatenation has parts").clone();

@@ -73,6 +73,7 @@ pub fn is_pure(kind: &OpKind) -> bool {
             | OpKind::Extend(_)
             | OpKind::Slice(..)
             | OpKind::Concat(_)
+            | OpKind::Table { .. }
             | OpKind::Evaluate { .. }
     )
 }

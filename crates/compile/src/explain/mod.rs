@@ -397,6 +397,7 @@ fn counted(op: &Op, engine: &Engine, step: &Step) -> Option<(&'static str, u32)>
         OpKind::Unary(unary, a) => (unary.name(), width(a)),
         OpKind::Binary(binary, a, _) => (binary.name(), width(a)),
         OpKind::Select(..) => ("select", result),
+        OpKind::Table { .. } => ("table", result),
         OpKind::ReadContext(_) => ("context.read", result),
         OpKind::WriteContext(_, v) => ("context.write", width(v)),
         OpKind::ReadPacket { .. } => ("packet.read", result),

@@ -1,7 +1,9 @@
 //! Lowers places: parts of variables, of headers in the packet, and metadata.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
+use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Meta, OpKind, Value};
 use wireloom_lang::hir::{self, Place, Projection, Root, Type, VarId};
 
@@ -30,6 +32,12 @@ enum ResolvedProjection {
     Slice(u32, u32),
     Bit(Value),
 }
+
+/// The fewest elements of a constant array that becomes a table.
+const SHORTEST_TABLE: usize = 8;
+
+/// The most bits that a table's index has.
+const INDEX_BITS: u32 = 32;
 
 /// The IR's metadata for the language's.
 pub fn meta(meta: hir::Meta) -> Meta {
@@ -157,6 +165,9 @@ impl<'a> StepLowering<'a> {
                 None => self.zeros(element),
             };
         }
+        if let Some(chosen) = self.table(whole, size, index) {
+            return chosen;
+        }
         let mut chosen = self.zeros(element);
         for i in 0..count as usize {
             let Some(hit) = self.index_is(index, i) else { break };
@@ -168,6 +179,35 @@ impl<'a> StepLowering<'a> {
                 .collect();
         }
         chosen
+    }
+
+    /// Reads an element of a constant array as a table, for each of the element's `size` leaves.
+    /// Short ones are choices, which later passes see through.
+    fn table(&mut self, whole: &[Value], size: usize, index: Value) -> Option<Rc<[Value]>> {
+        let count = whole.len() / size.max(1);
+        if count < SHORTEST_TABLE || whole.iter().any(|leaf| self.b.as_constant(*leaf).is_none()) {
+            return None;
+        }
+        let width = self.b.width(index);
+        let (low, inside) = match width {
+            0..=INDEX_BITS => (index, None),
+            _ => {
+                let count = self.b.number(width, count as u128);
+                let inside = self.b.binary(BinaryOp::Ult, index, count);
+                (self.b.slice(index, 0, INDEX_BITS), Some(inside))
+            }
+        };
+        let leaf = |me: &mut Self, leaf: usize| {
+            let elements = whole.iter().skip(leaf).step_by(size);
+            let elements: Arc<[Bits]> =
+                elements.map(|value| me.b.as_constant(*value).cloned()).collect::<Option<_>>()?;
+            let width = elements[0].width();
+            let element = me.b.value(width, OpKind::Table { elements, index: low });
+            let Some(inside) = inside else { return Some(element) };
+            let zero = me.b.number(width, 0);
+            Some(me.b.select(inside, element, zero))
+        };
+        (0..size).map(|at| leaf(self, at)).collect()
     }
 
     /// Whether a run-time index equals `i`; `None` if the index is too narrow to.

@@ -15,6 +15,7 @@
 //! with the same guard and equal arguments.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
@@ -58,6 +59,7 @@ fn share(step: &mut Step, effects: &Effects, engine: EngineId) {
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Expression {
     Const(Bits),
+    Table(Arc<[Bits]>, Value),
     Unary(UnaryOp, Value),
     Binary(BinaryOp, Value, Value),
     Select(Value, Value, Value),
@@ -173,6 +175,7 @@ impl Share<'_> {
             OpKind::Extend(a) => Expression::Extend(*a, width),
             OpKind::Slice(a, lo) => Expression::Slice(*a, *lo, width),
             OpKind::Concat(parts) => Expression::Concat(parts.clone()),
+            OpKind::Table { elements, index } => Expression::Table(Arc::clone(elements), *index),
             OpKind::Evaluate { offload, method, args } => {
                 Expression::Call(offload.0, *method, args.clone(), None)
             }

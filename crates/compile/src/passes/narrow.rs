@@ -185,6 +185,7 @@ fn demand_of_block(block: &Block, definitions: &Definitions<'_>, demand: &mut De
                     lo += width;
                 }
             }
+            OpKind::Table { index, .. } => demand.all(*index),
             OpKind::Evaluate { args, .. } => args.iter().for_each(|v| demand.all(*v)),
             _ => {}
         }

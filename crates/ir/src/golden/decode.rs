@@ -1,6 +1,8 @@
 //! The compact form that the interpreter executes: values in dense places, constants filled in
 //! beforehand, widths and replies looked up.
 
+use std::sync::Arc;
+
 use wireloom_bits::Bits;
 
 use super::narrow::NARROW;
@@ -95,6 +97,13 @@ pub(super) enum ActionKind {
         condition: Place,
         then: Place,
         otherwise: Place,
+        to: Place,
+    },
+    /// `width` is that of the elements.
+    Table {
+        elements: Arc<[Bits]>,
+        index: Place,
+        width: u32,
         to: Place,
     },
     /// Reads and writes of the context, and the yields of an `if`.
@@ -299,6 +308,12 @@ impl Decoder<'_> {
                 base: self.place(*base),
                 bit: *bit,
                 value: self.place(*value),
+            },
+            OpKind::Table { elements, index } => ActionKind::Table {
+                elements: Arc::clone(elements),
+                index: self.place(*index),
+                width,
+                to,
             },
             OpKind::ReadMeta(meta) => ActionKind::ReadMeta { meta: *meta, to },
             OpKind::WriteMeta(_, v) => ActionKind::WriteEgress { value: self.place(*v) },

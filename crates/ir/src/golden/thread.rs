@@ -221,6 +221,10 @@ impl<O: Observer> Thread<'_, O> {
                 activation
                     .copy(if activation.is_set(*condition) { *then } else { *otherwise }, *to);
             }
+            ActionKind::Table { elements, index, width, to } => {
+                let element = elements.get(activation.narrow(*index) as usize);
+                activation.set(*to, element.cloned().unwrap_or_else(|| Bits::zero(*width)));
+            }
             ActionKind::Copy { from, to } => activation.copy(*from, *to),
             ActionKind::ReadPacket { base, bit, width, to } => {
                 let field = self.hand().read(self.offset(*base), *bit, *width);

@@ -193,6 +193,10 @@ impl<'a> Printer<'a> {
             OpKind::Extend(a) => format!("extend {}", value(*a)),
             OpKind::Slice(a, lo) => format!("slice {} from {lo}", value(*a)),
             OpKind::Concat(parts) => format!("concat({})", values(parts)),
+            OpKind::Table { elements, index } => {
+                let elements: Vec<String> = elements.iter().map(number).collect();
+                format!("table {} of ({})", value(*index), elements.join(", "))
+            }
             OpKind::ReadContext(id) => {
                 format!("context.read {}", self.context.refer(id.index(), is_word))
             }

@@ -23,6 +23,9 @@ enum Place {
 /// Fields lie within the first 65,536 bytes after their base.
 const MAX_FIELD_END: u64 = 8 * 65_536;
 
+/// The elements of a table at most, as many as an array of the language has.
+const MOST_ELEMENTS: usize = 4096;
+
 impl Checker<'_> {
     pub(super) fn step(&mut self, step: &Step) {
         for (index, info) in step.values.iter().enumerate() {
@@ -241,6 +244,14 @@ impl Checker<'_> {
             OpKind::Concat(_) => {
                 expect(!widths.is_empty(), "a concatenation needs at least one part")?;
                 one(results, widths.iter().fold(0, |sum: u32, w| sum.saturating_add(*w)))
+            }
+            OpKind::Table { elements, .. } => {
+                expect(
+                    (1..=MOST_ELEMENTS).contains(&elements.len()),
+                    "a table has 1 to 4096 elements",
+                )?;
+                expect(widths[0] <= 32, "the index of a table has at most 32 bits")?;
+                elements.iter().try_for_each(|element| one(results, element.width()))
             }
             OpKind::ReadContext(id) => {
                 let var = self

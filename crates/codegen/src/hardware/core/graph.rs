@@ -324,6 +324,31 @@ impl Graph {
         bits.into_iter().fold(zero, |any, bit| self.or(any, bit))
     }
 
+    /// The element of a constant array; zero if there is none. A tree of selections, one level for
+    /// each bit of the index: equal halves fall away, and synthesis packs the leaves into the
+    /// fabric's tables.
+    pub fn table(&mut self, elements: &[Bits], index: Node) -> Node {
+        let width = elements[0].width();
+        let reach = self.width(index);
+        let levels = elements.len().next_power_of_two().trailing_zeros();
+        let zero = self.constant(Bits::zero(width));
+        let mut row: Vec<Node> = elements.iter().map(|bits| self.constant(bits.clone())).collect();
+        for level in 0..levels.min(reach) {
+            let bit = self.slice(index, level, 1);
+            let pair = |graph: &mut Self, pair: &[Node]| {
+                graph.select(bit, pair.get(1).copied().unwrap_or(zero), pair[0])
+            };
+            row = row.chunks(2).map(|nodes| pair(self, nodes)).collect();
+        }
+        if levels >= reach {
+            return row[0];
+        }
+        let high = self.slice(index, levels, reach - levels);
+        let none = self.constant(Bits::zero(reach - levels));
+        let inside = self.binary(BinaryOp::Eq, high, none);
+        self.select(inside, row[0], zero)
+    }
+
     /// `a` if the condition is 1, else `b`.
     pub fn select(&mut self, condition: Node, a: Node, b: Node) -> Node {
         if a == b || self.is_bit(condition, true) {

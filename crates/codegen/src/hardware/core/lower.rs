@@ -330,6 +330,10 @@ impl Lowering<'_> {
                 let a = self.node(*a);
                 self.graph.slice(a, *low, width)
             }
+            OpKind::Table { elements, index } => {
+                let index = self.node(*index);
+                self.graph.table(elements, index)
+            }
             OpKind::Concat(parts) => {
                 let parts = parts.iter().map(|p| self.node(*p)).collect();
                 self.graph.concat(parts)

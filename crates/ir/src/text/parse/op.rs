@@ -82,6 +82,13 @@ impl Parser {
                 self.punct("(")?;
                 OpKind::Concat(self.list(")", Self::value)?)
             }
+            "table" => {
+                let index = self.value()?;
+                self.keyword("of")?;
+                self.punct("(")?;
+                let elements = self.list(")", |parser| parser.constant(width))?;
+                OpKind::Table { elements: elements.into(), index }
+            }
             "context.read" => OpKind::ReadContext(self.context_var()?),
             "context.write" => {
                 let var = self.context_var()?;
