@@ -31,7 +31,13 @@ typedef unsigned __int128 wl_u128;
 typedef uint64_t wl_limb;
 typedef wl_u128 wl_double_limb;
 #define WL_LIMB_BITS 64
+#ifdef WL_WIDE_CALLS
+/* The program has so many operations on wide values that compilers take long for copies of these
+ * functions. */
+#define WL_WIDE_FUNCTION WL_FUNCTION __attribute__((noinline))
+#else
 #define WL_WIDE_FUNCTION WL_FUNCTION
+#endif
 #define WL_WIDE_SELDOM WL_FUNCTION __attribute__((noinline))
 #define WL_UNROLL
 
