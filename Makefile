@@ -17,8 +17,10 @@ export WIRELOOM_CACHE := $(CURDIR)/$(CACHE)
 
 # How long `make soak` fuzzes.
 HOURS ?= 4
+# What `make figures` measures: those that take some minutes at most.
+FIGURES ?= cheap
 
-.PHONY: help demo test test-all data build bench soak fmt lint deny tools tools-hardware tools-cross tools-isa \
+.PHONY: help demo test test-all data build bench figures soak fmt lint deny tools tools-hardware tools-cross tools-isa \
   formal pages man deb
 
 help: ## this list
@@ -43,6 +45,9 @@ build: ## the optimised command, target/release/wireloom
 bench: tools data build ## speed and memory of the software machines, the paper's figures: tables, JSON and plots in out/bench
 	@scripts/need.sh bench
 	$(RELEASE) bench all --out out/bench
+
+figures: tools data build ## measure FIGURES=cheap (names of `wireloom bench list`) and write docs/figures, pages and images from them
+	$(RELEASE) bench $(FIGURES) --write-docs
 
 soak: tools ## differential fuzzing for HOURS=4 hours, from a new seed; failures are shrunk and kept as tests
 	cargo run --release --locked --package wireloom-fuzz -- --minutes $$(( $(HOURS) * 60 )) \

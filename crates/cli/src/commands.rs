@@ -107,6 +107,7 @@ Examples:
   wireloom bench native-ipv4 --runs 11
   wireloom bench np-throughput-100g --on np-16-6-4
   wireloom bench all --out out/bench --report out/bench.html
+  wireloom bench cheap --write-docs
 
 Exit status 1 if a goal is missed, packets differ or are lost, or one of several cannot be measured; the others are measured all the same.
 What cannot be measured because DPDK is not installed is left out.")]

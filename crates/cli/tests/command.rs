@@ -8,6 +8,8 @@ mod files;
 mod hostile;
 #[path = "command/multiprocessors.rs"]
 mod multiprocessors;
+#[path = "command/numbers.rs"]
+mod numbers;
 #[path = "command/options.rs"]
 mod options;
 #[path = "command/report.rs"]

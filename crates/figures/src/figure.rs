@@ -4,10 +4,12 @@ use serde::Serialize;
 use serde_json::Value;
 use wireloom_np::description::Machine;
 
+use super::pages::PageTable;
+use super::store::Cost;
 use super::{
     Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_router, mpsoc_smallest,
     np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads,
-    np_throughput, np_virtual,
+    np_throughput, np_units, np_virtual, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -21,6 +23,24 @@ pub struct Figure {
     pub choice: Choice,
     /// Makes it.
     pub make: fn(&Settings) -> Result<Drawn>,
+    /// How docs/figures keeps its numbers.
+    pub kept: Kept,
+}
+
+/// How docs/figures keeps the numbers of a figure, and pages show them.
+pub struct Kept {
+    /// How long it takes to measure them.
+    pub cost: Cost,
+    /// The program that is measured, with its constants where they are not the program's own.
+    pub built: &'static str,
+    /// Fields of the data whose contents name the rows: parts of the keys, in this order.
+    pub names: &'static [&'static str],
+    /// Fields of the data that are not kept.
+    pub skip: &'static [&'static str],
+    /// Programs on whose versions the numbers depend.
+    pub tools: &'static [&'static str],
+    /// Tables that pages can have.
+    pub tables: &'static [PageTable],
 }
 
 /// The values that `--on` accepts for a benchmark.
@@ -85,12 +105,14 @@ pub struct Drawn {
 
 /// All figures, in the order in which they are shown.
 pub const FIGURES: &[Figure] = &[
+    steps::FIGURE,
     np_storage::FIGURE,
     np_channels::FIGURE,
     np_throughput::FIGURE_9,
     np_throughput::FIGURE_10,
     np_area::FIGURE_11,
     np_area::FIGURE_12,
+    np_units::FIGURE,
     np_threads::FIGURE,
     np_arbitration::FIGURE,
     np_search::FIGURE,
@@ -126,6 +148,8 @@ mod tests {
             ("np-search", "np-2-2-4"),
             ("np-storage", "np-2-2-4"),
             ("np-channels", "np-2-2-4"),
+            ("np-units", "np-1-1-1"),
+            ("steps", "np-2-2-4"),
             ("np-million", "native"),
             ("np-throughput-50g", "np-8-4"),
             ("mpsoc-threads", "np-2-2-4"),

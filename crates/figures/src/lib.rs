@@ -21,10 +21,16 @@ mod np_storage;
 mod np_threads;
 mod np_throughput;
 mod np_traffic;
+mod np_units;
 mod np_virtual;
 mod overview;
+pub mod pages;
 pub mod peer;
+pub mod publish;
 pub mod registry;
+mod steps;
+pub mod store;
+pub mod values;
 pub mod workload;
 
 use std::path::PathBuf;
@@ -35,7 +41,7 @@ use wireloom_np::description::Machine;
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};
 
-pub use figure::{Choice, Drawn, FIGURES, Figure};
+pub use figure::{Choice, Drawn, FIGURES, Figure, Kept};
 pub use overview::overview;
 pub use registry::BENCHMARKS;
 

@@ -10,7 +10,10 @@ use wireloom_mpsoc::evaluation::{
     table_1, table_1_stated,
 };
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::Values;
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::output;
@@ -23,6 +26,14 @@ pub const FIGURE_3: Figure = Figure {
     what: "StepNP, Figure 3: rate of one processor by threads and latency of the network, synthetic load",
     choice: Choice::None,
     make: threads,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "the synthetic load",
+        names: &["threads", "latency_ns", "what"],
+        skip: &["paper"],
+        tools: &[],
+        tables: &[PageTable { name: "rates", write: rates }],
+    },
 };
 
 /// Table 1.
@@ -31,13 +42,40 @@ pub const TABLE_1: Figure = Figure {
     what: "StepNP, Table 1: use and packet latency of machines for OC-48 and OC-192, synthetic load",
     choice: Choice::None,
     make: table1,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "the synthetic load",
+        names: &["name", "what"],
+        skip: &["paper"],
+        tools: &[],
+        tables: &[],
+    },
 };
 
 /// The simulated machine and the paper's statements on it.
 #[derive(Serialize)]
 struct Data<'a, T> {
     measured: &'a [T],
-    stated: &'a [Stated],
+    stated: Vec<Compared<'a>>,
+}
+
+/// A statement of the paper, and how far our number is from it.
+#[derive(Serialize)]
+struct Compared<'a> {
+    #[serde(flatten)]
+    stated: &'a Stated,
+    /// The difference of the mean, in percent of the paper's number.
+    difference_percent: f64,
+}
+
+impl<'a, T> Data<'a, T> {
+    fn new(measured: &'a [T], stated: &'a [Stated]) -> Self {
+        let compared = |stated: &'a Stated| Compared {
+            stated,
+            difference_percent: 100.0 * stated.difference(),
+        };
+        Self { measured, stated: stated.iter().map(compared).collect() }
+    }
 }
 
 /// Simulations side by side.
@@ -82,7 +120,7 @@ fn threads(_: &Settings) -> Result<Drawn> {
          latency of the network one way.\n\n{}",
         stated_text(&stated)
     );
-    drawn(text, &Data { measured: &points, stated: &stated }, svg)
+    drawn(text, &Data::new(&points, &stated), svg)
 }
 
 fn table1(_: &Settings) -> Result<Drawn> {
@@ -133,7 +171,7 @@ fn table1(_: &Settings) -> Result<Drawn> {
          the thread waits for the network, and has an instruction in the pipeline. Means of ten seeds, least to most.\n\n{}",
         stated_text(&stated)
     );
-    drawn(text, &Data { measured: &lines, stated: &stated }, svg)
+    drawn(text, &Data::new(&lines, &stated), svg)
 }
 
 /// Formats a mean with its extremes.
@@ -163,7 +201,8 @@ fn stated_text(stated: &[Stated]) -> String {
 }
 
 fn drawn<T: Serialize>(text: String, data: &Data<'_, T>, svg: String) -> Result<Drawn> {
-    let far = data.stated.iter().filter(|point| !point.is_near() && point.why.is_none());
+    let stated = data.stated.iter().map(|compared| compared.stated);
+    let far = stated.filter(|point| !point.is_near() && point.why.is_none());
     let faults = far.map(|point| {
         format!(
             "{}: {} {}, and the paper has {}",
@@ -176,6 +215,22 @@ fn drawn<T: Serialize>(text: String, data: &Data<'_, T>, svg: String) -> Result<
     let faults = faults.collect();
     let data = serde_json::to_value(data).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text, data, svg, faults })
+}
+
+/// Rates of Figure 3, for pages.
+fn rates(values: &Values) -> Result<Table> {
+    let latencies = LATENCIES_NS.map(|latency| format!("{latency} ns one way"));
+    let mut table = Table::new(["threads".to_owned()].into_iter().chain(latencies));
+    for threads in THREADS {
+        let mut cells = vec![threads.to_string()];
+        for latency in LATENCIES_NS {
+            let key = |field| format!("measured.{threads}.{latency}.{field}.mean");
+            let rate = values.short(&key("mbps"))?;
+            cells.push(format!("{rate} Mb/s ({})", values.percent(&key("usage"), 0)?));
+        }
+        table.row(cells);
+    }
+    Ok(table)
 }
 
 #[cfg(test)]
@@ -192,8 +247,7 @@ mod tests {
     fn only_what_is_far_and_not_explained_is_a_fault() {
         let points =
             [stated(50.0, 54.0, None), stated(50.0, 60.0, Some("so")), stated(50.0, 44.0, None)];
-        let drawn =
-            drawn(String::new(), &Data::<()> { measured: &[], stated: &points }, String::new());
+        let drawn = drawn(String::new(), &Data::<()>::new(&[], &points), String::new());
         assert_eq!(drawn.expect("a figure").faults, ["use: 44.0 %, and the paper has 50.0"]);
         let text = stated_text(&points);
         assert!(

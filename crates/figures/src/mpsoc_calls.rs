@@ -13,9 +13,12 @@ use wireloom_mpsoc::spec::Set;
 use wireloom_mpsoc::{Options, Spec};
 use wireloom_sim::{Time, sweep};
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::mpsoc::workers;
 use super::mpsoc_rig::SETS;
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::output;
@@ -28,6 +31,14 @@ pub const FIGURE: Figure = Figure {
     what: "StepNP, section 4.2: object calls a second from one processor to another, by threads and latency of the network",
     choice: Choice::None,
     make,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "programs/mpsoc/calls.c",
+        names: &["way", "set", "latency_ns", "threads"],
+        skip: &[],
+        tools: &["arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"],
+        tables: &[PageTable { name: "rates", write: table }],
+    },
 };
 
 /// "About 10 million per second, using 500 MHz RISC processors"; the paper gives neither the number
@@ -241,6 +252,31 @@ fn text(points: &[Point]) -> String {
          two-way, of which a client has two under way; one argument if it is one-way. Instructions: of both processors for a call, with {GOALS_THREADS} threads, beginning and end of the program included. \
          The paper: \"about 10 million per second, using 500 MHz RISC processors\", without threads and latency.\n"
     )
+}
+
+/// Calls by threads, for pages.
+fn table(values: &Values) -> Result<Table> {
+    let threads = THREADS
+        .map(|threads| if threads == 1 { "1 thread".to_owned() } else { threads.to_string() });
+    let heads = ["calls, ns one way".to_owned()].into_iter().chain(threads);
+    let mut table = Table::new(heads.chain(["instructions of both, a call".to_owned()]));
+    for (way, _) in WAYS {
+        for (_, set) in SETS {
+            for latency in LATENCIES_NS {
+                let first = way.name().split('-').next().unwrap_or_default();
+                let key = |threads: u32, field| {
+                    format!("{first}.{}.{latency}.{threads}.{field}", slug(set))
+                };
+                let mut cells = vec![format!("{}, {set}, {latency}", way.name())];
+                for threads in THREADS {
+                    cells.push(values.short(&key(threads, "mcalls"))?);
+                }
+                cells.push(values.short(&key(GOALS_THREADS, "instructions"))?);
+                table.row(cells);
+            }
+        }
+    }
+    Ok(table)
 }
 
 #[cfg(test)]

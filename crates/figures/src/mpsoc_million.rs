@@ -16,11 +16,14 @@ use wireloom_net::traffic::{self, AddressSpec, Labels, Pick, Sizes};
 use wireloom_sim::stats::Value as Statistic;
 use wireloom_sim::sweep;
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::mpsoc::workers;
 use super::mpsoc_rig::{Router, machine};
 use super::np_traffic::Traffic;
+use super::pages::{PageTable, Table};
 use super::registry::{command, json};
+use super::store::Cost;
+use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
@@ -34,8 +37,24 @@ pub const FIGURE: Figure = Figure {
     what: "StepNP: millions of packets and real captures on mpsoc-oc192 against golden; order of flows, and why packets are lost",
     choice: Choice::None,
     make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom",
+        names: &["traffic", "machine"],
+        skip: &[],
+        tools: &["arm-none-eabi-gcc"],
+        tables: &[PageTable { name: "runs", write: table }],
+    },
 };
 
+/// The runs by name.
+const RUNS: [&str; 5] = [
+    "IPv4, 54 bytes",
+    "the same, zipf:1.2",
+    "all six, 54 bytes",
+    "mix of the demonstration",
+    "the same, line out 20 Gb/s",
+];
 /// Packets of a run.
 const PACKETS: usize = 1_000_000;
 const MACHINE: &str = "mpsoc-oc192";
@@ -72,6 +91,8 @@ struct Held {
     lost_cold: u64,
     /// The first difference from golden, in words.
     difference: Option<String>,
+    /// Whether there is one.
+    differs: bool,
     /// Flows: packets of the same bytes.
     flows: u64,
     /// Packets fewer than 64 packets after another one of their flow.
@@ -133,11 +154,11 @@ fn make(settings: &Settings) -> Result<Drawn> {
         spec: spec.clone(),
     };
     let trials = [
-        trial("IPv4, 54 bytes", &plain, &ipv4, &spec),
-        trial("the same, zipf:1.2", &plain, &flows, &spec),
-        trial("all six, 54 bytes", &plain, &six, &spec),
-        trial("mix of the demonstration", &demo, &mixed, &spec),
-        trial("the same, line out 20 Gb/s", &demo, &mixed, &wide),
+        trial(RUNS[0], &plain, &ipv4, &spec),
+        trial(RUNS[1], &plain, &flows, &spec),
+        trial(RUNS[2], &plain, &six, &spec),
+        trial(RUNS[3], &demo, &mixed, &spec),
+        trial(RUNS[4], &demo, &mixed, &wide),
     ];
     working.now("five million packets, against golden");
     let hold = |trial: &Trial<'_>| hold(trial, PACKETS);
@@ -188,6 +209,7 @@ fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
         compared: check.compared,
         lost: totals.lost,
         lost_cold: check.lost_cold,
+        differs: check.difference.is_some() || state.is_some(),
         difference: check.difference.or(state),
         flows: check.flows.len() as u64,
         near: check.near,
@@ -411,6 +433,39 @@ fn text(data: &Data) -> String {
          Cold: among the first {}. Busy lines and bytes are those of the machine's statistics.\n",
         thousands(COLD)
     )
+}
+
+/// The runs, for pages.
+fn table(values: &Values) -> Result<Table> {
+    let mut table = Table::new([
+        "1,000,000 packets of",
+        "compared",
+        "differences",
+        "packets that overtook one of their flow",
+        "near",
+        "lost",
+        "line out busy",
+        "bytes in, out",
+    ]);
+    for name in RUNS {
+        let key = |field| format!("runs.{}.{field}", slug(name));
+        let count = |field| values.fixed(&key(field), 0);
+        table.row([
+            name.to_owned(),
+            count("compared")?,
+            count("differs")?,
+            count("overtaken")?,
+            count("near")?,
+            count("lost")?,
+            values.percent(&key("line_out"), 1)?,
+            format!(
+                "{}, {}",
+                values.fixed(&key("bytes_in"), 2)?,
+                values.fixed(&key("bytes_out"), 2)?
+            ),
+        ]);
+    }
+    Ok(table)
 }
 
 #[cfg(test)]

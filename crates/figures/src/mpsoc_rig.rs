@@ -181,7 +181,7 @@ impl Router {
         )
         .map_err(Error::new)?;
         let store = self.store()?;
-        let (profile, store) = match set {
+        let (profile, code_bytes, store) = match set {
             Set::Armv4 => profile::<Arm>(&built, self.program(), store, packets)?,
             Set::Rv32im => profile::<Riscv>(&built, self.program(), store, packets)?,
         };
@@ -190,23 +190,26 @@ impl Router {
         Ok(Instructions {
             instructions: instructions / packets.len() as f64,
             communication: profile.total.communication as f64 / instructions,
+            code_bytes,
         })
     }
 }
 
-/// Instructions that packets take in all, and the offloads back.
+/// Instructions that packets take in all, the bytes of the program's code, and the offloads back.
 fn profile<S: wireloom_isa::Compiled>(
     built: &Built,
     program: &wireloom_ir::Program,
     store: Store,
     packets: &[Packet],
-) -> Result<(Profile, Store)> {
+) -> Result<(Profile, u64, Store)> {
+    let code = built.program.text::<S>().map_err(Error::new)?;
+    let code_bytes = code.instructions().count() as u64 * u64::from(S::PC_STEP);
     let mut functional =
         Functional::<S>::new(built, program, &Elements::none(), store).map_err(Error::new)?;
     for packet in packets {
         functional.process(packet.frame(), &mut |_| {}).map_err(Error::new)?;
     }
-    Ok((functional.profile(), functional.into_store()))
+    Ok((functional.profile(), code_bytes, functional.into_store()))
 }
 
 /// A machine's result with the packets of a line.
@@ -275,6 +278,8 @@ pub struct Instructions {
     /// Share of those that touch the message passing engine, or the places of arguments and
     /// replies.
     pub communication: f64,
+    /// Bytes of the program's code.
+    pub code_bytes: u64,
 }
 
 #[cfg(test)]

@@ -8,10 +8,13 @@ use wireloom_mpsoc::spec::Set;
 use wireloom_net::Packet;
 use wireloom_sim::sweep;
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::mpsoc::workers;
 use super::mpsoc_rig::{Forwarded, Instructions, Router, SETS, machine};
 use super::np_traffic::Traffic;
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
@@ -24,6 +27,17 @@ pub const FIGURE: Figure = Figure {
     what: "StepNP, section 5.4: the real router on the paper's machines, instructions, accesses and latency of a packet",
     choice: Choice::Some(|| MACHINES.map(|(name, _)| name.to_owned()).to_vec()),
     make,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "programs/router.loom",
+        names: &["machine", "traffic", "bytes", "set"],
+        skip: &[],
+        tools: &["arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"],
+        tables: &[
+            PageTable { name: "paper", write: papers_table },
+            PageTable { name: "packets", write: packets_table },
+        ],
+    },
 };
 
 /// The paper's machines, and its packet latency on them in microseconds (Table 1).
@@ -276,6 +290,82 @@ fn text(data: &Data) -> String {
         thousands(WARM as u64),
         thousands(MEASURED as u64)
     )
+}
+
+/// The paper's profile next to ours, for pages.
+fn papers_table(values: &Values) -> Result<Table> {
+    let mut table = Table::new(["IPv4, 54 bytes, ARM", "the paper", "here"]);
+    let work = |field| format!("work.ipv4.{}.armv4.{field}", BYTES[0]);
+    let percent = |share| format!("{:.0} %", 100.0 * share);
+    table.row([
+        "instructions a packet".to_owned(),
+        number(PAPER.0),
+        values.short(&work("instructions"))?,
+    ]);
+    let communication = values.percent(&work("communication"), 1)?;
+    table.row(["of them communication".to_owned(), percent(PAPER.2), communication]);
+    let row = |machine: &str, field| format!("rows.{machine}.ipv4.{}.armv4.{field}", BYTES[0]);
+    let accesses = values.short(&row(MACHINES[0].0, "accesses"))?;
+    table.row(["accesses to the network a packet".to_owned(), number(PAPER.1), accesses]);
+    for (name, paper) in MACHINES {
+        let spec = machine(name)?;
+        let us = |field| values.get(&row(name, field));
+        let (network, compute) = (us("network_us")?, us("compute_us")?);
+        let (latency, processing) = (us("latency_us")?, us("processing_us")?);
+        table.row([
+            format!(
+                "packet latency, {name} ({} processors of {} threads)",
+                spec.processors, spec.threads
+            ),
+            format!("{paper} us"),
+            format!(
+                "{} us: {compute:.2} in the pipeline, {network:.2} waiting for the network, {:.2} packet I/O, broker and turns of other threads, {:.2} on the way out",
+                number(latency),
+                processing - network - compute,
+                latency - processing
+            ),
+        ]);
+    }
+    Ok(table)
+}
+
+/// Kinds of packets next to each other, for pages.
+fn packets_table(values: &Values) -> Result<Table> {
+    let [(small, _), (large, _)] = MACHINES;
+    let [arm, risc_v] = SETS.map(|(_, name)| name);
+    let mut table = Table::new([
+        "packets".to_owned(),
+        format!("instructions (communication) {arm}"),
+        risc_v.to_owned(),
+        "accesses".to_owned(),
+        format!("latency on {large}, ARM, 54 bytes: mean, 99 %"),
+        "until packet I/O has the packet back".to_owned(),
+        format!("use of {small}, {large}"),
+    ]);
+    for traffic in TRAFFIC {
+        let packet = format!("{}.{}", slug(traffic), BYTES[0]);
+        let work = |set: &str| {
+            let key = |field| format!("work.{packet}.{}.{field}", slug(set));
+            let instructions = values.short(&key("instructions"))?;
+            Ok::<_, Error>(format!(
+                "{instructions} ({})",
+                values.percent(&key("communication"), 1)?
+            ))
+        };
+        let key = |machine: &str, field| format!("rows.{machine}.{packet}.{}.{field}", slug(arm));
+        let us = |field| Ok::<_, Error>(format!("{} us", values.short(&key(large, field))?));
+        let usage = |machine| values.percent(&key(machine, "usage"), 1);
+        table.row([
+            traffic.to_owned(),
+            work(arm)?,
+            work(risc_v)?,
+            values.fixed(&key(large, "accesses"), 0)?,
+            format!("{}, {}", us("latency_us")?, us("latency_99_us")?),
+            us("processing_us")?,
+            format!("{}, {}", usage(small)?, usage(large)?),
+        ]);
+    }
+    Ok(table)
 }
 
 #[cfg(test)]

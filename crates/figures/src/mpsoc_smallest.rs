@@ -1,19 +1,23 @@
 //! The smallest StepNP machines that carry the real router's packets at the rates of the paper, and
 //! beyond.
 
+mod page;
+
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use wireloom_mpsoc::Spec;
 use wireloom_mpsoc::evaluation::{SEEDS, Spread, shaped};
 use wireloom_mpsoc::spec::Set;
 use wireloom_net::Packet;
 use wireloom_sim::{Time, sweep};
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::mpsoc::{spread_text, workers};
 use super::mpsoc_rig::{Forwarded, Router, SETS};
 use super::np_traffic::Traffic;
+use super::pages::PageTable;
+use super::store::Cost;
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
@@ -26,6 +30,14 @@ pub const FIGURE: Figure = Figure {
     what: "StepNP: the fewest processors that carry 2.5, 10 and 40 Gb/s of 54-byte packets through the real router without loss, with cycles to spare",
     choice: Choice::None,
     make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom",
+        names: &["gbps", "threads", "traffic", "set"],
+        skip: &["latency_ns", "tried", "seeds"],
+        tools: &["arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"],
+        tables: &[PageTable { name: "processors", write: page::processors }],
+    },
 };
 
 /// Processors that a machine can have.
@@ -66,12 +78,28 @@ struct Answer {
 }
 
 /// The smallest machine of a search.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Fewest {
     /// The fewest processors that are enough; `None` if 64 are not.
     pub processors: Option<u32>,
     /// All machines that were simulated, by their processors.
     pub tried: BTreeMap<u32, Forwarded>,
+}
+
+impl Serialize for Fewest {
+    /// With the machines on both sides of the limit by themselves.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Found<'a> {
+            processors: Option<u32>,
+            enough: Option<&'a Forwarded>,
+            too_few: Option<&'a Forwarded>,
+            tried: &'a BTreeMap<u32, Forwarded>,
+        }
+        let Self { processors, tried } = self;
+        let (enough, too_few) = (self.enough(), self.too_few());
+        Found { processors: *processors, enough, too_few, tried }.serialize(serializer)
+    }
 }
 
 /// The highest use at which a machine counts as fast enough. Queues before the threads hold some

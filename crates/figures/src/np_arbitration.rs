@@ -6,8 +6,11 @@ use wireloom_np::area::{Cache, synthesise};
 use wireloom_np::description::{Machine, Policy, Scheduler};
 use wireloom_np::processor::Unit;
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::{Stream, Traffic};
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
@@ -22,6 +25,14 @@ pub const FIGURE: Figure = Figure {
     what: "Gorilla, section 4.5.2: fair or unfair arbiters, thread schedulers and reordering, against area (16-6-4, Virtex-7)",
     choice: Choice::AnyOne,
     make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom, COUNT_FLOWS=false CHECK_SOURCE=false",
+        names: &["variant"],
+        skip: &[],
+        tools: &["Yosys"],
+        tables: &[PageTable { name: "area", write: table }],
+    },
 };
 
 /// Virtex-7.
@@ -183,6 +194,22 @@ fn text(rows: &[Row], reordering: Reordering) -> String {
         thousands(reordering.luts),
         reordering.percent
     )
+}
+
+/// Areas, for pages.
+fn table(values: &Values) -> Result<Table> {
+    let mut table = Table::new(["arbiters and scheduler", "LUTs", "more", "the paper"]);
+    for (index, variant) in VARIANTS.iter().enumerate() {
+        let key = |field| format!("variants.{}.{field}", slug(variant.name));
+        let more = format!("{:+.1} %", values.get(&key("more_percent"))?);
+        table.row([
+            variant.name.to_owned(),
+            values.fixed(&key("luts"), 0)?,
+            if index == 0 { String::new() } else { more },
+            variant.published.to_owned(),
+        ]);
+    }
+    Ok(table)
 }
 
 #[cfg(test)]

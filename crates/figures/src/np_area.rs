@@ -4,9 +4,12 @@
 use serde::Serialize;
 use wireloom_np::area::{Report, parts};
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_throughput::CONFIGURATIONS;
 use super::np_traffic::{Stream, Traffic};
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
@@ -21,6 +24,14 @@ pub const FIGURE_11: Figure = Figure {
     what: "Gorilla, Figure 11: IPv4 alone on a Virtex-5 TX240T, 8 clusters: area, throughput, and the one for the other",
     choice: Choice::Some(|| machines(&[VIRTEX_5])),
     make: |settings| make(settings, &[VIRTEX_5]),
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/ipv4.loom, COUNT_FLOWS=false CHECK_SOURCE=false",
+        names: &["part", "machine"],
+        skip: &[],
+        tools: &["Yosys"],
+        tables: &[PageTable { name: "area", write: |values| table(values, &[VIRTEX_5]) }],
+    },
 };
 
 /// Figure 12.
@@ -29,6 +40,14 @@ pub const FIGURE_12: Figure = Figure {
     what: "Gorilla, Figure 12: the router on a Virtex-6 HX380T (8 clusters) and a Virtex-7 H870T (16 clusters)",
     choice: Choice::Some(|| machines(&[VIRTEX_6, VIRTEX_7])),
     make: |settings| make(settings, &[VIRTEX_6, VIRTEX_7]),
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom, COUNT_FLOWS=false CHECK_SOURCE=false",
+        names: &["part", "machine"],
+        skip: &[],
+        tools: &["Yosys"],
+        tables: &[PageTable { name: "area", write: |values| table(values, &[VIRTEX_6, VIRTEX_7]) }],
+    },
 };
 
 /// A device and the design on it.
@@ -204,6 +223,50 @@ fn text(rows: &[Row]) -> String {
         "{table}\n\nWithout flow counting. LUTs are estimated by Yosys, one for each function: the paper's were placed by the vendor's tools, which \
          pack two small ones into one. MPPS: without loss, of IPv4 on the Virtex-5, else of IPv4, IPv6 and 1 to 4 labels in turn.\n"
     )
+}
+
+/// Area and throughput, for pages.
+fn table(values: &Values, targets: &[Target]) -> Result<Table> {
+    let mut table = Table::new([
+        "part",
+        "machine",
+        "LUTs",
+        "of it",
+        "the paper",
+        "flip-flops",
+        "block RAMs (36 Kb)",
+        "LUT levels",
+        "MPPS",
+        "for 1,000 LUTs",
+        "for a thread",
+    ]);
+    for target in targets {
+        let traffic = if target.ipv4 { "IPv4 alone" } else { "all six kinds" };
+        for (index, (engines, threads)) in CONFIGURATIONS.into_iter().enumerate() {
+            let machine = format!("np-{}-{engines}-{threads}", target.clusters);
+            let key = |field| format!("{}.{machine}.{field}", slug(target.part));
+            let threads = (target.clusters * engines * threads) as f64;
+            let (mpps, luts) = (values.get(&key("mpps"))?, values.get(&key("luts"))?);
+            let part = format!("{}, {traffic}", target.part);
+            table.row([
+                if index == 0 { part } else { String::new() },
+                machine.clone(),
+                values.fixed(&key("luts"), 0)?,
+                format!("{} %", values.fixed(&key("percent"), 0)?),
+                match target.published {
+                    Some(percent) => format!("{} %", percent[index]),
+                    None => "not available".to_owned(),
+                },
+                values.fixed(&key("flip_flops"), 0)?,
+                values.fixed(&key("block_rams"), 0)?,
+                values.fixed(&key("levels"), 0)?,
+                values.short(&key("mpps"))?,
+                number(mpps / (luts / 1000.0)),
+                number(mpps / threads),
+            ]);
+        }
+    }
+    Ok(table)
 }
 
 #[cfg(test)]

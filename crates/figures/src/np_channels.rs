@@ -6,7 +6,8 @@ use wireloom_np::description::Machine;
 use wireloom_np::processor::{Plan, assemble};
 
 use super::Settings;
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
+use super::store::Cost;
 use wireloom_console::output;
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group, Paint};
@@ -17,6 +18,14 @@ pub const FIGURE: Figure = Figure {
     what: "Gorilla, Figure 7: channels of QDR SRAM for each rate and each mix of lookups and flow counting",
     choice: Choice::None,
     make,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "programs/router.loom on np-1-1-1",
+        names: &["mpps", "operation"],
+        skip: &[],
+        tools: &[],
+        tables: &[],
+    },
 };
 
 /// The number of channels that the paper considers feasible next to one FPGA (section 4.4).

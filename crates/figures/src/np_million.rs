@@ -6,9 +6,10 @@ use wireloom_net::capture::{Destination, Writer};
 use wireloom_net::tables::read_prefixes;
 use wireloom_net::traffic::PrefixPool;
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::Traffic;
 use super::registry::{command, json, scratch};
+use super::store::Cost;
 use super::{Settings, number};
 use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
@@ -20,6 +21,14 @@ pub const FIGURE: Figure = Figure {
     what: "A million packets of IPv4, IPv6 and 1 to 4 labels in Verilator, packet by packet against golden",
     choice: Choice::Any,
     make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom",
+        names: &["machine"],
+        skip: &[],
+        tools: &[],
+        tables: &[],
+    },
 };
 
 const PACKETS: u64 = 1_000_000;

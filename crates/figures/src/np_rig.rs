@@ -6,7 +6,8 @@ use wireloom_np::area::parts;
 use wireloom_np::description::Machine;
 
 use super::Settings;
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
+use super::store::Cost;
 use wireloom_console::load_store;
 use wireloom_console::{output, thousands};
 use wireloom_explore::area::Area;
@@ -22,6 +23,14 @@ pub const FIGURE: Figure = Figure {
     what: "Gorilla, section 4.6: the embedded test rig of 16 clusters of 3 engines of 2 threads, IPv4, on a Virtex-6",
     choice: Choice::Some(|| MACHINES.map(str::to_owned).to_vec()),
     make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/ipv4.loom, COUNT_FLOWS=false CHECK_SOURCE=false NEXT_HOPS=512",
+        names: &["machine"],
+        skip: &[],
+        tools: &["Yosys"],
+        tables: &[],
+    },
 };
 
 /// Million packets a second that the paper's rig sends and gets back.

@@ -2,14 +2,17 @@
 
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_np::area::{Cost, parts};
+use wireloom_np::area::{Cost as Area, parts};
 use wireloom_np::description::Machine;
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::TRAFFIC;
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::{Values, decimal};
 use super::{Settings, number};
 use wireloom_console::{output, thousands};
-use wireloom_explore::search::{self, Found, Kind, Shape, Wanted};
+use wireloom_explore::search::{self, Found, Kind, Shape, Tried, Wanted};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
@@ -19,6 +22,14 @@ pub const FIGURE: Figure = Figure {
     what: "Smallest machines that carry IPv4, IPv6, MPLS_1 to MPLS_4 and each mix without loss at 100 and 200 million packets a second",
     choice: Choice::None,
     make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom, COUNT_FLOWS=false CHECK_SOURCE=false NEXT_HOPS=4096",
+        names: &["published_machine"],
+        skip: &["tried", "published_luts"],
+        tools: &["Yosys"],
+        tables: &[PageTable { name: "machines", write: table }],
+    },
 };
 
 /// The traffic to carry, and the paper's machine for it (Figure 12): million packets a second,
@@ -60,7 +71,10 @@ struct Row {
     published_part: &'static str,
     published_luts: u64,
     machine: Option<String>,
-    cost: Option<Cost>,
+    cost: Option<Area>,
+    /// The machine, and the one that was tried before it.
+    smallest: Option<Tried>,
+    next_smaller: Option<Tried>,
     #[serde(flatten)]
     found: Found,
 }
@@ -89,6 +103,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
             published_luts: part.luts * percent / 100,
             machine: machine.map(|machine| machine.name),
             cost,
+            smallest: found.smallest().cloned(),
+            next_smaller: found.tried.iter().rev().nth(1).cloned(),
             found,
         });
     }
@@ -140,6 +156,47 @@ fn text(rows: &[Row]) -> String {
     )
 }
 
+/// The machines, for pages.
+fn table(values: &Values) -> Result<Table> {
+    let mut table = Table::new([
+        "MPPS",
+        "part",
+        "the paper's",
+        "LUTs",
+        "ours",
+        "LUTs",
+        "block RAMs of 36 Kb",
+        "next smaller, and what it forwarded",
+    ]);
+    for (mpps, machine, name, percent) in GOALS {
+        let part = parts().into_iter().find(|part| part.name == name);
+        let part = part.expect("hardware/parts.toml has it");
+        let key = |field: &str| format!("{machine}.{field}");
+        let shape = |which: &str| {
+            let of = |field| values.fixed(&key(&format!("{which}.{field}")), 0);
+            let kind =
+                if values.get(&key(&format!("{which}.kind")))? > 0.0 { "block" } else { "LUT" };
+            let (clusters, engines, threads) = (of("clusters")?, of("engines")?, of("threads")?);
+            Ok::<_, Error>(format!(
+                "{clusters} clusters, {engines} engines, {threads} threads in {kind} RAM"
+            ))
+        };
+        let luts = values.get(&key("cost.luts"))?;
+        let block_rams = (values.get(&key("cost.block_rams_18k"))? / 2.0).ceil();
+        table.row([
+            mpps.to_string(),
+            name.to_owned(),
+            format!("np-{machine}"),
+            format!("{} ({percent} %)", thousands(part.luts * percent / 100)),
+            shape("smallest")?,
+            format!("{} ({:.1} %)", decimal(luts, 0), 100.0 * luts / part.luts as f64),
+            format!("{} of {}", decimal(block_rams, 0), thousands(part.block_rams)),
+            format!("{}: {}", shape("next_smaller")?, values.fixed(&key("next_smaller.mpps"), 1)?),
+        ]);
+    }
+    Ok(table)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +224,8 @@ mod tests {
             published_luts: 399_748,
             machine: None,
             cost: None,
+            smallest: None,
+            next_smaller: None,
             found,
         };
         let told = text(&[row]);

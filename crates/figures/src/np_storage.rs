@@ -7,7 +7,8 @@ use wireloom_codegen::hardware::tables::{IPV4, IPV6, Shape, Storage, TrieImage};
 use wireloom_net::tables::{Family, Prefix, read_prefixes};
 
 use super::Settings;
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
+use super::store::Cost;
 use wireloom_console::{output, thousands};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
@@ -18,6 +19,14 @@ pub const FIGURE: Figure = Figure {
     what: "Gorilla, Figure 6: words of QDR SRAM that routing tables take in the lookup accelerators",
     choice: Choice::None,
     make,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "the layouts of programs/accelerators, routing tables of 2008 to 2015",
+        names: &["table"],
+        skip: &["strides"],
+        tools: &[],
+        tables: &[],
+    },
 };
 
 /// A row of the figure.

@@ -5,8 +5,11 @@ use serde::Serialize;
 use wireloom_np::description::{Machine, Scheduler};
 use wireloom_np::processor::Plan;
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::Traffic;
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::output;
@@ -20,6 +23,14 @@ pub const FIGURE: Figure = Figure {
     what: "Gorilla, Figure 13: IPv4 on 8 clusters of 2 engines by threads, delay of the lookup and scheduler",
     choice: Choice::Some(|| THREADS.map(shape).to_vec()),
     make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom, COUNT_FLOWS=false CHECK_SOURCE=false",
+        names: &["delay", "scheduler", "threads"],
+        skip: &[],
+        tools: &[],
+        tables: &[PageTable { name: "rates", write: table }],
+    },
 };
 
 /// Threads of an engine.
@@ -144,6 +155,29 @@ fn text(points: &[Point]) -> String {
          which is not at hand. Its text: with more threads throughput saturates, earlier at the short delay; ready-to-execute does \
          better with many threads; at the long delay it is needed.\n"
     )
+}
+
+/// Rates, for pages.
+fn table(values: &Values) -> Result<Table> {
+    let threads = THREADS
+        .map(|threads| if threads == 1 { "1 thread".to_owned() } else { threads.to_string() });
+    let heads = ["the paper's delay", "ours", "scheduler"].map(str::to_owned);
+    let mut table = Table::new(heads.into_iter().chain(threads));
+    for delay in DELAYS {
+        for (_, scheduler) in SCHEDULERS {
+            let key = |threads, field| format!("{delay}.{}.{threads}.{field}", slug(scheduler));
+            let mut cells = vec![
+                format!("{delay} cycles"),
+                values.fixed(&key(THREADS[0], "lookup"), 0)?,
+                scheduler.to_owned(),
+            ];
+            for threads in THREADS {
+                cells.push(values.short(&key(threads, "mpps"))?);
+            }
+            table.row(cells);
+        }
+    }
+    Ok(table)
 }
 
 #[cfg(test)]

@@ -4,8 +4,11 @@
 use serde::Serialize;
 use wireloom_np::description::Machine;
 
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::{Stream, TRAFFIC, Traffic};
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::output;
@@ -19,6 +22,14 @@ pub const FIGURE_9: Figure = Figure {
     what: "Gorilla, Figure 9: throughput of 8 clusters, each kind of traffic, without and with flow counting",
     choice: Choice::Any,
     make: |settings| make(settings, 8, &[]),
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom; false in a key: COUNT_FLOWS=false CHECK_SOURCE=false",
+        names: &["machine", "counting", "traffic"],
+        skip: &[],
+        tools: &[],
+        tables: &[PageTable { name: "rates", write: |values| rates(values, 8) }],
+    },
 };
 
 /// Figure 10.
@@ -27,6 +38,14 @@ pub const FIGURE_10: Figure = Figure {
     what: "Gorilla, Figure 10: throughput of 16 clusters (and of np-200mpps), each kind of traffic, without and with flow counting",
     choice: Choice::Any,
     make: |settings| make(settings, 16, &["np-200mpps"]),
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom; false in a key: COUNT_FLOWS=false CHECK_SOURCE=false",
+        names: &["machine", "counting", "traffic"],
+        skip: &[],
+        tools: &[],
+        tables: &[PageTable { name: "rates", write: |values| rates(values, 16) }],
+    },
 };
 
 /// Machines that must carry every kind of traffic without loss, and their rates in million packets
@@ -179,6 +198,34 @@ fn text(names: &[&str], cells: &[Cell]) -> String {
             overrun, if that is more.\n"
 }
 
+/// Rates without flow counting, for pages; in brackets what the paper says of them.
+fn rates(values: &Values, clusters: usize) -> Result<Table> {
+    let names =
+        CONFIGURATIONS.map(|(engines, threads)| format!("np-{clusters}-{engines}-{threads}"));
+    let mut table = Table::new(["traffic".to_owned()].into_iter().chain(names.clone()));
+    for Traffic { name: traffic, .. } in TRAFFIC {
+        let cell = |name: &String| {
+            let rate = values.short(&format!("{name}.false.{}.loss_free", slug(traffic)))?;
+            let machine = Machine::find(name).map_err(Error::new)?;
+            Ok(rate + &published(&machine, false, traffic).map_or(String::new(), Published::text))
+        };
+        let cells = names.iter().map(cell).collect::<Result<Vec<String>>>()?;
+        table.row([traffic.to_owned()].into_iter().chain(cells));
+    }
+    Ok(table)
+}
+
+impl Published {
+    /// What follows our number.
+    fn text(self) -> String {
+        match self {
+            Self::All => " [all]".to_owned(),
+            Self::NotAll => " [not all]".to_owned(),
+            Self::Mpps(mpps) => format!(" [{mpps}]"),
+        }
+    }
+}
+
 impl Cell {
     /// Reports a machine that must carry every kind of traffic without loss and does not.
     fn fault(&self) -> Option<String> {
@@ -199,12 +246,7 @@ impl Cell {
         if self.measured.saturated > self.measured.loss_free {
             text += &format!(" / {}", number(self.measured.saturated));
         }
-        match self.published {
-            Some(Published::All) => text + " [all]",
-            Some(Published::NotAll) => text + " [not all]",
-            Some(Published::Mpps(mpps)) => text + &format!(" [{mpps}]"),
-            None => text,
-        }
+        text + &self.published.map_or(String::new(), Published::text)
     }
 }
 

@@ -2,10 +2,14 @@
 //! and consolidated.
 
 use serde::Serialize;
+use serde_json::json;
 use wireloom_np::area::parts;
 
 use super::Settings;
-use super::figure::{Choice, Drawn, Figure};
+use super::figure::{Choice, Drawn, Figure, Kept};
+use super::pages::{PageTable, Table};
+use super::store::Cost;
+use super::values::{Values, slug};
 use wireloom_console::{output, thousands};
 use wireloom_explore::search::Shape;
 use wireloom_explore::virtual_routers::{Description, Evaluator, Lane, Machines, Method, choice};
@@ -18,6 +22,14 @@ pub const FIGURE: Figure = Figure {
     what: "Gorilla, Figure 14: ten virtual routers of 10 Gb/s on a Virtex-7, isolated, merged and consolidated by protocol",
     choice: Choice::Some(|| CONFIGURATIONS.map(name).to_vec()),
     make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/virtual.loom, COUNT_FLOWS=false CHECK_SOURCE=false NEXT_HOPS=1024 LABELS=65536",
+        names: &["configuration", "method"],
+        skip: &["groups"],
+        tools: &["Yosys"],
+        tables: &[PageTable { name: "chips", write: table }],
+    },
 };
 
 /// The numbers of routers with MPLS only, IPv4 only and both. The paper's text names the first two
@@ -43,6 +55,9 @@ struct Bar {
     shared_luts: u64,
     /// For each group its processors.
     groups: Vec<Vec<Lane>>,
+    /// The numbers of both.
+    group_count: usize,
+    processor_count: usize,
     /// Whether the groups equal those of the paper's heuristic, if the text states them.
     as_published: Option<bool>,
 }
@@ -112,6 +127,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
                 method,
                 luts: processors + shared_luts,
                 shared_luts,
+                group_count: lanes.len(),
+                processor_count: lanes.iter().map(Vec::len).sum(),
                 groups: lanes,
                 as_published: if method == Method::Consolidated {
                     as_published(counts, &groups)
@@ -127,7 +144,10 @@ fn make(settings: &Settings) -> Result<Drawn> {
     });
     let title = "Ten virtual routers of 10 Gb/s (MPLS only . IPv4 only . both)";
     let svg = Bars::new(title, "LUTs", methods, groups.collect()).svg();
-    let data = serde_json::to_value(&bars).map_err(|error| Error::new(error.to_string()))?;
+    let data = json!({
+        "chips": bars,
+        "saved_percent": { "isolated": saved(&bars, Method::Isolated), "merged": saved(&bars, Method::Merged) },
+    });
     Ok(Drawn { text: text(&bars), data, svg, faults: Vec::new() })
 }
 
@@ -164,8 +184,8 @@ fn text(bars: &[Bar]) -> String {
         table.add_row([
             bar.configuration.clone(),
             bar.method.name().to_owned(),
-            bar.groups.len().to_string(),
-            bar.groups.iter().map(Vec::len).sum::<usize>().to_string(),
+            bar.group_count.to_string(),
+            bar.processor_count.to_string(),
             thousands(bar.luts),
             thousands(bar.shared_luts),
             format!("{:.1} %", 100.0 * bar.luts as f64 / part.luts as f64),
@@ -185,6 +205,30 @@ fn text(bars: &[Bar]) -> String {
         saved(bars, Method::Isolated),
         saved(bars, Method::Merged),
     )
+}
+
+/// The chips, for pages.
+fn table(values: &Values) -> Result<Table> {
+    let part =
+        parts().into_iter().find(|part| part.name == PART).expect("hardware/parts.toml has it");
+    let heads = ["routers", "method", "groups", "processors", "LUTs", "without processors", PART];
+    let mut table = Table::new(heads);
+    for counts in CONFIGURATIONS {
+        for method in Method::ALL {
+            let key = |field| format!("chips.{}.{}.{field}", name(counts), slug(method.name()));
+            let share = values.get(&key("luts"))? / part.luts as f64;
+            table.row([
+                name(counts),
+                method.name().to_owned(),
+                values.fixed(&key("group_count"), 0)?,
+                values.fixed(&key("processor_count"), 0)?,
+                values.fixed(&key("luts"), 0)?,
+                values.fixed(&key("shared_luts"), 0)?,
+                format!("{:.1} %", 100.0 * share),
+            ]);
+        }
+    }
+    Ok(table)
 }
 
 #[cfg(test)]
@@ -215,6 +259,8 @@ mod tests {
             luts,
             shared_luts: 0,
             groups: Vec::new(),
+            group_count: 0,
+            processor_count: 0,
             as_published: None,
         };
         let bars = [

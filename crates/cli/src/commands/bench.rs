@@ -11,16 +11,18 @@ use crate::pages;
 use wireloom_console::Places;
 use wireloom_console::Working;
 use wireloom_console::output::{self, JsonTarget};
+use wireloom_figures::store::{Cost, computer};
 use wireloom_figures::{
-    self, BENCHMARKS, Benchmark, Choice, Drawn, FIGURES, Figure, Measurement, Settings,
+    self, BENCHMARKS, Benchmark, Choice, Drawn, FIGURES, Figure, Measurement, Settings, publish,
 };
 use wireloom_report::{Page, Section, Table};
 
 /// See `wireloom bench --help`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// Benchmarks and figures by name; `all` of them; or `list` to print the names
-    #[arg(value_name = "NAME", required = true)]
+    /// Benchmarks and figures by name; `all` of them; `cheap` for the figures that take some minutes
+    /// at most; or `list` to print the names
+    #[arg(value_name = "NAME", required_unless_present = "write_docs")]
     names: Vec<String>,
     /// Take this number of samples of each benchmark and report the median
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
@@ -42,6 +44,10 @@ pub struct Bench {
     /// no network
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     report: Option<PathBuf>,
+    /// Keep the measurements in docs/figures below --root, and write the numbers, tables and images
+    /// of the documentation there from them. Without NAME nothing is measured
+    #[arg(long, conflicts_with = "only")]
+    write_docs: bool,
 }
 
 #[derive(Serialize)]
@@ -63,6 +69,8 @@ struct Failed {
 /// A reproduced figure of a paper.
 #[derive(Serialize)]
 struct Made {
+    #[serde(skip)]
+    figure: &'static Figure,
     name: &'static str,
     what: &'static str,
     #[serde(flatten)]
@@ -96,6 +104,11 @@ impl Chosen {
         }
     }
 
+    /// Whether it is a figure that takes some minutes at most.
+    fn is_cheap(self) -> bool {
+        matches!(self, Self::Figure(figure) if figure.kept.cost == Cost::Cheap)
+    }
+
     fn choice(self) -> &'static Choice {
         match self {
             Self::Benchmark(_) => &Choice::None,
@@ -116,10 +129,13 @@ impl Bench {
             match Chosen::all().find(|one| one.name() == name) {
                 Some(one) => chosen.push(one),
                 None if name == "all" => chosen.extend(Chosen::all()),
+                None if name == "cheap" => {
+                    chosen.extend(Chosen::all().filter(|one| one.is_cheap()))
+                }
                 None => {
                     let names: Vec<_> = Chosen::all().map(Chosen::name).collect();
                     return Err(Failure::unusable(format!("there is no benchmark '{name}'"))
-                        .with_help(format!("there are {}, and 'all'", names.join(", "))));
+                        .with_help(format!("there are {}, 'all' and 'cheap'", names.join(", "))));
                 }
             }
         }
@@ -158,6 +174,9 @@ impl Bench {
             }
         }
         self.show(&report, &places)?;
+        if self.write_docs {
+            self.write_docs(&report, &places)?;
+        }
         if report.failed.is_empty() {
             return Ok(());
         }
@@ -165,6 +184,21 @@ impl Bench {
             output::note(format!("failed: {name}: {why}"));
         }
         Err(Failure::Negative)
+    }
+
+    /// Keeps the measurements in the documentation.
+    fn write_docs(&self, report: &Report, places: &Places) -> Outcome {
+        for measurement in &report.measurements {
+            publish::benchmark(&self.root, measurement)?;
+        }
+        publish::benchmarks(&self.root, &report.measurements)?;
+        for made in &report.figures {
+            publish::figure(&self.root, made.figure, &made.drawn)?;
+        }
+        for page in publish::documents(&self.root)? {
+            places.tell(&format!("{} has new numbers\n", page.display()));
+        }
+        Ok(())
     }
 
     /// Prints the report and writes its files.
@@ -225,7 +259,7 @@ impl Report {
             Chosen::Figure(figure) => {
                 let drawn = (figure.make)(settings)?;
                 let faults = drawn.faults.clone();
-                self.figures.push(Made { name: figure.name, what: figure.what, drawn });
+                self.figures.push(Made { figure, name: figure.name, what: figure.what, drawn });
                 faults
             }
         };
@@ -286,19 +320,9 @@ fn list() -> String {
     table.to_string()
 }
 
-/// Returns the processor's name and its number of cores.
-fn computer() -> String {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text
-        .lines()
-        .find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1).map(str::trim));
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    format!("{}, {cores} cores", model.unwrap_or("unknown processor"))
-}
-
 #[cfg(test)]
 mod tests {
-    use wireloom_figures::Better;
+    use wireloom_figures::{Better, Kept};
 
     use super::*;
 
@@ -314,6 +338,7 @@ mod tests {
         name: "wrong",
         what: "packets that differ",
         choice: Choice::None,
+        kept: Kept { cost: Cost::Cheap, built: "", names: &[], skip: &[], tools: &[], tables: &[] },
         make: |_| {
             let (text, svg) = ("lost & <found>".to_owned(), String::new());
             Ok(Drawn {
