@@ -1,0 +1,225 @@
+//! The numbers of the documentation are those of docs/figures, and those are what is measured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use wireloom_figures::pages::{Store, page, pages};
+use wireloom_figures::publish::image_path;
+use wireloom_figures::store::{Class, Cost, FOLDER, Provenance, Stored};
+use wireloom_figures::{BENCHMARKS, FIGURES, Figure, Settings};
+
+/// Files of docs/figures that no benchmark writes, and why.
+const BY_HAND: [(&str, &str); 1] =
+    [("np-routed", "nextpnr takes an hour for a cluster: entered from its report")];
+
+/// Tables and rows of docs/results whose numbers have no comment, by the beginning of the table's
+/// first line or of the row, and why.
+const UNMARKED: [(&str, &str); 12] = [
+    ("| engine | LUTs | flip-flops |", "machines of one engine, built by hand"),
+    ("| `broker.policy` on mpsoc-oc192 |", "the commands are below the table"),
+    ("| cuts | instructions a packet", "the commands are above the table"),
+    ("| engine | what its packets do |", "the commands are above the table"),
+    ("| load, line | instructions |", "the example `speed`; depends on the computer"),
+    ("| 25 points of Figure 3, host threads |", "the example `speed`; depends on the computer"),
+    ("| accelerator calls a packet", "counted by hand in the output of `wireloom explain`"),
+    ("| the same: rate of 2 clusters", "`wireloom verify` with the demonstration's packets"),
+    ("| simulation speed, one core |", "depends on the computer"),
+    ("| IPv6 added to the IPv4 program |", "nothing is measured"),
+    ("| pipe of `crates/cli/tests/np/services.loom`", "an area by hand"),
+    ("| engine, 16 threads, contexts and windows in block RAM |", "an area by hand"),
+];
+
+/// Heads of columns without numbers of ours.
+const NOT_MEASURED: [&str; 9] = [
+    "goal",
+    "the paper",
+    "the paper's text",
+    "goal, or the paper",
+    "published",
+    "difference",
+    "command",
+    "contents",
+    "more",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn settings() -> Settings {
+    Settings { root: root(), runs: 1, only: Vec::new() }
+}
+
+#[test]
+fn pages_have_the_numbers_of_docs_figures() {
+    let store = Store::read(&root()).expect("docs/figures");
+    let mut wrong = Vec::new();
+    for path in pages(&root()).expect("the pages") {
+        let (text, written) = page(&store, &path).unwrap_or_else(|error| panic!("{error}"));
+        let lines = text.lines().zip(written.lines()).enumerate();
+        let lines = lines.filter(|(_, (has, should))| has != should);
+        wrong.extend(lines.map(|(at, (has, should))| {
+            format!("{}:{}\n  has  {has}\n  and  {should}", path.display(), at + 1)
+        }));
+        if text.lines().count() != written.lines().count() {
+            wrong.push(format!("{}: a table has other rows", path.display()));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "docs/figures has other numbers than these pages; `wireloom bench --write-docs` writes them:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn files_of_docs_figures_are_of_benchmarks_and_figures() {
+    for name in Stored::names(&root()).expect("docs/figures") {
+        let stored = Stored::read(&root(), &name).unwrap_or_else(|error| panic!("{error}"));
+        let figure = FIGURES.iter().find(|figure| figure.name == name);
+        if let Some(figure) = figure {
+            assert_eq!(stored.command, format!("wireloom bench {name}"));
+            let is_as_declared = (stored.class, stored.cost, stored.built.as_str())
+                == (Class::Exact, figure.kept.cost, figure.kept.built);
+            assert!(
+                is_as_declared,
+                "{FOLDER}/{name}.json: `wireloom bench {name} --write-docs` writes it anew"
+            );
+        } else if let Some(benchmark) = BENCHMARKS.iter().find(|one| one.name == name) {
+            assert_eq!(
+                (stored.class, stored.built.as_str()),
+                (Class::Host, benchmark.what),
+                "{name}"
+            );
+            assert!(stored.measured.computer.is_some(), "{name} depends on the computer");
+        } else {
+            assert!(
+                BY_HAND.iter().any(|(known, _)| *known == name),
+                "{FOLDER}/{name}.json is of nothing"
+            );
+            assert!(stored.measured.note.is_some(), "{name} says that it was entered by hand");
+        }
+    }
+}
+
+#[test]
+fn images_are_shown_by_pages() {
+    let pages = pages(&root()).expect("the pages");
+    let texts: String =
+        pages.iter().map(|path| fs::read_to_string(path).expect("a page")).collect();
+    for entry in fs::read_dir(root().join("docs/images")).expect("the images") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        let is_shown = !name.ends_with(".svg") || texts.contains(&format!("images/{name}"));
+        assert!(is_shown, "docs/images/{name} is in no page: show it, or remove it");
+    }
+}
+
+/// Returns the rows of a table of a page that have numbers of ours and no comment.
+fn unmarked(lines: &[&str]) -> Vec<String> {
+    let heads: Vec<&str> = lines[0].split('|').collect();
+    let is_measured =
+        |column: usize| heads.get(column).is_some_and(|head| !NOT_MEASURED.contains(&head.trim()));
+    let rows = lines.iter().skip(2).filter(|row| {
+        let cells = row.split('|').enumerate().skip(2).filter(|(column, _)| is_measured(*column));
+        let has_number = |cell: &str| {
+            let outside: String = cell.split('`').step_by(2).collect();
+            outside.contains(|c: char| c.is_ascii_digit())
+        };
+        cells.clone().any(|(_, cell)| has_number(cell)) && !row.contains("<!--")
+    });
+    rows.map(|row| (*row).to_owned()).collect()
+}
+
+/// Calls `visit` for the tables of a text that no figure writes, with the number of the first line.
+fn tables(text: &str, mut visit: impl FnMut(usize, &[&str])) {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut at = 0;
+    while at < lines.len() {
+        let is_written = at > 0 && lines[at - 1].trim().starts_with("<!-- figure:");
+        let length = lines[at..].iter().take_while(|line| line.starts_with('|')).count();
+        if length > 0 && !is_written {
+            visit(at + 1, &lines[at..at + length]);
+        }
+        at += length.max(1);
+    }
+}
+
+#[test]
+fn tables_of_the_results_are_written_or_have_comments() {
+    let results = root().join("docs/results");
+    let below = fs::read_dir(&results).into_iter().flatten();
+    let below = below.map(|entry| entry.expect("an entry").path());
+    let mut seen = vec![false; UNMARKED.len()];
+    let mut wrong = Vec::new();
+    for path in below.chain([root().join("docs/results.md")]) {
+        let text = fs::read_to_string(&path).expect("a page");
+        tables(&text, |line, rows| {
+            let mut is_listed = |line: &str| {
+                let known = UNMARKED.iter().position(|(begin, _)| line.starts_with(begin));
+                known.inspect(|known| seen[*known] = true).is_some()
+            };
+            if is_listed(rows[0]) {
+                return;
+            }
+            let mut rows = unmarked(rows);
+            rows.retain(|row| !is_listed(row));
+            wrong.extend(
+                rows.iter().map(|row| format!("{}, table of line {line}: {row}", path.display())),
+            );
+        });
+    }
+    let listed = UNMARKED.iter().zip(&seen).filter(|(_, seen)| !**seen);
+    wrong.extend(
+        listed.map(|((head, _), _)| format!("nothing without a comment begins with {head}")),
+    );
+    assert!(wrong.is_empty(), "rows of measured numbers without a comment:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn rows_without_comments_are_found() {
+    let text = "| a | the paper | here |\n|---|---|---|\n| 1 | 2 | no |\n| b | 1 | 2 |\n| c | 1 | 2<!-- x y --> |\n| d | 1 | `4` |\n\n<!-- figure: x y -->\n| a | b |\n|---|---|\n| 1 | 2 |\n<!-- end -->\n";
+    let mut found = Vec::new();
+    tables(text, |line, rows| found.push((line, unmarked(rows))));
+    assert_eq!(found, [(1, vec!["| b | 1 | 2 |".to_owned()])]);
+}
+
+/// Measures a figure, and returns what differs from docs/figures and docs/images. Numbers that
+/// depend on tools count only where the tools are those of the stored numbers.
+fn differences(figure: &Figure) -> Vec<String> {
+    let stored = Stored::read(&root(), figure.name).unwrap_or_else(|error| panic!("{error}"));
+    let here = Provenance::now(&root(), Class::Exact, figure.kept.tools).tools;
+    if here != stored.measured.tools {
+        eprintln!(
+            "{}: not compared: measured with {:?}, and here are {here:?}",
+            figure.name, stored.measured.tools
+        );
+        return Vec::new();
+    }
+    let drawn =
+        (figure.make)(&settings()).unwrap_or_else(|error| panic!("{}: {error}", figure.name));
+    let measured = figure.values(&drawn).unwrap_or_else(|error| panic!("{}: {error}", figure.name));
+    let mut wrong = stored.values.differences(&measured);
+    let image = fs::read_to_string(image_path(&root(), figure.name));
+    if image.is_ok_and(|image| image != drawn.svg) {
+        wrong.push("the image is drawn otherwise".to_owned());
+    }
+    wrong.iter().map(|wrong| format!("{}: {wrong}", figure.name)).collect()
+}
+
+#[test]
+#[ignore = "measures again what takes up to some minutes"]
+fn cheap_figures_are_as_kept() {
+    let cheap = FIGURES.iter().filter(|figure| figure.kept.cost == Cost::Cheap);
+    let wrong: Vec<String> = cheap.flat_map(differences).collect();
+    assert!(
+        wrong.is_empty(),
+        "measured numbers differ from docs/figures; `make figures` writes them and the pages:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn the_steps_are_as_kept() {
+    let figure = FIGURES.iter().find(|figure| figure.name == "steps").expect("it is there");
+    assert_eq!(differences(figure), [""; 0], "`wireloom bench steps --write-docs` writes them");
+}
