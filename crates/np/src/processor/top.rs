@@ -187,7 +187,8 @@ fn nets(plan: &Plan) -> Vec<Item> {
         items.extend(narrow::nets(plan));
     }
     items.extend(
-        ["order_valid", "order_ready", "ctl_valid", "ctl_write", "ctl_done", "statistics_done"].map(|n| Item::net(n, Type::Bit)),
+        ["order_valid", "order_ready", "ctl_valid", "ctl_write", "ctl_done", "statistics_done"]
+            .map(|n| Item::net(n, Type::Bit)),
     );
     items
 }
