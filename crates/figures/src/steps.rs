@@ -77,7 +77,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
         for (ports, header) in PORTS {
             let header =
                 header.map(|(reads, writes)| HeaderPorts { reads, writes, bytes: PORT_BYTES });
-            let (mut program_of_ports, options) = (lowered.clone(), PassOptions { header });
+            let options = PassOptions::for_ports(header);
+            let mut program_of_ports = lowered.clone();
             pipeline::optimise(&mut program_of_ports, &options);
             let explanation = explain(&program_of_ports, &options);
             let engine = explanation.engines.iter().find(|one| one.name == explanation.main);
