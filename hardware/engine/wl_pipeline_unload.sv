@@ -1,10 +1,10 @@
 // Exit of a pipelined engine: splits windows into beats.
 //
 // Contract
-//   Data and order: packets leave in order, each as the rows of 16 bytes that its window touches,
-//   DataBytes / 16 rows in a beat, byte 0 in the lowest bits. Byte `start` of the first row is the
-//   first byte of the window. A packet that is dropped, is done or has an empty window leaves as
-//   one beat of arbitrary content. The result is valid on every beat.
+//   Data and order: packets leave in order, in beats like those of wl_header_deserializer: byte i of
+//   a window is at position (start + i) mod DataBytes of its beat, byte 0 in the lowest bits. A
+//   packet that is dropped, is done or has an empty window leaves as one beat of arbitrary content.
+//   The result is valid on every beat.
 //   There is room for `Packets` packets.
 //   Throughput: one beat a cycle. Latency: three cycles.
 // Timing: a multiplexer of rows between block RAM and the output registers.
@@ -83,19 +83,25 @@ module wl_pipeline_unload #(
   logic fresh, last, move;
   logic [4:0] done;  // rows that have left
   logic no_data;
-  logic [9:0] to_end;
-  logic [5:0] end_row;  // the last row
   assign no_data = head.kind == wl_pkg::EXIT_DROP || head.kind == wl_pkg::EXIT_DONE || head.window == '0;
-  assign to_end  = {1'b0, head.window} + {6'b0, head.start} - 10'd1;
-  assign end_row = no_data ? '0 : to_end[9:4];
-  assign last = 6'(done) + 6'(Rows) > end_row;
+  assign last = no_data || {6'(done) + 6'(Rows), 4'b0} >= 10'(head.window);
   assign move = there && (!beat_valid_o || beat_ready_i);
   assign take = move && last;
   assign left_o = take;
 
   logic [5:0] row;
   logic [8*Bytes-1:0] shifted;
+  logic [8*(Bytes+16)-1:0] longer;  // with a row after the window's memory
+  logic [8*DataBytes-1:0] beat;
   assign row = 6'(first_row) + 6'(done);
+  assign longer = {128'b0, shifted};
+  // The bytes of the first row before `start` are those of the row after the beat.
+  always_comb begin
+    beat = longer[8*DataBytes-1:0];
+    for (int unsigned i = 0; i < 16; i++) begin
+      if (i < 32'(head.start)) beat[8*i+:8] = longer[8*(DataBytes+i)+:8];
+    end
+  end
   assign shifted = row >= 6'(Stored) ? '0 : window >> {row, 7'b0};
 
   always_ff @(posedge clk_i) begin
@@ -110,10 +116,10 @@ module wl_pipeline_unload #(
         fresh <= last;
       end else if (beat_ready_i) beat_valid_o <= 1'b0;
     end
-    if (move) {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {shifted[8*DataBytes-1:0], fresh, last, head_bits};
+    if (move) {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {beat, fresh, last, head_bits};
   end
   logic unused;
-  assign unused = &{stored_ready, fill, shifted, to_end[3:0], head};
+  assign unused = &{stored_ready, fill, longer, head};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

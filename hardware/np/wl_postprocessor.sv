@@ -303,6 +303,9 @@ module wl_postprocessor #(
       Length_A : assert (!valid_o || (last_o ? bytes_with == next.length : bytes_with < next.length));
     end
   end
+`else
+  logic unused;
+  assign unused = beat_first_i;
 `endif
 
 endmodule

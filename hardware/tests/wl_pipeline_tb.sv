@@ -286,14 +286,15 @@ module pipeline_case #(
       first = beat_last;
       if (beat_last) begin
         automatic expected_t wanted = expected.pop_front();
-        automatic logic [4*64-1:0][7:0] bytes = got >> (8 * 32'(result.start));
         if (result.kind != wanted.exit || result.reason != wanted.reason) begin
           $fatal(1, "%m: packet %0d ends as %0d for %h, not %0d for %h", left_count, result.kind, result.reason, wanted.exit, wanted.reason);
         end
         if (wanted.exit != wl_pkg::EXIT_DROP) begin
           if (result.window != wanted.window || result.length != wanted.length) $fatal(1, "%m: packet %0d has another length", left_count);
+          if (at != (wanted.window == 0 ? 64 : (32'(wanted.window) + 63) / 64 * 64)) $fatal(1, "%m: packet %0d has %0d bytes of beats", left_count, at);
           for (int unsigned b = 0; b < 32'(wanted.window); b++) begin
-            if (bytes[b] != wanted.data[b]) $fatal(1, "%m: byte %0d of packet %0d is %h, not %h", b, left_count, bytes[b], wanted.data[b]);
+            automatic logic [7:0] octet = got[b/64*64+(32'(result.start)+b)%64];
+            if (octet != wanted.data[b]) $fatal(1, "%m: byte %0d of packet %0d is %h, not %h", b, left_count, octet, wanted.data[b]);
           end
         end
         at = 0;

@@ -444,8 +444,9 @@ int wl_run(Simulation *simulation, uint64_t cycles, int whatever) {
     return outcome;
 }
 
-// Takes the next packet or report, in the order in which packets entered or, with narrow ports, were
-// accepted; with virtual routers, only those of one router are in order. Returns 0 if there is none.
+// Takes the next packet or report, in the order in which packets entered or, with narrow ports,
+// were accepted; with virtual routers, only those of one router are in order. Returns 0 if there
+// is none.
 int wl_take(Simulation *simulation, wl_left *left) {
     if (simulation->out.empty()) return 0;
     Left &first = simulation->out.front();

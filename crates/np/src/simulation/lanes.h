@@ -1,5 +1,5 @@
-// Packets on wide lanes: each free lane takes the next packet. A packet leaves, or is reported as an
-// event, on the lane on which it entered.
+// Packets on wide lanes: each free lane takes the next packet. A packet leaves, or is reported as
+// an event, on the lane on which it entered.
 
 // Input and output of one lane.
 struct Lane {

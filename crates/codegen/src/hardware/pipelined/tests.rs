@@ -59,7 +59,7 @@ fn what_cannot_be_a_pipeline_is_refused_with_step_line_and_reason() {
         "e.loom:4: step `a` of `e`: `t.lookup` takes a varying time: a pipeline needs constant delays",
         "e.loom:4: step `a` of `e`: `m.write` is no read of a memory: a pipeline only reads",
         "e.loom:4: step `a` of `e`: `o` is an engine: a pipeline calls memories only",
-        "e.loom:4: step `a` of `e`: `c.now` is no read of a memory: a pipeline only reads",
+        "e.loom:4: step `a` of `e`: the engine reads the arrival time or the number of its packet, which a pipeline does not have",
     ];
     for (body, expected) in cases.into_iter().zip(expected) {
         assert_eq!(refusal(body), expected);
