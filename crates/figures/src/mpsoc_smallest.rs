@@ -33,7 +33,7 @@ pub const FIGURE: Figure = Figure {
     kept: Kept {
         cost: Cost::Dear,
         built: "programs/router.loom",
-        names: &["gbps", "threads", "traffic", "set"],
+        names: &["line_gbps", "threads", "traffic", "set"],
         skip: &["latency_ns", "tried", "seeds"],
         tools: &["arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"],
         tables: &[PageTable { name: "processors", write: page::processors }],
@@ -59,6 +59,7 @@ const GOALS: [(f64, u32, f64); 2] = [(10.0, 16, 0.9), (40.0, 64, 0.0)];
 /// One search.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 struct Question {
+    #[serde(rename = "line_gbps")]
     gbps: f64,
     latency_ns: u64,
     threads: u32,

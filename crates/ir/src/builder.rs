@@ -282,6 +282,12 @@ impl<'a> StepBuilder<'a> {
         self.one(OpKind::Concat(parts.to_vec()), width)
     }
 
+    /// Reads an element of a constant array, which has one at least.
+    pub fn table(&mut self, elements: Vec<Bits>, index: Value) -> Value {
+        let width = elements[0].width();
+        self.one(OpKind::Table { elements: elements.into(), index }, width)
+    }
+
     /// Reads a context variable.
     pub fn read(&mut self, var: ContextId) -> Value {
         let width = self.engine.engine.context[var.index()].width;

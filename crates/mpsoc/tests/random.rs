@@ -6,9 +6,11 @@ use std::ops::Range;
 
 use support::agree;
 use support::engine::{agree_on_both_kernels, own_spec};
+use wireloom_compile::pipeline;
 use wireloom_fuzz::campaign::case;
 use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
+use wireloom_mpsoc::PASSES;
 use wireloom_mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_mpsoc::spec::Set;
 use wireloom_offloads::Store;
@@ -20,6 +22,12 @@ fn seeds() -> Range<u64> {
     first.parse().expect("a number")..end.parse().expect("a number")
 }
 
+/// Optimises a program as machines of this kind do.
+fn for_threads(mut program: Program) -> Program {
+    pipeline::optimise(&mut program, &PASSES);
+    program
+}
+
 #[test]
 fn random_programs_agree() {
     let (mut agreed, mut refused) = (0, Vec::new());
@@ -27,7 +35,7 @@ fn random_programs_agree() {
         let (case, compiled) = case(seed);
         let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
         let machine = if seed % 2 == 0 { Machine::Arm } else { Machine::Riscv };
-        let program = &compiled.optimised;
+        let program = &for_threads(compiled.plain);
         for partition in [Partition::whole(), cut(program, seed)] {
             match agree(
                 program,
@@ -53,7 +61,8 @@ fn random_programs_agree_in_time_and_in_order() {
     let (mut agreed, mut refused) = (0, Vec::new());
     for seed in seeds() {
         let (case, compiled) = case(seed);
-        let program = &compiled.unwrap_or_else(|failure| panic!("{}", failure.details)).optimised;
+        let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+        let program = &for_threads(compiled.plain);
         let cuts = cut(program, seed).names(program);
         let cut = format!("[partition]\nkind = \"within-packet\"\ncuts = {:?}", &cuts[1..]);
         let set = if seed % 2 == 0 { Set::Armv4 } else { Set::Rv32im };

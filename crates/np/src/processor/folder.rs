@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn prose_is_wrapped_and_nothing_else() {
-        let long = "word ".repeat(40);
+        let long = "word ".repeat(41);
         let kept = format!("# {long}\n\n| {long}|\n    {long}\n```toml\n{long}\n```\n");
         let kept = kept.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
         let text = format!("{long}\nnext\n\n{kept}`code` {long}\n");
