@@ -22,14 +22,7 @@ pub const FIGURE_9: Figure = Figure {
     what: "Gorilla, Figure 9: throughput of 8 clusters, each kind of traffic, without and with flow counting",
     choice: Choice::Any,
     make: |settings| make(settings, 8, &[]),
-    kept: Kept {
-        cost: Cost::Dear,
-        built: "programs/router.loom; false in a key: COUNT_FLOWS=false CHECK_SOURCE=false",
-        names: &["machine", "counting", "traffic"],
-        skip: &[],
-        tools: &[],
-        tables: &[PageTable { name: "rates", write: |values| rates(values, 8) }],
-    },
+    kept: kept(&[PageTable { name: "rates", write: |values| rates(values, 8) }]),
 };
 
 /// Figure 10.
@@ -38,15 +31,20 @@ pub const FIGURE_10: Figure = Figure {
     what: "Gorilla, Figure 10: throughput of 16 clusters (and of np-200mpps), each kind of traffic, without and with flow counting",
     choice: Choice::Any,
     make: |settings| make(settings, 16, &["np-200mpps"]),
-    kept: Kept {
+    kept: kept(&[PageTable { name: "rates", write: |values| rates(values, 16) }]),
+};
+
+/// What pages keep of both figures.
+const fn kept(tables: &'static [PageTable]) -> Kept {
+    Kept {
         cost: Cost::Dear,
         built: "programs/router.loom; false in a key: COUNT_FLOWS=false CHECK_SOURCE=false",
         names: &["machine", "counting", "traffic"],
         skip: &[],
         tools: &[],
-        tables: &[PageTable { name: "rates", write: |values| rates(values, 16) }],
-    },
-};
+        tables,
+    }
+}
 
 /// Machines that must carry every kind of traffic without loss, and their rates in million packets
 /// a second.
