@@ -46,7 +46,7 @@ impl ProgramArgs {
         Ok(self.source().check()?)
     }
 
-    /// Returns the source files, of which `files` has the paths, as files that are read.
+    /// Returns the places of the program's sources, whose paths are `files`: they are read.
     pub fn places<P: AsRef<Path>>(&self, files: impl IntoIterator<Item = P>) -> Places {
         Places::default().reads([&self.file]).reads(self.included(files))
     }

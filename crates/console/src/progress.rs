@@ -167,7 +167,7 @@ mod tests {
         let outer = begin("outer".to_owned());
         let inner = begin("inner".to_owned());
         end(outer);
-        assert!(told().thread.is_some(), "the inner work goes on");
+        assert!(told().thread.is_some(), "the inner work continues");
         end(inner);
         assert!(told().thread.is_none());
     }

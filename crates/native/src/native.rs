@@ -167,7 +167,7 @@ unsafe fn hand_on(
     }
 }
 
-/// The bytes of an output, of which the address is never null.
+/// The bytes of an output. Their address is never null.
 ///
 /// # Safety
 /// The batch that it is from is the last.

@@ -402,7 +402,7 @@ impl Machine for Np {
             .extend(inside.map(|event| milestone(followed.words(event, &mut thread), event.cycle)));
         let left = times.iter().map(|output| output.left);
         milestones.extend(left.map(|cycle| milestone(outside("last beat out or drop"), cycle)));
-        // Copies can leave while the packet's thread goes on.
+        // Copies can leave while the packet's thread continues.
         milestones.sort_by_key(|milestone| milestone.cycle);
         Some(Passage { milestones, omitted, lines: Vec::new() })
     }

@@ -304,7 +304,7 @@ class Follower {
         }
     }
 
-    // The end of a cluster: outputs in order, of which only the last ends a packet.
+    // The end of a cluster: outputs in order. Only a packet's last output ends it.
     void look_at_exit(Cluster &own, bool is_this, uint64_t cycle) {
         if (!own.out || !own.out_ready) return;
         const bool is_its = is_this && own.left == in_cluster;
