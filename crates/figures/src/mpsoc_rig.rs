@@ -66,7 +66,9 @@ impl Router {
     /// # Errors
     /// If the program is refused.
     pub fn with(program: &Source, tables: Vec<PathBuf>, prefixes: PrefixPool) -> Result<Self> {
-        Ok(Self { program: program.compiled()?, tables, prefixes, stores: Mutex::default() })
+        let mut program = program.compiled()?;
+        program.optimised = wireloom_mpsoc::for_threads(program.lowered.clone());
+        Ok(Self { program, tables, prefixes, stores: Mutex::default() })
     }
 
     /// The program.

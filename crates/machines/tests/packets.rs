@@ -141,8 +141,7 @@ fn in_software(tests: &TestFile) -> Vec<(String, Tester)> {
         pipeline::optimise(&mut lowered, &PassOptions::for_ports(header));
         lowered
     };
-    let mut for_threads = program.lowered.clone();
-    pipeline::optimise(&mut for_threads, &wireloom_mpsoc::PASSES);
+    let for_threads = wireloom_mpsoc::for_threads(program.lowered.clone());
     let golden = |program: ir::Program| -> Box<dyn Machine> {
         let store = loaded(&program, tests);
         Box::new(InSoftware::new(Golden::new(program, store)))

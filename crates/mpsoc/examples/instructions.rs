@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use wireloom_compile::{lower, pipeline};
+use wireloom_compile::lower;
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, store};
 use wireloom_isa::program::Machine;
 use wireloom_isa::{Arm, Compiled, Riscv};
@@ -91,9 +91,7 @@ fn measure<S: Compiled>(
 fn compile(path: &Path) -> Result<Program, String> {
     let checked = wireloom_lang::check(path, &wireloom_lang::Options::default());
     let messages = || wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
-    let mut program = lower(checked.program.as_ref().ok_or_else(messages)?);
-    pipeline::optimise(&mut program, &wireloom_mpsoc::PASSES);
-    Ok(program)
+    Ok(wireloom_mpsoc::for_threads(lower(checked.program.as_ref().ok_or_else(messages)?)))
 }
 
 fn read(path: &Path) -> Result<Vec<Packet>, String> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use wireloom_compile::{lower, pipeline};
+use wireloom_compile::lower;
 use wireloom_description::Description;
 use wireloom_ir::{Program, store};
 use wireloom_mpsoc::engine::Engine;
@@ -198,8 +198,8 @@ impl Router {
         let checked =
             wireloom_lang::check(&programs.join("router.loom"), &wireloom_lang::Options::default());
         let messages = || wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
-        let mut program = lower(checked.program.as_ref().ok_or_else(messages)?);
-        pipeline::optimise(&mut program, &wireloom_mpsoc::PASSES);
+        let lowered = lower(checked.program.as_ref().ok_or_else(messages)?);
+        let program = wireloom_mpsoc::for_threads(lowered);
         Ok(Self { program, tables: programs.join(TABLES) })
     }
 

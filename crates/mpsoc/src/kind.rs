@@ -105,7 +105,7 @@ impl Configured for Spec {
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
-        match built(self, &for_threads(program)) {
+        match built(self, &for_threads(program.lowered.clone())) {
             Ok(()) => Vec::new(),
             Err(Refused { step, offload, message }) => {
                 vec![Refusal { offload, step, line: None, message }]
@@ -124,8 +124,8 @@ impl Configured for Spec {
         let recording = Options::recording(options.timeline_ns, options.interval_ns);
         let seed = options.seed.unwrap_or(recording.seed);
         let options = Options { seed, warm: options.warm, ..recording };
-        let engine =
-            Engine::new(self, &for_threads(program), store, options).map_err(Error::new)?;
+        let engine = Engine::new(self, &for_threads(program.lowered.clone()), store, options)
+            .map_err(Error::new)?;
         Ok(Box::new(Mpsoc { engine }))
     }
 
@@ -136,13 +136,12 @@ impl Configured for Spec {
 
 /// What hardware threads compute by calls of the platform's objects: a hash takes a processor of 32
 /// bits hundreds of cycles, and it does not know its packet's sequence number.
-pub const PASSES: PassOptions = PassOptions { header: None, served: &["hash", "random"] };
+const PASSES: PassOptions = PassOptions { header: None, served: &["hash", "random"] };
 
-/// The program as hardware threads execute it.
-fn for_threads(program: &Program) -> ir::Program {
-    let mut optimised = program.lowered.clone();
-    pipeline::optimise(&mut optimised, &PASSES);
-    optimised
+/// Optimises a program for hardware threads.
+pub fn for_threads(mut program: ir::Program) -> ir::Program {
+    pipeline::optimise(&mut program, &PASSES);
+    program
 }
 
 impl Options {
@@ -228,7 +227,7 @@ impl Machine for Mpsoc {
         let inside = course.into_iter();
         milestones.extend(inside.map(|event| milestone(event.place, event.what, event.at)));
         milestones.extend(followed.left.iter().map(|at| outside("last bit out or drop", *at)));
-        // Copies can leave while the packet's thread goes on.
+        // Copies can leave while the packet's thread continues.
         milestones.sort_by(|a, b| a.ns.total_cmp(&b.ns));
         let lines = vec![
             Line::new("instructions", followed.instructions.to_string()),

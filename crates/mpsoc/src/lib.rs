@@ -50,7 +50,7 @@ mod workload;
 pub use code::Code;
 pub use context::Context;
 pub use io::{Delivered, Order, Reason, Verdict};
-pub use kind::{KIND, PASSES};
+pub use kind::{KIND, for_threads};
 pub use machine::{Failure, Latency, Machine, Options, Problem, RunError, Totals, View};
 pub use objects::{Called, MethodInterface, NoObjects, ObjectInterface, Objects, PacketUse, Words};
 pub use platform::CourseEvent;

@@ -6,11 +6,10 @@ use std::ops::Range;
 
 use support::agree;
 use support::engine::{agree_on_both_kernels, own_spec};
-use wireloom_compile::pipeline;
 use wireloom_fuzz::campaign::case;
 use wireloom_ir::Program;
 use wireloom_isa::program::Machine;
-use wireloom_mpsoc::PASSES;
+use wireloom_mpsoc::for_threads;
 use wireloom_mpsoc::program::{Elements, PARTS, Partition};
 use wireloom_mpsoc::spec::Set;
 use wireloom_offloads::Store;
@@ -20,12 +19,6 @@ fn seeds() -> Range<u64> {
     let range = std::env::var("WIRELOOM_MPSOC_RANDOM").unwrap_or_else(|_| "0..24".into());
     let (first, end) = range.split_once("..").expect("FIRST..END");
     first.parse().expect("a number")..end.parse().expect("a number")
-}
-
-/// Optimises a program as machines of this kind do.
-fn for_threads(mut program: Program) -> Program {
-    pipeline::optimise(&mut program, &PASSES);
-    program
 }
 
 #[test]

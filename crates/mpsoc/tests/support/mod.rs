@@ -6,7 +6,7 @@ pub mod engine;
 
 use std::path::PathBuf;
 
-use wireloom_compile::{lower, pipeline};
+use wireloom_compile::lower;
 use wireloom_ir::{Execute, Golden, Output, Program, Verdict, print, store};
 use wireloom_isa::program::Machine;
 use wireloom_isa::{Arm, Compiled, Riscv};
@@ -33,9 +33,8 @@ pub fn compiled_text(file: &str, text: &str) -> Program {
 
 fn optimised(checked: &wireloom_lang::Checked) -> Program {
     let messages = wireloom_lang::render(&checked.diagnostics, &checked.sources, false);
-    let mut program = lower(checked.program.as_ref().unwrap_or_else(|| panic!("{messages}")));
-    pipeline::optimise(&mut program, &wireloom_mpsoc::PASSES);
-    program
+    let lowered = lower(checked.program.as_ref().unwrap_or_else(|| panic!("{messages}")));
+    wireloom_mpsoc::for_threads(lowered)
 }
 
 /// All packets of a specification.
