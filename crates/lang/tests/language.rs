@@ -304,6 +304,20 @@ fn rounds_without_operations_count_as_operations() {
 }
 
 #[test]
+fn an_index_known_at_run_time_only_counts_as_a_choice_among_all_elements() {
+    let rounds = |index: &str| {
+        codes(&step(&format!(
+            "u1 seen[4096]; for (u12 k = 0; k < 4000; k++) seen[{index}] = 1;
+             packet.egress = (u16)seen[7];"
+        )))
+    };
+    assert_eq!(rounds("k ^ 5"), Vec::<&str>::new());
+    assert_eq!(rounds("(u12)packet.length ^ k"), ["E0521"]);
+    let once = "u1 seen[4096]; seen[(u12)packet.length] = 1; packet.egress = (u16)seen[7];";
+    assert_eq!(codes(&step(once)), Vec::<&str>::new());
+}
+
+#[test]
 fn enumerations_become_numbers_but_not_the_other_way() {
     let with = |body: &str| format!("enum T : u16 {{ A = 7, B, C = A + 3 }};\n{}", step(body));
     let value = egress(&with("packet.egress = C;"));

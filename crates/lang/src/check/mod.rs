@@ -8,6 +8,7 @@
 mod call;
 mod constants;
 mod convert;
+mod cost;
 mod engine;
 mod expr;
 mod flow;

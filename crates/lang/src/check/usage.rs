@@ -1,15 +1,12 @@
-//! Warnings about unused and unreachable code, and the limit on the expanded size of a step.
+//! Warnings about unused and unreachable code.
 
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::{Checker, flow, fold};
+use super::{Checker, flow};
 use crate::diagnostics::Diagnostic;
-use crate::hir::{self, ExprKind, Stmt, StmtKind, VarKind};
+use crate::hir::{self, Stmt, VarKind};
 use crate::source::{FileId, Span};
-
-/// The maximum number of operations of a step after functions are inlined and loops unrolled.
-const MAX_STEP_COST: u64 = 1 << 18;
 
 impl Checker<'_> {
     /// Reports statements that control never reaches.
@@ -208,74 +205,4 @@ impl Checker<'_> {
             self.report(diagnostic);
         }
     }
-
-    /// Refuses steps that inlining and unrolling would make too large.
-    pub(super) fn check_cost(&mut self, steps: &[hir::Step]) {
-        let mut costs: Vec<u64> = Vec::new();
-        // The functions that a function calls come before it.
-        for function in &self.cx.functions {
-            let cost = statements(&function.body, &costs);
-            costs.push(cost);
-        }
-        for step in steps {
-            let cost = statements(&step.body, &costs);
-            if cost > MAX_STEP_COST {
-                let message = format!("step `{}` becomes too large: {cost} operations", step.name);
-                self.report(Diagnostic::new("E0521", step.span, message).help(format!(
-                    "loops are unrolled and functions inlined; the limit is {MAX_STEP_COST}. Loop over steps instead"
-                )));
-            }
-        }
-    }
-}
-
-fn statements(stmts: &[Stmt], functions: &[u64]) -> u64 {
-    stmts.iter().fold(0u64, |sum, stmt| sum.saturating_add(statement(stmt, functions)))
-}
-
-fn statement(stmt: &Stmt, functions: &[u64]) -> u64 {
-    let inner = match &stmt.kind {
-        StmtKind::Local(_, value) | StmtKind::Return(value) => {
-            value.as_ref().map_or(0, |e| expression(e, functions))
-        }
-        StmtKind::Assign(place, value) => {
-            let indices = place.path.iter().filter_map(|p| match p {
-                hir::Projection::Index(e) | hir::Projection::Bit(e) => {
-                    Some(expression(e, functions))
-                }
-                _ => None,
-            });
-            indices.fold(expression(value, functions), u64::saturating_add)
-        }
-        StmtKind::Expr(e) => expression(e, functions),
-        StmtKind::If(condition, then, otherwise) => expression(condition, functions)
-            .saturating_add(statements(then, functions))
-            .saturating_add(statements(otherwise, functions)),
-        StmtKind::Switch { on, cases, default } => cases
-            .iter()
-            .map(|(labels, body)| statements(body, functions).saturating_add(labels.len() as u64))
-            .fold(expression(on, functions), u64::saturating_add)
-            .saturating_add(statements(default, functions)),
-        StmtKind::For { values, body, .. } => {
-            // A round costs time and memory even if nothing is in it.
-            statements(body, functions).saturating_add(1).saturating_mul(values.len() as u64)
-        }
-        StmtKind::Exit(exit) => match exit {
-            hir::Exit::Reply(e) | hir::Exit::Drop(e) | hir::Exit::ToCpu(e) => {
-                expression(e, functions)
-            }
-            _ => 0,
-        },
-        StmtKind::Block(stmts) => statements(stmts, functions),
-        StmtKind::Break | StmtKind::Continue | StmtKind::SetNext(_) => 0,
-    };
-    inner.saturating_add(1)
-}
-
-fn expression(e: &hir::Expr, functions: &[u64]) -> u64 {
-    let own = match &e.kind {
-        ExprKind::Call(id, _) => functions[id.index()],
-        _ => 1,
-    };
-    fold::parts(e).into_iter().map(|e| expression(e, functions)).fold(own, u64::saturating_add)
 }
