@@ -20,8 +20,8 @@ HOURS ?= 4
 # What `make figures` measures: those that take some minutes at most.
 FIGURES ?= cheap
 
-.PHONY: help demo test test-all data build bench figures soak fmt lint deny tools tools-hardware tools-cross tools-isa \
-  formal pages man deb
+.PHONY: help demo test test-all data build bench figures soak fmt lint deny tools tools-hardware tools-icarus \
+  tools-cross tools-isa formal pages man deb
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,7 @@ test: ## what CI runs: formatting, lints, licences, tests, the comparison with t
 	@$(MAKE) --no-print-directory --jobs=2 tools data deny lint # while one downloads or waits for a last crate, another compiles
 	cargo test --workspace --locked
 
-test-all: test ## what CI runs, then what takes long and seldom fails: slow proofs, every packet test and 100 random programs in hardware
+test-all: test tools-icarus ## what CI runs, then what takes long and seldom fails: slow proofs, benches in a four-state simulator, every packet test and 100 random programs in hardware
 	cargo test --workspace --locked -- --ignored
 
 data: $(DATA)/pyasn/.complete $(DATA)/pathspider/.complete ## routing tables and captures, into .cache/data
@@ -76,6 +76,9 @@ tools: tools-hardware tools-cross tools-isa ## all tools that the others need, i
 
 tools-hardware: ## Verilator, Yosys, nextpnr, z3: for machines in SystemVerilog
 	@scripts/hardware-tools.sh
+
+tools-icarus: tools-hardware ## Icarus Verilog, which make test-all runs the test benches in as well
+	@scripts/icarus.sh
 
 tools-cross: ## compilers for ARM and RISC-V: for the machines mpsoc
 	@scripts/cross-tools.sh

@@ -75,6 +75,15 @@ for purpose in "$@"; do
           echo "note: simulations cannot write waves: install liblz4-dev and zlib1g-dev (apt-get install liblz4-dev zlib1g-dev)." >&2
       fi
       ;;
+    icarus)
+      # What Icarus Verilog is fetched and built with.
+      need curl curl
+      need make make
+      need g++ g++
+      need bison bison
+      need flex flex
+      need gperf gperf
+      ;;
     python)
       # Programs of PyPI, in a virtual environment.
       need python3 python3

@@ -75,14 +75,14 @@ module wl_engine_commit #(
 
 `ifdef FORMAL
   always_comb begin
-    OneOutcome_A : assert (!(commit_o && clear_o) && (valid_i || !(commit_o || clear_o)));
-    Requests_A : assert ((request_valid_o & ~requests) == '0 && (valid_i || request_valid_o == '0));
+    OneOutcome_A : assert final (!(commit_o && clear_o) && (valid_i || !(commit_o || clear_o)));
+    Requests_A : assert final ((request_valid_o & ~requests) == '0 && (valid_i || request_valid_o == '0));
     // An offload without reply gets a request only if it has room, and one with replies only in
     // phase 0.
-    Room_A : assert ((request_valid_o & ~waits_i & ~request_ready_i) == '0 && (!phase_i || request_valid_o == '0));
-    Writes_A : assert (commit_o || write_valid_o == '0);
-    Busy_A : assert (!write_busy_i || WritePorts == 1 || !(clear_o || write_valid_o != '0));
-    Still_A : assert (valid_i || (phase_o == phase_i && (!Clears || chunk_o == chunk_i)));
+    Room_A : assert final ((request_valid_o & ~waits_i & ~request_ready_i) == '0 && (!phase_i || request_valid_o == '0));
+    Writes_A : assert final (commit_o || write_valid_o == '0);
+    Busy_A : assert final (!write_busy_i || WritePorts == 1 || !(clear_o || write_valid_o != '0));
+    Still_A : assert final (valid_i || (phase_o == phase_i && (!Clears || chunk_o == chunk_i)));
   end
 `endif
 endmodule

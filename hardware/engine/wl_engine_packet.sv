@@ -199,15 +199,15 @@ module wl_engine_packet #(
   assign left_copy_o = ended && ended_more;
 
   if (HasPacket) begin : g_packet
-    assign result = '{
-            kind: core_exit_i,
-            reason: core_reason_i,
-            egress: core_state_i[wl_pkg::StateEgressLsb+:16],
-            start: core_state_i[wl_pkg::StateFrontLsb+:4],
-            window: core_state_i[wl_pkg::StateWindowLsb+:9],
-            length: core_state_i[wl_pkg::StateLengthLsb+:16],
-            more: Emits && core_exit_i == wl_pkg::EXIT_EMIT
-        };
+    always_comb begin
+      result.kind = core_exit_i;
+      result.reason = core_reason_i;
+      result.egress = core_state_i[wl_pkg::StateEgressLsb+:16];
+      result.start = core_state_i[wl_pkg::StateFrontLsb+:4];
+      result.window = core_state_i[wl_pkg::StateWindowLsb+:9];
+      result.length = core_state_i[wl_pkg::StateLengthLsb+:16];
+      result.more = Emits && core_exit_i == wl_pkg::EXIT_EMIT;
+    end
     assign finish_row = core_state_i[wl_pkg::StateFrontLsb+4+:4];
     assign reply = '0;
 
@@ -255,7 +255,10 @@ module wl_engine_packet #(
     logic unused;
     assign unused = &{call_ready_i, core_state_i};
   end else begin : g_call
-    assign result = '{kind: core_exit_i, default: '0};
+    always_comb begin
+      result = '0;
+      result.kind = core_exit_i;
+    end
     assign finish_row = '0;
     assign reply = core_state_i[ReplyLsb+:ReplyBits];
     assign row_ready = call_ready_i;

@@ -48,15 +48,15 @@ module wl_pipeline_unload #(
   localparam int unsigned Width = 8 * Bytes + 4 + wl_pkg::ResultBits;
 
   wl_pkg::result_t result, head;
-  assign result = '{
-          kind: exit_i,
-          reason: reason_i,
-          egress: egress_i,
-          start: front_i[3:0],
-          window: length_i,
-          length: packet_i,
-          more: 1'b0
-      };
+  always_comb begin
+    result.kind = exit_i;
+    result.reason = reason_i;
+    result.egress = egress_i;
+    result.start = front_i[3:0];
+    result.window = length_i;
+    result.length = packet_i;
+    result.more = 1'b0;
+  end
 
   logic stored_ready, there, take;
   logic [wl_pkg::bits(Packets + 2)-1:0] fill;

@@ -37,9 +37,9 @@ module wl_pipeline_write #(
   // Each word is rotated to its place in a row: byte q of `data` goes to byte q of row `row`. If a
   // word is shorter than a row, the places that it does not reach hold arbitrary bytes, without a
   // strobe.
-  logic [WritePorts-1:0][15:0] strobe;
-  logic [WritePorts-1:0][15:0][7:0] data;
-  logic [WritePorts-1:0][15:0][3:0] row;
+  logic [WritePorts*16-1:0] strobe;
+  logic [WritePorts*16*8-1:0] data;
+  logic [WritePorts*16*4-1:0] row;
   always_comb begin
     for (int unsigned w = 0; w < WritePorts; w++) begin
       logic [15:0] strobes;
@@ -47,9 +47,9 @@ module wl_pipeline_write #(
       for (int unsigned q = 0; q < 16; q++) begin
         logic [3:0] k;
         k = 4'(q) - write_address_i[w*8+:4];
-        strobe[w][q] = write_valid_i[w] && strobes[k];
-        data[w][q] = write_data_i[w*Word+8*(HeaderBytes-1-32'(k[PlaceBits-1:0]))+:8];
-        row[w][q] = write_address_i[w*8+4+:4] + 4'(4'(q) < write_address_i[w*8+:4]);
+        strobe[16*w+q] = write_valid_i[w] && strobes[k];
+        data[8*(16*w+q)+:8] = write_data_i[w*Word+8*(HeaderBytes-1-32'(k[PlaceBits-1:0]))+:8];
+        row[4*(16*w+q)+:4] = write_address_i[w*8+4+:4] + 4'(4'(q) < write_address_i[w*8+:4]);
       end
     end
   end
@@ -64,11 +64,15 @@ module wl_pipeline_write #(
     end else begin : g_keep
       assign cleared = window_i[8*p+:8];
     end
+    logic [WritePorts-1:0] written;
+    logic [WritePorts-1:0][7:0] word;
+    for (genvar w = 0; w < WritePorts; w++) begin : g_word
+      assign written[w] = strobe[16*w+At%16] && row[4*(16*w+At%16)+:4] == 4'(At / 16);
+      assign word[w] = data[8*(16*w+At%16)+:8];
+    end
     always_comb begin
       window_o[8*p+:8] = cleared;
-      for (int unsigned w = 0; w < WritePorts; w++) begin
-        if (strobe[w][At%16] && row[w][At%16] == 4'(At / 16)) window_o[8*p+:8] = data[w][At%16];
-      end
+      for (int unsigned w = 0; w < WritePorts; w++) if (written[w]) window_o[8*p+:8] = word[w];
     end
   end
   if (!Clears) begin : g_unused

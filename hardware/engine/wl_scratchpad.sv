@@ -249,14 +249,14 @@ module wl_scratchpad #(
   for (genvar l = 0; l < Lanes; l++) begin : g_lane
     logic [7:0] data, unloaded;
     logic strobe;
-    always_comb begin
-      data   = loaded[8*(Lanes-1-l)+:8];
-      strobe = b_load;
-      for (int unsigned c = 0; c < 4; c++) begin
-        data |= turned_data[c][8*((l+Lanes-c)%HeaderBytes)+:8];
-        strobe |= turned_strobe[c][(l+Lanes-c)%Lanes];
-      end
+    logic [3:0][7:0] word_data;
+    logic [3:0] word_strobe;
+    for (genvar c = 0; c < 4; c++) begin : g_word
+      assign word_data[c] = turned_data[c][8*((l+Lanes-c)%HeaderBytes)+:8];
+      assign word_strobe[c] = turned_strobe[c][(l+Lanes-c)%Lanes];
     end
+    assign data = loaded[8*(Lanes-1-l)+:8] | word_data[0] | word_data[1] | word_data[2] | word_data[3];
+    assign strobe = b_load || word_strobe != '0;
     wl_scratchpad_lane #(
         .Depth(Depth),
         .ReadPorts(ReadPorts),

@@ -126,11 +126,16 @@ module wl_arbiter_tree #(
   endfunction
 
   int unsigned held;  // beats inside the tree
+  int unsigned taken;  // beats that enter now
+  always_comb begin
+    taken = 0;
+    for (int unsigned i = 0; i < Inputs; i++) taken += 32'(in_valid_i[i] && in_ready_o[i]);
+  end
   logic was_stalled;
   logic [Width:0] was;
   always_ff @(posedge clk_i) begin
     if (rst_i) held <= 0;
-    else held <= held + 32'($countones(in_valid_i & in_ready_o)) - 32'(out_valid_o && out_ready_i);
+    else held <= held + taken - 32'(out_valid_o && out_ready_i);
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
     was <= {out_last_o, out_data_o};
     if (!rst_i) begin

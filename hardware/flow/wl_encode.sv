@@ -23,8 +23,8 @@ module wl_encode #(
 
 `ifdef FORMAL
   always_comb begin
-    Number_A : assert (!$onehot(one_hot_i) || one_hot_i == Inputs'(1) << index_o);
-    None_A : assert (one_hot_i != '0 || index_o == '0);
+    Number_A : assert final (!$onehot(one_hot_i) || one_hot_i == Inputs'(1) << index_o);
+    None_A : assert final (one_hot_i != '0 || index_o == '0);
   end
 `endif
 

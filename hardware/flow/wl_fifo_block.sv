@@ -99,7 +99,7 @@ module wl_fifo_block #(
       Room_A : assert (32'(stored) <= Depth);
       Ready_A : assert (in_ready_o == (stored != StoredBits'(Depth)));
       Some_A : assert (some == (stored != '0));
-      Stable_A : assert (!was_stalled || (out_valid_o && out_data_o == was_data));
+      Stable_A : assert (!was_stalled || (out_valid_o && out_data_o === was_data));
     end
   end
 `endif

@@ -129,7 +129,7 @@ module wl_rate_adapter #(
       Phase_A : assert (32'(phase) < Slots);
       // All words of a core cycle have reached the memory side when the first memory cycle of the
       // next core cycle ends.
-      Carried_A : assert (phase != '0 || given_next == asked);
+      Carried_A : assert (phase != '0 || given_next === asked);
     end
   end
   if (Slots > 1) begin : g_ratio

@@ -51,7 +51,7 @@ module wl_select #(
 
 `ifdef FORMAL
   always_comb begin
-    Choice_A : assert (32'(index_i) >= Inputs || data_o == data_i[32'(index_i)*Width+:Width]);
+    Choice_A : assert final (32'(index_i) >= Inputs || data_o == data_i[32'(index_i)*Width+:Width]);
   end
 `endif
 

@@ -153,11 +153,11 @@ module wl_bloom #(
       {reply_valid_o, ctl_done_o, control_turn} <= '0;
     end else begin
       unique case (state)
-        IDLE: state <= takes_control ? READ : request_valid_i ? HASH : IDLE;
+        IDLE: state <= state_e'(takes_control ? READ : request_valid_i ? HASH : IDLE);
         HASH: state <= PLACE;
         PLACE: state <= READ;
         READ: state <= USE;
-        default: state <= ends ? IDLE : PLACE;
+        default: state <= state_e'(ends ? IDLE : PLACE);
       endcase
       if (state == IDLE) control_turn <= !takes_control;
       reply_valid_o <= ends && !is_control;

@@ -4,7 +4,10 @@
 //   head of the key's chain --> entry --> next entry ...
 //                           --> found, or end of the chain --> change --> reply
 //
-// Each key hashes to a chain of entries. Entries that age form a list in the order in which they
+// Each key hashes to a chain of entries. The hash is linear, with a seed that the control plane
+// sets: bit i of the chain is the exclusive OR of the key's bits k for which bit i + k of the seed
+// is one. For a random seed two keys share a chain with probability 1 / Chains, whatever the keys:
+// who does not know the seed cannot choose keys that make long chains. Entries that age form a list in the order in which they
 // were touched, which is the order in which they expire. A key therefore always finds a place while
 // the table holds fewer than Size entries, whatever the keys.
 //
@@ -19,7 +22,9 @@
 //   more if the entry is touched or created; for each entry that has expired, 3 cycles and those of
 //   its chain.
 //   Throughput: one operation at a time.
-//   After a reset the table is empty; Chains cycles pass before the first operation.
+//   After a reset the table is empty; Chains cycles pass before the first operation. The same holds
+//   after the control plane has set the seed. The seed after a reset is always the same: the chain
+//   is then the exclusive OR of the key's digits, so that consecutive keys do not collide.
 // Timing: between two registers there are at most an entry's value and a field addition, or the
 // comparison of two times.
 //
@@ -29,6 +34,7 @@
 // and any in a write:
 //   0    a write inserts {0, key, value} as a static entry or removes {1, key, any}. A read returns
 //        {1, live, static, key, value}; past the last entry that was ever used all bits are zero.
+//   1    a write empties the table and sets the seed, KeyBits + log2(Chains) - 1 bits.
 //   2    a write inserts {0, key, value} as an entry that packets touched at the table's time. A
 //        read returns the time at which the entry was touched, 64 bits (zero without HasTime).
 //   3    a write sets the table's time, and a read returns it (zero without HasTime).
@@ -44,7 +50,8 @@
 //   Age                  nanoseconds after which an untouched entry expires; 0: never
 //   Cuts                 where the fields of a value begin (`wl_field_add`)
 //   TagBits              bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   those of the control bus
+//   CtlBits, CtlTarget   those of the control bus; the data hold an entry, a seed and, if HasTime, a
+//                        time
 //   Chains               chains; a power of two
 module wl_exact_table #(
     parameter int unsigned KeyBits = 32,
@@ -93,6 +100,9 @@ module wl_exact_table #(
   if (ReplyBits < 1 || Chains < 2 || 2 ** $clog2(Chains) != Chains) begin : g_illegal_chains
     $fatal(1, "wl_exact_table: a reply has a bit at least, and Chains is a power of two, at least 2");
   end
+  if (CtlBits < KeyBits + $clog2(Chains) - 1) begin : g_illegal_seed
+    $fatal(1, "wl_exact_table: CtlBits hold a seed, KeyBits + log2(Chains) - 1 bits");
+  end
   if (HasTime && CtlBits < 64) begin : g_illegal_time
     $fatal(1, "wl_exact_table: CtlBits hold a time, 64 bits, if requests bring it (HasTime)");
   end
@@ -103,6 +113,7 @@ module wl_exact_table #(
   localparam int unsigned IndexBits = wl_pkg::bits(Size);
   localparam int unsigned CountBits = wl_pkg::bits(Size + 1);
   localparam int unsigned ChainBits = wl_pkg::bits(Chains);
+  localparam int unsigned SeedBits = KeyBits + ChainBits - 1;
 
   // The kind of an operation: a method of the kind, or an access of the control plane.
   typedef enum logic [3:0] {
@@ -143,15 +154,24 @@ module wl_exact_table #(
     logic [IndexBits-1:0] index;
   } link_t;
 
-  // The exclusive OR of all digits, so that consecutive keys do not collide.
-  function automatic logic [ChainBits-1:0] chain_of(logic [KeyBits-1:0] key);
-    chain_of = '0;
-    for (int unsigned k = 0; k < KeyBits; k++) chain_of[(k+k/ChainBits)%ChainBits] ^= key[k];
+  // The exclusive OR of the key's digits of ChainBits bits, each with its bits reversed.
+  function automatic logic [SeedBits-1:0] digits();
+    logic [SeedBits-1:0] made;
+    for (int unsigned k = 0; k < SeedBits; k++) made[k] = k % ChainBits == ChainBits - 1;
+    return made;
+  endfunction
+
+  function automatic logic [ChainBits-1:0] chain_of(logic [SeedBits-1:0] seed, logic [KeyBits-1:0] key);
+    logic [ChainBits-1:0] chain;
+    for (int unsigned i = 0; i < ChainBits; i++) chain[i] = ^(key & seed[i+:KeyBits]);
+    return chain;
   endfunction
 
   state_e state;
   method_e method;
   logic from_control, sweeping, expiring_older;
+  logic [SeedBits-1:0] seed;
+  logic reseeded;  // the seed has changed: the table will be emptied
   logic [TagBits-1:0] tag;
   logic [KeyBits-1:0] key, wanted;
   logic [ValueBits-1:0] value;
@@ -298,23 +318,26 @@ module wl_exact_table #(
 
   // ---- Requests and control accesses ----
 
-  logic is_control, of_time, take;
+  logic is_control, of_time, of_seed, take;
   assign of_time = ctl_address_i[31:30] == 2'd3;
+  assign of_seed = ctl_address_i[31:30] == 2'd1;
   logic [SelectBits-1+32'(SelectBits==0):0] select;
   method_e asked;
-  assign is_control = ctl_valid_i && ctl_target_i == CtlTarget && !ctl_done_o;
+  assign is_control = ctl_valid_i && ctl_target_i == CtlTarget && !ctl_done_o && !reseeded;
   assign take = request_valid_i && request_ready_o;
   if (SelectBits > 0) begin : g_select
     assign select = request_data_i[RequestBits-1-:SelectBits];
   end else begin : g_single
     assign select = '0;
   end
+  logic [2:0] asked_number;
   always_comb begin
-    asked = method_e'({1'b0, Methods[2:0]});
+    asked_number = Methods[2:0];
     for (int unsigned k = 1; k < MethodCount; k++) begin
-      if (32'(select) == k) asked = method_e'({1'b0, Methods[3*k+:3]});
+      if (32'(select) == k) asked_number = Methods[3*k+:3];
     end
   end
+  assign asked = method_e'({1'b0, asked_number});
 
   // A call that changes something first removes expired entries.
   logic sweeps;
@@ -329,7 +352,7 @@ module wl_exact_table #(
 
   // The control plane gets every second operation if it requests one.
   logic control_turn;
-  assign request_ready_o = state == IDLE && !(is_control && control_turn);
+  assign request_ready_o = state == IDLE && !(is_control && control_turn) && !reseeded;
 
   localparam int unsigned ArgumentLsb = HasTime ? 64 : 0;
   // Extended, so that every argument can be selected.
@@ -401,7 +424,7 @@ module wl_exact_table #(
 
     head_write = state == CLEAR || state == PUT || (takes_out && !previous.some);
     head_address = chain;
-    head_data = state == CLEAR ? '0 : state == PUT ? '{1'b1, node} : next;
+    head_data = state == CLEAR ? '0 : state == PUT ? {1'b1, node} : next;
 
     next_write = state == PUT || state == FREE || (takes_out && previous.some);
     next_address = takes_out ? previous.index : node;
@@ -418,7 +441,7 @@ module wl_exact_table #(
     older_data = state == LINK ? newest : older;
     newer_write = (unlinks && older.some) || (state == LINK && newest.some) || state == LINKED;
     newer_address = state == LINK ? newest.index : state == LINKED ? node : older.index;
-    newer_data = state == LINK ? '{1'b1, node} : state == LINKED ? '0 : newer;
+    newer_data = state == LINK ? {1'b1, node} : state == LINKED ? '0 : newer;
     touched_write = state == LINK;
   end
 
@@ -436,6 +459,7 @@ module wl_exact_table #(
       IDLE: begin
         if (take) control_turn <= 1'b1;
         else if (is_control) control_turn <= 1'b0;
+        if (reseeded) state <= CLEAR;
         from_control <= !take;
         tag <= request_tag_i;
         {found, existed, stored, sweeping, expiring_older, expired} <= '0;
@@ -446,13 +470,13 @@ module wl_exact_table #(
           value <= arguments[0+:ValueBits];
           older_than <= arguments[0+:64];
           now <= call_time;
-          state <= sweeps ? OLDEST : HEAD;
+          state <= state_e'(sweeps ? OLDEST : HEAD);
           // Time never decreases.
           if (sweeps && call_time > seen) seen <= call_time;
         end else if (is_control) begin
-          method <= !ctl_write_i ? SHOW : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD;
+          method <= method_e'(!ctl_write_i ? SHOW : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD);
           {key, value} <= ctl_data_i[KeyBits+ValueBits-1:0];
-          state <= ctl_write_i && !of_time ? HEAD : SHOWN;
+          state <= state_e'(ctl_write_i && !of_time && !of_seed ? HEAD : SHOWN);
           if (ctl_write_i && of_time) seen <= control_time;
         end
       end
@@ -461,7 +485,7 @@ module wl_exact_table #(
         {sweeping, found} <= '0;
         previous <= '0;
         victim <= oldest.index;
-        state <= oldest.some && (Age != 0 || expiring_older) ? EXPIRED : method != EXPIRE || expiring_older ? HEAD : OLDEST;
+        state <= state_e'(oldest.some && (Age != 0 || expiring_older) ? EXPIRED : method != EXPIRE || expiring_older ? HEAD : OLDEST);
         if (method == EXPIRE && !(oldest.some && (Age != 0 || expiring_older))) begin
           expiring_older <= 1'b1;
           if (expiring_older) state <= REPLY;
@@ -473,7 +497,7 @@ module wl_exact_table #(
         sweeping <= has_expired;
         if (!has_expired && method == EXPIRE) begin
           expiring_older <= 1'b1;
-          state <= expiring_older ? REPLY : OLDEST;
+          state <= state_e'(expiring_older ? REPLY : OLDEST);
         end
       end
 
@@ -482,7 +506,7 @@ module wl_exact_table #(
       FIRST: begin
         first <= head;
         node <= head.index;
-        state <= head.some ? COMPARE : MISS;
+        state <= state_e'(head.some ? COMPARE : MISS);
       end
 
       COMPARE: begin
@@ -492,9 +516,9 @@ module wl_exact_table #(
 
       WALK: begin
         if (!is_the_one) begin
-          previous <= '{1'b1, node};
+          previous <= {1'b1, node};
           node <= next.index;
-          state <= next.some ? COMPARE : MISS;
+          state <= state_e'(next.some ? COMPARE : MISS);
         end else if (takes_out) begin
           state <= FREE;
           found <= 1'b1;
@@ -502,7 +526,7 @@ module wl_exact_table #(
           found <= is_live;
           existed <= 1'b1;
           stored <= 1'b1;
-          state <= HasTime && touches && !entry_static ? LINK : REPLY;
+          state <= state_e'(HasTime && touches && !entry_static ? LINK : REPLY);
           reply_age <= age;
         end
         if (!sweeping) begin
@@ -517,7 +541,7 @@ module wl_exact_table #(
 
       MISS: begin
         node <= free.some ? free.index : fresh[IndexBits-1:0];
-        state <= makes ? PUT : REPLY;
+        state <= state_e'(makes ? PUT : REPLY);
       end
 
       PUT: begin
@@ -525,19 +549,19 @@ module wl_exact_table #(
         used <= used + 1'b1;
         if (free.some) free <= next;
         else fresh <= fresh + 1'b1;
-        state <= HasTime && method != LOAD ? LINK : REPLY;
+        state <= state_e'(HasTime && method != LOAD ? LINK : REPLY);
       end
 
       FREE: begin
-        free <= '{1'b1, node};
+        free <= {1'b1, node};
         used <= used - 1'b1;
         expired <= expired + 32'(expiring_older);
-        state <= sweeping ? OLDEST : REPLY;
+        state <= state_e'(sweeping ? OLDEST : REPLY);
       end
 
       LINK: begin
-        if (!newest.some) oldest <= '{1'b1, node};
-        newest <= '{1'b1, node};
+        if (!newest.some) oldest <= {1'b1, node};
+        newest <= {1'b1, node};
         state <= LINKED;
       end
 
@@ -546,8 +570,12 @@ module wl_exact_table #(
       SHOWN: begin
         state <= IDLE;
         ctl_done_o <= 1'b1;
+        if (ctl_write_i && of_seed) begin
+          seed <= ctl_data_i[SeedBits-1:0];
+          reseeded <= 1'b1;
+        end
         if (!ctl_write_i && of_time) ctl_data_o <= CtlBits'(seen);
-        else if (!ctl_write_i && 32'(ctl_address_i[29:0]) < 32'(fresh)) begin
+        else if (!ctl_write_i && !of_seed && 32'(ctl_address_i[29:0]) < 32'(fresh)) begin
           ctl_data_o <= ctl_address_i[31] ? CtlBits'(touched)
               : CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
         end
@@ -570,25 +598,30 @@ module wl_exact_table #(
       default: state <= CLEAR;
     endcase
 
+    if (rst_i || (state == IDLE && reseeded)) begin
+      chain <= '0;
+      reseeded <= 1'b0;
+      {used, fresh} <= '0;
+      {free, oldest, newest} <= '0;
+    end
     if (rst_i) begin
       state <= CLEAR;
-      chain <= '0;
+      seed <= digits();
       control_turn <= 1'b1;
       {reply_valid_o, ctl_done_o} <= '0;
       ctl_data_o <= '0;
-      {used, fresh, seen, now} <= '0;
-      {free, oldest, newest} <= '0;
-    end else if (state != CLEAR) begin
+      {seen, now} <= '0;
+    end else if (state != CLEAR && !(state == IDLE && reseeded)) begin
       // The chain of the operation's key, or of the entry that expires, one cycle before HEAD reads
-      // it.
-      if (state == EXPIRED && has_expired) chain <= chain_of(entry_key);
-      else if (state == IDLE || state == OLDEST || state == EXPIRED) chain <= chain_of(wanted);
+      // it. If the oldest entry has not expired, it is still that of the key, from OLDEST.
+      if (state == IDLE || state == OLDEST || (state == EXPIRED && has_expired)) chain <= chain_of(seed, wanted);
     end
   end
 
-  // The key of the operation, valid already in the cycle in which the operation arrives.
+  // The key of the operation, valid already in the cycle in which the operation arrives; while the
+  // oldest entry is tested, the key of that entry.
   always_comb begin
-    wanted = key;
+    wanted = state == EXPIRED ? entry_key : key;
     if (state == IDLE) begin
       if (!take) wanted = ctl_data_i[ValueBits+:KeyBits];
       else if (asked == INSERT || asked == UPDATE || asked == ACCUMULATE) wanted = arguments[ValueBits+:KeyBits];

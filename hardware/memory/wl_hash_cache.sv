@@ -6,9 +6,11 @@
 //
 // A key may be in `Bins` entries, those of its set; the hash of the key selects one of `Sets` sets.
 // A miss is sent on to the table with its tag. The reply goes to the requester and fills the first
-// empty bin, or else the bins in turn. The hash folds the key by exclusive OR, so that consecutive
-// keys do not collide; as the set determines the lower bits, an entry holds only the upper bits of
-// its key.
+// empty bin, or else the bins in turn. The set is the lowest digit of the key, of log2(Sets) bits,
+// exclusive or a hash of the upper bits: bit i of it is the exclusive OR of the upper bits k for
+// which bit i + k of a seed is one. So consecutive keys do not collide, and who does not know the
+// seed cannot choose keys that do. As the set determines the lowest digit, an entry holds only the
+// upper bits of its key.
 //
 // Contract
 //   Data: the table's element; zero for an index out of range. The control plane writes the table,
@@ -20,10 +22,13 @@
 //   reply is due. Replies with different tags are unordered, each request has exactly one reply,
 //   and a tag may be used again only after its reply. Two misses of one key are two requests to the
 //   table.
+//   Seed: a write of the control plane to the table with bit 31 of the address set, which is out of
+//   the table's range, empties the cache and takes the bits below as the seed. After a reset the
+//   hash is the exclusive OR of the upper digits.
 //   Throughput: one request a cycle, whatever else misses or waits, with these exceptions: one
 //   cycle for each write of the control plane, at most one cycle in 16 when the reply of a miss
-//   finds no gap between those of hits, and `Sets` cycles after reset, in which the cache is
-//   emptied.
+//   finds no gap between those of hits, and `Sets` cycles after reset and after a new seed, in which
+//   the cache is emptied.
 // The control bus: the cache must see an access no later than (the table's least time from access
 // to done, three or more) - 3 cycles after the table does, and must not see its end before the
 // table is done.
@@ -32,7 +37,7 @@
 //
 // Parameters
 //   KeyBits       bits of an index that is in range
-//   Size          elements of the table
+//   Size          elements of the table, at most 2^31
 //   ValueBits     bits of an element
 //   IndexBits     bits of the index in a request
 //   TagBits       bits of a tag; at most one request for each tag is under way
@@ -76,7 +81,7 @@ module wl_hash_cache #(
     input logic        ctl_valid_i,
     input logic        ctl_write_i,
     input logic [ 7:0] ctl_target_i,
-    input logic [31:0] ctl_address_i,  // index
+    input logic [31:0] ctl_address_i,  // index; a seed if bit 31 is set
     input logic        ctl_done_i,     // the access is done; a pulse
 
     output logic hit_o,  // for statistics: a request hits or misses
@@ -96,28 +101,51 @@ module wl_hash_cache #(
   if (KeyBits < 1 || ValueBits < 1 || TagBits < 1 || IndexBits < KeyBits || IndexBits > 32) begin : g_illegal
     $fatal(1, "wl_hash_cache: KeyBits, ValueBits and TagBits must be at least one, and an index of at most 32 bits hold a key");
   end
-  if (Size < 1 || 64'(Size) > 64'd1 << KeyBits) begin : g_illegal_size
-    $fatal(1, "wl_hash_cache: KeyBits must hold each index of Size elements");
+  if (Size < 1 || 64'(Size) > 64'd1 << KeyBits || 64'(Size) > 64'd1 << 31) begin : g_illegal_size
+    $fatal(1, "wl_hash_cache: KeyBits must hold each index of Size elements, of which there are at most 2^31");
   end
   if (HitLatency < 4) begin : g_illegal_latency
     $fatal(1, "wl_hash_cache: a hit takes at least four cycles");
   end
 
-  function automatic logic [AddressBits-1:0] set_of(logic [KeyBits-1:0] key);
-    set_of = '0;
-    if (SetBits > 0) for (int unsigned k = 0; k < KeyBits; k++) set_of[k%(SetBits+32'(SetBits==0))] ^= key[k];
+  // A hash of the upper bits needs as many bits of the seed as a key has, less one.
+  localparam int unsigned SeedBits = SetBits > 0 && KeyBits > SetBits ? KeyBits - 1 : 1;
+  logic [SeedBits-1:0] seed;
+
+  // The exclusive OR of the upper digits, each with its bits reversed.
+  function automatic logic [SeedBits-1:0] digits();
+    logic [SeedBits-1:0] made;
+    for (int unsigned k = 0; k < SeedBits; k++) made[k] = k % (SetBits + 32'(SetBits == 0)) == SetBits - 32'(SetBits != 0);
+    return made;
+  endfunction
+
+  function automatic logic [AddressBits-1:0] set_of(logic [SeedBits-1:0] seed_now, logic [KeyBits-1:0] key);
+    logic [AddressBits-1:0] set;
+    set = '0;
+    for (int unsigned i = 0; i < SetBits; i++) begin
+      if (i < KeyBits) set[i] = key[i];
+      for (int unsigned k = SetBits; k < KeyBits; k++) set[i] ^= key[k] & seed_now[i+k-SetBits];
+    end
+    return set;
   endfunction
   function automatic logic [UpperBits-1:0] upper_of(logic [KeyBits-1:0] key);
     return KeyBits > SetBits ? UpperBits'(key >> SetBits) : '0;
   endfunction
 
-  // After reset, all sets are emptied.
-  logic sweeping;
+  // After reset and for a new seed, all sets are emptied. No request is taken in the cycle in which
+  // the seed changes, nor while the sets are emptied, so none is looked up with one seed in sets that
+  // were filled with another.
+  logic sweeping, reseeds;
   logic [AddressBits-1:0] sweep;
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       sweeping <= 1'b1;
       sweep <= '0;
+      seed <= digits();
+    end else if (reseeds) begin
+      sweeping <= 1'b1;
+      sweep <= '0;
+      seed <= SeedBits'(ctl_address_i[30:0]);
     end else if (sweeping) begin
       sweeping <= sweep != AddressBits'(Sets - 1);
       sweep <= sweep + 1'b1;
@@ -128,10 +156,11 @@ module wl_hash_cache #(
   // operation that empties the entry of its key.
   logic changing, entered, empty_key;
   assign changing  = ctl_valid_i && ctl_write_i && ctl_target_i == CtlTarget;
+  assign reseeds   = changing && !entered && ctl_address_i[31];
   assign empty_key = changing && !entered && !sweeping;
   always_ff @(posedge clk_i) begin
     if (rst_i || ctl_done_i || !changing) entered <= 1'b0;
-    else if (empty_key) entered <= 1'b1;
+    else if (empty_key || reseeds) entered <= 1'b1;
   end
 
   logic make_gap;
@@ -189,7 +218,7 @@ module wl_hash_cache #(
         .write_address_i(write_set),
         .write_data_i(write_entry),
         .read_i(a_valid || a_empty),
-        .read_address_i(set_of(a_key)),
+        .read_address_i(set_of(seed, a_key)),
         .read_data_o({b_full[k], upper, b_values[k*ValueBits+:ValueBits]})
     );
     assign b_match[k] = b_full[k] && upper == upper_of(b_key);
@@ -290,7 +319,7 @@ module wl_hash_cache #(
 
   // Emptying has priority over filling: a reply that is not cached only causes another miss.
   always_comb begin
-    write_set   = sweeping ? sweep : set_of(c_empty ? c_key : f_key);
+    write_set   = sweeping ? sweep : set_of(seed, c_empty ? c_key : f_key);
     write_entry = {!(sweeping || c_empty), upper_of(f_key), f_value};
     for (int unsigned k = 0; k < Bins; k++) begin
       write[k] = sweeping || (c_empty ? c_match[k] : f_valid && f_bin == BinBits'(k));

@@ -98,7 +98,7 @@ module wl_meter #(
   } parts_t;
 
   function automatic parts_t parts(logic [RateBits-1:0] rate);
-    return '{11'(rate / RateBits'(Second)), 30'(rate % RateBits'(Second))};
+    return {11'(rate / RateBits'(Second)), 30'(rate % RateBits'(Second))};
   endfunction
 
   // The state of a meter: the tokens that its buckets lack, the time of the previous packet, and
@@ -178,11 +178,12 @@ module wl_meter #(
       .read_address_i(read_at),
       .read_data_o({is_set, stored, stored_parts})
   );
-  localparam rates_t DeclaredRates = Declared;
-  assign rates = is_set ? stored : DeclaredRates;
-  assign declared_parts[0] = parts(DeclaredRates.cir);
+  rates_t declared;
+  assign declared = Declared;
+  assign rates = is_set ? stored : declared;
+  assign declared_parts[0] = parts(declared.cir);
   if (TwoRates) begin : g_peak
-    assign declared_parts[1] = parts(DeclaredRates.pir);
+    assign declared_parts[1] = parts(declared.pir);
   end
   assign rate = is_set ? stored_parts : declared_parts;
 
@@ -216,7 +217,7 @@ module wl_meter #(
       counted <= state == COUNT;
       carries <= 14'({added[1], 1'b0}) + 14'(added[0]);
       if (state == BEGIN) begin
-        by <= setting && !of_buckets ? '{11'd0, 30'd1} : rate[k];
+        by <= setting && !of_buckets ? {11'd0, 30'd1} : rate[k];
         rest <= '0;
         tokens[k] <= '0;
         rest_of_time[k] <= !setting || of_buckets ? now : k == 0 ? 64'(new_rates.cir) : 64'(new_rates.pir);
@@ -228,13 +229,14 @@ module wl_meter #(
         if (counted) tokens[k] <= {tokens[k][FallenBits-3:0], 2'b00} + FallenBits'(carries);
       end
     end
-    assign found_parts[k] = '{tokens[k][10:0], rest};
+    assign found_parts[k] = {tokens[k][10:0], rest};
   end
 
   // ---- Buckets ----
 
   logic is_later;
-  logic [Units-1:0][FallenBits-1:0] fell;
+  logic [Units-1:0][FallenBits-1:0] fell, fallen;
+  assign fallen = meter.fallen;
   logic [RateBits-1:0] committed, other, size_committed, size_other;
   logic [FallenBits-1:0] over;
   logic red_before, fits_committed, fits_other;
@@ -308,7 +310,7 @@ module wl_meter #(
       end
 
       READ: begin
-        is_later <= now > meter.last;
+        is_later <= in_range && now > meter.last;  // out of range nothing is stored, and what is read is not known
         state <= BEGIN;
         if (setting) begin
           // A read is done here; a write returns the old data in SET.
@@ -322,7 +324,7 @@ module wl_meter #(
 
       BEGIN: begin
         count <= '0;
-        state <= setting || is_later ? COUNT : FELL;
+        state <= state_e'(setting || is_later ? COUNT : FELL);
       end
 
       COUNT: begin
@@ -331,10 +333,10 @@ module wl_meter #(
       end
 
       // The last two steps reach the quotient.
-      SUM: state <= setting ? SET : FELL;
+      SUM: state <= state_e'(setting ? SET : FELL);
 
       FELL: begin
-        for (int unsigned k = 0; k < Units; k++) fell[k] <= is_later ? tokens[k] - meter.fallen[k] : '0;
+        for (int unsigned k = 0; k < Units; k++) fell[k] <= is_later ? tokens[k] - fallen[k] : '0;
         state <= FILL;
       end
 

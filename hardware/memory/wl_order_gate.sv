@@ -109,6 +109,12 @@ module wl_order_gate #(
   );
   for (genvar k = 0; k < 2; k++) begin : g_gone
     logic mark;
+    logic [SlotBits-1:0] read;
+    if (k == 0) begin : g_turn
+      assign read = turn[SlotBits-1:0];
+    end else begin : g_slot
+      assign read = slot;
+    end
     wl_ram_lut #(
         .Width(1),
         .Depth(Slots)
@@ -117,7 +123,7 @@ module wl_order_gate #(
         .write_i(take || clearing),
         .write_address_i(clearing ? cleared : turn[SlotBits-1:0]),
         .write_data_i(!clearing && came),
-        .read_address_i(k == 0 ? turn[SlotBits-1:0] : slot),
+        .read_address_i(read),
         .read_data_o(mark)
     );
   end

@@ -170,7 +170,7 @@ module wl_body_match #(
         from_first <= 1'b1;
         steps <= '0;
         wait_left <= 3'd4;
-        phase <= offset < (asked < 17'(limit) ? asked[15:0] : limit) ? Fetch : Drain;
+        phase <= phase_t'(offset < (asked < 17'(limit) ? asked[15:0] : limit) ? Fetch : Drain);
       end
       Fetch: phase <= Look;
       Look: begin

@@ -117,7 +117,7 @@ module wl_body_sum #(
         skip <= edge_t'(first[ByteBits-1:0]);
         left <= 16'(behind - first);
         wait_left <= 3'd3;
-        state <= behind <= first ? Drain : Read;
+        state <= state_t'(behind <= first ? Drain : Read);
       end
       Read: begin
         address <= address + 1'b1;

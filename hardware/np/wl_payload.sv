@@ -293,11 +293,16 @@ module wl_payload #(
   end
 
 `ifdef FORMAL
+  logic was_last, was_write;
+  logic [TagBits-1:0] was_tag;
   always_ff @(posedge clk_i) begin
+    was_last  <= note.last;
+    was_tag   <= note.tag;
+    was_write <= turned && note.write;
     if (!rst_i) begin
       // Each reply has been read, and only requested writes are performed.
-      Reply_A : assert (!reply_valid_o || (reply_tag_o == $past(note.tag) && $past(note.last)));
-      Write_A : assert (!access_write_o || $past(turned && note.write));
+      Reply_A : assert (!reply_valid_o || (reply_tag_o == was_tag && was_last));
+      Write_A : assert (!access_write_o || was_write);
       Span_A : assert (!busy || 32'(at.span) < Spans);
       Last_A : assert (!busy || at.last == (32'(at.span) == Spans - 1));
     end

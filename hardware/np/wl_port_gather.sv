@@ -12,6 +12,7 @@
 //   a lane of 64, packets of 25 bytes and more.
 //   Nothing is lost: a port whose queue is full is stalled. A packet longer than the queue occupies
 //   the lane until its end.
+//   Reset: `s_tready_o` is low. The rest of a packet that reset cuts is discarded (wl_upsizer).
 //   `taken_o` reports the order in which packets enter the lane, for statistics and for comparison
 //   with a model.
 //   Latency: four cycles after a packet's last narrow beat.
@@ -175,13 +176,13 @@ module wl_port_gather #(
     int unsigned packets;  // packets that have begun to enter, and not yet to leave
     logic [9*InBytes:0] beat_in, was_in;
     assign beat_in = {s_tlast_i[i], s_tkeep_i[i*InBytes+:InBytes], s_tdata_i[i*8*InBytes+:8*InBytes]};
-    assign begins = s_tvalid_i[i] && s_tready_o[i] && !midst;
+    assign begins = s_tvalid_i[i] && s_tready_o[i] && !midst && !g_port[i].i_upsizer.cut;
     always_ff @(posedge clk_i) begin
       if (rst_i) begin
         midst   <= 1'b0;
         packets <= 0;
       end else begin
-        if (s_tvalid_i[i] && s_tready_o[i]) midst <= !s_tlast_i[i];
+        if (s_tvalid_i[i] && s_tready_o[i] && !g_port[i].i_upsizer.cut) midst <= !s_tlast_i[i];
         packets <= packets + 32'(begins) - 32'(taken_o[i]);
       end
       was_waiting <= !rst_i && stall_o[i];

@@ -55,7 +55,7 @@ module wl_rotate #(
   // Holds if both turns are equal; after power-up they may differ.
   always_comb begin
     Turned_A :
-    assert (turn_i[2*TurnBits-1:TurnBits] != ~turn_i[TurnBits-1:0]
+    assert final (turn_i[2*TurnBits-1:TurnBits] != ~turn_i[TurnBits-1:0]
             || data_o == (8 * Bytes)'(({data_i, data_i} << {turn_i[TurnBits-1:0], 3'b0}) >> 8 * Bytes));
   end
 `endif

@@ -14,7 +14,8 @@
 //   of any `tkeep` and length.
 //   Reset: `s_tready_o` is low. Of a packet that reset cuts, the beats that come after reset are
 //   taken and discarded up to `s_tlast_i`, so that they are never taken for a packet; a sender that
-//   begins anew instead loses its first packet.
+//   begins anew instead loses its first packet. A sender inside the same reset begins anew
+//   (`CutsLast` is zero), and loses none.
 //   With one lane no records are made.
 // Timing: data are wires. `s_tready_o` depends on `pipe_ready_i` and registers, never on
 // `s_tvalid_i`.
@@ -25,11 +26,13 @@
 //   UserBits       bits of tuser
 //   SequenceBits   bits of the packets' numbers, 0 if no program uses them (`pipe_sequence_o` is
 //                  then one zero bit a pipe)
+//   CutsLast       packets last over a reset: their senders go on after it
 module wl_sequencer #(
     parameter int unsigned Lanes = 2,
     parameter int unsigned DataBytes = 64,
     parameter int unsigned UserBits = 16,
     parameter int unsigned SequenceBits = 0,
+    parameter bit CutsLast = 1'b1,
     localparam int unsigned NumberBits = SequenceBits == 0 ? 1 : SequenceBits
 ) (
     input logic clk_i,
@@ -78,7 +81,7 @@ module wl_sequencer #(
     for (int unsigned lane = 0; lane < Lanes; lane++) begin
       if (s_tvalid_i[lane] && s_tready_o[lane]) midst[lane] <= !s_tlast_i[lane];
     end
-    if (rst_i) cut <= midst;
+    if (rst_i) cut <= CutsLast ? midst : '0;
     else cut <= cut & ~(s_tvalid_i & s_tlast_i);
   end
   assign pipe_valid_o = s_tvalid_i & open;

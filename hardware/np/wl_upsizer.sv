@@ -6,9 +6,12 @@
 //   first byte of a packet is byte 0 of a wide beat. The rest of a wide beat after the packet's
 //   last narrow beat is not kept, and is zero. An output that is not taken stays stable.
 //   Any `keep` passes unchanged, including holes and beats without bytes.
+//   Reset: `in_ready_o` is low. Of a packet that reset cuts, the beats that come after reset are taken
+//   and discarded up to `in_last_i`, so that they are never taken for a packet; a sender that begins
+//   anew instead loses its first packet.
 //   Throughput: one narrow beat a cycle. Latency: one cycle after the narrow beat that completes a
 //   wide one.
-// Timing: outputs are registers; `in_ready_o` depends on `out_ready_i` and on a register.
+// Timing: outputs are registers; `in_ready_o` depends on `out_ready_i`, reset and registers.
 //
 // Parameters
 //   InBytes    bytes of a narrow beat
@@ -48,23 +51,25 @@ module wl_upsizer #(
   localparam int unsigned PartBits = wl_pkg::bits(Parts);
 
   logic [PartBits-1:0] part;  // part of the wide beat that the next narrow beat becomes
-  logic behind;  // the next narrow beat is not the first of its packet
-  logic take, whole;
-  assign in_ready_o = !out_valid_o || out_ready_i;
-  assign take = in_valid_i && in_ready_o;
+  logic midst;  // the next narrow beat is not the first of its packet: this must survive a reset
+  logic cut;  // a reset has cut the packet
+  logic room, take, whole;
+  initial midst = 1'b0;
+  assign room = !out_valid_o || out_ready_i;
+  assign in_ready_o = !rst_i && (cut || room);
+  assign take = in_valid_i && room && !cut && !rst_i;
   assign whole = in_last_i || part == PartBits'(Parts - 1);
 
   always_ff @(posedge clk_i) begin
+    if (in_valid_i && in_ready_o) midst <= !in_last_i;
+    if (rst_i) cut <= midst;
+    else if (in_valid_i && in_last_i) cut <= 1'b0;
     if (rst_i) begin
       out_valid_o <= 1'b0;
       part <= '0;
-      behind <= 1'b0;
     end else begin
-      if (in_ready_o) out_valid_o <= in_valid_i && whole;
-      if (take) begin
-        part   <= whole ? '0 : part + 1'b1;
-        behind <= !in_last_i;
-      end
+      if (room) out_valid_o <= take && whole;
+      if (take) part <= whole ? '0 : part + 1'b1;
     end
     if (take) begin
       for (int unsigned i = 0; i < Parts; i++) begin
@@ -77,7 +82,7 @@ module wl_upsizer #(
         end
       end
       out_last_o <= in_last_i;
-      if (!behind) out_user_o <= in_user_i;
+      if (!midst) out_user_o <= in_user_i;
     end
   end
 

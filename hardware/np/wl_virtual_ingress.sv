@@ -10,6 +10,7 @@
 //   router loses nothing, whatever the others send, as long as it sends no more than its share, in
 //   bursts that its queue holds besides a packet of MaxBeats of every other router of its
 //   processor. The processors do not affect each other.
+//   Reset: of a packet that reset cuts, the beats that come after reset are discarded up to `last_i`.
 //   Throughput: one beat a cycle in, and one to each processor. Latency: three cycles.
 // Timing: from a tag to the writes of the queues there are two comparisons; from the block RAM of
 // the queues the path goes through wl_rate_limit, the arbiter and the multiplexer of wl_merge to
@@ -80,6 +81,16 @@ module wl_virtual_ingress #(
     assign meant[i] = tag_i == Tags[i*8+:8];
   end
 
+  // Beats in the middle of a packet, and a packet that a reset has cut: this must survive a reset.
+  logic arriving, cut, enters;
+  initial arriving = 1'b0;
+  assign enters = valid_i && !cut && !rst_i;
+  always_ff @(posedge clk_i) begin
+    if (valid_i) arriving <= !last_i;
+    if (rst_i) cut <= valid_i ? !last_i : arriving;
+    else if (valid_i && last_i) cut <= 1'b0;
+  end
+
   wl_virtual_demux #(
       .Routers (Routers),
       .Width   (Width),
@@ -88,7 +99,7 @@ module wl_virtual_ingress #(
   ) i_demux (
       .clk_i,
       .rst_i,
-      .valid_i,
+      .valid_i(enters),
       .meant_i(meant),
       .last_i,
       .data_i,
@@ -153,13 +164,13 @@ module wl_virtual_ingress #(
   logic behind;
   always_ff @(posedge clk_i) begin
     if (rst_i) behind <= 1'b0;
-    else if (valid_i) behind <= !last_i;
+    else if (enters) behind <= !last_i;
   end
   for (genvar i = 0; i < Routers; i++) begin : g_inside
     int unsigned packets;
     always_ff @(posedge clk_i) begin
       if (rst_i) packets <= 0;
-      else packets <= packets + 32'(valid_i && !behind && meant[i] && !lost_o[i]) - 32'(leaves[i]);
+      else packets <= packets + 32'(enters && !behind && meant[i] && !lost_o[i]) - 32'(leaves[i]);
       if (!rst_i) Count_A : assert (packets <= Room && (packets != 0 || !leaves[i]));
     end
   end

@@ -108,7 +108,7 @@ module wl_packet_collector #(
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of a packet is
       // partial.
       Keep_M : assume (!s_tvalid_i || ((s_tkeep_i & (s_tkeep_i + 1'b1)) == '0 && (s_tlast_i || s_tkeep_i == '1)));
-      Verdict_A : assert ($onehot0({gap_o, late_o, wrong_o}) && (received_o || !(gap_o || late_o || wrong_o)));
+      Verdict_A : assert (2'(gap_o) + 2'(late_o) + 2'(wrong_o) <= 2'd1 && (received_o || !(gap_o || late_o || wrong_o)));
     end
   end
 `endif

@@ -29,12 +29,16 @@ module tb_arbiter #(
   int unsigned grants[Inputs];
 
   function automatic int expected();
-    if (owner >= 0) return request[owner[$clog2(Inputs+1)-1:0]] ? owner : -1;
-    for (int unsigned i = 1; i <= Inputs; i++) begin
-      int unsigned candidate = Fair ? (served + i) % Inputs : i - 1;
-      if (request[candidate[$clog2(Inputs+1)-1:0]]) return int'(candidate);
+    int unsigned candidate;
+    expected = -1;
+    if (owner >= 0) begin
+      if (request[owner[$clog2(Inputs+1)-1:0]]) expected = owner;
+    end else begin
+      for (int unsigned i = Inputs; i >= 1; i--) begin
+        candidate = Fair ? (served + i) % Inputs : i - 1;
+        if (request[candidate[$clog2(Inputs+1)-1:0]]) expected = int'(candidate);
+      end
     end
-    return -1;
   endfunction
 
   always_ff @(posedge clk_i) begin
@@ -50,13 +54,16 @@ module tb_arbiter #(
         grants[i] <= 0;
       end
     end else if (!done_o) begin
-      automatic int winner = expected();
-      automatic bit through = winner >= 0 && taken && last;
+      int winner;
+      bit through;
+      winner = expected();
+      through = winner >= 0 && taken && last;
       cycle <= cycle + 1;
-      if (valid != (winner >= 0)) $fatal(1, "%m: valid is %b for requests %b", valid, request);
+      if (valid !== (winner >= 0)) $fatal(1, "%m: valid is %b for requests %b", valid, request);
       for (int i = 0; i < int'(Inputs); i++) begin
-        automatic bit moves = winner == i && taken;
-        if (grant[i] != (winner == i)) $fatal(1, "%m: grant is %b, not %0d, for requests %b", grant, winner, request);
+        bit moves;
+        moves = winner == i && taken;
+        if (grant[i] !== (winner === i)) $fatal(1, "%m: grant is %b, not %0d, for requests %b", grant, winner, request);
         // A request that is not granted stays; in the middle of a packet the next beat may be late.
         if (!request[i] || moves) request[i] <= tb_pkg::chance(cycle < 1500 ? 256 : cycle < 3000 || i == owner ? 128 : 4);
         if (moves && last) grants[i] <= grants[i] + 1;
@@ -71,7 +78,7 @@ module tb_arbiter #(
     end else begin
       // With fixed priorities the high inputs of a wide arbiter may starve.
       for (int i = 0; i < int'(Inputs); i++) begin
-        if (grants[i] == 0 && (Fair || i < 8)) $fatal(1, "%m: input %0d was never granted", i);
+        if (grants[i] === 0 && (Fair || i < 8)) $fatal(1, "%m: input %0d was never granted", i);
       end
     end
   end

@@ -48,14 +48,19 @@ module tb_counter #(
 
   function automatic void add(logic [RequestBits-1:0] request);
     logic [IndexBits-1:0] index;
+    logic [AllBits-1:0] sums;
     index = request[RequestBits-1-:IndexBits];
     if (64'(index) < 64'(Size)) begin
+      sums = reference[32'(index)%Size];
       for (int unsigned k = 0; k < Counters; k++) begin
         int unsigned argument;
+        logic [CounterBits-1:0] by;
         argument = 32'(Adds[2*k+:2]);
-        reference[32'(index)%Size][k*CounterBits+:CounterBits] +=
-            argument == 0 ? CounterBits'(1) : CounterBits'(ArgumentBits'(request >> ((Arguments - argument) * ArgumentBits)));
+        by = CounterBits'(ArgumentBits'(request >> ((Arguments - argument) * ArgumentBits)));
+        if (argument == 0) by = CounterBits'(1);
+        sums[k*CounterBits+:CounterBits] = sums[k*CounterBits+:CounterBits] + by;
       end
+      reference[32'(index)%Size] = sums;
     end
   endfunction
 
@@ -92,12 +97,12 @@ module tb_counter #(
       if (ctl_done_i) begin
         controls <= controls + 1;
         if (taken[Latency][RequestBits]) $fatal(1, "%m: a request and a control access at once");
-        if (!ctl_valid_o || ctl_target_o != Target) $fatal(1, "%m: an access is done that was not asked for");
-        if (ctl_data_i != (ctl_address_o < Size ? CtlBits'(reference[ctl_address_o%Size]) : '0)) begin
+        if (!ctl_valid_o || ctl_target_o !== Target) $fatal(1, "%m: an access is done that was not asked for");
+        if (ctl_data_i !== (ctl_address_o < Size ? CtlBits'(reference[ctl_address_o%Size]) : '0)) begin
           $fatal(1, "%m: flow %0d reads %h instead of %h", ctl_address_o, ctl_data_i, reference[ctl_address_o%Size]);
         end
         if (ctl_write_o && ctl_address_o < Size) reference[ctl_address_o] = ctl_data_o[AllBits-1:0];
-      end else if (ctl_data_i != '0) $fatal(1, "%m: control data without an access");
+      end else if (ctl_data_i !== '0) $fatal(1, "%m: control data without an access");
 
       if (!request_valid_o || request_ready_i) begin
         request_valid_o <= cycle < Cycles && !percent(Idle);
@@ -122,7 +127,7 @@ module tb_counter #(
           if (cycle > Cycles + 3 * Latency) checked <= checked + 1;
           if (checked == Size) begin
             if (refused > controls) $fatal(1, "%m: %0d cycles refused for %0d accesses", refused, controls);
-            if (Idle == 0 && requests + controls + held + 100 < Cycles) $fatal(1, "%m: only %0d requests taken", requests);
+            if (Idle === 0 && requests + controls + held + 100 < Cycles) $fatal(1, "%m: only %0d requests taken", requests);
             if (Control > 0 && controls < Cycles / 100) $fatal(1, "%m: only %0d control accesses", controls);
             done_o <= 1'b1;
           end

@@ -17,8 +17,8 @@ module tb_end #(
     rst_o = 1'b1;
     repeat (3) @(negedge clk_o);
     rst_o = 1'b0;
-    for (int unsigned cycle = 0; cycle < Limit && done_i != '1; cycle++) @(posedge clk_o);
-    if (done_i != '1) $fatal(1, "not done after %0d cycles: cases %b", Limit, done_i);
+    for (int unsigned cycle = 0; cycle < Limit && done_i !== '1; cycle++) @(posedge clk_o);
+    if (done_i !== '1) $fatal(1, "not done after %0d cycles: cases %b", Limit, done_i);
     repeat (2) @(posedge clk_o);  // lets the checks of the last cycle finish
     $display("PASS");
     $finish;

@@ -190,7 +190,10 @@ module tb_engine #(
 
   // ---- Packets in ----
 
-  leaving_t expected[Tags][$];
+  // The expected output of each tag: its copies, at most one a step, and its end.
+  localparam int unsigned Deep = 64;
+  leaving_t expected[Tags*Deep];
+  int unsigned foretold[Tags], left[Tags];  // how many were expected since reset, and left
   int unsigned since[Tags];  // cycle in which the packet with the tag arrived
   logic [Tags-1:0] out;
   int unsigned cycle, sent, arrived, rows, row;
@@ -266,8 +269,13 @@ module tb_engine #(
             if (strobe[k]) window[8'(32'(i_core.write_offset(seed, step, n, w))+k)] = data[8*(HeaderBytes-1-k)+:8];
           end
         end
-        leaving.result = '{kind: wl_pkg::EXIT_NEXT, reason: i_core.reason(seed, step, n), egress: acc[15:0], start: front[3:0],
-                           window: 9'(size), length: total, more: 1'b0};
+        leaving.result.kind = wl_pkg::EXIT_NEXT;
+        leaving.result.reason = i_core.reason(seed, step, n);
+        leaving.result.egress = acc[15:0];
+        leaving.result.start = front[3:0];
+        leaving.result.window = 9'(size);
+        leaving.result.length = total;
+        leaving.result.more = 1'b0;
         leaving.window = window;
       end
       leaving.result.kind = i_core.ending(seed, step, n);
@@ -276,7 +284,11 @@ module tb_engine #(
       step = i_core.next_step(seed, step, n);
       n += 8'd1;
       if (leaving.result.more) copies += 1;
-      if (leaving.result.kind != wl_pkg::EXIT_NEXT) expected[load_tag].push_back(leaving);
+      if (leaving.result.kind != wl_pkg::EXIT_NEXT) begin
+        expected[Deep*32'(load_tag)+foretold[load_tag]%Deep] = leaving;
+        foretold[load_tag] = foretold[load_tag] + 1;
+        if (foretold[load_tag] - left[load_tag] > Deep) $fatal(1, "%m: more is expected than the model stores");
+      end
       if (leaving.result.kind != wl_pkg::EXIT_NEXT && !leaving.result.more) break;
     end
   endtask
@@ -316,12 +328,14 @@ module tb_engine #(
       if (send && !tb_pkg::chance(idle) && tag + 1'b1 != order_head) begin
         logic [31:0] random;
         logic [15:0] size;
+        logic [1023:0] fresh;
         random = $urandom();
         size = random[9:8] == '0 ? 16'(random[31:20]) : 16'(random[31:25]) + 16'd1;
         if (random[15:10] == '0) size = '0;
         length <= size;
         seed   <= $urandom();
-        for (int unsigned k = 0; k < 32; k++) bytes[4*k+:4] <= $urandom();
+        for (int unsigned k = 0; k < 32; k++) fresh[32*k+:32] = $urandom();
+        bytes <= fresh;
         rows <= !HasPacket || size == '0 ? 1 : size >= 128 ? 8 : (32'(size) + 15) / 16;
         load_valid <= 1'b1;
       end
@@ -352,8 +366,8 @@ module tb_engine #(
     end else begin
       stalled <= unload_valid && !unload_ready;
       beat_before <= beat;
-      if (stalled && (!unload_valid || beat != beat_before)) $fatal(1, "%m: what was offered has changed");
-      if (unload_valid && !stalled && unload_first && unload_result.more && unload_tag != order_head) begin
+      if (stalled && (!unload_valid || beat !== beat_before)) $fatal(1, "%m: what was offered has changed");
+      if (unload_valid && !stalled && unload_first && unload_result.more && unload_tag !== order_head) begin
         $fatal(1, "%m: a copy of %0d leaves before its turn, %0d", unload_tag, order_head);
       end
       if (unload_valid && unload_ready) check();
@@ -362,48 +376,50 @@ module tb_engine #(
         order_head <= order_head + 1'b1;
       end
       for (int unsigned t = 0; t < Tags; t++) begin
-        if (expected[t].size() != 0 && cycle - since[t] > Patience) $fatal(1, "%m: packet with tag %0d starves", t);
+        if (foretold[t] !== left[t] && cycle - since[t] > Patience) $fatal(1, "%m: packet with tag %0d starves", t);
       end
     end
   end
 
+  int unload_row_count;
+
   task automatic check();
     leaving_t leaving;
-    int last_row, at;
+    logic [31:0] last_row, at;
     bit any;
-    if (unload_first == midway) $fatal(1, "%m: packets are mixed");
-    if (midway && unload_tag != tag_before) $fatal(1, "%m: rows of tag %0d among those of %0d", unload_tag, tag_before);
-    if (expected[unload_tag].size() == 0) $fatal(1, "%m: nothing with tag %0d should leave", unload_tag);
-    leaving = expected[unload_tag][0];
+    if (unload_first === midway) $fatal(1, "%m: packets are mixed");
+    if (midway && unload_tag !== tag_before) $fatal(1, "%m: rows of tag %0d among those of %0d", unload_tag, tag_before);
+    if (foretold[unload_tag] === left[unload_tag]) $fatal(1, "%m: nothing with tag %0d should leave", unload_tag);
+    leaving = expected[Deep*32'(unload_tag)+left[unload_tag]%Deep];
     any = HasPacket && leaving.result.window != '0 && leaving.result.kind != wl_pkg::EXIT_DROP
         && leaving.result.kind != wl_pkg::EXIT_DONE;
     last_row = any ? (32'(leaving.result.start) + 32'(leaving.result.window) - 1) / 16 : 0;
-    at = unload_first ? 0 : 32'(unload_row_count) + 1;
-    if (unload_result != leaving.result) $fatal(1, "%m: tag %0d: result %p, not %p", unload_tag, unload_result, leaving.result);
-    if (!HasPacket && unload_reply != leaving.reply) $fatal(1, "%m: tag %0d: reply %h, not %h", unload_tag, unload_reply, leaving.reply);
-    if (unload_last != (at == last_row)) $fatal(1, "%m: tag %0d: row %0d of %0d, last %b", unload_tag, at, last_row + 1, unload_last);
+    at = unload_first ? 32'd0 : 32'(unload_row_count) + 32'd1;
+    if (unload_result !== leaving.result) $fatal(1, "%m: tag %0d: result %p, not %p", unload_tag, unload_result, leaving.result);
+    if (!HasPacket && unload_reply !== leaving.reply) $fatal(1, "%m: tag %0d: reply %h, not %h", unload_tag, unload_reply, leaving.reply);
+    if (unload_last !== (at === last_row)) $fatal(1, "%m: tag %0d: row %0d of %0d, last %b", unload_tag, at, last_row + 1, unload_last);
     for (int k = 0; any && k < 16; k++) begin
       int position;
       position = 16 * at + k - 32'(leaving.result.start);
       if (position >= 0 && position < 32'(leaving.result.window)
-          && unload_data[8*(15-k)+:8] != leaving.window[8*position+:8]) begin
-        $fatal(1, "%m: tag %0d: byte %0d is %h, not %h", unload_tag, position, unload_data[8*(15-k)+:8], leaving.window[8*position+:8]);
+          && unload_data[8*(15-k)+:8] !== 8'(leaving.window >> (8 * position))) begin
+        $fatal(1, "%m: tag %0d: byte %0d is %h, not %h", unload_tag, position, unload_data[8*(15-k)+:8],
+               8'(leaving.window >> (8 * position)));
       end
     end
     unload_row_count = at;
     midway = !unload_last;
     tag_before = unload_tag;
     if (unload_last) begin
-      void'(expected[unload_tag].pop_front());
+      left[unload_tag] = left[unload_tag] + 1;
       if (!leaving.result.more) begin
-        if (expected[unload_tag].size() != 0) $fatal(1, "%m: tag %0d ends before its copies", unload_tag);
-        if (Scheduler == 0 && unload_tag != order_head) $fatal(1, "%m: tag %0d overtakes %0d", unload_tag, order_head);
+        if (foretold[unload_tag] !== left[unload_tag]) $fatal(1, "%m: tag %0d ends before its copies", unload_tag);
+        if (Scheduler === 0 && unload_tag !== order_head) $fatal(1, "%m: tag %0d overtakes %0d", unload_tag, order_head);
         out[unload_tag] = 1'b1;
         arrived = arrived + 1;
       end
     end
   endtask
-  int unload_row_count;
 
   // ---- Summary ----
 
@@ -417,13 +433,13 @@ module tb_engine #(
         full_cycles <= full_cycles + 1;
         if (slot_valid) full_slots <= full_slots + 1;
       end
-      if ($countones(busy_threads) + int'(idle_threads) != Threads) $fatal(1, "%m: threads %b have packets, %0d have none", busy_threads, idle_threads);
+      if ($countones(busy_threads) + int'(idle_threads) !== Threads) $fatal(1, "%m: threads %b have packets, %0d have none", busy_threads, idle_threads);
       if (waiting && slot_valid) $fatal(1, "%m: waits in spite of a slot");
       if (done_o) begin
-        if (sent != arrived || sent < 40) $fatal(1, "%m: sent %0d, arrived %0d", sent, arrived);
-        if (32'(idle_threads) != Threads) $fatal(1, "%m: %0d threads of %0d idle at the end", idle_threads, Threads);
-        if (calls != model_calls || called_sum != model_sum) $fatal(1, "%m: calls %p, not %p", calls, model_calls);
-        if (Calls && (calls[0] < 50 || (Offloads > 1 && refused == 0))) $fatal(1, "%m: calls %p, refused %0d", calls, refused);
+        if (sent !== arrived || sent < 40) $fatal(1, "%m: sent %0d, arrived %0d", sent, arrived);
+        if (32'(idle_threads) !== Threads) $fatal(1, "%m: %0d threads of %0d idle at the end", idle_threads, Threads);
+        if (calls !== model_calls || called_sum !== model_sum) $fatal(1, "%m: calls %p, not %p", calls, model_calls);
+        if (Calls && (calls[0] < 50 || (Offloads > 1 && refused === 0))) $fatal(1, "%m: calls %p, refused %0d", calls, refused);
         if (HasPacket && ((Emits && copies < 10) || (Clears && pushes < 10))) $fatal(1, "%m: copies %0d, pushes %0d", copies, pushes);
         if (full_slots * 256 < full_cycles * Slots) $fatal(1, "%m: slots in %0d of %0d cycles", full_slots, full_cycles);
       end

@@ -25,7 +25,8 @@ module tb_packet_source #(
   assign last_o = (beat + 1) * Bytes >= length;
   always_comb begin
     for (int unsigned i = 0; i < Bytes; i++) begin
-      automatic int unsigned place = beat * Bytes + i;
+      int unsigned place;
+      place = beat * Bytes + i;
       keep_o[i] = place < length;
       data_o[8*i+:8] = keep_o[i] ? tb_pkg::octet(Source, number_o, place) : 8'hee;
     end

@@ -49,7 +49,8 @@ package tb_pkg;
       2: return (random >> 8) % 4 == 0 ? 64 * (random % 4) + (random >> 12) % 3 : random % 301;
       3: return (random >> 8) % 8 == 0 ? random % 2001 : 40 + random % 100;
       default: begin
-        automatic int unsigned lengths[10] = '{60, 64, 61, 65, 128, 129, 190, 300, 4, 700};
+        int unsigned lengths[10];
+        lengths = '{60, 64, 61, 65, 128, 129, 190, 300, 4, 700};
         return lengths[(number / 16) % 10];
       end
     endcase

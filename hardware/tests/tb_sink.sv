@@ -23,7 +23,7 @@ module tb_sink #(
       ready_o <= !tb_pkg::chance(stall_i);
       offered <= valid_i && !ready_o;
       if (offered && !valid_i) $fatal(1, "%m: word %0d was withdrawn", count_o);
-      if (valid_i && data_i != Width'(tb_pkg::word(Source, count_o))) begin
+      if (valid_i && data_i !== Width'(tb_pkg::word(Source, count_o))) begin
         $fatal(1, "%m: word %0d is %h, not %h", count_o, data_i, Width'(tb_pkg::word(Source, count_o)));
       end
       if (valid_i && ready_o) count_o <= count_o + 1;

@@ -128,13 +128,13 @@ module control_case #(
   task automatic set(input logic [15:0] at, input logic [31:0] what);
     logic [1:0] response;
     put(at, what, 4'hf, response);
-    if (response != 2'b00) $fatal(1, "%m: a write to %h is refused", at);
+    if (response !== 2'b00) $fatal(1, "%m: a write to %h is refused", at);
   endtask
   task automatic expect_word(input logic [15:0] at, input logic [31:0] what);
     logic [31:0] word;
     logic [1:0] response;
     take(at, word, response);
-    if (word != what || response != 2'b00) $fatal(1, "%m: %h reads as %h, not %h", at, word, what);
+    if (word !== what || response !== 2'b00) $fatal(1, "%m: %h reads as %h, not %h", at, word, what);
   endtask
 
   logic [31:0] word;
@@ -173,15 +173,15 @@ module control_case #(
     end
     // An access that gets an error has no effect.
     put(16'h014, 32'hffff, 4'h3, response);
-    if (response != 2'b10) $fatal(1, "%m: half a word is taken");
+    if (response !== 2'b10) $fatal(1, "%m: half a word is taken");
     put(16'h000, 32'hffff, 4'hf, response);
-    if (response != 2'b10) $fatal(1, "%m: VERSION is written");
+    if (response !== 2'b10) $fatal(1, "%m: VERSION is written");
     put(16'h018, 32'h3, 4'hf, response);
-    if (response != 2'b10) $fatal(1, "%m: command 3 is taken");
+    if (response !== 2'b10) $fatal(1, "%m: command 3 is taken");
     take(16'h020, word, response);
-    if (response != 2'b10 || word != 0) $fatal(1, "%m: what is not there is read");
+    if (response !== 2'b10 || word !== 0) $fatal(1, "%m: what is not there is read");
     put(16'h100 + 16'(4 * Words), 32'h1, 4'hf, response);
-    if (response != 2'b10) $fatal(1, "%m: a word behind the entry is written");
+    if (response !== 2'b10) $fatal(1, "%m: a word behind the entry is written");
     expect_word(16'h014, 0);
     // A target that does not reply, and one that does not exist: STATUS is read while the former
     // would still be busy.
@@ -200,8 +200,9 @@ module control_case #(
     // Counters, read while they count, and when everything has been added.
     set(16'h010, 7);
     for (int unsigned k = 0; k < 40; k++) begin
-      automatic longint unsigned before_;
-      automatic int unsigned at = k % Counters;
+      longint unsigned before_;
+      int unsigned at;
+      at = k % Counters;
       before_ = counted[at];
       set(16'h014, at);
       set(16'h018, 32'h1);

@@ -83,16 +83,16 @@ module split_case #(
       if (wvalid && wready) wvalid <= 1'b0;
       if (arvalid && arready) arvalid <= 1'b0;
       if (bvalid && bready) begin
-        if (bresp != (write_to >= Slaves ? 2'b11 : illegal ? 2'b10 : 2'b00)) $fatal(1, "%m: write to %0d answered with %b", write_to, bresp);
+        if (bresp !== (write_to >= Slaves ? 2'b11 : illegal ? 2'b10 : 2'b00)) $fatal(1, "%m: write to %0d answered with %b", write_to, bresp);
         writing = 1'b0;
         writes = writes + 1;
       end
       if (rvalid && rready) begin
-        if (rresp != (read_from >= Slaves ? 2'b11 : 2'b00)) $fatal(1, "%m: read of %0d answered with %b", read_from, rresp);
+        if (rresp !== (read_from >= Slaves ? 2'b11 : 2'b00)) $fatal(1, "%m: read of %0d answered with %b", read_from, rresp);
         if (read_from >= Slaves) strangers = strangers + 1;
-        if (read_from >= Slaves && rdata != '0) $fatal(1, "%m: nobody tells %h", rdata);
-        if (read_from < Slaves && read_what == 0 && rdata != 1000 + read_from) $fatal(1, "%m: slave %0d says it is %0d", read_from, rdata);
-        if (read_from < Slaves && read_what != 0 && rdata !== held[read_from]) $fatal(1, "%m: slave %0d holds %h", read_from, rdata);
+        if (read_from >= Slaves && rdata !== '0) $fatal(1, "%m: nobody tells %h", rdata);
+        if (read_from < Slaves && read_what === 0 && rdata !== 1000 + read_from) $fatal(1, "%m: slave %0d says it is %0d", read_from, rdata);
+        if (read_from < Slaves && read_what !== 0 && rdata !== held[read_from]) $fatal(1, "%m: slave %0d holds %h", read_from, rdata);
         reading = 1'b0;
         reads = reads + 1;
       end

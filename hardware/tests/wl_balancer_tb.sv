@@ -59,7 +59,8 @@ module balancer_case #(
   // Returns the target that the policy selects; -1: none.
   int unsigned turn;
   function automatic int named();
-    automatic int best = -1;
+    int best;
+    best = -1;
     if (Policy == 0) return int'(turn);
     for (int i = 0; i < int'(Targets); i++) begin
       if (free_places[i] != 0 && (best < 0 || (Policy == 1 && free_places[i] > free_places[best]))) best = i;
@@ -79,23 +80,27 @@ module balancer_case #(
       packet_target <= -1;
       for (int i = 0; i < int'(Targets); i++) free_places[i] <= Places;
     end else begin
-      automatic int expected = packet_target >= 0 ? packet_target : named();
+      int expected;
+      expected = packet_target >= 0 ? packet_target : named();
       willing <= !tb_pkg::chance(stall);
       if (!in_valid) expected = -1;
       for (int i = 0; i < int'(Targets); i++) begin
-        automatic bit takes = out_valid[i] && out_ready[i];
-        automatic bit frees = free_places[i] < Places && !(midway[i] && free_places[i] == Places - 1) &&
+        bit takes;
+        bit frees;
+        takes = out_valid[i] && out_ready[i];
+        frees = free_places[i] < Places && !(midway[i] && free_places[i] == Places - 1) &&
             tb_pkg::chance(sent < 800 ? 256 : 12);
-        if (out_valid[i] != (expected == i)) $fatal(1, "%m: offered to %b, not to %0d", out_valid, expected);
+        if (out_valid[i] !== (expected === i)) $fatal(1, "%m: offered to %b, not to %0d", out_valid, expected);
         free_places[i] <= free_places[i] + 32'(frees) - 32'(takes && !midway[i]);
         if (takes) midway[i] <= !out_last;
         if (takes && i < 32) used[i] <= 1'b1;
       end
       if (expected >= 0) begin
-        automatic bit takes = out_ready[expected];
-        if (32'(target) != expected) $fatal(1, "%m: target_o is %0d, not %0d", target, expected);
-        if (in_ready != takes) $fatal(1, "%m: ready is %b", in_ready);
-        if (out_data != Width'(tb_pkg::word(0, received)) || out_last != tb_pkg::last(0, received)) begin
+        bit takes;
+        takes = out_ready[expected];
+        if (32'(target) !== expected) $fatal(1, "%m: target_o is %0d, not %0d", target, expected);
+        if (in_ready !== takes) $fatal(1, "%m: ready is %b", in_ready);
+        if (out_data !== Width'(tb_pkg::word(0, received)) || out_last !== tb_pkg::last(0, received)) begin
           $fatal(1, "%m: beat %0d is %h", received, out_data);
         end
         if (takes) received <= received + 1;
@@ -105,7 +110,7 @@ module balancer_case #(
       // While every target has a free place, the throughput is one beat a cycle.
       if (window && sent < 800 && Targets > 1 && !(in_valid && in_ready)) $fatal(1, "%m: less than a beat a cycle");
       // Policies 1 and 2 may never use the last targets.
-      if (done_o && (received != sent || received < 500 || $countones(used) < (Policy == 0 ? Targets : (Targets + 2) / 3))) begin
+      if (done_o && (received !== sent || received < 500 || $countones(used) < (Policy === 0 ? Targets : (Targets + 2) / 3))) begin
         $fatal(1, "%m: sent %0d, received %0d, targets used %b", sent, received, used);
       end
     end

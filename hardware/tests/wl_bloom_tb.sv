@@ -84,16 +84,16 @@ module bloom_case #(
         logic [31:0] at;
         at = 32'(ctl_address[30:0]);
         in_range = at < 32'(Words);
-        if (!ctl_valid || ctl_reply != (in_range ? 40'(model[32*at+:32]) : '0)) $fatal(1, "%m: word %h", ctl_reply);
+        if (!ctl_valid || ctl_reply !== (in_range ? 40'(model[32*at+:32]) : '0)) $fatal(1, "%m: word %h", ctl_reply);
         if (ctl_write && in_range) model[32*at+:32] = (ctl_address[31] ? '0 : model[32*at+:32]) | ctl_data[31:0];
         accesses <= accesses + 1;
         ctl_valid <= 1'b0;
-      end else if (ctl_reply != '0) begin
+      end else if (ctl_reply !== '0) begin
         $fatal(1, "%m: the control bus is driven");
       end
       if (reply_valid) begin
-        if (!waits || reply != expected || reply_tag != expected_tag) $fatal(1, "%m: %b, not %b", reply, expected);
-        if (cycle != 3 * Hashes + 2) $fatal(1, "%m: it took %0d cycles", cycle);
+        if (!waits || reply !== expected || reply_tag !== expected_tag) $fatal(1, "%m: %b, not %b", reply, expected);
+        if (cycle !== 3 * Hashes + 2) $fatal(1, "%m: it took %0d cycles", cycle);
         waits <= 1'b0;
       end
       if (valid && ready) begin
@@ -115,7 +115,7 @@ module bloom_case #(
         requests <= requests + 1;
         tag <= 5'($urandom());
         is_test <= tb_pkg::chance(200);
-        key <= KeyBits'({$urandom() % 20, 32'd0, $urandom() % 3, 32'd77}) ^ KeyBits'($urandom() % 20);
+        key <= KeyBits'({32'($urandom() % 20), 32'd0, 32'($urandom() % 3), 32'd77}) ^ KeyBits'($urandom() % 20);
       end else if (valid) begin
         waited <= waited + 1;
         if (waited > 3 * Hashes + 8) $fatal(1, "%m: a request is not taken");

@@ -74,7 +74,8 @@ module body_match_case #(
     return a == 0 ? 0 : tb_pkg::mix(a * 1000 + octet) % Classes;
   endfunction
   function automatic logic [StateBits:0] next(int unsigned a, int unsigned state, int unsigned c);
-    automatic int unsigned random = tb_pkg::mix(a * 77777 + state * 300 + c);
+    int unsigned random;
+    random = tb_pkg::mix(a * 77777 + state * 300 + c);
     if (a == 0 || state == 0 || random % 8 == 0) return '0;
     return {random[8:7] == 2'd0, StateBits'(1 + (random >> 10) % (States - 1))};
   endfunction
@@ -101,16 +102,18 @@ module body_match_case #(
   always_comb begin
     for (int unsigned i = 0; i < DataBytes; i++) arriving[8*i+:8] = content(closed, beat * DataBytes + i);
   end
+  int unsigned turn;
   assign free = body_valid && asked == Each && !valid && !waits;
   assign done_o = freed == Packets && turn == Turns;
 
   // The control plane writes the automaton that is not selected, reads parts of it back, and
   // selects it.
-  int unsigned turn, word, other;
+  int unsigned word, other;
   logic reading;
   assign other = 32'(turn % 2 == 0);
   always_comb begin
-    automatic int unsigned a = turn + 1;
+    int unsigned a;
+    a = turn + 1;
     ctl_write = !reading;
     if (word < 256) begin
       ctl_target = Target;
@@ -137,13 +140,17 @@ module body_match_case #(
   logic [16+ValueBits:0] also;
   int unsigned range_from, range_length, range_limit;
   function automatic logic [16+ValueBits:0] search(int unsigned a, int unsigned n, int unsigned from, int unsigned length, int unsigned limit);
-    automatic int unsigned state = 1;
-    automatic logic [16+ValueBits:0] found = '0;
+    int unsigned state;
+    logic [16+ValueBits:0] found;
+    state = 1;
+    found = '0;
     for (int unsigned k = from; k < from + length && k < limit && state != 0; k++) begin
-      automatic logic [StateBits:0] step = next(a, state, octet_class(a, 32'(content(n, k))));
+      logic [StateBits:0] step;
+      step = next(a, state, octet_class(a, 32'(content(n, k))));
       state = 32'(step[StateBits-1:0]);
       if (step[StateBits]) begin
-        automatic logic [15+ValueBits:0] hit = match(a, state);
+        logic [15+ValueBits:0] hit;
+        hit = match(a, state);
         found = {1'b1, 16'(k + 1) - hit[ValueBits+:16], hit[ValueBits-1:0]};
       end
     end
@@ -178,7 +185,7 @@ module body_match_case #(
       if (ctl_done) begin
         if (!ctl_valid) $fatal(1, "%m: an answer that nobody waits for");
         ctl_valid <= 1'b0;
-        if (reading && ctl_answer != ctl_data) $fatal(1, "%m: word %0d is read as %h, not %h", word, ctl_answer, ctl_data);
+        if (reading && ctl_answer !== ctl_data) $fatal(1, "%m: word %0d is read as %h, not %h", word, ctl_answer, ctl_data);
         reading <= !reading && word % 7 == 0;
         if (reading || word % 7 != 0) begin
           word <= word == Words ? 0 : word + 1;
@@ -192,15 +199,18 @@ module body_match_case #(
         cycle <= 0;
       end
       if (reply_valid) begin
-        if (!waits || reply_tag != tag) $fatal(1, "%m: a reply that nobody waits for");
-        if (reply != expected && reply != also) $fatal(1, "%m: request %0d of packet %0d: %h, not %h", asked, freed, reply, expected);
+        if (!waits || reply_tag !== tag) $fatal(1, "%m: a reply that nobody waits for");
+        if (reply !== expected && reply !== also) $fatal(1, "%m: request %0d of packet %0d: %h, not %h", asked, freed, reply, expected);
         if (cycle > most) $fatal(1, "%m: it took %0d cycles, not %0d", cycle, most);
         waits <= 1'b0;
       end
       if (closed > freed && asked < Each && !valid && !waits && !(word == 0 && ctl_valid) && tb_pkg::chance(200)) begin
-        automatic int unsigned limit = bytes(freed);
-        automatic int unsigned from = $urandom() % (limit + 3);
-        automatic int unsigned length = $urandom() % (limit + 3);
+        int unsigned limit;
+        int unsigned from;
+        int unsigned length;
+        limit = bytes(freed);
+        from = $urandom() % (limit + 3);
+        length = $urandom() % (limit + 3);
         if (tb_pkg::chance(60)) from = 0;
         if (tb_pkg::chance(10)) from = 65535;
         if (tb_pkg::chance(60)) length = 65535;

@@ -58,7 +58,7 @@ module body_sum_case #(
   // Bodies arrive while there is room, and the oldest is freed after its requests.
   int unsigned closed, freed, beat, asked;
   logic [AddressBits-1:0] places[8];
-  logic willing;
+  logic willing, waits;
   int unsigned beats;
   assign beats = (bytes(closed) + DataBytes - 1) / DataBytes;
   assign write = willing && room && beat < beats;
@@ -69,7 +69,6 @@ module body_sum_case #(
   assign free = body_valid && asked == Each && !valid && !waits;
   assign done_o = freed == Packets;
 
-  logic waits;
   int unsigned cycle, most;
   logic [15:0] expected;
   always_ff @(posedge clk_i) begin
@@ -99,17 +98,21 @@ module body_sum_case #(
         cycle <= 0;
       end
       if (reply_valid) begin
-        if (!waits || reply_tag != tag) $fatal(1, "%m: a reply that nobody waits for");
-        if (reply != expected) $fatal(1, "%m: request %0d of packet %0d: %h, not %h", asked, freed, reply, expected);
+        if (!waits || reply_tag !== tag) $fatal(1, "%m: a reply that nobody waits for");
+        if (reply !== expected) $fatal(1, "%m: request %0d of packet %0d: %h, not %h", asked, freed, reply, expected);
         if (cycle > most) $fatal(1, "%m: it took %0d cycles, not %0d", cycle, most);
         waits <= 1'b0;
       end
       if (closed > freed && asked < Each && !valid && !waits && tb_pkg::chance(200)) begin
-        automatic int unsigned limit = bytes(freed);
-        automatic int begins = int'($urandom() % (limit + 3));
-        automatic int unsigned length = $urandom() % (limit + 3);
-        automatic logic [15:0] initial_sum = 16'($urandom());
-        automatic int unsigned sum;
+        int unsigned limit;
+        int begins;
+        int unsigned length;
+        logic [15:0] initial_sum;
+        int unsigned sum;
+        limit = bytes(freed);
+        begins = int'($urandom() % (limit + 3));
+        length = $urandom() % (limit + 3);
+        initial_sum = 16'($urandom());
         if (tb_pkg::chance(30)) begins = 0;
         if (tb_pkg::chance(30)) begins = -int'($urandom() % 300);
         if (tb_pkg::chance(10)) begins = 65535;
@@ -119,7 +122,8 @@ module body_sum_case #(
         if (tb_pkg::chance(30)) limit = limit / 2;
         sum = 32'(initial_sum);
         for (int unsigned k = 0; k < length && k < 4096; k++) begin
-          automatic int at = begins + int'(k);
+          int at;
+          at = begins + int'(k);
           if (at >= 0 && at < int'(limit)) sum += 32'(content(freed, at)) << (k % 2 == 0 ? 8 : 0);
         end
         sum = sum[15:0] + sum[31:16];

@@ -85,7 +85,7 @@ module turns_case #(
         pipe_address <= {pipe_address[Delay-2:0], AddressBits'(asked)};
         pipe_data[Delay-1:2] <= pipe_data[Delay-2:1];
         pipe_data[1] <= data;
-        if (take != (request_valid[i] && request_ready[i])) $fatal(1, "%m: a request is lost or made up");
+        if (take !== (request_valid[i] && request_ready[i])) $fatal(1, "%m: a request is lost or made up");
         asked <= asked + 32'(take);
         answered <= answered + 32'(reply_valid[i]);
         // While a service waits, each other service is served at most once, except for requests
@@ -93,8 +93,8 @@ module turns_case #(
         if (take || !request_valid[i]) others <= 0;
         else others <= others + 32'((service_valid & service_ready) != '0);
         if (others > Services) $fatal(1, "%m: %0d requests of others came first", others);
-        if (i == 0 && window && MostOpen > Delay && request_valid[0] && !request_ready[0]) $fatal(1, "%m: it waits alone at full speed");
-        if (done_o && (asked != answered || asked < 50)) $fatal(1, "%m: %0d answers to %0d requests", answered, asked);
+        if (i === 0 && window && MostOpen > Delay && request_valid[0] && !request_ready[0]) $fatal(1, "%m: it waits alone at full speed");
+        if (done_o && (asked !== answered || asked < 50)) $fatal(1, "%m: %0d answers to %0d requests", answered, asked);
       end
     end
     // At the end the words hold the sum of all additions.
@@ -107,7 +107,7 @@ module turns_case #(
       for (int unsigned word = 0; word < 8; word++) begin
         known[word] = 0;
         for (int unsigned i = 0; i < Services; i++) known[word] += sums_of[i][word];
-        if (memory[word] != known[word]) $fatal(1, "%m: word %0d is %0d, not %0d", word, memory[word], known[word]);
+        if (memory[word] !== known[word]) $fatal(1, "%m: word %0d is %0d, not %0d", word, memory[word], known[word]);
       end
     end
   end

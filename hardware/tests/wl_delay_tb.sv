@@ -34,10 +34,10 @@ module delay_case #(
     if (rst_i) number <= 0;
     else begin
       if (!done_o) number <= number + 1;
-      if (!done_o && number >= Cycles && (plain != expected || reset != expected)) begin
+      if (!done_o && number >= Cycles && (plain !== expected || reset !== expected)) begin
         $fatal(1, "%m: %h and %h instead of %h", plain, reset, expected);
       end
-      if (number < Cycles && reset != '0) $fatal(1, "%m: %h after reset", reset);
+      if (number < Cycles && reset !== '0) $fatal(1, "%m: %h after reset", reset);
     end
   end
 endmodule

@@ -11,8 +11,8 @@ module wl_direct_table_tb;
   direct_table_case #(.Width(1), .Size(1), .Slots(1), .MemoryLatency(1), .Control(20), .IndexBits(1)) i_one (.done_o(done[4]));
 
   initial begin
-    for (int unsigned k = 0; k < 1000 && done != '1; k++) #1000;
-    if (done != '1) $fatal(1, "not done: cases %b", done);
+    for (int unsigned k = 0; k < 1000 && done !== '1; k++) #1000;
+    if (done !== '1) $fatal(1, "not done: cases %b", done);
     $display("PASS");
     $finish;
   end
@@ -100,6 +100,7 @@ module direct_table_case #(
     logic [31:0] index;
   } request_t;
   request_t taken[Latency+1];  // the youngest first
+  request_t entering, leaving;
   logic [Width-1:0] reference[Size];
   int unsigned cycle, requests, replies, refused, held, controls;
   logic done;
@@ -119,27 +120,29 @@ module direct_table_case #(
     end else if (!done) begin
       cycle <= cycle + 1;
       for (int unsigned k = Latency; k > 0; k--) taken[k] = taken[k-1];
-      taken[0] = '{valid: request_valid && request_ready, tag: request_tag, index: 32'(request_data)};
-      if (taken[0].valid) requests <= requests + 1;
-      if (taken[0].valid && hold) $fatal(1, "%m: a request is taken while the channel holds");
+      entering = {request_valid && request_ready, request_tag, 32'(request_data)};
+      taken[0] = entering;
+      leaving = taken[Latency];
+      if (entering.valid) requests <= requests + 1;
+      if (entering.valid && hold) $fatal(1, "%m: a request is taken while the channel holds");
       if (!request_ready && !hold) refused <= refused + 1;
       if (hold) held <= held + 1;
-      if (reply_valid != taken[Latency].valid) $fatal(1, "%m: a reply is not at its time");
+      if (reply_valid !== leaving.valid) $fatal(1, "%m: a reply is not at its time");
       if (reply_valid) begin
         replies <= replies + 1;
-        if (reply_tag != taken[Latency].tag) $fatal(1, "%m: reply has another's tag");
-        if (reply_data != (taken[Latency].index < Size ? reference[taken[Latency].index%Size] : '0)) begin
-          $fatal(1, "%m: element %0d reads %h", taken[Latency].index, reply_data);
+        if (reply_tag !== leaving.tag) $fatal(1, "%m: reply has another's tag");
+        if (reply_data !== (leaving.index < Size ? reference[leaving.index%Size] : '0)) begin
+          $fatal(1, "%m: element %0d reads %h", leaving.index, reply_data);
         end
       end
       if (ctl_done) begin
         controls <= controls + 1;
-        if (reply_valid || !ctl_valid || ctl_target != Target) $fatal(1, "%m: an access is done that is not due");
-        if (ctl_rdata != (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
+        if (reply_valid || !ctl_valid || ctl_target !== Target) $fatal(1, "%m: an access is done that is not due");
+        if (ctl_rdata !== (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
           $fatal(1, "%m: the control plane reads %h", ctl_rdata);
         end
         if (ctl_write && ctl_address < Size) reference[ctl_address] = ctl_wdata[Width-1:0];
-      end else if (ctl_rdata != '0) $fatal(1, "%m: control data without an access");
+      end else if (ctl_rdata !== '0) $fatal(1, "%m: control data without an access");
 
       hold <= percent(Hold);
       if (!request_valid || request_ready) begin
@@ -155,9 +158,9 @@ module direct_table_case #(
         ctl_wdata   <= CtlBits'({$urandom(), $urandom(), $urandom(), $urandom()});
       end
       if (cycle > Cycles + 3 * Latency) begin
-        if (requests != replies) $fatal(1, "%m: %0d requests, %0d replies", requests, replies);
+        if (requests !== replies) $fatal(1, "%m: %0d requests, %0d replies", requests, replies);
         if (refused > controls) $fatal(1, "%m: %0d cycles refused for %0d accesses", refused, controls);
-        if (Idle == 0 && requests + controls + held + 20 < Cycles) $fatal(1, "%m: only %0d requests", requests);
+        if (Idle === 0 && requests + controls + held + 20 < Cycles) $fatal(1, "%m: only %0d requests", requests);
         if (Control > 0 && controls < Cycles / 50) $fatal(1, "%m: only %0d control accesses", controls);
         done <= 1'b1;
       end

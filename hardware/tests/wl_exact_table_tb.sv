@@ -1,8 +1,9 @@
 // Test bench of wl_exact_table: calls of all methods and accesses of the control plane with few
 // keys, so that chains, a full table, expiry and static entries occur together, compared with a
 // model of a flag, a value and a time for each key; the control plane also sets the time and inserts
-// entries that age. Over sizes, ages and chains, and with a single
-// method.
+// entries that age, and sets the seed, which empties the table. Over sizes, ages and chains, and with
+// a single method. Keys that collide with one seed are found all the same, and do not collide with
+// another.
 module wl_exact_table_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] Size = {32'd1, 32'd5, 32'd16, 32'd9, 32'd30};
@@ -13,7 +14,9 @@ module wl_exact_table_tb;
 
   logic clk, rst;
   logic [Cases-1:0] done;
-  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
+  logic seeds_done;
+  tb_end #(.Cases(Cases + 1)) i_end (.clk_o(clk), .rst_o(rst), .done_i({seeds_done, done}));
+  exact_seed_case i_seeds (.clk_i(clk), .rst_i(rst), .done_o(seeds_done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
     exact_case #(
         .Size(Size[32*i+:32]), .Chains(Chains[32*i+:32]), .Age(Age[64*i+:64]), .HasTime(HasTime[i]),
@@ -85,9 +88,9 @@ module exact_case #(
 
   function automatic logic [64:0] act(int unsigned method, int unsigned key, logic [ValueBits-1:0] value,
                                       longint unsigned older, longint unsigned now);
-    automatic longint unsigned at;
-    automatic bit existed;
-    automatic logic [ValueBits-1:0] reply;
+    longint unsigned at;
+    bit existed;
+    logic [ValueBits-1:0] reply;
     act = '0;
     at = now > seen ? now : seen;
     if (method != 0 && method != 6 && HasTime) begin
@@ -150,15 +153,17 @@ module exact_case #(
 
   // Checks a time that the control plane has read.
   task automatic check_time();
-    automatic int unsigned number = 32'(ctl_address[29:0]);
-    automatic logic [63:0] expected = '0;
+    int unsigned number;
+    logic [63:0] expected;
+    number = 32'(ctl_address[29:0]);
+    expected = '0;
     if (ctl_address[30]) expected = HasTime ? seen : '0;
     else if (HasTime && number < Size) begin
       // Only entries that are there and age have a time.
       if (i_dut.i_kinds.memory[number] != 2'b10) return;
       expected = touched[i_dut.i_keys.memory[number]];
     end
-    if (ctl_answer != expected) $fatal(1, "%m: time %h is %0d, not %0d", ctl_address, ctl_answer, expected);
+    if (ctl_answer !== expected) $fatal(1, "%m: time %h is %0d, not %0d", ctl_address, ctl_answer, expected);
   endtask
 
   // Returns the earliest time that the table may have: that of its youngest entry.
@@ -186,14 +191,15 @@ module exact_case #(
     end else if (!done_o) begin
       if (request_valid && request_ready) request_valid <= 1'b0;
       if (reply_valid) begin
-        automatic logic [64:0] expected = act(method, key, value, older, now);
-        if (!calling || reply_tag != request_tag || reply_data != ReplyBits'(expected)) begin
+        logic [64:0] expected;
+        expected = act(method, key, value, older, now);
+        if (!calling || reply_tag !== request_tag || reply_data !== ReplyBits'(expected)) begin
           $fatal(1, "%m: method %0d of key %0d, value %h, at %0d: %h, not %h", method, key, value, now, reply_data, expected);
         end
         calling <= 1'b0;
         done = done + 1;
         if (count == Size) full = full + 1;
-        if (done == Operations && Size < 20 && full < 50) $fatal(1, "%m: the table was hardly ever full");
+        if (done === Operations && Size < 20 && full < 50) $fatal(1, "%m: the table was hardly ever full");
       end
       // No call begins while the time is set, since it might touch an entry at a later time.
       begins = !calling && !(ctl_valid && ctl_address[31:30] == 2'd3) && tb_pkg::chance(200);
@@ -215,20 +221,26 @@ module exact_case #(
       end
 
       if (ctl_valid && ctl_done) begin
-        automatic int unsigned k = 32'(ctl_data[ValueBits+:KeyBits]);
+        int unsigned k;
+        k = 32'(ctl_data[ValueBits+:KeyBits]);
         ctl_valid <= 1'b0;
         if (ctl_write && ctl_address[31:30] == 2'd3) seen = HasTime ? ctl_data : '0;
-        else if (ctl_write) control(ctl_data[KeyBits+ValueBits], ctl_address[31], k, ctl_data[ValueBits-1:0]);
+        else if (ctl_write && ctl_address[31:30] == 2'd1) begin
+          for (int unsigned n = 0; n < 2 ** KeyBits; n++) there[n] = 1'b0;
+          count = 0;
+        end else if (ctl_write) control(ctl_data[KeyBits+ValueBits], ctl_address[31], k, ctl_data[ValueBits-1:0]);
         else if (ctl_address[31]) check_time();
         else if (ctl_answer[KeyBits+ValueBits+2]) begin
-          automatic int unsigned shown = 32'(ctl_answer[ValueBits+:KeyBits]);
-          automatic bit live = there[shown] && (!HasTime || Age == 0 || fixed[shown] || seen - touched[shown] <= Age);
+          int unsigned shown;
+          bit live;
+          shown = 32'(ctl_answer[ValueBits+:KeyBits]);
+          live = there[shown] && (!HasTime || Age == 0 || fixed[shown] || seen - touched[shown] <= Age);
           // A removed entry may have the same key as a present one.
-          if (ctl_answer[KeyBits+ValueBits+1] && (!live || ctl_answer[KeyBits+ValueBits] != fixed[shown]
-              || ctl_answer[ValueBits-1:0] != values[shown])) begin
+          if (ctl_answer[KeyBits+ValueBits+1] && (!live || ctl_answer[KeyBits+ValueBits] !== fixed[shown]
+              || ctl_answer[ValueBits-1:0] !== values[shown])) begin
             $fatal(1, "%m: entry %0d is %h", ctl_address, ctl_answer);
           end
-        end else if (ctl_answer != '0) $fatal(1, "%m: no entry %0d is %h", ctl_address, ctl_answer);
+        end else if (ctl_answer !== '0) $fatal(1, "%m: no entry %0d is %h", ctl_address, ctl_answer);
       end else if (!ctl_valid && tb_pkg::chance(6)) begin
         ctl_valid <= 1'b1;
         ctl_write <= tb_pkg::chance(128);
@@ -239,7 +251,95 @@ module exact_case #(
         ctl_write <= tb_pkg::chance(128);
         ctl_address <= 32'hc000_0000;
         ctl_data <= youngest() + 64'($urandom() % 50);
+      end else if (!ctl_valid && !calling && !begins && tb_pkg::chance(1) && tb_pkg::chance(64)) begin
+        ctl_valid <= 1'b1;
+        ctl_write <= 1'b1;
+        ctl_address <= 32'h4000_0000;
+        ctl_data <= {$urandom(), $urandom()};
       end
     end
+  end
+endmodule
+
+// Keys that all collide after a reset are as far apart as any others with a random seed.
+module exact_seed_case (
+    input  logic clk_i,
+    input  logic rst_i,
+    output logic done_o
+);
+  localparam int unsigned KeyBits = 32;
+  localparam int unsigned ChainBits = 6;
+  localparam int unsigned Keys = 48;
+
+  logic request_valid, request_ready, reply_valid, ctl_valid, ctl_done;
+  logic [KeyBits-1:0] request_data;
+  logic [8:0] reply_data;
+  logic [31:0] ctl_address;
+  logic [63:0] ctl_data;
+
+  wl_exact_table #(
+      .KeyBits(KeyBits), .ValueBits(8), .Size(64), .TagBits(1), .CtlBits(64), .Chains(2 ** ChainBits)
+  ) i_dut (
+      .clk_i, .rst_i,
+      .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(1'b0), .request_data_i(request_data),
+      .reply_valid_o(reply_valid), .reply_tag_o(), .reply_data_o(reply_data),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(1'b1), .ctl_target_i(8'd0), .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
+      .ctl_done_o(ctl_done), .ctl_data_o()
+  );
+
+  // The lowest two digits of a key are equal, and the others zero.
+  function automatic logic [KeyBits-1:0] key_of(int unsigned number);
+    return KeyBits'({ChainBits'(number), ChainBits'(number)});
+  endfunction
+
+  // Signals change at the falling edge.
+  task automatic write(input logic [31:0] address, input logic [63:0] data);
+    @(negedge clk_i);
+    ctl_valid = 1'b1;
+    ctl_address = address;
+    ctl_data = data;
+    do @(posedge clk_i); while (!ctl_done);
+    @(negedge clk_i);
+    ctl_valid = 1'b0;
+  endtask
+
+  // Looks a key up, and returns the cycles that this takes.
+  task automatic look_up(input int unsigned number, input logic [8:0] expected, output int unsigned cycles);
+    @(negedge clk_i);
+    request_valid = 1'b1;
+    request_data = key_of(number);
+    do @(posedge clk_i); while (!request_ready);
+    @(negedge clk_i);
+    request_valid = 1'b0;
+    cycles = 0;
+    do begin
+      @(posedge clk_i);
+      cycles++;
+    end while (!reply_valid);
+    if (reply_data != expected) $fatal(1, "key %0d is %h, not %h", number, reply_data, expected);
+  endtask
+
+  // Inserts all keys, looks each one up, and returns the most cycles that this takes.
+  task automatic longest(output int unsigned cycles);
+    int unsigned taken;
+    cycles = 0;
+    for (int unsigned k = 0; k < Keys; k++) write('0, 64'({1'b0, key_of(k), 8'(k + 1)}));
+    for (int unsigned k = 0; k < Keys + 1; k++) begin
+      look_up(k, k < Keys ? {1'b1, 8'(k + 1)} : '0, taken);
+      if (taken > cycles) cycles = taken;
+    end
+  endtask
+
+  int unsigned unseeded, seeded, ignored;
+  initial begin
+    {request_valid, ctl_valid, done_o} = '0;
+    do @(posedge clk_i); while (rst_i);
+    longest(unseeded);
+    write(32'h4000_0000, 64'h19_7a6f_03c5);
+    // The new seed has emptied the table.
+    look_up(3, '0, ignored);
+    longest(seeded);
+    if (unseeded < 2 * Keys || seeded > 6 + 2 * 6) $fatal(1, "%0d cycles, and %0d with a seed", unseeded, seeded);
+    done_o = 1'b1;
   end
 endmodule

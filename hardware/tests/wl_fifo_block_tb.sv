@@ -55,10 +55,10 @@ module fifo_block_case #(
       since <= out_valid && out_ready ? 1 : since + 1;
       if (accepted_before && !out_valid) $fatal(1, "%m: latency above two cycles");
       if (window && since > Every) $fatal(1, "%m: less than a word every %0d cycles", Every);
-      if (32'(fill) != sent - received) $fatal(1, "%m: fill is %0d, not %0d", fill, sent - received);
+      if (32'(fill) !== sent - received) $fatal(1, "%m: fill is %0d, not %0d", fill, sent - received);
       if (!in_ready && sent - received < Depth) $fatal(1, "%m: not ready with %0d words", sent - received);
       if (sent - received > most) most <= sent - received;
-      if (done_o && !(sent == received && sent > 500 && most == Depth + 1)) begin
+      if (done_o && !(sent === received && sent > 500 && most === Depth + 1)) begin
         $fatal(1, "%m: sent %0d, received %0d, at most %0d at once", sent, received, most);
       end
     end

@@ -53,10 +53,10 @@ module fifo_case #(
       since <= out_valid && out_ready ? 1 : since + 1;
       if (accepted && !out_valid) $fatal(1, "%m: latency above one cycle");
       if (window && since > Every) $fatal(1, "%m: less than a word every %0d cycles", Every);
-      if (32'(fill) != sent - received) $fatal(1, "%m: fill is %0d, not %0d", fill, sent - received);
-      if (in_ready != (sent - received < Depth)) $fatal(1, "%m: ready is %b with %0d words", in_ready, sent - received);
+      if (32'(fill) !== sent - received) $fatal(1, "%m: fill is %0d, not %0d", fill, sent - received);
+      if (in_ready !== (sent - received < Depth)) $fatal(1, "%m: ready is %b with %0d words", in_ready, sent - received);
       if (sent - received > most) most <= sent - received;
-      if (done_o && !(sent == received && sent > 500 && most == Depth)) begin
+      if (done_o && !(sent === received && sent > 500 && most === Depth)) begin
         $fatal(1, "%m: sent %0d, received %0d, at most %0d at once", sent, received, most);
       end
     end

@@ -24,8 +24,8 @@ module wl_flow_counter_tb;
   flow_counter_case #(.Size(7), .Extra(24), .Again(3), .Control(10)) i_long (.done_o(done[6]));
 
   initial begin
-    for (int unsigned wait_ = 0; wait_ < 2000 && done != '1; wait_++) #1000;
-    if (done != '1) $fatal(1, "not done: cases %b", done);
+    for (int unsigned wait_ = 0; wait_ < 2000 && done !== '1; wait_++) #1000;
+    if (done !== '1) $fatal(1, "not done: cases %b", done);
     $display("PASS");
     $finish;
   end
@@ -106,8 +106,8 @@ module flow_counter_case #(
       raw_count <= 0;
     end else if (raw_done) begin
       if (!raw_valid) $fatal(1, "%m: the channel is done with nothing");
-      if (!raw_write && raw_rdata[DataBits-1:0] != raw_written) $fatal(1, "%m: the channel reads %h", raw_rdata);
-      if (raw_rdata != '0 && raw_write) $fatal(1, "%m: data of an access that writes");
+      if (!raw_write && raw_rdata[DataBits-1:0] !== raw_written) $fatal(1, "%m: the channel reads %h", raw_rdata);
+      if (raw_rdata !== '0 && raw_write) $fatal(1, "%m: data of an access that writes");
       raw_count <= raw_count + 1;
       raw_valid <= 1'b0;
       raw_write <= !raw_write;

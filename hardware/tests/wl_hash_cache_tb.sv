@@ -106,14 +106,14 @@ module hash_cache_case #(
   logic [ValueBits-1:0] looked[Tags];
   logic [Size-1:0] cached;  // what must hit if the table does not change and all keys fit
 
-  int unsigned cycle, taken, replied, hits, refused, late, writes, ctl_wait, tag, key;
+  int unsigned cycle, taken, replied, hits, refused, late, writes, seeds, ctl_wait, tag, key;
   logic found, filled;
   int unsigned filled_key;  // filled in the cycle before: a request in this cycle hits
 
   always @(posedge clk_i) begin
     if (rst_i) begin
       {request_valid, miss_ready, fill_valid, ctl_valid, ctl_write, ctl_done, done_o} <= '0;
-      {cycle, taken, replied, hits, refused, late, writes, ctl_wait} <= '0;
+      {cycle, taken, replied, hits, refused, late, writes, seeds, ctl_wait} <= '0;
       {asked, missed, at_table, looked_up, must_hit, cached, filled} = '0;
       for (int unsigned k = 0; k < Size; k++) begin
         version[k] = '0;
@@ -142,12 +142,12 @@ module hash_cache_case #(
           if (cycle - answered_at[reply_tag] > 17 * Tags + HitLatency) $fatal(1, "%m: an answer is kept back");
         end else begin
           hits <= hits + 1;
-          if (cycle - asked_at[reply_tag] != HitLatency) $fatal(1, "%m: a hit after %0d cycles", cycle - asked_at[reply_tag]);
+          if (cycle - asked_at[reply_tag] !== HitLatency) $fatal(1, "%m: a hit after %0d cycles", cycle - asked_at[reply_tag]);
         end
         if (key >= Size) begin
-          if (reply_data != '0) $fatal(1, "%m: an element that there is not");
+          if (reply_data !== '0) $fatal(1, "%m: an element that there is not");
         end else begin
-          if (reply_data != value(key, got)) $fatal(1, "%m: key %0d gets %h", key, reply_data);
+          if (reply_data !== value(key, got)) $fatal(1, "%m: key %0d gets %h", key, reply_data);
           if (got < oldest_of[reply_tag] || got > version[key]) begin
             $fatal(1, "%m: key %0d gets version %0d, not %0d to %0d", key, got, oldest_of[reply_tag], version[key]);
           end
@@ -157,7 +157,7 @@ module hash_cache_case #(
 
       // The table accepts requests, looks some up, and replies.
       if (miss_valid && miss_ready) begin
-        if (!asked[miss_tag] || missed[miss_tag] || miss_data != key_of[miss_tag]) $fatal(1, "%m: a miss that is none");
+        if (!asked[miss_tag] || missed[miss_tag] || miss_data !== key_of[miss_tag]) $fatal(1, "%m: a miss that is none");
         if (must_hit[miss_tag]) $fatal(1, "%m: key %0d was in the cache", miss_data);
         missed[miss_tag] = 1'b1;
         at_table[miss_tag] = 1'b1;
@@ -190,10 +190,11 @@ module hash_cache_case #(
         ctl_valid <= 1'b0;
       end else if (ctl_valid && ctl_target == Target) begin
         ctl_wait <= ctl_wait - 1;
-        if (ctl_wait == 2 && ctl_write) version[ctl_address] = version[ctl_address] + 1'b1;
+        if (ctl_wait == 2 && ctl_write && !ctl_address[31]) version[ctl_address] = version[ctl_address] + 1'b1;
         if (ctl_wait == 1) begin
           ctl_done <= 1'b1;
           if (ctl_write) writes <= writes + 1;
+          if (ctl_write && ctl_address[31]) seeds <= seeds + 1;
         end
       end else if (ctl_valid) begin
         ctl_valid <= !percent(50);
@@ -202,11 +203,12 @@ module hash_cache_case #(
         ctl_valid <= cycle < Cycles;
         ctl_write <= percent(80);
         ctl_target <= percent(80) ? Target : Target + 1'b1;
-        ctl_address <= $urandom() % Size;
+        // Sometimes a new seed.
+        ctl_address <= percent(3) ? 32'h8000_0000 | $urandom() : $urandom() % Size;
         ctl_wait <= TableLatency + $urandom() % 4 * ($urandom() % 4);
       end
       // Requests from the cycle of done on see the new version.
-      if (ctl_done && ctl_target == Target && ctl_write) oldest[ctl_address] = version[ctl_address];
+      if (ctl_done && ctl_target == Target && ctl_write && !ctl_address[31]) oldest[ctl_address] = version[ctl_address];
 
       if (request_valid && request_ready) begin
         taken <= taken + 1;
@@ -231,12 +233,13 @@ module hash_cache_case #(
       end
 
       if (cycle == Cycles + 3000) begin
-        if (taken != replied || asked != '0) $fatal(1, "%m: %0d requests, %0d replies", taken, replied);
-        // Every gap was made for a write or for a reply that waited long.
-        if (refused > writes + late) $fatal(1, "%m: %0d cycles refused for %0d writes and %0d late replies", refused, writes, late);
-        if (hits < 10 || hits == taken) $fatal(1, "%m: only %0d hits of %0d", hits, taken);
+        if (taken !== replied || asked !== '0) $fatal(1, "%m: %0d requests, %0d replies", taken, replied);
+        // Every gap was made for a write, for a reply that waited long or to empty the cache.
+        if (refused > writes + late + seeds * (Sets + 1)) $fatal(1, "%m: %0d cycles refused for %0d writes and %0d late replies", refused, writes, late);
+        if (hits < 10 || hits === taken) $fatal(1, "%m: only %0d hits of %0d", hits, taken);
+        if (Control > 0 && seeds < 2) $fatal(1, "%m: only %0d seeds", seeds);
         if (Control > 0 && writes < 100) $fatal(1, "%m: only %0d writes", writes);
-        if (KeyBits <= $clog2(Sets) && Control == 0 && Idle == 0 && Tags > HitLatency && taken + 500 < Cycles) begin
+        if (KeyBits <= $clog2(Sets) && Control === 0 && Idle === 0 && Tags > HitLatency && taken + 500 < Cycles) begin
           $fatal(1, "%m: only %0d requests at full rate", taken);
         end
         done_o <= 1'b1;

@@ -62,6 +62,7 @@ module serializer_case #(
   logic row_valid, row_ready, row_first, row_last;
   logic [8*RowBytes-1:0] row;
   logic [InfoBits-1:0] info;
+  logic join_ready;
   wl_header_serializer #(
       .DataBytes(DataBytes), .RowBytes(RowBytes), .WindowBytes(WindowBytes), .InfoBits(InfoBits)
   ) i_dut (
@@ -79,7 +80,7 @@ module serializer_case #(
     row_result.length = info[15:0];
     row_result.egress = 16'(info[19:16]);
   end
-  logic join_ready, beat_valid, beat_ready, beat_first, beat_last;
+  logic beat_valid, beat_ready, beat_first, beat_last;
   logic [8*DataBytes-1:0] beat_data;
   wl_header_deserializer #(.DataBytes(DataBytes), .RowBytes(RowBytes)) i_back (
       .clk_i, .rst_i,
@@ -102,21 +103,23 @@ module serializer_case #(
       back_packet <= 0;
       back_beat <= 0;
     end else begin
-      automatic int unsigned bytes = tb_pkg::bytes(Shape, 0, row_packet);
-      automatic int unsigned rows;
+      int unsigned bytes;
+      int unsigned rows;
+      bytes = tb_pkg::bytes(Shape, 0, row_packet);
       if (bytes > WindowBytes) bytes = WindowBytes;
       rows = bytes == 0 ? 1 : (bytes + RowBytes - 1) / RowBytes;
       row_ready <= !tb_pkg::chance(stall / 2);
       row_offered <= row_valid && !(row_ready && join_ready);
       if (row_offered && !row_valid) $fatal(1, "%m: a row was withdrawn");
       if (row_valid) begin
-        if (row_first != (row_number == 0) || row_last != (row_number == rows - 1)) begin
+        if (row_first !== (row_number === 0) || row_last !== (row_number === rows - 1)) begin
           $fatal(1, "%m: row %0d of %0d has first %b, last %b", row_number, rows, row_first, row_last);
         end
-        if (info != {4'(row_packet), 16'(tb_pkg::bytes(Shape, 0, row_packet))}) $fatal(1, "%m: information %h", info);
+        if (info !== {4'(row_packet), 16'(tb_pkg::bytes(Shape, 0, row_packet))}) $fatal(1, "%m: information %h", info);
         for (int unsigned i = 0; i < RowBytes; i++) begin
-          automatic int unsigned place = row_number * RowBytes + i;
-          if (row[8*(RowBytes-1-i)+:8] != (place < bytes ? tb_pkg::octet(0, row_packet, place) : 8'd0)) begin
+          int unsigned place;
+          place = row_number * RowBytes + i;
+          if (row[8*(RowBytes-1-i)+:8] !== (place < bytes ? tb_pkg::octet(0, row_packet, place) : 8'd0)) begin
             $fatal(1, "%m: packet %0d, byte %0d", row_packet, place);
           end
         end
@@ -129,20 +132,21 @@ module serializer_case #(
 
       // The beats after the conversion back have the bytes of the rows.
       begin
-        automatic int unsigned back = tb_pkg::bytes(Shape, 0, back_packet);
-        automatic int unsigned beats;
+        int unsigned back;
+        int unsigned beats;
+        back = tb_pkg::bytes(Shape, 0, back_packet);
         if (back > WindowBytes) back = WindowBytes;
         beats = back == 0 ? 1 : (back + DataBytes - 1) / DataBytes;
         beat_ready <= !tb_pkg::chance(stall);
         beat_offered <= beat_valid && !beat_ready;
         if (beat_offered && !beat_valid) $fatal(1, "%m: a beat was withdrawn");
         if (beat_valid) begin
-          if (beat_first != (back_beat == 0) || beat_last != (back_beat == beats - 1)) begin
+          if (beat_first !== (back_beat === 0) || beat_last !== (back_beat === beats - 1)) begin
             $fatal(1, "%m: beat %0d of %0d has first %b, last %b", back_beat, beats, beat_first, beat_last);
           end
-          if (result.egress != 16'(4'(back_packet)) || result.length != 16'(tb_pkg::bytes(Shape, 0, back_packet))) $fatal(1, "%m: result %p", result);
+          if (result.egress !== 16'(4'(back_packet)) || result.length !== 16'(tb_pkg::bytes(Shape, 0, back_packet))) $fatal(1, "%m: result %p", result);
           for (int unsigned i = 0; i < DataBytes && back_beat * DataBytes + i < back; i++) begin
-            if (beat_data[8*i+:8] != tb_pkg::octet(0, back_packet, back_beat * DataBytes + i)) begin
+            if (beat_data[8*i+:8] !== tb_pkg::octet(0, back_packet, back_beat * DataBytes + i)) begin
               $fatal(1, "%m: packet %0d comes back with another byte %0d", back_packet, back_beat * DataBytes + i);
             end
           end
@@ -152,7 +156,7 @@ module serializer_case #(
           end
         end
       end
-      if (done_o && (row_packet != number || back_packet != number || number < 100)) begin
+      if (done_o && (row_packet !== number || back_packet !== number || number < 100)) begin
         $fatal(1, "%m: sent %0d, rows of %0d, back %0d", number, row_packet, back_packet);
       end
     end

@@ -12,8 +12,8 @@ module wl_memory_channel_tb;
   memory_channel_case #(.MemoryLatency(9), .Busy(0)) i_idle (.done_o(done[5]));
 
   initial begin
-    for (int unsigned k = 0; k < 1000 && done != '1; k++) #1000;
-    if (done != '1) $fatal(1, "not done: cases %b", done);
+    for (int unsigned k = 0; k < 1000 && done !== '1; k++) #1000;
+    if (done !== '1) $fatal(1, "not done: cases %b", done);
     $display("PASS");
     $finish;
   end
@@ -80,8 +80,9 @@ module memory_channel_case #(
   } answer_t;
   logic [DataBits-1:0] reference[1<<AddressBits];
   logic [(1<<AddressBits)-1:0] written;
-  answer_t [Slots-1:0] answers[ReadLatency+2];
+  answer_t answers[Slots*(ReadLatency+2)];  // those of slot k in each cycle at [Slots*cycle+k]
   answer_t ctl_answers[ReadLatency+2];  // expected data of a control read in each cycle
+  answer_t answer;
 
   // A cycle is checked one cycle later, when it is known whether the control plane wrote in it.
   logic [Slots-1:0] was_write;
@@ -104,7 +105,7 @@ module memory_channel_case #(
       reads = 0;
       {was_write, was_read, written} = '0;
       for (int unsigned k = 0; k <= ReadLatency + 1; k++) begin
-        answers[k] = '0;
+        for (int unsigned slot = 0; slot < Slots; slot++) answers[Slots*k+slot] = '0;
         ctl_answers[k] = '0;
       end
       ctl_write <= 1'b0;
@@ -114,16 +115,18 @@ module memory_channel_case #(
     end else if (!done) begin
       cycle <= cycle + 1;
       for (int unsigned k = ReadLatency + 1; k > 0; k--) begin
-        answers[k] = answers[k-1];
+        for (int unsigned slot = 0; slot < Slots; slot++) answers[Slots*k+slot] = answers[Slots*(k-1)+slot];
         ctl_answers[k] = ctl_answers[k-1];
       end
       // The cycle before this one, slot by slot: each slot reads, then writes.
       for (int unsigned k = 0; k < Slots; k++) begin
-        answers[1][k].due = was_read[k] && written[was_read_address[k*AddressBits+:AddressBits]];
-        answers[1][k].data = reference[was_read_address[k*AddressBits+:AddressBits]];
+        answer.due = was_read[k] && written[was_read_address[k*AddressBits+:AddressBits]];
+        answer.data = reference[was_read_address[k*AddressBits+:AddressBits]];
+        answers[Slots+k] = answer;
         if (k == CtlSlot) begin
-          ctl_answers[1].due = written[ctl_address[AddressBits-1:0]];
-          ctl_answers[1].data = reference[ctl_address[AddressBits-1:0]];
+          answer.due = written[ctl_address[AddressBits-1:0]];
+          answer.data = reference[ctl_address[AddressBits-1:0]];
+          ctl_answers[1] = answer;
           if (ctl_done && ctl_write) begin
             if (was_write[k]) $fatal(1, "%m: the control plane writes in a slot that is in use");
             store(ctl_address[AddressBits-1:0], ctl_wdata[DataBits-1:0]);
@@ -132,9 +135,10 @@ module memory_channel_case #(
         if (was_write[k]) store(was_write_address[k*AddressBits+:AddressBits], was_write_data[k*DataBits+:DataBits]);
       end
       for (int unsigned k = 0; k < Slots; k++) begin
-        if (answers[ReadLatency][k].due) begin
+        answer = answers[Slots*ReadLatency+k];
+        if (answer.due) begin
           reads = reads + 1;
-          if (read_data[k*DataBits+:DataBits] != answers[ReadLatency][k].data) $fatal(1, "%m: slot %0d reads what is not there", k);
+          if (read_data[k*DataBits+:DataBits] !== answer.data) $fatal(1, "%m: slot %0d reads what is not there", k);
         end
       end
       was_read = read_valid;
@@ -147,12 +151,13 @@ module memory_channel_case #(
       if (hold && since_hold < Patience) $fatal(1, "%m: users are held all the time");
       if (ctl_done) begin
         controls <= controls + 1;
-        if (!ctl_valid || ctl_target != 8'd7) $fatal(1, "%m: an access is done that was not asked for");
-        if (ctl_write ? ctl_rdata != '0
-            : ctl_answers[ReadLatency+1].due && ctl_rdata != CtlBits'(ctl_answers[ReadLatency+1].data)) begin
+        if (!ctl_valid || ctl_target !== 8'd7) $fatal(1, "%m: an access is done that was not asked for");
+        answer = ctl_answers[ReadLatency+1];
+        if (ctl_write ? ctl_rdata !== '0
+            : answer.due && ctl_rdata !== CtlBits'(answer.data)) begin
           $fatal(1, "%m: the control plane reads %h", ctl_rdata);
         end
-      end else if (ctl_rdata != '0) $fatal(1, "%m: control data without an access");
+      end else if (ctl_rdata !== '0) $fatal(1, "%m: control data without an access");
       if (!ctl_valid || ctl_done || ctl_target != 8'd7) begin
         ctl_valid   <= cycle < Cycles && $urandom() % 3 == 0;
         ctl_write   <= $urandom() % 2 == 0;

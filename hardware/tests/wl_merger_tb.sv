@@ -36,6 +36,8 @@ module merger_case #(
   logic [Lanes*3-1:0] event_kind;
   logic [Lanes*24-1:0] event_reason;
   int unsigned sent[Lanes];
+  int unsigned item[Lanes];  // items that have begun and ended on the lane
+  logic blocked;
 
   // The output of a pipe follows from its number and that of the beat: item ends, events (at the
   // first beat of an item), copies.
@@ -67,7 +69,8 @@ module merger_case #(
     if (rst_i) begin
       order_valid <= 1'b0;
     end else if (!order_valid || order_ready) begin
-      automatic logic [Lanes-1:0] lanes = Lanes'($urandom());
+      logic [Lanes-1:0] lanes;
+      lanes = Lanes'($urandom());
       if (lanes == '0 || Short || window) lanes = '1;
       order_valid <= Lanes > 1 && !tb_pkg::chance(idle / 2);
       order_lanes <= lanes;
@@ -83,7 +86,6 @@ module merger_case #(
       .event_valid_o(event_valid), .event_kind_o(event_kind), .event_reason_o(event_reason)
   );
 
-  int unsigned item[Lanes];     // items that have begun and ended on the lane
   int unsigned packets[Lanes];  // packets whose last item has been offered
   int unsigned events, copies;
   logic [Lanes-1:0] midway, offered, shown;
@@ -102,26 +104,29 @@ module merger_case #(
         packets[i] <= 0;
       end
     end else begin
-      automatic bit held_back = 1'b0;
+      bit held_back;
+      held_back = 1'b0;
       for (int lane = 0; lane < int'(Lanes); lane++) begin
-        automatic bit taken = (m_valid[lane] && m_ready[lane]) || event_valid[lane];
-        automatic bit shows = m_valid[lane] || event_valid[lane];
+        bit taken;
+        bit shows;
+        taken = (m_valid[lane] && m_ready[lane]) || event_valid[lane];
+        shows = m_valid[lane] || event_valid[lane];
         m_ready[lane] <= !tb_pkg::chance(stall);
         offered[lane] <= m_valid[lane] && !m_ready[lane];
         if (offered[lane] && !m_valid[lane]) $fatal(1, "%m: lane %0d: a beat was withdrawn", lane);
-        if (taken != (valid[lane] && ready[lane])) $fatal(1, "%m: lane %0d: taken and not passed on, or the reverse", lane);
+        if (taken !== (valid[lane] && ready[lane])) $fatal(1, "%m: lane %0d: taken and not passed on, or the reverse", lane);
         if (m_valid[lane] && (!valid[lane] || is_event[lane])) $fatal(1, "%m: lane %0d: sends what there is not", lane);
         if (event_valid[lane] && (!valid[lane] || !is_event[lane])) $fatal(1, "%m: lane %0d: event that there is not", lane);
-        if (m_valid[lane] && (m_last[lane] != last[lane] || m_data[lane*8*Bytes+:8*Bytes] != data[lane*8*Bytes+:8*Bytes]
-            || m_keep[lane*Bytes+:Bytes] != keep[lane*Bytes+:Bytes] || m_user[lane*SentBits+:SentBits] != user[lane*SentBits+:SentBits])) begin
+        if (m_valid[lane] && (m_last[lane] !== last[lane] || m_data[lane*8*Bytes+:8*Bytes] !== data[lane*8*Bytes+:8*Bytes]
+            || m_keep[lane*Bytes+:Bytes] !== keep[lane*Bytes+:Bytes] || m_user[lane*SentBits+:SentBits] !== user[lane*SentBits+:SentBits])) begin
           $fatal(1, "%m: lane %0d: the beat is changed", lane);
         end
-        if (event_valid[lane] && {event_kind[lane*3+:3], event_reason[lane*24+:24]} != user[lane*SentBits+16+:27]) begin
+        if (event_valid[lane] && {event_kind[lane*3+:3], event_reason[lane*24+:24]} !== user[lane*SentBits+16+:27]) begin
           $fatal(1, "%m: lane %0d: the event is changed", lane);
         end
         // An item is offered for the first time: it belongs to the next packet in the order.
         if (shows && !shown[lane] && Lanes > 1) begin
-          if (order.size() == 0 || order[0] != lane) begin
+          if (order.size() === 0 || order[0] !== lane) begin
             $fatal(1, "%m: lane %0d is offered, and next is %0d of %0d", lane, order.size() == 0 ? -1 : order[0], order.size());
           end
           if (!more[lane]) void'(order.pop_front());
@@ -139,18 +144,19 @@ module merger_case #(
       end
       if (window && Short && held_back) begin
         // Copies leave one a cycle on their lane, and other packets wait for them.
-        automatic bit copy = 1'b0;
+        bit copy;
+        copy = 1'b0;
         for (int lane = 0; lane < int'(Lanes); lane++) copy |= more[lane] && ready[lane];
         if (!copy && !blocked) $fatal(1, "%m: less than an item a lane and cycle");
       end
       blocked <= 1'b0;
       for (int lane = 0; lane < int'(Lanes); lane++) if (ready[lane] && more[lane]) blocked <= 1'b1;
       if (done_o) begin
-        automatic int unsigned least = packets[0];
+        int unsigned least;
+        least = packets[0];
         for (int lane = 0; lane < int'(Lanes); lane++) if (packets[lane] < least) least = packets[lane];
         if (least < 100 || events < 20 || copies < 20) $fatal(1, "%m: %0d packets, %0d events, %0d copies", least, events, copies);
       end
     end
   end
-  logic blocked;
 endmodule

@@ -62,9 +62,9 @@ module meter_case #(
   endfunction
 
   function automatic logic [1:0] mark(int unsigned i, logic [31:0] bytes, logic [1:0] color, logic [63:0] now);
-    automatic logic [40:0] cir, cbs, ebs, pir, pbs;
-    automatic logic [127:0] fallen, into;
-    automatic logic [63:0] to;
+    logic [40:0] cir, cbs, ebs, pir, pbs;
+    logic [127:0] fallen, into;
+    logic [63:0] to;
     if (i >= Size) return 2'd2;
     {cir, cbs, ebs, pir, pbs} = rates[i];
     to = now > last[i] ? now : last[i];
@@ -125,15 +125,16 @@ module meter_case #(
       waited <= request_valid && request_ready ? 0 : waited + 1;
       if (request_valid && request_ready) request_valid <= 1'b0;
       if (reply_valid) begin
-        automatic logic [1:0] expected = mark(meter, bytes, color, now);
-        if (!calling || reply_tag != request_tag || reply_data != expected) begin
+        logic [1:0] expected;
+        expected = mark(meter, bytes, color, now);
+        if (!calling || reply_tag !== request_tag || reply_data !== expected) begin
           $fatal(1, "%m: meter %0d, %0d bytes, color %0d, at %0d: %0d, not %0d", meter, bytes, color, now, reply_data, expected);
         end
         if (waited > 41) $fatal(1, "%m: %0d cycles", waited);
         seen[expected] = seen[expected] + 1;
         calling <= 1'b0;
         done = done + 1;
-        if (done == Operations && (seen[0] < 20 || seen[1] < 20 || seen[2] < 20)) $fatal(1, "%m: a colour is rare");
+        if (done === Operations && (seen[0] < 20 || seen[1] < 20 || seen[2] < 20)) $fatal(1, "%m: a colour is rare");
       end
       if (!calling && tb_pkg::chance(200)) begin
         case ($urandom() % 16)
@@ -155,11 +156,14 @@ module meter_case #(
       end
 
       if (ctl_valid && ctl_done) begin
-        automatic int unsigned i = 32'(ctl_address[30:0]);
-        automatic int unsigned j = i < Size ? i : 0;
-        automatic logic [204:0] old = ctl_address[31] ? 205'({41'(missing_committed[j]), 41'(missing_other[j]), last[j]}) : rates[j];
+        int unsigned i;
+        int unsigned j;
+        logic [204:0] old;
+        i = 32'(ctl_address[30:0]);
+        j = i < Size ? i : 0;
+        old = ctl_address[31] ? 205'({41'(missing_committed[j]), 41'(missing_other[j]), last[j]}) : rates[j];
         ctl_valid <= 1'b0;
-        if (ctl_answer != (i < Size ? old : '0)) $fatal(1, "%m: meter %h is %h, not %h", ctl_address, ctl_answer, old);
+        if (ctl_answer !== (i < Size ? old : '0)) $fatal(1, "%m: meter %h is %h, not %h", ctl_address, ctl_answer, old);
         if (ctl_write && i < Size && ctl_address[31]) begin
           missing_committed[i] = 128'(ctl_data[145:105]);
           missing_other[i] = 128'(ctl_data[104:64]);
@@ -171,9 +175,12 @@ module meter_case #(
           last[i] = '0;
         end
       end else if (!ctl_valid && tb_pkg::chance(3)) begin
-        automatic int unsigned i = $urandom() % Size;
-        automatic logic [40:0] cbs = rates[i][163:123];
-        automatic logic [40:0] other = TwoRates ? rates[i][40:0] : rates[i][122:82];
+        int unsigned i;
+        logic [40:0] cbs;
+        logic [40:0] other;
+        i = $urandom() % Size;
+        cbs = rates[i][163:123];
+        other = TwoRates ? rates[i][40:0] : rates[i][122:82];
         ctl_valid <= 1'b1;
         ctl_write <= tb_pkg::chance(180);
         if (tb_pkg::chance(128)) begin

@@ -65,18 +65,21 @@ module gate_case #(
         waits[t] <= 1'b0;
       end
     end else if (!done_o) begin
-      automatic int unsigned now = oldest;
+      int unsigned now;
+      now = oldest;
       if (cycle++ > 60 * Total) $fatal(1, "%m: packet %0d does not leave", oldest);
 
       // The output.
       out_ready <= !tb_pkg::chance(Stall);
       if (out_valid && out_ready) begin
-        automatic int unsigned t = turn, k = call;
+        int unsigned t, k;
+        t = turn;
+        k = call;
         while (t < Total && k == calls(t)) begin
           t++;
           k = 0;
         end
-        if (t == Total || out_data != word(t, k) || out_tag != TagBits'(t * 3 + k) || !waits[t]) begin
+        if (t === Total || out_data !== word(t, k) || out_tag !== TagBits'(t * 3 + k) || !waits[t]) begin
           $fatal(1, "%m: call %0d of packet %0d is %h %h", k, t, out_tag, out_data);
         end
         waits[t] <= 1'b0;
@@ -84,7 +87,7 @@ module gate_case #(
         call <= k + 1;
         if (Single && t == 0) begun <= cycle;
         // A stream of single calls passes at one call a cycle.
-        if (Single && t == Total - 1 && cycle - begun != Total - 1) $fatal(1, "%m: %0d cycles", cycle - begun);
+        if (Single && t === Total - 1 && cycle - begun !== Total - 1) $fatal(1, "%m: %0d cycles", cycle - begun);
       end
 
       // Departures.
@@ -96,11 +99,13 @@ module gate_case #(
 
       // Requests, from a random packet under way.
       if (valid && ready || !valid) begin
-        automatic int unsigned who = Single ? begin_single() : oldest + $urandom() % (tb_pkg::chance(128) ? 1 : Slots - 1);
+        int unsigned who;
+        who = Single ? begin_single() : oldest + $urandom() % (tb_pkg::chance(128) ? 1 : Slots - 1);
         valid <= 1'b0;
         if (who < Total && who < oldest + Slots - 1 && asked[who] < calls(who) && !waits[who]
             && (Single || tb_pkg::chance(200))) begin
-          automatic bit last = asked[who] + 1 == calls(who) && (Single || tb_pkg::mix(who * 7) % 3 != 0);
+          bit last;
+          last = asked[who] + 1 == calls(who) && (Single || tb_pkg::mix(who * 7) % 3 != 0);
           valid <= 1'b1;
           tag   <= TagBits'(who * 3 + asked[who]);
           data  <= {last, TicketBits'(who), word(who, asked[who])};

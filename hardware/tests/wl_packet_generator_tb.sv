@@ -92,13 +92,19 @@ module rig_case #(
   logic [31:0] before_to;
   logic offered, second, lost;
   logic [511:0] was_data, tail;
-  fate_t fate;
+  fate_t fate, fate_was;
   // While a second beat is sent, and at random, nothing is accepted.
   logic willing;
   assign ready = willing && !second;
   always_comb begin
-    automatic int unsigned random = tb_pkg::mix(sent + 3) % 64;
-    fate = window || random > 6 ? Pass : random < 2 ? Longer : random == 2 ? Shorter : random == 3 ? Lose : random == 4 ? Twice : Spoil;
+    int unsigned random;
+    random = tb_pkg::mix(sent + 3) % 64;
+    fate = Spoil;
+    if (window || random > 6) fate = Pass;
+    else if (random < 2) fate = Longer;
+    else if (random == 2) fate = Shorter;
+    else if (random == 3) fate = Lose;
+    else if (random == 4) fate = Twice;
   end
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
@@ -116,7 +122,7 @@ module rig_case #(
       was_data <= data;
       ran <= ran + 32'(run);
       refused <= refused + 32'(valid && !ready);
-      if (offered && (!valid || data != was_data)) $fatal(1, "%m: a packet was withdrawn");
+      if (offered && (!valid || data !== was_data)) $fatal(1, "%m: a packet was withdrawn");
       if (window && !(valid && ready)) $fatal(1, "%m: less than a packet a cycle");
       to_valid <= 1'b0;
       second <= 1'b0;
@@ -127,39 +133,43 @@ module rig_case #(
         to_keep <= fate_was == Twice ? '1 : 64'hf;
       end
       if (valid && ready) begin
-        automatic logic [31:0] number = frame[63:32];
-        automatic logic [511:0] changed = data;
-        if (number != First + Stride * sent) $fatal(1, "%m: packet %0d has number %0d", sent, number);
-        if (keep != '1 || !last || 32'(port) >= 2 ** PortBits) $fatal(1, "%m: packet %0d: keep, last or port", sent);
-        if (frame[511:464] != Mac) $fatal(1, "%m: packet %0d is for %h", sent, frame[511:464]);
+        logic [31:0] number;
+        logic [511:0] changed;
+        number = frame[63:32];
+        changed = data;
+        if (number !== First + Stride * sent) $fatal(1, "%m: packet %0d has number %0d", sent, number);
+        if (keep !== '1 || !last || 32'(port) >= 2 ** PortBits) $fatal(1, "%m: packet %0d: keep, last or port", sent);
+        if (frame[511:464] !== Mac) $fatal(1, "%m: packet %0d is for %h", sent, frame[511:464]);
         case (frame[415:400])
           16'h0800: begin
             kinds[0] <= kinds[0] + 1;
             if (!Templates[0] || !checksum_right(frame[399:240]) || frame[399:368] != {16'h4500, 16'd50} || frame[335:328] != 8'd64) begin
-              if (frame[335:328] != 8'd64) $fatal(1, "%m: hop limit %h", frame[335:328]);
+              if (frame[335:328] !== 8'd64) $fatal(1, "%m: hop limit %h", frame[335:328]);
               $fatal(1, "%m: packet %0d: IPv4 header %h", sent, frame[399:240]);
             end
-            if ((frame[271:240] & ~Mask4) != (Base4 & ~Mask4) || (frame[271:240] & Base4) != Base4) begin
+            if ((frame[271:240] & ~Mask4) !== (Base4 & ~Mask4) || (frame[271:240] & Base4) !== Base4) begin
               $fatal(1, "%m: packet %0d goes to %h", sent, frame[271:240]);
             end
-            if ((frame[303:272] & ~SourceMask4) != (SourceBase4 & ~SourceMask4)) $fatal(1, "%m: packet %0d is from %h", sent, frame[303:272]);
-            if (frame[271:240] == before_to) $fatal(1, "%m: two packets to %h", before_to);
+            if ((frame[303:272] & ~SourceMask4) !== (SourceBase4 & ~SourceMask4)) $fatal(1, "%m: packet %0d is from %h", sent, frame[303:272]);
+            if (frame[271:240] === before_to) $fatal(1, "%m: two packets to %h", before_to);
             before_to <= frame[271:240];
           end
           16'h86dd: begin
             kinds[1] <= kinds[1] + 1;
-            if (!Templates[1] || frame[399:336] != {32'h60000000, 16'd10, 8'd59, 8'd64}) $fatal(1, "%m: IPv6 header %h", frame[399:336]);
-            if (frame[207:205] != 3'b001) $fatal(1, "%m: IPv6 destination %h", frame[207:80]);
+            if (!Templates[1] || frame[399:336] !== {32'h60000000, 16'd10, 8'd59, 8'd64}) $fatal(1, "%m: IPv6 header %h", frame[399:336]);
+            if (frame[207:205] !== 3'b001) $fatal(1, "%m: IPv6 destination %h", frame[207:80]);
           end
           16'h8847: begin
-            automatic logic [159:0] inner = 160'(frame >> (240 - 32 * Labels));
+            logic [159:0] inner;
+            inner = 160'(frame >> (240 - 32 * Labels));
             kinds[2] <= kinds[2] + 1;
             if (!Templates[2]) $fatal(1, "%m: MPLS is not asked for");
             for (int i = 0; i < int'(Labels); i++) begin
-              automatic logic [31:0] label = frame[399-32*i-:32];
-              if (label[7:0] != 8'd64 || label[8] != (i == int'(Labels) - 1)) $fatal(1, "%m: label %0d is %h", i, label);
+              logic [31:0] label;
+              label = frame[399-32*i-:32];
+              if (label[7:0] !== 8'd64 || label[8] !== (i === int'(Labels) - 1)) $fatal(1, "%m: label %0d is %h", i, label);
             end
-            if (!checksum_right(inner) || inner[143:128] != 16'(50 - 4 * Labels)) $fatal(1, "%m: inner header %h", inner);
+            if (!checksum_right(inner) || inner[143:128] !== 16'(50 - 4 * Labels)) $fatal(1, "%m: inner header %h", inner);
           end
           default: $fatal(1, "%m: packet %0d has type %h", sent, frame[415:400]);
         endcase
@@ -189,15 +199,14 @@ module rig_case #(
       lates_seen <= lates_seen + 32'(late);
       wrongs_seen <= wrongs_seen + 32'(wrong);
       if (done_o) begin
-        if (packets != receiveds || gaps_seen != gaps || lates_seen != lates || wrongs_seen != wrongs || gaps < 10 || lates < 10) begin
+        if (packets !== receiveds || gaps_seen !== gaps || lates_seen !== lates || wrongs_seen !== wrongs || gaps < 10 || lates < 10) begin
           $fatal(1, "%m: %0d of %0d came, gaps %0d of %0d, late %0d of %0d, wrong %0d of %0d", packets, receiveds, gaps_seen, gaps,
                  lates_seen, lates, wrongs_seen, wrongs);
         end
-        for (int i = 0; i < 3; i++) if (Templates[i] != (kinds[i] > 100)) $fatal(1, "%m: %0d packets of kind %0d", kinds[i], i);
+        for (int i = 0; i < 3; i++) if (Templates[i] !== (kinds[i] > 100)) $fatal(1, "%m: %0d packets of kind %0d", kinds[i], i);
       end
     end
   end
-  fate_t fate_was;
 
   // Start the rig, stop it before the end, and read everything.
   task automatic access(input logic write, input logic [31:0] address, input logic [63:0] data_in, output logic [63:0] data_out);
@@ -222,7 +231,7 @@ module rig_case #(
     access(1'b1, 0, 64'd0, value);
     repeat (100) @(posedge clk_i);
     for (int unsigned i = 0; i < 8; i++) begin
-      automatic int unsigned expected;
+      int unsigned expected;
       case (i)
         0: expected = ran;
         1: expected = sent;
@@ -234,7 +243,7 @@ module rig_case #(
         default: expected = 2 * sent;
       endcase
       access(1'b0, i, 64'd0, value);
-      if (value != 64'(expected)) $fatal(1, "%m: entry %0d is %0d, not %0d", i, value, expected);
+      if (value !== 64'(expected)) $fatal(1, "%m: entry %0d is %0d, not %0d", i, value, expected);
     end
   end
 endmodule

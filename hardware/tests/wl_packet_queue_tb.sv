@@ -49,8 +49,8 @@ module queue_case #(
       was_whole <= 1'b0;
     end else begin
       if (out_valid) begin
-        if (out_last != tb_pkg::last(1, out_count)) $fatal(1, "%m: beat %0d: last %b", out_count, out_last);
-        if (!midway && whole == 0 && in_count - out_count < Beats) begin
+        if (out_last !== tb_pkg::last(1, out_count)) $fatal(1, "%m: beat %0d: last %b", out_count, out_last);
+        if (!midway && whole === 0 && in_count - out_count < Beats) begin
           $fatal(1, "%m: a packet begins at beat %0d with %0d beats of it here", out_count, in_count - out_count);
         end
       end
@@ -63,7 +63,7 @@ module queue_case #(
         midway <= !out_last;
       end
       whole = whole + 32'(in_valid && in_ready && in_last) - 32'(out_valid && out_ready && out_last);
-      if (done_o && (in_count != out_count || in_count < 500)) $fatal(1, "%m: %0d beats of %0d", out_count, in_count);
+      if (done_o && (in_count !== out_count || in_count < 500)) $fatal(1, "%m: %0d beats of %0d", out_count, in_count);
     end
   end
 endmodule

@@ -97,7 +97,8 @@ module payload_case #(
   assign done_o = freed == Packets;
 
   function automatic int choose_slot();
-    automatic int found = -1;
+    int found;
+    found = -1;
     for (int unsigned n = freed; n < closed; n++) begin
       if (!pending[n%Slots] && !(valid && 32'(tag) == n % Slots) && !(leaving && n == freed) && (found < 0 || tb_pkg::chance(100))) begin
         found = int'(n % Slots);
@@ -128,7 +129,8 @@ module payload_case #(
       for (int unsigned i = 0; write && i < DataBytes; i++) bytes[closed%Slots][beat*DataBytes+i] <= arriving[8*i+:8];
       if (write) beat <= beat + 1;
       if (close) begin
-        automatic int unsigned next = tb_pkg::chance(60) ? 0 : $urandom() % (6 * DataBytes);
+        int unsigned next;
+        next = tb_pkg::chance(60) ? 0 : $urandom() % (6 * DataBytes);
         places[closed%Slots] <= place;
         length[closed%Slots] <= in_length;
         longest[closed%Slots] <= beats * DataBytes + Spare * DataBytes;
@@ -140,18 +142,25 @@ module payload_case #(
       // Requests.
       chosen = -1;
       if (!valid || ready) begin
-        automatic int slot = choose_slot();
+        int slot;
+        slot = choose_slot();
         valid <= 1'b0;
         if (slot >= 0 && (cycle < 1000 || tb_pkg::chance(150))) begin
-          automatic int unsigned now = length[slot];
-          automatic logic [8*ChunkBytes-1:0] data = '0;
-          automatic logic is_write = HasWrite && (!HasRead || tb_pkg::chance(120));
-          automatic int begins = int'($urandom() % (now + 20)) - 10;
-          automatic int unsigned limit = now;
+          int unsigned now;
+          logic [8*ChunkBytes-1:0] data;
+          logic is_write;
+          int begins;
+          int unsigned limit;
+          now = length[slot];
+          data = '0;
+          is_write = HasWrite && (!HasRead || tb_pkg::chance(120));
+          begins = int'($urandom() % (now + 20)) - 10;
+          limit = now;
           for (int unsigned i = 0; i < ChunkBytes; i++) data[8*i+:8] = 8'($urandom());
           if (tb_pkg::chance(20)) begins = tb_pkg::chance(128) ? -256 + int'($urandom() % 256) : 65535 - int'($urandom() % 3);
           if (is_write) begin
-            automatic int unsigned most = ChunkBytes;
+            int unsigned most;
+            most = ChunkBytes;
             if (tb_pkg::chance(80)) begins = int'(now);  // an append
             if (begins >= int'(longest[slot])) begins = 0;
             if (begins + int'(most) > int'(longest[slot])) most = longest[slot] - begins;
@@ -163,7 +172,8 @@ module payload_case #(
             end
           end else begin
             for (int unsigned k = 0; k < ChunkBytes; k++) begin
-              automatic int at = begins + int'(k);
+              int at;
+              at = begins + int'(k);
               expected[slot][8*(ChunkBytes-1-k)+:8] <= at >= 0 && at < int'(now) ? bytes[slot][at] : 8'd0;
             end
           end
@@ -184,7 +194,7 @@ module payload_case #(
       if (reply_valid) begin
         if (!pending[reply_tag]) $fatal(1, "%m: a reply that nobody waits for");
         pending[reply_tag] <= 1'b0;
-        if (HasRead && expects[reply_tag] && reply != ReplyBits'(expected[reply_tag])) begin
+        if (HasRead && expects[reply_tag] && reply !== ReplyBits'(expected[reply_tag])) begin
           $fatal(1, "%m: body %0d: read %h, not %h", reply_tag, reply, expected[reply_tag]);
         end
       end
@@ -198,8 +208,9 @@ module payload_case #(
       if (read) out_beat <= out_beat + 1;
       if (was_read) begin
         for (int unsigned i = 0; i < DataBytes; i++) begin
-          automatic int unsigned at = was_beat * DataBytes + i;
-          if (at < length[out_slot] && body[8*i+:8] != bytes[out_slot][at]) begin
+          int unsigned at;
+          at = was_beat * DataBytes + i;
+          if (at < length[out_slot] && body[8*i+:8] !== bytes[out_slot][at]) begin
             $fatal(1, "%m: packet %0d: byte %0d of %0d is %h, not %h", freed, at, length[out_slot], body[8*i+:8], bytes[out_slot][at]);
           end
         end

@@ -53,7 +53,7 @@ module pipeline_case #(
     logic [2:0] exit;
     logic [23:0] reason;
   } expected_t;
-  expected_t expected[$];
+  logic [$bits(expected_t)-1:0] expected[$];
 
   function automatic logic [31:0] fold(logic [Word-1:0] word);
     fold = 32'h5bd1e995;
@@ -66,44 +66,48 @@ module pipeline_case #(
   // Models the steps: step k reads the word at its offset, calls, and adds the reply to the sum;
   // step 0 pushes; each step except the second writes.
   function automatic expected_t model(bytes_t header, logic [InfoBits-1:0] info);
-    logic [31:0] sum = '0;
-    model.data = header;
+    logic [31:0] sum;
+    bytes_t data;
+    logic [7:0] todo;
+    logic [Word-1:0] word;
+    int unsigned at, count;
+    bit ended;
+    sum = '0;
+    ended = 1'b0;
+    data = header;
     model.length = info[15:0];
     model.window = 9'(most(32'(info[15:0]), 128));
     model.exit = wl_pkg::EXIT_NEXT;
     model.reason = '0;
     for (int unsigned k = 0; k < Steps; k++) begin
-      logic [7:0] todo;
-      logic [Word-1:0] word;
       todo = info[32+8*k+:8];
-      if (todo[0] && k == 1) continue;
-      for (int unsigned b = 0; b < HeaderBytes; b++) begin
-        int unsigned at;
-        at = 32'(todo[5:2]) * 9 + b;
-        word[8*(HeaderBytes-1-b)+:8] = at < 32'(model.window) ? model.data[at] : '0;
-      end
-      if (todo[1] && Replies) sum += fold(word);
-      if (k == 0) begin
-        int unsigned count;
-        count = most(32'(info[InfoBits-1-:5]), Headroom);
-        model.data = model.data << (8 * count);
-        model.window += 9'(count);
-        model.length += 16'(count);
-      end
-      if (k != 1) begin
+      if (!ended && !(todo[0] && k == 1)) begin
         for (int unsigned b = 0; b < HeaderBytes; b++) begin
-          int unsigned at;
-          at = 32'(info[InfoBits-6-:5]) + b;
-          if (at < 32'(model.window) && word[b] == 1'b0) model.data[at] = word[8*(HeaderBytes-1-b)+:8] ^ sum[7:0];
+          at = 32'(todo[5:2]) * 9 + b;
+          word[8*(HeaderBytes-1-b)+:8] = at < 32'(model.window) ? data[at] : '0;
+        end
+        if (todo[1] && Replies) sum += fold(word);
+        if (k == 0) begin
+          count = most(32'(info[InfoBits-1-:5]), Headroom);
+          data = data << (8 * count);
+          model.window += 9'(count);
+          model.length += 16'(count);
+        end
+        if (k != 1) begin
+          for (int unsigned b = 0; b < HeaderBytes; b++) begin
+            at = 32'(info[InfoBits-6-:5]) + b;
+            if (at < 32'(model.window) && word[b] == 1'b0) data[at] = word[8*(HeaderBytes-1-b)+:8] ^ sum[7:0];
+          end
+        end
+        if (k == Steps - 1 || todo[7:6] == 2'd3) begin
+          model.exit = todo[6] ? wl_pkg::EXIT_FINISH : wl_pkg::EXIT_TO_CPU;
+          if (todo[7] && k == Steps - 1) model.exit = wl_pkg::EXIT_DROP;
+          model.reason = {8'(k), 16'(sum)};
+          ended = 1'b1;
         end
       end
-      if (k == Steps - 1 || todo[7:6] == 2'd3) begin
-        model.exit = todo[6] ? wl_pkg::EXIT_FINISH : wl_pkg::EXIT_TO_CPU;
-        if (todo[7] && k == Steps - 1) model.exit = wl_pkg::EXIT_DROP;
-        model.reason = {8'(k), 16'(sum)};
-        return model;
-      end
     end
+    model.data = data;
   endfunction
 
   // ---- Stimulus ----
@@ -134,10 +138,13 @@ module pipeline_case #(
         header_last  <= 1'b1;
         header_data  <= fresh[127:64];
       end else if (send && !tb_pkg::chance(idle)) begin
-        automatic bytes_t header = '0;
-        automatic logic [InfoBits-1:0] info = InfoBits'({$urandom(), $urandom(), $urandom()});
+        bytes_t header;
+        logic [InfoBits-1:0] info;
         // At full speed all packets enter and leave as one beat.
-        automatic logic [15:0] size = window || !tb_pkg::chance(128) ? 16'(1 + $urandom() % 64) : 16'($urandom() % 200);
+        logic [15:0] size;
+        header = '0;
+        info = InfoBits'({$urandom(), $urandom(), $urandom()});
+        size = window || !tb_pkg::chance(128) ? 16'(1 + $urandom() % 64) : 16'($urandom() % 200);
         if (idle == 0 && stall == 0) begin
           size = 16'(1 + $urandom() % 16);
           info[InfoBits-1-:5] = 5'(info[InfoBits-1-:5] % 16);
@@ -176,11 +183,19 @@ module pipeline_case #(
 
   int unsigned asked;
   for (genvar k = 0; k < Steps; k++) begin : g_step
+    localparam bit Writes = k != 1;
     logic [StateBits-1:0] address_state, request_state, edit_state, state, next;
     logic [InfoBits-1:0] address_info, request_info, edit_info, info;
     logic [Word-1:0] request_words, edit_words, word, asked_word;
     logic [31:0] reply, edit_reply, r;
     logic request_valid, issue, reply_valid, take;
+    logic [1:0] step;
+    logic [2:0] ends;
+    logic [31:0] sum;
+    logic [HeaderBytes-1:0] strobe;
+    logic [Word-1:0] data;
+    logic [7:0] front;
+    logic [8:0] count, length_now;
     wl_pipeline_step #(
         .Packets(Packets), .Headroom(Headroom), .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(2), .Step(k),
         .WritePorts(k == 1 ? 0 : 1), .HeaderBytes(HeaderBytes), .Clears(k == 0), .FrontFixed(k == 0), .Waits(Replies), .ReplyBits(32),
@@ -193,7 +208,7 @@ module pipeline_case #(
         .reply_valid_i(reply_valid), .reply_take_o(take), .replies_i(Replies), .reply_data_i(reply),
         .edit_state_o(edit_state), .edit_info_o(edit_info), .edit_words_o(edit_words), .edit_replies_o(edit_reply),
         .edit_step_i(step), .edit_state_i(next), .edit_exit_i(ends), .edit_reason_i({8'(k), sum[15:0]}),
-        .edit_write_valid_i(k != 1), .edit_write_address_i(8'(front + 8'(info[InfoBits-6-:5]))), .edit_write_strobe_i(strobe),
+        .edit_write_valid_i(Writes), .edit_write_address_i(8'(front + 8'(info[InfoBits-6-:5]))), .edit_write_strobe_i(strobe),
         .edit_write_data_i(data), .edit_clear_valid_i(count != 0), .edit_clear_address_i(front), .edit_clear_count_i(count)
     );
     wl_delay #(.Width(Word + 1), .Cycles(Stages)) i_request (
@@ -203,13 +218,6 @@ module pipeline_case #(
     wl_delay #(.Width(StateBits + InfoBits + Word + 32), .Cycles(Stages)) i_edit (
         .clk_i, .rst_i, .data_i({edit_state, edit_info, edit_words, edit_reply}), .data_o({state, info, word, r})
     );
-    logic [1:0] step;
-    logic [2:0] ends;
-    logic [31:0] sum;
-    logic [HeaderBytes-1:0] strobe;
-    logic [Word-1:0] data;
-    logic [7:0] front;
-    logic [8:0] count, length_now;
     logic [7:0] todo;
     assign todo = info[32+8*k+:8];
     assign sum = state[wl_pkg::StateContextLsb+:32] + (Replies && todo[1] ? r : '0);
@@ -230,7 +238,7 @@ module pipeline_case #(
     assign next = {sum, state[48:33], state[32:17] + 16'(count), length_now, front};
 
     // The service replies in order, at random times.
-    logic ask, told;
+    logic ask, told, ready;
     logic [Word-1:0] ask_data;
     logic [31:0] told_data;
     logic [31:0] answers[$];
@@ -239,7 +247,6 @@ module pipeline_case #(
         .request_valid_o(ask), .request_ready_i(ready), .request_data_o(ask_data),
         .reply_valid_i(told), .reply_data_i(told_data), .head_valid_o(reply_valid), .head_take_i(take), .head_data_o(reply)
     );
-    logic ready;
     always_ff @(posedge clk_i) begin
       ready <= !rst_i && !tb_pkg::chance(stall);
       told  <= 1'b0;
@@ -268,7 +275,7 @@ module pipeline_case #(
 
   wl_pkg::result_t result;
   assign result = beat_result;
-  logic [4*64-1:0][7:0] got;
+  logic [4*64*8-1:0] got;
   int unsigned at, window_left;
   logic first;
   assign done_o = over;
@@ -280,21 +287,26 @@ module pipeline_case #(
       left_count <= 0;
       window_left <= 0;
     end else if (beat_valid && beat_ready) begin
-      if (beat_first != first) $fatal(1, "%m: a packet does not begin where it should");
-      got[at+:64] = beat_data;
+      if (beat_first !== first) $fatal(1, "%m: a packet does not begin where it should");
+      got[8*at+:512] = beat_data;
       at += 64;
       first = beat_last;
       if (beat_last) begin
-        automatic expected_t wanted = expected.pop_front();
-        if (result.kind != wanted.exit || result.reason != wanted.reason) begin
+        expected_t wanted;
+        logic [8*256-1:0] wanted_data;
+        wanted = expected.pop_front();
+        wanted_data = wanted.data;
+        if (result.kind !== wanted.exit || result.reason !== wanted.reason) begin
           $fatal(1, "%m: packet %0d ends as %0d for %h, not %0d for %h", left_count, result.kind, result.reason, wanted.exit, wanted.reason);
         end
         if (wanted.exit != wl_pkg::EXIT_DROP) begin
-          if (result.window != wanted.window || result.length != wanted.length) $fatal(1, "%m: packet %0d has another length", left_count);
-          if (at != (wanted.window == 0 ? 64 : (32'(wanted.window) + 63) / 64 * 64)) $fatal(1, "%m: packet %0d has %0d bytes of beats", left_count, at);
+          if (result.window !== wanted.window || result.length !== wanted.length) $fatal(1, "%m: packet %0d has another length", left_count);
+          if (at !== (wanted.window === 0 ? 64 : (32'(wanted.window) + 63) / 64 * 64)) $fatal(1, "%m: packet %0d has %0d bytes of beats", left_count, at);
           for (int unsigned b = 0; b < 32'(wanted.window); b++) begin
-            automatic logic [7:0] octet = got[b/64*64+(32'(result.start)+b)%64];
-            if (octet != wanted.data[b]) $fatal(1, "%m: byte %0d of packet %0d is %h, not %h", b, left_count, octet, wanted.data[b]);
+            logic [7:0] octet;
+            octet = got[8*(b/64*64+(32'(result.start)+b)%64)+:8];
+            if (octet !== wanted_data[8*b+:8]) $fatal(1, "%m: byte %0d of packet %0d is %h, not %h", b, left_count, octet,
+                                                                        wanted_data[8*b+:8]);
           end
         end
         at = 0;
@@ -303,8 +315,8 @@ module pipeline_case #(
       end
     end
     if (!rst_i && over) begin
-      if (expected.size() != 0 || left_count != entered) $fatal(1, "%m: %0d packets entered, %0d left", entered, left_count);
-      if (32'(free) != Packets) $fatal(1, "%m: %0d places are free", free);
+      if (expected.size() !== 0 || left_count !== entered) $fatal(1, "%m: %0d packets entered, %0d left", entered, left_count);
+      if (32'(free) !== Packets) $fatal(1, "%m: %0d places are free", free);
       if (asked < 20) $fatal(1, "%m: only %0d calls", asked);
       // Over the last three quarters of the full-speed phase, a packet leaves in each cycle.
       if (Packets >= 64 && window_left < 295) $fatal(1, "%m: %0d packets in 300 cycles", window_left);

@@ -66,7 +66,7 @@ module spread_case #(
       .m_tlast_o(out_last), .m_tuser_o(out_user), .went_o(went), .unknown_o(unknown)
   );
 
-  int unsigned counts[Streams], unknowns;
+  int unsigned counts[Streams], unknowns, total;
   for (genvar i = 0; i < Streams; i++) begin : g_stream
     logic out_first;
     int unsigned out_number, told;
@@ -80,11 +80,11 @@ module spread_case #(
       if (rst_i) told <= 0;
       else begin
         told <= told + 32'(went[i]);
-        if (went[i] && (!first || tb_pkg::goal(Goals, 1, number) != i)) $fatal(1, "%m: packet %0d does not go here", number);
-        if (out_valid[i] && out_user[i*wl_pkg::SentBits+:wl_pkg::SentBits] != sent(out_number)) begin
+        if (went[i] && (!first || tb_pkg::goal(Goals, 1, number) !== i)) $fatal(1, "%m: packet %0d does not go here", number);
+        if (out_valid[i] && out_user[i*wl_pkg::SentBits+:wl_pkg::SentBits] !== sent(out_number)) begin
           $fatal(1, "%m: packet %0d leaves with %h", out_number, out_user[i*wl_pkg::SentBits+:wl_pkg::SentBits]);
         end
-        if (done_o && (counts[i] != told || told < 20)) $fatal(1, "%m: %0d packets of %0d", counts[i], told);
+        if (done_o && (counts[i] !== told || told < 20)) $fatal(1, "%m: %0d packets of %0d", counts[i], told);
       end
     end
   end
@@ -93,9 +93,11 @@ module spread_case #(
     if (rst_i) unknowns <= 0;
     else begin
       unknowns <= unknowns + 32'(unknown);
-      if (unknown && (!first || tb_pkg::goal(Goals, 1, number) != Goals - 1)) $fatal(1, "%m: packet %0d has a port", number);
-      if (window && OutBytes == DataBytes && !ready) $fatal(1, "%m: a beat had to wait at full speed");
-      if (done_o && counts.sum() + unknowns != number) $fatal(1, "%m: %0d packets were sent", number);
+      if (unknown && (!first || tb_pkg::goal(Goals, 1, number) !== Goals - 1)) $fatal(1, "%m: packet %0d has a port", number);
+      if (window && OutBytes === DataBytes && !ready) $fatal(1, "%m: a beat had to wait at full speed");
+      total = unknowns;
+      for (int unsigned i = 0; i < Streams; i++) total = total + counts[i];
+      if (done_o && total !== number) $fatal(1, "%m: %0d packets were sent", number);
     end
   end
 endmodule

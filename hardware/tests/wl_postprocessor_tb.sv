@@ -120,7 +120,8 @@ module pipe_case #(
     wl_pkg::result_t result = result_of(number, copy);
     for (int unsigned i = 0; i < 16; i++) begin
       // Bytes outside the window are arbitrary.
-      automatic int place = int'(16 * row + i) - int'(result.start);
+      int place;
+      place = int'(16 * row + i) - int'(result.start);
       row_of[8*(15-i)+:8] = place < 0 || place >= int'(result.window) ? 8'hff : tb_pkg::octet(2 + copy, number, place);
     end
   endfunction
@@ -226,16 +227,22 @@ module pipe_case #(
           copy_of[tag] <= 0;
         end
       end else begin
-        automatic int held[Tags] = owner;
-        automatic bit ends = finish_valid && finish_ready && finish_last;
-        automatic bit oldest = idle == 0 && stall == 0;
+        int held[Tags];
+        bit ends;
+        bit oldest;
+        for (int tag = 0; tag < int'(Tags); tag++) held[tag] = owner[tag];
+        ends = finish_valid && finish_ready && finish_last;
+        oldest = idle == 0 && stall == 0;
         if (row_valid && row_ready) begin
-          automatic int unsigned packet = row_info[32+:32];
-          automatic int unsigned bytes = tb_pkg::bytes(Shape, 1, packet);
-          automatic logic [TagBits-1:0] tag = row_first ? alloc_tag : load_tag;
-          if (row_info[31:0] != {16'(packet), 16'(bytes)}) $fatal(1, "%m: information %h", row_info);
+          int unsigned packet;
+          int unsigned bytes;
+          logic [TagBits-1:0] tag;
+          packet = row_info[32+:32];
+          bytes = tb_pkg::bytes(Shape, 1, packet);
+          tag = row_first ? alloc_tag : load_tag;
+          if (row_info[31:0] !== {16'(packet), 16'(bytes)}) $fatal(1, "%m: information %h", row_info);
           for (int unsigned i = 0; i < 16; i++) begin
-            if (16 * load_row + i < bytes && row[8*(15-i)+:8] != tb_pkg::octet(1, packet, 16 * load_row + i)) begin
+            if (16 * load_row + i < bytes && row[8*(15-i)+:8] !== tb_pkg::octet(1, packet, 16 * load_row + i)) begin
               $fatal(1, "%m: packet %0d is loaded with another byte %0d", packet, 16 * load_row + i);
             end
           end
@@ -251,10 +258,13 @@ module pipe_case #(
         if (ends && finish_result.more) copy_of[choice] <= copy_of[choice] + 1;
         if (ends && !finish_result.more) held[choice] = -1;
         if (choice < 0 || ends) begin
-          automatic int next = -1;
-          automatic int from = int'($urandom() % Tags);
+          int next;
+          int from;
+          next = -1;
+          from = int'($urandom() % Tags);
           for (int k = 0; k < int'(Tags); k++) begin
-            automatic int tag = (from + k) % int'(Tags);
+            int tag;
+            tag = (from + k) % int'(Tags);
             if (held[tag] >= 0 && owner[tag] >= 0 && !(ends && tag == choice) &&
                 (copies(owner[tag]) == 0 || (32'(head) == tag && drained))) begin
               if (next < 0 || (oldest && owner[tag] < owner[next])) next = tag;
@@ -262,7 +272,7 @@ module pipe_case #(
           end
           choice <= !oldest && tb_pkg::chance(32) ? -1 : next;
         end
-        owner <= held;
+        for (int tag = 0; tag < int'(Tags); tag++) owner[tag] <= held[tag];
       end
     end
   end
@@ -304,19 +314,23 @@ module pipe_case #(
       offered <= out_valid && !out_ready;
       if (offered && !out_valid) $fatal(1, "%m: a beat was withdrawn");
       if (out_valid) begin
-        automatic wl_pkg::result_t result = result_of(out_packet, out_copy);
-        automatic int unsigned bytes = sends(result) ? 32'(result.length) : 0;
-        if (out_user.kind != result.kind || out_user.reason != result.reason || out_user.egress != result.egress) begin
+        wl_pkg::result_t result;
+        int unsigned bytes;
+        result = result_of(out_packet, out_copy);
+        bytes = sends(result) ? 32'(result.length) : 0;
+        if (out_user.kind !== result.kind || out_user.reason !== result.reason || out_user.egress !== result.egress) begin
           $fatal(1, "%m: packet %0d, copy %0d: %p, not %p", out_packet, out_copy, out_user, result);
         end
-        if (out_event == sends(result) || out_more != result.more) $fatal(1, "%m: packet %0d: event %b", out_packet, out_event);
-        if (out_last != (out_place + DataBytes >= bytes)) $fatal(1, "%m: packet %0d: last is %b", out_packet, out_last);
+        if (out_event === sends(result) || out_more !== result.more) $fatal(1, "%m: packet %0d: event %b", out_packet, out_event);
+        if (out_last !== (out_place + DataBytes >= bytes)) $fatal(1, "%m: packet %0d: last is %b", out_packet, out_last);
         for (int unsigned i = 0; i < DataBytes; i++) begin
-          automatic int unsigned place = out_place + i;
-          automatic logic [7:0] expected = place < 32'(result.window) ? tb_pkg::octet(2 + out_copy, out_packet, place)
+          int unsigned place;
+          logic [7:0] expected;
+          place = out_place + i;
+          expected = place < 32'(result.window) ? tb_pkg::octet(2 + out_copy, out_packet, place)
               : tb_pkg::octet(1, out_packet, 128 + place - 32'(result.window));
-          if (out_keep[i] != (place < bytes)) $fatal(1, "%m: packet %0d of %0d bytes: keep %b", out_packet, bytes, out_keep);
-          if (place < bytes && out_data[8*i+:8] != expected) begin
+          if (out_keep[i] !== (place < bytes)) $fatal(1, "%m: packet %0d of %0d bytes: keep %b", out_packet, bytes, out_keep);
+          if (place < bytes && out_data[8*i+:8] !== expected) begin
             $fatal(1, "%m: packet %0d, copy %0d (%p): byte %0d is %h, not %h", out_packet, out_copy, result, place, out_data[8*i+:8], expected);
           end
         end
@@ -330,11 +344,14 @@ module pipe_case #(
       end
       // Input is always accepted, except that of packets that leave longer than they came while the
       // output is busy.
-      if (window && Kind != 2 && !(valid && ready) && !(Kind == 3 && out_valid && out_ready)) $fatal(1, "%m: less than a beat a cycle");
-      if (window && (Kind == 1 || Shape == 0) && !(out_valid && out_ready)) $fatal(1, "%m: less than a packet a cycle");
+      if (window && Kind !== 2 && !(valid && ready) && !(Kind === 3 && out_valid && out_ready)) $fatal(1, "%m: less than a beat a cycle");
+      if (window && (Kind === 1 || Shape === 0) && !(out_valid && out_ready)) $fatal(1, "%m: less than a packet a cycle");
       if (done_o) begin
-        if (out_packet != number || number < 200 || loaded.sum() != number) $fatal(1, "%m: in %0d, out %0d", number, out_packet);
-        for (int c = 0; c < int'(Clusters); c++) if (loaded[c] == 0) $fatal(1, "%m: cluster %0d had nothing to do", c);
+        int unsigned total;
+        total = 0;
+        for (int c = 0; c < int'(Clusters); c++) total += loaded[c];
+        if (out_packet !== number || number < 200 || total !== number) $fatal(1, "%m: in %0d, out %0d", number, out_packet);
+        for (int c = 0; c < int'(Clusters); c++) if (loaded[c] === 0) $fatal(1, "%m: cluster %0d had nothing to do", c);
       end
     end
   end

@@ -69,7 +69,8 @@ module preprocessor_case #(
   assign last = beat == beats - 1;
   always_comb begin
     for (int unsigned i = 0; i < DataBytes; i++) begin
-      automatic int unsigned place = beat * DataBytes + i;
+      int unsigned place;
+      place = beat * DataBytes + i;
       data[8*i+:8] = place < length ? tb_pkg::octet(1, number, place) : 8'hee;
       keep[i] = place < length;
     end
@@ -152,7 +153,8 @@ module preprocessor_case #(
       malformeds_out <= 0;
       oversizes_out <= 0;
     end else begin
-      automatic int unsigned counted = 32'(bytes);
+      int unsigned counted;
+      counted = 32'(bytes);
       willing <= !tb_pkg::chance(stall);
       offered <= header_valid && !header_ready;
       total <= total + counted;
@@ -161,17 +163,19 @@ module preprocessor_case #(
       oversizes <= oversizes + 32'(oversize);
       if (offered && !header_valid) $fatal(1, "%m: a beat was withdrawn");
       if (header_valid && !in_body) begin
-        automatic logic [InfoBits-1:0] expected = InfoBits'(out_length);
+        logic [InfoBits-1:0] expected;
+        expected = InfoBits'(out_length);
         expected[16+:UserBits] = UserBits'(tb_pkg::word(2, out));
         if (SequenceBits != 0) expected |= InfoBits'(NumberBits'(tb_pkg::word(3, out))) << (16 + UserBits);
-        if (info != expected) $fatal(1, "%m: packet %0d: information %h, not %h", out, info, expected);
-        if (header_first != (out_beat == 0) || header_last != ((out_beat + 1) * DataBytes >= header_bytes)) begin
+        if (info !== expected) $fatal(1, "%m: packet %0d: information %h, not %h", out, info, expected);
+        if (header_first !== (out_beat === 0) || header_last !== ((out_beat + 1) * DataBytes >= header_bytes)) begin
           $fatal(1, "%m: packet %0d, beat %0d: first %b, last %b", out, out_beat, header_first, header_last);
         end
         for (int unsigned i = 0; i < DataBytes; i++) begin
-          automatic int unsigned place = out_beat * DataBytes + i;
+          int unsigned place;
+          place = out_beat * DataBytes + i;
           // A packet that was cut within its window still has all its bytes there.
-          if (header[8*i+:8] != (place < tb_pkg::bytes(Shape, 1, out) ? tb_pkg::octet(1, out, place) : 8'd0)) begin
+          if (header[8*i+:8] !== (place < tb_pkg::bytes(Shape, 1, out) ? tb_pkg::octet(1, out, place) : 8'd0)) begin
             $fatal(1, "%m: packet %0d of %0d bytes: byte %0d of its header is %h", out, out_length, place, header[8*i+:8]);
           end
         end
@@ -183,7 +187,7 @@ module preprocessor_case #(
             wanted <= stall == 0 || out % 4 != 0 ? body_beats : body_beats / 2;
             again <= out % 8 == 1;
             total_out <= total_out + out_length;
-            malformeds_out <= malformeds_out + 32'(flaw_of(out) inside {1, 2});
+            malformeds_out <= malformeds_out + 32'(flaw_of(out) == 1 || flaw_of(out) == 2);
             oversizes_out <= oversizes_out + 32'(tb_pkg::bytes(Shape, 1, out) > MaxBytes);
             if (at_once) out <= out + 1;
           end
@@ -194,8 +198,9 @@ module preprocessor_case #(
       if (read) body_beat <= body_beat + 1;
       if (was_read) begin
         for (int unsigned i = 0; i < DataBytes; i++) begin
-          automatic int unsigned place = WindowBytes + read_beat * DataBytes + i;
-          if (place < out_length && body[8*i+:8] != tb_pkg::octet(1, out, place)) begin
+          int unsigned place;
+          place = WindowBytes + read_beat * DataBytes + i;
+          if (place < out_length && body[8*i+:8] !== tb_pkg::octet(1, out, place)) begin
             $fatal(1, "%m: packet %0d of %0d bytes: byte %0d of its body is %h", out, out_length, place, body[8*i+:8]);
           end
         end
@@ -208,14 +213,14 @@ module preprocessor_case #(
         in_body <= 1'b0;
         out <= out + 1;
       end
-      if (window && Shape == 0 && !(valid && ready && header_valid && header_ready)) $fatal(1, "%m: less than a packet a cycle");
+      if (window && Shape === 0 && !(valid && ready && header_valid && header_ready)) $fatal(1, "%m: less than a packet a cycle");
       if (done_o) begin
-        if (out != number || packets != number || number < 200) $fatal(1, "%m: in %0d, whole %0d, out %0d", number, packets, out);
-        if (total != total_out || malformeds != malformeds_out || oversizes != oversizes_out) begin
+        if (out !== number || packets !== number || number < 200) $fatal(1, "%m: in %0d, whole %0d, out %0d", number, packets, out);
+        if (total !== total_out || malformeds !== malformeds_out || oversizes !== oversizes_out) begin
           $fatal(1, "%m: bytes %0d, not %0d; malformed %0d, not %0d; cut %0d, not %0d", total, total_out, malformeds, malformeds_out,
                  oversizes, oversizes_out);
         end
-        if (Bad && (malformeds == 0 || oversizes == 0)) $fatal(1, "%m: no bad packet");
+        if (Bad && (malformeds === 0 || oversizes === 0)) $fatal(1, "%m: no bad packet");
       end
     end
   end

@@ -64,14 +64,14 @@ module qdr_case #(
       cycle <= cycle + 1;
       done_o <= cycle > 2000;
       if (due[Latency] && known[Latency]) begin
-        if (block_data != answer[Latency]) $fatal(1, "%m: block RAM answers %h, not %h", block_data, answer[Latency]);
-        if (model_data != answer[Latency]) $fatal(1, "%m: the model answers %h, not %h", model_data, answer[Latency]);
+        if (block_data !== answer[Latency]) $fatal(1, "%m: block RAM answers %h, not %h", block_data, answer[Latency]);
+        if (model_data !== answer[Latency]) $fatal(1, "%m: the model answers %h, not %h", model_data, answer[Latency]);
       end
       // The model shows wrong data in cycles without read data.
       if (due[Latency]) poison <= 0;
       else if (cycle > 2 * Latency && Latency < 8 && DataBits > 8) begin
         poison <= poison + 1;
-        if (poison < 100 && model_data == answer[Latency]) $fatal(1, "%m: the model answers for longer than a cycle");
+        if (poison < 100 && model_data === answer[Latency]) $fatal(1, "%m: the model answers for longer than a cycle");
       end
       for (int unsigned k = Latency; k > 1; k--) begin
         due[k] = due[k-1];

@@ -55,7 +55,7 @@ module random_case #(
     end else if (!done_o) begin
       cycle <= cycle + 1;
       if (reply_valid) begin
-        if (!waits || reply != expected || reply_tag != expected_tag) $fatal(1, "%m: %h, not %h", reply, expected);
+        if (!waits || reply !== expected || reply_tag !== expected_tag) $fatal(1, "%m: %h, not %h", reply, expected);
         if (cycle > 6 * 64 / Digit + 2) $fatal(1, "%m: it took %0d cycles", cycle);
         waits <= 1'b0;
       end

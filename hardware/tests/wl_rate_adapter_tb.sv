@@ -55,12 +55,11 @@ module adapter_case #(
   );
 
   // The memory replies with the upper half of the word.
-  logic [15:0] line[MemoryLatency+1];
-  assign memory_up = line[MemoryLatency];
-  assign line[0]   = memory_down[31:16];
-  for (genvar i = 1; i <= MemoryLatency; i++) begin : g_line
-    always_ff @(posedge clk_mem) line[i] <= line[i-1];
+  logic [MemoryLatency:0][15:0] line;
+  always_ff @(posedge clk_mem) begin
+    for (int unsigned i = 1; i <= MemoryLatency; i++) line[i] <= i == 1 ? memory_down[31:16] : line[i-1];
   end
+  assign memory_up = MemoryLatency == 0 ? memory_down[31:16] : line[MemoryLatency];
 
   // The words that arrive at the memory: those of the second core cycle after reset on, in a row.
   int unsigned next;
@@ -77,8 +76,9 @@ module adapter_case #(
         next <= find(memory_down[31:0]) + 1;
       end
     end else begin
-      automatic bit used = !tb_pkg::last(2, next);
-      if (memory_down[32] != used || (used && memory_down[31:0] != 32'(tb_pkg::word(1, next)))) begin
+      bit used;
+      used = !tb_pkg::last(2, next);
+      if (memory_down[32] !== used || (used && memory_down[31:0] !== 32'(tb_pkg::word(1, next)))) begin
         $fatal(1, "%m: word %0d at the memory is %h", next, memory_down);
       end
       next <= next + 1;
@@ -86,7 +86,7 @@ module adapter_case #(
     end
   end
   function automatic int unsigned find(logic [31:0] word);
-    for (int unsigned i = Slots; i < 3 * Slots; i++) if (word == 32'(tb_pkg::word(1, i))) return i;
+    for (int unsigned i = Slots; i < 3 * Slots; i++) if (word === 32'(tb_pkg::word(1, i))) return i;
     $fatal(1, "%m: the first word at the memory, %h, is none of the first that were sent", word);
     return 0;
   endfunction
@@ -98,12 +98,14 @@ module adapter_case #(
       cycle <= cycle + 1;
       if (cycle >= Latency + 1) begin
         for (int unsigned k = 0; k < Slots; k++) begin
-          automatic int unsigned number = (cycle - Latency) * Slots + k;
-          automatic logic [31:0] word = tb_pkg::last(2, number) ? '0 : 32'(tb_pkg::word(1, number));
-          if (up[k*16+:16] != word[31:16]) $fatal(1, "%m: slot %0d of cycle %0d came back as %h", k, cycle - Latency, up[k*16+:16]);
+          int unsigned number;
+          logic [31:0] word;
+          number = (cycle - Latency) * Slots + k;
+          word = tb_pkg::last(2, number) ? '0 : 32'(tb_pkg::word(1, number));
+          if (up[k*16+:16] !== word[31:16]) $fatal(1, "%m: slot %0d of cycle %0d came back as %h", k, cycle - Latency, up[k*16+:16]);
         end
       end
-      if (cycle == 599 && words < 300) $fatal(1, "%m: only %0d words at the memory", words);
+      if (cycle === 599 && words < 300) $fatal(1, "%m: only %0d words at the memory", words);
     end
   end
 endmodule

@@ -50,13 +50,13 @@ module limit_case #(
       done_o <= 1'b0;
     end else if (cycle < Cycles) begin
       cycle <= cycle + 1;
-      if (held && (!out_valid || {out_last, out_data} != held_beat)) $fatal(1, "%m: a beat that was offered changes");
+      if (held && (!out_valid || {out_last, out_data} !== held_beat)) $fatal(1, "%m: a beat that was offered changes");
       held <= out_valid && !out_ready;
       held_beat <= {out_last, out_data};
-      if ((in_valid && in_ready) != (out_valid && out_ready)) $fatal(1, "%m: a beat is lost or made");
+      if ((in_valid && in_ready) !== (out_valid && out_ready)) $fatal(1, "%m: a beat is lost or made");
       passed[cycle+1] = passed[cycle] + 32'(out_valid && out_ready);
       if (out_valid && out_ready) begin
-        if (out_data != expected) $fatal(1, "%m: beat %0d comes for %0d", out_data, expected);
+        if (out_data !== expected) $fatal(1, "%m: beat %0d comes for %0d", out_data, expected);
         expected = expected + 1;
       end
       // The source always has a beat in the first phase, and pauses after it. The sink is always

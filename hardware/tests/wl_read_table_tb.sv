@@ -73,7 +73,8 @@ module read_table_case #(
       {due, held} = '0;
       for (int unsigned k = 0; k < Size; k++) reference[k] = '0;
     end else if (!done) begin
-      automatic logic writing = ctl_valid && ctl_write && ctl_target == Target && ctl_address < Size;
+      logic writing;
+      writing = ctl_valid && ctl_write && ctl_target == Target && ctl_address < Size;
       cycle <= cycle + 1;
       held = (Lag + 1)'({held, hold});
       // The read `ReadLatency` cycles ago.
@@ -84,22 +85,22 @@ module read_table_case #(
       due = (ReadLatency + 1)'({due, read_valid});
       old_word[0] = reference[32'(read_address)%Size];
       new_word[0] = writing && ctl_address == 32'(read_address) ? ctl_wdata[Width-1:0] : old_word[0];
-      if (due[ReadLatency] && read_data != old_word[ReadLatency] && read_data != new_word[ReadLatency]) begin
+      if (due[ReadLatency] && read_data !== old_word[ReadLatency] && read_data !== new_word[ReadLatency]) begin
         $fatal(1, "%m: a read gives %h, not %h or %h", read_data, old_word[ReadLatency], new_word[ReadLatency]);
       end
       if (due[ReadLatency]) reads <= reads + 1;
       if (ctl_done) begin
-        if (!ctl_valid || ctl_target != Target) $fatal(1, "%m: an access is done that is not due");
-        if (!ctl_write && ctl_rdata != (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
+        if (!ctl_valid || ctl_target !== Target) $fatal(1, "%m: an access is done that is not due");
+        if (!ctl_write && ctl_rdata !== (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
           $fatal(1, "%m: the control plane reads %h at %0d", ctl_rdata, ctl_address);
         end
-        if (ctl_write && ctl_rdata != '0) $fatal(1, "%m: a write answers");
+        if (ctl_write && ctl_rdata !== '0) $fatal(1, "%m: a write answers");
         if (writing) reference[ctl_address] = ctl_wdata[Width-1:0];
         controls <= controls + 1;
         if (ctl_write) writes <= writes + 1;
         waited <= 0;
       end else begin
-        if (ctl_rdata != '0) $fatal(1, "%m: control data without an access");
+        if (ctl_rdata !== '0) $fatal(1, "%m: control data without an access");
         if (ctl_valid && ctl_target == Target) waited <= waited + 1;
         if (waited > Patience + Lag + ReadLatency + 8) $fatal(1, "%m: an access waits in vain");
         if (hold && waited < Patience) $fatal(1, "%m: impatient");

@@ -117,12 +117,14 @@ module reorder_case #(
         copy_of[tag] <= 0;
       end
     end else begin
-      automatic int held[Tags] = owner;
-      automatic bit ends = finish_valid && finish_ready && finish_last;
+      int held[Tags];
+      bit ends;
+      for (int tag = 0; tag < int'(Tags); tag++) held[tag] = owner[tag];
+      ends = finish_valid && finish_ready && finish_last;
       alloc_valid <= (alloc_valid && !alloc_ready) || (send && !tb_pkg::chance(idle));
       if (alloc_valid && alloc_ready) begin
         if (owner[alloc_tag] >= 0) $fatal(1, "%m: tag %0d is given twice", alloc_tag);
-        if (32'(alloc_tag) != allocated % Tags) $fatal(1, "%m: tag %0d is out of order", alloc_tag);
+        if (32'(alloc_tag) !== allocated % Tags) $fatal(1, "%m: tag %0d is out of order", alloc_tag);
         held[alloc_tag] = int'(allocated);
         copy_of[alloc_tag] <= 0;
         allocated <= allocated + 1;
@@ -138,11 +140,15 @@ module reorder_case #(
         end
       end
       if (choice < 0 || ends) begin
-        automatic int next = -1;
-        automatic bit oldest = idle == 0 && stall == 0;
-        automatic int from = int'($urandom() % Tags);
+        int next;
+        bit oldest;
+        int from;
+        next = -1;
+        oldest = idle == 0 && stall == 0;
+        from = int'($urandom() % Tags);
         for (int k = 0; k < int'(Tags); k++) begin
-          automatic int tag = (from + k) % int'(Tags);
+          int tag;
+          tag = (from + k) % int'(Tags);
           // A packet that sends copies finishes only while it is at the head, and mostly after its
           // copies have left.
           if (held[tag] >= 0 && owner[tag] >= 0 && !(ends && tag == choice) && (copies(owner[tag]) == 0 || (32'(head) == tag && (drained || tb_pkg::chance(64))))) begin
@@ -151,20 +157,22 @@ module reorder_case #(
         end
         choice <= !oldest && tb_pkg::chance(64) ? -1 : next;
       end
-      owner <= held;
+      for (int tag = 0; tag < int'(Tags); tag++) owner[tag] <= held[tag];
 
       // Output of packets.
       row_ready <= !tb_pkg::chance(stall);
       offered <= row_valid && !row_ready;
       if (offered && !row_valid) $fatal(1, "%m: a row was withdrawn");
       if (row_valid) begin
-        automatic wl_pkg::result_t expected = result_of(out_packet, out_copy);
-        automatic int unsigned rows = rows_of(expected);
-        if (row_result != expected) $fatal(1, "%m: packet %0d, copy %0d: result %p", out_packet, out_copy, row_result);
-        if (row_first != (out_row == 0) || row_last != (rows == 0 || out_row == rows - 1)) begin
+        wl_pkg::result_t expected;
+        int unsigned rows;
+        expected = result_of(out_packet, out_copy);
+        rows = rows_of(expected);
+        if (row_result !== expected) $fatal(1, "%m: packet %0d, copy %0d: result %p", out_packet, out_copy, row_result);
+        if (row_first !== (out_row === 0) || row_last !== (rows === 0 || out_row === rows - 1)) begin
           $fatal(1, "%m: packet %0d: row %0d of %0d has first %b, last %b", out_packet, out_row, rows, row_first, row_last);
         end
-        if (rows != 0 && row_data != 128'(tb_pkg::word(out_packet % 65536 + out_copy * 100_000, out_row))) begin
+        if (rows !== 0 && row_data !== 128'(tb_pkg::word(out_packet % 65536 + out_copy * 100_000, out_row))) begin
           $fatal(1, "%m: packet %0d: row %0d is %h", out_packet, out_row, row_data);
         end
         if (row_ready) begin
@@ -178,12 +186,12 @@ module reorder_case #(
       end
       if (out_packet > allocated) $fatal(1, "%m: a packet comes out that did not go in");
       if (32'(free) > Tags) $fatal(1, "%m: %0d tags free", free);
-      if (window && Kind != 2 && Tags >= 8 && !(row_valid && row_ready)) $fatal(1, "%m: less than a row a cycle");
+      if (window && Kind !== 2 && Tags >= 8 && !(row_valid && row_ready)) $fatal(1, "%m: less than a row a cycle");
       if (done_o) begin
-        if (out_packet != allocated || allocated < 60 || free != FreeBits'(Tags)) begin
+        if (out_packet !== allocated || allocated < 60 || free !== FreeBits'(Tags)) begin
           $fatal(1, "%m: in %0d, out %0d, free %0d", allocated, out_packet, free);
         end
-        if (Tags > 1 && overtakes == 0) $fatal(1, "%m: none finished before an older one");
+        if (Tags > 1 && overtakes === 0) $fatal(1, "%m: none finished before an older one");
       end
     end
   end

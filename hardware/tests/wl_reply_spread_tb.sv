@@ -49,8 +49,10 @@ module spread_case #(
       valid_before <= 1'b0;
       asker <= 0;
     end else if (!done_o) begin
-      automatic bit expected = Register ? valid_before : valid;
-      automatic int unsigned whose = Register ? asker_before : asker;
+      bit expected;
+      int unsigned whose;
+      expected = Register ? valid_before : valid;
+      whose = Register ? asker_before : asker;
       cycle <= cycle + 1;
       valid <= tb_pkg::chance(cycle < 500 ? 256 : 128);
       asker <= $urandom() % Outputs;
@@ -58,9 +60,9 @@ module spread_case #(
       data <= 16'($urandom());
       {valid_before, asker_before, tag_before, data_before} <= {valid, asker, tag, data};
       for (int i = 0; i < int'(Outputs); i++) begin
-        if (out_valid[i] != (expected && whose == i)) $fatal(1, "%m: %b for asker %0d", out_valid, whose);
+        if (out_valid[i] !== (expected && whose === i)) $fatal(1, "%m: %b for asker %0d", out_valid, whose);
       end
-      if (expected && {out_tag, out_data} != (Register ? {tag_before, data_before} : {tag, data})) begin
+      if (expected && {out_tag, out_data} !== (Register ? {tag_before, data_before} : {tag, data})) begin
         $fatal(1, "%m: %h %h for asker %0d", out_tag, out_data, whose);
       end
     end

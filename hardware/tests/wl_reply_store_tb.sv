@@ -61,7 +61,7 @@ module reply_store_case #(
       expected <= last[read_thread];
       read_thread_before <= read_thread;
       if (check) seen <= seen + 1;
-      if (check && read != expected) $fatal(1, "%m: thread %0d reads %h, not %h", read_thread_before, read, expected);
+      if (check && read !== expected) $fatal(1, "%m: thread %0d reads %h, not %h", read_thread_before, read, expected);
       if (done_o && seen < 500) $fatal(1, "%m: only %0d replies were read", seen);
     end
   end

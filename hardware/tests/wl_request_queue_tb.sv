@@ -43,7 +43,7 @@ module request_queue_case #(
     if (!rst_i) begin
       if (!ready && sent - received < Depth) $fatal(1, "%m: no room with %0d of %0d requests", sent - received, Depth);
       if (window && Depth > 1 && !(valid && take)) $fatal(1, "%m: less than a request a cycle");
-      if (done_o && !(sent == received && sent > 500)) $fatal(1, "%m: sent %0d, received %0d", sent, received);
+      if (done_o && !(sent === received && sent > 500)) $fatal(1, "%m: sent %0d, received %0d", sent, received);
     end
   end
 endmodule

@@ -65,7 +65,7 @@ module request_case #(
     else begin
       busy <= &in_valid && out_ready ? busy + 1 : 0;
       if (out_valid && out_ready) served_before <= out_tag[TagBits+:IndexBits];
-      if (!Fair && Inputs > 1 && busy > 4 && out_valid && out_ready && out_tag[TagBits+:IndexBits] == served_before) begin
+      if (!Fair && Inputs > 1 && busy > 4 && out_valid && out_ready && out_tag[TagBits+:IndexBits] === served_before) begin
         $fatal(1, "%m: asker %0d was served twice in a row", served_before);
       end
     end
@@ -91,7 +91,8 @@ module request_case #(
   logic [DataBits+TagBits-1:0] balance[Inputs];
   int unsigned replies;
   always_ff @(posedge clk_i) begin
-    automatic int unsigned victim = $urandom() % 4;
+    int unsigned victim;
+    victim = $urandom() % 4;
     reply_valid <= 1'b0;
     if (rst_i) begin
       waiting <= '0;
@@ -110,16 +111,16 @@ module request_case #(
         {reply_tag, reply_data} <= place[victim];
         waiting[victim] <= 1'b0;
       end
-      if (32'($onehot(replied)) != 32'(replied != '0)) $fatal(1, "%m: a reply goes to several: %b", replied);
+      if (32'($onehot(replied)) !== 32'(replied !== '0)) $fatal(1, "%m: a reply goes to several: %b", replied);
       replies <= replies + 32'(replied != '0);
-      if (done_o && (replies < 1000 || waiting != '0)) $fatal(1, "%m: %0d replies, waiting %b", replies, waiting);
+      if (done_o && (replies < 1000 || waiting !== '0)) $fatal(1, "%m: %0d replies, waiting %b", replies, waiting);
     end
     for (int i = 0; i < int'(Inputs); i++) begin
       if (rst_i) balance[i] <= '0;
       else begin
         balance[i] <= balance[i] + (in_valid[i] && in_ready[i] ? {in_data[i*DataBits+:DataBits], in_tag[i*TagBits+:TagBits]} : '0)
             - (replied[i] ? {replied_data, replied_tag} : '0);
-        if (done_o && balance[i] != '0) $fatal(1, "%m: asker %0d did not have its answers", i);
+        if (done_o && balance[i] !== '0) $fatal(1, "%m: asker %0d did not have its answers", i);
       end
     end
   end

@@ -112,7 +112,7 @@ module scratchpad_case #(
       expected[3] <= expected[2];
       if (check[2]) begin
         reads <= reads + 1;
-        if (read_words != expected[3]) $fatal(1, "%m: words %h, not %h", read_words, expected[3]);
+        if (read_words !== expected[3]) $fatal(1, "%m: words %h, not %h", read_words, expected[3]);
       end
       read_thread <= ThreadBits'($urandom() % Threads);
       read_front  <= 8'($urandom());
@@ -125,7 +125,7 @@ module scratchpad_case #(
       // block RAM.
       if (unload_valid && (Storage == 0 ? !preparing && cycle >= seen_at[unload_thread] : ask_before)) begin
         unloads <= unloads + 1;
-        if (unload_data != (Storage == 0 ? row_of(memory[unload_thread], unload_row) : row_before)) begin
+        if (unload_data !== (Storage === 0 ? row_of(memory[unload_thread], unload_row) : row_before)) begin
           $fatal(1, "%m: a row is %h", unload_data);
         end
       end
@@ -155,7 +155,7 @@ module scratchpad_case #(
         seen_at[write_thread] = cycle + WriteSeen;
       end
       wrote <= writes;
-      if (load_ready != !(wrote || two_before)) $fatal(1, "%m: load ready is %b", load_ready);
+      if (load_ready !== !(wrote || two_before)) $fatal(1, "%m: load ready is %b", load_ready);
       two_before <= write_busy;
       if (load_valid && !load_ready) refused <= refused + 1;
       if (!load_valid || load_ready) begin

@@ -88,13 +88,16 @@ module sequencer_case #(
       discarded <= 0;
       passed <= 0;
       records <= 0;
-      if (ready != '0) $fatal(1, "%m: ready in reset");
+      if (ready !== '0) $fatal(1, "%m: ready in reset");
     end else begin
-      automatic longint unsigned following = next_number;
-      automatic logic [Lanes-1:0] begin_now = '0;
+      longint unsigned following;
+      logic [Lanes-1:0] begin_now;
+      following = next_number;
+      begin_now = '0;
       order_ready <= !tb_pkg::chance(stall / 4);
       for (int lane = 0; lane < int'(Lanes); lane++) begin
-        automatic bit taken = valid[lane] && ready[lane];
+        bit taken;
+        taken = valid[lane] && ready[lane];
         pipe_ready[lane] <= !tb_pkg::chance(stall);
         if (again && ready[lane]) $fatal(1, "%m: lane %0d: ready in reset", lane);
         if (cut[lane] && !again) begin
@@ -103,22 +106,23 @@ module sequencer_case #(
           if (valid[lane]) discarded <= discarded + 1;
           if (valid[lane] && last[lane]) cut[lane] <= 1'b0;
         end else if (!again) begin
-          automatic bit may = midst[lane] || waits[lane] || Lanes == 1 || order_ready;
-          if (pipe_valid[lane] != (valid[lane] && may)) $fatal(1, "%m: lane %0d: valid %b, pipe %b", lane, valid[lane], pipe_valid[lane]);
-          if (ready[lane] != (pipe_ready[lane] && may)) $fatal(1, "%m: lane %0d: ready depends on more than its pipe", lane);
+          bit may;
+          may = midst[lane] || waits[lane] || Lanes == 1 || order_ready;
+          if (pipe_valid[lane] !== (valid[lane] && may)) $fatal(1, "%m: lane %0d: valid %b, pipe %b", lane, valid[lane], pipe_valid[lane]);
+          if (ready[lane] !== (pipe_ready[lane] && may)) $fatal(1, "%m: lane %0d: ready depends on more than its pipe", lane);
           if (pipe_valid[lane]) begin
-            if (pipe_data[lane*8*Bytes+:8*Bytes] != data[lane*8*Bytes+:8*Bytes] || pipe_keep[lane*Bytes+:Bytes] != keep[lane*Bytes+:Bytes]
-                || pipe_user[lane*UserBits+:UserBits] != user[lane*UserBits+:UserBits] || pipe_last[lane] != last[lane]) begin
+            if (pipe_data[lane*8*Bytes+:8*Bytes] !== data[lane*8*Bytes+:8*Bytes] || pipe_keep[lane*Bytes+:Bytes] !== keep[lane*Bytes+:Bytes]
+                || pipe_user[lane*UserBits+:UserBits] !== user[lane*UserBits+:UserBits] || pipe_last[lane] !== last[lane]) begin
               $fatal(1, "%m: lane %0d: the beat is changed", lane);
             end
             if (!midst[lane] && !waits[lane]) begin
               number_of[lane] <= following;
               begin_now[lane] = 1'b1;
-              if (SequenceBits != 0 && number[lane*NumberBits+:NumberBits] != NumberBits'(following)) begin
+              if (SequenceBits !== 0 && number[lane*NumberBits+:NumberBits] !== NumberBits'(following)) begin
                 $fatal(1, "%m: lane %0d: number %0d, not %0d", lane, number[lane*NumberBits+:NumberBits], following);
               end
               following++;
-            end else if (!midst[lane] && SequenceBits != 0 && number[lane*NumberBits+:NumberBits] != NumberBits'(number_of[lane])) begin
+            end else if (!midst[lane] && SequenceBits !== 0 && number[lane*NumberBits+:NumberBits] !== NumberBits'(number_of[lane])) begin
               $fatal(1, "%m: lane %0d: another number after waiting", lane);
             end
             waits[lane] <= !midst[lane] && !taken;
@@ -135,14 +139,14 @@ module sequencer_case #(
         end
       end
       if (again) following = 0;
-      else if (Lanes > 1 && (order_valid != (begin_now != '0) || (order_valid && order_lanes != begin_now))) begin
+      else if (Lanes > 1 && (order_valid !== (begin_now !== '0) || (order_valid && order_lanes !== begin_now))) begin
         $fatal(1, "%m: record %b %b, and %b began", order_valid, order_lanes, begin_now);
       end
       if (Lanes > 1 && order_valid) records <= records + 1;
       next_number <= following;
-      if (!again && (stalls != (valid & ~ready))) $fatal(1, "%m: stall_o is %b", stalls);
-      if (window && (valid & ready) != '1) $fatal(1, "%m: less than a beat a cycle and lane");
-      if (done_o && (passed < 500 * Lanes || (!Short && discarded == 0) || (Lanes > 1 && records < 300))) begin
+      if (!again && (stalls !== (valid & ~ready))) $fatal(1, "%m: stall_o is %b", stalls);
+      if (window && (valid & ready) !== '1) $fatal(1, "%m: less than a beat a cycle and lane");
+      if (done_o && (passed < 500 * Lanes || (!Short && discarded === 0) || (Lanes > 1 && records < 300))) begin
         $fatal(1, "%m: %0d beats passed, %0d discarded, %0d records", passed, discarded, records);
       end
     end

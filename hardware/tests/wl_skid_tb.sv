@@ -44,7 +44,7 @@ module skid_case #(
       if (window && !(out_valid && out_ready)) $fatal(1, "%m: less than a word a cycle");
       if (sent - received > 2) $fatal(1, "%m: holds more than two words");
       if (sent - received == 2) held_two <= 1'b1;
-      if (done_o && !(sent == received && sent > 500 && held_two)) $fatal(1, "%m: sent %0d, received %0d", sent, received);
+      if (done_o && !(sent === received && sent > 500 && held_two)) $fatal(1, "%m: sent %0d, received %0d", sent, received);
     end else begin
       accepted <= 1'b0;
       held_two <= 1'b0;

@@ -86,7 +86,7 @@ module wl_table_check
   } operation_t;
   logic [Width-1:0] reference[Size];
   operation_t under_way[Latency+1];
-  operation_t offered;
+  operation_t offered, entering, leaving;
 
   function automatic logic [Width-1:0] sum(logic [Width-1:0] a, logic [Width-1:0] b);
     logic carry;
@@ -154,26 +154,28 @@ module wl_table_check
     if (!rst && !done) begin
       // The operation that leaves now entered `Latency` cycles ago.
       for (int k = Latency; k > 0; k--) under_way[k] = under_way[k-1];
-      under_way[0] = offered;
-      under_way[0].valid = request_valid && request_ready;
+      entering = offered;
+      entering.valid = request_valid && request_ready;
+      under_way[0] = entering;
+      leaving = under_way[Latency];
       if (request_valid && request_ready) taken <= taken + 1;
-      if (reply_valid != under_way[Latency].valid) $fatal(1, "a reply is not at its time");
+      if (reply_valid !== leaving.valid) $fatal(1, "a reply is not at its time");
       if (reply_valid && ctl_done) $fatal(1, "two operations at once");
       if (reply_valid) begin
         replied <= replied + 1;
-        if (reply_tag != under_way[Latency].tag) $fatal(1, "reply has another's tag");
-        if (reply_data != answer(under_way[Latency])) $fatal(1, "wrong reply %h", reply_data);
+        if (reply_tag !== leaving.tag) $fatal(1, "reply has another's tag");
+        if (reply_data !== answer(leaving)) $fatal(1, "wrong reply %h", reply_data);
       end
       if (!request_ready) refused <= refused + 1;
 
       if (ctl_done) begin
         controls <= controls + 1;
-        if (!ctl_valid || ctl_target != Target) $fatal(1, "an access is done that was not asked for");
-        if (ctl_rdata != (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
+        if (!ctl_valid || ctl_target !== Target) $fatal(1, "an access is done that was not asked for");
+        if (ctl_rdata !== (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
           $fatal(1, "the control plane reads %h", ctl_rdata);
         end
         if (ctl_write && ctl_address < Size) reference[ctl_address] = ctl_wdata[Width-1:0];
-      end else if (ctl_rdata != '0) $fatal(1, "control data without an access");
+      end else if (ctl_rdata !== '0) $fatal(1, "control data without an access");
 
       if (!request_valid || request_ready) begin
         request_valid <= cycle < Cycles && !percent(Idle);
@@ -196,9 +198,9 @@ module wl_table_check
       end
 
       if (cycle > Cycles + 20) begin
-        if (taken != replied) $fatal(1, "%0d requests, %0d replies", taken, replied);
+        if (taken !== replied) $fatal(1, "%0d requests, %0d replies", taken, replied);
         if (refused > controls) $fatal(1, "%0d cycles refused for %0d control accesses", refused, controls);
-        if (Idle == 0 && taken + controls < Cycles - 10) $fatal(1, "not one operation a cycle: %0d", taken);
+        if (Idle === 0 && taken + controls < Cycles - 10) $fatal(1, "not one operation a cycle: %0d", taken);
         if (Control > 0 && controls < Cycles / 40) $fatal(1, "the control plane had only %0d accesses", controls);
         done <= 1'b1;
       end

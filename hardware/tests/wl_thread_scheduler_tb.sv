@@ -43,9 +43,9 @@ module scheduler_case #(
       cycle <= cycle + 1;
       turn  <= (turn + 1) % Threads;
       if (valid && (32'(thread) >= Threads || !ready[thread])) $fatal(1, "%m: grant to %0d, ready are %b", thread, ready);
-      if (Policy == 1 && valid != (ready != '0)) $fatal(1, "%m: valid is %b, ready are %b", valid, ready);
-      if (Policy == 0 && valid != ready[turn]) $fatal(1, "%m: valid is %b, ready are %b, the turn is %0d's", valid, ready, turn);
-      if (Policy == 0 && valid && 32'(thread) != turn) $fatal(1, "%m: grant to %0d, the turn is %0d's", thread, turn);
+      if (Policy === 1 && valid !== (ready !== '0)) $fatal(1, "%m: valid is %b, ready are %b", valid, ready);
+      if (Policy === 0 && valid !== ready[turn]) $fatal(1, "%m: valid is %b, ready are %b, the turn is %0d's", valid, ready, turn);
+      if (Policy === 0 && valid && 32'(thread) !== turn) $fatal(1, "%m: grant to %0d, the turn is %0d's", thread, turn);
       for (int unsigned t = 0; t < Threads; t++) begin
         if (valid && 32'(thread) == t) begin
           granted[t] = granted[t] + 1;

@@ -74,10 +74,10 @@ module width_case #(
   always_ff @(posedge clk_i) begin
     out_ready <= !rst_i && !tb_pkg::chance(stall);
     if (!rst_i) begin
-      if (wide_valid && wide_user != UserBits'(tb_pkg::word(2, wide_number))) $fatal(1, "%m: packet %0d: user %h", wide_number, wide_user);
-      if (out_valid && out_user != UserBits'(tb_pkg::word(2, out_number))) $fatal(1, "%m: packet %0d: user %h", out_number, out_user);
+      if (wide_valid && wide_user !== UserBits'(tb_pkg::word(2, wide_number))) $fatal(1, "%m: packet %0d: user %h", wide_number, wide_user);
+      if (out_valid && out_user !== UserBits'(tb_pkg::word(2, out_number))) $fatal(1, "%m: packet %0d: user %h", out_number, out_user);
       if (window && !ready) $fatal(1, "%m: a beat had to wait at full speed");
-      if (done_o && (out_count != number || number < 30)) $fatal(1, "%m: %0d packets of %0d", out_count, number);
+      if (done_o && (out_count !== number || number < 30)) $fatal(1, "%m: %0d packets of %0d", out_count, number);
     end
   end
 endmodule

@@ -110,9 +110,9 @@ module egress_case #(
       // The data of a packet contain its router, and its number among those of the router.
       if (m_valid && m_ready) begin
         router = 32'(m_data[7:0]);
-        if (m_sent.egress != {Tags[router*8+:8], m_data[15:8]}) $fatal(1, "%m: egress port %h for router %0d", m_sent.egress, router);
-        if (m_data[63:32] != 32'(numbers[router])) $fatal(1, "%m: router %0d: number %0d, not %0d", router, m_data[63:32], numbers[router]);
-        if (m_keep != '1) $fatal(1, "%m: bytes are missing");
+        if (m_sent.egress !== {Tags[router*8+:8], m_data[15:8]}) $fatal(1, "%m: egress port %h for router %0d", m_sent.egress, router);
+        if (m_data[63:32] !== 32'(numbers[router])) $fatal(1, "%m: router %0d: number %0d, not %0d", router, m_data[63:32], numbers[router]);
+        if (m_keep !== '1) $fatal(1, "%m: bytes are missing");
         if (m_last && m_sent.kind != wl_pkg::EXIT_EMIT) numbers[router] = numbers[router] + 1;
         if (m_last && m_sent.kind == wl_pkg::EXIT_EMIT) copied = copied + 1;
         if (m_last) packets = packets + 1;
@@ -121,7 +121,7 @@ module egress_case #(
         if (event_valid[p]) begin
           router = 0;
           for (int r = 0; r < int'(Routers); r++) if (Tags[r*8+:8] == event_out[p*Sent+8+:8]) router = r;
-          if (event_out[p*Sent+16+:16] != 16'(numbers[router])) $fatal(1, "%m: event %0d of router %0d, not %0d", event_out[p*Sent+16+:16], router, numbers[router]);
+          if (event_out[p*Sent+16+:16] !== 16'(numbers[router])) $fatal(1, "%m: event %0d of router %0d, not %0d", event_out[p*Sent+16+:16], router, numbers[router]);
           numbers[router] = numbers[router] + 1;
           events = events + 1;
         end
@@ -186,7 +186,7 @@ module egress_case #(
       end
       if (cycle == Cycles + 2500) begin
         for (int p = 0; p < int'(Processors); p++)
-          if (sent[p] != entered[p]) $fatal(1, "%m: processor %0d has %0d packets left", p, entered[p] - sent[p]);
+          if (sent[p] !== entered[p]) $fatal(1, "%m: processor %0d has %0d packets left", p, entered[p] - sent[p]);
         if (packets < 500 || events < 50 || copied < 50) $fatal(1, "%m: %0d packets, %0d events, %0d copies", packets, events, copied);
         done_o <= 1'b1;
       end

@@ -60,6 +60,7 @@ module ingress_case #(
   int unsigned known[Routers], got[Routers], losses, cycle, left, sender, strangers, first_of, from;
   int credit[Routers];
   logic first, kept, strange;
+  initial valid = 1'b0;  // a beat before reset would begin a packet that reset cuts
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
       cycle <= 0;
@@ -81,10 +82,10 @@ module ingress_case #(
       done_o <= cycle > Cycles + 1000;
       if (valid) begin
         if (first) kept = !lost[sender];
-        if (unknown != (strange && first) || cut) $fatal(1, "%m: unknown %b, cut %b", unknown, cut);
+        if (unknown !== (strange && first) || cut) $fatal(1, "%m: unknown %b, cut %b", unknown, cut);
         if (strange) kept = 1'b0;
         if (strange && first) strangers = strangers + 1;
-        if ((lost >> 1) != '0) $fatal(1, "%m: routers %b lose a packet to router 0's overload", lost);
+        if ((lost >> 1) !== '0) $fatal(1, "%m: routers %b lose a packet to router 0's overload", lost);
         if (lost[0]) losses = losses + 1;
         if (kept) begin
           awaited[sender][known[sender]] = {last, data};
@@ -115,8 +116,8 @@ module ingress_case #(
         if (out_valid[p] && out_ready[p]) begin
           if (out_place[p*8+:8] >= Counts[p*9+:9]) $fatal(1, "%m: processor %0d has no router %0d", p, out_place[p*8+:8]);
           from = first_of + 32'(out_place[p*8+:8]);
-          if (got[from] == known[from]) $fatal(1, "%m: router %0d gets what was not for it", from);
-          if (awaited[from][got[from]] != {out_last[p], out_data[p*Width+:Width]}) $fatal(1, "%m: router %0d gets another beat", from);
+          if (got[from] === known[from]) $fatal(1, "%m: router %0d gets what was not for it", from);
+          if (awaited[from][got[from]] !== {out_last[p], out_data[p*Width+:Width]}) $fatal(1, "%m: router %0d gets another beat", from);
           got[from] = got[from] + 1;
         end
         first_of = first_of + 32'(Counts[p*9+:9]);
@@ -129,7 +130,7 @@ module ingress_case #(
       end
       if (done_o) begin
         for (int i = 0; i < int'(Routers); i++)
-          if (got[i] != known[i]) $fatal(1, "%m: router %0d misses %0d beats", i, known[i] - got[i]);
+          if (got[i] !== known[i]) $fatal(1, "%m: router %0d misses %0d beats", i, known[i] - got[i]);
       end
     end
   end

@@ -140,6 +140,119 @@ fn what_it_makes_of_packets_is_reported_as_on_any_machine() {
 }
 
 #[test]
+fn reasons_are_counted_in_the_processor_as_golden_gives_them() {
+    let place = Workplace::new();
+    place.write(
+        "reasons.loom",
+        b"enum Why : u8 { ODD, LONG = 7, UNUSED };\n\
+          enum Told : u8 { FIRST, SECOND = 9 };\n\
+          header Word { u8 kind; u8 number; };\n\
+          engine reasons() {\n\
+              Word word @ 0;\n\
+              step only {\n\
+                  if (word.kind == 0) drop(ODD);\n\
+                  if (packet.length > 100) drop(LONG);\n\
+                  if (word.kind == 1) to_cpu(FIRST);\n\
+                  if (word.kind == 2) to_cpu(word.number > 99 ? SECOND : FIRST);\n\
+                  packet.egress = 1;\n\
+                  finish;\n\
+              }\n\
+          }\n",
+    );
+    let packets = drawn(5, 600, |draw| {
+        let mut packet = random_bytes(draw, &[60, 64, 99, 101, 300]);
+        packet[0] = draw(5) as u8;
+        packet
+    });
+    place.write("words.pcap", &packets);
+    place.write(
+        "two.toml",
+        b"extends = \"np\"\nclusters = 2\nengines = 1\nthreads = 2\nlanes = 2\n",
+    );
+    let run = |machine: &str| {
+        let words = format!("run reasons.loom --on {machine} --in words.pcap --json -");
+        report(&place.wireloom(&words))
+    };
+    let golden = run("golden");
+    // What golden told, as (verdict, reason, packets), and what the processor counted.
+    let mut told: Vec<(String, String, u64)> = Vec::new();
+    for (part, verdict) in [("dropped", "drop"), ("cpu", "cpu")] {
+        for row in golden[part].as_array().expect("a list") {
+            let (reason, packets) = (row["reason"].as_str(), row["packets"].as_u64());
+            told.push((verdict.into(), reason.expect("a name").into(), packets.expect("a number")));
+        }
+    }
+    told.sort();
+    assert_eq!(told.len(), 4, "{told:?}");
+    for machine in ["np-1-1-2", "two.toml"] {
+        let np = run(machine);
+        let counted = np["simulation"]["reasons"].as_array().expect("a list").iter().map(|row| {
+            let text = |key: &str| row[key].as_str().expect("text").to_owned();
+            (text("verdict"), text("reason"), row["packets"].as_u64().expect("a number"))
+        });
+        let mut counted: Vec<_> = counted.collect();
+        counted.sort();
+        assert_eq!(counted, told, "{machine}");
+    }
+    // A driver finds them in the memory map.
+    place.wireloom("build reasons.loom --on two.toml -o np").status(0);
+    let map: serde_json::Value =
+        serde_json::from_slice(&place.read("np/memory_map.json")).expect("JSON");
+    let reasons = map["reasons"].as_array().expect("a list");
+    let names: Vec<_> = reasons.iter().map(|row| (&row["verdict"], &row["reason"])).collect();
+    let expected = serde_json::json!([
+        ["drop", "Why.ODD"],
+        ["drop", "Why.LONG"],
+        ["drop", "runaway"],
+        ["cpu", "Told.FIRST"],
+        ["cpu", "Told.SECOND"],
+        ["drop", null],
+        ["cpu", null]
+    ]);
+    assert_eq!(serde_json::json!(names), expected);
+    assert_eq!((&reasons[1]["address"], &reasons[1]["code"]), (&7.into(), &7.into()));
+    assert_eq!(map["targets"][0]["entries"][7], "packets dropped: Why.LONG");
+}
+
+#[test]
+fn keys_that_collide_with_one_seed_do_not_with_another() {
+    let place = Workplace::new();
+    // As an address translator does: flows are learned from packets and found again.
+    place.write(
+        "nat.loom",
+        b"header Flow { u32 key; u16 port; };\n\
+          engine nat() {\n\
+              offload flows : exact<u32, u16, size = 64>;\n\
+              Flow flow @ 0;\n\
+              step only {\n\
+                  auto made = flows.insert(flow.key, flow.port);\n\
+                  packet.egress = made.value;\n\
+                  finish;\n\
+              }\n\
+          }\n",
+    );
+    // After a reset the chain of a key is the exclusive or of its digits of six bits. These are
+    // equal in pairs, so all keys are in one chain.
+    let packets = drawn(11, 600, |draw| {
+        let key = draw(50) as u32;
+        let mut packet = random_bytes(draw, &[60]);
+        packet[..4].copy_from_slice(&(key | key << 6).to_be_bytes());
+        packet
+    });
+    place.write("flows.pcap", &packets);
+    let cycles = |words: &str| {
+        let verify = format!("verify nat.loom --on np-1-1-2 --in flows.pcap --json - {words}");
+        let report = report(&place.wireloom(&verify));
+        assert_eq!(report["differences"].as_array().map(Vec::len), Some(0), "{words}");
+        report["machines"][1]["simulation"]["latency"]["mean"].as_f64().expect("a number")
+    };
+    let (colliding, seeded) = (cycles(""), cycles("--seed 7"));
+    assert!(colliding > 2.0 * seeded, "{colliding} and {seeded} cycles");
+    assert_eq!(seeded, cycles("--seed 7"), "equal seeds give equal runs");
+    assert_ne!(seeded, cycles("--seed 8"));
+}
+
+#[test]
 fn what_it_cannot_take_is_lost_at_the_input_and_left_out_of_the_comparison() {
     let place = hub();
     let verify =

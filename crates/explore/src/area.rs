@@ -1,10 +1,11 @@
 //! The cost of a network processor, for people and machines.
 
 use std::fmt::Write as _;
+use std::str::FromStr;
 
 use serde::Serialize;
-use wireloom_np::area::{self, Cache, FAMILIES, Part, Report, Route, parts};
-use wireloom_np::processor::Processor;
+use wireloom_np::area::{self, Cache, FAMILIES, Overrun, Part, Report, Route, parts};
+use wireloom_np::processor::{self, Processor};
 
 use wireloom_console::Working;
 use wireloom_machine::thousands;
@@ -15,21 +16,79 @@ use wireloom_machine::{Error, Result};
 pub struct Area {
     /// A report for each family.
     pub families: Vec<Report>,
+    /// The parts of these families that are too small, with what they lack.
+    pub too_small: Vec<TooSmall>,
     /// Unit and result.
     pub routes: Vec<(String, Route)>,
 }
 
+/// A part that does not hold the design.
+#[derive(Debug, Serialize)]
+pub struct TooSmall {
+    /// The name of the part.
+    pub part: String,
+    /// The resources of which the part has too few.
+    pub lacks: Vec<Overrun>,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// What an estimate is made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// All families.
+    All,
+    /// A family and all its parts, by its identifier in [`FAMILIES`].
+    Family(&'static str),
+    /// A part of [`parts`], by its name.
+    Part(String),
+}
+
+impl Target {
+    fn family(&self) -> Option<String> {
+        match self {
+            Self::All => None,
+            Self::Family(family) => Some((*family).to_owned()),
+            Self::Part(name) => {
+                parts().into_iter().find(|part| part.name == *name).map(|part| part.family)
+            }
+        }
+    }
+
+    fn wants(&self, part: &Part) -> bool {
+        !matches!(self, Self::Part(name) if part.name != *name)
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        if let Some((family, _)) = FAMILIES.into_iter().find(|(family, _)| *family == text) {
+            return Ok(Self::Family(family));
+        }
+        let parts = parts();
+        if let Some(part) = parts.iter().find(|part| part.name.eq_ignore_ascii_case(text)) {
+            return Ok(Self::Part(part.name.clone()));
+        }
+        let families = FAMILIES.map(|(family, _)| family).join(", ");
+        let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+        Err(format!("it is neither a family ({families}, all) nor a part ({})", names.join(", ")))
+    }
+}
+
 impl Area {
-    /// Synthesises every unit for one of [`FAMILIES`], or for all; with `routed`, places and routes
-    /// engine and cluster as well.
+    /// Synthesises every unit for a target; with `routed`, places and routes engine and cluster
+    /// as well.
     ///
     /// # Errors
-    /// If a tool is missing or refuses the design, or if there is no such family.
-    pub fn estimate(processor: &Processor, only: Option<&str>, routed: bool) -> Result<Self> {
-        let is_wanted = |family: &str| only.is_none_or(|only| only == family);
-        if let Some(unknown) = only.filter(|only| FAMILIES.iter().all(|(name, _)| name != only)) {
-            return Err(Error::new(format!("there is no device family '{unknown}'")));
-        }
+    /// If a tool is missing or refuses the design.
+    pub fn estimate(processor: &Processor, target: &Target, routed: bool) -> Result<Self> {
+        let only = target.family();
+        let is_wanted = |family: &str| only.as_deref().is_none_or(|only| only == family);
         let cache = Cache::of_user();
         let design = &processor.design;
         let mut families = Vec::new();
@@ -49,7 +108,8 @@ impl Area {
                 routes.push((unit, route));
             }
         }
-        Ok(Self { families, routes })
+        let too_small = too_small(&families, target, &processor::largest_tables(processor));
+        Ok(Self { families, too_small, routes })
     }
 
     /// The estimate for the families for which every unit has been synthesised before, if there are
@@ -60,7 +120,15 @@ impl Area {
         let families: Vec<Report> = families
             .filter_map(|(family, _)| area::remembered(&processor.design, family, &cache))
             .collect();
-        (!families.is_empty()).then_some(Self { families, routes: Vec::new() })
+        let too_small = too_small(&families, &Target::All, &processor::largest_tables(processor));
+        (!families.is_empty()).then_some(Self { families, too_small, routes: Vec::new() })
+    }
+
+    /// Returns a warning for each part that is too small.
+    pub fn warnings(&self) -> impl Iterator<Item = String> + '_ {
+        self.too_small.iter().map(|TooSmall { part, lacks, remedy }| {
+            format!("{part} is too small: {}; {remedy}", list(lacks))
+        })
     }
 
     /// The estimate as Markdown: each family, its units, and the share of the paper's parts.
@@ -110,6 +178,14 @@ impl Area {
             }
             for part in parts().iter().filter(|part| part.family == report.family) {
                 let _ = writeln!(text, "- {}", share(part, report));
+                for small in self.too_small.iter().filter(|small| small.part == part.name) {
+                    let _ = writeln!(
+                        text,
+                        "  **The part is too small**: {}; {}.",
+                        list(&small.lacks),
+                        small.remedy
+                    );
+                }
             }
             text.push('\n');
         }
@@ -137,4 +213,113 @@ fn share(part: &Part, report: &Report) -> String {
         percent(total.block_rams(), part.block_rams),
         part.paper
     )
+}
+
+fn list(lacks: &[Overrun]) -> String {
+    lacks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the parts of a target that are too small for the design. `tables` are the largest tables
+/// in block RAM.
+fn too_small(families: &[Report], target: &Target, tables: &[String]) -> Vec<TooSmall> {
+    let parts = parts();
+    let mut found = Vec::new();
+    for report in families {
+        let of_family: Vec<&Part> =
+            parts.iter().filter(|part| part.family == report.family).collect();
+        let fitting = of_family.iter().find(|part| part.overruns(&report.total).is_empty());
+        for part in of_family.iter().filter(|part| target.wants(part)) {
+            let lacks = part.overruns(&report.total);
+            if lacks.is_empty() {
+                continue;
+            }
+            let larger = fitting.map_or("a larger part".to_owned(), |part| part.name.clone());
+            let remedy = remedy(&lacks, tables, &larger);
+            found.push(TooSmall { part: part.name.clone(), lacks, remedy });
+        }
+    }
+    found
+}
+
+/// Returns what to do if a part lacks these resources. `tables` are the largest tables in block RAM
+/// with their sizes.
+fn remedy(lacks: &[Overrun], tables: &[String], larger: &str) -> String {
+    let mut remedies = Vec::new();
+    if lacks.iter().any(Overrun::is_memory) {
+        if !tables.is_empty() {
+            remedies.push(format!(
+                "make tables smaller, the largest being {} (the router: --set NEXT_HOPS=4096, \
+                 --set COUNT_FLOWS=false)",
+                tables.join(", ")
+            ));
+            remedies.push(
+                "put them in memory channels (`realisation = \"cached\"`, `\"direct\"` or \
+                 `\"flow-counter\"`)"
+                    .to_owned(),
+            );
+        }
+        remedies.push("keep threads in LUT RAM (`engine.storage`)".to_owned());
+    }
+    if lacks.iter().any(|lack| !lack.is_memory()) {
+        remedies.push("have fewer clusters or engines".to_owned());
+    }
+    remedies.push(format!("or take {larger}"));
+    remedies.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_family_or_a_part() {
+        assert_eq!("xc7".parse(), Ok(Target::Family("xc7")));
+        assert_eq!("all".parse(), Ok(Target::All));
+        let part: Target = "xc7vh870t".parse().expect("a part");
+        assert_eq!(part, Target::Part("XC7VH870T".into()));
+        assert_eq!(part.family().as_deref(), Some("xc7"));
+        let wanted: Vec<String> =
+            parts().into_iter().filter(|other| part.wants(other)).map(|part| part.name).collect();
+        assert_eq!(wanted, ["XC7VH870T"]);
+        let refused = "xc9".parse::<Target>().expect_err("there is none");
+        assert!(refused.contains("xc6v") && refused.contains("XC5VTX240T"), "{refused}");
+    }
+
+    #[test]
+    fn a_part_that_is_too_small_is_told_in_warnings_and_in_the_report() {
+        let total = area::Cost { luts: 190_000, block_rams_18k: 3000, ..area::Cost::default() };
+        let families = vec![Report { family: "xc7", units: Vec::new(), total }];
+        let tables = ["`next_hops` (8,000 Kbit)".to_owned()];
+        let found = too_small(&families, &Target::All, &tables);
+        let area = Area { families, too_small: found, routes: Vec::new() };
+        let warnings: Vec<String> = area.warnings().collect();
+        let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+        let lack = "3,000 of 2,820 block RAMs of 18 Kb (106.4 %)";
+        assert!(warning.starts_with(&format!("XC7VH870T is too small: {lack}; ")), "{warning}");
+        assert!(warning.ends_with("or take a larger part"), "{warning}");
+        let markdown = area.markdown();
+        assert!(markdown.contains(&format!("**The part is too small**: {lack}; make tables")));
+        assert!(serde_json::to_string(&area).expect("JSON").contains("\"used\":3000"));
+        // A smaller design fits the larger part of two.
+        let total = area::Cost { block_rams_18k: 1000, ..total };
+        let families = [Report { family: "xc6v", units: Vec::new(), total }];
+        let found = too_small(&families, &Target::Part("XC6VLX240T".into()), &[]);
+        let [small] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((small.part.as_str(), small.lacks.len()), ("XC6VLX240T", 2));
+        assert!(small.remedy.ends_with("or take XC6VHX380T"), "{}", small.remedy);
+    }
+
+    #[test]
+    fn the_remedy_suits_what_is_lacking() {
+        let lack = |resource| Overrun { resource, used: 2, available: 1 };
+        let part = parts().remove(0);
+        let cost = area::Cost { block_rams_18k: 5000, ..area::Cost::default() };
+        let lacks = part.overruns(&cost);
+        let tables = ["`next_hops` (8,000 Kbit)".to_owned()];
+        let told = remedy(&lacks, &tables, "XC7VH870T");
+        assert!(told.contains("`next_hops` (8,000 Kbit)") && told.contains("NEXT_HOPS"), "{told}");
+        assert!(told.ends_with("or take XC7VH870T") && !told.contains("clusters"), "{told}");
+        let told = remedy(&[lack("LUTs")], &tables, "a larger part");
+        assert!(told.contains("fewer clusters") && !told.contains("next_hops"), "{told}");
+    }
 }

@@ -8,8 +8,8 @@ use super::pages::PageTable;
 use super::store::Cost;
 use super::{
     Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_router, mpsoc_smallest,
-    np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_storage, np_threads,
-    np_throughput, np_units, np_virtual, steps,
+    np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_sizes, np_storage,
+    np_threads, np_throughput, np_units, np_virtual, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -110,6 +110,7 @@ pub const FIGURES: &[Figure] = &[
     np_channels::FIGURE,
     np_throughput::FIGURE_9,
     np_throughput::FIGURE_10,
+    np_sizes::FIGURE,
     np_area::FIGURE_11,
     np_area::FIGURE_12,
     np_units::FIGURE,

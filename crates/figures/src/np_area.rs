@@ -13,7 +13,7 @@ use super::values::{Values, slug};
 use super::{Settings, number};
 use wireloom_console::Working;
 use wireloom_console::{output, thousands};
-use wireloom_explore::area::Area;
+use wireloom_explore::area::{Area, Target as Goal};
 use wireloom_explore::rig::{Loaded, Rig};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
@@ -54,7 +54,6 @@ pub const FIGURE_12: Figure = Figure {
 #[derive(Clone, Copy)]
 struct Target {
     part: &'static str,
-    family: &'static str,
     clusters: usize,
     /// IPv4 alone, and so the traffic; else all protocols and a mix of all.
     ipv4: bool,
@@ -62,18 +61,15 @@ struct Target {
     published: Option<[u64; 6]>,
 }
 
-const VIRTEX_5: Target =
-    Target { part: "XC5VTX240T", family: "xc5v", clusters: 8, ipv4: true, published: None };
+const VIRTEX_5: Target = Target { part: "XC5VTX240T", clusters: 8, ipv4: true, published: None };
 const VIRTEX_6: Target = Target {
     part: "XC6VHX380T",
-    family: "xc6v",
     clusters: 8,
     ipv4: false,
     published: Some([27, 35, 50, 42, 53, 75]),
 };
 const VIRTEX_7: Target = Target {
     part: "XC7VH870T",
-    family: "xc7",
     clusters: 16,
     ipv4: false,
     published: Some([28, 34, 48, 39, 51, 73]),
@@ -95,6 +91,9 @@ struct Row {
     levels: u32,
     /// Million packets a second without loss.
     mpps: f64,
+    /// What the part lacks.
+    #[serde(skip)]
+    lacks: Vec<String>,
 }
 
 impl Row {
@@ -154,7 +153,8 @@ fn row(
         .into_iter()
         .find(|part| part.name == target.part)
         .expect("hardware/parts.toml has it");
-    let area = Area::estimate(&loaded.processor(&machine)?, Some(target.family), false)?;
+    let area =
+        Area::estimate(&loaded.processor(&machine)?, &Goal::Part(target.part.into()), false)?;
     let [report]: &[Report; 1] =
         area.families.as_slice().try_into().expect("one family was asked for");
     let working = Working::on(format!("{}, {}", machine.name, stream.traffic.name));
@@ -171,6 +171,7 @@ fn row(
         published_percent: target.published.map(|percent| percent[index]),
         levels: report.units.iter().map(|unit| unit.levels).max().unwrap_or(0),
         mpps,
+        lacks: area.warnings().collect(),
     }))
 }
 
@@ -219,9 +220,13 @@ fn text(rows: &[Row]) -> String {
             number(row.mpps_for_a_thread()),
         ]);
     }
+    let lacks = rows
+        .iter()
+        .flat_map(|row| row.lacks.iter().map(|lack| format!("\n{}: {lack}.\n", row.machine)));
+    let lacks: String = lacks.collect();
     format!(
         "{table}\n\nWithout flow counting. LUTs are estimated by Yosys, one for each function: the paper's were placed by the vendor's tools, which \
-         pack two small ones into one. MPPS: without loss, of IPv4 on the Virtex-5, else of IPv4, IPv6 and 1 to 4 labels in turn.\n"
+         pack two small ones into one. MPPS: without loss, of IPv4 on the Virtex-5, else of IPv4, IPv6 and 1 to 4 labels in turn.\n{lacks}"
     )
 }
 
@@ -286,6 +291,7 @@ mod tests {
             published_percent,
             levels: 12,
             mpps: 80.0,
+            lacks: Vec::new(),
         };
         let rows = [row("XC6VHX380T", Some(27)), row("XC5VTX240T", None)];
         let groups: Vec<_> = groups(&[VIRTEX_6, VIRTEX_5], &rows)

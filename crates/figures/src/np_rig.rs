@@ -10,7 +10,7 @@ use super::figure::{Choice, Drawn, Figure, Kept};
 use super::store::Cost;
 use wireloom_console::load_store;
 use wireloom_console::{output, thousands};
-use wireloom_explore::area::Area;
+use wireloom_explore::area::{Area, Target};
 use wireloom_explore::rig::Ran;
 use wireloom_machine::Source;
 use wireloom_machine::{Error, Result};
@@ -88,7 +88,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
             (description.clusters, description.engines, description.threads);
         let machine = format!("{name}: {clusters}-{engines}-{threads}");
         let processor = machine::processor(&description, &program, Form::InRig)?;
-        let area = Area::estimate(&processor, Some("xc6v"), false)?;
+        let area = Area::estimate(&processor, &Target::Family("xc6v"), false)?;
         let luts = area.families[0].total.luts;
         let ran = Ran::new(&description, &program, &store, CYCLES, None)?;
         rows.push(Row { machine, mpps: ran.mpps, luts, share: share(luts), ran: Some(ran) });

@@ -32,7 +32,6 @@ pub const FIGURE: Figure = Figure {
 
 /// The part that they are compared with, a Virtex-7.
 const PART: &str = "XC7VH870T";
-const FAMILY: &str = "xc7";
 
 /// A machine, and the program that it is built for.
 struct Design {
@@ -60,6 +59,9 @@ struct Row {
     /// Levels of LUTs of the deepest unit.
     levels: u32,
     units: Vec<Unit>,
+    /// What the part lacks.
+    #[serde(skip)]
+    lacks: Vec<String>,
 }
 
 /// A unit: a module that is synthesised by itself.
@@ -95,7 +97,7 @@ fn row(settings: &Settings, design: &Design) -> Result<Row> {
     .compiled()?;
     let description = Machine::find(design.machine).map_err(Error::new)?;
     let processor = machine::processor(&description, &program, Form::Alone)?;
-    let estimate = area::Area::estimate(&processor, Some(FAMILY), false)?;
+    let estimate = area::Area::estimate(&processor, &area::Target::Part(PART.into()), false)?;
     let [report] = estimate.families.as_slice() else { unreachable!("one family was asked for") };
     let names = [
         (processor.engine.name.clone(), "engine"),
@@ -120,6 +122,7 @@ fn row(settings: &Settings, design: &Design) -> Result<Row> {
         block_ram_share: report.total.block_rams_18k as f64 / (2 * part.block_rams) as f64,
         levels: report.units.iter().map(|unit| unit.levels).max().unwrap_or(0),
         units: units.collect(),
+        lacks: estimate.warnings().collect(),
     })
 }
 
@@ -137,9 +140,13 @@ fn text(rows: &[Row]) -> String {
             add("", &unit.unit, unit.count, unit.whole, unit.own.luts, unit.levels);
         }
     }
+    let lacks = rows
+        .iter()
+        .flat_map(|row| row.lacks.iter().map(|lack| format!("\n{}: {lack}.\n", row.machine)));
+    let lacks: String = lacks.collect();
     format!(
         "{table}\n\nSynthesised by Yosys for a Virtex-7, neither placed nor routed; own: without the units inside. Block RAMs are of 18 Kb. The router of np-2-2-4 is as it is; \
-         the others are built without flow counting and check of the source, with 4,096 next hops, np-pipeline for IPv4 alone.\n"
+         the others are built without flow counting and check of the source, with 4,096 next hops, np-pipeline for IPv4 alone.\n{lacks}"
     )
 }
 
@@ -149,7 +156,7 @@ mod tests {
 
     #[test]
     fn units_are_shown_below_their_machine() {
-        let area = Area { luts: 4602, lut_rams: 1, flip_flops: 2, block_rams_18k: 3 };
+        let area = Area { luts: 4602, lut_rams: 1, flip_flops: 2, block_rams_18k: 3, dsps: 0 };
         let unit = Unit { unit: "engine".into(), count: 4, whole: area, own: area, levels: 12 };
         let row = Row {
             machine: "np-2-2-4".into(),
@@ -158,6 +165,7 @@ mod tests {
             block_ram_share: 0.2,
             levels: 12,
             units: vec![unit],
+            lacks: vec!["XC7VH870T is too small".to_owned()],
         };
         let drawn = Drawn {
             data: serde_json::to_value([&row]).expect("JSON"),
@@ -166,6 +174,7 @@ mod tests {
             faults: Vec::new(),
         };
         assert!(drawn.text.contains("4,602"), "{}", drawn.text);
+        assert!(drawn.text.contains("\nnp-2-2-4: XC7VH870T is too small.\n"), "{}", drawn.text);
         let values = FIGURE.values(&drawn).expect("values");
         assert_eq!(values.get("np-2-2-4.units.engine.whole.luts").expect("it is there"), 4602.0);
         assert_eq!(values.get("np-2-2-4.share").expect("it is there"), 0.1);

@@ -4,20 +4,23 @@
 //! [`ControlPlane`] converts between offload entries and the contents of control targets. Only the
 //! realisations know the layout of the entries ([`crate::realisation`]).
 
-use std::collections::HashMap;
 use std::collections::hash_map;
+use std::collections::{BTreeMap, HashMap};
 
 use wireloom_bits::Bits;
 use wireloom_machine::Wanted;
+use wireloom_offloads::kinds::random::splitmix64;
 use wireloom_offloads::{Content, EntryKey, Instance, Store, Update, instantiate};
 
-use crate::processor::{Processor, Service, memory_map, services};
+use crate::processor::{Processor, ReasonCount, Service, memory_map, services};
 use crate::realisation::{Realisation, instance};
 use crate::simulation::{Fault, Operation, Simulation};
 
 /// The most elements of an offload for all of them to be read back by default. Each read takes
 /// about thirty cycles.
 const READ_UNASKED: u64 = 4096;
+/// The control target of the statistics.
+const STATISTICS: u8 = 0;
 /// Number of entries to read in addition to those in the reference store.
 const READ_BESIDES: u64 = 256;
 
@@ -94,6 +97,26 @@ impl ControlPlane {
             operations.extend(transition(processor, service, old.as_ref(), new)?);
         }
         Ok(operations)
+    }
+
+    /// Returns the operations that give the hashes of tables and caches seeds that are made from this
+    /// one. They empty the tables, and so come before [`Self::initial`].
+    pub fn seeds(processor: &Processor, seed: u64) -> Vec<Operation> {
+        let mut index = 0;
+        let mut random = || {
+            index += 1;
+            splitmix64(seed, index)
+        };
+        // All copies of a table have the same seed.
+        let mut seeds: BTreeMap<String, (u32, Bits)> = BTreeMap::new();
+        let mut operations = Vec::new();
+        for target in memory_map(processor).targets {
+            let Some(seed) = target.contents.seed else { continue };
+            let seed = seeds.entry(target.offload).or_insert_with(|| seed.write(&mut random));
+            let (address, value) = seed.clone();
+            operations.push(Operation::Write { target: target.number as u8, address, value });
+        }
+        operations
     }
 
     /// Returns the operations that bring the state that packets change from `old` to `new`. The two
@@ -259,6 +282,18 @@ fn indices_like(service: &Service, store: &Store) -> Vec<u64> {
 }
 
 impl Processor {
+    /// Reads the counters of the reasons for which packets were dropped or handed to the control
+    /// processor.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn read_reasons(&self, bus: &mut dyn ControlBus) -> Result<Vec<ReasonCount>, Fault> {
+        let counters = self.plan.reason_counters();
+        let addresses: Vec<u32> = counters.iter().map(|counter| counter.address as u32).collect();
+        let entries = bus.read_entries(STATISTICS, &addresses)?;
+        Ok(counters.iter().zip(&entries).map(|(counter, entry)| counter.count(entry)).collect())
+    }
+
     /// Returns the writes, one for each pipe, of a service's control target, which is counted from
     /// the service's first.
     pub(crate) fn in_every_pipe(

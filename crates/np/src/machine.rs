@@ -22,7 +22,7 @@ use wireloom_offloads::{Store, Update};
 
 use crate::control::{ControlError, ControlPlane};
 use crate::description::{Machine as Spec, MachineError, kinds};
-use crate::processor::{self, Image, NpError, Processor};
+use crate::processor::{self, Image, NpError, Processor, ReasonCount};
 use crate::simulation::{
     self, BuildError, BuildOptions, Distribution, Execution, Fault, Pace, Report, Resolved,
     Settings, Simulation, Source,
@@ -103,7 +103,15 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Rate, Knob::Buffer, Knob::Idle, Knob::Stall, Knob::Waves, Knob::Assertions]
+        &[
+            Knob::Rate,
+            Knob::Buffer,
+            Knob::Idle,
+            Knob::Stall,
+            Knob::Waves,
+            Knob::Assertions,
+            Knob::Seed,
+        ]
     }
 
     fn sections_without_effect(&self, program: &ir::Program) -> Vec<String> {
@@ -203,6 +211,8 @@ struct Np {
     execution: Execution,
     clock_mhz: u32,
     store: Store,
+    /// What the processor has counted for each reason, when its state was last read.
+    reasons: Vec<ReasonCount>,
     /// Time to build the model, or to load it from the cache.
     built: Duration,
     /// The folder with the table contents, which the model reads when it starts.
@@ -265,9 +275,15 @@ impl Np {
             execution,
             clock_mhz,
             store,
+            reasons: Vec::new(),
             built: Duration::ZERO,
             _images: folder,
         };
+        if let Some(seed) = options.seed {
+            for operation in ControlPlane::seeds(&machine.processor, seed) {
+                machine.execution.operate(&operation)?;
+            }
+        }
         machine.write_initial()?;
         machine.built = begin.elapsed();
         Ok(machine)
@@ -335,6 +351,8 @@ impl Machine for Np {
     }
 
     fn read_back(&mut self, wanted: Wanted<'_>, progress: &dyn Fn(&str)) -> Result<Vec<String>> {
+        progress("reading counters");
+        self.reasons = self.processor.read_reasons(self.execution.simulation())?;
         let mut left_out = Vec::new();
         for offload in ControlPlane::changed(&self.processor) {
             progress(&format!("reading back {offload}"));
@@ -413,6 +431,7 @@ impl Machine for Np {
             clock_mhz: self.clock_mhz,
             mpps: run.packets_per_cycle.map(|rate| rate * f64::from(self.clock_mhz)),
             model_seconds: self.built.as_secs_f64(),
+            reasons: self.reasons.iter().filter(|count| count.packets > 0).cloned().collect(),
             run,
         };
         Some(values.record())
@@ -526,6 +545,8 @@ struct Values {
     mpps: Option<f64>,
     /// Time to build the model, or to load it from the cache, in seconds.
     model_seconds: f64,
+    /// The packets that the processor has counted for each reason, if its state was read.
+    reasons: Vec<ReasonCount>,
     /// The results in cycles.
     #[serde(flatten)]
     run: Report,

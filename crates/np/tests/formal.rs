@@ -45,6 +45,7 @@ proofs! {
     wl_thread_scheduler_proof
     ;
     slow:
+    wl_lanes_proof
     wl_reorder_proof
     wl_hash_cache_proof
     wl_meter_proof

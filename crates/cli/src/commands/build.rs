@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use wireloom_console::{Staged, load_store, output};
-use wireloom_explore::area::Area;
+use wireloom_explore::area::{Area, Target};
 use wireloom_io::{Captures, Generated, Source};
 use wireloom_ir::{Execute, Golden, Output, Verdict};
 use wireloom_machine::Program;
@@ -40,10 +40,11 @@ pub struct Build {
     /// Network processors only: limit the packets that the test bench sends; 200 by default
     #[arg(long, value_name = "N")]
     packets: Option<u64>,
-    /// Network processors only: estimate with Yosys the resources in one device family, or in all
-    /// three (takes minutes the first time; results are cached)
-    #[arg(long, value_name = "FAMILY", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
-    area: Option<Families>,
+    /// Network processors only: estimate with Yosys the resources in one device family (xc5v, xc6v,
+    /// xc7), for one part (XC7VH870T) or, without a name, in all three families; warns of parts that
+    /// are too small (takes minutes the first time; results are cached)
+    #[arg(long, value_name = "FAMILY|PART", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    area: Option<Target>,
     /// Network processors only: add the embedded test rig, which sends packets and checks the
     /// output (machines/np.toml, [rig])
     #[arg(long)]
@@ -55,31 +56,6 @@ pub struct Build {
     /// Write into this folder, creating it if necessary
     #[arg(short = 'o', long = "out", value_name = "DIR", value_hint = ValueHint::DirPath)]
     out: PathBuf,
-}
-
-/// The device families that `--area` names.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Families {
-    /// All of the following
-    All,
-    /// Virtex-5
-    Xc5v,
-    /// Virtex-6
-    Xc6v,
-    /// Virtex-7
-    Xc7,
-}
-
-impl Families {
-    /// Returns the only family, unless all are meant.
-    fn only(self) -> Option<&'static str> {
-        match self {
-            Self::All => None,
-            Self::Xc5v => Some("xc5v"),
-            Self::Xc6v => Some("xc6v"),
-            Self::Xc7 => Some("xc7"),
-        }
-    }
 }
 
 impl Build {
@@ -139,7 +115,8 @@ impl Build {
         let stimulus = if self.rig { None } else { Some(self.stimulus(&program, &processor)?) };
         let area = self
             .area
-            .map(|families| Area::estimate(&processor, families.only(), self.route))
+            .as_ref()
+            .map(|target| Area::estimate(&processor, target, self.route))
             .transpose()?;
         // Without --area, use the cached results of earlier builds.
         let known = if area.is_none() { Area::remembered(&processor) } else { None };
@@ -153,8 +130,9 @@ impl Build {
             output::write_file(&staged.path().join("area.json"), &json)?;
         }
         staged.install()?;
-        if area.is_some() {
+        if let Some(area) = &area {
             output::print(&estimate);
+            area.warnings().for_each(|warning| output::note(format!("warning: {warning}")));
         }
         let lines = |text: &str| text.lines().count();
         let files = processor.design.files.iter().chain(&processor.simulation);
@@ -165,6 +143,10 @@ impl Build {
             files.count(),
             count,
         ));
+        let channels = processor::channels(&processor.plan);
+        if channels.channels > 0 {
+            output::say(channels.summary());
+        }
         Ok(())
     }
 }

@@ -122,6 +122,38 @@ fn a_folder_has_the_files_of_its_last_build_and_the_users_own() {
 }
 
 #[test]
+fn an_area_is_of_a_family_or_a_part() {
+    let place = Workplace::new();
+    let built = place.wireloom("build hub.loom --on np-1-1-1 --area=xc9 -o np");
+    built.status(2).complains(&["--area", "xc9", "neither a family", "XC7VH870T"]);
+    assert!(!place.path("np").exists());
+}
+
+#[test]
+fn memory_channels_and_their_pins_are_told() {
+    let place = Workplace::new();
+    place.write(
+        "routes.loom",
+        b"header H { u32 a; };\n\
+          engine routes() {\n\
+              offload routes : lpm<u32, u16>;\n\
+              H h @ 0;\n\
+              step only { packet.egress = routes.search(h.a); finish; }\n\
+          }\n",
+    );
+    let built = place.wireloom("build routes.loom --on np-1-1-1 -o np");
+    built.status(0).says(&["1 memory channel, 65 pins\n"]);
+    let channels: Value = serde_json::from_slice(&place.read("np/channels.json")).expect("JSON");
+    assert_eq!((&channels["channels"], &channels["pins"]), (&json!(1), &json!(65)));
+    let channel = &channels["of_lane"][0];
+    assert_eq!((&channel["offload"], &channel["reads"]), (&json!("routes"), &json!(3)));
+    // A program without such tables has no channels.
+    place.write("other.loom", b"engine other() { step only { packet.egress = 1; finish; } }\n");
+    place.wireloom("build other.loom --on np-1-1-1 -o np").status(0);
+    assert!(!place.path("np/channels.json").exists());
+}
+
+#[test]
 fn sections_for_no_offload_are_warned_of() {
     let place = Workplace::new();
     let section = |name: &str| {

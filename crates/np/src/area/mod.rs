@@ -6,6 +6,7 @@
 //! that a processor of 96 engines takes the synthesis time of one engine. Table contents are ports
 //! and memories, never constants, so synthesis cannot optimise any part of them away.
 
+mod fit;
 mod netlist;
 mod parts;
 mod synthesis;
@@ -16,6 +17,7 @@ use std::ops::{AddAssign, Mul};
 
 use serde::{Deserialize, Serialize};
 
+pub use fit::Overrun;
 pub use netlist::{Resources, read};
 pub use parts::{Part, parts};
 pub use synthesis::{Cache, synthesise};
@@ -69,6 +71,9 @@ pub struct Cost {
     pub flip_flops: u64,
     /// Block RAMs of 18 Kb.
     pub block_rams_18k: u64,
+    /// DSP blocks: multipliers of 18 by 25 bits.
+    #[serde(default)]
+    pub dsps: u64,
 }
 
 impl Cost {
@@ -84,6 +89,7 @@ impl AddAssign for Cost {
         self.lut_rams += other.lut_rams;
         self.flip_flops += other.flip_flops;
         self.block_rams_18k += other.block_rams_18k;
+        self.dsps += other.dsps;
     }
 }
 
@@ -95,6 +101,7 @@ impl Mul<u64> for Cost {
             lut_rams: self.lut_rams * times,
             flip_flops: self.flip_flops * times,
             block_rams_18k: self.block_rams_18k * times,
+            dsps: self.dsps * times,
         }
     }
 }

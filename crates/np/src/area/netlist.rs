@@ -78,6 +78,7 @@ fn cost(kind: &str) -> Option<Cost> {
             Cost { block_rams_18k: 1, ..Cost::default() }
         }
         "RAMB36E1" | "RAMB36" | "RAMB36SDP" => Cost { block_rams_18k: 2, ..Cost::default() },
+        kind if kind.starts_with("DSP48") => Cost { dsps: 1, ..Cost::default() },
         kind if kind.starts_with("FD") => Cost { flip_flops: 1, ..Cost::default() },
         _ => return None,
     })
@@ -300,6 +301,14 @@ mod tests {
         ]);
         let resources = read(&json, "m").unwrap();
         assert_eq!((resources.cost.luts, resources.cost.flip_flops, resources.levels), (3, 1, 1));
+    }
+
+    #[test]
+    fn multipliers_count_and_end_paths() {
+        let json =
+            module(&[cell("LUT6", &[2], 3), cell("DSP48E1", &[3], 4), cell("LUT2", &[4], 5)]);
+        let resources = read(&json, "m").unwrap();
+        assert_eq!((resources.cost.dsps, resources.cost.luts, resources.levels), (1, 2, 1));
     }
 
     #[test]

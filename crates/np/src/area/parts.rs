@@ -12,14 +12,25 @@ pub struct Part {
     pub family: String,
     /// Six-input LUTs.
     pub luts: u64,
+    /// The LUTs of which the paper's percentages are, if it had the part from an earlier listing.
+    pub luts_in_paper: Option<u64>,
     /// Flip-flops.
     pub flip_flops: u64,
     /// Block RAMs of 36 Kb.
     pub block_rams: u64,
     /// LUTs that can be used as memory.
     pub of_lut_ram: u64,
+    /// DSP blocks.
+    pub dsps: u64,
     /// The use of the device in the paper.
     pub paper: String,
+}
+
+impl Part {
+    /// The LUTs that the paper calls a percentage of this part.
+    pub fn published(&self, percent: u64) -> u64 {
+        self.luts_in_paper.unwrap_or(self.luts) * percent / 100
+    }
 }
 
 #[derive(Deserialize)]

@@ -94,7 +94,11 @@ pub(super) fn remembered(
 
 /// Returns the key of the stored result.
 fn result(design: &Design, unit: &str, family: &str) -> String {
-    key(design, unit, &["with path", &synthesis_for(family), &parameters(design, unit)])
+    key(
+        design,
+        unit,
+        &["with path and multipliers", &synthesis_for(family), &parameters(design, unit)],
+    )
 }
 
 /// Returns the Yosys commands that map a design to a family. They are those of `synth_xilinx`, with

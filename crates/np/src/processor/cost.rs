@@ -9,6 +9,7 @@ use super::pipe::BODY_BEATS;
 use super::plan::{Channel, Plan};
 use super::{Processor, cluster};
 use crate::description::Storage;
+use wireloom_machine::thousands;
 
 /// Rows of 16 bytes in an engine's header window (`wl_pkg`: `WindowBytes`, `WordBytes`).
 const THREAD_ROWS: usize = 16;
@@ -67,6 +68,20 @@ pub(super) fn section(processor: &Processor, map: &MemoryMap) -> String {
     text
 }
 
+/// Returns the largest on-chip tables, with their size in all copies, the largest first. A table is
+/// large if it takes a twentieth of all tables or more.
+pub fn largest_tables(processor: &Processor) -> Vec<String> {
+    let plan = &processor.plan;
+    let mut tables = tables(plan, &super::memory_map(processor));
+    let all: u64 = tables.iter().map(Memory::all).sum();
+    tables.retain(|table| 20 * table.all() >= all);
+    tables.sort_by_key(|table| std::cmp::Reverse(table.all()));
+    tables
+        .iter()
+        .map(|table| format!("{} ({} Kbit)", table.what, thousands(kilobits(table.all()))))
+        .collect()
+}
+
 /// Returns a summary of the external memories of all channels: the number of parts and their size.
 pub(super) fn outside(plan: &Plan) -> String {
     let bits = |channel: &Channel| (channel.words * channel.word_bits) as u64;
@@ -104,7 +119,13 @@ fn memories(plan: &Plan, map: &MemoryMap) -> Vec<Memory> {
         8 * plan.data_bytes,
         machine.lanes(),
     ));
-    // Counts the copies of each control target's contents, in the order in which they first appear.
+    memories.extend(tables(plan, map));
+    memories
+}
+
+/// Returns the on-chip contents of the control targets, with the number of copies, in the order in
+/// which they first appear.
+fn tables(plan: &Plan, map: &MemoryMap) -> Vec<Memory> {
     let mut tables: Vec<Memory> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for target in &map.targets {
@@ -122,8 +143,7 @@ fn memories(plan: &Plan, map: &MemoryMap) -> Vec<Memory> {
         });
         tables[place].copies += 1;
     }
-    memories.extend(tables);
-    memories
+    tables
 }
 
 /// Returns whether the entries of a target lie in a memory outside the chip.

@@ -7,7 +7,7 @@ use wireloom_machine::Files;
 use super::images::Image;
 use super::memory_map::{self, memory_map};
 use super::testbench::{self, Stimulus};
-use super::{Design, File, Processor, copies, cost, fusesoc};
+use super::{Design, File, Processor, channels, copies, cost, fusesoc, integration};
 use crate::simulation::Geometry;
 
 /// The cost section of the README if no estimate was requested.
@@ -36,6 +36,11 @@ pub fn files(
     let about = &processor.plan.machine.about;
     let mut files = sources.files();
     files.push(("memory_map.json".into(), map + "\n"));
+    let channels = channels(&processor.plan);
+    if channels.channels > 0 {
+        let json = serde_json::to_string_pretty(&channels).expect("plain data");
+        files.push(("channels.json".into(), json + "\n"));
+    }
     files.extend(sources.lists(&core_name(processor), about, bench.as_ref()));
     files.extend(stimulus.into_iter().flat_map(|stimulus| testbench::files(&sources, stimulus)));
     files.push(("README.md".into(), wrapped(&readme(processor, &images, estimate))));
@@ -83,23 +88,29 @@ impl Sources<'_> {
 /// The longest line of a README, in characters.
 const COLUMNS: usize = 100;
 
-/// Breaks the lines of Markdown prose. Tables, headings, lists and code keep theirs.
+/// Breaks the lines of Markdown prose and of items of lists. Tables, headings and code keep theirs.
 pub(super) fn wrapped(markdown: &str) -> String {
     let (mut out, mut column, mut in_fence) = (String::new(), 0, false);
     for line in markdown.lines() {
         in_fence ^= line.starts_with("```");
-        let is_prose = !in_fence && line.starts_with(|c: char| !"|#`>-* ".contains(c) || c == '`');
+        let is_item = !in_fence && line.starts_with("- ");
+        let is_prose =
+            is_item || !in_fence && line.starts_with(|c: char| !"|#`>-* ".contains(c) || c == '`');
         if !is_prose || line.starts_with("```") {
             out += if column > 0 { "\n" } else { "" };
             out += &format!("{line}\n");
             column = 0;
             continue;
         }
+        if is_item && column > 0 {
+            out.push('\n');
+            column = 0;
+        }
         for word in line.split_whitespace() {
             let length = word.chars().count();
             if column > 0 && column + 1 + length > COLUMNS {
-                out.push('\n');
-                column = 0;
+                out += if is_item { "\n " } else { "\n" };
+                column = usize::from(is_item);
             }
             if column > 0 {
                 out.push(' ');
@@ -107,6 +118,10 @@ pub(super) fn wrapped(markdown: &str) -> String {
             }
             out += word;
             column += length;
+        }
+        if is_item {
+            out.push('\n');
+            column = 0;
         }
     }
     out + if column > 0 { "\n" } else { "" }
@@ -198,20 +213,20 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
         );
     }
     if !plan.channels.is_empty() {
+        let channels = channels(plan);
         let _ = writeln!(
             text,
-            "\n## Memory channels, of each pipe\n\n| channel | words | of bits | reads a core cycle |\n|---|---|---|---|"
+            "\n## Memory channels\n\nThe channels of each lane, in requests of one core cycle and bursts of two words:\n\n{}\n\
+             {}. Pins are D, Q, the address, byte write selects, RPS#, WPS#, K, K#, CQ and CQ# of a part with bursts of two words. {}",
+            channels.table(),
+            channels.summary(),
+            cost::outside(plan)
         );
-        for channel in &plan.channels {
-            let _ = writeln!(
-                text,
-                "| `{}` | {} | {} | {} of {} |",
-                channel.name, channel.words, channel.word_bits, channel.used, channel.slots
-            );
-        }
-        let _ = writeln!(text, "\n{}", cost::outside(plan));
     }
     let map = memory_map(processor);
+    if !plan.rig {
+        text += &integration::section(processor, &map);
+    }
     text += &cost::section(processor, &map);
     let _ = write!(
         text,
@@ -243,6 +258,12 @@ mod tests {
     #[test]
     fn prose_is_wrapped_and_nothing_else() {
         let long = "word ".repeat(41);
+        let item = format!("- {long}\n- short\n");
+        assert!(super::wrapped(&item).lines().all(|line| line.len() <= COLUMNS));
+        assert!(
+            super::wrapped(&item).contains("\n  word")
+                && super::wrapped(&item).ends_with("\n- short\n")
+        );
         let kept = format!("# {long}\n\n| {long}|\n    {long}\n```toml\n{long}\n```\n");
         let kept = kept.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
         let text = format!("{long}\nnext\n\n{kept}`code` {long}\n");

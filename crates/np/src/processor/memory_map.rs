@@ -4,9 +4,11 @@
 use std::fmt::Write as _;
 
 use serde::Serialize;
+use wireloom_bits::Bits;
 use wireloom_offloads::Layout;
 
 use super::plan::Plan;
+use super::reasons::ReasonCounter;
 use super::{Processor, ports, services};
 use crate::description::Place;
 
@@ -22,6 +24,9 @@ pub struct MemoryMap {
     pub registers: Vec<Register>,
     /// The control targets.
     pub targets: Vec<Target>,
+    /// The counters of reasons for which packets are dropped or handed to the control processor.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ReasonCounter>,
 }
 
 /// A register of `wl_axil_control`, or several consecutive ones.
@@ -77,6 +82,33 @@ pub struct Contents {
     /// The meaning of the entry at each address, if the entries differ.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<String>,
+    /// The seed of its hashes, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<Seed>,
+}
+
+/// The seed of the hashes of a table or of its caches. It is set by one write, which empties them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Seed {
+    /// The address of the write.
+    pub address: u32,
+    /// The lowest bits of the address that are part of the seed.
+    pub address_bits: u32,
+    /// The lowest bits of the data that are part of the seed.
+    pub data_bits: u32,
+}
+
+impl Seed {
+    /// Returns the address and the data of the write that sets a seed made from random words.
+    pub fn write(&self, random: &mut dyn FnMut() -> u64) -> (u32, Bits) {
+        let drawn = random() & ((1 << self.address_bits) - 1);
+        let words: Vec<u64> = (0..self.data_bits.div_ceil(64)).map(|_| random()).collect();
+        let data = match self.data_bits {
+            0 => Bits::zero(1),
+            bits => Bits::from_words(64 * words.len() as u32, &words).slice(0, bits),
+        };
+        (self.address | drawn as u32, data)
+    }
 }
 
 /// A part of an entry.
@@ -103,6 +135,7 @@ impl Contents {
             fields,
             read: Vec::new(),
             entries: Vec::new(),
+            seed: None,
         };
         contents.measure();
         contents
@@ -120,6 +153,11 @@ impl Contents {
         self.read = read;
         self.measure();
         self
+    }
+
+    /// Returns these contents with a seed.
+    pub(crate) fn seeded(self, seed: Seed) -> Self {
+        Self { seed: Some(seed), ..self }
     }
 
     fn measure(&mut self) {
@@ -249,7 +287,7 @@ pub fn memory_map(processor: &Processor) -> MemoryMap {
             }
         }
     }
-    MemoryMap { registers: registers(plan.control_bits), targets }
+    MemoryMap { registers: registers(plan.control_bits), targets, reasons: plan.reason_counters() }
 }
 
 /// Returns the meaning of the processor's statistics, by address.
@@ -262,7 +300,14 @@ fn statistics(plan: &Plan) -> Vec<String> {
     ]
     .into_iter()
     .flat_map(|what| lanes.clone().map(move |lane| format!("{what} lane {lane}")));
-    of_lanes.chain(ports::counter_names(plan)).collect()
+    let reasons = plan.reason_counters();
+    let of_reasons = reasons.iter().map(ReasonCounter::describe);
+    of_lanes.chain(ports::counter_names(plan)).chain(of_reasons).collect()
+}
+
+/// Returns the number of statistics before the counters of reasons.
+pub(super) fn counters_before_reasons(plan: &Plan) -> usize {
+    3 * plan.machine.lanes() + ports::counter_names(plan).len()
 }
 
 /// The README section about the use of the registers by a driver.

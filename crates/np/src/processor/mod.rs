@@ -8,6 +8,7 @@
 //! chip.
 
 mod bodies;
+mod channels;
 pub mod chip;
 mod cluster;
 mod cost;
@@ -15,11 +16,13 @@ mod design;
 mod folder;
 mod fusesoc;
 pub(crate) mod images;
+mod integration;
 pub(crate) mod memory_map;
 mod pipe;
 pub(crate) mod plan;
 mod ports;
 pub(crate) mod probes;
+mod reasons;
 pub(crate) mod rig;
 pub(crate) mod services;
 mod templates;
@@ -29,11 +32,14 @@ pub(crate) mod wires;
 
 use wireloom_ir::Program;
 
+pub use channels::{ChannelUse, Channels, channels};
+pub use cost::largest_tables;
 pub use design::{Design, File, Hash, Unit};
 pub use folder::{NOT_ESTIMATED, files};
 pub use images::{Image, images};
-pub use memory_map::{Contents, Field, MemoryMap, Register, Target, memory_map};
+pub use memory_map::{Contents, Field, MemoryMap, Register, Seed, Target, memory_map};
 pub use plan::{Channel, Plan, Service};
+pub use reasons::{ReasonCount, ReasonCounter};
 pub use rig::REPORT_BASE;
 pub use testbench::Stimulus;
 

@@ -1,9 +1,10 @@
 //! The plan of a network processor, made before any text is generated.
 
-use wireloom_ir::{OffloadTarget, Program};
+use wireloom_ir::{Offload, OffloadTarget, Program};
 use wireloom_offloads::Config;
 
 use super::NpError;
+use super::reasons::Counted;
 use super::wires::bits;
 use crate::description::{LANE_BYTES, Machine, Place, Rule, Scheduler, ShellKind, Storage};
 use crate::realisation::{self, Called};
@@ -34,6 +35,8 @@ pub struct Service {
     pub request_bits: usize,
     /// Bits of a reply; 0 if there are no replies.
     pub reply_bits: usize,
+    /// The most requests of a packet; `None` if they are in a loop.
+    pub requests: Option<u32>,
 }
 
 impl Service {
@@ -148,6 +151,8 @@ pub struct Plan {
     pub lookups: Vec<Lookup>,
     /// The memory channels of a pipe.
     pub channels: Vec<Channel>,
+    /// The reasons for which packets are dropped or handed to the control processor.
+    pub(super) reasons: Vec<Counted>,
     /// Data bits of the control bus, enough for the widest entry.
     pub control_bits: usize,
     /// Whether the processor is built into its embedded test rig.
@@ -171,8 +176,7 @@ impl Plan {
         let source = &program.engines[program.main.index()];
         let mut services = Vec::new();
         for port in &engine.core.ports {
-            let offload = &source.offloads[port.offload.index()];
-            services.push(service(program, &offload.name, &offload.target, port, machine)?);
+            services.push(service(program, port, machine)?);
         }
         let lookups = crate::realisation::lookups(&services, machine, label)?;
         let own = |called: &Called| {
@@ -202,6 +206,7 @@ impl Plan {
             info_bits: layout.info_bits as usize,
             lookups,
             channels: Vec::new(),
+            reasons: super::reasons::of_program(program),
             control_bits: 64,
             rig: false,
             label: label.to_owned(),
@@ -312,6 +317,12 @@ impl Plan {
         (self.machine.clusters_a_pipe() * (self.cluster_tags() + 8)).next_power_of_two()
     }
 
+    /// Returns whether the lanes come from modules with the same reset: narrow ports, the rig, or
+    /// the ingress of a chip with several processors.
+    pub fn is_fed_inside(&self) -> bool {
+        self.machine.ports.are_narrow() || self.rig || !self.label.is_empty()
+    }
+
     /// Returns the prefix of module names.
     fn prefix(&self) -> &str {
         self.engine_module.strip_suffix("_engine").unwrap_or(&self.engine_module)
@@ -391,15 +402,11 @@ impl Plan {
 }
 
 /// Returns the service of an offload if the machine's rule suits it.
-fn service(
-    program: &Program,
-    name: &str,
-    target: &OffloadTarget,
-    port: &OffloadPort,
-    machine: &Machine,
-) -> Result<Service, NpError> {
+fn service(program: &Program, port: &OffloadPort, machine: &Machine) -> Result<Service, NpError> {
+    let source = &program.engines[program.main.index()];
+    let Offload { name, target, .. } = &source.offloads[port.offload.index()];
     let refuse = |why: String| NpError::Offload {
-        offload: name.to_owned(),
+        offload: name.clone(),
         machine: machine.name.clone(),
         why,
     };
@@ -443,7 +450,7 @@ fn service(
     }
     Ok(Service {
         name: port.name.clone(),
-        offload: name.to_owned(),
+        offload: name.clone(),
         index: port.offload.index(),
         rule,
         config: config.clone(),
@@ -451,5 +458,6 @@ fn service(
         port: port.clone(),
         request_bits: port.request_bits as usize,
         reply_bits: port.reply_bits as usize,
+        requests: super::channels::requests(source, port.offload),
     })
 }

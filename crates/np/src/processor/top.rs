@@ -4,7 +4,7 @@ use super::pipe::SENT;
 use super::plan::Plan;
 use super::ports as narrow;
 use super::wires::{bit, bit_in, bit_out, element, input, output, vector};
-use super::{probes, services};
+use super::{memory_map, probes, reasons, services};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Module, Port, Type};
 
@@ -199,6 +199,9 @@ fn sequencer(plan: &Plan) -> Item {
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("UserBits", int(plan.user_bits))
         .parameter("SequenceBits", int(plan.sequence_bits));
+    if plan.is_fed_inside() {
+        sequencer = sequencer.parameter("CutsLast", Expr::number(1, 0));
+    }
     for port in ["tvalid_i", "tready_o", "tdata_i", "tkeep_i", "tlast_i", "tuser_i"] {
         sequencer =
             sequencer.port(format!("s_{port}"), narrow::lane(plan, &format!("s_axis_{port}")));
@@ -334,16 +337,19 @@ fn control(plan: &Plan) -> Vec<Item> {
         // The statistics, and the targets of each pipe.
         .parameter("Targets", int(1 + lanes * plan.targets_a_pipe()));
     // The counters are packets sent, events and stalls, each for all lanes, followed by those of
-    // the narrow ports.
+    // the narrow ports, and those of reasons.
     let lane = |port: &str| narrow::lane(plan, port);
     let sent = lane("m_axis_tvalid_o").and(lane("m_axis_tready_i")).and(lane("m_axis_tlast_o"));
     let counted =
-        [narrow::counted(plan), vec![name("stall"), name("event_valid_o"), sent]].concat();
+        [narrow::counted(plan), vec![name("stall"), name("event_valid_o"), sent.clone()]].concat();
+    let counters = memory_map::counters_before_reasons(plan);
+    let add = plan.increment_bits();
     let statistics = clocked("wl_statistics", "u_statistics")
-        .parameter("Counters", int(3 * lanes + narrow::counter_names(plan).len()))
+        .parameter("Counters", int(counters + plan.reason_counters().len()))
+        .parameter("AddBits", int(add))
         .parameter("CtlTarget", Expr::number(8, 0))
         .parameter("CtlBits", int(plan.control_bits))
-        .port("add_i", Expr::Concat(counted))
+        .port("add_i", Expr::Concat(vec![name("reason_add"), name("counted_add")]))
         .port("ctl_valid_i", name("ctl_valid"))
         .port("ctl_write_i", name("ctl_write"))
         .port("ctl_target_i", name("ctl_target"))
@@ -355,7 +361,26 @@ fn control(plan: &Plan) -> Vec<Item> {
     let any = |parts: Vec<Expr>| {
         Expr::chain(wireloom_codegen::hardware::sv::Binary::Or, parts, Expr::Zeros)
     };
-    vec![
+    let extended = Item::Assign {
+        target: element("counted_add", name("i"), add),
+        value: bit("counted", name("i")).cast(int(add)),
+        comment: None,
+    };
+    let mut items = vec![
+        Item::Blank,
+        Item::comment("Counters: of packets, ports and cycles, and above them of reasons."),
+        vector("counted", counters),
+        vector("counted_add", counters * add),
+        Item::assign("counted", Expr::Concat(counted)),
+        Item::For {
+            label: "gen_counted".into(),
+            variable: "i".into(),
+            count: int(counters),
+            items: vec![extended],
+        },
+    ];
+    items.extend(reasons::items(plan, sent, lane("m_axis_tuser_o")));
+    items.extend([
         Item::Blank,
         Item::comment(
             "Control plane: one access at a time goes to everything; who is meant answers, the rest is silent.",
@@ -373,7 +398,8 @@ fn control(plan: &Plan) -> Vec<Item> {
             "ctl_answer",
             any([vec![name("statistics_answer")], answers.collect()].concat()),
         ),
-    ]
+    ]);
+    items
 }
 
 /// Returns the slave of the AXI4-Lite ports with the prefix `ports`. The slave is the master of a

@@ -11,10 +11,15 @@ use super::Realisation;
 use super::direct::Direct;
 use super::wiring::Ends;
 use crate::description::{Machine, Place};
-use crate::processor::memory_map::Contents;
+use crate::processor::memory_map::{Contents, Seed};
 use crate::processor::probes::ProbePort;
 use crate::processor::services::{first_target, index_bits};
 use crate::processor::{Channel, Image, NpError, Plan, Service};
+
+/// The address bit with which a write sets the seed of the caches: the bits below it.
+const SEED: u32 = 1 << 31;
+/// Bits of a seed.
+const SEED_BITS: u32 = 31;
 
 /// A [`Direct`] table with caches.
 pub(super) struct Cached;
@@ -82,7 +87,19 @@ impl Realisation for Cached {
     }
 
     fn contents(&self, plan: &Plan, service: &Service) -> Vec<(String, Contents)> {
-        Direct.contents(plan, service)
+        let seed = Seed { address: SEED, address_bits: SEED_BITS, data_bits: 0 };
+        let with_seed = |(path, contents): (String, Contents)| {
+            let address = format!("{}; with bit 31, bits 30:0 are a seed", contents.address);
+            (path, Contents { address, ..contents }.seeded(seed))
+        };
+        Direct.contents(plan, service).into_iter().map(with_seed).collect()
+    }
+
+    fn after_reset(&self, service: &Service) -> Option<(&'static str, usize)> {
+        Some((
+            "the caches are empty and have the standard seed; the table stays",
+            service.rule.sets,
+        ))
     }
 
     fn is_outside(&self, contents: &Contents) -> bool {

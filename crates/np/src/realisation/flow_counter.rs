@@ -49,6 +49,10 @@ impl Realisation for FlowCounter {
         burst_channel(service, BURSTS, machine)
     }
 
+    fn writes_channels(&self) -> bool {
+        true
+    }
+
     fn items(&self, plan: &Plan, service: &Service, _tag_bits: usize, target: usize) -> Vec<Item> {
         let ends = Ends::behind_tree(service);
         let counters =

@@ -13,13 +13,16 @@ use super::Realisation;
 use super::entries::{refused, typed, typed_mut};
 use super::wiring::{Ends, cuts, methods, on_bus};
 use crate::control::{ControlBus, ControlError};
-use crate::processor::memory_map::{Contents, leaves_of, packed};
+use crate::processor::memory_map::{Contents, Seed, leaves_of, packed};
+use crate::processor::wires::bits;
 use crate::processor::{Plan, Service};
 
 /// Number of entries that are read together.
 const READ_TOGETHER: usize = 64;
 /// Bits of a time.
 const TIME_BITS: u32 = 64;
+/// The address at which the seed of the hash is written.
+const SEED: u32 = 1 << 30;
 /// The address bits at which an entry is read as the time at which it was touched, and written as
 /// one that packets touched at the table's time.
 const AGES: u32 = 2 << 30;
@@ -27,6 +30,16 @@ const AGES: u32 = 2 << 30;
 const TIME: u32 = 3 << 30;
 /// One-bit flags above the key of an entry that is read from `wl_exact_table`.
 const FLAGS: [&str; 3] = ["used", "live", "static"];
+
+/// Returns the number of chains.
+fn chains(service: &Service) -> usize {
+    service.elements().next_power_of_two().max(2)
+}
+
+/// Returns the bits of the seed of `wl_exact_table`.
+fn seed_bits(service: &Service) -> u32 {
+    service.key_bits() as u32 + bits(chains(service)) - 1
+}
 
 /// A hash table of keys and values.
 pub(super) struct HashTable;
@@ -60,7 +73,7 @@ impl Realisation for HashTable {
             .parameter("HasTime", Expr::number(1, u64::from(service.port.arrival)))
             .parameter("Age", Expr::Number(service.config.param("age").resize(64)))
             .parameter("Cuts", Expr::Number(cuts(service)))
-            .parameter("Chains", int(service.elements().next_power_of_two().max(2)));
+            .parameter("Chains", int(chains(service)));
         let table = table
             .parameter("TagBits", int(tag_bits))
             .parameter("CtlTarget", Expr::number(8, target as u64));
@@ -69,6 +82,7 @@ impl Realisation for HashTable {
 
     fn control_bits(&self, service: &Service) -> usize {
         let entry = FLAGS.len() + service.key_bits() + service.value_bits();
+        let entry = entry.max(seed_bits(service) as usize);
         if service.port.arrival { entry.max(TIME_BITS as usize) } else { entry }
     }
 
@@ -81,10 +95,16 @@ impl Realisation for HashTable {
         let written = packed([flag("remove")].into_iter().chain(entry.clone()));
         let read = packed(FLAGS.map(flag).into_iter().chain(entry));
         let address = "to be read: number of an entry; to be written: any, the key says which; \
-                       bits 31 and 30 select ages (wl_exact_table)";
-        let contents =
-            Contents::new("entries", address, service.elements() as u64, written).reading(read);
+                       bits 31 and 30 select the seed and ages (wl_exact_table)";
+        let seed = Seed { address: SEED, address_bits: 0, data_bits: seed_bits(service) };
+        let contents = Contents::new("entries", address, service.elements() as u64, written)
+            .reading(read)
+            .seeded(seed);
         vec![(service.offload.clone(), contents)]
+    }
+
+    fn after_reset(&self, service: &Service) -> Option<(&'static str, usize)> {
+        Some(("empty, with the standard seed", chains(service)))
     }
 
     fn is_changed(&self, _service: &Service) -> bool {

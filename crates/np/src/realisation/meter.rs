@@ -74,6 +74,10 @@ impl Realisation for Meter {
         vec![(service.offload.clone(), contents)]
     }
 
+    fn after_reset(&self, service: &Service) -> Option<(&'static str, usize)> {
+        Some(("as declared, with full buckets", service.elements()))
+    }
+
     fn is_changed(&self, _service: &Service) -> bool {
         true
     }

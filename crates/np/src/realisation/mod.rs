@@ -126,6 +126,11 @@ pub trait Realisation: Sync {
         Ok(Vec::new())
     }
 
+    /// Returns whether a request writes to its memory channels as often as it reads.
+    fn writes_channels(&self) -> bool {
+        false
+    }
+
     /// Returns the width of its keys if it uses a generated lookup pipeline ([`Plan::lookups`]).
     fn lookup_key_bits(&self, _service: &Service) -> Option<u32> {
         None
@@ -174,6 +179,12 @@ pub trait Realisation: Sync {
     /// Returns whether the entries of a control target lie in a memory outside the chip.
     fn is_outside(&self, _contents: &Contents) -> bool {
         false
+    }
+
+    /// Returns what a reset does to its contents, and the cycles that this takes; `None` if the
+    /// contents stay.
+    fn after_reset(&self, _service: &Service) -> Option<(&'static str, usize)> {
+        None
     }
 
     /// Returns whether it uses both ends of its memory, regardless of the number of entries.

@@ -44,7 +44,11 @@ fn blocks(chip: &Chip) -> Vec<Block> {
         place: top::TOP.into(),
         contents: Contents::statistics(lost.chain(unknown).chain(cut).collect()),
     };
-    let own = MemoryMap { registers: registers(top::CONTROL_BITS), targets: vec![own] };
+    let own = MemoryMap {
+        registers: registers(top::CONTROL_BITS),
+        targets: vec![own],
+        reasons: Vec::new(),
+    };
     let members = chip.members().enumerate().map(|(number, member)| {
         let label = member.processor.plan.label.trim_end_matches('_');
         Block::new(number + 1, label, memory_map(&member.processor))

@@ -2,6 +2,10 @@
 //!
 //! A test bench is a module `hardware/tests/NAME_tb.sv`. It is built with Verilator below target/
 //! and must print `PASS` (docs/hardware/README.md). The assertions of the templates are enabled.
+//! `make test-all` also runs each bench in a four-state simulator.
+
+mod four_state;
+mod streams;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,12 +22,19 @@ fn hardware() -> PathBuf {
     repository().join("hardware")
 }
 
-/// Makes a test of each bench, and a list of all benches.
+/// Makes two tests of each bench, one in each simulator, and a list of all benches.
 macro_rules! benches {
     ($($name:ident)*) => {
         const BENCHES: &[&str] = &[$(stringify!($name)),*];
         mod bench {
             $(#[test] fn $name() { super::run_bench(stringify!($name)); })*
+        }
+        mod icarus {
+            $(
+                #[test]
+                #[ignore = "slow: make test-all"]
+                fn $name() { super::four_state::run_bench(stringify!($name)); }
+            )*
         }
     };
 }
@@ -68,6 +79,7 @@ benches! {
     wl_rate_adapter_tb
     wl_rate_limit_tb
     wl_read_table_tb
+    wl_reasons_tb
     wl_reorder_tb
     wl_reply_spread_tb
     wl_reply_store_tb
@@ -257,6 +269,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_postprocessor", &["DataBytes=48"], "DataBytes must be a power of two from 16 on"),
     ("wl_rotate", &["Bytes=6"], "wl_rotate: Bytes must be a power of two from 2 on"),
     ("wl_merger", &["Lanes=0"], "wl_merger: Lanes must be 1 to 8"),
+    ("wl_reasons", &["Lanes=9"], "wl_reasons: Lanes must be 1 to 8"),
     ("wl_statistics", &["CtlBits=32"], "wl_statistics: CtlBits must be 64 or more"),
     ("wl_axil_control", &["CtlBits=4096"], "wl_axil_control: CtlBits must be 1 to 2048"),
     ("wl_upsizer", &["InBytes=0"], "wl_upsizer: InBytes and UserBits must be 1 or more"),
