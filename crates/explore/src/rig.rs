@@ -93,6 +93,16 @@ pub struct Forwarding {
     pub latency: (f64, u64),
 }
 
+/// The rate at which a machine forwards packets of one traffic when more of them wait than it can
+/// take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overrun {
+    /// Million packets a second, in the middle of the run.
+    pub mpps: f64,
+    /// Beats of a packet on the lanes, as it comes or as it leaves, whichever is more; mean.
+    pub beats: f64,
+}
+
 /// The outcome of packets offered at a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivered {
@@ -180,6 +190,24 @@ impl Rig {
                 loss_free: loss_free * mhz,
                 latency,
             })
+        })
+    }
+
+    /// Measures the rate at which the machine forwards these packets under overload.
+    ///
+    /// # Errors
+    /// As [`Self::forwarding`].
+    pub fn overrun(&mut self, packets: &[Packet]) -> Result<Overrun> {
+        self.remembered("overrun", packets, |rig| {
+            rig.trial(&packets[..WARM_UP.min(packets.len())], Pace::Most, OnLoss::Count)?;
+            let trial = rig.trial(packets, Pace::Most, OnLoss::Count)?;
+            let mhz = f64::from(rig.machine().clock.core_mhz);
+            let Some(rate) = trial.packets_per_cycle else {
+                return Err(Error::new("ten packets are needed to measure a rate"));
+            };
+            let came: u64 = packets.iter().map(|packet| simulation::beats(&packet.bytes)).sum();
+            let beats = came.max(trial.sent_beats) as f64 / packets.len() as f64;
+            Ok(Overrun { mpps: rate * mhz, beats })
         })
     }
 

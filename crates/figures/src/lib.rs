@@ -17,6 +17,7 @@ mod np_channels;
 mod np_million;
 mod np_rig;
 mod np_search;
+mod np_sizes;
 mod np_storage;
 mod np_threads;
 mod np_throughput;

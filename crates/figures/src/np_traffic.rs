@@ -70,7 +70,7 @@ impl Traffic {
     }
 
     /// An endless stream of frames of 64 bytes, or as long as their headers.
-    fn spec(self) -> Spec {
+    pub fn spec(self) -> Spec {
         Spec {
             sizes: Sizes::Fixed(64),
             mix: self.mix.parse().expect("a test reads each of them"),
@@ -112,8 +112,16 @@ impl Settings {
     /// # Errors
     /// If something is missing.
     pub fn routing(&self, counting: bool) -> Result<Loaded> {
+        self.routing_with(counting, &self.throughput_tables()?)
+    }
+
+    /// As [`Self::routing`], with these tables.
+    ///
+    /// # Errors
+    /// If something is missing.
+    pub fn routing_with(&self, counting: bool, tables: &[PathBuf]) -> Result<Loaded> {
         let set = settings_of_counting(counting);
-        Loaded::new(&Source { set, ..self.router()? }, &self.throughput_tables()?)
+        Loaded::new(&Source { set, ..self.router()? }, tables)
     }
 
     /// Returns the router without flow counting and with room for 4,096 next hops, as the areas

@@ -28,4 +28,4 @@ pub use model::{Model, State};
 pub use rig::{RigReport, RigRun};
 pub use run::{Access, Arrival, Fate, Fault, Left, Settings, Simulation};
 pub use source::{Geometry, NarrowPorts, Probe, Routers, Source};
-pub use trial::{OnLoss, Trial};
+pub use trial::{OnLoss, Trial, beats};

@@ -32,6 +32,8 @@ pub struct Trial {
     pub packets_per_cycle: Option<f64>,
     /// Number of packets that left on a port.
     pub sent: u64,
+    /// Beats of 64 bytes of these.
+    pub sent_beats: u64,
     /// Number of packets that were lost at the input.
     pub lost: u64,
     /// Cycles from the first beat in to the last beat out of each packet.
@@ -55,7 +57,8 @@ impl Simulation {
         let (before, probed) = (self.state(), self.probes());
         let mut pacer = Pacer::new(pace);
         let mut coming = packets.iter();
-        let (mut meter, mut offered, mut sent) = (Meter::default(), 0, 0);
+        let (mut meter, mut offered) = (Meter::default(), 0);
+        let (mut sent, mut sent_beats) = (0, 0);
         let mut state = before;
         loop {
             // Offer enough packets that the machine does not run out of them before the next poll
@@ -77,7 +80,10 @@ impl Simulation {
             self.run(CHUNK)?;
             while let Some(left) = self.take() {
                 meter.note(&left);
-                sent += u64::from(left.fate == Fate::Finished);
+                if left.fate == Fate::Finished {
+                    sent += 1;
+                    sent_beats += beats(&left.bytes);
+                }
             }
             state = self.state();
             if on_loss == OnLoss::Stop && state.lost > before.lost {
@@ -99,11 +105,17 @@ impl Simulation {
             cycles,
             packets_per_cycle: meter.rate(),
             sent,
+            sent_beats,
             lost: state.lost - before.lost,
             latency: meter.latency(),
             uses: uses.collect(),
         })
     }
+}
+
+/// The beats of 64 bytes that a packet takes on a lane.
+pub fn beats(packet: &[u8]) -> u64 {
+    packet.len().div_ceil(64).max(1) as u64
 }
 
 impl Trial {

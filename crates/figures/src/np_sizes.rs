@@ -1,0 +1,412 @@
+//! What a network processor carries of packets of every length and kind, as a share of what its
+//! lanes do: sizes and mixes, tags and labels pushed, cold caches, slow memories.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use wireloom_net::Packet;
+use wireloom_net::tables::read_prefixes;
+use wireloom_net::traffic::{Generator, Labels, PrefixPool, Sizes, Spec};
+use wireloom_np::description::Machine;
+
+use super::figure::{Choice, Drawn, Figure, Kept};
+use super::np_traffic::Traffic;
+use super::pages::{PageTable, Table};
+use super::registry::scratch;
+use super::store::Cost;
+use super::values::{Values, slug};
+use super::{Settings, number};
+use wireloom_console::Working;
+use wireloom_console::output;
+use wireloom_explore::rig::{Loaded, Overrun, Rig};
+use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "np-sizes",
+    what: "Rate of a network processor (np-line-rate) at every length of packets, with tags and labels pushed, cold caches and slow memories, of what its lanes carry",
+    choice: Choice::AnyOne,
+    make,
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom; false in a key: COUNT_FLOWS=false CHECK_SOURCE=false",
+        names: &["counting", "latency", "hops", "packets"],
+        skip: &[],
+        tools: &["Verilator"],
+        tables: &[
+            PageTable { name: "rates", write: |values| table(values, "false") },
+            PageTable { name: "counted", write: |values| table(values, "true") },
+        ],
+    },
+};
+
+/// The machine, unless another one is asked for.
+const MACHINE: &str = "np-line-rate";
+/// Beats of 64 bytes that a run offers or takes: many times the beats that are inside.
+const BEATS: f64 = 16_000.0;
+/// The least and the greatest number of packets of a run.
+const PACKETS: (f64, f64) = (400.0, 8_000.0);
+/// The share of what the lanes carry that is the goal, and at which losses are counted.
+const GOAL: f64 = 0.95;
+/// The bytes of a packet on the wire that are not in it: check sequence, preamble, gap.
+const ON_THE_WIRE: f64 = 24.0;
+/// Labels that find no cache warm: more than the caches of a machine hold.
+const COLD: (Labels, Labels) =
+    (Labels { first: 1024, last: 17_407 }, Labels { first: 17_408, last: 33_791 });
+
+/// What the next hops do with packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hops {
+    /// Neither tag nor label.
+    Plain,
+    /// A VLAN tag is put into the packet.
+    Tagged,
+    /// A label is pushed.
+    OneLabel,
+    /// Two labels are pushed.
+    TwoLabels,
+}
+
+/// The lengths of packets, without check sequence.
+#[derive(Clone, Copy, Debug)]
+enum Lengths {
+    /// All of this number of bytes.
+    All(u32),
+    /// Of these in turn.
+    Turn(u32, u32),
+    /// The Internet mix.
+    Imix,
+}
+
+/// Packets of a row.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    traffic: &'static str,
+    lengths: Lengths,
+    /// Whether their labels are drawn from more than the caches hold.
+    is_cold: bool,
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    counting: bool,
+    /// Memory cycles from a command to its data.
+    latency: usize,
+    hops: Hops,
+    kind: Kind,
+}
+
+/// A row, measured.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    counting: bool,
+    latency: usize,
+    hops: &'static str,
+    packets: String,
+    /// Million packets a second when more wait than it can take.
+    mpps: f64,
+    /// What its lanes carry: two packets a cycle, or a beat a cycle and lane.
+    limit: f64,
+    /// The first as a share of the second.
+    share: f64,
+    /// Gb/s of these packets on the wire.
+    gbps: f64,
+    /// Packets lost of those offered at 95 % of the limit.
+    lost: u64,
+    /// Packets offered then.
+    offered: usize,
+}
+
+impl Hops {
+    const ALL: [Self; 4] = [Self::Plain, Self::Tagged, Self::OneLabel, Self::TwoLabels];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "as they are",
+            Self::Tagged => "tagged",
+            Self::OneLabel => "one label pushed",
+            Self::TwoLabels => "two labels pushed",
+        }
+    }
+
+    /// The fields of a next hop that say so.
+    fn fields(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Tagged => " vlan=7",
+            Self::OneLabel => " labels=ONE_LABEL label=100",
+            Self::TwoLabels => " labels=TWO_LABELS label=100 second=200",
+        }
+    }
+}
+
+impl Lengths {
+    fn name(self) -> String {
+        match self {
+            Self::All(bytes) => bytes.to_string(),
+            Self::Turn(a, b) => format!("{a} and {b}"),
+            Self::Imix => "IMIX".into(),
+        }
+    }
+}
+
+impl Kind {
+    const fn new(traffic: &'static str, lengths: Lengths) -> Self {
+        Self { traffic, lengths, is_cold: false }
+    }
+
+    fn name(self) -> String {
+        let cold = if self.is_cold { ", cold caches" } else { "" };
+        format!("{}, {}{cold}", self.traffic, self.lengths.name())
+    }
+
+    /// The packets: as many as have this number of beats.
+    fn packets(self, prefixes: &PrefixPool) -> Result<Vec<Packet>> {
+        let traffic = Traffic::named(self.traffic).expect("rows have traffic that there is");
+        let of = |sizes: Sizes, beats: f64| {
+            let count = (BEATS / beats).clamp(PACKETS.0, PACKETS.1) as u64;
+            let mut spec = Spec { sizes, count: Some(count), ..traffic.spec() };
+            if self.is_cold {
+                spec = Spec { labels: COLD.0, bottom_labels: Some(COLD.1), ..spec };
+            }
+            let made = Generator::with_prefixes(&spec, prefixes.clone(), prefixes.clone());
+            made.map(Iterator::collect::<Vec<_>>).map_err(Error::new)
+        };
+        let fixed = |bytes: u32| Sizes::Fixed(bytes + 4);
+        let beats = |bytes: u32| f64::from(bytes.div_ceil(64));
+        match self.lengths {
+            Lengths::All(bytes) => of(fixed(bytes), beats(bytes)),
+            Lengths::Imix => of(Sizes::Imix, 6.0),
+            Lengths::Turn(a, b) => {
+                let mean = beats(a) + beats(b);
+                let (first, second) = (of(fixed(a), mean)?, of(fixed(b), mean)?);
+                Ok(first.into_iter().zip(second).flat_map(|(a, b)| [a, b]).collect())
+            }
+        }
+    }
+}
+
+/// All rows.
+fn cases() -> Vec<Case> {
+    use Lengths::{All, Imix, Turn};
+    const SIZES: [u32; 14] = [60, 64, 65, 96, 128, 129, 192, 193, 256, 257, 512, 1024, 1514, 9000];
+    let standard =
+        Case { counting: false, latency: 10, hops: Hops::Plain, kind: Kind::new("IPv4", All(60)) };
+    let mut cases: Vec<Case> = Vec::new();
+    let mut add = |case: Case| cases.push(case);
+    for counting in [false, true] {
+        let standard = Case { counting, ..standard };
+        let kind = |traffic, lengths| Case { kind: Kind::new(traffic, lengths), ..standard };
+        SIZES.into_iter().for_each(|bytes| add(kind("IPv4", All(bytes))));
+        [62, 65, 128, 256].into_iter().for_each(|bytes| add(kind("IPv6", All(bytes))));
+        [60, 65, 128].into_iter().for_each(|bytes| add(kind("MPLS_4", All(bytes))));
+        add(kind("IPv4", Turn(64, 128)));
+        add(kind("IPv4", Turn(64, 1500)));
+        add(kind("IPv4", Imix));
+        add(kind("all six", Imix));
+        for hops in [Hops::Tagged, Hops::OneLabel, Hops::TwoLabels] {
+            for (traffic, bytes) in
+                [("IPv4", 60), ("IPv6", 62), ("MPLS_4", 60), ("IPv4", 128), ("IPv4", 256)]
+            {
+                add(Case { hops, ..kind(traffic, All(bytes)) });
+            }
+        }
+    }
+    for traffic in ["MPLS_1", "MPLS_2", "MPLS_4"] {
+        let kind = Kind { is_cold: true, ..Kind::new(traffic, All(60)) };
+        add(Case { kind, ..standard });
+    }
+    for latency in [30, 100, 256] {
+        for kind in [("IPv4", All(60)), ("IPv6", All(62)), ("MPLS_4", All(60)), ("all six", Imix)] {
+            add(Case { latency, kind: Kind::new(kind.0, kind.1), ..standard });
+        }
+    }
+    cases
+}
+
+/// The tables of the measurements with other next hops, and labels that find no cache warm.
+fn tables(settings: &Settings, hops: Hops, folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut text = String::from("table next_hops\n");
+    for port in 0..16 {
+        writeln!(
+            text,
+            "{port} port={port} dst=02:00:00:00:01:{port:02x} src=02:00:00:00:00:{port:02x} mtu=9216{}",
+            hops.fields()
+        )
+        .expect("a text grows");
+    }
+    text += "table labels\n";
+    for label in COLD.0.first..=COLD.0.last {
+        writeln!(text, "{label} operation=POP_AND_LOOK").expect("a text grows");
+    }
+    for label in COLD.1.first..=COLD.1.last {
+        writeln!(text, "{label} operation=SWAP next_hop={} label={label}", label % 16)
+            .expect("a text grows");
+    }
+    let file = folder.join(format!("{}.tables", slug(hops.name())));
+    std::fs::write(&file, text)
+        .map_err(|error| Error::new(format!("{}: {error}", file.display())))?;
+    let mut tables = settings.throughput_tables()?;
+    tables.push(file);
+    Ok(tables)
+}
+
+fn make(settings: &Settings) -> Result<Drawn> {
+    let name = settings.only.first().map_or(MACHINE, String::as_str);
+    let machine = Machine::find(name).map_err(Error::new)?;
+    let prefixes: PrefixPool =
+        read_prefixes(&settings.prefixes()?).map_err(Error::new)?.into_iter().collect();
+    let folder = scratch()?;
+    let mut rows = Vec::new();
+    for counting in [false, true] {
+        for hops in Hops::ALL {
+            let loaded =
+                settings.routing_with(counting, &tables(settings, hops, folder.path())?)?;
+            let mut own: Vec<Case> = cases();
+            own.retain(|case| (case.counting, case.hops) == (counting, hops));
+            for cases in own.chunk_by(|a, b| a.latency == b.latency) {
+                rows.extend(measure(&machine, &loaded, cases, &prefixes)?);
+            }
+        }
+    }
+    let svg = plot(name, &rows);
+    let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text: text(name, &rows), data, svg, faults: Vec::new() })
+}
+
+/// Rows of one memory latency.
+fn measure(
+    machine: &Machine,
+    loaded: &Loaded,
+    cases: &[Case],
+    prefixes: &PrefixPool,
+) -> Result<Vec<Row>> {
+    let mut machine = machine.clone();
+    machine.memory.latency = cases[0].latency;
+    let mut rig = Rig::new(&machine, loaded)?;
+    let mhz = f64::from(machine.clock.core_mhz);
+    let lanes = machine.lanes() as f64;
+    let row = |case: &Case| {
+        let packets = case.kind.packets(prefixes)?;
+        let _working = Working::on(format!("{}, {}", case.kind.name(), case.hops.name()));
+        let Overrun { mpps, beats } = rig.overrun(&packets)?;
+        let limit = lanes * mhz / beats;
+        let delivered = rig.offered(&packets, GOAL * limit)?;
+        let bytes: usize = packets.iter().map(|packet| packet.bytes.len()).sum();
+        let on_wire = bytes as f64 / packets.len() as f64 + ON_THE_WIRE;
+        Ok(Row {
+            counting: case.counting,
+            latency: case.latency,
+            hops: case.hops.name(),
+            packets: case.kind.name(),
+            mpps,
+            limit,
+            share: mpps / limit,
+            gbps: mpps * on_wire * 8.0 / 1e3,
+            lost: delivered.lost,
+            offered: packets.len(),
+        })
+    };
+    cases.iter().map(row).collect()
+}
+
+/// What stands before a row's packets.
+fn about(latency: f64, hops: &str, packets: &str) -> String {
+    let slow = if latency > 10.0 { format!(", memory of {latency} cycles") } else { String::new() };
+    let hops = if hops == Hops::Plain.name() { String::new() } else { format!(", {hops}") };
+    format!("{packets}{hops}{slow}")
+}
+
+fn text(machine: &str, rows: &[Row]) -> String {
+    let mut text = String::new();
+    for counting in [false, true] {
+        let heads = ["packets", "MPPS", "lanes carry", "share", "Gb/s", "lost at 95 %"];
+        let mut table = output::table(&heads, &[1, 2, 3, 4, 5]);
+        for row in rows.iter().filter(|row| row.counting == counting) {
+            table.add_row([
+                about(row.latency as f64, row.hops, &row.packets),
+                number(row.mpps),
+                number(row.limit),
+                format!("{:.1} %", 100.0 * row.share),
+                number(row.gbps),
+                format!("{} of {}", row.lost, row.offered),
+            ]);
+        }
+        let with = if counting { "With" } else { "Without" };
+        text += &format!("{machine}, {} flow counting\n{table}\n\n", with.to_lowercase());
+    }
+    text + "Bytes without check sequence. MPPS: million packets a second in the middle of a run, while more wait than it takes; lanes carry: two packets \
+            a cycle or, of longer ones, a beat of 64 bytes a cycle and lane, on the side with more beats; Gb/s: with check sequence, preamble and gap.\n"
+}
+
+/// Shares of what the lanes carry, as bars.
+fn plot(machine: &str, rows: &[Row]) -> String {
+    let groups = rows.iter().filter(|row| !row.counting).map(|row| {
+        Group::new(about(row.latency as f64, row.hops, &row.packets), vec![100.0 * row.share])
+    });
+    Bars::new(
+        format!("{machine} at every length, without flow counting"),
+        "% of what the lanes carry",
+        [machine],
+        groups.collect(),
+    )
+    .with_limit("goal", 100.0 * GOAL)
+    .svg()
+}
+
+/// The rows with or without flow counting, for pages.
+fn table(values: &Values, counting: &str) -> Result<Table> {
+    let mut table = Table::new([
+        "packets, bytes without check sequence",
+        "MPPS",
+        "of what the lanes carry",
+        "Gb/s on the wire",
+        "lost at 95 % of that",
+    ]);
+    for case in cases().into_iter().filter(|case| case.counting.to_string() == counting) {
+        let (hops, packets) = (case.hops.name(), case.kind.name());
+        let key = format!("{counting}.{}.{}.{}", case.latency, slug(hops), slug(&packets));
+        let value = |field: &str| values.get(&format!("{key}.{field}"));
+        let lost = value("lost")?;
+        table.row([
+            about(case.latency as f64, hops, &packets),
+            number(value("mpps")?),
+            format!("{:.1} %", 100.0 * value("share")?),
+            number(value("gbps")?),
+            if lost == 0.0 { "none".into() } else { format!("{lost} of {}", value("offered")?) },
+        ]);
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wireloom_net::tables::Prefix;
+
+    #[test]
+    fn rows_are_told_apart_and_have_packets_of_their_lengths() {
+        let prefixes: PrefixPool = ["10.0.0.0/8", "2001:db8::/32"]
+            .iter()
+            .map(|text| text.parse::<Prefix>().expect("a prefix"))
+            .collect();
+        let mut seen = std::collections::BTreeSet::new();
+        for case in cases() {
+            let name = (case.counting, case.latency, case.hops.name(), case.kind.name());
+            assert!(seen.insert(name.clone()), "{name:?} twice");
+            let packets = case.kind.packets(&prefixes).expect("packets");
+            let is = |bytes: u32| packets.iter().any(|packet| packet.bytes.len() == bytes as usize);
+            match case.kind.lengths {
+                Lengths::All(bytes) => {
+                    let all = packets.iter().all(|packet| packet.bytes.len() == bytes as usize);
+                    assert!(all, "{name:?}");
+                }
+                Lengths::Turn(a, b) => assert!(is(a) && is(b), "{name:?}"),
+                Lengths::Imix => assert!(is(1514), "{name:?}"),
+            }
+        }
+    }
+}
