@@ -5,8 +5,9 @@
 //   Data and order: each packet goes to one cluster as a whole, once. The choice is recorded with
 //   the packet's first beat.
 //   Policy: as in wl_balancer (0 static round robin, 1 least loaded, 2 first free). Policies 1 and
-//   2 see `free_i` one cycle late, and only whether it is zero and its upper three bits. So a
-//   cluster that has just been chosen is not chosen in the next cycle, unless it is the only one.
+//   2 see `free_i` one cycle late, and only its upper two bits and whether it is zero; policy 1
+//   takes clusters that look equally loaded in turn. So a cluster that has just been chosen is not
+//   chosen in the next cycle, unless it is the only one.
 //   A cluster is chosen only if it has room for a whole header (`cluster_ready_i`).
 //   Throughput: one beat a cycle, headers of any length, while a cluster has room. Latency: none.
 // Timing: policy 1 compares numbers of three bits in a tree; `header_ready_o` depends on
@@ -59,22 +60,33 @@ module wl_distributor #(
 
   localparam int unsigned Width = InfoBits + 1 + 8 * DataBytes;
 
-  // The free places that the balancer sees: zero if the cluster has no room for a header or was
-  // chosen in the cycle before, else those of the cycle before, in sevenths of the maximum, rounded
-  // up. Three bits of two clusters are compared in one LUT.
+  // What the balancer sees of a cluster: zero if it has no room for a header or was chosen in the
+  // cycle before, else the free places of the cycle before, in thirds of the maximum, rounded up,
+  // and below them whether its turn is still to come. Three bits of two clusters are compared in
+  // one LUT.
   logic [Clusters-1:0] recent;  // chosen in the cycle before
   always_ff @(posedge clk_i) recent <= rst_i || Clusters == 1 ? '0 : cluster_valid_o & cluster_ready_i;
-  localparam int unsigned SeenBits = FreeBits < 3 ? FreeBits : 3;
-  logic [Clusters*SeenBits-1:0] seen, eligible;
+  // A round of turns ends when the best cluster has had its turn: all others have theirs again.
+  logic [Clusters-1:0] due;  // not chosen in this round
+  always_ff @(posedge clk_i) begin
+    if (rst_i) due <= '1;
+    else if (order_valid_o) due <= (due[order_cluster_o] ? due : '1) & ~(Clusters'(1) << order_cluster_o);
+  end
+  localparam int unsigned LevelBits = FreeBits < 2 ? FreeBits : 2;
+  localparam int unsigned SeenBits = LevelBits + 1;
+  logic [Clusters*LevelBits-1:0] levels;
+  logic [Clusters*SeenBits-1:0] eligible;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
     logic [FreeBits-1:0] free, level;
     assign free  = free_i[i*FreeBits+:FreeBits];
-    assign level = free >> (FreeBits - SeenBits);
+    assign level = free >> (FreeBits - LevelBits);
     always_ff @(posedge clk_i) begin
-      seen[i*SeenBits+:SeenBits] <= FreeBits == SeenBits || free == '0 || level == FreeBits'(2 ** SeenBits - 1)
-          ? SeenBits'(level) : SeenBits'(level) + 1'b1;
+      levels[i*LevelBits+:LevelBits] <= FreeBits == LevelBits || free == '0 || level == FreeBits'(2 ** LevelBits - 1)
+          ? LevelBits'(level) : LevelBits'(level) + 1'b1;
     end
-    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] && !recent[i] ? seen[i*SeenBits+:SeenBits] : '0;
+    logic [LevelBits-1:0] seen;
+    assign seen = levels[i*LevelBits+:LevelBits];
+    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] && !recent[i] && seen != '0 ? {seen, due[i]} : '0;
   end
 
   // The first beat of a packet waits until the choice can be recorded.
