@@ -232,13 +232,14 @@ fn clusters_of(plan: &Plan) -> Item {
 fn exit(plan: &Plan) -> Vec<Item> {
     let clusters = plan.machine.clusters_a_pipe();
     let beat = 8 * plan.data_bytes;
-    let order_depth = (clusters * plan.cluster_tags() + 16).next_power_of_two();
+    // As many packets as the clusters have places for, and some on the way to them.
+    let packets = (clusters * plan.cluster_tags() + 16).next_power_of_two();
     let single = |name: &str| Item::net(name, Type::Bit);
     let gatherer = clocked("wl_gatherer", "u_gatherer")
         .parameter("Clusters", int(clusters))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("Policy", int(plan.machine.balance.clusters.number() as usize))
-        .parameter("OrderDepth", int(order_depth))
+        .parameter("OrderDepth", int(packets))
         .port("order_valid_i", name("order_valid"))
         .port("order_ready_o", name("order_ready"))
         .port("order_cluster_i", name("order_cluster"))
@@ -257,6 +258,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
     let buffer = bodies::access(plan, clocked("wl_body_buffer", "u_body_buffer"))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("Beats", int(BODY_BEATS))
+        .parameter("Packets", int(packets))
         .port("ready_o", name("body_ready"))
         .port("write_i", name("body_write"))
         .port("data_i", name("body_data"))
