@@ -37,25 +37,38 @@ module wl_engine_threads #(
   logic [Threads-1:0] runnable, due_any, ready;
   logic [Threads-1:0][Offloads-1:0] due;
 
+  // The events of each thread. A reply is decoded in two parts, of which each bit of `due` needs
+  // one each: so it is one LUT.
+  localparam int unsigned LowBits = ThreadBits / 2;
+  localparam int unsigned HighBits = ThreadBits - LowBits;
+  logic [Threads-1:0] set, issues;
+  logic [Offloads-1:0][2**LowBits-1:0] replied_low;
+  logic [Offloads-1:0][2**HighBits-1:0] replied_high;
+  for (genvar o = 0; o < Offloads; o++) begin : g_reply
+    logic [ThreadBits-1:0] thread;
+    assign thread = replied_thread_i[o*ThreadBits+:ThreadBits];
+    assign replied_low[o] = (2 ** LowBits)'(replied_valid_i[o]) << (thread & ThreadBits'(2 ** LowBits - 1));
+    assign replied_high[o] = (2 ** HighBits)'(1) << (thread >> LowBits);
+  end
+
   for (genvar t = 0; t < Threads; t++) begin : g_thread
-    logic set;
-    assign set = (loaded_valid_i && loaded_thread_i == ThreadBits'(t))
+    assign set[t] = (loaded_valid_i && loaded_thread_i == ThreadBits'(t))
         || (again_valid_i && again_thread_i == ThreadBits'(t))
         || (resumed_valid_i && resumed_thread_i == ThreadBits'(t));
+    assign issues[t] = due_thread_i == ThreadBits'(t);
     always_ff @(posedge clk_i) begin
       if (rst_i) runnable[t] <= 1'b0;
-      else if (set) runnable[t] <= 1'b1;
+      else if (set[t]) runnable[t] <= 1'b1;
       else if (pick_valid_o && pick_thread_o == ThreadBits'(t)) runnable[t] <= 1'b0;
 
       for (int unsigned o = 0; o < Offloads; o++) begin
-        if (rst_i) due[t][o] <= 1'b0;
-        else if (due_valid_i[o] && due_thread_i == ThreadBits'(t)) due[t][o] <= 1'b1;
-        else if (replied_valid_i[o] && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) due[t][o] <= 1'b0;
+        due[t][o] <= !rst_i && ((due_valid_i[o] && issues[t])
+            || (due[t][o] && !(replied_low[o][t%2**LowBits] && replied_high[o][t/2**LowBits])));
       end
 
 `ifdef FORMAL
       if (!rst_i) begin
-        NotTwice_M : assert (!set || !runnable[t]);
+        NotTwice_M : assert (!set[t] || !runnable[t]);
         for (int unsigned o = 0; o < Offloads; o++) begin
           Due_M : assert (!(replied_valid_i[o] && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) || due[t][o]);
         end

@@ -98,6 +98,10 @@ pub struct Core {
     /// The number of levels of six-input LUTs of the core's deepest stage and of the address
     /// module, according to the model.
     pub depth: (u32, u32),
+    /// Whether some step sends a copy and continues.
+    pub emits: bool,
+    /// Whether some step clears bytes of the window.
+    pub clears: bool,
     /// The maximum number of bytes that a thread appends to its packet.
     pub appended: u32,
     /// The names of the steps by number. The last one is `runaway` if threads can run away.
@@ -140,6 +144,11 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     let around = Surroundings::new(program, body, &layout, &ports);
     let lowered = (0..body.steps.len()).map(|step| lower::step(&mut graph, &around, step));
     let steps = lowered.collect::<Result<Vec<_>, _>>()?;
+    let emits = steps
+        .iter()
+        .flat_map(|step| &step.exits)
+        .any(|exit| matches!(exit.kind, lower::ExitKind::Emit(_)));
+    let clears = steps.iter().any(|step| step.hand.clear().is_some());
     let assembly = Assembly::new(&mut graph, body, &layout, &ports, &steps);
     let mut outputs =
         assembly.outputs(&mut graph).map_err(|step| refuse(step, LATE_OFFSET.into()))?;
@@ -197,6 +206,8 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
         steps: step_names,
         ports,
         layout,
+        emits,
+        clears,
         appended,
     })
 }

@@ -22,6 +22,8 @@ impl Wrapper<'_> {
             .parameter("CoreStages", int(core.core_stages))
             .parameter("TagBits", name("TagBits"))
             .parameter("HasPacket", Expr::number(1, u64::from(layout.has_packet)))
+            .parameter("Emits", Expr::number(1, u64::from(core.emits)))
+            .parameter("Clears", Expr::number(1, u64::from(core.clears)))
             .parameter("Scheduler", name("Scheduler"))
             .parameter("Storage", name("Storage"))
             .parameter("WindowStorage", name("WindowStorage"));

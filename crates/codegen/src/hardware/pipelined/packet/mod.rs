@@ -64,6 +64,8 @@ pub fn build(
     let core = Core {
         name: frame.name.clone(),
         appended,
+        emits: false,
+        clears: steps.iter().any(|step| step.clears),
         read_ports: steps.iter().map(|step| step.reads).max().unwrap_or(0).max(1),
         write_ports: steps.iter().map(|step| step.writes).max().unwrap_or(0).max(1),
         core_stages: steps.iter().map(|step| step.stages.0 + step.stages.1).sum(),
