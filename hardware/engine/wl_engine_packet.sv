@@ -128,7 +128,7 @@ module wl_engine_packet #(
   assign again_o = end_slot_i && !finish;
 
   logic row_ready, row_valid, ended, ended_more;
-  logic [3:0] load_row, unload_row;
+  logic [3:0] load_row, unload_row, unload_start;
   wl_engine_load #(
       .Threads(Threads),
       .InTurn (InTurn)
@@ -184,6 +184,7 @@ module wl_engine_packet #(
       .order_drained_i,
       .row_thread_o(unload_thread),
       .row_o(unload_row),
+      .row_start_o(unload_start),
       .row_valid_i(unload_row_valid),
       .row_data_i(unload_row_data),
       .unload_valid_o,
@@ -248,7 +249,7 @@ module wl_engine_packet #(
         .load_row_i(load_row),
         .load_data_i,
         .unload_thread_i(unload_thread),
-        .unload_row_i(unload_row),
+        .unload_address_i({unload_row, unload_start}),
         .unload_valid_o(unload_row_valid),
         .unload_data_o(unload_row_data)
     );
@@ -268,7 +269,7 @@ module wl_engine_packet #(
     assign unload_row_data = '0;
     logic unused;
     assign unused = &{
-        row_valid, load_row, load_data_i, unload_thread, unload_row, read_thread_i, read_front_i, read_window_i, read_offset_i,
+        row_valid, load_row, load_data_i, unload_thread, unload_row, unload_start, read_thread_i, read_front_i, read_window_i, read_offset_i,
         clear, clear_address, clear_strobe, write_valid, core_write_address_i, core_write_strobe_i, core_write_data_i,
         core_reason_i, core_state_i
     };

@@ -1,9 +1,10 @@
 // Holds the finished threads of an engine and unloads their packets.
 //
 // Contract
-//   A thread that finishes gives its result. Its packet leaves as the rows that the window touches,
-//   starting with the row that holds byte `front`, with tag and result on every row. A packet that
-//   is dropped, is done or has an empty window leaves as one row of arbitrary content.
+//   A thread that finishes gives its result. Its packet leaves as rows of 16 bytes of the window,
+//   each byte in its lane (wl_scratchpad, "Unload"): byte i is byte (start + i) mod 16 of row i / 16.
+//   Tag and result are valid on every row. A packet that is dropped, is done or has an empty window
+//   leaves as one row of arbitrary content.
 //   A copy (`more`) leaves only while its tag is at the head of the order and all packets before it
 //   have left; the threads after it need not wait.
 //   end_valid_o says that the last row of a thread was read: the thread is free or, with
@@ -11,7 +12,7 @@
 //   Order: InTurn 0 unloads the first finished thread of a circular search, so that no thread
 //   starves. InTurn 1 unloads the threads in the order in which they were loaded.
 //   A called engine (HasPacket = 0) gives its reply, in one row.
-// Throughput: one row a cycle while the windows' port is free, and one idle cycle between packets.
+// Throughput: one row a cycle while the windows' port is free.
 // Timing: data, tag and result are registers.
 module wl_engine_unload #(
     parameter int unsigned Threads = 4,
@@ -49,6 +50,7 @@ module wl_engine_unload #(
     // The windows.
     output logic [ThreadBits-1:0] row_thread_o,
     output logic [           3:0] row_o,
+    output logic [           3:0] row_start_o,  // the row begins at this byte
     input  logic                  row_valid_i,
     input  logic [      Word-1:0] row_data_i,
 
@@ -128,10 +130,18 @@ module wl_engine_unload #(
   end
   assign found = finished[turn] && may_leave;
 
+  // A thread is unloaded from the second cycle after its end on, when its last word is in its window
+  // or on the way through the windows' port.
+  logic ended;
+  logic [ThreadBits-1:0] ended_thread;
+  always_ff @(posedge clk_i) begin
+    ended <= !rst_i && finish_valid_i;
+    ended_thread <= finish_thread_i;
+  end
   for (genvar t = 0; t < Threads; t++) begin : g_finished
     always_ff @(posedge clk_i) begin
       if (rst_i) finished[t] <= 1'b0;
-      else if (finish_valid_i && finish_thread_i == ThreadBits'(t)) finished[t] <= 1'b1;
+      else if (ended && ended_thread == ThreadBits'(t)) finished[t] <= 1'b1;
       else if (start && turn == ThreadBits'(t)) finished[t] <= 1'b0;
     end
   end
@@ -156,26 +166,27 @@ module wl_engine_unload #(
   // ---- Unloading ----
 
   logic take;  // a row enters the output register
-  logic taken_last;
-  assign taken_last = unload_valid_o && unload_ready_i && unload_last_o;
 
   if (HasPacket) begin : g_rows
     logic active;            // rows remain to be read
     logic fresh;             // no row was read yet
     logic [ThreadBits-1:0] thread;
     logic [3:0] row;
-    logic [4:0] left;        // rows after this one
+    logic [3:0] left;        // rows after this one
     logic row_there;
 
-    assign start = found && !active && (!unload_valid_o || taken_last);
+    // A packet's tag and result, until its rows take them along.
+    logic [TagBits-1:0] read_tag;
+    logic [wl_pkg::ResultBits-1:0] read_result;
+    wl_pkg::result_t leaving;
+    assign leaving = read_result;
+    assign start = found && (!active || (take && left == '0));
     assign take = active && row_there && (!unload_valid_o || unload_ready_i);
 
-    // Rows after the first. A window of 256 bytes that begins inside a row ends in the same row: it
-    // touches 17 rows.
     logic no_data;
-    logic [9:0] bytes_to_end;
+    logic [8:0] bytes_after;  // the first
     assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE || result.window == '0;
-    assign bytes_to_end = {1'b0, result.window} + {6'b0, result.start} - 10'd1;
+    assign bytes_after = result.window - 9'd1;
 
     always_ff @(posedge clk_i) begin
       if (rst_i) active <= 1'b0;
@@ -186,8 +197,8 @@ module wl_engine_unload #(
         fresh  <= 1'b1;
         thread <= turn;
         row    <= first_row;
-        left   <= no_data ? '0 : bytes_to_end[8:4];
-        {unload_tag_o, unload_result_o} <= {tag, result_bits};
+        left   <= no_data ? '0 : bytes_after[7:4];
+        {read_tag, read_result} <= {tag, result_bits};
       end else if (take) begin
         fresh <= 1'b0;
         row   <= row + 1'b1;
@@ -197,31 +208,31 @@ module wl_engine_unload #(
       if (rst_i) unload_valid_o <= 1'b0;
       else if (take) unload_valid_o <= 1'b1;
       else if (unload_ready_i) unload_valid_o <= 1'b0;
-      if (take) {unload_first_o, unload_last_o, unload_data_o} <= {fresh, left == '0, row_data_i};
+      if (take) begin
+        {unload_first_o, unload_last_o, unload_data_o} <= {fresh, left == '0, row_data_i};
+        {unload_tag_o, unload_result_o} <= {read_tag, read_result};
+      end
     end
     logic unused;
-    assign unused = &{bytes_to_end[9], bytes_to_end[3:0]};
+    assign unused = &{bytes_after[8], bytes_after[3:0], leaving};
     assign unload_reply_o = reply;
 
-    assign row_thread_o = thread;
     if (Storage == 0) begin : g_row_now
+      assign row_thread_o = thread;
       assign row_o = row;
+      assign row_start_o = leaving.start;
       assign row_there = row_valid_i;
     end else begin : g_row_before
       // The row read now arrives in the next cycle, by which time the current row may have left.
-      logic asked;
-      always_ff @(posedge clk_i) asked <= active && !start;
-      assign row_o = take ? row + 1'b1 : row;
-      assign row_there = row_valid_i && asked;
+      assign row_thread_o = start ? turn : thread;
+      assign row_o = start ? first_row : take ? row + 1'b1 : row;
+      assign row_start_o = start ? result.start : leaving.start;
+      assign row_there = row_valid_i;
     end
 
     // The thread ends with the read of its last row: its tag and result are in registers.
     if (Emits) begin : g_end_copy
-      wl_pkg::result_t leaving;
-      assign leaving = unload_result_o;
       assign end_more_o = leaving.more;
-      logic unused_leaving;
-      assign unused_leaving = &leaving;
     end else begin : g_end
       assign end_more_o = 1'b0;
     end
@@ -241,17 +252,18 @@ module wl_engine_unload #(
     assign unload_data_o = '0;
     assign row_thread_o = '0;
     assign row_o = '0;
+    assign row_start_o = '0;
     assign end_valid_o = take;
     assign end_more_o = 1'b0;
     assign end_thread_o = turn;
     logic unused;
-    assign unused = &{row_valid_i, row_data_i, first_row, taken_last};
+    assign unused = &{row_valid_i, row_data_i, first_row};
   end
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      Once_M : assert (!finish_valid_i || !finished[finish_thread_i]);
+      Once_M : assert (!finish_valid_i || (!finished[finish_thread_i] && !(ended && ended_thread == finish_thread_i)));
       StartFinished_A : assert (!start || finished[turn]);
     end
   end

@@ -1,6 +1,6 @@
 // The header windows of an engine's threads. Each is a circular memory of 256 bytes, which is read
-// and written by words of HeaderBytes bytes at any byte address, and loaded and unloaded by aligned
-// rows of 16 bytes.
+// and written by words of HeaderBytes bytes at any byte address, loaded by aligned rows of 16 bytes,
+// and unloaded by rows of 16 bytes at any byte address.
 //
 // Each of sixteen lanes is one byte wide and has its own row address. An unaligned word touches a
 // lane at most once, in one row or the next.
@@ -14,9 +14,10 @@
 //   words write_busy_o is high, and no write may be issued. A write of cycle n is seen by reads of
 //   cycle n + 2 and later; with two ports, n + 3.
 //   Load: yields to writes (ready). A row of cycle n is seen by reads of cycle n + 1 and later.
-//   Unload: yields to both. LUT RAM: unload_data_o is the row at unload_row_i in any cycle with
-//   unload_valid_o. Block RAM: in any cycle with unload_valid_o it is the row addressed in the
-//   cycle before.
+//   Unload: yields to both. unload_data_o holds the 16 bytes from unload_address_i on, each in its
+//   own lane: that of address a is byte a mod 16, byte 0 most significant. LUT RAM: in any cycle
+//   with unload_valid_o. Block RAM: in any cycle with unload_valid_o it is the row addressed in
+//   the cycle before.
 // Timing, between registers: an adder, then an increment and the RAM, then two multiplexers. The
 // write side is an OR and the RAM.
 module wl_scratchpad #(
@@ -56,7 +57,7 @@ module wl_scratchpad #(
     input  logic [       Row-1:0] load_data_i,
 
     input  logic [ThreadBits-1:0] unload_thread_i,
-    input  logic [           3:0] unload_row_i,
+    input  logic [           7:0] unload_address_i,
     output logic                  unload_valid_o,
     output logic [       Row-1:0] unload_data_o
 );
@@ -241,10 +242,11 @@ module wl_scratchpad #(
 
   // Third stage: port B writes, or reads a row to unload.
   logic [ThreadBits-1:0] port_thread;
-  logic [3:0] port_row, port_after;
+  logic [7:0] port_address;
+  logic [3:0] port_after;
   assign port_thread = b_write ? b_thread : unload_thread_i;
-  assign port_row = b_write ? b_address[7:4] : unload_row_i;
-  assign port_after = port_row + 4'd1;
+  assign port_address = b_write ? b_address : unload_address_i;
+  assign port_after = port_address[7:4] + 4'd1;
 
   for (genvar l = 0; l < Lanes; l++) begin : g_lane
     logic [7:0] data, unloaded;
@@ -266,7 +268,7 @@ module wl_scratchpad #(
         .a_address_i(a_address[l*ReadPorts*AddressBits+:ReadPorts*AddressBits]),
         .a_data_o(a_data[l*ReadPorts*8+:ReadPorts*8]),
         .b_write_i(strobe),
-        .b_address_i(AddressBits'({port_thread, lane_row(4'(l), port_row, port_after, b_address[3:0])})),
+        .b_address_i(AddressBits'({port_thread, lane_row(4'(l), port_address[7:4], port_after, port_address[3:0])})),
         .b_data_i(data),
         .b_data_o(unloaded)
     );

@@ -8,8 +8,9 @@
 // Contract
 //   Tags are assigned in a ring, so the order of tags is that of loading. A tag is free again when
 //   its last record has left.
-//   In: the rows of a packet are contiguous, with tag and result on every row. A packet without
-//   rows (dropped, done, or with an empty window) is one beat whose data are ignored.
+//   In: the rows of a packet come in order, with tag and result on every row, and contiguous among
+//   those of their source (an engine). A packet without rows (dropped, done, or with an empty
+//   window) is one beat whose data are ignored.
 //   A copy may come only for the tag at the head. A record whose strip still holds a copy waits
 //   (`finish_ready_o` low) until that has been read; this wait always ends, because the tag is at
 //   the head.
@@ -24,13 +25,15 @@
 //
 // Parameters
 //   Tags       most packets under way: 1 or a power of two
-//   Rows       most rows of a packet; a window of 256 bytes that begins in the last byte of a row
-//              has 17
+//   Rows       most rows of a packet; a window of 256 bytes has 16 of 16 bytes
 //   RowBytes   bytes of a row
+//   Sources    streams of finished packets, whose rows may alternate
 module wl_reorder #(
     parameter int unsigned Tags = 32,
-    parameter int unsigned Rows = 17,
+    parameter int unsigned Rows = 16,
     parameter int unsigned RowBytes = wl_pkg::WordBytes,
+    parameter int unsigned Sources = 1,
+    localparam int unsigned SourceBits = wl_pkg::bits(Sources),
     localparam int unsigned TagBits = wl_pkg::bits(Tags),
     localparam int unsigned FreeBits = wl_pkg::bits(Tags + 1)
 ) (
@@ -48,6 +51,7 @@ module wl_reorder #(
     output logic                          finish_ready_o,
     input  logic                          finish_first_i,
     input  logic                          finish_last_i,
+    input  logic [        SourceBits-1:0] finish_source_i,
     input  logic [        8*RowBytes-1:0] finish_data_i,
     input  logic [           TagBits-1:0] finish_tag_i,
     input  logic [wl_pkg::ResultBits-1:0] finish_result_i,
@@ -68,8 +72,8 @@ module wl_reorder #(
   if (Tags < 1 || 2 ** $clog2(Tags) != Tags) begin : g_illegal_tags
     $fatal(1, "wl_reorder: Tags must be a power of two");
   end
-  if (Rows < 1 || RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes) begin : g_illegal
-    $fatal(1, "wl_reorder: Rows must be 1 or more and RowBytes a power of two");
+  if (Rows < 1 || Sources < 1 || RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes) begin : g_illegal
+    $fatal(1, "wl_reorder: Rows and Sources must be 1 or more and RowBytes a power of two");
   end
 
   localparam int unsigned RowIndexBits = wl_pkg::bits(Rows);
@@ -123,7 +127,9 @@ module wl_reorder #(
 
   // Input of finished rows.
   logic finish_more;
+  logic [Sources-1:0][RowIndexBits-1:0] store_rows;  // the next row of each source
   logic [RowIndexBits-1:0] store_row;
+  assign store_row = store_rows[Sources == 1 ? '0 : finish_source_i];
   // `more` is the lowest bit of result_t; the other bits are used when the record is read.
   assign finish_more = finish_result_i[0];
   assign finish_ready_o = !(copy_held && finish_tag_i == head);
@@ -132,21 +138,25 @@ module wl_reorder #(
   assign store_last = store_end && !finish_more;
 
   always_ff @(posedge clk_i) begin
-    if (rst_i) store_row <= '0;
-    else if (store) store_row <= finish_last_i ? '0 : store_row + 1'b1;
+    for (int unsigned source = 0; source < Sources; source++) begin
+      if (rst_i) store_rows[source] <= '0;
+      else if (store && (Sources == 1 || finish_source_i == SourceBits'(source))) begin
+        store_rows[source] <= finish_last_i ? '0 : store_row + 1'b1;
+      end
+    end
   end
 
   // The record at the head, row by row. `copy_held`: the strip of the head holds a copy.
   wl_pkg::result_t result;
   logic pending, fetch, fetch_end;
   logic [RowIndexBits-1:0] fetch_row;
-  logic [9:0] end_row;
+  logic [8:0] end_row;
   logic rows, is_last;
   assign pending = some && (copy_held || given[head] != finished[head]);
   assign fetch = pending && (!row_valid_o || row_ready_i);
   assign rows = result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE && result.window != '0;
-  assign end_row = (10'(result.window) + (10'(result.start) & 10'(RowBytes - 1)) - 10'd1) >> ShiftBits;
-  assign is_last = !rows || 10'(fetch_row) == end_row;
+  assign end_row = (result.window - 9'd1) >> ShiftBits;
+  assign is_last = !rows || 9'(fetch_row) == end_row;
   assign fetch_end = fetch && is_last;
   assign retire = fetch_end && !copy_held;
 
@@ -201,14 +211,22 @@ module wl_reorder #(
   // Both pointers count the packets under way; a record is pending only for an assigned tag.
   logic was_stalled;
   logic [TagBits-1:0] copying;
-  logic in_record;
+  logic [Sources-1:0] in_records;
   logic [Tags-1:0] done;  // the last record of the tag is stored: a plain copy of the two marks
+  logic [Sources-1:0][TagBits-1:0] record_tags;
+  logic in_record;  // of the source that offers a row
   logic [TagBits-1:0] record_tag;
+  assign in_record = in_records[Sources == 1 ? '0 : finish_source_i];
+  assign record_tag = record_tags[Sources == 1 ? '0 : finish_source_i];
   always_ff @(posedge clk_i) begin
     was_stalled <= !rst_i && row_valid_o && !row_ready_i;
-    if (rst_i) in_record <= 1'b0;
-    else if (store) in_record <= !finish_last_i;
-    if (store) record_tag <= finish_tag_i;
+    for (int unsigned source = 0; source < Sources; source++) begin
+      if (rst_i) in_records[source] <= 1'b0;
+      else if (store && (Sources == 1 || finish_source_i == SourceBits'(source))) begin
+        in_records[source] <= !finish_last_i;
+        record_tags[source] <= finish_tag_i;
+      end
+    end
     if (rst_i) done <= '0;
     else done <= (done | (store_last ? Tags'(1'b1) << finish_tag_i : '0)) & ~(retire ? Tags'(1'b1) << head : '0);
     if (store_end && finish_more) copying <= finish_tag_i;

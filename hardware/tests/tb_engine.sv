@@ -393,15 +393,15 @@ module tb_engine #(
     leaving = expected[Deep*32'(unload_tag)+left[unload_tag]%Deep];
     any = HasPacket && leaving.result.window != '0 && leaving.result.kind != wl_pkg::EXIT_DROP
         && leaving.result.kind != wl_pkg::EXIT_DONE;
-    last_row = any ? (32'(leaving.result.start) + 32'(leaving.result.window) - 1) / 16 : 0;
+    last_row = any ? (32'(leaving.result.window) - 1) / 16 : 0;
     at = unload_first ? 32'd0 : 32'(unload_row_count) + 32'd1;
     if (unload_result !== leaving.result) $fatal(1, "%m: tag %0d: result %p, not %p", unload_tag, unload_result, leaving.result);
     if (!HasPacket && unload_reply !== leaving.reply) $fatal(1, "%m: tag %0d: reply %h, not %h", unload_tag, unload_reply, leaving.reply);
     if (unload_last !== (at === last_row)) $fatal(1, "%m: tag %0d: row %0d of %0d, last %b", unload_tag, at, last_row + 1, unload_last);
     for (int k = 0; any && k < 16; k++) begin
       int position;
-      position = 16 * at + k - 32'(leaving.result.start);
-      if (position >= 0 && position < 32'(leaving.result.window)
+      position = 16 * at + (k + 16 - 32'(leaving.result.start)) % 16;
+      if (position < 32'(leaving.result.window)
           && unload_data[8*(15-k)+:8] !== 8'(leaving.window >> (8 * position))) begin
         $fatal(1, "%m: tag %0d: byte %0d is %h, not %h", unload_tag, position, unload_data[8*(15-k)+:8],
                8'(leaving.window >> (8 * position)));

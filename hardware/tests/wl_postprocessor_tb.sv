@@ -114,15 +114,15 @@ module pipe_case #(
     return result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE;
   endfunction
   function automatic int unsigned rows_of(wl_pkg::result_t result);
-    return !sends(result) || result.window == '0 ? 0 : (32'(result.start) + 32'(result.window) + 15) / 16;
+    return !sends(result) || result.window == '0 ? 0 : (32'(result.window) + 15) / 16;
   endfunction
   function automatic logic [127:0] row_of(int unsigned number, int unsigned copy, int unsigned row);
     wl_pkg::result_t result = result_of(number, copy);
     for (int unsigned i = 0; i < 16; i++) begin
       // Bytes outside the window are arbitrary.
-      int place;
-      place = int'(16 * row + i) - int'(result.start);
-      row_of[8*(15-i)+:8] = place < 0 || place >= int'(result.window) ? 8'hff : tb_pkg::octet(2 + copy, number, place);
+      int unsigned place;
+      place = 16 * row + (i + 16 - 32'(result.start)) % 16;
+      row_of[8*(15-i)+:8] = place >= 32'(result.window) ? 8'hff : tb_pkg::octet(2 + copy, number, place);
     end
   endfunction
 

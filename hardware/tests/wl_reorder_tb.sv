@@ -1,9 +1,9 @@
 // Test bench of wl_reorder: packets leave in the order of their tags, with their rows and results,
 // for any order in which they finish; copies come before the last record of their packet; one row a
 // cycle goes in and out; no tag is assigned twice at a time; everything leaves (no deadlock). Over
-// tags, rows and ends of packets.
+// tags, rows, ends of packets, and sources whose rows alternate.
 module wl_reorder_tb;
-  localparam int unsigned Cases = 6;
+  localparam int unsigned Cases = 8;
 
   logic clk, rst;
   logic [Cases-1:0] done;
@@ -14,12 +14,15 @@ module wl_reorder_tb;
   reorder_case #(.Tags(1), .Kind(2)) i_1 (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
   reorder_case #(.Tags(2), .Kind(2), .Rows(1)) i_2 (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
   reorder_case #(.Tags(64), .Kind(2), .Rows(9)) i_64 (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
+  reorder_case #(.Tags(32), .Sources(2)) i_two (.clk_i(clk), .rst_i(rst), .done_o(done[6]));
+  reorder_case #(.Tags(16), .Kind(2), .Sources(3)) i_three (.clk_i(clk), .rst_i(rst), .done_o(done[7]));
 endmodule
 
 module reorder_case #(
     parameter int unsigned Tags = 32,
-    parameter int unsigned Rows = 17,
-    parameter int unsigned Kind = 0  // 0: four rows each; 1: no rows; 2: anything, with copies
+    parameter int unsigned Rows = 16,
+    parameter int unsigned Kind = 0,  // 0: four rows each; 1: no rows; 2: anything, with copies
+    parameter int unsigned Sources = 1
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -28,6 +31,7 @@ module reorder_case #(
   localparam int unsigned TagBits = wl_pkg::bits(Tags);
   localparam int unsigned FreeBits = wl_pkg::bits(Tags + 1);
   localparam int unsigned RowBytes = 16;
+  localparam int unsigned SourceBits = wl_pkg::bits(Sources);
 
   logic send, window;
   int unsigned idle, stall;
@@ -53,10 +57,8 @@ module reorder_case #(
     result.window = 9'd64;
     if (Kind == 1) result.kind = random[0] ? wl_pkg::EXIT_DROP : wl_pkg::EXIT_DONE;
     if (Kind == 2) begin
-      // At most Rows rows, so at most 16 * Rows bytes from the first row on.
       result.start = random[3:0];
-      result.window = 9'((random >> 4) % (RowBytes * Rows + 1 - 32'(result.start)));
-      if (result.window > 256) result.window = 9'd256;
+      result.window = 9'((random >> 4) % (RowBytes * Rows + 1));
       if ((random >> 16) % 8 == 0) result.window = '0;
       if ((random >> 20) % 8 == 0 && !result.more) result.kind = wl_pkg::EXIT_DROP;
       else if (result.more) result.kind = wl_pkg::EXIT_EMIT;
@@ -65,7 +67,7 @@ module reorder_case #(
   endfunction
   function automatic int unsigned rows_of(wl_pkg::result_t result);
     if (result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE || result.window == '0) return 0;
-    return (32'(result.start) + 32'(result.window) + RowBytes - 1) / RowBytes;
+    return (32'(result.window) + RowBytes - 1) / RowBytes;
   endfunction
 
   logic alloc_valid, alloc_ready, finish_valid, finish_ready, finish_first, finish_last, drained, row_valid, row_ready, row_first, row_last;
@@ -74,29 +76,30 @@ module reorder_case #(
   logic [127:0] finish_data, row_data;
   wl_pkg::result_t finish_result, row_result;
 
-  wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes)) i_dut (
+  wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes), .Sources(Sources)) i_dut (
       .clk_i, .rst_i,
       .alloc_valid_i(alloc_valid), .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free),
       .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first), .finish_last_i(finish_last),
-      .finish_data_i(finish_data), .finish_tag_i(finish_tag), .finish_result_i(finish_result),
+      .finish_source_i(SourceBits'(source)), .finish_data_i(finish_data), .finish_tag_i(finish_tag), .finish_result_i(finish_result),
       .order_head_o(head), .order_drained_o(drained),
       .row_valid_o(row_valid), .row_ready_i(row_ready), .row_first_o(row_first), .row_last_o(row_last), .row_data_o(row_data),
       .row_result_o(row_result)
   );
 
-  // The engines: packets under way, by tag; one of them is chosen to finish, at random, or the
-  // oldest at full speed.
+  // The engines: packets under way, by tag; each source chooses one of them to finish, at random, or
+  // the oldest at full speed. Sources with rows take turns at random.
   int owner[Tags];             // the packet, or -1
   int unsigned copy_of[Tags];  // records of it that have been sent
   int unsigned allocated;
-  int unsigned now_row;
-  int choice;                  // the tag that finishes, or -1
-  assign finish_valid = choice >= 0;
-  assign finish_tag = TagBits'(choice);
-  assign finish_result = choice >= 0 ? result_of(owner[choice], copy_of[choice]) : '0;
-  assign finish_first = now_row == 0;
-  assign finish_last = rows_of(finish_result) == 0 || now_row == rows_of(finish_result) - 1;
-  assign finish_data = 128'(tb_pkg::word(32'(finish_result.length) + 32'(finish_result.egress) * 100_000, now_row));
+  int unsigned now_row[Sources];
+  int choice[Sources];         // the tag that finishes, or -1
+  int unsigned source;         // it offers its row
+  assign finish_valid = choice[source] >= 0;
+  assign finish_tag = TagBits'(choice[source]);
+  assign finish_result = finish_valid ? result_of(owner[finish_tag], copy_of[finish_tag]) : '0;
+  assign finish_first = now_row[source] == 0;
+  assign finish_last = rows_of(finish_result) == 0 || now_row[source] == rows_of(finish_result) - 1;
+  assign finish_data = 128'(tb_pkg::word(32'(finish_result.length) + 32'(finish_result.egress) * 100_000, now_row[source]));
 
   logic offered;
   int unsigned out_packet, out_copy, out_row, overtakes;
@@ -106,8 +109,11 @@ module reorder_case #(
       row_ready <= 1'b0;
       offered <= 1'b0;
       allocated <= 0;
-      now_row <= 0;
-      choice <= -1;
+      source <= 0;
+      for (int unsigned s = 0; s < Sources; s++) begin
+        now_row[s] <= 0;
+        choice[s] <= -1;
+      end
       out_packet <= 0;
       out_copy <= 0;
       out_row <= 0;
@@ -119,6 +125,7 @@ module reorder_case #(
     end else begin
       int held[Tags];
       bit ends;
+      logic [Tags-1:0] taken;  // a source finishes it
       for (int tag = 0; tag < int'(Tags); tag++) held[tag] = owner[tag];
       ends = finish_valid && finish_ready && finish_last;
       alloc_valid <= (alloc_valid && !alloc_ready) || (send && !tb_pkg::chance(idle));
@@ -131,15 +138,20 @@ module reorder_case #(
       end
 
       // Finish, row by row.
-      if (finish_valid && finish_ready) now_row <= finish_last ? 0 : now_row + 1;
+      if (finish_valid && finish_ready) now_row[source] <= finish_last ? 0 : now_row[source] + 1;
       if (ends) begin
-        if (finish_result.more) copy_of[choice] <= copy_of[choice] + 1;
+        if (finish_result.more) copy_of[finish_tag] <= copy_of[finish_tag] + 1;
         else begin
-          held[choice] = -1;
-          for (int tag = 0; tag < int'(Tags); tag++) if (owner[tag] >= 0 && owner[tag] < owner[choice]) overtakes <= overtakes + 1;
+          held[finish_tag] = -1;
+          for (int tag = 0; tag < int'(Tags); tag++) if (owner[tag] >= 0 && owner[tag] < owner[finish_tag]) overtakes <= overtakes + 1;
         end
       end
-      if (choice < 0 || ends) begin
+      if (!finish_valid || finish_ready) begin
+        source <= $urandom() % Sources;
+      end
+      taken = '0;
+      for (int unsigned s = 0; s < Sources; s++) if (choice[s] >= 0) taken[choice[s]] = 1'b1;
+      for (int unsigned s = 0; s < Sources; s++) if (choice[s] < 0 || (ends && s == source)) begin
         int next;
         bit oldest;
         int from;
@@ -151,11 +163,13 @@ module reorder_case #(
           tag = (from + k) % int'(Tags);
           // A packet that sends copies finishes only while it is at the head, and mostly after its
           // copies have left.
-          if (held[tag] >= 0 && owner[tag] >= 0 && !(ends && tag == choice) && (copies(owner[tag]) == 0 || (32'(head) == tag && (drained || tb_pkg::chance(64))))) begin
+          if (held[tag] >= 0 && owner[tag] >= 0 && !taken[tag] && (copies(owner[tag]) == 0 || (32'(head) == tag && (drained || tb_pkg::chance(64))))) begin
             if (next < 0 || (oldest && owner[tag] < owner[next])) next = tag;
           end
         end
-        choice <= !oldest && tb_pkg::chance(64) ? -1 : next;
+        if (!oldest && tb_pkg::chance(64)) next = -1;
+        if (next >= 0) taken[next] = 1'b1;
+        choice[s] <= next;
       end
       for (int tag = 0; tag < int'(Tags); tag++) owner[tag] <= held[tag];
 
@@ -186,7 +200,7 @@ module reorder_case #(
       end
       if (out_packet > allocated) $fatal(1, "%m: a packet comes out that did not go in");
       if (32'(free) > Tags) $fatal(1, "%m: %0d tags free", free);
-      if (window && Kind !== 2 && Tags >= 8 && !(row_valid && row_ready)) $fatal(1, "%m: less than a row a cycle");
+      if (window && Kind !== 2 && Tags >= 8 && Sources === 1 && !(row_valid && row_ready)) $fatal(1, "%m: less than a row a cycle");
       if (done_o) begin
         if (out_packet !== allocated || allocated < 60 || free !== FreeBits'(Tags)) begin
           $fatal(1, "%m: in %0d, out %0d, free %0d", allocated, out_packet, free);

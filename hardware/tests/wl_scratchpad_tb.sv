@@ -46,7 +46,8 @@ module scratchpad_case #(
   logic [WritePorts*HeaderBytes-1:0] write_strobe;
   logic [WritePorts*Word-1:0] write_data;
   logic write_zero, write_busy, load_valid, load_ready, unload_valid;
-  logic [3:0] load_row, unload_row;
+  logic [3:0] load_row;
+  logic [7:0] unload_address;
   logic [127:0] load_data, unload_data;
   wl_scratchpad #(
       .Threads(Threads), .ReadPorts(ReadPorts), .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Storage(Storage)
@@ -56,7 +57,7 @@ module scratchpad_case #(
       .write_thread_i(write_thread), .write_address_i(write_address), .write_strobe_i(write_strobe), .write_data_i(write_data),
       .write_zero_i(write_zero && write_valid[0] && !write_busy), .write_busy_o(write_busy), .load_valid_i(load_valid), .load_ready_o(load_ready),
       .load_thread_i(load_thread), .load_row_i(load_row), .load_data_i(load_data), .unload_thread_i(unload_thread),
-      .unload_row_i(unload_row), .unload_valid_o(unload_valid), .unload_data_o(unload_data)
+      .unload_address_i(unload_address), .unload_valid_o(unload_valid), .unload_data_o(unload_data)
   );
 
   // The contents, and the first cycle in which a read of the thread sees all of them.
@@ -70,8 +71,9 @@ module scratchpad_case #(
   logic [127:0] row_before;
   assign done_o = cycle >= Cycles;
 
-  function automatic logic [127:0] row_of(logic [255:0][7:0] bytes, logic [3:0] row);
-    for (int k = 0; k < 16; k++) row_of[8*(15-k)+:8] = bytes[16*row+k];
+  // The 16 bytes from an address on, each in its lane.
+  function automatic logic [127:0] row_of(logic [255:0][7:0] bytes, logic [7:0] address);
+    for (int k = 0; k < 16; k++) row_of[8*(15-(address+k)%16)+:8] = bytes[8'(address+k)];
   endfunction
 
   always_ff @(posedge clk_i) begin
@@ -125,14 +127,14 @@ module scratchpad_case #(
       // block RAM.
       if (unload_valid && (Storage == 0 ? !preparing && cycle >= seen_at[unload_thread] : ask_before)) begin
         unloads <= unloads + 1;
-        if (unload_data !== (Storage === 0 ? row_of(memory[unload_thread], unload_row) : row_before)) begin
+        if (unload_data !== (Storage === 0 ? row_of(memory[unload_thread], unload_address) : row_before)) begin
           $fatal(1, "%m: a row is %h", unload_data);
         end
       end
       ask_before <= !preparing && cycle >= seen_at[unload_thread];
-      row_before <= row_of(memory[unload_thread], unload_row);
+      row_before <= row_of(memory[unload_thread], unload_address);
       unload_thread <= ThreadBits'($urandom() % Threads);
-      unload_row <= 4'($urandom());
+      unload_address <= 8'($urandom());
 
       // A load that is accepted precedes a write in the same cycle.
       if (load_valid && load_ready) begin

@@ -8,8 +8,8 @@ use crate::description::{Place, Policy};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Module, Port};
 
-/// Rows of 16 bytes that a window can touch: 256 bytes that start at the 15th byte of a row.
-pub(super) const WINDOW_ROWS: u64 = 17;
+/// Rows of 16 bytes of the longest window, 256 bytes.
+pub(super) const WINDOW_ROWS: u64 = 16;
 /// Header beats that wait in front of a cluster's engines: two headers of full length.
 const WAITING_BEATS: usize = 4;
 /// Bits in a row.
@@ -315,11 +315,12 @@ fn engines_of(plan: &Plan, mut engine: Instance) -> Item {
 fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let machine = &plan.machine;
     let engines = machine.engines;
-    let finished = 1 + ROW + tag_bits + RESULT;
+    let source_bits = bits(engines) as usize;
+    let finished = 2 + source_bits + ROW + tag_bits + RESULT;
     let mut items = vec![
         Item::Blank,
         Item::comment(
-            "What engines finish goes to the reorder queue packet by packet, and leaves it in the order of the tags.",
+            "What engines finish goes to the reorder queue row by row, and leaves it in the order of the tags.",
         ),
         vector("unload_valid", engines),
         vector("unload_ready", engines),
@@ -337,7 +338,9 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         items: vec![Item::Assign {
             target: element("unload_packed", name("i"), finished),
             value: Expr::Concat(vec![
+                name("i").cast(int(source_bits)),
                 bit("unload_first", name("i")),
+                bit("unload_last", name("i")),
                 element("unload_data", name("i"), ROW),
                 element("unload_tag", name("i"), tag_bits),
                 element("unload_result", name("i"), RESULT),
@@ -352,15 +355,17 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .parameter("Register", int(1))
         .port("in_valid_i", name("unload_valid"))
         .port("in_ready_o", name("unload_ready"))
-        .port("in_last_i", name("unload_last"))
+        .port("in_last_i", Expr::Zeros.not())
         .port("in_data_i", name("unload_packed"))
         .port("out_valid_o", name("finish_valid"))
         .port("out_ready_i", name("finish_ready"))
-        .port("out_last_o", name("finish_last"))
+        .open("out_last_o")
         .port(
             "out_data_o",
             Expr::Concat(vec![
+                "finish_source".into(),
                 "finish_first".into(),
+                "finish_last".into(),
                 "finish_row".into(),
                 "finish_tag".into(),
                 "finish_result".into(),
@@ -370,6 +375,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         items.push(Item::net(single, wireloom_codegen::hardware::sv::Type::Bit));
     }
     items.extend([
+        vector("finish_source", source_bits),
         vector("finish_row", ROW),
         vector("finish_tag", tag_bits),
         vector("finish_result", RESULT),
@@ -387,6 +393,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let reorder = clocked("wl_reorder", "u_reorder")
         .parameter("Tags", int(plan.cluster_tags()))
         .parameter("Rows", Expr::int(WINDOW_ROWS))
+        .parameter("Sources", int(engines))
         .port("alloc_valid_i", name("row_valid").and(name("row_first")).and(name("taken")))
         .port("alloc_ready_o", name("tag_free"))
         .port("alloc_tag_o", name("tag"))
@@ -395,6 +402,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("finish_ready_o", name("finish_ready"))
         .port("finish_first_i", name("finish_first"))
         .port("finish_last_i", name("finish_last"))
+        .port("finish_source_i", name("finish_source"))
         .port("finish_data_i", name("finish_row"))
         .port("finish_tag_i", name("finish_tag"))
         .port("finish_result_i", name("finish_result"))
