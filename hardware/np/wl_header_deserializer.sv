@@ -106,7 +106,7 @@ module wl_header_deserializer #(
     was <= {beat_first_o, beat_last_o, beat_result_o, beat_data_o};
     if (!rst_i) begin
       First_M : assume (!row_valid_i || row_first_i == !row_midst);
-      Stable_A : assert (!was_stalled || (beat_valid_o && {beat_first_o, beat_last_o, beat_result_o, beat_data_o} == was));
+      Stable_A : assert (!was_stalled || (beat_valid_o && {beat_first_o, beat_last_o, beat_result_o, beat_data_o} === was));
       First_A : assert (!beat_valid_o || beat_first_o == !beat_midst);
       Full_A : assert (!full || part == '0);
       Count_A : assert (lasts == 2'(full && fill_last) + 2'(beat_valid_o && beat_last_o));

@@ -294,7 +294,7 @@ module wl_postprocessor #(
     if (!rst_i) begin
       Window_M : assume (!take_header || !sends || 16'(result.window) <= result.length);
       Body_M : assume (!in_body || body_valid_i);
-      Stable_A : assert (!was_stalled || (valid_o && out == was));
+      Stable_A : assert (!was_stalled || (valid_o && out === was));
       Turn_A : assert (!source_valid || (turn_not == ~turn && start_not == ~start));
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of an item is
       // partial.

@@ -56,23 +56,19 @@ module wl_reasons #(
     assign unused = &user.egress;
   end
 
-  // For each counter, the lanes whose packets it counts.
+  // For each counter, the lanes whose packets it counts: those of its reason, or, for the last two,
+  // of no reason that has a counter.
   logic [Reasons+1:0][Lanes-1:0] counted;
-  always_comb begin
-    counted = '0;
-    counted[Reasons] = dropped;
-    counted[Reasons+1] = to_cpu;
-    for (int unsigned k = 0; k < Reasons; k++) begin
-      for (int unsigned lane = 0; lane < Lanes; lane++) begin
-        if (Values[25*k+24]) begin
-          counted[k][lane] = to_cpu[lane] && why_to_cpu[lane] == Values[25*k+:24];
-          if (counted[k][lane]) counted[Reasons+1][lane] = 1'b0;
-        end else begin
-          counted[k][lane] = dropped[lane] && why_dropped[lane] == Values[25*k+:24];
-          if (counted[k][lane]) counted[Reasons][lane] = 1'b0;
-        end
-      end
+  for (genvar lane = 0; lane < Lanes; lane++) begin : g_counted
+    logic [Reasons-1:0] hit_dropped, hit_to_cpu;
+    for (genvar k = 0; k < Reasons; k++) begin : g_reason
+      localparam logic [24:0] Value = Values[25*k+:25];
+      assign hit_dropped[k] = !Value[24] && dropped[lane] && why_dropped[lane] == Value[23:0];
+      assign hit_to_cpu[k] = Value[24] && to_cpu[lane] && why_to_cpu[lane] == Value[23:0];
+      assign counted[k][lane] = hit_dropped[k] || hit_to_cpu[k];
     end
+    assign counted[Reasons][lane] = dropped[lane] && hit_dropped == '0;
+    assign counted[Reasons+1][lane] = to_cpu[lane] && hit_to_cpu == '0;
   end
 
   for (genvar k = 0; k < Reasons + 2; k++) begin : g_counter

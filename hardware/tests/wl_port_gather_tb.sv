@@ -172,9 +172,11 @@ module gather_reset_case (
         if (!valid[i] || ready[i]) valid[i] <= !tb_pkg::chance(60);
       end
       if (!again && out_valid && out_ready) begin
-        automatic int unsigned port = 32'(out_user);
+        int unsigned port;
+        port = 32'(out_user);
         for (int unsigned part = 0; part < 8; part++) begin
-          automatic logic [63:0] word = out_data[64*part+:64];
+          logic [63:0] word;
+          word = out_data[64*part+:64];
           if (out_keep[8*part]) begin
             if (word[15:0] != 16'(port) || word[63:48] != 16'(expected[port]) || word[47:32] != 16'(got)) begin
               $fatal(1, "port %0d: packet %0d, beat %0d in the place of packet %0d, beat %0d", port, word[63:48], word[47:32],

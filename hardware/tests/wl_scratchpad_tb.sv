@@ -104,9 +104,9 @@ module scratchpad_case #(
       check <= {check[1:0], !preparing && cycle >= seen_at[read_thread]};
       for (int unsigned p = 0; p < ReadPorts; p++) begin
         for (int unsigned k = 0; k < HeaderBytes; k++) begin
-          int at;
-          at = int'(read_offset[17*p+:17]) + int'(k);
-          expected[0][Word*p+8*(HeaderBytes-1-k)+:8] = at < int'(read_window) ? memory[read_thread][8'(int'(read_front)+at)] : 8'd0;
+          int unsigned at;  // a cast to 8 bits of a signed number would be a signed, negative index
+          at = 32'(read_offset[17*p+:17]) + k;
+          expected[0][Word*p+8*(HeaderBytes-1-k)+:8] = at < 32'(read_window) ? memory[read_thread][8'(32'(read_front)+at)] : 8'd0;
         end
       end
       expected[1] <= expected[0];
