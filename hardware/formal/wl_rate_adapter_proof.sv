@@ -1,10 +1,8 @@
 // Proof of wl_rate_adapter, for any words: a word of any slot of any core cycle is on the memory
 // side at the right time, and its reply is in its slot wl_pkg::adapter_latency cycles later.
 //
-// Bounded, for this reason: nothing depends on the values of words, the phase is that of the clocks
-// from the first core cycle after reset on (proved below for each cycle within the bound), and
-// everything else is a pipeline without feedback that is shorter than the bound. A property of the
-// words of the first cycles therefore holds for all words.
+// Unbounded, by induction: except for the phase, everything is a pipeline without feedback that is
+// shorter than the induction is deep, and the phase follows the clocks in each core cycle.
 //
 // A memory cycle is two steps of the proof, and a pulse of the core clock is as long as one of the
 // memory clock.
@@ -27,11 +25,12 @@ module wl_rate_adapter_proof #(
     gate <= count == 8'(Slots - 1);
   end
 
-  // Core cycles: two of reset, then the counted ones.
+  // Core cycles: two of reset, then the counted ones, up to the first with a reply.
+  localparam int unsigned Settled = 4 + Latency;
   logic [7:0] cycle = '0;
   logic rst;
   assign rst = cycle < 2;
-  always_ff @(posedge clk) cycle <= cycle + 1'b1;
+  always_ff @(posedge clk) if (32'(cycle) < Settled) cycle <= cycle + 1'b1;
 
   logic [1:0] to_memory, from_memory;
   logic [Slots*2-1:0] up;
@@ -52,7 +51,7 @@ module wl_rate_adapter_proof #(
   logic [Latency*Slots*2-1:0] past;
   always_ff @(posedge clk) begin
     past <= (Latency * Slots * 2)'({past, down_i});
-    if (32'(cycle) > 3 + Latency) begin
+    if (32'(cycle) == Settled) begin
       Answer_A : assert (up == ~past[(Latency-1)*Slots*2+:Slots*2]);
     end
   end
@@ -64,6 +63,7 @@ module wl_rate_adapter_proof #(
   assign phase = count == 0 ? 8'(Slots - 1) : count - 1'b1;
   assign expected = phase == 0 ? past[(2*Slots-1)*2+:2] : 2'(past >> (2 * (phase - 1)));
   always_ff @(posedge clk_mem_i) begin
+    Gate_A : assert (32'(count) < Slots && gate == (count == 0) && 32'(cycle) <= Settled);
     if (cycle > 5) begin
       Phase_A : assert (Slots == 1 || 8'(i_dut.phase) == phase);
       Order_A : assert (to_memory == expected);

@@ -3,12 +3,13 @@
 // output is taken, something leaves (no deadlock). A plain model records what each tag has
 // finished.
 //
-// `Rows` is 2, which covers packets with one row, with several, and with none. Unbounded, by
+// `Rows` is 2, which covers packets with one row, with several, and with none. A record has the rows
+// that its window touches: its bytes, from the byte `start` of the first row on. Unbounded, by
 // induction: the relations at the end tie the model to the memories of the queue.
 module wl_reorder_proof #(
     parameter int unsigned Tags = 2,
+    parameter int unsigned RowBytes = 1,
     localparam int unsigned Rows = 2,
-    localparam int unsigned RowBytes = 1,
     localparam int unsigned TagBits = wl_pkg::bits(Tags),
     localparam int unsigned FreeBits = wl_pkg::bits(Tags + 1)
 ) (
@@ -20,7 +21,9 @@ module wl_reorder_proof #(
     input logic finish_last_i,
     input logic [8*RowBytes-1:0] finish_data_i,
     input logic [TagBits-1:0] finish_tag_i,
-    input logic [1:0] finish_rows_i,  // rows of the record
+    input logic [8:0] finish_window_i,
+    input logic [3:0] finish_start_i,
+    input logic finish_drop_i,  // an event, which has no rows
     input logic finish_more_i,
     input logic row_ready_i
 );
@@ -29,13 +32,22 @@ module wl_reorder_proof #(
   logic [FreeBits-1:0] free;
   logic [8*RowBytes-1:0] row;
   wl_pkg::result_t result, out;
-  function automatic wl_pkg::result_t record(logic [1:0] rows, logic more);
-    record = '0;
-    record.kind = rows == 0 ? wl_pkg::EXIT_DROP : wl_pkg::EXIT_FINISH;
-    record.window = 9'(rows);
-    record.more = more;
+  always_comb begin
+    result = '0;
+    result.kind = finish_drop_i ? wl_pkg::EXIT_DROP : wl_pkg::EXIT_FINISH;
+    result.window = finish_window_i;
+    result.start = finish_start_i;
+    result.more = finish_more_i;
+  end
+  // Returns the bytes from the begin of the first row to the end of the window.
+  function automatic logic [9:0] bytes_of(wl_pkg::result_t record);
+    return 10'(record.start) % 10'(RowBytes) + 10'(record.window);
   endfunction
-  assign result = record(finish_rows_i, finish_more_i);
+  function automatic logic [1:0] rows_of(wl_pkg::result_t record);
+    return record.kind == wl_pkg::EXIT_DROP || record.window == 0 ? 2'd0 : bytes_of(record) > 10'(RowBytes) ? 2'd2 : 2'd1;
+  endfunction
+  logic [1:0] finish_rows;
+  assign finish_rows = rows_of(result);
   wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes)) i_dut (
       .clk_i, .rst_i,
       .alloc_valid_i, .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free),
@@ -49,6 +61,7 @@ module wl_reorder_proof #(
   // output, and which.
   logic [Tags-1:0] there, more;
   logic [Tags-1:0][1:0] rows;
+  logic [Tags-1:0][wl_pkg::ResultBits-1:0] results;
   logic [Tags-1:0][1:0][8*RowBytes-1:0] data;
   logic [FreeBits-1:0] count;  // packets under way
   logic [TagBits-1:0] oldest;  // tag of the oldest packet under way
@@ -62,9 +75,12 @@ module wl_reorder_proof #(
   assign fetch_last = rows[oldest] == 0 || fetching == rows[oldest] - 2'd1;
   assign retire = fetch && fetch_last && !more[oldest];
 
+  wl_pkg::result_t coming;  // of the record that arrives
+
   // The record at the output.
-  logic is_valid, is_first, is_last, is_more;
+  logic is_valid, is_first, is_last;
   logic [1:0] is_rows;
+  wl_pkg::result_t is_result;
   logic [8*RowBytes-1:0] is_data;
 
   logic started = 1'b0;
@@ -72,8 +88,9 @@ module wl_reorder_proof #(
     started <= 1'b1;
     Reset_M : assume (started ? !rst_i : rst_i);
     // The engines: a record has as many rows as it says, and all rows say the same.
-    Rows_M : assume (!finish_valid_i || finish_rows_i <= 2'd2);
-    Last_M : assume (!finish_valid_i || finish_last_i == (finish_rows_i == 0 || finishing == finish_rows_i - 2'd1));
+    Same_M : assume (!finish_valid_i || finishing == 0 || result == coming);
+    Rows_M : assume (!finish_valid_i || bytes_of(result) <= 10'(Rows * RowBytes));
+    Last_M : assume (!finish_valid_i || finish_last_i == (finish_rows == 0 || finishing == finish_rows - 2'd1));
     if (rst_i) begin
       there <= '0;
       count <= '0;
@@ -85,20 +102,22 @@ module wl_reorder_proof #(
       count <= count + FreeBits'(alloc) - FreeBits'(retire);
       if (retire) oldest <= Tags == 1 ? '0 : oldest + 1'b1;
       if (finish) finishing <= finish_last_i ? '0 : finishing + 1'b1;
+      if (finish) coming <= result;
       if (finish) data[finish_tag_i][finishing[0]] <= finish_data_i;
       if (fetch) fetching <= fetch_last ? '0 : fetching + 1'b1;
       if (fetch && fetch_last) there[oldest] <= 1'b0;
       if (finish && finish_last_i) begin
         there[finish_tag_i] <= 1'b1;
         more[finish_tag_i] <= finish_more_i;
-        rows[finish_tag_i] <= finish_rows_i;
+        rows[finish_tag_i] <= finish_rows;
+        results[finish_tag_i] <= result;
       end
       if (fetch) begin
         is_valid <= 1'b1;
         is_first <= fetching == 0;
         is_last <= fetch_last;
-        is_more <= more[oldest];
         is_rows <= rows[oldest];
+        is_result <= results[oldest];
         is_data <= data[oldest][fetching[0]];
       end else if (row_ready_i) begin
         is_valid <= 1'b0;
@@ -111,7 +130,7 @@ module wl_reorder_proof #(
       // Order: only the record of the oldest packet is fetched, and the output is what was fetched.
       Oldest_A : assert (!fetch || (count != 0 && there[oldest]));
       Output_A : assert (row_valid == is_valid);
-      Record_A : assert (!row_valid || (row_first == is_first && row_last == is_last && out == record(is_rows, is_more)));
+      Record_A : assert (!row_valid || (row_first == is_first && row_last == is_last && out == is_result));
       Data_A : assert (!row_valid || is_rows == 0 || row == is_data);
       // Nothing is lost: a record that has not been fetched is not overwritten, and an output that
       // is not taken stays.
@@ -133,19 +152,23 @@ module wl_reorder_proof #(
 
   // The memories match the model, for each tag.
   for (genvar tag = 0; tag < Tags; tag++) begin : g_tag
-    logic under_way, coming;
+    logic under_way, arrives;
     assign under_way = 32'(TagBits'(TagBits'(tag) - oldest)) < 32'(count);
-    assign coming = finishing != 0 && i_dut.record_tag == TagBits'(tag);
+    assign arrives = finishing != 0 && i_dut.record_tag == TagBits'(tag);
     always_ff @(posedge clk_i) begin
       if (!rst_i && started) begin
-        Under_Way_A : assert (!(there[tag] || coming) || under_way);
-        Coming_A : assert (!coming || !there[tag]);
+        Under_Way_A : assert (!(there[tag] || arrives) || under_way);
+        Coming_A : assert (!arrives || !there[tag]);
         Done_A : assert (i_dut.done[tag] == (there[tag] && !more[tag]));
         Marks_A : assert (!under_way || i_dut.done[tag] == (i_dut.given[tag] != i_dut.finished[tag]));
         More_A : assert (!there[tag] || !more[tag] || TagBits'(tag) == oldest);
         Rows_A : assert (!there[tag] || rows[tag] <= 2'd2);
-        Result_A : assert (!there[tag] || i_dut.i_results.memory[tag] == record(rows[tag], more[tag]));
-        First_Row_A : assert (!(there[tag] && rows[tag] != 0 || coming) || i_dut.i_rows.memory[2*tag] == data[tag][0]);
+        Result_A : assert (!there[tag] || (i_dut.i_results.memory[tag] == results[tag] && rows[tag] == rows_of(results[tag])));
+        More_Same_A : assert (!there[tag] || results[tag][0] == more[tag]);
+        Kind_A : assert (!there[tag] || results[tag][wl_pkg::ResultBits-1-:3] == wl_pkg::EXIT_FINISH
+            || results[tag][wl_pkg::ResultBits-1-:3] == wl_pkg::EXIT_DROP);
+        Fits_A : assert (!there[tag] || bytes_of(results[tag]) <= 10'(Rows * RowBytes));
+        First_Row_A : assert (!(there[tag] && rows[tag] != 0 || arrives) || i_dut.i_rows.memory[2*tag] == data[tag][0]);
         Second_Row_A : assert (!(there[tag] && rows[tag] == 2'd2) || i_dut.i_rows.memory[2*tag+1] == data[tag][1]);
       end
     end

@@ -2,9 +2,14 @@
 //! `ready` of a stream that leaves to its `valid`, and none from the `valid` of a stream that
 //! enters to its `ready`. Yosys searches the netlist of each module that stands at an edge of a
 //! machine's data path, or next to one that only passes both signals on (`wl_sequencer`,
-//! `wl_merger`). Every machine's streams begin and end in these modules.
+//! `wl_merger`). Every machine's streams begin and end in these modules. In addition Yosys searches
+//! whole generated processors, flattened: one of two lanes, one of narrow ports.
+
+use std::path::{Path, PathBuf};
 
 use wireloom_install::tools;
+use wireloom_np::description::Machine;
+use wireloom_np::processor::{self, NOT_ESTIMATED};
 
 use super::{hardware, outcome, repository};
 
@@ -73,4 +78,99 @@ fn no_stream_at_an_edge_waits_for_its_other_side() {
 fn a_path_is_found() {
     let (fine, _) = independent(("wl_merger", "-G Lanes=2", "m_tready_i", "pipe_ready_o"));
     assert!(!fine, "the merger passes the receiver's `ready` on");
+}
+
+/// A program with a table in a memory channel, and counters.
+const PROGRAM: &str = "
+enum Why : u8 { SHORT = 5 };
+header Head { u32 dst; u16 label; };
+struct Hop { u16 port; };
+engine demo() {
+    offload routes : lpm<u32, Hop>;
+    offload seen : counter<size = 16>;
+    Head head @ 0;
+    step first {
+        if (packet.length < sizeof(Head)) drop(SHORT);
+        Hop hop = routes.search(head.dst);
+        head.label = head.label + 1;
+        packet.egress = hop.port;
+        next second;
+    }
+    step second { seen.count(packet.ingress, packet.length); finish; }
+}
+";
+
+const LANES: &str = "extends = \"np\"\nclusters = 2\nengines = 1\nthreads = 2\nlanes = 2\n";
+const PORTS: &str = "extends = \"np\"\nclusters = 1\nengines = 1\nthreads = 2\n\
+                     [ports]\nkind = \"10g\"\nnumbers = [0, 1]\n";
+
+/// Registers of Yosys, where a path ends. Memories are none: reads of theirs that need a clock have
+/// such a register.
+const REGISTERS: &str = "-$dff,$dffe,$sdff,$sdffe,$sdffce";
+
+/// Writes the processor of a machine to a folder below target/.
+fn build(name: &str, machine: &str) -> PathBuf {
+    let checked = wireloom_lang::check_source("demo.loom", PROGRAM, &Default::default());
+    let mut program = wireloom_compile::lower(&checked.program.expect("a program without errors"));
+    let machine = Machine::parse(name, machine).unwrap_or_else(|error| panic!("{error}"));
+    wireloom_compile::pipeline::optimise(&mut program, &machine.pass_options());
+    let processor =
+        processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("streams").join(name);
+    for (file, text) in processor::files(&processor, Vec::new(), None, NOT_ESTIMATED) {
+        let path = folder.join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("target/ can be written");
+        std::fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+
+    folder
+}
+
+/// Returns whether Yosys finds no path in a processor, flattened, between any two of its streams,
+/// and what it says. The bits of all lanes or ports are searched together, so a path from one to
+/// another is found too.
+fn all_independent(folder: &Path) -> (bool, String) {
+    // Ready is low in reset, so there is a path from the reset: the search finds those that are.
+    let script = format!(
+        "read_slang --threads 1 -D SYNTHESIS -f np.f --top np_top\n\
+         hierarchy -top np_top\nproc\nflatten\nopt_clean\n\
+         select -assert-any w:m_axis_tready_i\n\
+         select -set out w:m_axis_tvalid_o %ci*:{REGISTERS}\n\
+         select -assert-any @out\n\
+         select -assert-none @out w:m_axis_tready_i %i\n\
+         select -assert-any w:s_axis_tvalid_i\n\
+         select -set in w:s_axis_tready_o %ci*:{REGISTERS}\n\
+         select -assert-any @in w:rst_i %i\n\
+         select -assert-none @in w:s_axis_tvalid_i %i"
+    );
+    let mut yosys = tools::yosys().unwrap_or_else(|message| panic!("{message}"));
+    let (fine, said) = outcome(yosys.current_dir(folder).args(["-Q", "-p", &script]));
+    let found = said.contains("Assertion failed: selection is not empty");
+    assert!(fine || found, "{}: Yosys does not get to the search:\n{said}", folder.display());
+    (fine, said)
+}
+
+#[test]
+fn no_lane_of_a_whole_machine_waits_for_another_or_for_its_other_side() {
+    let (fine, said) = all_independent(&build("lanes", LANES));
+    assert!(fine, "there may be a path:\n{said}");
+}
+
+#[test]
+fn no_narrow_port_of_a_whole_machine_waits_for_another_or_for_its_other_side() {
+    let (fine, said) = all_independent(&build("ports", PORTS));
+    assert!(fine, "there may be a path:\n{said}");
+}
+
+#[test]
+fn a_path_through_a_whole_machine_is_found() {
+    let folder = build("broken", LANES);
+    let merger = folder.join("rtl/templates/wl_merger.sv");
+    let text = std::fs::read_to_string(&merger).expect("the merger is a template of the machine");
+    let broken =
+        text.replace("m_tvalid_o = pipe_valid_i", "m_tvalid_o = ~m_tready_i & pipe_valid_i");
+    assert_ne!(text, broken);
+    std::fs::write(&merger, broken).expect("target/ can be written");
+    let (fine, _) = all_independent(&folder);
+    assert!(!fine, "the merger's `valid` depends on the receiver's `ready`");
 }
