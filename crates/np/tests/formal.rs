@@ -46,6 +46,9 @@ proofs! {
     wl_thread_scheduler_proof
     ;
     slow:
+    wl_body_buffer_proof
+    wl_header_deserializer_proof
+    wl_header_serializer_proof
     wl_lanes_proof
     wl_reorder_proof
     wl_hash_cache_proof
