@@ -40,11 +40,11 @@ module wl_header_deserializer_proof #(
   logic row_last, ready;
   logic [8*RowBytes-1:0] row_data;
   assign none = drops[number[0]] || window[number[0]] == 0;
-  assign row_last = none || (32'(row) + 1) * RowBytes >= 32'(start[number[0]]) % RowBytes + 32'(window[number[0]]);
+  assign row_last = none || (32'(row) + 1) * RowBytes >= 32'(window[number[0]]);
   for (genvar i = 0; i < RowBytes; i++) begin : g_row
     logic [5:0] place;
-    assign place = 6'(32'(row) * RowBytes + i) - 6'(start[number[0]][0]);
-    assign row_data[8*(RowBytes-1-i)+:8] = 8'(!place[5] && {number, place[3:0]} == marked);
+    assign place = 6'(32'(row) * RowBytes + (i + RowBytes - 32'(start[number[0]]) % RowBytes) % RowBytes);
+    assign row_data[8*(RowBytes-1-i)+:8] = 8'({number, place[3:0]} == marked);
   end
 
   logic beat_valid, beat_first, beat_last;

@@ -4,7 +4,7 @@
 // finished.
 //
 // `Rows` is 2, which covers packets with one row, with several, and with none. A record has the rows
-// that its window touches: its bytes, from the byte `start` of the first row on. Unbounded, by
+// of its window, wherever that starts. There is one source. Unbounded, by
 // induction: the relations at the end tie the model to the memories of the queue.
 module wl_reorder_proof #(
     parameter int unsigned Tags = 2,
@@ -39,19 +39,18 @@ module wl_reorder_proof #(
     result.start = finish_start_i;
     result.more = finish_more_i;
   end
-  // Returns the bytes from the begin of the first row to the end of the window.
-  function automatic logic [9:0] bytes_of(wl_pkg::result_t record);
-    return 10'(record.start) % 10'(RowBytes) + 10'(record.window);
-  endfunction
   function automatic logic [1:0] rows_of(wl_pkg::result_t record);
-    return record.kind == wl_pkg::EXIT_DROP || record.window == 0 ? 2'd0 : bytes_of(record) > 10'(RowBytes) ? 2'd2 : 2'd1;
+    return record.kind == wl_pkg::EXIT_DROP || record.window == 0 ? 2'd0 : record.window > 9'(RowBytes) ? 2'd2 : 2'd1;
+  endfunction
+  function automatic logic [8:0] window_of(wl_pkg::result_t record);
+    return record.window;
   endfunction
   logic [1:0] finish_rows;
   assign finish_rows = rows_of(result);
   wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes)) i_dut (
       .clk_i, .rst_i,
       .alloc_valid_i, .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free),
-      .finish_valid_i, .finish_ready_o(finish_ready), .finish_first_i, .finish_last_i, .finish_data_i, .finish_tag_i,
+      .finish_valid_i, .finish_ready_o(finish_ready), .finish_first_i, .finish_last_i, .finish_source_i('0), .finish_data_i, .finish_tag_i,
       .finish_result_i(result),
       .order_head_o(head), .order_drained_o(drained),
       .row_valid_o(row_valid), .row_ready_i, .row_first_o(row_first), .row_last_o(row_last), .row_data_o(row), .row_result_o(out)
@@ -89,7 +88,7 @@ module wl_reorder_proof #(
     Reset_M : assume (started ? !rst_i : rst_i);
     // The engines: a record has as many rows as it says, and all rows say the same.
     Same_M : assume (!finish_valid_i || finishing == 0 || result == coming);
-    Rows_M : assume (!finish_valid_i || bytes_of(result) <= 10'(Rows * RowBytes));
+    Rows_M : assume (!finish_valid_i || result.window <= 9'(Rows * RowBytes));
     Last_M : assume (!finish_valid_i || finish_last_i == (finish_rows == 0 || finishing == finish_rows - 2'd1));
     if (rst_i) begin
       there <= '0;
@@ -167,7 +166,7 @@ module wl_reorder_proof #(
         More_Same_A : assert (!there[tag] || results[tag][0] == more[tag]);
         Kind_A : assert (!there[tag] || results[tag][wl_pkg::ResultBits-1-:3] == wl_pkg::EXIT_FINISH
             || results[tag][wl_pkg::ResultBits-1-:3] == wl_pkg::EXIT_DROP);
-        Fits_A : assert (!there[tag] || bytes_of(results[tag]) <= 10'(Rows * RowBytes));
+        Fits_A : assert (!there[tag] || window_of(results[tag]) <= 9'(Rows * RowBytes));
         First_Row_A : assert (!(there[tag] && rows[tag] != 0 || arrives) || i_dut.i_rows.memory[2*tag] == data[tag][0]);
         Second_Row_A : assert (!(there[tag] && rows[tag] == 2'd2) || i_dut.i_rows.memory[2*tag+1] == data[tag][1]);
       end

@@ -188,7 +188,7 @@ module pipe_case #(
     wl_reorder #(.Tags(Tags)) i_reorder (
         .clk_i, .rst_i,
         .alloc_valid_i(row_valid && row_first), .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free_tags),
-        .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first), .finish_last_i(finish_last),
+        .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first), .finish_last_i(finish_last), .finish_source_i('0),
         .finish_data_i(finish_data), .finish_tag_i(finish_tag), .finish_result_i(finish_result),
         .order_head_o(head), .order_drained_o(drained),
         .row_valid_o(out_valid), .row_ready_i(out_ready), .row_first_o(out_first), .row_last_o(out_last), .row_data_o(out_data),

@@ -9,9 +9,8 @@ use wireloom_figures::store::{Class, Cost, FOLDER, Provenance, Stored};
 use wireloom_figures::{BENCHMARKS, FIGURES, Figure, Settings};
 
 /// Files of docs/figures that no benchmark writes, and why.
-const BY_HAND: [(&str, &str); 2] = [
+const BY_HAND: [(&str, &str); 1] = [
     ("np-routed", "nextpnr takes an hour for a cluster: entered from its report"),
-    ("np-sizes", "single runs on generated packets of each length: entered from their reports"),
 ];
 
 /// Tables and rows of docs/results whose numbers have no comment, by the beginning of the table's
