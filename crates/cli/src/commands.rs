@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod completions;
 mod explain;
+mod forward;
 mod machines;
 mod manual;
 mod new;
@@ -54,6 +55,15 @@ Examples:
   wireloom run programs/router.loom --on np-2-2-4 --tables t.tables --in in.pcap --packets 20000 --rate 90
   wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --report out.html")]
     Run(run::Run),
+    /// Forward live packets between network interfaces, with the kernel's routes (Linux)
+    #[command(after_help = "\
+Examples:
+  wireloom forward programs/router.loom --port eth1 --port eth2
+  wireloom forward programs/router.loom --port eth1 --port eth2 --interval 1 --json counters.json
+  wireloom forward programs/router.loom --port eth1 --port eth2 --static --tables t.tables
+
+SIGINT and SIGTERM end it; the interfaces are then as they were. How to deploy and observe it: docs/operate/README.md.")]
+    Forward(forward::Forward),
     /// Compare machines with golden, packet by packet
     #[command(after_help = "\
 Examples:
@@ -184,6 +194,11 @@ Where tools are looked for: docs/installing.md.")]
 }
 
 impl Command {
+    /// Whether the subcommand handles the signals itself that ask the process to end.
+    pub fn handles_signals(&self) -> bool {
+        matches!(self, Self::Forward(_))
+    }
+
     /// Runs the subcommand.
     ///
     /// # Errors
@@ -193,6 +208,7 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Run(command) => command.run(),
+            Self::Forward(command) => command.run(),
             Self::Verify(command) => command.run(),
             Self::Test(command) => command.run(),
             Self::New(command) => command.run(),

@@ -41,7 +41,9 @@ fn main() -> ExitCode {
         Ok(line) => line.command,
         Err(error) => return told(&error),
     };
-    if let Err(error) = wireloom_files::remove_on_signals() {
+    if !command.handles_signals()
+        && let Err(error) = wireloom_files::remove_on_signals()
+    {
         output::note(format!("warning: signals cannot be handled: {error}"));
     }
     match command.run() {

@@ -1,0 +1,260 @@
+//! `wireloom forward`: live packets between network interfaces.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueHint};
+use serde::Serialize;
+use wireloom_console::output::{self, JsonTarget};
+use wireloom_console::{Places, load_store, thousands};
+use wireloom_ir as ir;
+use wireloom_ir::Verdict;
+use wireloom_live::{Forwarder, Mirror, MirrorCounters, Observer, PortCounters, Stop};
+use wireloom_machine::{Error, Options};
+use wireloom_machines::REGISTRY;
+
+use crate::failure::Outcome;
+use crate::machine::MachineName;
+use crate::program::ProgramArgs;
+use crate::report::{Fates, Tally};
+
+/// See `wireloom forward --help`.
+#[derive(Args, Debug)]
+pub struct Forward {
+    #[command(flatten)]
+    program: ProgramArgs,
+    /// Forward on this interface; the first one given is port 0 of the program, the next one port 1
+    #[arg(long = "port", value_name = "INTERFACE", required = true)]
+    ports: Vec<String>,
+    /// Load a table file at the start (may be given several times); entries from the kernel replace
+    /// those of a file with the same key
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tables: Vec<PathBuf>,
+    /// Do not follow the kernel's routes and neighbours: table files say everything
+    #[arg(long = "static")]
+    is_static: bool,
+    /// Never sleep: a core is busy all the time, and packets wait less
+    #[arg(long)]
+    busy: bool,
+    /// Print the counters every so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    interval: Option<u64>,
+    /// Write the counters as JSON at the end, to a file or to standard output (-)
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<JsonTarget>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    program: String,
+    engine: String,
+    /// From the first packet that could arrive to the end.
+    seconds: f64,
+    ports: Vec<Port>,
+    /// Packets that the program sent to ports that there are not.
+    without_port: u64,
+    #[serde(flatten)]
+    fates: Fates,
+    /// What was taken over from the kernel; absent with `--static`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<Kernel>,
+}
+
+#[derive(Serialize)]
+struct Port {
+    interface: String,
+    received_packets: u64,
+    received_bytes: u64,
+    sent_packets: u64,
+    sent_bytes: u64,
+    lost_at_input: u64,
+    lost_at_output: u64,
+    lost_to_kernel: u64,
+}
+
+#[derive(Serialize)]
+struct Kernel {
+    routes: u64,
+    neighbours: u64,
+    updates: u64,
+    repairs: u64,
+    failures: u64,
+}
+
+impl Forward {
+    /// Forwards until a signal asks it to stop, and prints the counters.
+    pub fn run(self) -> Outcome {
+        let stop = Stop::on_signals()?;
+        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        let places = places.writes_json(self.json.as_ref());
+        places.check()?;
+        let compiled = self.program.compiled()?;
+        let program = &compiled.optimised;
+        let (mut store, _) = load_store(program, &self.tables)?;
+        let mirror = match self.is_static {
+            true => None,
+            false => {
+                let empty = ir::store(program).map_err(|refused| Error::new(refused.0))?;
+                Some(Mirror::start(&self.ports, empty, &mut store)?)
+            }
+        };
+        let machine = MachineName(REGISTRY.find("native")?);
+        let mut machine = machine.start(&compiled, store, &Options::default())?;
+        let mut forwarder = Forwarder::open(&self.ports)?;
+        warn_of_forwarding(&self.ports);
+        let (mut control, counters) = match mirror.map(Mirror::follow).transpose()? {
+            Some((control, counters)) => (Some(control), Some(counters)),
+            None => (None, None),
+        };
+        let mut observing = Observing {
+            tally: Tally::default(),
+            program,
+            names: (
+                self.program.file.display().to_string(),
+                program.engines[program.main.index()].name.clone(),
+            ),
+            kernel: counters,
+            begin: Instant::now(),
+            is_shown: output::for_people(self.json.as_ref()),
+        };
+        if observing.is_shown {
+            let names = self.ports.iter().enumerate();
+            let names: Vec<_> = names.map(|(number, name)| format!("{number} {name}")).collect();
+            output::say(format!("forwarding on ports {}", names.join(", ")));
+        }
+        let interval = self.interval.map(Duration::from_secs);
+        let machine = machine.machine.as_mut();
+        forwarder.run(machine, control.as_mut(), &stop, self.busy, interval, &mut observing)?;
+        let report = observing.report(&mut forwarder);
+        // The interfaces are the kernel's again before anything can block.
+        drop(forwarder);
+        if observing.is_shown {
+            output::print(&report.text());
+        }
+        Ok(output::json(self.json.as_ref(), &report)?)
+    }
+}
+
+/// Says on standard error where the kernel would not do its part.
+fn warn_of_forwarding(ports: &[String]) {
+    for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
+        for port in ports {
+            let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
+            if fs::read_to_string(path).is_ok_and(|text| text.trim() == "0") {
+                output::note(format!(
+                    "warning: {setting}.{port}.forwarding is 0: the kernel sends no ICMP errors for \
+                     packets that this router cannot forward, and resolves no neighbours for them"
+                ));
+            }
+        }
+    }
+}
+
+/// Counts, and prints the counters at intervals.
+struct Observing<'a> {
+    tally: Tally,
+    program: &'a ir::Program,
+    /// Of the program's file and of the engine.
+    names: (String, String),
+    kernel: Option<Arc<MirrorCounters>>,
+    begin: Instant,
+    is_shown: bool,
+}
+
+impl Observer for Observing<'_> {
+    fn output(&mut self, verdict: Verdict, length: usize) {
+        self.tally.count(verdict, length);
+    }
+
+    fn interval(&mut self, forwarder: &mut Forwarder) {
+        let text = self.report(forwarder).text();
+        match self.is_shown {
+            true => output::print(&text),
+            false => output::note(text),
+        }
+    }
+}
+
+impl Observing<'_> {
+    fn report(&self, forwarder: &mut Forwarder) -> Report {
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (program, engine) = self.names.clone();
+        Report {
+            program,
+            engine,
+            seconds: self.begin.elapsed().as_secs_f64(),
+            ports: forwarder.counters().into_iter().map(Port::from).collect(),
+            without_port: forwarder.without_port(),
+            fates: self.tally.fates(self.program),
+            kernel: self.kernel.as_ref().map(|counters| Kernel {
+                routes: value(&counters.routes),
+                neighbours: value(&counters.neighbours),
+                updates: value(&counters.updates),
+                repairs: value(&counters.repairs),
+                failures: value(&counters.failures),
+            }),
+        }
+    }
+}
+
+impl From<PortCounters> for Port {
+    fn from(counters: PortCounters) -> Self {
+        let PortCounters {
+            name,
+            received_packets,
+            received_bytes,
+            sent_packets,
+            sent_bytes,
+            lost_at_input,
+            lost_at_output,
+            lost_to_kernel,
+        } = counters;
+        Self {
+            interface: name,
+            received_packets,
+            received_bytes,
+            sent_packets,
+            sent_bytes,
+            lost_at_input,
+            lost_at_output,
+            lost_to_kernel,
+        }
+    }
+}
+
+impl Report {
+    fn text(&self) -> String {
+        let heads = ["port", "received", "sent", "lost in", "lost out", "lost to kernel"];
+        let mut table = output::table(&heads, &[1, 2, 3, 4, 5]);
+        for (number, port) in self.ports.iter().enumerate() {
+            let counts = [
+                port.received_packets,
+                port.sent_packets,
+                port.lost_at_input,
+                port.lost_at_output,
+                port.lost_to_kernel,
+            ];
+            let name = format!("{number} {}", port.interface);
+            table.add_row(std::iter::once(name).chain(counts.map(thousands)));
+        }
+        let mut text = format!("after {:.1} s\n{table}\n\n{}", self.seconds, self.fates.text());
+        if self.without_port > 0 {
+            text += &format!("to ports that there are not: {}\n", thousands(self.without_port));
+        }
+        if let Some(kernel) = &self.kernel {
+            text += &format!(
+                "kernel: {} routes, {} neighbours; entries updated: {}, repaired: {}; reads that \
+                 failed: {}\n",
+                thousands(kernel.routes),
+                thousands(kernel.neighbours),
+                thousands(kernel.updates),
+                thousands(kernel.repairs),
+                thousands(kernel.failures)
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,316 @@
+//! `wireloom forward` between two hosts in network namespaces, with the kernel as control plane.
+//!
+//! Needs root with the right to load BPF programs. Without it the tests print a warning and test
+//! nothing.
+
+#[path = "live/echo.rs"]
+mod echo;
+#[path = "live/network.rs"]
+mod network;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use echo::{Answer, Echo, REPLY4, REPLY6};
+use network::{Namespace, Network};
+
+/// How long something may take that has to happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long one packet may take before it is sent again.
+const TRY: Duration = Duration::from_millis(200);
+
+fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+/// Repeats until there is a result.
+fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        assert!(Instant::now() < deadline, "{what}");
+    }
+}
+
+fn command(options: &[&str]) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_wireloom"));
+    command.current_dir(root).args(["forward", "programs/router.loom"]).args(options);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The command while it forwards.
+struct Forwarding {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Forwarding {
+    /// Starts it between `r1` and `r2`. `None`, with a warning, if this computer does not allow it.
+    fn start(network: &Network) -> Option<Self> {
+        let ports = ["--port", "r1", "--port", "r2"];
+        let mut child = network.router.run(|| command(&ports).spawn().expect("the command"));
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        if line.is_empty() {
+            let mut err = String::new();
+            child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+            assert!(err.contains("Operation not permitted"), "{err}");
+            eprintln!("warning: nothing was tested: {err}");
+            child.wait().expect("an end");
+            return None;
+        }
+        assert_eq!(line, "forwarding on ports 0 r1, 1 r2\n");
+        Some(Self { child, out })
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        // SAFETY: the child has not been waited for, so the number is its own.
+        let sent = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+        assert_eq!(sent, 0);
+    }
+
+    /// Stops it as Ctrl-C does and returns what it printed.
+    fn stop(mut self) -> String {
+        self.signal(libc::SIGINT);
+        let mut text = String::new();
+        self.out.read_to_string(&mut text).expect("text");
+        assert!(self.child.wait().expect("an end").success(), "{text}");
+        text
+    }
+}
+
+impl Drop for Forwarding {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Builds the network and starts forwarding.
+fn start() -> Option<(Network, Forwarding)> {
+    let network = match Network::new() {
+        Ok(network) => network,
+        Err(error) => {
+            eprintln!("warning: nothing was tested: network namespaces: {error}");
+            return None;
+        }
+    };
+    let forwarding = Forwarding::start(&network)?;
+    Some((network, forwarding))
+}
+
+/// Sends echo requests until one has this answer.
+fn reaches(host: &Namespace, to: &str, ttl: i32, expected: Answer) {
+    host.run(|| {
+        let mut echo = Echo::open(address(to), ttl);
+        until(&format!("{to} with TTL {ttl}: {expected:?}"), || {
+            echo.send();
+            echo.receive(TRY).filter(|answer| *answer == expected)
+        });
+    });
+}
+
+/// The number in a row of the report.
+fn count(report: &str, row: &str) -> u64 {
+    let line = report.lines().find(|line| line.trim().starts_with(row)).unwrap_or_default();
+    let number = line.trim()[row.len().min(line.trim().len())..].split_whitespace().next();
+    number.unwrap_or("0").replace(',', "").parse().expect("a number")
+}
+
+#[test]
+fn packets_are_forwarded_and_the_kernel_answers_what_cannot_be() {
+    let Some((network, forwarding)) = start() else { return };
+    let left = &network.left;
+    for (to, reply) in [("10.0.2.2", REPLY4), ("2001:db8:2::2", REPLY6)] {
+        // The first packets go through the kernel, which resolves the neighbours.
+        let expected = (address(to), reply, 0);
+        until("the machine forwards", || {
+            let before = network.router.forwarded();
+            reaches(left, to, 64, expected);
+            (network.router.forwarded() == before).then_some(())
+        });
+        let before = network.router.forwarded();
+        left.run(|| {
+            let mut echo = Echo::open(address(to), 64);
+            (0..100).for_each(|_| {
+                echo.send();
+                assert_eq!(echo.receive(PATIENCE), Some(expected));
+            });
+            assert_eq!(echo.receive(TRY), None, "each packet is forwarded once");
+        });
+        assert_eq!(network.router.forwarded(), before, "the kernel forwards none of them");
+    }
+    // The router is the first hop of a traceroute, once for each packet, with its address of the
+    // port that the packet arrived on.
+    for (to, hop, expired) in [("10.0.2.2", "10.0.1.1", 11), ("2001:db8:2::2", "2001:db8:1::1", 3)]
+    {
+        left.run(|| {
+            let mut echo = Echo::open(address(to), 1);
+            (0..5).for_each(|_| assert!(echo.send()));
+            (0..5).for_each(|_| {
+                assert_eq!(echo.receive(PATIENCE), Some((address(hop), expired, 0)));
+            });
+            assert_eq!(echo.receive(TRY), None, "each packet has one answer");
+        });
+    }
+    // The router's own addresses, on both ports.
+    reaches(left, "10.0.1.1", 64, (address("10.0.1.1"), REPLY4, 0));
+    reaches(left, "2001:db8:2::1", 64, (address("2001:db8:2::1"), REPLY6, 0));
+    reaches(left, "192.0.2.1", 64, (address("10.0.1.1"), 3, 0));
+
+    let report = forwarding.stop();
+    // 100 requests and replies of each version.
+    assert!(count(&report, "port 0") >= 200 && count(&report, "port 1") >= 200, "{report}");
+    assert_eq!(count(&report, "cpu: TTL_EXPIRED"), 10, "{report}");
+    assert!(report.contains("repaired: 0; reads that failed: 0"), "{report}");
+}
+
+#[test]
+fn the_kernels_changes_are_followed() {
+    let Some((network, forwarding)) = start() else { return };
+    let (left, router, right) = (&network.left, &network.router, &network.right);
+    right.ip("address add 198.51.100.1/32 dev lo\naddress add 2001:db8:9::1/128 dev lo nodad\n");
+    reaches(left, "198.51.100.1", 64, (address("10.0.1.1"), 3, 0));
+    router.ip(
+        "route add 198.51.100.0/24 via 10.0.2.2\nroute add 2001:db8:9::/48 via 2001:db8:2::2\n",
+    );
+    reaches(left, "198.51.100.1", 64, (address("198.51.100.1"), REPLY4, 0));
+    reaches(left, "2001:db8:9::1", 64, (address("2001:db8:9::1"), REPLY6, 0));
+    router.ip("route replace prohibit 198.51.100.0/24\n");
+    // Communication administratively prohibited (RFC 1812 section 5.2.7.1).
+    reaches(left, "198.51.100.1", 64, (address("10.0.1.1"), 3, 13));
+
+    // A link goes down and comes back, without a restart.
+    router.ip("link set r2 down\n");
+    reaches(left, "10.0.2.2", 64, (address("10.0.1.1"), 3, 0));
+    router.ip("link set r2 up\n");
+    reaches(left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+    forwarding.stop();
+}
+
+/// Sends and receives this many bytes over a connection between the hosts, and compares.
+fn transfer(from: &Namespace, to: &Namespace, host: &str, bytes: usize) {
+    let listener = to.run(|| TcpListener::bind((address(host), 0)).expect("a listener"));
+    let port = listener.local_addr().expect("an address").port();
+    let pattern = |at: usize| (at / 3 + at / 251) as u8;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+            let mut got = Vec::new();
+            stream.read_to_end(&mut got).expect("data");
+            assert!(got.len() == bytes && got.iter().enumerate().all(|(at, b)| *b == pattern(at)));
+        });
+        let mut stream = from.run(|| TcpStream::connect((address(host), port)).expect("reached"));
+        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+        let data: Vec<u8> = (0..bytes).map(pattern).collect();
+        stream.write_all(&data).expect("data");
+        stream.shutdown(Shutdown::Write).expect("an end");
+    });
+}
+
+#[test]
+fn large_packets_and_partial_checksums_of_virtual_ethernet_are_finished() {
+    let Some((network, forwarding)) = start() else { return };
+    let (left, right) = (&network.left, &network.right);
+    transfer(left, right, "10.0.2.2", 10 << 20);
+    transfer(left, right, "2001:db8:2::2", 10 << 20);
+    transfer(right, left, "10.0.1.2", 10 << 20);
+    // Every TCP segment that arrived had a right checksum.
+    for host in [left, right] {
+        let text =
+            host.run(|| std::fs::read_to_string("/proc/thread-self/net/snmp").expect("snmp"));
+        let mut rows = text.lines().filter(|line| line.starts_with("Tcp:"));
+        let (heads, values) = (rows.next().expect("heads"), rows.next().expect("values"));
+        let at = heads.split(' ').position(|head| head == "InCsumErrors").expect("a column");
+        assert_eq!(values.split(' ').nth(at), Some("0"));
+    }
+
+    // The largest packet that fits the path is discovered (RFC 1191).
+    network.router.ip("link set r2 mtu 1300\n");
+    let mtu = left.run(|| {
+        let socket = UdpSocket::bind("10.0.1.2:0").expect("a socket");
+        let discover = libc::IP_PMTUDISC_DO;
+        // SAFETY: the option's value outlives the call and has the length given.
+        let set = unsafe {
+            let (level, option) = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
+            libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const discover).cast(), 4)
+        };
+        assert_eq!(set, 0);
+        socket.connect("10.0.2.2:9").expect("a route");
+        until("packet too big", || {
+            let refused = socket.send(&[0; 1400]).err()?;
+            (refused.raw_os_error() == Some(libc::EMSGSIZE)).then_some(())
+        });
+        let (mut mtu, mut length) = (0i32, 4);
+        // SAFETY: as above.
+        unsafe {
+            let value = (&raw mut mtu).cast();
+            let (level, option) = (libc::IPPROTO_IP, libc::IP_MTU);
+            libc::getsockopt(socket.as_raw_fd(), level, option, value, &raw mut length);
+        }
+        mtu
+    });
+    assert_eq!(mtu, 1300);
+    let report = forwarding.stop();
+    assert!(count(&report, "cpu: EXCEEDS_MTU") > 0, "{report}");
+}
+
+#[test]
+fn interfaces_are_as_they_were_whatever_ends_the_command() {
+    let Some((network, forwarding)) = start() else { return };
+    let reply = (address("10.0.2.2"), REPLY4, 0);
+    reaches(&network.left, "10.0.2.2", 64, reply);
+    let during = network.router.interfaces();
+    assert!(during.contains("loom0-") && during.contains("loom1-"), "{during}");
+    forwarding.stop();
+    let before = network.router.interfaces();
+    let ports: String =
+        during.split_inclusive('\n').filter(|line| !line.contains("loom")).collect();
+    assert_eq!(ports, before, "nothing of the ports themselves changes");
+    reaches(&network.left, "10.0.2.2", 64, reply);
+
+    let mut again = Forwarding::start(&network).expect("it could be started before");
+    again.signal(libc::SIGKILL);
+    again.child.wait().expect("an end");
+    // The kernel removes what the process held, and forwards itself.
+    until("the twins disappear", || (network.router.interfaces() == before).then_some(()));
+    reaches(&network.left, "10.0.2.2", 64, reply);
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let run = |options: &[&str], without: Option<libc::c_ulong>| {
+        let mut command = command(options);
+        // SAFETY: prctl(2) may be called between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                if let Some(right) = without {
+                    libc::prctl(libc::PR_CAPBSET_DROP, right, 0, 0, 0);
+                }
+                Ok(())
+            });
+        }
+        let output = command.output().expect("the command");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (status, err) = run(&["--port", "none-such"], None);
+    assert_eq!(status, Some(2));
+    assert!(err.contains("port none-such: there is no such interface"), "{err}");
+    const CAP_NET_RAW: libc::c_ulong = 13;
+    let (status, err) = run(&["--static", "--port", "lo"], Some(CAP_NET_RAW));
+    assert_eq!(status, Some(2));
+    for said in ["port lo: a packet socket: Operation not permitted", "help: ", "CAP_NET_RAW"] {
+        assert!(err.contains(said), "{err}");
+    }
+}

@@ -1,0 +1,146 @@
+//! A router with a host on each of its two ports, in network namespaces of their own.
+//!
+//! ```text
+//! left: ha 10.0.1.2 ── r1 10.0.1.1 :router: 10.0.2.1 r2 ── hb 10.0.2.2 :right
+//!          2001:db8:1::2  2001:db8:1::1        2001:db8:2::1  2001:db8:2::2
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// A network namespace, which disappears with this value and the processes in it.
+pub struct Namespace(File);
+
+/// The three namespaces.
+pub struct Network {
+    pub left: Namespace,
+    pub router: Namespace,
+    pub right: Namespace,
+}
+
+impl Namespace {
+    fn new() -> io::Result<Self> {
+        let made = thread::spawn(|| {
+            // SAFETY: changes the namespace of this thread only.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            File::open("/proc/thread-self/ns/net").map(Self)
+        });
+        made.join().expect("a thread that does not panic")
+    }
+
+    /// Runs a function in a thread inside.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let inside = || {
+            // SAFETY: the descriptor is open; changes the namespace of this thread only.
+            let entered = unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWNET) };
+            assert_eq!(entered, 0, "{}", io::Error::last_os_error());
+            work()
+        };
+        thread::scope(|scope| match scope.spawn(inside).join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+
+    /// Runs commands of `ip` inside, one a line.
+    pub fn ip(&self, commands: &str) {
+        let output = self.run(|| {
+            let mut child = Command::new("ip")
+                .args(["-batch", "-"])
+                .stdin(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("ip");
+            child.stdin.take().expect("a pipe").write_all(commands.as_bytes()).expect("a pipe");
+            child.wait_with_output().expect("ip")
+        });
+        assert!(output.status.success(), "{commands}{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// The interfaces inside, with flags, MTUs and addresses.
+    pub fn interfaces(&self) -> String {
+        let list = |what| {
+            let output = Command::new("ip").args(["-d", "-o", what]).output().expect("ip");
+            String::from_utf8(output.stdout).expect("text")
+        };
+        self.run(|| list("link") + &list("address"))
+    }
+
+    /// Packets that the kernel has forwarded inside, of both versions of IP.
+    pub fn forwarded(&self) -> u64 {
+        let number = |file: &str, name: &str| {
+            let text = fs::read_to_string(format!("/proc/thread-self/net/{file}")).expect(file);
+            let rows: Vec<Vec<&str>> =
+                text.lines().map(|line| line.split_whitespace().collect()).collect();
+            // snmp6 has a name and a number in a row, snmp a row of names before one of numbers.
+            let by_row = rows.iter().find(|row| row[0] == name).map(|row| row[1]);
+            let by_column = || {
+                let at = rows[0].iter().position(|head| *head == name)?;
+                Some(rows[1][at])
+            };
+            let number = by_row.or_else(by_column).expect(name);
+            number.parse::<u64>().expect("a number")
+        };
+        self.run(|| number("snmp", "ForwDatagrams") + number("snmp6", "Ip6OutForwDatagrams"))
+    }
+
+    fn set(&self, name: &str, value: &str) {
+        self.run(|| fs::write(format!("/proc/sys/net/{name}"), value).expect(name));
+    }
+
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+}
+
+impl Network {
+    /// Builds the network.
+    ///
+    /// # Errors
+    /// Without the right to make namespaces.
+    pub fn new() -> io::Result<Self> {
+        let network =
+            Self { left: Namespace::new()?, router: Namespace::new()?, right: Namespace::new()? };
+        let (left, router, right) = (&network.left, &network.router, &network.right);
+        for (name, value) in [
+            ("ipv4/ip_forward", "1"),
+            ("ipv6/conf/all/forwarding", "1"),
+            ("ipv4/icmp_ratelimit", "0"),
+            ("ipv6/icmp/ratelimit", "0"),
+        ] {
+            router.set(name, value);
+        }
+        for namespace in [left, router, right] {
+            namespace.set("ipv6/conf/default/accept_dad", "0");
+        }
+        router.ip(&format!(
+            "link set lo up\n\
+             link add r1 type veth peer name ha netns {}\n\
+             link add r2 type veth peer name hb netns {}\n\
+             link set r1 up\n\
+             link set r2 up\n\
+             address add 10.0.1.1/24 dev r1\n\
+             address add 10.0.2.1/24 dev r2\n\
+             address add 2001:db8:1::1/64 dev r1 nodad\n\
+             address add 2001:db8:2::1/64 dev r2 nodad\n",
+            left.path(),
+            right.path()
+        ));
+        for (host, device, net) in [(left, "ha", 1), (right, "hb", 2)] {
+            host.ip(&format!(
+                "link set lo up\n\
+                 link set {device} up\n\
+                 address add 10.0.{net}.2/24 dev {device}\n\
+                 address add 2001:db8:{net}::2/64 dev {device} nodad\n\
+                 route add default via 10.0.{net}.1\n\
+                 route add default via 2001:db8:{net}::1\n"
+            ));
+        }
+        Ok(network)
+    }
+}

@@ -1,0 +1,64 @@
+//! Table updates from another thread, and the descriptor that wakes the forwarder for them.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use wireloom_machine::{Error, Result};
+use wireloom_offloads::Update;
+
+/// The forwarder's end: updates in the order in which they were sent.
+pub struct Control {
+    updates: Receiver<Vec<Update>>,
+    waiting: std::vec::IntoIter<Update>,
+    awake: UnixStream,
+}
+
+/// The other thread's end.
+pub struct Sending {
+    updates: Sender<Vec<Update>>,
+    wake: UnixStream,
+}
+
+/// Creates both ends.
+///
+/// # Errors
+/// If the kernel refuses a socket.
+pub fn pair() -> Result<(Sending, Control)> {
+    let failed = |error| Error::new(format!("a pair of sockets: {error}"));
+    let (wake, awake) = UnixStream::pair().map_err(failed)?;
+    wake.set_nonblocking(true).map_err(failed)?;
+    awake.set_nonblocking(true).map_err(failed)?;
+    let (sender, updates) = mpsc::channel();
+    let waiting = Vec::new().into_iter();
+    Ok((Sending { updates: sender, wake }, Control { updates, waiting, awake }))
+}
+
+impl Sending {
+    /// Sends updates. Returns false if the forwarder has ended.
+    pub fn send(&mut self, updates: Vec<Update>) -> bool {
+        let sent = self.updates.send(updates).is_ok();
+        // If the buffer is full, the forwarder has not yet seen an earlier wake-up.
+        let _ = self.wake.write(&[1]);
+        sent
+    }
+}
+
+impl Control {
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.awake.as_raw_fd()
+    }
+
+    /// Returns the next update, if there is one.
+    pub(crate) fn next(&mut self) -> Option<Update> {
+        loop {
+            if let Some(update) = self.waiting.next() {
+                return Some(update);
+            }
+            let mut seen = [0; 64];
+            while matches!(self.awake.read(&mut seen), Ok(length) if length > 0) {}
+            self.waiting = self.updates.try_recv().ok()?.into_iter();
+        }
+    }
+}

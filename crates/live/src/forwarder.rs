@@ -1,0 +1,234 @@
+//! The loop that moves packets between ports through a machine.
+
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use wireloom_ir::{Output, Verdict};
+use wireloom_machine::{Error, Machine, Result, UpdateError};
+
+use crate::control::Control;
+use crate::ingress::{self, Attached};
+use crate::port::{Receiver, Transmitter};
+use crate::stop::Stop;
+use crate::system::interface_index;
+use crate::twin::Twin;
+
+/// Updates that are applied between two rounds of the ports, so that packets do not wait for all of
+/// a large change.
+const UPDATES_PER_ROUND: usize = 256;
+
+/// Ports that are forwarded between. Closing it returns the interfaces to the kernel.
+pub struct Forwarder {
+    receivers: Vec<Receiver>,
+    transmitters: Vec<Transmitter>,
+    twins: Vec<Twin>,
+    ingress: Vec<Attached>,
+    /// Per port, packets and bytes received.
+    received: Vec<(u64, u64)>,
+    /// Per port, packets for the kernel that its twin did not accept.
+    undelivered: Vec<u64>,
+    /// Packets for ports that there are not.
+    without_port: u64,
+}
+
+/// Learns what happens during forwarding.
+pub trait Observer {
+    /// A packet left the machine; its length is in bytes.
+    fn output(&mut self, verdict: Verdict, length: usize);
+
+    /// The interval has passed again.
+    fn interval(&mut self, forwarder: &mut Forwarder);
+}
+
+/// The counters of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortCounters {
+    /// The interface's name.
+    pub name: String,
+    /// Packets received; large packets of the kernel count once for each of their segments.
+    pub received_packets: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets lost at the input: no room, or offloads of the kernel that are not known.
+    pub lost_at_input: u64,
+    /// Packets that the interface did not accept.
+    pub lost_at_output: u64,
+    /// Packets for the kernel that it did not accept.
+    pub lost_to_kernel: u64,
+}
+
+impl Forwarder {
+    /// Takes the interfaces of these names as ports 0, 1, ...
+    ///
+    /// # Errors
+    /// If an interface does not exist or is named twice, or without the rights.
+    pub fn open(names: &[String]) -> Result<Self> {
+        let mut forwarder = Self {
+            receivers: Vec::new(),
+            transmitters: Vec::new(),
+            twins: Vec::new(),
+            ingress: Vec::new(),
+            received: vec![(0, 0); names.len()],
+            undelivered: vec![0; names.len()],
+            without_port: 0,
+        };
+        for (number, name) in names.iter().enumerate() {
+            if names[..number].contains(name) {
+                return Err(Error::new(format!("port {name}: named twice")));
+            }
+            let index = interface_index(name)?;
+            let port = u16::try_from(number).map_err(|_| Error::new("more than 65,536 ports"))?;
+            forwarder.receivers.push(Receiver::open(name, index, port)?);
+            forwarder.transmitters.push(Transmitter::open(name, index)?);
+            forwarder.twins.push(Twin::create(number, index)?);
+            // From now on the kernel sees only what the machine hands to it.
+            forwarder.ingress.push(ingress::drop_all_but_marked(name, index)?);
+        }
+        Ok(forwarder)
+    }
+
+    /// Forwards until `stop`. `busy` waits for packets without sleeping.
+    ///
+    /// # Errors
+    /// If a port is removed, a socket or the machine fails, or an update is refused.
+    pub fn run(
+        &mut self,
+        machine: &mut dyn Machine,
+        mut control: Option<&mut Control>,
+        stop: &Stop,
+        busy: bool,
+        interval: Option<Duration>,
+        observer: &mut dyn Observer,
+    ) -> Result {
+        let mut next_tick = interval.map(|interval| Instant::now() + interval);
+        loop {
+            let mut is_idle = self.round(machine, observer)?;
+            if let Some(control) = control.as_deref_mut() {
+                is_idle &= self.update(machine, control)?;
+            }
+            if let (Some(at), Some(interval)) = (next_tick, interval)
+                && Instant::now() >= at
+            {
+                observer.interval(self);
+                next_tick = Some(at + interval);
+            }
+            if !is_idle && !is_readable(stop.descriptor())? {
+                continue;
+            }
+            let patience = match next_tick {
+                _ if busy => Duration::ZERO,
+                Some(at) => at.saturating_duration_since(Instant::now()),
+                None => Duration::MAX,
+            };
+            let others = [stop.descriptor()].into_iter();
+            let others = others.chain(control.as_deref().map(Control::descriptor));
+            let ports = self.receivers.iter().map(Receiver::descriptor);
+            let mut polled: Vec<_> = others.chain(ports).map(readable).collect();
+            wait(&mut polled, patience)?;
+            if polled[0].revents != 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes one batch from each port. Returns whether there was nothing.
+    fn round(&mut self, machine: &mut dyn Machine, observer: &mut dyn Observer) -> Result<bool> {
+        let mut is_idle = true;
+        for port in 0..self.receivers.len() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let frames = self.receivers[port].receive(now.as_nanos() as u64)?;
+            if frames.is_empty() {
+                continue;
+            }
+            is_idle = false;
+            self.received[port].0 += frames.len() as u64;
+            self.received[port].1 +=
+                frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
+            let (transmitters, twins) = (&mut self.transmitters, &mut self.twins);
+            let (undelivered, without_port) = (&mut self.undelivered, &mut self.without_port);
+            machine.offer(&frames, &mut |output: Output<'_>| {
+                observer.output(output.verdict, output.bytes.len());
+                match output.verdict {
+                    Verdict::Sent { port } => match transmitters.get_mut(usize::from(port)) {
+                        Some(transmitter) => transmitter.take(output.bytes),
+                        None => *without_port += 1,
+                    },
+                    Verdict::ToCpu(_) => {
+                        let from = usize::from(output.ingress);
+                        if twins[from].deliver(output.bytes).is_err() {
+                            undelivered[from] += 1;
+                        }
+                    }
+                    Verdict::Dropped(_) => {}
+                }
+            })?;
+            self.transmitters.iter_mut().for_each(Transmitter::flush);
+        }
+        Ok(is_idle)
+    }
+
+    /// Applies some updates. Returns whether there are no more.
+    fn update(&mut self, machine: &mut dyn Machine, control: &mut Control) -> Result<bool> {
+        for _ in 0..UPDATES_PER_ROUND {
+            let Some(update) = control.next() else { return Ok(true) };
+            // Machines in software have no packets under way between two calls.
+            machine.update(&update, &mut |_| ()).map_err(|why| match why {
+                UpdateError::Refused(what) => {
+                    Error::new(format!("the kernel's routes: `{}`: {what}", update.offload))
+                }
+                UpdateError::Failed(error) => error,
+            })?;
+        }
+        Ok(false)
+    }
+
+    /// Returns the counters of all ports.
+    pub fn counters(&mut self) -> Vec<PortCounters> {
+        let ports = self.receivers.iter_mut().zip(&self.transmitters).enumerate();
+        let counters = ports.map(|(port, (receiver, transmitter))| PortCounters {
+            lost_at_input: receiver.lost(),
+            name: receiver.name().to_owned(),
+            received_packets: self.received[port].0,
+            received_bytes: self.received[port].1,
+            sent_packets: transmitter.packets,
+            sent_bytes: transmitter.octets,
+            lost_at_output: transmitter.lost,
+            lost_to_kernel: self.undelivered[port],
+        });
+        counters.collect()
+    }
+
+    /// Packets that the machine sent to ports that there are not.
+    pub fn without_port(&self) -> u64 {
+        self.without_port
+    }
+}
+
+fn readable(fd: RawFd) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
+fn is_readable(fd: RawFd) -> Result<bool> {
+    let mut polled = [readable(fd)];
+    wait(&mut polled, Duration::ZERO)?;
+    Ok(polled[0].revents != 0)
+}
+
+/// Waits until a descriptor is readable, or for this time; rounded up to milliseconds.
+fn wait(polled: &mut [libc::pollfd], patience: Duration) -> Result {
+    let milliseconds = match patience {
+        Duration::MAX => -1,
+        patience => i32::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(i32::MAX),
+    };
+    // SAFETY: the descriptors are as many as counted.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, milliseconds) };
+    let error = std::io::Error::last_os_error();
+    if ready < 0 && error.kind() != std::io::ErrorKind::Interrupted {
+        return Err(Error::new(format!("poll: {error}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Live forwarding between the network interfaces of this computer, with the Linux kernel as
+//! control plane.
+//!
+//! ```text
+//!   eth1 ──┬─ packet socket ─> machine ─> packet socket ──> eth2
+//!          └─ dropped by a filter       └─ to_cpu ─> twin ─> receive path of eth1 ─> kernel
+//! ```
+//!
+//! A [port](port::Receiver) reads what an interface receives from a packet socket (packet(7)).
+//! The kernel would process the same frames and forward each a second time, so a BPF program at
+//! the interface's ingress drops them after the socket has its copy ([`ingress`]). A packet that
+//! the machine hands `to_cpu` is written to a TAP device, the port's [`twin`], from where a second
+//! program moves it into the receive path of the port with a mark that the first program lets pass.
+//! The kernel processes it as if the port had just received it. Therefore addresses, ARP, neighbour
+//! discovery, routing daemons and ICMP errors work unchanged, and each packet is processed once.
+//!
+//! The kernel removes sockets, TAP devices and BPF links with the descriptors that hold them.
+//! Hence interfaces return to their former state whatever ends the process, SIGKILL included.
+//!
+//! [`Mirror`] follows the kernel's routes, neighbours and links and returns them as updates of a
+//! router's tables. [`Forwarder`] joins everything.
+
+mod control;
+mod forwarder;
+mod ingress;
+mod mirror;
+mod port;
+mod segment;
+mod stop;
+mod system;
+mod twin;
+
+pub use control::Control;
+pub use forwarder::{Forwarder, Observer, PortCounters};
+pub use mirror::{Mirror, MirrorCounters};
+pub use stop::Stop;

@@ -1,0 +1,210 @@
+//! Links and neighbours of the kernel, and notifications of changes, by netlink (rtnetlink(7)).
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use netlink_packet_core::{
+    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+/// How often a dump is begun again that the kernel changed meanwhile.
+const ATTEMPTS: usize = 10;
+
+/// Notifications of links, neighbours, addresses and routes (`RTNLGRP_...`).
+const GROUPS: [u32; 6] = [1, 3, 5, 7, 9, 11];
+
+/// An interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub mac: [u8; 6],
+    /// Bytes of layer 3.
+    pub mtu: u32,
+}
+
+/// Interfaces by index.
+pub type Links = HashMap<u32, Link>;
+
+/// Link addresses by interface and IP address (right-aligned bits) of neighbours that can be sent
+/// to.
+pub type Neighbours = HashMap<(u32, u128), [u8; 6]>;
+
+/// A subscription to changes.
+pub struct Changes {
+    socket: Socket,
+}
+
+/// What changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// Nothing within the time.
+    Nothing,
+    /// Neighbours only.
+    Neighbours,
+    /// Anything, or notifications were lost.
+    Anything,
+}
+
+impl Changes {
+    /// Subscribes.
+    pub fn subscribe() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        socket.bind_auto()?;
+        for group in GROUPS {
+            socket.add_membership(group)?;
+        }
+        socket.set_non_blocking(true)?;
+        Ok(Self { socket })
+    }
+
+    /// Waits for changes for at most this time and returns all that are known by then.
+    pub fn wait(&self, patience: Duration) -> io::Result<Changed> {
+        let fd = self.socket.as_raw_fd();
+        let mut polled = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+        // SAFETY: one descriptor, as counted.
+        if unsafe { libc::poll(&raw mut polled, 1, milliseconds) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        let mut changed = Changed::Nothing;
+        loop {
+            match self.socket.recv_from_full() {
+                Ok((bytes, _)) => {
+                    each(&bytes, |message| {
+                        changed = match message.payload {
+                            NetlinkPayload::InnerMessage(
+                                RouteNetlinkMessage::NewNeighbour(_)
+                                | RouteNetlinkMessage::DelNeighbour(_),
+                            ) if changed != Changed::Anything => Changed::Neighbours,
+                            _ => Changed::Anything,
+                        };
+                        Ok(true)
+                    })?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(changed),
+                // The kernel had no room for a notification.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                    changed = Changed::Anything;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Reads all interfaces.
+pub fn links() -> io::Result<Links> {
+    let messages = dump(&RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+    let links = messages.into_iter().filter_map(|message| {
+        let RouteNetlinkMessage::NewLink(link) = message else { return None };
+        let (mut mac, mut mtu) = (None, 0);
+        for attribute in &link.attributes {
+            match attribute {
+                LinkAttribute::Address(bytes) => mac = bytes[..].try_into().ok(),
+                LinkAttribute::Mtu(bytes) => mtu = *bytes,
+                _ => {}
+            }
+        }
+        Some((link.header.index, Link { mac: mac?, mtu }))
+    });
+    Ok(links.collect())
+}
+
+/// Reads all neighbours that can be sent to.
+pub fn neighbours() -> io::Result<Neighbours> {
+    let messages = dump(&RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))?;
+    let neighbours = messages.into_iter().filter_map(|message| {
+        let RouteNetlinkMessage::NewNeighbour(neighbour) = message else { return None };
+        // The kernel sends to neighbours in these states without asking first.
+        let usable = matches!(
+            neighbour.header.state,
+            NeighbourState::Reachable
+                | NeighbourState::Stale
+                | NeighbourState::Delay
+                | NeighbourState::Probe
+                | NeighbourState::Permanent
+        );
+        let (mut address, mut mac) = (None, None);
+        for attribute in &neighbour.attributes {
+            match attribute {
+                NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => {
+                    address = Some(u128::from(ip.to_bits()));
+                }
+                NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => {
+                    address = Some(ip.to_bits());
+                }
+                NeighbourAttribute::LinkLayerAddress(bytes) => mac = bytes[..].try_into().ok(),
+                _ => {}
+            }
+        }
+        usable.then_some(((neighbour.header.ifindex, address?), mac?))
+    });
+    Ok(neighbours.collect())
+}
+
+fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+    for _ in 0..ATTEMPTS {
+        if let Some(messages) = dump_once(request)? {
+            return Ok(messages);
+        }
+    }
+    Err(io::Error::other("the kernel's tables change too fast to be read"))
+}
+
+/// As [`dump`]; `None` if the kernel's data changed during the dump.
+fn dump_once(request: &RouteNetlinkMessage) -> io::Result<Option<Vec<RouteNetlinkMessage>>> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    let mut packet = NetlinkMessage::from(request.clone());
+    packet.header.flags = NLM_F_DUMP | NLM_F_REQUEST;
+    packet.header.sequence_number = 1;
+    packet.finalize();
+    let mut bytes = vec![0; packet.buffer_len()];
+    packet.serialize(&mut bytes);
+    socket.send(&bytes, 0)?;
+
+    let (mut messages, mut is_done, mut is_torn) = (Vec::new(), false, false);
+    while !is_done {
+        let (received, _) = socket.recv_from_full()?;
+        each(&received, |message| {
+            is_torn |= message.header.flags & NLM_F_DUMP_INTR != 0;
+            match message.payload {
+                NetlinkPayload::Done(_) => is_done = true,
+                NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+                NetlinkPayload::InnerMessage(inner) => messages.push(inner),
+                _ => {}
+            }
+            Ok(!is_done)
+        })?;
+    }
+    Ok((!is_torn).then_some(messages))
+}
+
+/// Visits the messages of a datagram until the visitor returns false.
+fn each(
+    mut rest: &[u8],
+    mut visit: impl FnMut(NetlinkMessage<RouteNetlinkMessage>) -> io::Result<bool>,
+) -> io::Result<()> {
+    while !rest.is_empty() {
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+            .map_err(|error| io::Error::other(format!("a message of the kernel: {error}")))?;
+        // Messages are aligned to four bytes (netlink(7)).
+        let length = (message.header.length as usize).next_multiple_of(4).max(4);
+        if !visit(message)? {
+            break;
+        }
+        rest = rest.get(length..).unwrap_or(&[]);
+    }
+    Ok(())
+}

@@ -1,0 +1,357 @@
+//! An interface as a port: what it receives and what is sent on it, through packet sockets.
+
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::ptr::null_mut;
+
+use wireloom_machine::{Error, Result};
+use wireloom_net::Frame;
+
+use crate::ingress::MARK;
+use crate::segment::{Finished, OffloadHeader, finish};
+use crate::system::{check, exists, failed, owned, set};
+
+/// Messages that are received or sent by one system call.
+const BATCH: usize = 64;
+/// Bytes before each frame, where a VLAN tag that the kernel removed finds room.
+const TAG: usize = 4;
+/// Space for one message: the largest packet with its link header. Not a multiple of 4,096, so that
+/// frames begin in different sets of a cache.
+const STRIDE: usize = (64 << 10) + 192;
+/// Bytes of received frames that the kernel holds for one port.
+const BUFFER: libc::c_int = 8 << 20;
+/// `ETH_P_ALL`: every protocol.
+const ALL_PROTOCOLS: u16 = 0x0003;
+/// `TP_STATUS_VLAN_VALID`: the kernel removed a VLAN tag.
+const TAG_PRESENT: u32 = 1 << 4;
+/// `TP_STATUS_VLAN_TPID_VALID`: its protocol identifier is known.
+const TAG_PROTOCOL_PRESENT: u32 = 1 << 6;
+const PACKET_VNET_HDR: libc::c_int = 15;
+const PACKET_QDISC_BYPASS: libc::c_int = 20;
+
+/// `struct tpacket_auxdata` of linux/if_packet.h.
+#[repr(C)]
+struct AuxiliaryData {
+    status: u32,
+    len: u32,
+    snaplen: u32,
+    mac: u16,
+    net: u16,
+    vlan_tci: u16,
+    vlan_tpid: u16,
+}
+
+/// `struct tpacket_stats`.
+#[repr(C)]
+#[derive(Default)]
+struct Statistics {
+    packets: u32,
+    drops: u32,
+}
+
+/// Space for the auxiliary data of a message, aligned as control messages are.
+type ControlSpace = [u64; 8];
+
+/// The receiving side of a port.
+pub struct Receiver {
+    name: String,
+    index: u32,
+    number: u16,
+    socket: OwnedFd,
+    space: Vec<u8>,
+    headers: Vec<OffloadHeader>,
+    control: Vec<ControlSpace>,
+    /// Frames made of large packets of this batch.
+    segments: Vec<u8>,
+    places: Vec<Place>,
+    /// Frames that the kernel could not hold or describe, or that could not be finished.
+    lost: u64,
+}
+
+/// Where a frame of the batch lies.
+enum Place {
+    Space(usize, usize),
+    Segment(usize, usize),
+}
+
+impl Receiver {
+    /// Receives on an interface from now on, as port `number`.
+    ///
+    /// # Errors
+    /// Without the rights.
+    pub fn open(name: &str, index: u32, number: u16) -> Result<Self> {
+        let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
+        let socket = packet_socket().map_err(problem)?;
+        prepare(&socket, index).map_err(problem)?;
+        Ok(Self {
+            name: name.to_owned(),
+            index,
+            number,
+            socket,
+            space: vec![0; BATCH * STRIDE],
+            headers: vec![OffloadHeader::default(); BATCH],
+            control: vec![[0; 8]; BATCH],
+            segments: Vec::new(),
+            places: Vec::new(),
+            lost: 0,
+        })
+    }
+
+    /// The socket, for poll(2).
+    pub fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// The interface's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Receives what waits, without waiting for more.
+    ///
+    /// # Errors
+    /// If the interface was removed, or the socket fails.
+    pub fn receive(&mut self, now_ns: u64) -> Result<Vec<Frame<'_>>> {
+        self.segments.clear();
+        self.places.clear();
+        // SAFETY: all zeros is a valid value of both.
+        let mut parts: [[libc::iovec; 2]; BATCH] = unsafe { zeroed() };
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+        for (index, (message, part)) in messages.iter_mut().zip(&mut parts).enumerate() {
+            let bytes = &mut self.space[index * STRIDE + TAG..(index + 1) * STRIDE];
+            part[0].iov_base = (&raw mut self.headers[index]).cast();
+            part[0].iov_len = size_of::<OffloadHeader>();
+            part[1].iov_base = bytes.as_mut_ptr().cast();
+            part[1].iov_len = bytes.len();
+            message.msg_hdr.msg_iov = part.as_mut_ptr();
+            message.msg_hdr.msg_iovlen = 2;
+            message.msg_hdr.msg_control = (&raw mut self.control[index]).cast();
+            message.msg_hdr.msg_controllen = size_of::<ControlSpace>();
+        }
+        // SAFETY: each message describes live buffers with their lengths.
+        let received = check(unsafe {
+            let socket = self.socket.as_raw_fd();
+            let flags = libc::MSG_DONTWAIT;
+            libc::recvmmsg(socket, messages.as_mut_ptr(), BATCH as u32, flags as _, null_mut())
+        });
+        let received = match received {
+            Ok(received) => received as usize,
+            Err(error) => {
+                self.after(&error)?;
+                0
+            }
+        };
+        for (index, message) in messages[..received].iter().enumerate() {
+            self.arrange(index, message);
+        }
+        let (number, space, segments) = (self.number, &self.space, &self.segments);
+        let frames = self.places.iter().map(|place| Frame {
+            ingress: number,
+            arrival_ns: now_ns,
+            bytes: match *place {
+                Place::Space(from, to) => &space[from..to],
+                Place::Segment(from, to) => &segments[from..to],
+            },
+        });
+        Ok(frames.collect())
+    }
+
+    /// Continues after an error of the socket, if that is possible.
+    fn after(&mut self, error: &io::Error) -> Result {
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR | libc::ENOBUFS) => Ok(()),
+            // A packet whose offloads `struct virtio_net_hdr` cannot describe.
+            Some(libc::EINVAL) => {
+                self.lost += 1;
+                Ok(())
+            }
+            // The port went down. Its socket works again when it comes back.
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) if exists(self.index) => Ok(()),
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
+                Err(Error::new(format!("port {}: the interface was removed", self.name)))
+            }
+            _ => Err(failed(&format!("port {}: receiving", self.name), error)),
+        }
+    }
+
+    /// Finishes a received message: returns a VLAN tag to its place, completes checksums, segments.
+    fn arrange(&mut self, index: usize, message: &libc::mmsghdr) {
+        let length = (message.msg_len as usize).saturating_sub(size_of::<OffloadHeader>());
+        if message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 || length < 12 {
+            self.lost += 1;
+            return;
+        }
+        let mut from = index * STRIDE + TAG;
+        let to = from + length;
+        let mut header = self.headers[index];
+        if let Some((protocol, control)) = removed_tag(&message.msg_hdr) {
+            self.space.copy_within(from..from + 12, from - TAG);
+            from -= TAG;
+            self.space[from + 12..from + 14].copy_from_slice(&protocol.to_be_bytes());
+            self.space[from + 14..from + 16].copy_from_slice(&control.to_be_bytes());
+            header.checksum_start = header.checksum_start.saturating_add(TAG as u16);
+        }
+        match finish(&header, &mut self.space[from..to], &mut self.segments) {
+            Finished::Whole => self.places.push(Place::Space(from, to)),
+            Finished::Segments(segments) => {
+                let place = |range: std::ops::Range<usize>| Place::Segment(range.start, range.end);
+                self.places.extend(segments.into_iter().map(place));
+            }
+            Finished::Refused => self.lost += 1,
+        }
+    }
+
+    /// Frames that were lost at the input since the port was opened.
+    pub fn lost(&mut self) -> u64 {
+        let mut statistics = Statistics::default();
+        let mut length = size_of::<Statistics>() as libc::socklen_t;
+        // SAFETY: the buffer has the length given. The kernel resets the numbers as it is read.
+        let read = check(unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            )
+        });
+        if read.is_ok() {
+            self.lost += u64::from(statistics.drops);
+        }
+        self.lost
+    }
+}
+
+fn packet_socket() -> io::Result<OwnedFd> {
+    // Protocol 0 receives nothing until the socket is bound.
+    // SAFETY: plain system call.
+    owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })
+}
+
+/// Sets a socket up to receive from an interface what the kernel has not got from a twin.
+fn prepare(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
+    set(socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
+    set(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, &1i32)?;
+    if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER).is_err() {
+        set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER)?;
+    }
+    // Classic BPF: load the mark, accept all of the frame unless it is ours.
+    let mut filter = [
+        libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: (SKF_AD_OFF + SKF_AD_MARK) as u32 },
+        libc::sock_filter { code: 0x15, jt: 1, jf: 0, k: MARK },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: u32::MAX },
+        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 },
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
+    bind(socket, index, ALL_PROTOCOLS)
+}
+
+const SKF_AD_OFF: i32 = -0x1000;
+const SKF_AD_MARK: i32 = 20;
+
+fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {
+    // SAFETY: all zeros is a valid `sockaddr_ll`.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = index as i32;
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    // SAFETY: the address outlives the call and has the length given.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })
+        .map(|_| ())
+}
+
+/// Returns protocol identifier and control information of the VLAN tag that the kernel removed from
+/// a received frame.
+fn removed_tag(message: &libc::msghdr) -> Option<(u16, u16)> {
+    // SAFETY: the kernel filled in the control messages; the macros walk them within
+    // `msg_controllen`, and a message of this type carries an `AuxiliaryData`.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(found) = header.as_ref() {
+            if found.cmsg_level == libc::SOL_PACKET && found.cmsg_type == libc::PACKET_AUXDATA {
+                let data = libc::CMSG_DATA(header).cast::<AuxiliaryData>().read_unaligned();
+                let known = data.status & TAG_PROTOCOL_PRESENT != 0;
+                let protocol = if known { data.vlan_tpid } else { 0x8100 };
+                return (data.status & TAG_PRESENT != 0).then_some((protocol, data.vlan_tci));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    None
+}
+
+/// The sending side of a port. Frames are kept until [`flush`](Self::flush).
+pub struct Transmitter {
+    socket: OwnedFd,
+    bytes: Vec<u8>,
+    /// The end of each frame in `bytes`.
+    ends: Vec<usize>,
+    /// Frames sent.
+    pub packets: u64,
+    /// Their bytes.
+    pub octets: u64,
+    /// Frames that the interface did not accept.
+    pub lost: u64,
+}
+
+impl Transmitter {
+    /// Sends on an interface.
+    ///
+    /// # Errors
+    /// Without the rights.
+    pub fn open(name: &str, index: u32) -> Result<Self> {
+        let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
+        let socket = packet_socket().map_err(problem)?;
+        set(&socket, libc::SOL_PACKET, PACKET_QDISC_BYPASS, &1i32).map_err(problem)?;
+        bind(&socket, index, 0).map_err(problem)?;
+        let (bytes, ends) = (Vec::new(), Vec::new());
+        Ok(Self { socket, bytes, ends, packets: 0, octets: 0, lost: 0 })
+    }
+
+    /// Takes a frame that is to be sent.
+    pub fn take(&mut self, frame: &[u8]) {
+        self.bytes.extend_from_slice(frame);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Sends what was taken. A frame that the interface does not accept is counted as lost: it is
+    /// down, its queue is full, or the frame is longer than its MTU.
+    pub fn flush(&mut self) {
+        let (mut first, mut from) = (0, 0);
+        while first < self.ends.len() {
+            let end = self.ends.len().min(first + BATCH);
+            // SAFETY: all zeros is a valid value of both.
+            let mut parts: [libc::iovec; BATCH] = unsafe { zeroed() };
+            let mut messages: [libc::mmsghdr; BATCH] = unsafe { zeroed() };
+            let mut start = from;
+            for (index, &to) in self.ends[first..end].iter().enumerate() {
+                parts[index].iov_base = self.bytes[start..to].as_mut_ptr().cast();
+                parts[index].iov_len = to - start;
+                messages[index].msg_hdr.msg_iov = &raw mut parts[index];
+                messages[index].msg_hdr.msg_iovlen = 1;
+                start = to;
+            }
+            // SAFETY: each message describes a live buffer with its length.
+            let sent = unsafe {
+                let (socket, count) = (self.socket.as_raw_fd(), (end - first) as u32);
+                libc::sendmmsg(socket, messages.as_mut_ptr(), count, libc::MSG_DONTWAIT as _)
+            };
+            let sent = usize::try_from(sent).unwrap_or(0);
+            let after = if sent == 0 { from } else { self.ends[first + sent - 1] };
+            self.packets += sent as u64;
+            self.octets += (after - from) as u64;
+            (first, from) = (first + sent, after);
+            if sent == 0 {
+                self.lost += 1;
+                from = self.ends[first];
+                first += 1;
+            }
+        }
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}

@@ -1,0 +1,32 @@
+//! SIGINT, SIGTERM and SIGHUP end forwarding in order.
+
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use wireloom_machine::{Error, Result};
+
+/// A descriptor that becomes readable when a signal asks the process to end.
+pub struct Stop {
+    asked: UnixStream,
+}
+
+impl Stop {
+    /// Handles the signals from now on.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn on_signals() -> Result<Self> {
+        let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
+        let (asked, tell) = UnixStream::pair().map_err(failed)?;
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let tell = tell.try_clone().map_err(failed)?;
+            signal_hook::low_level::pipe::register(signal, tell).map_err(failed)?;
+        }
+        Ok(Self { asked })
+    }
+
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.asked.as_raw_fd()
+    }
+}

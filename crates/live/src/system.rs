@@ -1,0 +1,76 @@
+//! System calls and their errors.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use wireloom_machine::{Error, Result};
+
+const HELP: &str = "live forwarding needs CAP_NET_RAW (packet sockets), CAP_NET_ADMIN (TAP devices) \
+                    and CAP_BPF (filters at the ports), all outside user namespaces: run it as root, \
+                    or give these to a copy of the command with `setcap \
+                    cap_net_raw,cap_net_admin,cap_bpf+ep`";
+
+/// Returns the result of a system call.
+pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Returns a new descriptor that has no other owner.
+pub fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: the caller has just got the descriptor from the kernel.
+    check(result).map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// Returns the error of an operation, with advice if a right is missing.
+pub fn failed(what: &str, error: &io::Error) -> Error {
+    let message = Error::new(format!("{what}: {error}"));
+    match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => message.with_help(HELP),
+        _ => message,
+    }
+}
+
+/// Returns the index of an interface of this network namespace.
+///
+/// # Errors
+/// If there is no interface of that name.
+pub fn interface_index(name: &str) -> Result<u32> {
+    let missing = || {
+        Error::new(format!("port {name}: there is no such interface"))
+            .with_help("`ip link` lists the interfaces of this network namespace")
+    };
+    let name = CString::new(name).map_err(|_| missing())?;
+    // SAFETY: the string is terminated and outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(missing()),
+        index => Ok(index),
+    }
+}
+
+/// Whether an interface exists.
+pub fn exists(index: u32) -> bool {
+    let mut name = [0; libc::IF_NAMESIZE];
+    // SAFETY: the buffer has the size that the function requires.
+    !unsafe { libc::if_indextoname(index, name.as_mut_ptr()) }.is_null()
+}
+
+/// Sets an option of a socket.
+pub fn set<T>(
+    socket: &impl AsRawFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    // SAFETY: the value outlives the call and has the size given.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    })
+    .map(|_| ())
+}
