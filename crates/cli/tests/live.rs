@@ -55,9 +55,9 @@ struct Forwarding {
 
 impl Forwarding {
     /// Starts it between `r1` and `r2`. `None`, with a warning, if this computer does not allow it.
-    fn start(network: &Network) -> Option<Self> {
-        let ports = ["--port", "r1", "--port", "r2"];
-        let mut child = network.router.run(|| command(&ports).spawn().expect("the command"));
+    fn start(network: &Network, options: &[&str]) -> Option<Self> {
+        let options = [&["--port", "r1", "--port", "r2"], options].concat();
+        let mut child = network.router.run(|| command(&options).spawn().expect("the command"));
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
         out.read_line(&mut line).expect("a line");
@@ -97,7 +97,7 @@ impl Drop for Forwarding {
 }
 
 /// Builds the network and starts forwarding.
-fn start() -> Option<(Network, Forwarding)> {
+fn start(options: &[&str]) -> Option<(Network, Forwarding)> {
     let network = match Network::new() {
         Ok(network) => network,
         Err(error) => {
@@ -105,7 +105,7 @@ fn start() -> Option<(Network, Forwarding)> {
             return None;
         }
     };
-    let forwarding = Forwarding::start(&network)?;
+    let forwarding = Forwarding::start(&network, options)?;
     Some((network, forwarding))
 }
 
@@ -129,7 +129,7 @@ fn count(report: &str, row: &str) -> u64 {
 
 #[test]
 fn packets_are_forwarded_and_the_kernel_answers_what_cannot_be() {
-    let Some((network, forwarding)) = start() else { return };
+    let Some((network, forwarding)) = start(&[]) else { return };
     let left = &network.left;
     for (to, reply) in [("10.0.2.2", REPLY4), ("2001:db8:2::2", REPLY6)] {
         // The first packets go through the kernel, which resolves the neighbours.
@@ -177,7 +177,7 @@ fn packets_are_forwarded_and_the_kernel_answers_what_cannot_be() {
 
 #[test]
 fn the_kernels_changes_are_followed() {
-    let Some((network, forwarding)) = start() else { return };
+    let Some((network, forwarding)) = start(&[]) else { return };
     let (left, router, right) = (&network.left, &network.router, &network.right);
     right.ip("address add 198.51.100.1/32 dev lo\naddress add 2001:db8:9::1/128 dev lo nodad\n");
     reaches(left, "198.51.100.1", 64, (address("10.0.1.1"), 3, 0));
@@ -221,7 +221,7 @@ fn transfer(from: &Namespace, to: &Namespace, host: &str, bytes: usize) {
 
 #[test]
 fn large_packets_and_partial_checksums_of_virtual_ethernet_are_finished() {
-    let Some((network, forwarding)) = start() else { return };
+    let Some((network, forwarding)) = start(&[]) else { return };
     let (left, right) = (&network.left, &network.right);
     transfer(left, right, "10.0.2.2", 10 << 20);
     transfer(left, right, "2001:db8:2::2", 10 << 20);
@@ -268,7 +268,7 @@ fn large_packets_and_partial_checksums_of_virtual_ethernet_are_finished() {
 
 #[test]
 fn interfaces_are_as_they_were_whatever_ends_the_command() {
-    let Some((network, forwarding)) = start() else { return };
+    let Some((network, forwarding)) = start(&[]) else { return };
     let reply = (address("10.0.2.2"), REPLY4, 0);
     reaches(&network.left, "10.0.2.2", 64, reply);
     let during = network.router.interfaces();
@@ -280,12 +280,35 @@ fn interfaces_are_as_they_were_whatever_ends_the_command() {
     assert_eq!(ports, before, "nothing of the ports themselves changes");
     reaches(&network.left, "10.0.2.2", 64, reply);
 
-    let mut again = Forwarding::start(&network).expect("it could be started before");
+    let mut again = Forwarding::start(&network, &[]).expect("it could be started before");
     again.signal(libc::SIGKILL);
     again.child.wait().expect("an end");
     // The kernel removes what the process held, and forwards itself.
     until("the twins disappear", || (network.router.interfaces() == before).then_some(()));
     reaches(&network.left, "10.0.2.2", 64, reply);
+}
+
+#[test]
+fn neighbours_in_use_are_verified_and_counters_are_reported() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("counters.json");
+    let json = json.to_str().expect("a path");
+    let options = ["--reconcile", "1", "--interval", "1", "--json", json];
+    let Some((network, forwarding)) = start(&options) else { return };
+    let reply = (address("10.0.2.2"), REPLY4, 0);
+    reaches(&network.left, "10.0.2.2", 64, reply);
+    // The neighbour gets another MAC address and tells nobody. The kernel notices only if it is
+    // told that the neighbour is in use.
+    network.right.ip("link set hb address 02:00:00:00:99:99\n");
+    network.router.ip("neighbour change 10.0.2.2 dev r2 nud stale\n");
+    reaches(&network.left, "10.0.2.2", 64, reply);
+    let text = forwarding.stop();
+    assert!(text.matches("after ").count() > 1, "once each second, and at the end:\n{text}");
+    let written = std::fs::read_to_string(json).expect("a file");
+    let report: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(report["ports"][0]["interface"], "r1");
+    assert!(report["ports"][1]["sent_packets"].as_u64() > Some(0), "{written}");
+    assert_eq!(report["kernel"]["repairs"], 0, "{written}");
 }
 
 #[test]

@@ -36,6 +36,10 @@ pub struct Forward {
     /// Do not follow the kernel's routes and neighbours: table files say everything
     #[arg(long = "static")]
     is_static: bool,
+    /// Compare the tables with the kernel's state every so many seconds, even without a
+    /// notification of a change, and have it verify the neighbours in use
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    reconcile: u64,
     /// Never sleep: a core is busy all the time, and packets wait less
     #[arg(long)]
     busy: bool,
@@ -105,7 +109,9 @@ impl Forward {
         let mut machine = machine.start(&compiled, store, &Options::default())?;
         let mut forwarder = Forwarder::open(&self.ports)?;
         warn_of_forwarding(&self.ports);
-        let (mut control, counters) = match mirror.map(Mirror::follow).transpose()? {
+        let reconcile = Duration::from_secs(self.reconcile);
+        let following = mirror.map(|mirror| mirror.follow(reconcile)).transpose()?;
+        let (mut control, counters) = match following {
             Some((control, counters)) => (Some(control), Some(counters)),
             None => (None, None),
         };

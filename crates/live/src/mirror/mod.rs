@@ -3,8 +3,10 @@
 //! A notification of the kernel leads to a new dump of what it concerns: of neighbours alone, or of
 //! everything. The difference to what the tables hold is sent as updates. So lost notifications,
 //! and the routes that IPv4 removes without a notification when a link goes down, need no special
-//! treatment. Every [`RECONCILE`] everything is compared without a notification; differences are
-//! counted as repairs.
+//! treatment. After each interval without a notification everything is compared all the same;
+//! differences are counted as repairs. At the same time the kernel is told which neighbours are in
+//! use, since it does not see the packets that the machine sends to them and would never verify
+//! them.
 
 mod netlink;
 mod tables;
@@ -13,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wireloom_machine::{Error, Result};
 use wireloom_net::tables::{Literal, TableFile, UpdateFile};
@@ -24,8 +26,6 @@ use crate::system::interface_index;
 use netlink::{Changed, Changes, Links, Neighbours};
 use tables::{NextHops, Route, Routes, Rows};
 
-/// Time between two comparisons without a notification.
-const RECONCILE: Duration = Duration::from_secs(30);
 /// Changes within this time after the first are read together.
 const SETTLE: Duration = Duration::from_millis(2);
 /// The next hops that tables of routers hold (`NEXT_HOPS` of programs/include/forwarding.loom).
@@ -92,25 +92,30 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// Follows the kernel in a thread of its own from now on. Returns the updates and the counters.
+    /// Follows the kernel in a thread of its own from now on, and compares everything after each
+    /// interval. Returns the updates and the counters.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn follow(self) -> Result<(Control, Arc<MirrorCounters>)> {
+    pub fn follow(self, interval: Duration) -> Result<(Control, Arc<MirrorCounters>)> {
         let (sending, control) = control::pair()?;
         let counters = Arc::clone(&self.counters);
         let thread = thread::Builder::new().name("mirror".into());
         thread
-            .spawn(move || self.run(sending))
+            .spawn(move || self.run(sending, interval))
             .map_err(|error| Error::new(format!("a thread for the kernel's routes: {error}")))?;
         Ok((control, counters))
     }
 
-    fn run(mut self, mut sending: Sending) {
+    fn run(mut self, mut sending: Sending, interval: Duration) {
         // After a failure everything is read anew.
         let mut pending = Changed::Nothing;
+        let mut compare_at = Instant::now() + interval;
         loop {
-            let patience = if pending == Changed::Nothing { RECONCILE } else { Duration::ZERO };
+            let patience = match pending {
+                Changed::Nothing => compare_at.saturating_duration_since(Instant::now()),
+                _ => Duration::ZERO,
+            };
             let waited = self.changes.wait(patience);
             let changed = match (waited, pending) {
                 (Ok(Changed::Nothing), Changed::Nothing) => Changed::Nothing,
@@ -120,8 +125,16 @@ impl Mirror {
             if changed != Changed::Nothing {
                 thread::sleep(SETTLE);
             }
+            // Notifications must not put this off for ever.
+            let is_due = Instant::now() >= compare_at;
+            if is_due {
+                compare_at = Instant::now() + interval;
+                if netlink::use_neighbours(self.hops.neighbours()).is_err() {
+                    self.counters.failures.fetch_add(1, Ordering::Relaxed);
+                }
+            }
             let updates = match changed {
-                Changed::Neighbours => self.read(Changed::Neighbours),
+                Changed::Neighbours if !is_due => self.read(Changed::Neighbours),
                 _ => self.read(Changed::Anything),
             }
             .and_then(|()| self.updates());

@@ -2,17 +2,18 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use netlink_packet_core::{
     NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
-use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 /// How often a dump is begun again that the kernel changed meanwhile.
@@ -68,7 +69,7 @@ impl Changes {
     pub fn wait(&self, patience: Duration) -> io::Result<Changed> {
         let fd = self.socket.as_raw_fd();
         let mut polled = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let milliseconds = i32::try_from(patience.as_millis()).unwrap_or(i32::MAX);
+        let milliseconds = i32::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
         // SAFETY: one descriptor, as counted.
         if unsafe { libc::poll(&raw mut polled, 1, milliseconds) } < 0 {
             let error = io::Error::last_os_error();
@@ -150,6 +151,36 @@ pub fn neighbours() -> io::Result<Neighbours> {
         usable.then_some(((neighbour.header.ifindex, address?), mac?))
     });
     Ok(neighbours.collect())
+}
+
+/// Tells the kernel that neighbours are in use. It verifies those that it has not heard of for a
+/// while, as if it had sent a packet to them itself. Neighbours that it no longer knows are left
+/// out.
+pub fn use_neighbours<'a>(neighbours: impl Iterator<Item = &'a (u32, u128)>) -> io::Result<()> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    for &(device, address) in neighbours {
+        let mut message = NeighbourMessage::default();
+        let (family, address) = match u32::try_from(address) {
+            Ok(bits) => (AddressFamily::Inet, NeighbourAddress::Inet(Ipv4Addr::from_bits(bits))),
+            Err(_) => {
+                let address = Ipv6Addr::from_bits(address);
+                (AddressFamily::Inet6, NeighbourAddress::Inet6(address))
+            }
+        };
+        message.header.family = family;
+        message.header.ifindex = device;
+        message.header.flags = NeighbourFlags::Use;
+        message.attributes.push(NeighbourAttribute::Destination(address));
+        let mut packet = NetlinkMessage::from(RouteNetlinkMessage::NewNeighbour(message));
+        packet.header.flags = NLM_F_REQUEST;
+        packet.finalize();
+        let mut bytes = vec![0; packet.buffer_len()];
+        packet.serialize(&mut bytes);
+        socket.send(&bytes, 0)?;
+    }
+    Ok(())
 }
 
 fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {

@@ -76,6 +76,11 @@ impl NextHops {
         })
     }
 
+    /// The neighbours that have numbers.
+    pub fn neighbours(&self) -> impl Iterator<Item = &(u32, u128)> {
+        self.numbers.keys()
+    }
+
     /// Gives numbers back that no route uses.
     fn keep(&mut self, used: &HashMap<NextHop, u32>) {
         let free = &mut self.free;
