@@ -6,6 +6,7 @@ mod build;
 mod check;
 mod completions;
 mod explain;
+#[cfg(target_os = "linux")]
 mod forward;
 mod machines;
 mod manual;
@@ -56,6 +57,7 @@ Examples:
   wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --report out.html")]
     Run(run::Run),
     /// Forward live packets between network interfaces, with the kernel's routes (Linux)
+    #[cfg(target_os = "linux")]
     #[command(after_help = "\
 Examples:
   wireloom forward programs/router.loom --port eth1 --port eth2
@@ -196,7 +198,11 @@ Where tools are looked for: docs/installing.md.")]
 impl Command {
     /// Whether the subcommand handles the signals itself that ask the process to end.
     pub fn handles_signals(&self) -> bool {
-        matches!(self, Self::Forward(_))
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Forward(_) => true,
+            _ => false,
+        }
     }
 
     /// Runs the subcommand.
@@ -208,6 +214,7 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Run(command) => command.run(),
+            #[cfg(target_os = "linux")]
             Self::Forward(command) => command.run(),
             Self::Verify(command) => command.run(),
             Self::Test(command) => command.run(),

@@ -3,6 +3,8 @@
 //! Needs root with the right to load BPF programs. Without it the tests print a warning and test
 //! nothing.
 
+#![cfg(target_os = "linux")]
+
 #[path = "live/echo.rs"]
 mod echo;
 #[path = "live/network.rs"]
@@ -312,6 +314,26 @@ fn neighbours_in_use_are_verified_and_counters_are_reported() {
 }
 
 #[test]
+fn tables_from_files_need_no_routes_of_the_kernel() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tables = folder.path().join("static.tables");
+    let text = "\
+        table ports\n0 mac=02:00:00:00:01:01\n1 mac=02:00:00:00:02:01\n\
+        table next_hops\n\
+        0 port=0 dst=02:00:00:00:01:02 src=02:00:00:00:01:01 mtu=1500\n\
+        1 port=1 dst=02:00:00:00:02:02 src=02:00:00:00:02:01 mtu=1500\n\
+        table destinations4\n10.0.1.0/24 next_hop=0 kind=1\n10.0.2.0/24 next_hop=1 kind=1\n\
+        table sources4\n10.0.0.0/8 kind=1\n";
+    std::fs::write(&tables, text).expect("a file");
+    let options = ["--static", "--tables", tables.to_str().expect("a path")];
+    let Some((network, forwarding)) = start(&options) else { return };
+    reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+    let report = forwarding.stop();
+    assert!(count(&report, "port 0") > 0 && count(&report, "port 1") > 0, "{report}");
+    assert!(!report.contains("NO_NEIGHBOUR") && !report.contains("kernel:"), "{report}");
+}
+
+#[test]
 fn what_is_missing_is_said() {
     let run = |options: &[&str], without: Option<libc::c_ulong>| {
         let mut command = command(options);
@@ -330,6 +352,9 @@ fn what_is_missing_is_said() {
     let (status, err) = run(&["--port", "none-such"], None);
     assert_eq!(status, Some(2));
     assert!(err.contains("port none-such: there is no such interface"), "{err}");
+    let (status, err) = run(&["--port", "lo", "--static", "--reconcile", "5"], None);
+    assert_eq!(status, Some(2));
+    assert!(err.contains("'--static' cannot be used with '--reconcile"), "{err}");
     const CAP_NET_RAW: libc::c_ulong = 13;
     let (status, err) = run(&["--static", "--port", "lo"], Some(CAP_NET_RAW));
     assert_eq!(status, Some(2));

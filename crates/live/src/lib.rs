@@ -19,6 +19,10 @@
 //!
 //! [`Mirror`] follows the kernel's routes, neighbours and links and returns them as updates of a
 //! router's tables. [`Forwarder`] joins everything.
+//!
+//! On other systems than Linux this crate is empty.
+
+#![cfg(target_os = "linux")]
 
 mod control;
 mod forwarder;

@@ -38,7 +38,8 @@ pub struct Forward {
     is_static: bool,
     /// Compare the tables with the kernel's state every so many seconds, even without a
     /// notification of a change, and have it verify the neighbours in use
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, conflicts_with = "is_static",
+        value_parser = clap::value_parser!(u64).range(1..))]
     reconcile: u64,
     /// Never sleep: a core is busy all the time, and packets wait less
     #[arg(long)]

@@ -120,8 +120,8 @@ impl Network {
         }
         router.ip(&format!(
             "link set lo up\n\
-             link add r1 type veth peer name ha netns {}\n\
-             link add r2 type veth peer name hb netns {}\n\
+             link add r1 address 02:00:00:00:01:01 type veth peer name ha address 02:00:00:00:01:02 netns {}\n\
+             link add r2 address 02:00:00:00:02:01 type veth peer name hb address 02:00:00:00:02:02 netns {}\n\
              link set r1 up\n\
              link set r2 up\n\
              address add 10.0.1.1/24 dev r1\n\
