@@ -9,9 +9,8 @@ use wireloom_figures::store::{Class, Cost, FOLDER, Provenance, Stored};
 use wireloom_figures::{BENCHMARKS, FIGURES, Figure, Settings};
 
 /// Files of docs/figures that no benchmark writes, and why.
-const BY_HAND: [(&str, &str); 1] = [
-    ("np-routed", "nextpnr takes an hour for a cluster: entered from its report"),
-];
+const BY_HAND: [(&str, &str); 1] =
+    [("np-routed", "nextpnr takes an hour for a cluster: entered from its report")];
 
 /// Tables and rows of docs/results whose numbers have no comment, by the beginning of the table's
 /// first line or of the row, and why.
