@@ -288,7 +288,8 @@ fn outcome(packet: &Packet, result: &str, rows: &str) -> Option<Left> {
         other => panic!("exit {other}"),
     };
     let rows = unhex(rows);
-    let mut bytes = if window == 0 { Vec::new() } else { rows[start..start + window].to_vec() };
+    // Byte i of the window is byte (start + i) mod 16 of row i / 16.
+    let mut bytes: Vec<u8> = (0..window).map(|i| rows[i - i % 16 + (start + i) % 16]).collect();
     let body = &packet.bytes[packet.bytes.len().min(WINDOW)..];
     bytes.extend_from_slice(&body[..length - window]);
     Some(Left { verdict, bytes })
