@@ -173,7 +173,6 @@ module wl_engine_unload #(
     logic [ThreadBits-1:0] thread;
     logic [3:0] row;
     logic [3:0] left;        // rows after this one
-    logic row_there;
 
     // A packet's tag and result, until its rows take them along.
     logic [TagBits-1:0] read_tag;
@@ -181,7 +180,7 @@ module wl_engine_unload #(
     wl_pkg::result_t leaving;
     assign leaving = read_result;
     assign start = found && (!active || (take && left == '0));
-    assign take = active && row_there && (!unload_valid_o || unload_ready_i);
+    assign take = active && row_valid_i && (!unload_valid_o || unload_ready_i);
 
     logic no_data;
     logic [8:0] bytes_after;  // the first
@@ -221,13 +220,11 @@ module wl_engine_unload #(
       assign row_thread_o = thread;
       assign row_o = row;
       assign row_start_o = leaving.start;
-      assign row_there = row_valid_i;
     end else begin : g_row_before
       // The row read now arrives in the next cycle, by which time the current row may have left.
       assign row_thread_o = start ? turn : thread;
       assign row_o = start ? first_row : take ? row + 1'b1 : row;
       assign row_start_o = start ? result.start : leaving.start;
-      assign row_there = row_valid_i;
     end
 
     // The thread ends with the read of its last row: its tag and result are in registers.

@@ -129,7 +129,9 @@ module wl_reorder #(
   logic finish_more;
   logic [Sources-1:0][RowIndexBits-1:0] store_rows;  // the next row of each source
   logic [RowIndexBits-1:0] store_row;
-  assign store_row = store_rows[Sources == 1 ? '0 : finish_source_i];
+  logic [SourceBits-1:0] source;
+  assign source = Sources == 1 ? '0 : finish_source_i;
+  assign store_row = store_rows[source];
   // `more` is the lowest bit of result_t; the other bits are used when the record is read.
   assign finish_more = finish_result_i[0];
   assign finish_ready_o = !(copy_held && finish_tag_i == head);
@@ -138,12 +140,8 @@ module wl_reorder #(
   assign store_last = store_end && !finish_more;
 
   always_ff @(posedge clk_i) begin
-    for (int unsigned source = 0; source < Sources; source++) begin
-      if (rst_i) store_rows[source] <= '0;
-      else if (store && (Sources == 1 || finish_source_i == SourceBits'(source))) begin
-        store_rows[source] <= finish_last_i ? '0 : store_row + 1'b1;
-      end
-    end
+    if (rst_i) store_rows <= '0;
+    else if (store) store_rows[source] <= finish_last_i ? '0 : store_row + 1'b1;
   end
 
   // The record at the head, row by row. `copy_held`: the strip of the head holds a copy.
@@ -216,17 +214,13 @@ module wl_reorder #(
   logic [Sources-1:0][TagBits-1:0] record_tags;
   logic in_record;  // of the source that offers a row
   logic [TagBits-1:0] record_tag;
-  assign in_record = in_records[Sources == 1 ? '0 : finish_source_i];
-  assign record_tag = record_tags[Sources == 1 ? '0 : finish_source_i];
+  assign in_record = in_records[source];
+  assign record_tag = record_tags[source];
   always_ff @(posedge clk_i) begin
     was_stalled <= !rst_i && row_valid_o && !row_ready_i;
-    for (int unsigned source = 0; source < Sources; source++) begin
-      if (rst_i) in_records[source] <= 1'b0;
-      else if (store && (Sources == 1 || finish_source_i == SourceBits'(source))) begin
-        in_records[source] <= !finish_last_i;
-        record_tags[source] <= finish_tag_i;
-      end
-    end
+    if (rst_i) in_records <= '0;
+    else if (store) in_records[source] <= !finish_last_i;
+    if (store) record_tags[source] <= finish_tag_i;
     if (rst_i) done <= '0;
     else done <= (done | (store_last ? Tags'(1'b1) << finish_tag_i : '0)) & ~(retire ? Tags'(1'b1) << head : '0);
     if (store_end && finish_more) copying <= finish_tag_i;

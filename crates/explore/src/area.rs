@@ -27,7 +27,7 @@ pub struct Area {
 pub struct TooSmall {
     /// The name of the part.
     pub part: String,
-    /// The resources of which the part has too few.
+    /// The resources that the part has too few of.
     pub lacks: Vec<Overrun>,
     /// What to do.
     pub remedy: String,

@@ -335,8 +335,8 @@ fn text(machine: &str, rows: &[Row]) -> String {
                 format!("{} of {}", row.lost, row.offered),
             ]);
         }
-        let with = if counting { "With" } else { "Without" };
-        text += &format!("{machine}, {} flow counting\n{table}\n\n", with.to_lowercase());
+        let with = if counting { "with" } else { "without" };
+        text += &format!("{machine}, {with} flow counting\n{table}\n\n");
     }
     text + "Bytes without check sequence. MPPS: million packets a second in the middle of a run, while more wait than it takes; lanes carry: two packets \
             a cycle or, of longer ones, a beat of 64 bytes a cycle and lane, on the side with more beats; Gb/s: with check sequence, preamble and gap.\n"

@@ -3,6 +3,7 @@
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde::Serialize;
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
 
@@ -41,9 +42,10 @@ pub trait Observer {
 }
 
 /// The counters of a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PortCounters {
     /// The interface's name.
+    #[serde(rename = "interface")]
     pub name: String,
     /// Packets received; large packets of the kernel count once for each of their segments.
     pub received_packets: u64,

@@ -21,34 +21,6 @@ const TAG: usize = 4;
 const STRIDE: usize = (64 << 10) + 192;
 /// Bytes of received frames that the kernel holds for one port.
 const BUFFER: libc::c_int = 8 << 20;
-/// `ETH_P_ALL`: every protocol.
-const ALL_PROTOCOLS: u16 = 0x0003;
-/// `TP_STATUS_VLAN_VALID`: the kernel removed a VLAN tag.
-const TAG_PRESENT: u32 = 1 << 4;
-/// `TP_STATUS_VLAN_TPID_VALID`: its protocol identifier is known.
-const TAG_PROTOCOL_PRESENT: u32 = 1 << 6;
-const PACKET_VNET_HDR: libc::c_int = 15;
-const PACKET_QDISC_BYPASS: libc::c_int = 20;
-
-/// `struct tpacket_auxdata` of linux/if_packet.h.
-#[repr(C)]
-struct AuxiliaryData {
-    status: u32,
-    len: u32,
-    snaplen: u32,
-    mac: u16,
-    net: u16,
-    vlan_tci: u16,
-    vlan_tpid: u16,
-}
-
-/// `struct tpacket_stats`.
-#[repr(C)]
-#[derive(Default)]
-struct Statistics {
-    packets: u32,
-    drops: u32,
-}
 
 /// Space for the auxiliary data of a message, aligned as control messages are.
 type ControlSpace = [u64; 8];
@@ -204,8 +176,9 @@ impl Receiver {
 
     /// Frames that were lost at the input since the port was opened.
     pub fn lost(&mut self) -> u64 {
-        let mut statistics = Statistics::default();
-        let mut length = size_of::<Statistics>() as libc::socklen_t;
+        // SAFETY: all zeros is a valid value.
+        let mut statistics: libc::tpacket_stats = unsafe { zeroed() };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
         // SAFETY: the buffer has the length given. The kernel resets the numbers as it is read.
         let read = check(unsafe {
             libc::getsockopt(
@@ -217,7 +190,7 @@ impl Receiver {
             )
         });
         if read.is_ok() {
-            self.lost += u64::from(statistics.drops);
+            self.lost += u64::from(statistics.tp_drops);
         }
         self.lost
     }
@@ -232,7 +205,7 @@ fn packet_socket() -> io::Result<OwnedFd> {
 /// Sets a socket up to receive from an interface what the kernel has not got from a twin.
 fn prepare(socket: &OwnedFd, index: u32) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
-    set(socket, libc::SOL_PACKET, PACKET_VNET_HDR, &1i32)?;
+    set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
     set(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, &1i32)?;
     if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER).is_err() {
         set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER)?;
@@ -246,7 +219,7 @@ fn prepare(socket: &OwnedFd, index: u32) -> io::Result<()> {
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
-    bind(socket, index, ALL_PROTOCOLS)
+    bind(socket, index, libc::ETH_P_ALL as u16)
 }
 
 const SKF_AD_OFF: i32 = -0x1000;
@@ -268,15 +241,16 @@ fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {
 /// a received frame.
 fn removed_tag(message: &libc::msghdr) -> Option<(u16, u16)> {
     // SAFETY: the kernel filled in the control messages; the macros walk them within
-    // `msg_controllen`, and a message of this type carries an `AuxiliaryData`.
+    // `msg_controllen`, and a message of this type carries a `tpacket_auxdata`.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(found) = header.as_ref() {
             if found.cmsg_level == libc::SOL_PACKET && found.cmsg_type == libc::PACKET_AUXDATA {
-                let data = libc::CMSG_DATA(header).cast::<AuxiliaryData>().read_unaligned();
-                let known = data.status & TAG_PROTOCOL_PRESENT != 0;
-                let protocol = if known { data.vlan_tpid } else { 0x8100 };
-                return (data.status & TAG_PRESENT != 0).then_some((protocol, data.vlan_tci));
+                let data = libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>().read_unaligned();
+                let known = data.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+                let protocol = if known { data.tp_vlan_tpid } else { 0x8100 };
+                return (data.tp_status & libc::TP_STATUS_VLAN_VALID != 0)
+                    .then_some((protocol, data.tp_vlan_tci));
             }
             header = libc::CMSG_NXTHDR(message, header);
         }
@@ -306,7 +280,7 @@ impl Transmitter {
     pub fn open(name: &str, index: u32) -> Result<Self> {
         let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
         let socket = packet_socket().map_err(problem)?;
-        set(&socket, libc::SOL_PACKET, PACKET_QDISC_BYPASS, &1i32).map_err(problem)?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32).map_err(problem)?;
         bind(&socket, index, 0).map_err(problem)?;
         let (bytes, ends) = (Vec::new(), Vec::new());
         Ok(Self { socket, bytes, ends, packets: 0, octets: 0, lost: 0 })

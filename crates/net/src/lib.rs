@@ -2,6 +2,8 @@
 
 pub mod capture;
 mod input;
+#[cfg(target_os = "linux")]
+pub mod netlink;
 pub mod packet;
 pub mod tables;
 pub mod traffic;

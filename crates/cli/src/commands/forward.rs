@@ -58,7 +58,7 @@ struct Report {
     engine: String,
     /// From the first packet that could arrive to the end.
     seconds: f64,
-    ports: Vec<Port>,
+    ports: Vec<PortCounters>,
     /// Packets that the program sent to ports that there are not.
     without_port: u64,
     #[serde(flatten)]
@@ -66,18 +66,6 @@ struct Report {
     /// What was taken over from the kernel; absent with `--static`.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<Kernel>,
-}
-
-#[derive(Serialize)]
-struct Port {
-    interface: String,
-    received_packets: u64,
-    received_bytes: u64,
-    sent_packets: u64,
-    sent_bytes: u64,
-    lost_at_input: u64,
-    lost_at_output: u64,
-    lost_to_kernel: u64,
 }
 
 #[derive(Serialize)]
@@ -193,7 +181,7 @@ impl Observing<'_> {
             program,
             engine,
             seconds: self.begin.elapsed().as_secs_f64(),
-            ports: forwarder.counters().into_iter().map(Port::from).collect(),
+            ports: forwarder.counters(),
             without_port: forwarder.without_port(),
             fates: self.tally.fates(self.program),
             kernel: self.kernel.as_ref().map(|counters| Kernel {
@@ -203,31 +191,6 @@ impl Observing<'_> {
                 repairs: value(&counters.repairs),
                 failures: value(&counters.failures),
             }),
-        }
-    }
-}
-
-impl From<PortCounters> for Port {
-    fn from(counters: PortCounters) -> Self {
-        let PortCounters {
-            name,
-            received_packets,
-            received_bytes,
-            sent_packets,
-            sent_bytes,
-            lost_at_input,
-            lost_at_output,
-            lost_to_kernel,
-        } = counters;
-        Self {
-            interface: name,
-            received_packets,
-            received_bytes,
-            sent_packets,
-            sent_bytes,
-            lost_at_input,
-            lost_at_output,
-            lost_to_kernel,
         }
     }
 }
@@ -244,7 +207,7 @@ impl Report {
                 port.lost_at_output,
                 port.lost_to_kernel,
             ];
-            let name = format!("{number} {}", port.interface);
+            let name = format!("{number} {}", port.name);
             table.add_row(std::iter::once(name).chain(counts.map(thousands)));
         }
         let mut text = format!("after {:.1} s\n{table}\n\n{}", self.seconds, self.fates.text());

@@ -7,26 +7,6 @@ use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// `ETH_P_ALL`: every protocol.
-const ALL_PROTOCOLS: u16 = 0x0003;
-/// `TP_STATUS_VLAN_VALID`: the auxiliary data contain a VLAN tag that the kernel removed from the
-/// frame.
-const TAG_PRESENT: u32 = 1 << 4;
-/// `TP_STATUS_VLAN_TPID_VALID`: they also contain its protocol identifier.
-const TAG_PROTOCOL_PRESENT: u32 = 1 << 6;
-
-/// `struct tpacket_auxdata` of linux/if_packet.h.
-#[repr(C)]
-struct AuxiliaryData {
-    status: u32,
-    len: u32,
-    snaplen: u32,
-    mac: u16,
-    net: u16,
-    vlan_tci: u16,
-    vlan_tpid: u16,
-}
-
 /// A frame and its ingress interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
@@ -63,7 +43,7 @@ impl Wire {
     /// # Errors
     /// Without the right to open raw sockets there.
     pub fn open() -> io::Result<Self> {
-        let protocol = ALL_PROTOCOLS.to_be();
+        let protocol = (libc::ETH_P_ALL as u16).to_be();
         // SAFETY: plain system call; the descriptor is checked and has no other owner.
         let socket = unsafe {
             OwnedFd::from_raw_fd(check(libc::socket(
@@ -192,17 +172,17 @@ impl Wire {
 /// a received frame.
 fn taken_tag(message: &libc::msghdr) -> Option<(u16, u16)> {
     // SAFETY: the kernel filled in the control messages; the macros walk them within
-    // `msg_controllen`, and a message of this type carries an `AuxiliaryData`.
+    // `msg_controllen`, and a message of this type carries a `tpacket_auxdata`.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(found) = header.as_ref() {
             if found.cmsg_level == libc::SOL_PACKET && found.cmsg_type == libc::PACKET_AUXDATA {
-                let data = libc::CMSG_DATA(header).cast::<AuxiliaryData>().read_unaligned();
-                if data.status & TAG_PRESENT == 0 {
+                let data = libc::CMSG_DATA(header).cast::<libc::tpacket_auxdata>().read_unaligned();
+                if data.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
                     return None;
                 }
-                let known = data.status & TAG_PROTOCOL_PRESENT != 0;
-                return Some((if known { data.vlan_tpid } else { 0x8100 }, data.vlan_tci));
+                let known = data.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
+                return Some((if known { data.tp_vlan_tpid } else { 0x8100 }, data.tp_vlan_tci));
             }
             header = libc::CMSG_NXTHDR(message, header);
         }

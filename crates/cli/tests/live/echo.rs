@@ -1,4 +1,4 @@
-//! ICMP echo requests and what answers them.
+//! ICMP echo requests and the replies to them.
 
 use std::io;
 use std::mem::zeroed;

@@ -6,18 +6,14 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
+use netlink_packet_core::NetlinkPayload;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
-
-/// How often a dump is begun again that the kernel changed meanwhile.
-const ATTEMPTS: usize = 10;
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+use wireloom_net::netlink::{connect, dump, for_each_message, send};
 
 /// Notifications of links, neighbours, addresses and routes (`RTNLGRP_...`).
 const GROUPS: [u32; 6] = [1, 3, 5, 7, 9, 11];
@@ -81,7 +77,7 @@ impl Changes {
         loop {
             match self.socket.recv_from_full() {
                 Ok((bytes, _)) => {
-                    each(&bytes, |message| {
+                    for_each_message(&bytes, |message| {
                         changed = match message.payload {
                             NetlinkPayload::InnerMessage(
                                 RouteNetlinkMessage::NewNeighbour(_)
@@ -157,9 +153,7 @@ pub fn neighbours() -> io::Result<Neighbours> {
 /// while, as if it had sent a packet to them itself. Neighbours that it no longer knows are left
 /// out.
 pub fn use_neighbours<'a>(neighbours: impl Iterator<Item = &'a (u32, u128)>) -> io::Result<()> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
+    let socket = connect()?;
     for &(device, address) in neighbours {
         let mut message = NeighbourMessage::default();
         let (family, address) = match u32::try_from(address) {
@@ -173,69 +167,7 @@ pub fn use_neighbours<'a>(neighbours: impl Iterator<Item = &'a (u32, u128)>) -> 
         message.header.ifindex = device;
         message.header.flags = NeighbourFlags::Use;
         message.attributes.push(NeighbourAttribute::Destination(address));
-        let mut packet = NetlinkMessage::from(RouteNetlinkMessage::NewNeighbour(message));
-        packet.header.flags = NLM_F_REQUEST;
-        packet.finalize();
-        let mut bytes = vec![0; packet.buffer_len()];
-        packet.serialize(&mut bytes);
-        socket.send(&bytes, 0)?;
-    }
-    Ok(())
-}
-
-fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
-    for _ in 0..ATTEMPTS {
-        if let Some(messages) = dump_once(request)? {
-            return Ok(messages);
-        }
-    }
-    Err(io::Error::other("the kernel's tables change too fast to be read"))
-}
-
-/// As [`dump`]; `None` if the kernel's data changed during the dump.
-fn dump_once(request: &RouteNetlinkMessage) -> io::Result<Option<Vec<RouteNetlinkMessage>>> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let mut packet = NetlinkMessage::from(request.clone());
-    packet.header.flags = NLM_F_DUMP | NLM_F_REQUEST;
-    packet.header.sequence_number = 1;
-    packet.finalize();
-    let mut bytes = vec![0; packet.buffer_len()];
-    packet.serialize(&mut bytes);
-    socket.send(&bytes, 0)?;
-
-    let (mut messages, mut is_done, mut is_torn) = (Vec::new(), false, false);
-    while !is_done {
-        let (received, _) = socket.recv_from_full()?;
-        each(&received, |message| {
-            is_torn |= message.header.flags & NLM_F_DUMP_INTR != 0;
-            match message.payload {
-                NetlinkPayload::Done(_) => is_done = true,
-                NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(inner) => messages.push(inner),
-                _ => {}
-            }
-            Ok(!is_done)
-        })?;
-    }
-    Ok((!is_torn).then_some(messages))
-}
-
-/// Visits the messages of a datagram until the visitor returns false.
-fn each(
-    mut rest: &[u8],
-    mut visit: impl FnMut(NetlinkMessage<RouteNetlinkMessage>) -> io::Result<bool>,
-) -> io::Result<()> {
-    while !rest.is_empty() {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
-            .map_err(|error| io::Error::other(format!("a message of the kernel: {error}")))?;
-        // Messages are aligned to four bytes (netlink(7)).
-        let length = (message.header.length as usize).next_multiple_of(4).max(4);
-        if !visit(message)? {
-            break;
-        }
-        rest = rest.get(length..).unwrap_or(&[]);
+        send(&socket, RouteNetlinkMessage::NewNeighbour(message), 0)?;
     }
     Ok(())
 }

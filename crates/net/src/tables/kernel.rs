@@ -10,23 +10,17 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteNextHop, RouteNextHopFlags,
     RouteType, RouteVia,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use super::error::{Position, TableError};
 use super::import::{Hop, Route, Visit};
 use super::prefix::{Family, Prefix};
-
-/// How often a dump is begun again that the kernel changed meanwhile.
-const ATTEMPTS: usize = 10;
+use crate::netlink::dump;
 
 /// The names of devices, by index.
 type Devices = HashMap<u32, Arc<str>>;
@@ -83,52 +77,6 @@ fn routes() -> io::Result<Vec<RouteMessage>> {
 }
 
 const EOPNOTSUPP: i32 = 95;
-
-/// Sends a request and returns all that the kernel replies.
-fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
-    for _ in 0..ATTEMPTS {
-        if let Some(messages) = dump_once(request)? {
-            return Ok(messages);
-        }
-    }
-    Err(io::Error::other("the kernel's tables change too fast to be read; try again"))
-}
-
-/// As [`dump`]; `None` if the kernel's data changed during the dump.
-fn dump_once(request: &RouteNetlinkMessage) -> io::Result<Option<Vec<RouteNetlinkMessage>>> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let mut packet = NetlinkMessage::from(request.clone());
-    packet.header.flags = NLM_F_DUMP | NLM_F_REQUEST;
-    packet.header.sequence_number = 1;
-    packet.finalize();
-    let mut bytes = vec![0; packet.buffer_len()];
-    packet.serialize(&mut bytes);
-    socket.send(&bytes, 0)?;
-
-    let mut messages = Vec::new();
-    loop {
-        let (received, _) = socket.recv_from_full()?;
-        let mut rest = &received[..];
-        while !rest.is_empty() {
-            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
-                .map_err(|error| io::Error::other(format!("the kernel's reply: {error}")))?;
-            if message.header.flags & NLM_F_DUMP_INTR != 0 {
-                return Ok(None);
-            }
-            match message.payload {
-                NetlinkPayload::Done(_) => return Ok(Some(messages)),
-                NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(inner) => messages.push(inner),
-                _ => {}
-            }
-            // Messages are aligned to four bytes (netlink(7)).
-            let length = (message.header.length as usize).next_multiple_of(4);
-            rest = rest.get(length.max(4)..).unwrap_or(&[]);
-        }
-    }
-}
 
 /// The selected routes of a table, ordered by prefix.
 fn best_routes(messages: &[RouteMessage], table: u32, devices: &Devices) -> Vec<Route> {

@@ -7,7 +7,7 @@ use wireloom_machine::thousands;
 
 use super::{Cost, Part};
 
-/// A resource of which a design needs more than a part has.
+/// A resource that a part has too little of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Overrun {
     /// The name of the resource.
@@ -38,7 +38,7 @@ impl Overrun {
 }
 
 impl Part {
-    /// Returns each resource of which a design uses more than the part has.
+    /// Returns the resources that the part has too little of for a design.
     pub fn overruns(&self, cost: &Cost) -> Vec<Overrun> {
         let resources = [
             ("LUTs", cost.luts, self.luts),

@@ -12,7 +12,7 @@ pub struct Part {
     pub family: String,
     /// Six-input LUTs.
     pub luts: u64,
-    /// The LUTs of which the paper's percentages are, if it had the part from an earlier listing.
+    /// The LUTs that the paper takes as 100 %, where it used an earlier listing of the part.
     pub luts_in_paper: Option<u64>,
     /// Flip-flops.
     pub flip_flops: u64,

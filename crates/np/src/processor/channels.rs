@@ -16,7 +16,7 @@ pub const PUBLISHED_MOST: usize = 4;
 pub struct Channels {
     /// The channels of one lane.
     pub of_lane: Vec<ChannelUse>,
-    /// The number of lanes, each of which has its own channels.
+    /// The number of lanes. Each has its own channels.
     pub lanes: usize,
     /// The channels of all lanes.
     pub channels: usize,

@@ -198,7 +198,7 @@ fn order(plan: &Plan) -> String {
     if plan.machine.ports.are_narrow() {
         text += "- Packets of one port keep their order, and so do packets on their way to one port. Between ports an arbiter takes turns, a packet each; \
                  that order is the order in which packets see state.\n\
-                 - A stalled output fills its queue, and then stalls all packets behind it, whatever their port.\n";
+                 - When an output stalls, its queue fills up; then all later packets wait, whatever port they go to.\n";
     } else if plan.machine.lanes() == 1 {
         text += "- Packets, and events in the place of those that are not sent, leave in the order of arrival.\n";
     } else {

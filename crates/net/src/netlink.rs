@@ -1,0 +1,93 @@
+//! Questions to the kernel about links, neighbours and routes, by netlink (rtnetlink(7)), in this
+//! thread's network namespace.
+
+use std::io;
+
+use netlink_packet_core::{
+    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+/// How often a dump is begun again that the kernel changed meanwhile.
+const ATTEMPTS: usize = 10;
+
+/// Sends a request and returns all that the kernel replies.
+///
+/// # Errors
+/// If the kernel refuses, or changes what is asked for all the time.
+pub fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+    for _ in 0..ATTEMPTS {
+        if let Some(messages) = dump_once(request)? {
+            return Ok(messages);
+        }
+    }
+    Err(io::Error::other("the kernel's tables change too fast to be read; try again"))
+}
+
+/// As [`dump`]; `None` if the kernel's data changed during the dump.
+fn dump_once(request: &RouteNetlinkMessage) -> io::Result<Option<Vec<RouteNetlinkMessage>>> {
+    let socket = connect()?;
+    send(&socket, request.clone(), NLM_F_DUMP)?;
+    let (mut messages, mut is_done, mut is_torn) = (Vec::new(), false, false);
+    while !is_done && !is_torn {
+        let (received, _) = socket.recv_from_full()?;
+        for_each_message(&received, |message| {
+            is_torn = message.header.flags & NLM_F_DUMP_INTR != 0;
+            match message.payload {
+                NetlinkPayload::Done(_) => is_done = true,
+                NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+                NetlinkPayload::InnerMessage(inner) => messages.push(inner),
+                _ => {}
+            }
+            Ok(!is_done && !is_torn)
+        })?;
+    }
+    Ok((!is_torn).then_some(messages))
+}
+
+/// Returns a socket to the kernel.
+///
+/// # Errors
+/// If there is no netlink.
+pub fn connect() -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    socket.bind_auto()?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    Ok(socket)
+}
+
+/// Sends a request with these flags (`NLM_F_...`) beside `NLM_F_REQUEST`.
+///
+/// # Errors
+/// If the kernel does not take it.
+pub fn send(socket: &Socket, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    let mut packet = NetlinkMessage::from(request);
+    packet.header.flags = flags | NLM_F_REQUEST;
+    packet.header.sequence_number = 1;
+    packet.finalize();
+    let mut bytes = vec![0; packet.buffer_len()];
+    packet.serialize(&mut bytes);
+    socket.send(&bytes, 0).map(|_| ())
+}
+
+/// Visits the messages of a datagram until the visitor returns false.
+///
+/// # Errors
+/// Those of the visitor, and if a message cannot be read.
+pub fn for_each_message(
+    mut rest: &[u8],
+    mut visit: impl FnMut(NetlinkMessage<RouteNetlinkMessage>) -> io::Result<bool>,
+) -> io::Result<()> {
+    while !rest.is_empty() {
+        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+            .map_err(|error| io::Error::other(format!("the kernel's reply: {error}")))?;
+        // Messages are aligned to four bytes (netlink(7)).
+        let length = (message.header.length as usize).next_multiple_of(4).max(4);
+        if !visit(message)? {
+            break;
+        }
+        rest = rest.get(length..).unwrap_or(&[]);
+    }
+    Ok(())
+}
