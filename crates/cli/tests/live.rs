@@ -9,17 +9,24 @@
 mod echo;
 #[path = "live/network.rs"]
 mod network;
+#[path = "linux/wire.rs"]
+#[expect(dead_code, reason = "frames are sent here, not received")]
+mod wire;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use echo::{Answer, Echo, REPLY4, REPLY6};
 use network::{Namespace, Network};
+use wire::Wire;
 
 /// How long something may take that has to happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -98,6 +105,14 @@ impl Drop for Forwarding {
     }
 }
 
+/// Runs a test with each way of exchanging frames.
+fn each_way(test: impl Fn(&[&str])) {
+    for way in ["xdp", "packet"] {
+        eprintln!("--io {way}");
+        test(&["--io", way]);
+    }
+}
+
 /// Builds the network and starts forwarding.
 fn start(options: &[&str]) -> Option<(Network, Forwarding)> {
     let network = match Network::new() {
@@ -131,7 +146,11 @@ fn count(report: &str, row: &str) -> u64 {
 
 #[test]
 fn packets_are_forwarded_and_the_kernel_answers_what_cannot_be() {
-    let Some((network, forwarding)) = start(&[]) else { return };
+    each_way(forwards_and_hands_over);
+}
+
+fn forwards_and_hands_over(options: &[&str]) {
+    let Some((network, forwarding)) = start(options) else { return };
     let left = &network.left;
     for (to, reply) in [("10.0.2.2", REPLY4), ("2001:db8:2::2", REPLY6)] {
         // The first packets go through the kernel, which resolves the neighbours.
@@ -179,7 +198,11 @@ fn packets_are_forwarded_and_the_kernel_answers_what_cannot_be() {
 
 #[test]
 fn the_kernels_changes_are_followed() {
-    let Some((network, forwarding)) = start(&[]) else { return };
+    each_way(follows);
+}
+
+fn follows(options: &[&str]) {
+    let Some((network, forwarding)) = start(options) else { return };
     let (left, router, right) = (&network.left, &network.router, &network.right);
     right.ip("address add 198.51.100.1/32 dev lo\naddress add 2001:db8:9::1/128 dev lo nodad\n");
     reaches(left, "198.51.100.1", 64, (address("10.0.1.1"), 3, 0));
@@ -207,13 +230,16 @@ fn transfer(from: &Namespace, to: &Namespace, host: &str, bytes: usize) {
     let pattern = |at: usize| (at / 3 + at / 251) as u8;
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let (mut stream, _) = listener.accept().expect("a connection");
+            listener.set_nonblocking(true).expect("a setting");
+            let (mut stream, _) = until("a connection", || listener.accept().ok());
+            stream.set_nonblocking(false).expect("a setting");
             stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
             let mut got = Vec::new();
             stream.read_to_end(&mut got).expect("data");
             assert!(got.len() == bytes && got.iter().enumerate().all(|(at, b)| *b == pattern(at)));
         });
-        let mut stream = from.run(|| TcpStream::connect((address(host), port)).expect("reached"));
+        let to = SocketAddr::new(address(host), port);
+        let mut stream = from.run(|| TcpStream::connect_timeout(&to, PATIENCE).expect("reached"));
         stream.set_write_timeout(Some(PATIENCE)).expect("a timeout");
         let data: Vec<u8> = (0..bytes).map(pattern).collect();
         stream.write_all(&data).expect("data");
@@ -223,7 +249,11 @@ fn transfer(from: &Namespace, to: &Namespace, host: &str, bytes: usize) {
 
 #[test]
 fn large_packets_and_partial_checksums_of_virtual_ethernet_are_finished() {
-    let Some((network, forwarding)) = start(&[]) else { return };
+    each_way(finishes_frames);
+}
+
+fn finishes_frames(options: &[&str]) {
+    let Some((network, forwarding)) = start(options) else { return };
     let (left, right) = (&network.left, &network.right);
     transfer(left, right, "10.0.2.2", 10 << 20);
     transfer(left, right, "2001:db8:2::2", 10 << 20);
@@ -270,7 +300,11 @@ fn large_packets_and_partial_checksums_of_virtual_ethernet_are_finished() {
 
 #[test]
 fn interfaces_are_as_they_were_whatever_ends_the_command() {
-    let Some((network, forwarding)) = start(&[]) else { return };
+    each_way(leaves_nothing);
+}
+
+fn leaves_nothing(options: &[&str]) {
+    let Some((network, forwarding)) = start(options) else { return };
     let reply = (address("10.0.2.2"), REPLY4, 0);
     reaches(&network.left, "10.0.2.2", 64, reply);
     let during = network.router.interfaces();
@@ -279,15 +313,92 @@ fn interfaces_are_as_they_were_whatever_ends_the_command() {
     let before = network.router.interfaces();
     let ports: String =
         during.split_inclusive('\n').filter(|line| !line.contains("loom")).collect();
-    assert_eq!(ports, before, "nothing of the ports themselves changes");
+    match options {
+        [_, "packet"] => assert_eq!(ports, before, "nothing of the ports themselves changes"),
+        _ => assert!(ports.contains("prog/xdp") && !before.contains("prog/xdp"), "{ports}"),
+    }
     reaches(&network.left, "10.0.2.2", 64, reply);
 
-    let mut again = Forwarding::start(&network, &[]).expect("it could be started before");
+    let mut again = Forwarding::start(&network, options).expect("it could be started before");
     again.signal(libc::SIGKILL);
     again.child.wait().expect("an end");
     // The kernel removes what the process held, and forwards itself.
     until("the twins disappear", || (network.router.interfaces() == before).then_some(()));
     reaches(&network.left, "10.0.2.2", 64, reply);
+}
+
+#[test]
+fn a_port_that_is_too_large_for_xdp_uses_packet_sockets() {
+    let network = Network::new().expect("namespaces");
+    network.router.ip("link set r1 mtu 9000\n");
+    network.left.ip("link set ha mtu 9000\n");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("counters.json");
+    let options = ["--json", json.to_str().expect("a path")];
+    let Some(forwarding) = Forwarding::start(&network, &options) else { return };
+    reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+    forwarding.stop();
+    let written = std::fs::read_to_string(json).expect("a file");
+    let report: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(report["ports"][0]["exchange"], "packet socket");
+    assert_eq!(report["ports"][1]["exchange"], "AF_XDP, copied");
+}
+
+#[test]
+fn every_frame_is_counted_once_whatever_is_in_it() {
+    each_way(|options| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let json = folder.path().join("counters.json");
+        let options = [options, &["--json", json.to_str().expect("a path")]].concat();
+        let Some((network, forwarding)) = start(&options) else { return };
+        // Random bytes behind headers that are right up to some byte, of all lengths.
+        let mut random = ChaCha8Rng::seed_from_u64(23);
+        let frames = (14..=1514).map(|length| {
+            let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0, 0x45, 0];
+            frame.extend([0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 1, 2, 10, 0, 2, 2]);
+            frame.truncate(random.random_range(0..=frame.len()).min(length));
+            frame.resize_with(length, || random.random());
+            frame
+        });
+        network.left.run(|| {
+            let wire = Wire::open().expect("a packet socket");
+            let ha = wire::interface_index("ha").expect("an interface");
+            frames.for_each(|frame| wire.send(ha, &frame).expect("sent"));
+        });
+        reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+        let text = forwarding.stop();
+        let written = std::fs::read_to_string(json).expect("a file");
+        let report: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+        let sum = |counter: &str| -> u64 {
+            let ports = report["ports"].as_array().expect("ports");
+            ports.iter().map(|port| port[counter].as_u64().expect("a number")).sum()
+        };
+        let fates = |what: &str| -> u64 {
+            let is_row = |line: &&str| line.trim().starts_with(what) && !line.contains("received");
+            let rows = text.lines().filter(is_row);
+            let number = |line: &str| {
+                let words = line.split_whitespace().rev().nth(1).expect("packets");
+                words.replace(',', "").parse::<u64>().expect("a number")
+            };
+            rows.map(number).sum()
+        };
+        let received = sum("received_packets");
+        assert!(received + sum("lost_at_input") > 1501, "{text}");
+        assert_eq!(fates("port ") + fates("cpu: ") + fates("drop: "), received, "{text}");
+        assert_eq!(sum("sent_packets") + sum("lost_at_output"), fates("port "), "{text}");
+    });
+}
+
+#[test]
+fn a_port_that_is_removed_ends_the_command() {
+    each_way(|options| {
+        let Some((network, mut forwarding)) = start(options) else { return };
+        network.router.ip("link delete r2\n");
+        let mut err = String::new();
+        forwarding.child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+        assert_eq!(forwarding.child.wait().expect("an end").code(), Some(2));
+        assert!(err.contains("port r2: the interface was removed"), "{err}");
+    });
 }
 
 #[test]

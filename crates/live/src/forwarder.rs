@@ -8,10 +8,8 @@ use wireloom_ir::{Output, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
 
 use crate::control::Control;
-use crate::ingress::{self, Attached};
-use crate::port::{Receiver, Transmitter};
+use crate::port::{Exchange, Io, Port, Receive, Transmit};
 use crate::stop::Stop;
-use crate::system::interface_index;
 use crate::twin::Twin;
 
 /// Updates that are applied between two rounds of the ports, so that packets do not wait for all of
@@ -20,10 +18,11 @@ const UPDATES_PER_ROUND: usize = 256;
 
 /// Ports that are forwarded between. Closing it returns the interfaces to the kernel.
 pub struct Forwarder {
-    receivers: Vec<Receiver>,
-    transmitters: Vec<Transmitter>,
+    /// Per port, name and way of exchange.
+    names: Vec<(String, Exchange)>,
+    receivers: Vec<Box<dyn Receive>>,
+    transmitters: Vec<Box<dyn Transmit>>,
     twins: Vec<Twin>,
-    ingress: Vec<Attached>,
     /// Per port, packets and bytes received.
     received: Vec<(u64, u64)>,
     /// Per port, packets for the kernel that its twin did not accept.
@@ -47,6 +46,8 @@ pub struct PortCounters {
     /// The interface's name.
     #[serde(rename = "interface")]
     pub name: String,
+    /// How frames are exchanged with it.
+    pub exchange: Exchange,
     /// Packets received; large packets of the kernel count once for each of their segments.
     pub received_packets: u64,
     /// Their bytes.
@@ -64,16 +65,17 @@ pub struct PortCounters {
 }
 
 impl Forwarder {
-    /// Takes the interfaces of these names as ports 0, 1, ...
+    /// Takes the interfaces of these names as ports 0, 1, ... `note` gets what an operator should
+    /// know: why a port does not use AF_XDP.
     ///
     /// # Errors
     /// If an interface does not exist or is named twice, or without the rights.
-    pub fn open(names: &[String]) -> Result<Self> {
+    pub fn open(names: &[String], io: Io, note: &mut dyn FnMut(String)) -> Result<Self> {
         let mut forwarder = Self {
+            names: Vec::new(),
             receivers: Vec::new(),
             transmitters: Vec::new(),
             twins: Vec::new(),
-            ingress: Vec::new(),
             received: vec![(0, 0); names.len()],
             undelivered: vec![0; names.len()],
             without_port: 0,
@@ -82,13 +84,15 @@ impl Forwarder {
             if names[..number].contains(name) {
                 return Err(Error::new(format!("port {name}: named twice")));
             }
-            let index = interface_index(name)?;
             let port = u16::try_from(number).map_err(|_| Error::new("more than 65,536 ports"))?;
-            forwarder.receivers.push(Receiver::open(name, index, port)?);
-            forwarder.transmitters.push(Transmitter::open(name, index)?);
-            forwarder.twins.push(Twin::create(number, index)?);
-            // From now on the kernel sees only what the machine hands to it.
-            forwarder.ingress.push(ingress::drop_all_but_marked(name, index)?);
+            let (port, why) = Port::open(name, port, io)?;
+            if let Some(why) = why {
+                note(format!("note: port {name} uses packet sockets, which are slower: {why}"));
+            }
+            forwarder.twins.push(Twin::create(number, port.index)?);
+            forwarder.names.push((port.name, port.exchange));
+            forwarder.receivers.push(port.receiver);
+            forwarder.transmitters.push(port.transmitter);
         }
         Ok(forwarder)
     }
@@ -128,7 +132,8 @@ impl Forwarder {
             };
             let others = [stop.descriptor()].into_iter();
             let others = others.chain(control.as_deref().map(Control::descriptor));
-            let ports = self.receivers.iter().map(Receiver::descriptor);
+            let ports = self.receivers.iter().flat_map(|receiver| receiver.descriptors());
+            let ports = ports.copied();
             let mut polled: Vec<_> = others.chain(ports).map(readable).collect();
             wait(&mut polled, patience)?;
             if polled[0].revents != 0 {
@@ -168,7 +173,7 @@ impl Forwarder {
                     Verdict::Dropped(_) => {}
                 }
             })?;
-            self.transmitters.iter_mut().for_each(Transmitter::flush);
+            self.transmitters.iter_mut().for_each(|transmitter| transmitter.flush());
         }
         Ok(is_idle)
     }
@@ -190,16 +195,20 @@ impl Forwarder {
 
     /// Returns the counters of all ports.
     pub fn counters(&mut self) -> Vec<PortCounters> {
-        let ports = self.receivers.iter_mut().zip(&self.transmitters).enumerate();
-        let counters = ports.map(|(port, (receiver, transmitter))| PortCounters {
-            lost_at_input: receiver.lost(),
-            name: receiver.name().to_owned(),
-            received_packets: self.received[port].0,
-            received_bytes: self.received[port].1,
-            sent_packets: transmitter.packets,
-            sent_bytes: transmitter.octets,
-            lost_at_output: transmitter.lost,
-            lost_to_kernel: self.undelivered[port],
+        let ports = self.receivers.iter_mut().zip(&self.transmitters).zip(&self.names);
+        let counters = ports.enumerate().map(|(port, ((receiver, transmitter), names))| {
+            let sent = transmitter.sent();
+            PortCounters {
+                name: names.0.clone(),
+                exchange: names.1,
+                received_packets: self.received[port].0,
+                received_bytes: self.received[port].1,
+                sent_packets: sent.packets,
+                sent_bytes: sent.bytes,
+                lost_at_input: receiver.lost(),
+                lost_at_output: sent.lost,
+                lost_to_kernel: self.undelivered[port],
+            }
         });
         counters.collect()
     }

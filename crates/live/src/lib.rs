@@ -2,17 +2,17 @@
 //! control plane.
 //!
 //! ```text
-//!   eth1 ──┬─ packet socket ─> machine ─> packet socket ──> eth2
-//!          └─ dropped by a filter       └─ to_cpu ─> twin ─> receive path of eth1 ─> kernel
+//!   eth1 ── AF_XDP ─> machine ─> AF_XDP ──> eth2
+//!                        └─ to_cpu ─> twin ─> receive path of eth1 ─> kernel
 //! ```
 //!
-//! A [port](port::Receiver) reads what an interface receives from a packet socket (packet(7)).
-//! The kernel would process the same frames and forward each a second time, so a BPF program at
-//! the interface's ingress drops them after the socket has its copy ([`ingress`]). A packet that
-//! the machine hands `to_cpu` is written to a TAP device, the port's [`twin`], from where a second
-//! program moves it into the receive path of the port with a mark that the first program lets pass.
-//! The kernel processes it as if the port had just received it. Therefore addresses, ARP, neighbour
-//! discovery, routing daemons and ICMP errors work unchanged, and each packet is processed once.
+//! A [port](port::Port) takes what an interface receives from the kernel: by a BPF program in the
+//! driver and AF_XDP sockets ([`port`]'s `xdp`), or, where that cannot be had, by a packet socket
+//! and a BPF program at the ingress, which drops the kernel's copy ([`ingress`]). A packet that the
+//! machine hands `to_cpu` is written to a TAP device, the port's [`twin`], from where another
+//! program moves it into the receive path of the port, behind the programs of the port. The kernel
+//! processes it as if the port had just received it. Therefore addresses, ARP, neighbour discovery,
+//! routing daemons and ICMP errors work unchanged, and each packet is processed once.
 //!
 //! The kernel removes sockets, TAP devices and BPF links with the descriptors that hold them.
 //! Hence interfaces return to their former state whatever ends the process, SIGKILL included.
@@ -24,6 +24,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod bpf;
 mod control;
 mod forwarder;
 mod ingress;
@@ -37,4 +38,5 @@ mod twin;
 pub use control::Control;
 pub use forwarder::{Forwarder, Observer, PortCounters};
 pub use mirror::{Mirror, MirrorCounters};
+pub use port::{Exchange, Io};
 pub use stop::Stop;

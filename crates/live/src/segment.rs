@@ -61,6 +61,72 @@ fn complete_checksum(header: &OffloadHeader, frame: &mut [u8]) -> Option<()> {
     Some(())
 }
 
+/// Completes the checksum of a TCP segment or UDP datagram whose sender left it to hardware, where
+/// nothing but the frame says so: the field then is the sum of the pseudo-header, and the checksum
+/// is wrong. A frame that was damaged on its way looks like that with the probability at which
+/// damage escapes the checksum anyway, 1 in 65,536.
+pub fn complete_if_partial(frame: &mut [u8]) {
+    let Some(segment) = transport_segment(frame) else { return };
+    let Segment { start, end, checksum_at, pseudo } = segment;
+    if word(frame, checksum_at) != pseudo.fold() || pseudo.bytes(&frame[start..end]).checksum() == 0
+    {
+        return;
+    }
+    let header = OffloadHeader {
+        checksum_start: start as u16,
+        checksum_offset: (checksum_at - start) as u16,
+        ..OffloadHeader::default()
+    };
+    // The field was read there.
+    let _ = complete_checksum(&header, &mut frame[..end]);
+}
+
+/// A TCP segment or UDP datagram that is whole in its frame.
+struct Segment {
+    start: usize,
+    end: usize,
+    checksum_at: usize,
+    /// The sum of its pseudo-header.
+    pseudo: Sum,
+}
+
+fn transport_segment(frame: &[u8]) -> Option<Segment> {
+    let l3 = layer3(frame)?;
+    let ethertype = word(frame.get(l3 - 2..l3)?, 0);
+    let packet = &frame[l3..];
+    let (start, length, mut protocol, addresses) = match ethertype {
+        0x0800 if packet.len() >= 20 && packet[0] >> 4 == 4 => {
+            const FRAGMENT: u16 = 0x3fff;
+            if word(packet, 6) & FRAGMENT != 0 {
+                return None;
+            }
+            (usize::from(packet[0] & 15) * 4, usize::from(word(packet, 2)), packet[9], 12..20)
+        }
+        0x86dd if packet.len() >= 40 && packet[0] >> 4 == 6 => {
+            (40, usize::from(word(packet, 4)) + 40, packet[6], 8..40)
+        }
+        _ => return None,
+    };
+    let packet = packet.get(..length)?;
+    let mut start = start;
+    // Hop-by-hop options, routing and destination options (RFC 8200 section 4).
+    while ethertype == 0x86dd && matches!(protocol, 0 | 43 | 60) {
+        let header = packet.get(start..start + 2)?;
+        protocol = header[0];
+        start += usize::from(header[1]) * 8 + 8;
+    }
+    let checksum_at = start
+        + match protocol {
+            6 => 16,
+            17 => 6,
+            _ => return None,
+        };
+    packet.get(checksum_at..checksum_at + 2)?;
+    let pseudo = Sum::default().bytes(&packet[addresses]).word(protocol.into());
+    let pseudo = pseudo.word((length - start) as u16);
+    Some(Segment { start: l3 + start, end: l3 + length, checksum_at: l3 + checksum_at, pseudo })
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Transport {
     Tcp,
@@ -268,6 +334,66 @@ mod tests {
         let sum = checksum(&whole[14..34]);
         put(&mut whole, 24, sum);
         assert!(holds(&whole, l4, true));
+    }
+
+    #[test]
+    fn partial_checksums_are_recognised_without_a_word_from_the_kernel() {
+        for (tagged, v4) in [(false, true), (true, true), (false, false), (true, false)] {
+            for (l4_header, checksum_offset) in
+                [(tcp(0x10), 16), (vec![0, 80, 0, 81, 0, 0, 0, 0], 6)]
+            {
+                let protocol = if l4_header.len() == 8 { 17 } else { 6 };
+                let (mut whole, l4) = frame(tagged, v4, &l4_header, 11);
+                let l3 = layer3(&whole).expect("layer 3");
+                let length = (whole.len() - l4) as u16;
+                if v4 {
+                    put(&mut whole, l3 + 2, length + 20);
+                    put(&mut whole, l3 + 6, 0x4000);
+                    let sum = checksum(&whole[l3..l4]);
+                    put(&mut whole, l3 + 10, sum);
+                } else {
+                    put(&mut whole, l3 + 4, length);
+                }
+                let addresses = if v4 { l3 + 12..l3 + 20 } else { l3 + 8..l3 + 40 };
+                let pseudo = Sum::default().bytes(&whole[addresses]).word(protocol).word(length);
+                put(&mut whole, l4 + checksum_offset, pseudo.fold());
+                let partial = whole.clone();
+                complete_if_partial(&mut whole);
+                assert!(holds(&whole, l4, v4));
+                // Padding is no part of the segment.
+                let mut padded = [&partial[..], &[0xa5; 9]].concat();
+                complete_if_partial(&mut padded);
+                assert_eq!(padded, [&whole[..], &[0xa5; 9]].concat());
+                // A complete one stays, and so does a damaged one.
+                for damage in [0, 1] {
+                    let mut other = whole.clone();
+                    other[l4 + 9] ^= damage;
+                    let before = other.clone();
+                    complete_if_partial(&mut other);
+                    assert_eq!(other, before);
+                }
+                // A fragment has no checksum of its own.
+                if v4 {
+                    let mut fragment = partial.clone();
+                    put(&mut fragment, l3 + 6, 0x2000);
+                    let before = fragment.clone();
+                    complete_if_partial(&mut fragment);
+                    assert_eq!(fragment, before);
+                }
+                for cut in 0..partial.len() {
+                    let mut short = partial[..cut].to_vec();
+                    complete_if_partial(&mut short);
+                    assert_eq!(short, partial[..cut]);
+                }
+                for value in 0..=255 {
+                    for at in 12..l4 {
+                        let mut hostile = partial.clone();
+                        hostile[at] = value;
+                        complete_if_partial(&mut hostile);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::os::fd::AsRawFd;
 
 use wireloom_machine::{Error, Result};
 
-use crate::ingress::{self, Attached};
+use crate::bpf::Attached;
+use crate::ingress;
 use crate::system::{check, failed, interface_index, owned};
 
 /// The way from the machine into the receive path of a port. The device disappears with it.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use serde::Serialize;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::{Places, load_store, thousands};
 use wireloom_ir as ir;
 use wireloom_ir::Verdict;
-use wireloom_live::{Forwarder, Mirror, MirrorCounters, Observer, PortCounters, Stop};
+use wireloom_live::{Forwarder, Io, Mirror, MirrorCounters, Observer, PortCounters, Stop};
 use wireloom_machine::{Error, Options};
 use wireloom_machines::REGISTRY;
 
@@ -41,6 +41,9 @@ pub struct Forward {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, conflicts_with = "is_static",
         value_parser = clap::value_parser!(u64).range(1..))]
     reconcile: u64,
+    /// Exchange frames with the interfaces in this way
+    #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Auto)]
+    io: Way,
     /// Never sleep: a core is busy all the time, and packets wait less
     #[arg(long)]
     busy: bool,
@@ -50,6 +53,17 @@ pub struct Forward {
     /// Write the counters as JSON at the end, to a file or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
+}
+
+/// See [`Io`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Way {
+    /// AF_XDP where the driver and the rights allow it, otherwise packet sockets
+    Auto,
+    /// AF_XDP sockets
+    Xdp,
+    /// Packet sockets
+    Packet,
 }
 
 #[derive(Serialize)]
@@ -96,7 +110,12 @@ impl Forward {
         };
         let machine = MachineName(REGISTRY.find("native")?);
         let mut machine = machine.start(&compiled, store, &Options::default())?;
-        let mut forwarder = Forwarder::open(&self.ports)?;
+        let io = match self.io {
+            Way::Auto => Io::Auto,
+            Way::Xdp => Io::Xdp,
+            Way::Packet => Io::Packet,
+        };
+        let mut forwarder = Forwarder::open(&self.ports, io, &mut output::note)?;
         warn_of_forwarding(&self.ports);
         let reconcile = Duration::from_secs(self.reconcile);
         let following = mirror.map(|mirror| mirror.follow(reconcile)).transpose()?;
@@ -197,8 +216,8 @@ impl Observing<'_> {
 
 impl Report {
     fn text(&self) -> String {
-        let heads = ["port", "received", "sent", "lost in", "lost out", "lost to kernel"];
-        let mut table = output::table(&heads, &[1, 2, 3, 4, 5]);
+        let heads = ["port", "by", "received", "sent", "lost in", "lost out", "lost to kernel"];
+        let mut table = output::table(&heads, &[2, 3, 4, 5, 6]);
         for (number, port) in self.ports.iter().enumerate() {
             let counts = [
                 port.received_packets,
@@ -208,7 +227,8 @@ impl Report {
                 port.lost_to_kernel,
             ];
             let name = format!("{number} {}", port.name);
-            table.add_row(std::iter::once(name).chain(counts.map(thousands)));
+            let by = port.exchange.words().to_owned();
+            table.add_row([name, by].into_iter().chain(counts.map(thousands)));
         }
         let mut text = format!("after {:.1} s\n{table}\n\n{}", self.seconds, self.fates.text());
         if self.without_port > 0 {

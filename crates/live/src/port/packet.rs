@@ -1,16 +1,19 @@
-//! An interface as a port: what it receives and what is sent on it, through packet sockets.
+//! Ports through packet sockets (packet(7)), which every interface has. A program at the ingress
+//! drops the kernel's own copy of each frame.
 
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::ptr::null_mut;
 
-use wireloom_machine::{Error, Result};
+use wireloom_machine::Result;
 use wireloom_net::Frame;
 
-use crate::ingress::MARK;
+use super::{Exchange, Port, Receive, Sent, Transmit, unless_exists};
+use crate::bpf::Attached;
+use crate::ingress::{MARK, drop_all_but_marked};
 use crate::segment::{Finished, OffloadHeader, finish};
-use crate::system::{check, exists, failed, owned, set};
+use crate::system::{check, failed, owned, set};
 
 /// Messages that are received or sent by one system call.
 const BATCH: usize = 64;
@@ -25,12 +28,33 @@ const BUFFER: libc::c_int = 8 << 20;
 /// Space for the auxiliary data of a message, aligned as control messages are.
 type ControlSpace = [u64; 8];
 
-/// The receiving side of a port.
-pub struct Receiver {
+/// Takes an interface.
+///
+/// # Errors
+/// Without the rights, or if the kernel does not know TCX.
+pub fn open(name: &str, index: u32, number: u16) -> Result<Port> {
+    let mut receiver = Receiver::open(name, index, number)?;
+    let transmitter = Transmitter::open(name, index)?;
+    // From now on the kernel sees only what the machine hands to it.
+    receiver._ingress = Some(drop_all_but_marked(name, index)?);
+    Ok(Port {
+        name: name.to_owned(),
+        index,
+        exchange: Exchange::Packet,
+        receiver: Box::new(receiver),
+        transmitter: Box::new(transmitter),
+    })
+}
+
+/// The receiving side.
+struct Receiver {
     name: String,
     index: u32,
     number: u16,
+    /// Detached first.
+    _ingress: Option<Attached>,
     socket: OwnedFd,
+    descriptors: [RawFd; 1],
     space: Vec<u8>,
     headers: Vec<OffloadHeader>,
     control: Vec<ControlSpace>,
@@ -49,10 +73,7 @@ enum Place {
 
 impl Receiver {
     /// Receives on an interface from now on, as port `number`.
-    ///
-    /// # Errors
-    /// Without the rights.
-    pub fn open(name: &str, index: u32, number: u16) -> Result<Self> {
+    fn open(name: &str, index: u32, number: u16) -> Result<Self> {
         let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
         let socket = packet_socket().map_err(problem)?;
         prepare(&socket, index).map_err(problem)?;
@@ -60,6 +81,8 @@ impl Receiver {
             name: name.to_owned(),
             index,
             number,
+            _ingress: None,
+            descriptors: [socket.as_raw_fd()],
             socket,
             space: vec![0; BATCH * STRIDE],
             headers: vec![OffloadHeader::default(); BATCH],
@@ -69,22 +92,14 @@ impl Receiver {
             lost: 0,
         })
     }
+}
 
-    /// The socket, for poll(2).
-    pub fn descriptor(&self) -> RawFd {
-        self.socket.as_raw_fd()
+impl Receive for Receiver {
+    fn descriptors(&self) -> &[RawFd] {
+        &self.descriptors
     }
 
-    /// The interface's name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Receives what waits, without waiting for more.
-    ///
-    /// # Errors
-    /// If the interface was removed, or the socket fails.
-    pub fn receive(&mut self, now_ns: u64) -> Result<Vec<Frame<'_>>> {
+    fn receive(&mut self, now_ns: u64) -> Result<Vec<Frame<'_>>> {
         self.segments.clear();
         self.places.clear();
         // SAFETY: all zeros is a valid value of both.
@@ -129,6 +144,28 @@ impl Receiver {
         Ok(frames.collect())
     }
 
+    fn lost(&mut self) -> u64 {
+        // SAFETY: all zeros is a valid value.
+        let mut statistics: libc::tpacket_stats = unsafe { zeroed() };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        // SAFETY: the buffer has the length given. The kernel resets the numbers as it is read.
+        let read = check(unsafe {
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            )
+        });
+        if read.is_ok() {
+            self.lost += u64::from(statistics.tp_drops);
+        }
+        self.lost
+    }
+}
+
+impl Receiver {
     /// Continues after an error of the socket, if that is possible.
     fn after(&mut self, error: &io::Error) -> Result {
         match error.raw_os_error() {
@@ -139,9 +176,8 @@ impl Receiver {
                 Ok(())
             }
             // The port went down. Its socket works again when it comes back.
-            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) if exists(self.index) => Ok(()),
             Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
-                Err(Error::new(format!("port {}: the interface was removed", self.name)))
+                unless_exists(&self.name, self.index)
             }
             _ => Err(failed(&format!("port {}: receiving", self.name), error)),
         }
@@ -172,27 +208,6 @@ impl Receiver {
             }
             Finished::Refused => self.lost += 1,
         }
-    }
-
-    /// Frames that were lost at the input since the port was opened.
-    pub fn lost(&mut self) -> u64 {
-        // SAFETY: all zeros is a valid value.
-        let mut statistics: libc::tpacket_stats = unsafe { zeroed() };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the buffer has the length given. The kernel resets the numbers as it is read.
-        let read = check(unsafe {
-            libc::getsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut statistics).cast(),
-                &raw mut length,
-            )
-        });
-        if read.is_ok() {
-            self.lost += u64::from(statistics.tp_drops);
-        }
-        self.lost
     }
 }
 
@@ -258,43 +273,34 @@ fn removed_tag(message: &libc::msghdr) -> Option<(u16, u16)> {
     None
 }
 
-/// The sending side of a port. Frames are kept until [`flush`](Self::flush).
-pub struct Transmitter {
+/// The sending side. Frames are kept until [`flush`](Transmit::flush).
+struct Transmitter {
     socket: OwnedFd,
     bytes: Vec<u8>,
     /// The end of each frame in `bytes`.
     ends: Vec<usize>,
-    /// Frames sent.
-    pub packets: u64,
-    /// Their bytes.
-    pub octets: u64,
-    /// Frames that the interface did not accept.
-    pub lost: u64,
+    sent: Sent,
 }
 
 impl Transmitter {
     /// Sends on an interface.
-    ///
-    /// # Errors
-    /// Without the rights.
-    pub fn open(name: &str, index: u32) -> Result<Self> {
+    fn open(name: &str, index: u32) -> Result<Self> {
         let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
         let socket = packet_socket().map_err(problem)?;
         set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32).map_err(problem)?;
         bind(&socket, index, 0).map_err(problem)?;
         let (bytes, ends) = (Vec::new(), Vec::new());
-        Ok(Self { socket, bytes, ends, packets: 0, octets: 0, lost: 0 })
+        Ok(Self { socket, bytes, ends, sent: Sent::default() })
     }
+}
 
-    /// Takes a frame that is to be sent.
-    pub fn take(&mut self, frame: &[u8]) {
+impl Transmit for Transmitter {
+    fn take(&mut self, frame: &[u8]) {
         self.bytes.extend_from_slice(frame);
         self.ends.push(self.bytes.len());
     }
 
-    /// Sends what was taken. A frame that the interface does not accept is counted as lost: it is
-    /// down, its queue is full, or the frame is longer than its MTU.
-    pub fn flush(&mut self) {
+    fn flush(&mut self) {
         let (mut first, mut from) = (0, 0);
         while first < self.ends.len() {
             let end = self.ends.len().min(first + BATCH);
@@ -316,16 +322,20 @@ impl Transmitter {
             };
             let sent = usize::try_from(sent).unwrap_or(0);
             let after = if sent == 0 { from } else { self.ends[first + sent - 1] };
-            self.packets += sent as u64;
-            self.octets += (after - from) as u64;
+            self.sent.packets += sent as u64;
+            self.sent.bytes += (after - from) as u64;
             (first, from) = (first + sent, after);
             if sent == 0 {
-                self.lost += 1;
+                self.sent.lost += 1;
                 from = self.ends[first];
                 first += 1;
             }
         }
         self.bytes.clear();
         self.ends.clear();
+    }
+
+    fn sent(&self) -> Sent {
+        self.sent
     }
 }

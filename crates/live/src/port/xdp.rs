@@ -1,0 +1,310 @@
+//! Ports through AF_XDP sockets: a program in the driver hands every frame over, in memory that
+//! kernel and process share (Documentation/networking/af_xdp.rst of Linux).
+
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::rc::Rc;
+
+use wireloom_machine::Result;
+use wireloom_net::Frame;
+use xdp::nic::NicIndex;
+use xdp::slab::{HeapSlab, Slab};
+use xdp::socket::{XdpSocket, XdpSocketBuilder};
+use xdp::umem::UmemCfgBuilder;
+use xdp::{CompletionRing, FillRing, Packet, RingConfigBuilder, RxRing, TxRing, Umem};
+
+use super::{Exchange, Port, Receive, Sent, Transmit, unless_exists};
+use crate::bpf::{Attached, Hook, Instruction, Sockets, attach, op};
+use crate::segment::complete_if_partial;
+use crate::system::{check, failed, set};
+
+/// Frames that are received at once from a queue.
+const BATCH: usize = 64;
+/// Places of a ring.
+const RING: u32 = 2048;
+/// Frames of 4,096 bytes that a queue has: as many wait to be received, or to be sent, as a ring
+/// has places.
+const FRAMES: u32 = 2 * RING;
+/// Frames that one call has the kernel send, where it copies (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17;
+/// before, 32).
+const SEND_BUDGET: u32 = 128;
+const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
+const OLD_SEND_BUDGET: usize = 32;
+
+/// Takes an interface. All of its queues are received from; queue 0 sends.
+///
+/// # Errors
+/// If the driver has no XDP or none at this MTU, if another program is there, or without the
+/// rights.
+pub fn open(name: &str, index: u32, number: u16) -> Result<Port> {
+    let problem = |what: &str, error: io::Error| failed(&format!("port {name}: {what}"), &error);
+    let count = NicIndex::new(index).queue_counts().map_or(1, |queues| queues.rx_count().max(1));
+    let map = Sockets::new(count).map_err(|error| problem("a map of AF_XDP sockets", error))?;
+    let mut queues = Vec::new();
+    let mut sending = None;
+    for number in 0..count {
+        let opened = Queue::open(index, number, number == 0);
+        let (queue, sender) = opened.map_err(|error| problem("an AF_XDP socket", error))?;
+        map.insert(number, &*queue.socket)
+            .map_err(|error| problem("the map of AF_XDP sockets", error))?;
+        queues.push(queue);
+        sending = sending.or(sender);
+    }
+    let is_copied = queues.iter().any(|queue| !is_zero_copy(&queue.socket));
+    let program = attach(&program(&map), Hook::Driver, &format!("port {name}"), index)?;
+    let transmitter = sending.expect("there is a queue 0");
+    let receiver = Receiver {
+        name: name.to_owned(),
+        index,
+        number,
+        descriptors: queues.iter().map(|queue| queue.socket.as_raw_fd()).collect(),
+        queues,
+        is_copied,
+        _program: program,
+    };
+    Ok(Port {
+        name: name.to_owned(),
+        index,
+        exchange: if is_copied { Exchange::XdpCopy } else { Exchange::XdpZeroCopy },
+        receiver: Box::new(receiver),
+        transmitter: Box::new(transmitter),
+    })
+}
+
+/// The program that hands the frames of each queue to its socket. Those of a queue that was added
+/// later pass on to the kernel.
+fn program(sockets: &Sockets) -> Vec<Instruction> {
+    /// Offset of `rx_queue_index` in `struct xdp_md`.
+    const QUEUE_OFFSET: i16 = 16;
+    const XDP_PASS: i32 = 2;
+    /// The helper `bpf_redirect_map(map, key, otherwise)`.
+    const BPF_REDIRECT_MAP: i32 = 51;
+    let [low, high] = Instruction::load_map(1, sockets);
+    vec![
+        Instruction::new(op::LOAD, 2, 1, QUEUE_OFFSET, 0),
+        low,
+        high,
+        Instruction::new(op::SET, 3, 0, 0, XDP_PASS),
+        Instruction::new(op::CALL, 0, 0, 0, BPF_REDIRECT_MAP),
+        Instruction::new(op::EXIT, 0, 0, 0, 0),
+    ]
+}
+
+/// A queue's memory: frames that are neither with the kernel nor with us are free. The rings lie
+/// before it, the socket after it: it is unmapped when nobody uses it any more.
+type Memory = Rc<RefCell<Umem>>;
+
+/// The receiving side of a queue.
+struct Queue {
+    fill: FillRing,
+    rx: RxRing,
+    arrived: HeapSlab,
+    /// The frames of the last batch.
+    held: Vec<Packet>,
+    socket: Rc<XdpSocket>,
+    memory: Memory,
+}
+
+impl Queue {
+    fn open(index: u32, number: u32, sends: bool) -> io::Result<(Self, Option<Transmitter>)> {
+        let other = |error: &dyn std::fmt::Debug| io::Error::other(format!("{error:?}"));
+        let memory = UmemCfgBuilder { frame_count: FRAMES, ..Default::default() };
+        let mut memory = Umem::map(memory.build().map_err(|error| other(&error))?)?;
+        let mut socket = XdpSocketBuilder::new().map_err(cause)?;
+        let rings = RingConfigBuilder {
+            rx_count: RING,
+            tx_count: if sends { RING } else { 0 },
+            fill_count: RING,
+            completion_count: RING,
+        };
+        let rings = rings.build().map_err(|error| other(&error))?;
+        let (rings, flags) = socket.build_rings(&memory, rings).map_err(cause)?;
+        let mut fill = rings.fill_ring;
+        // SAFETY: the memory is unmapped after the socket is closed: `Queue` and `Transmitter`
+        // hold both, and drop the socket first.
+        unsafe { fill.enqueue(&mut memory, RING as usize) };
+        let socket = Rc::new(socket.bind(NicIndex::new(index), number, flags).map_err(cause)?);
+        let memory = Rc::new(RefCell::new(memory));
+        let sender = rings.tx_ring.map(|tx| Transmitter {
+            tx,
+            completion: rings.completion_ring,
+            taken: HeapSlab::with_capacity(RING as usize),
+            bytes: 0,
+            budget: match set(&*socket, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &SEND_BUDGET) {
+                Ok(()) => SEND_BUDGET as usize,
+                Err(_) => OLD_SEND_BUDGET,
+            },
+            sent: Sent::default(),
+            socket: Rc::clone(&socket),
+            memory: Rc::clone(&memory),
+        });
+        let rx = rings.rx_ring.expect("rings that receive were asked for");
+        let arrived = HeapSlab::with_capacity(BATCH);
+        let held = Vec::with_capacity(BATCH);
+        Ok((Self { fill, rx, arrived, held, socket, memory }, sender))
+    }
+
+    /// Returns the last batch to the kernel and takes the next one.
+    fn receive(&mut self) {
+        let memory = &mut *self.memory.borrow_mut();
+        let count = self.held.len();
+        self.held.drain(..).for_each(|packet| memory.free_packet(packet));
+        // SAFETY: the memory is unmapped after the socket is closed, and packets are freed or
+        // forgotten before.
+        unsafe {
+            self.fill.enqueue(memory, count);
+            self.rx.recv(memory, &mut self.arrived);
+        }
+        self.held.extend(std::iter::from_fn(|| self.arrived.pop_back()));
+    }
+}
+
+/// The error of the kernel within one of the library.
+fn cause(error: xdp::socket::SocketError) -> io::Error {
+    use xdp::socket::SocketError;
+    match error {
+        SocketError::SocketCreation(error)
+        | SocketError::Bind(error)
+        | SocketError::SetSockOpt { inner: error, .. }
+        | SocketError::GetSockOpt { inner: error, .. } => error,
+        SocketError::RingMap { .. } => io::Error::other(format!("{error:?}")),
+    }
+}
+
+fn is_zero_copy(socket: &XdpSocket) -> bool {
+    let options: Option<u32> = option(socket, libc::SOL_XDP, libc::XDP_OPTIONS);
+    options.is_some_and(|options| options & libc::XDP_OPTIONS_ZEROCOPY != 0)
+}
+
+/// The value of an option of a socket.
+fn option(socket: &XdpSocket, level: libc::c_int, option: libc::c_int) -> Option<u32> {
+    let mut value = 0u32;
+    let mut length = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: the buffer has the length given.
+    let read = unsafe {
+        let value = (&raw mut value).cast();
+        libc::getsockopt(socket.as_raw_fd(), level, option, value, &raw mut length)
+    };
+    check(read).ok().map(|_| value)
+}
+
+struct Receiver {
+    name: String,
+    index: u32,
+    number: u16,
+    /// Detached first.
+    _program: Attached,
+    queues: Vec<Queue>,
+    descriptors: Vec<RawFd>,
+    /// Whether the kernel copies: then the other end may be on this computer too, and may leave
+    /// checksums to hardware that is not there.
+    is_copied: bool,
+}
+
+impl Receive for Receiver {
+    fn descriptors(&self) -> &[RawFd] {
+        &self.descriptors
+    }
+
+    fn receive(&mut self, now_ns: u64) -> Result<Vec<Frame<'_>>> {
+        self.queues.iter_mut().for_each(Queue::receive);
+        if self.queues.iter().all(|queue| queue.held.is_empty()) {
+            for queue in &self.queues {
+                match option(&queue.socket, libc::SOL_SOCKET, libc::SO_ERROR) {
+                    None | Some(0) => {}
+                    Some(error) => {
+                        unless_exists(&self.name, self.index)?;
+                        let error = io::Error::from_raw_os_error(error as i32);
+                        return Err(failed(&format!("port {}: receiving", self.name), &error));
+                    }
+                }
+            }
+        }
+        let packets = self.queues.iter_mut().flat_map(|queue| &mut queue.held);
+        let frames = packets.map(|packet| {
+            if self.is_copied {
+                complete_if_partial(packet);
+            }
+            Frame { ingress: self.number, arrival_ns: now_ns, bytes: packet }
+        });
+        Ok(frames.collect())
+    }
+
+    fn lost(&mut self) -> u64 {
+        let statistics = self.queues.iter().filter_map(|queue| queue.socket.statistics().ok());
+        // What finds no free frame is among the dropped.
+        statistics.map(|counted| counted.rx_dropped + counted.rx_ring_full).sum()
+    }
+}
+
+struct Transmitter {
+    tx: TxRing,
+    completion: CompletionRing,
+    /// Frames that wait for [`flush`](Transmit::flush), and their bytes.
+    taken: HeapSlab,
+    bytes: u64,
+    /// Frames that the kernel sends in one call.
+    budget: usize,
+    sent: Sent,
+    socket: Rc<XdpSocket>,
+    memory: Memory,
+}
+
+impl Transmit for Transmitter {
+    fn take(&mut self, frame: &[u8]) {
+        // SAFETY: the packet goes to the kernel or back to the memory.
+        let packet = unsafe { self.memory.borrow_mut().alloc() };
+        let Some(mut packet) = packet else {
+            self.sent.lost += 1;
+            return;
+        };
+        if packet.append(frame).is_err() || self.taken.available() == 0 {
+            self.memory.borrow_mut().free_packet(packet);
+            self.sent.lost += 1;
+            return;
+        }
+        self.bytes += frame.len() as u64;
+        self.taken.push_front(packet);
+    }
+
+    fn flush(&mut self) {
+        let waiting = self.taken.len();
+        if waiting > 0 {
+            // SAFETY: the memory is unmapped after the socket is closed.
+            let sent = unsafe { self.tx.send(&mut self.taken) };
+            self.sent.packets += sent as u64;
+            let mut bytes = std::mem::take(&mut self.bytes);
+            while let Some(packet) = self.taken.pop_back() {
+                bytes -= packet.len() as u64;
+                self.sent.lost += 1;
+                self.memory.borrow_mut().free_packet(packet);
+            }
+            self.sent.bytes += bytes;
+            self.kick(waiting);
+        }
+        self.completion.dequeue(&mut self.memory.borrow_mut(), RING as usize);
+    }
+
+    fn sent(&self) -> Sent {
+        self.sent
+    }
+}
+
+impl Transmitter {
+    /// Has the kernel send. What it does not take now, it takes with a later batch, or when it is
+    /// polled.
+    fn kick(&self, waiting: usize) {
+        for _ in 0..=waiting / self.budget {
+            // SAFETY: sends nothing of ours beside what is in the ring.
+            let sent = unsafe {
+                let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
+                libc::sendto(socket, std::ptr::null(), 0, flags, std::ptr::null(), 0)
+            };
+            // EAGAIN: the budget is used up.
+            if sent >= 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EAGAIN) {
+                break;
+            }
+        }
+    }
+}
