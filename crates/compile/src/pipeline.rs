@@ -10,6 +10,7 @@ use crate::passes::{PassOptions, pass};
 /// gives the reason for its position.
 pub const DEFAULT: &[&str] = &[
     "evaluate",   // while calls have no guards
+    "scatter",    // while it can follow the arms of an `if`
     "if-convert", // all other passes do more with flat code
     "fold",       // decides what is constant
     "cse",        // unifies equal guards, so that later passes see which exclude each other

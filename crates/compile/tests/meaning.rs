@@ -429,3 +429,66 @@ fn functions_split_no_step_unless_a_service_computes_them() {
     assert_eq!(steps(&["random"]), 2, "one for each draw");
     assert_eq!(steps(&["hash", "random"]), 4);
 }
+
+/// The statements that the arrays of a program are read and written in.
+fn with_arrays(body: &str) -> String {
+    format!(
+        "struct Pair {{ u4 a; u3 b[2]; }};
+        header In {{ u8 i; u8 j; u16 wide; u8 v; }};
+        header Out {{ u8 x[6]; }};
+        engine arrays() {{
+            u8 bytes[40]; Pair pairs[20]; u5 grid[6][7];
+            In in @ 0;
+            Out out @ 0;
+            u8 x[6];
+            step work {{ {body} packet.reset(6); next fill; }}
+            step fill {{ out.x = x; finish; }}
+        }}"
+    )
+}
+
+#[test]
+fn long_arrays_indexed_at_run_time_are_memory_with_the_meaning_of_choices() {
+    // i = 3, j = 41, wide = 0x1_02 (258), v = 9.
+    let packet = [3, 41, 1, 2, 9];
+    let cases = [
+        // Elements of scalars; nothing outside is written, and it reads zero.
+        ("bytes[in.i] = in.v; bytes[in.j] = 7; x[0] = bytes[in.i]; x[1] = bytes[in.j];", [9, 0]),
+        // A wide index is not cut: 258 is outside, although its low byte is 2.
+        ("bytes[2] = 5; bytes[in.wide] = 6; x[0] = bytes[2]; x[1] = bytes[in.wide];", [5, 0]),
+        // Structures of arrays; a row of 7 does not reach into the next one.
+        ("pairs[in.i].b[in.i - 2] = 5; x[0] = pairs[3].b[1]; x[1] = pairs[in.i].b[in.i];", [5, 0]),
+        ("grid[in.i][in.v] = 5; grid[in.i - 1][6] = 8; x[0] = grid[3][2]; x[1] = grid[2][in.i + 3];", [0, 8]),
+        // A part of an element, and bits outside of it.
+        ("bytes[in.i] = 0xf0; bytes[in.i][1:0] = 2; bytes[in.i][in.v] = 1; x[0] = bytes[3];", [0xf2, 0]),
+        // An arm that is not taken changes nothing.
+        ("if (in.v == 9) bytes[in.i] = 1; else bytes[in.i] = 2; x[0] = bytes[in.i]; x[1] = bytes[0];", [1, 0]),
+        // A value that was read before a write keeps it; a copy is one.
+        ("u8 old = bytes[in.i]; bytes[in.i] = 4; x[0] = old; x[1] = bytes[in.i];", [0, 4]),
+        ("bytes[in.i] = 4; Pair all[20] = pairs; all[in.i].a = 3; x[0] = all[3].a; x[1] = pairs[in.i].a;", [3, 0]),
+        // A local array is zero, or what it is set to, wherever its declaration is reached.
+        ("for (u8 k = 0; k < 2; k++) { u8 t[33]; x[k] = t[in.i]; t[in.i] = 6 + k; x[k] += t[3]; }", [6, 7]),
+    ];
+    for (body, expected) in cases {
+        let out = run(&with_arrays(body), &packet);
+        assert_eq!(out[0].1[..2], expected, "{body}");
+    }
+}
+
+#[test]
+fn machines_without_arrays_get_choices() {
+    let source = with_arrays("bytes[in.i] = in.v; x[0] = bytes[in.j];");
+    let checked = wireloom_lang::check_source("test.loom", &source, &Default::default());
+    let mut program = wireloom_compile::lower(&checked.program.expect("a program"));
+    assert_eq!(program.engines[0].arrays.len(), 1, "one array is indexed at run time");
+    let options = PassOptions { scalars: true, ..PassOptions::default() };
+    wireloom_compile::pipeline::optimise(&mut program, &options);
+    assert!(program.engines[0].arrays.is_empty());
+    let mut reads = 0;
+    for step in &program.engines[0].steps {
+        step.for_each_op(|op| {
+            reads += u32::from(matches!(op.kind, wireloom_ir::OpKind::ReadElement { .. }));
+        });
+    }
+    assert_eq!(reads, 0);
+}

@@ -35,7 +35,7 @@ fn pass_of(name: &str) -> &str {
 
 /// Passes for hardware run with few header ports; `split` runs with and without.
 fn options_of(name: &str) -> PassOptions {
-    let for_hardware = ["fields", "fuse", "resize", "ungate", "window", "split.ports"]
+    let for_hardware = ["fields", "fuse", "resize", "scatter", "ungate", "window", "split.ports"]
         .iter()
         .any(|prefix| name.starts_with(prefix));
     PassOptions::for_ports(for_hardware.then_some(HeaderPorts { reads: 1, writes: 1, bytes: 16 }))

@@ -252,6 +252,7 @@ fn drop_declaration(program: &mut Program, mut at: usize) -> bool {
         }
     }
     if remove_nth(&mut program.functions, at)
+        || remove_nth(&mut program.tables, at)
         || remove_nth(&mut program.structs, at)
         || remove_nth(&mut program.enums, at)
     {

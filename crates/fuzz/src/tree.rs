@@ -259,6 +259,8 @@ pub struct Program {
     pub enums: Vec<Enum>,
     /// The structures and headers.
     pub structs: Vec<Struct>,
+    /// The constant arrays: name, type and elements.
+    pub tables: Vec<(String, Ty, Vec<u64>)>,
     /// The file-level functions.
     pub functions: Vec<Function>,
     /// The engines. The last one is the main engine.
@@ -278,6 +280,10 @@ impl Program {
             let fields: Vec<_> =
                 s.fields.iter().map(|(n, ty)| format!("{};", ty.declare(n))).collect();
             let _ = writeln!(out, "{kind} {} {{ {} }};", s.name, fields.join(" "));
+        }
+        for (name, ty, elements) in &self.tables {
+            let elements: Vec<_> = elements.iter().map(u64::to_string).collect();
+            let _ = writeln!(out, "const {} = {{ {} }};", ty.declare(name), elements.join(", "));
         }
         for f in &self.functions {
             function(&mut out, f, 0);

@@ -175,6 +175,18 @@ impl Cache {
         (kept == Sha256::digest(&bytes)[..]).then_some(bytes)
     }
 
+    /// Writes what a compiler was told and said to a file of its name, for people to read. Returns
+    /// the file, unless it cannot be written.
+    pub fn log(&self, compiler: &str, command: &str, output: &str) -> Option<PathBuf> {
+        let target = self.open().ok()?.join(format!("{compiler}.log"));
+        let write = || -> io::Result<()> {
+            let mut file = TemporaryFile::beside(&target)?;
+            io::Write::write_all(&mut file, format!("{command}\n{output}").as_bytes())?;
+            file.persist(&target)
+        };
+        write().ok().map(|()| target)
+    }
+
     /// Keeps a single file. If it cannot be written, the next run does without.
     pub fn store(&self, name: &str, bytes: &[u8]) {
         let write = || -> io::Result<()> {

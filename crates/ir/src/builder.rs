@@ -9,7 +9,7 @@ use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Layout, registry};
 
 use crate::{
-    BinaryOp, Block, Code, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Meta,
+    ArrayId, BinaryOp, Block, Code, ContextArray, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Meta,
     Offload, OffloadId, OffloadTarget, Op, OpKind, Program, ReasonSet, ReasonSetId, Step, UnaryOp,
     Value, ValueInfo,
 };
@@ -109,6 +109,7 @@ impl EngineBuilder {
             name: name.to_owned(),
             kind: EngineKind::Packet,
             context: Vec::new(),
+            arrays: Vec::new(),
             offloads: Vec::new(),
             steps: Vec::new(),
         };
@@ -128,6 +129,12 @@ impl EngineBuilder {
     pub fn context(&mut self, name: &str, width: u32) -> ContextId {
         self.engine.context.push(ContextVar { name: name.to_owned(), width });
         ContextId(self.engine.context.len() as u32 - 1)
+    }
+
+    /// Adds a context array of `count` elements.
+    pub fn array(&mut self, name: &str, width: u32, count: u32) -> ArrayId {
+        self.engine.arrays.push(ContextArray { name: name.to_owned(), width, count });
+        ArrayId(self.engine.arrays.len() as u32 - 1)
     }
 
     /// Adds an offload of a kind.
@@ -297,6 +304,17 @@ impl<'a> StepBuilder<'a> {
     /// Sets a context variable.
     pub fn write(&mut self, var: ContextId, value: Value) {
         self.effect(OpKind::WriteContext(var, value));
+    }
+
+    /// Reads an element of a context array.
+    pub fn read_element(&mut self, array: ArrayId, index: Value) -> Value {
+        let width = self.engine.engine.arrays[array.index()].width;
+        self.one(OpKind::ReadElement { array, index }, width)
+    }
+
+    /// Sets an element of a context array.
+    pub fn write_element(&mut self, array: ArrayId, index: Value, value: Value) {
+        self.effect(OpKind::WriteElement { array, index, value });
     }
 
     /// Reads a packet field.

@@ -24,6 +24,8 @@ ids! {
     EngineId,
     /// A [`ContextVar`] of an engine.
     ContextId,
+    /// A [`ContextArray`] of an engine.
+    ArrayId,
     /// An [`Offload`] of an engine.
     OffloadId,
     /// A [`Step`] of an engine.
@@ -91,13 +93,15 @@ pub struct Engine {
     pub kind: EngineKind,
     /// The thread's context: scalars, zero when a thread begins.
     pub context: Vec<ContextVar>,
+    /// The arrays of the thread's context, zero when a thread begins.
+    pub arrays: Vec<ContextArray>,
     /// The offloads.
     pub offloads: Vec<Offload>,
     /// The steps; a thread begins at the first.
     pub steps: Vec<Step>,
 }
 
-/// A scalar of the thread's context. Structures and arrays are split into one for each leaf:
+/// A scalar of the thread's context. Structures and short arrays are split into one for each leaf:
 /// `class.port`, `digest[2]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextVar {
@@ -105,6 +109,17 @@ pub struct ContextVar {
     pub name: String,
     /// Its width in bits.
     pub width: u32,
+}
+
+/// An array of scalars in the thread's context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextArray {
+    /// Its name.
+    pub name: String,
+    /// The width of an element in bits.
+    pub width: u32,
+    /// The number of elements: 1 to 4,096.
+    pub count: u32,
 }
 
 /// An offload of an engine.
@@ -284,6 +299,24 @@ pub enum OpKind {
     ReadContext(ContextId),
     /// Sets a context variable.
     WriteContext(ContextId, Value),
+    /// An element of a context array; zero if there is none at that index, which has at most 32
+    /// bits.
+    ReadElement {
+        /// The array.
+        array: ArrayId,
+        /// The index.
+        index: Value,
+    },
+    /// Sets an element of a context array; does nothing if there is none at that index, which has
+    /// at most 32 bits.
+    WriteElement {
+        /// The array.
+        array: ArrayId,
+        /// The index.
+        index: Value,
+        /// The element's new value.
+        value: Value,
+    },
     /// A field of the header window: `PacketInHand::read(base, bit, width of the result)`. The base
     /// has 16 bits.
     ReadPacket {

@@ -12,12 +12,14 @@ impl OpKind {
             | Self::Extend(a)
             | Self::Slice(a, _)
             | Self::Table { index: a, .. }
+            | Self::ReadElement { index: a, .. }
             | Self::WriteContext(_, a)
             | Self::WriteMeta(_, a)
             | Self::ReadPacket { base: a, .. }
             | Self::Reset { count: a }
             | Self::If { condition: a, .. } => f(*a),
             Self::Binary(_, a, b)
+            | Self::WriteElement { index: a, value: b, .. }
             | Self::WritePacket { base: a, value: b, .. }
             | Self::Insert { offset: a, count: b }
             | Self::Remove { offset: a, count: b } => {
@@ -54,6 +56,7 @@ impl OpKind {
         matches!(
             self,
             Self::WriteContext(..)
+                | Self::WriteElement { .. }
                 | Self::WritePacket { .. }
                 | Self::WriteMeta(..)
                 | Self::Insert { .. }
@@ -72,12 +75,14 @@ impl OpKind {
             | Self::Extend(a)
             | Self::Slice(a, _)
             | Self::Table { index: a, .. }
+            | Self::ReadElement { index: a, .. }
             | Self::WriteContext(_, a)
             | Self::WriteMeta(_, a)
             | Self::ReadPacket { base: a, .. }
             | Self::Reset { count: a }
             | Self::If { condition: a, .. } => f(a),
             Self::Binary(_, a, b)
+            | Self::WriteElement { index: a, value: b, .. }
             | Self::WritePacket { base: a, value: b, .. }
             | Self::Insert { offset: a, count: b }
             | Self::Remove { offset: a, count: b } => {

@@ -320,6 +320,39 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// The direct subexpressions, including the indices of its place, in the order of evaluation.
+    pub fn parts(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Const(_) | ExprKind::Meta(_) => Vec::new(),
+            ExprKind::Read(place) => place
+                .path
+                .iter()
+                .filter_map(|p| match p {
+                    Projection::Index(e) | Projection::Bit(e) => Some(e),
+                    Projection::Field(_) | Projection::Slice(..) => None,
+                })
+                .collect(),
+            ExprKind::Field(a, _)
+            | ExprKind::Slice(a, _, _)
+            | ExprKind::Not(a)
+            | ExprKind::Neg(a)
+            | ExprKind::LogicalNot(a)
+            | ExprKind::Cast(a)
+            | ExprKind::Resize(Resize::Reset(a)) => vec![a],
+            ExprKind::Index(a, b)
+            | ExprKind::Bit(a, b)
+            | ExprKind::Binary(_, a, b)
+            | ExprKind::AndThen(a, b)
+            | ExprKind::OrElse(a, b)
+            | ExprKind::Resize(Resize::Insert(a, b) | Resize::Remove(a, b)) => vec![a, b],
+            ExprKind::Conditional(a, b, c) => vec![a, b, c],
+            ExprKind::Aggregate(all) | ExprKind::Concat(all) => all.iter().collect(),
+            ExprKind::Call(_, args) | ExprKind::Offload(_, _, args) => args.iter().collect(),
+        }
+    }
+}
+
 /// Binary operators. Both operands have the same type, which is also the result's unless stated
 /// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

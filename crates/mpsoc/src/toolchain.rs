@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use wireloom_codegen::c::thread::Refused;
+use wireloom_install::Cache;
 use wireloom_install::tools::{cross_compiler, is_older, version_in};
 use wireloom_isa::program::Machine;
 
@@ -128,12 +129,14 @@ pub enum BuildError {
         source: io::Error,
     },
     /// The compiler rejected the code.
-    #[error("the cross compiler failed: {command}\n{output}")]
+    #[error("{}", failed(compiler, log.as_deref()))]
     Compiler {
-        /// The complete command.
-        command: String,
-        /// The output of the command.
+        /// The name of the compiler.
+        compiler: &'static str,
+        /// What it printed.
         output: String,
+        /// The file with the complete command and the output, unless it could not be written.
+        log: Option<PathBuf>,
     },
     /// The output file is no valid program.
     #[error("{}: {source}", path.display())]
@@ -207,8 +210,33 @@ impl Toolchain {
         }
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
-        Err(BuildError::Compiler { command: words.join(" "), output: said })
+        let log = Cache::of_user("mpsoc").log(self.compiler, &words.join(" "), &said);
+        Err(BuildError::Compiler { compiler: self.compiler, output: said, log })
     }
+}
+
+/// The sentence for a compiler that fails on code that a working one accepts.
+fn failed(compiler: &str, log: Option<&Path>) -> String {
+    let log = log.map(|log| format!("; its command and messages are in {}", log.display()));
+    format!(
+        "the cross compiler `{compiler}` failed on code that GCC {EXPECTED} and newer accept: it is \
+         broken, or there is not enough memory{}. `wireloom tools --fetch cross` installs one",
+        log.unwrap_or_default()
+    )
+}
+
+/// Whether a program was too large for its processor, in what the compiler says: a jump or an
+/// address that does not reach, or a section beyond the addresses that there are.
+pub(super) fn is_too_large(said: &str) -> bool {
+    const SIGNS: [&str; 6] = [
+        "relocation truncated to fit",
+        "will not fit in region",
+        "overflowed by",
+        "out of range",
+        "size of array",
+        "exceeds maximum object size",
+    ];
+    SIGNS.iter().any(|sign| said.contains(sign))
 }
 
 /// The size in bytes of the largest frame that the compiler rejects because of its size, in what it
@@ -226,6 +254,16 @@ pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn programs_that_are_too_large_are_told_from_broken_compilers() {
+        let branch = "engine.c:(.text+0x10): relocation truncated to fit: R_ARM_CALL against `f'";
+        let section = "engine.elf section `.text' will not fit in region `rom'";
+        assert!(is_too_large(branch) && is_too_large(section));
+        assert!(!is_too_large("a.c:7:1: error: expected ';'"));
+        let said = failed("some-gcc", Some(Path::new("/tmp/some-gcc.log")));
+        assert!(said.contains("some-gcc.log") && !said.contains("error:"), "{said}");
+    }
 
     #[test]
     fn the_largest_frame_is_found_in_what_the_compiler_says() {

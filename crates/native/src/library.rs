@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use wireloom_codegen::c::{self, RUNTIME, Unit};
+use wireloom_install::Cache;
 use wireloom_ir::Program;
 
 use crate::abi;
@@ -58,12 +59,12 @@ pub enum BuildError {
         source: io::Error,
     },
     /// The compiler refused the code.
-    #[error("the C compiler failed: {command}\n{output}")]
+    #[error("{}", refused(command, log.as_deref()))]
     Compiler {
-        /// The whole command.
+        /// The compiler, as a command with arguments.
         command: String,
-        /// What it printed.
-        output: String,
+        /// The file with the whole command and what it printed, unless it could not be written.
+        log: Option<PathBuf>,
     },
     /// The shared object could not be loaded.
     #[error("{}: {reason}", path.display())]
@@ -173,10 +174,20 @@ fn run_compiler(
     }
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-    Err(BuildError::Compiler {
-        command: words.join(" "),
-        output: String::from_utf8_lossy(&output.stderr).into_owned(),
-    })
+    let said = String::from_utf8_lossy(&output.stderr);
+    let log = Cache::of_user("native").log("compiler", &words.join(" "), &said);
+    Err(BuildError::Compiler { command: options.cc.clone(), log })
+}
+
+/// The sentence for a compiler that fails on code that a working one accepts.
+fn refused(command: &str, log: Option<&Path>) -> String {
+    let log = log.map(|log| format!(" Its command and messages are in {}.", log.display()));
+    format!(
+        "the C compiler `{command}` failed on code that gcc and clang accept: CC and \
+         WIRELOOM_NATIVE_CFLAGS must name a working compiler for this computer and options that it \
+         has, and there must be enough memory.{}",
+        log.unwrap_or_default()
+    )
 }
 
 /// The command that `CC` names: a program, which may be followed by arguments. A path with blanks

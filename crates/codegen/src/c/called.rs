@@ -37,14 +37,18 @@ impl Called<'_> {
         let mut names = Names::default();
         let fields: Vec<String> =
             self.engine.context.iter().map(|var| names.give(&var.name)).collect();
+        let arrays: Vec<String> =
+            self.engine.arrays.iter().map(|array| names.give(&array.name)).collect();
         let context = Expr::name("context");
         let variables: Vec<Expr> = fields.iter().map(|name| context.clone().member(name)).collect();
-        let steps: Vec<Vec<Stmt>> =
-            (0..self.engine.steps.len()).map(|step| self.step(step, &variables)).collect();
+        let elements: Vec<Expr> = arrays.iter().map(|name| context.clone().member(name)).collect();
+        let steps: Vec<Vec<Stmt>> = (0..self.engine.steps.len())
+            .map(|step| self.step(step, &variables, &elements))
+            .collect();
 
         let mut body = Vec::new();
-        if !fields.is_empty() {
-            let context_fields = context_fields(self.engine, &fields);
+        if !fields.is_empty() || !arrays.is_empty() {
+            let context_fields = context_fields(self.engine, &fields, &arrays);
             let aggregate = Aggregate { is_union: false, tag: None, fields: context_fields };
             let size = Expr::SizeOf(Box::new(context.clone()));
             body.push(Stmt::DeclareStruct(aggregate, "context".into()));
@@ -83,7 +87,7 @@ impl Called<'_> {
         vec![comment, Item::Function(signature, body), Item::Blank]
     }
 
-    fn step(&self, index: usize, context: &[Expr]) -> Vec<Stmt> {
+    fn step(&self, index: usize, context: &[Expr], arrays: &[Expr]) -> Vec<Stmt> {
         let step = &self.engine.steps[index];
         let ops = exits::arrange(&plan::ops(step).collect::<Vec<_>>());
         let scope = Scope {
@@ -91,6 +95,7 @@ impl Called<'_> {
             engine: self.engine,
             step,
             context,
+            arrays,
             packet: Expr::name("NULL"),
             model: Model::Bits64,
         };
@@ -116,13 +121,21 @@ impl Called<'_> {
     }
 }
 
-/// The fields of an engine's context, by their C names.
-pub fn context_fields(engine: &Engine, names: &[String]) -> Vec<Field> {
+/// The fields of an engine's context, by their C names: its variables, then its arrays. An array
+/// has a zero after its last element, for indices without one.
+pub fn context_fields(engine: &Engine, names: &[String], arrays: &[String]) -> Vec<Field> {
     let field = |(var, name): (&wireloom_ir::ContextVar, &String)| {
         let ty = Model::Bits64.c_type(var.width);
         Declaration::new(ty, name).commented(format!("u{}", var.width)).into()
     };
-    engine.context.iter().zip(names).map(field).collect()
+    let array = |(array, name): (&wireloom_ir::ContextArray, &String)| {
+        let ty = Model::Bits64.c_type(array.width);
+        let size = Expr::number(array.count + 1);
+        let comment = format!("u{}, and a zero", array.width);
+        Declaration::new(ty, name).sized([size]).commented(comment).into()
+    };
+    let variables = engine.context.iter().zip(names).map(field);
+    variables.chain(engine.arrays.iter().zip(arrays).map(array)).collect()
 }
 
 fn label(step: usize) -> String {

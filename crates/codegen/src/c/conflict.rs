@@ -9,6 +9,8 @@ use wireloom_offloads::{Method, registry};
 pub enum Resource {
     /// A context variable, by index.
     Context(usize),
+    /// A context array, by index.
+    Array(usize),
     /// The bytes of the header window.
     Window,
     /// Metadata of the packet.
@@ -20,7 +22,7 @@ pub enum Resource {
 impl Resource {
     /// Whether a change of this resource changes the result of reading `other`.
     pub fn covers(self, other: Self) -> bool {
-        self == other || self == Self::Packet && !matches!(other, Self::Context(_))
+        self == other || self == Self::Packet && !matches!(other, Self::Context(_) | Self::Array(_))
     }
 }
 
@@ -28,6 +30,7 @@ impl Resource {
 pub fn reads(kind: &OpKind) -> Option<Resource> {
     match kind {
         OpKind::ReadContext(id) => Some(Resource::Context(id.index())),
+        OpKind::ReadElement { array, .. } => Some(Resource::Array(array.index())),
         OpKind::ReadPacket { .. } => Some(Resource::Window),
         OpKind::ReadMeta(meta) => Some(Resource::Meta(*meta)),
         _ => None,
@@ -38,6 +41,7 @@ pub fn reads(kind: &OpKind) -> Option<Resource> {
 pub fn changes(engine: &Engine, kind: &OpKind) -> Vec<Resource> {
     match kind {
         OpKind::WriteContext(id, _) => vec![Resource::Context(id.index())],
+        OpKind::WriteElement { array, .. } => vec![Resource::Array(array.index())],
         OpKind::WritePacket { .. } => vec![Resource::Window],
         OpKind::WriteMeta(meta, _) => vec![Resource::Meta(*meta)],
         OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {

@@ -4,7 +4,7 @@ use wireloom_ir::{Op, OpKind};
 
 use super::emitter::Emitter;
 use super::ops;
-use super::tree::{Expr, Stmt};
+use super::tree::{Binary, Expr, Stmt};
 
 /// Writes an edit. Returns nothing for calls and exits, which depend on the engine.
 pub fn edit(emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Option<Stmt> {
@@ -13,6 +13,19 @@ pub fn edit(emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Option
         OpKind::WriteContext(id, value) => {
             let value = emitter.operand(*value);
             Stmt::Assign(emitter.scope.context[id.index()].clone(), value.c)
+        }
+        OpKind::WriteElement { array, index, value } => {
+            let (index, value) = (emitter.kept_operand(*index), emitter.operand(*value));
+            let elements = emitter.scope.arrays[array.index()].clone();
+            let count = u64::from(emitter.scope.engine.arrays[array.index()].count);
+            let write = Stmt::Assign(elements.index(index.c.clone()), value.c);
+            match index.constant {
+                Some(constant) if constant < count => write,
+                _ => {
+                    let count = Expr::number(format!("{count}u"));
+                    Stmt::If(index.c.binary(Binary::Less, count), vec![write])
+                }
+            }
         }
         OpKind::WritePacket { base, bit, value } => {
             let value = emitter.kept_operand(*value);

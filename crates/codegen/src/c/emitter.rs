@@ -8,7 +8,8 @@
 //! outside does, and inline in the expression if it is used once. A read must keep its original
 //! result; it is written at the latest before the effect that would change what it reads.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
@@ -25,6 +26,9 @@ use super::types::{Class, Model};
 /// The longest expression, in characters, that is written in place. Longer ones get a name.
 const LONGEST: usize = 96;
 
+/// The most operations in a row that have no names.
+const DEEPEST: usize = 64;
+
 /// C expressions for the names that operations refer to, in the function being written.
 pub struct Scope<'a> {
     /// The program.
@@ -35,6 +39,8 @@ pub struct Scope<'a> {
     pub step: &'a Step,
     /// The expression of each context variable.
     pub context: &'a [Expr],
+    /// The expression of each context array.
+    pub arrays: &'a [Expr],
     /// The current packet, a pointer.
     pub packet: Expr,
     /// The C compiler's types.
@@ -109,6 +115,11 @@ pub struct Emitter<'a> {
     /// The only guard under which each value is needed, if there is one.
     only: Vec<Option<Value>>,
     made: Vec<Made>,
+    /// The reads that have not been looked at yet, and those whose results are still to be written.
+    reads: Peekable<std::vec::IntoIter<usize>>,
+    waiting: Vec<usize>,
+    /// Whether an operand is being written, perhaps for another one.
+    is_inside: bool,
     written: Vec<bool>,
     top: Vec<Stmt>,
     group: Option<Group>,
@@ -120,6 +131,8 @@ impl<'a> Emitter<'a> {
     /// in addition to those that the effects use.
     pub fn new(scope: Scope<'a>, ops: Vec<&'a Op>, wanted: &[Value]) -> Self {
         let count = scope.step.values.len();
+        let is_read = |index: &usize| reads(&ops[*index].kind).is_some();
+        let reads: Vec<usize> = (0..ops.len()).filter(is_read).collect();
         let mut emitter = Self {
             scope,
             names: Names::default(),
@@ -129,6 +142,9 @@ impl<'a> Emitter<'a> {
             left: Vec::new(),
             only: vec![None; count],
             made: vec![Made::No; count],
+            reads: reads.into_iter().peekable(),
+            waiting: Vec::new(),
+            is_inside: false,
             written: vec![false; ops.len()],
             ops,
             top: Vec::new(),
@@ -302,12 +318,19 @@ impl<'a> Emitter<'a> {
         if changed.is_empty() {
             return;
         }
-        for read in 0..index {
+        while let Some(read) = self.reads.next_if(|read| *read < index) {
+            self.waiting.push(read);
+        }
+        let (left, made, ops) = (&self.left, &self.made, &self.ops);
+        self.waiting.retain(|read| {
+            let value = ops[*read].results[0].index();
+            left[value] > 0 && matches!(made[value], Made::No)
+        });
+        for read in self.waiting.clone() {
             let op = self.ops[read];
             let Some(resource) = reads(&op.kind) else { continue };
             let value = op.results[0];
             if !changed.iter().any(|c| c.covers(resource))
-                || self.left[value.index()] == 0
                 || matches!(self.made[value.index()], Made::Yes(_))
             {
                 continue;
@@ -328,38 +351,49 @@ impl<'a> Emitter<'a> {
     /// into the `if` itself is never too early.
     fn depends_on_group(&self, value: Value, guard: Option<Value>) -> bool {
         let Some(group) = &self.group else { return false };
-        if matches!(self.made[value.index()], Made::Yes(_)) {
-            return false;
+        let (mut seen, mut safe) = (HashSet::new(), HashSet::new());
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            if matches!(self.made[value.index()], Made::Yes(_)) || !seen.insert(value) {
+                continue;
+            }
+            let Some(index) = self.definition[value.index()] else { continue };
+            let inside =
+                guard.is_some() && guard == Some(group.guard) && self.only[value.index()] == guard;
+            if !inside && self.unsafe_in_front(value, group, &mut safe) {
+                return true;
+            }
+            open.extend(self.ops[index].kind.operands());
         }
-        let Some(index) = self.definition[value.index()] else { return false };
-        let inside =
-            guard.is_some() && guard == Some(group.guard) && self.only[value.index()] == guard;
-        if !inside && self.unsafe_in_front(value, group) {
-            return true;
-        }
-        self.ops[index].kind.operands().iter().any(|v| self.depends_on_group(*v, guard))
+        false
     }
 
-    fn unsafe_in_front(&self, value: Value, group: &Group) -> bool {
-        let Some(index) = self.definition[value.index()] else { return false };
-        if group.effects.contains(&index) {
-            return true;
+    /// `safe` are values for which the answer is known to be no.
+    fn unsafe_in_front(&self, value: Value, group: &Group, safe: &mut HashSet<Value>) -> bool {
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            let Some(index) = self.definition[value.index()] else { continue };
+            if group.effects.contains(&index) {
+                return true;
+            }
+            if matches!(self.made[value.index()], Made::Yes(_)) || !safe.insert(value) {
+                continue;
+            }
+            let op = self.ops[index];
+            let falsified = |resource: Resource| {
+                group.effects.iter().any(|e| {
+                    *e < index
+                        && changes(self.scope.engine, &self.ops[*e].kind)
+                            .iter()
+                            .any(|c| c.covers(resource))
+                })
+            };
+            if reads(&op.kind).is_some_and(falsified) {
+                return true;
+            }
+            open.extend(op.kind.operands());
         }
-        if matches!(self.made[value.index()], Made::Yes(_)) {
-            return false;
-        }
-        let op = self.ops[index];
-        let read = reads(&op.kind);
-        let falsified = |resource: Resource| {
-            group.effects.iter().any(|e| {
-                *e < index
-                    && changes(self.scope.engine, &self.ops[*e].kind)
-                        .iter()
-                        .any(|c| c.covers(resource))
-            })
-        };
-        read.is_some_and(falsified)
-            || op.kind.operands().iter().any(|v| self.unsafe_in_front(*v, group))
+        false
     }
 
     /// Closes the open `if`. Locals in it that later operations need are declared before it.
@@ -395,6 +429,9 @@ impl<'a> Emitter<'a> {
         let own = self.scope.step.values[value.index()].name.clone();
         let hint = own.unwrap_or_else(|| match &op.kind {
             OpKind::ReadContext(id) => self.scope.engine.context[id.index()].name.clone(),
+            OpKind::ReadElement { array, .. } => {
+                self.scope.engine.arrays[array.index()].name.clone()
+            }
             OpKind::ReadMeta(meta) => match meta {
                 Meta::Ingress => "ingress",
                 Meta::Egress => "egress",
@@ -411,8 +448,50 @@ impl<'a> Emitter<'a> {
         self.names.give(&hint)
     }
 
+    /// Gives names to values in the middle of a long computation that is to be written, so that
+    /// neither this program nor the C compiler recurses deeply in it.
+    fn shorten(&mut self, value: Value) {
+        let mut needed = BTreeSet::new();
+        let mut open = vec![value];
+        while let Some(value) = open.pop() {
+            if let (Some(index), Made::No) =
+                (self.definition[value.index()], &self.made[value.index()])
+                && needed.insert(index)
+            {
+                open.extend(self.ops[index].kind.operands());
+            }
+        }
+        if needed.len() <= DEEPEST {
+            return;
+        }
+        let mut depths: HashMap<Value, usize> = HashMap::new();
+        for index in needed {
+            let op = self.ops[index];
+            let operands = op.kind.operands().into_iter();
+            let depth = operands.map(|v| depths.get(&v).map_or(0, |depth| depth + 1)).max();
+            let (result, depth) = (op.results[0], depth.unwrap_or(0));
+            if depth < DEEPEST {
+                depths.insert(result, depth);
+            } else if let Made::No = self.made[result.index()]
+                && result != value
+            {
+                self.make(result);
+            }
+        }
+    }
+
     /// Returns the expression of an operand. The call counts as one use of the value.
     pub fn operand(&mut self, value: Value) -> Operand {
+        if !std::mem::replace(&mut self.is_inside, true) {
+            self.shorten(value);
+            let operand = self.operand_inside(value);
+            self.is_inside = false;
+            return operand;
+        }
+        self.operand_inside(value)
+    }
+
+    fn operand_inside(&mut self, value: Value) -> Operand {
         if let Made::No = self.made[value.index()] {
             let index = self.definition[value.index()].expect("a value has a definition");
             let op = self.ops[index];
@@ -481,6 +560,16 @@ impl<'a> Emitter<'a> {
 
     /// Writes a local that holds the value.
     fn make(&mut self, value: Value) {
+        if !std::mem::replace(&mut self.is_inside, true) {
+            self.shorten(value);
+            self.make_inside(value);
+            self.is_inside = false;
+            return;
+        }
+        self.make_inside(value);
+    }
+
+    fn make_inside(&mut self, value: Value) {
         let index = self.definition[value.index()].expect("a value has a definition");
         let op = self.ops[index];
         let content = Content::from(self.form(op, value));
@@ -534,6 +623,12 @@ impl<'a> Emitter<'a> {
             OpKind::ReadContext(id) => {
                 Form::Expression(model.operand(self.scope.context[id.index()].clone(), width))
             }
+            OpKind::ReadElement { array, index } => {
+                let elements = self.scope.arrays[array.index()].clone();
+                let count = self.scope.engine.arrays[array.index()].count;
+                let at = self.index(*index, count.into());
+                Form::Expression(model.operand(elements.index(at), width))
+            }
             OpKind::ReadMeta(meta) => Form::Expression(self.meta(*meta)),
             OpKind::Table { elements, index } => {
                 Form::Expression(self.table(elements, *index, width))
@@ -555,7 +650,7 @@ impl<'a> Emitter<'a> {
     /// last one is zero, for all indices without an element.
     fn table(&mut self, elements: &Arc<[Bits]>, index: Value, width: u32) -> Operand {
         let model = self.scope.model;
-        let (count, reach) = (elements.len() as u64, self.width(index));
+        let count = elements.len() as u64;
         let name = match self.tables.get(elements) {
             Some(name) => name.clone(),
             None => {
@@ -574,14 +669,19 @@ impl<'a> Emitter<'a> {
                 name
             }
         };
-        let index = self.kept_operand(index).c;
-        let at = if 1u64 << reach <= count {
-            index
-        } else {
-            let count = || Expr::number(format!("{count}u"));
-            index.clone().binary(Binary::Less, count()).choose(index, count())
-        };
+        let at = self.index(index, count);
         model.operand(Expr::name(name).index(at), width)
+    }
+
+    /// Returns the index of an element of an array, or that of the zero after its last element.
+    fn index(&mut self, index: Value, count: u64) -> Expr {
+        let reach = self.width(index);
+        let index = self.kept_operand(index);
+        if 1u64 << reach <= count || index.constant.is_some_and(|constant| constant < count) {
+            return index.c;
+        }
+        let count = || Expr::number(format!("{count}u"));
+        index.c.clone().binary(Binary::Less, count()).choose(index.c, count())
     }
 
     fn meta(&self, meta: Meta) -> Operand {

@@ -32,6 +32,7 @@ pub struct PacketEngine<'a> {
     functions: Vec<Option<String>>,
     step_names: Vec<String>,
     context: Vec<String>,
+    arrays: Vec<String>,
     splits: Vec<Split>,
 }
 
@@ -64,6 +65,7 @@ impl<'a> PacketEngine<'a> {
         let step_names = engine.steps.iter().map(|step| names.give(&step.name)).collect();
         let mut fields = Names::default();
         let context = engine.context.iter().map(|var| fields.give(&var.name)).collect();
+        let arrays = engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
         let splits = engine.steps.iter().zip(&plans);
         let splits = splits
             .map(
@@ -72,7 +74,18 @@ impl<'a> PacketEngine<'a> {
                 },
             )
             .collect();
-        Self { program, engine, prefix, plans, slot_index, functions, step_names, context, splits }
+        Self {
+            program,
+            engine,
+            prefix,
+            plans,
+            slot_index,
+            functions,
+            step_names,
+            context,
+            arrays,
+            splits,
+        }
     }
 
     /// Whether packets must keep their order at some offload.
@@ -82,7 +95,7 @@ impl<'a> PacketEngine<'a> {
 
     /// Whether threads have a context.
     pub fn has_context(&self) -> bool {
-        !self.context.is_empty()
+        !self.context.is_empty() || !self.arrays.is_empty()
     }
 
     /// The steps at which threads wait.
@@ -142,7 +155,7 @@ impl<'a> PacketEngine<'a> {
             fields.push(nested(
                 false,
                 Some(tag),
-                context_fields(self.engine, &self.context),
+                context_fields(self.engine, &self.context, &self.arrays),
                 "context",
             ));
         }
@@ -245,19 +258,28 @@ impl<'a> PacketEngine<'a> {
         vec![Item::Comment(comment), Item::Function(self.signature(name), all), Item::Blank]
     }
 
-    fn scope<'s>(&'s self, index: usize, context: &'s [Expr]) -> Scope<'s> {
+    fn scope<'s>(
+        &'s self,
+        index: usize,
+        (context, arrays): (&'s [Expr], &'s [Expr]),
+    ) -> Scope<'s> {
         Scope {
             program: self.program,
             engine: self.engine,
             step: &self.engine.steps[index],
             context,
+            arrays,
             packet: Expr::name("p"),
             model: Model::Bits64,
         }
     }
 
-    fn context_variables(&self) -> Vec<Expr> {
-        self.context.iter().map(|name| Expr::name("c").arrow(name)).collect()
+    /// The expressions of the context's variables and of its arrays.
+    fn context(&self) -> (Vec<Expr>, Vec<Expr>) {
+        let fields = |names: &[String]| {
+            names.iter().map(|name| Expr::name("c").arrow(name)).collect()
+        };
+        (fields(&self.context), fields(&self.arrays))
     }
 
     /// Writes the function that computes requests and prefetches their data, or the one that
@@ -279,8 +301,8 @@ impl<'a> PacketEngine<'a> {
             Vec::new()
         };
         wanted.extend(fetched.iter().map(|op| key_of(op)));
-        let context = self.context_variables();
-        let mut emitter = Emitter::new(self.scope(index, &context), ops, &wanted);
+        let (context, arrays) = self.context();
+        let mut emitter = Emitter::new(self.scope(index, (&context, &arrays)), ops, &wanted);
         for (value, name) in &split.kept {
             let place = self.kept(index, name);
             if is_first {
@@ -316,8 +338,8 @@ impl<'a> PacketEngine<'a> {
             .map(|(_, op)| op)
             .collect();
         let ops = exits::arrange(&ops);
-        let context = self.context_variables();
-        let mut emitter = Emitter::new(self.scope(index, &context), ops.iter().collect(), &[]);
+        let (context, arrays) = self.context();
+        let mut emitter = Emitter::new(self.scope(index, (&context, &arrays)), ops.iter().collect(), &[]);
         for (value, name) in &split.kept {
             emitter.provide(*value, self.kept(index, name));
         }

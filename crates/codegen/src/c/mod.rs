@@ -281,6 +281,7 @@ fn widths(program: &Program) -> BTreeSet<u32> {
     let mut widths = BTreeSet::new();
     for engine in &program.engines {
         widths.extend(engine.context.iter().map(|var| var.width));
+        widths.extend(engine.arrays.iter().map(|array| array.width));
         widths.extend(
             engine.steps.iter().flat_map(|step| step.values.iter().map(|value| value.width)),
         );

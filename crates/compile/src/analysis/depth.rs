@@ -128,9 +128,10 @@ pub fn operation(
         OpKind::Unary(wireloom_ir::UnaryOp::Neg, a) => carry_chain(width(*a)),
         OpKind::ReadPacket { base, .. } if !constant(*base) => window,
         OpKind::WritePacket { base, .. } if !constant(*base) => window + Depth::GATE,
-        OpKind::WritePacket { .. } | OpKind::WriteContext(..) | OpKind::WriteMeta(..) => {
-            Depth::GATE
-        }
+        OpKind::WritePacket { .. }
+        | OpKind::WriteContext(..)
+        | OpKind::WriteElement { .. }
+        | OpKind::WriteMeta(..) => Depth::GATE,
         // A resize moves every byte of the window by any distance.
         OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
             window + Depth::GATE

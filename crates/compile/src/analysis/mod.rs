@@ -80,5 +80,11 @@ pub fn is_pure(kind: &OpKind) -> bool {
 
 /// Whether an operation reads context, packet or metadata and changes nothing.
 pub fn is_read(kind: &OpKind) -> bool {
-    matches!(kind, OpKind::ReadContext(_) | OpKind::ReadPacket { .. } | OpKind::ReadMeta(_))
+    matches!(
+        kind,
+        OpKind::ReadContext(_)
+            | OpKind::ReadElement { .. }
+            | OpKind::ReadPacket { .. }
+            | OpKind::ReadMeta(_)
+    )
 }

@@ -400,6 +400,8 @@ fn counted(op: &Op, engine: &Engine, step: &Step) -> Option<(&'static str, u32)>
         OpKind::Table { .. } => ("table", result),
         OpKind::ReadContext(_) => ("context.read", result),
         OpKind::WriteContext(_, v) => ("context.write", width(v)),
+        OpKind::ReadElement { .. } => ("array.read", result),
+        OpKind::WriteElement { value, .. } => ("array.write", width(value)),
         OpKind::ReadPacket { .. } => ("packet.read", result),
         OpKind::WritePacket { value, .. } => ("packet.write", width(value)),
         OpKind::ReadMeta(meta) => ("meta.read", meta.width()),

@@ -1,12 +1,14 @@
 //! Lowering from the checked program to sequential step IR.
 //!
-//! Functions are inlined, loops unrolled, and aggregates split into their leaves ([`leaves`]).
+//! Functions are inlined, loops unrolled, and aggregates split into their leaves ([`leaves`]) or,
+//! if they are long and indexed at run time, into context arrays ([`arrays`]).
 //! Variables become SSA values; a context variable is read once, at the step's beginning, and
 //! written where control leaves the step for another one. `if`, `switch`, `&&`, `||` and `?:`
 //! become structured `if`s. Code after a statement that may leave (end the step, return, break)
 //! moves into the arm that stays, or, if leaving is decided deeper inside, under an `if` on a flag
 //! ([`state::Flow`]). So no effect follows an exit on the same path.
 
+mod arrays;
 mod builder;
 mod expr;
 mod leaves;
@@ -24,6 +26,7 @@ use wireloom_ir::{Code, Loc, OpKind, Value};
 use wireloom_lang::hir;
 use wireloom_lang::source::Span;
 
+use arrays::Arrays;
 use builder::Builder;
 use state::{Flow, State};
 
@@ -93,11 +96,14 @@ struct Context {
     first: HashMap<hir::VarId, usize>,
 }
 
-fn lower_context(program: &hir::Program, engine: &hir::Engine) -> Context {
+fn lower_context(program: &hir::Program, engine: &hir::Engine, arrays: &Arrays) -> Context {
     let mut context = Context { vars: Vec::new(), first: HashMap::new() };
-    for (i, var) in engine.vars.iter().enumerate().filter(|(_, v)| v.kind == hir::VarKind::Context)
-    {
-        context.first.insert(hir::VarId(i as u32), context.vars.len());
+    for (i, var) in engine.vars.iter().enumerate() {
+        let id = hir::VarId(i as u32);
+        if var.kind != hir::VarKind::Context || arrays.hold(id) {
+            continue;
+        }
+        context.first.insert(id, context.vars.len());
         let leaves = leaves::of(program, &var.ty).into_iter();
         context.vars.extend(
             leaves
@@ -113,7 +119,8 @@ fn lower_engine(
     lines: &Lines,
     reasons: &mut Reasons,
 ) -> ir::Engine {
-    let context = lower_context(program, engine);
+    let arrays = Arrays::of(program, engine);
+    let context = lower_context(program, engine, &arrays);
     let kind = match &engine.kind {
         hir::EngineKind::Packet => ir::EngineKind::Packet,
         hir::EngineKind::Call { params, reply } => ir::EngineKind::Call {
@@ -143,7 +150,7 @@ fn lower_engine(
         .steps
         .iter()
         .map(|step| {
-            let mut lowering = StepLowering::new(program, engine, &context, lines, reasons);
+            let mut lowering = StepLowering::new(program, engine, (&context, &arrays), lines, reasons);
             lowering.step(step);
             let (values, body) = lowering.b.finish();
             let (values, body) = tidy::tidy(values, body);
@@ -156,7 +163,8 @@ fn lower_engine(
             }
         })
         .collect();
-    ir::Engine { name: engine.name.clone(), kind, context: context.vars, offloads, steps }
+    let (context, arrays) = (context.vars, arrays.all);
+    ir::Engine { name: engine.name.clone(), kind, context, arrays, offloads, steps }
 }
 
 /// The lowering of one step.
@@ -164,6 +172,7 @@ struct StepLowering<'a> {
     program: &'a hir::Program,
     engine: &'a hir::Engine,
     context: &'a Context,
+    arrays: &'a Arrays,
     lines: &'a Lines,
     reasons: &'a mut Reasons,
     b: Builder,
@@ -178,7 +187,7 @@ impl<'a> StepLowering<'a> {
     fn new(
         program: &'a hir::Program,
         engine: &'a hir::Engine,
-        context: &'a Context,
+        (context, arrays): (&'a Context, &'a Arrays),
         lines: &'a Lines,
         reasons: &'a mut Reasons,
     ) -> Self {
@@ -192,6 +201,7 @@ impl<'a> StepLowering<'a> {
             program,
             engine,
             context,
+            arrays,
             lines,
             reasons,
             b: Builder::new(),

@@ -24,12 +24,16 @@ enum ResolvedRoot {
     Meta(hir::Meta),
 }
 
+/// A step from a value to a part of it, whose index has been computed.
 #[derive(Clone, Copy)]
-enum ResolvedProjection {
+pub enum ResolvedProjection {
+    /// A field of a structure.
     Field(u32),
+    /// An element of an array.
     Index(Value),
     /// Lowest bit and width.
     Slice(u32, u32),
+    /// One bit.
     Bit(Value),
 }
 
@@ -77,6 +81,9 @@ impl<'a> StepLowering<'a> {
 
     /// The leaves of a variable. A variable that no path has set reads as zero.
     pub(super) fn var(&mut self, var: VarId) -> Rc<[Value]> {
+        if self.arrays.hold(var) {
+            return self.read_arrays(var, &[]);
+        }
         match &self.state.vars[var.index()] {
             Some(leaves) => Rc::clone(leaves),
             None => self.zeros(&self.engine.vars[var.index()].ty),
@@ -86,6 +93,9 @@ impl<'a> StepLowering<'a> {
     /// Reads the value of a place.
     pub(super) fn read(&mut self, resolved: &Resolved<'a>) -> Rc<[Value]> {
         match resolved.root {
+            ResolvedRoot::Var(var) if self.arrays.hold(var) => {
+                self.read_arrays(var, &resolved.path)
+            }
             ResolvedRoot::Var(var) => {
                 let leaves = self.var(var);
                 let ty = self.engine.vars[var.index()].ty.clone();
@@ -108,6 +118,9 @@ impl<'a> StepLowering<'a> {
     /// Sets a place.
     pub(super) fn write(&mut self, resolved: &Resolved<'a>, new: &Rc<[Value]>) {
         match resolved.root {
+            ResolvedRoot::Var(var) if self.arrays.hold(var) => {
+                self.write_arrays(var, &resolved.path, new);
+            }
             ResolvedRoot::Var(var) => {
                 let leaves = self.var(var);
                 let ty = self.engine.vars[var.index()].ty.clone();
@@ -136,7 +149,7 @@ impl<'a> StepLowering<'a> {
     }
 
     /// Reads the part of a value that a path selects.
-    fn part(&mut self, whole: &[Value], ty: &Type, path: &[ResolvedProjection]) -> Rc<[Value]> {
+    pub(super) fn part(&mut self, whole: &[Value], ty: &Type, path: &[ResolvedProjection]) -> Rc<[Value]> {
         let Some((&first, rest)) = path.split_first() else { return whole.into() };
         match first {
             ResolvedProjection::Field(index) => {
@@ -227,7 +240,7 @@ impl<'a> StepLowering<'a> {
     }
 
     /// Returns a value with the part that a path selects replaced.
-    fn with_part(
+    pub(super) fn with_part(
         &mut self,
         whole: &Rc<[Value]>,
         ty: &Type,

@@ -343,6 +343,9 @@ impl<'a> StepLowering<'a> {
 
     /// Gives a variable a value, and gives the value the variable's name.
     pub(super) fn set_var(&mut self, var: VarId, value: Rc<[Value]>) {
+        if self.arrays.hold(var) {
+            return self.write_arrays(var, &[], &value);
+        }
         let declared = &self.engine.vars[var.index()];
         for ((suffix, _), &leaf) in leaves::of(self.program, &declared.ty).iter().zip(value.iter())
         {

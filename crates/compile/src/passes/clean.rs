@@ -19,7 +19,7 @@
 //! renumbered in order.
 
 use wireloom_ir::{
-    Code, ContextId, Engine, EngineKind, Exit, Op, OpKind, Program, Step, StepId, Value,
+    ArrayId, Code, ContextId, Engine, EngineKind, Exit, Op, OpKind, Program, Step, StepId, Value,
 };
 
 use super::PassOptions;
@@ -31,6 +31,7 @@ pub fn run(program: &mut Program, _: &PassOptions) {
         thread_jumps(engine);
         remove_unreachable(engine);
         remove_unused_context(engine);
+        remove_unused_arrays(engine);
         engine.steps.iter_mut().for_each(renumber);
     }
 }
@@ -131,6 +132,30 @@ fn remove_unused_context(engine: &mut Engine) {
                 }
             });
         }
+    }
+}
+
+fn remove_unused_arrays(engine: &mut Engine) {
+    let mut used = vec![false; engine.arrays.len()];
+    for step in &engine.steps {
+        step.for_each_op(|op| {
+            if let OpKind::ReadElement { array, .. } | OpKind::WriteElement { array, .. } = op.kind
+            {
+                used[array.index()] = true;
+            }
+        });
+    }
+    let numbers = renumbering(&used);
+    let mut flags = used.iter();
+    engine.arrays.retain(|_| *flags.next().expect("one flag an array"));
+    for block in engine.steps.iter_mut().flat_map(|step| step.code.blocks_mut()) {
+        block.for_each_op_mut(&mut |op: &mut Op| {
+            if let OpKind::ReadElement { array, .. } | OpKind::WriteElement { array, .. } =
+                &mut op.kind
+            {
+                *array = ArrayId(numbers[array.index()]);
+            }
+        });
     }
 }
 

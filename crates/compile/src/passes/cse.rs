@@ -11,7 +11,8 @@
 //!
 //! These are equal: pure operations on equal operands, in either order if the operator commutes;
 //! reads of the packet and of metadata between which no overlapping write happened; a read of a
-//! context variable and the value of an unguarded write to it; calls without state of one method
+//! context variable and the value of an unguarded write to it; reads of one element of a context
+//! array between which no element was written; calls without state of one method
 //! with the same guard and equal arguments.
 
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
-    BinaryOp, Block, ContextId, EngineId, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
+    ArrayId, BinaryOp, Block, ContextId, EngineId, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
     ValueInfo,
 };
 
@@ -74,6 +75,8 @@ enum Expression {
 struct Known {
     expressions: HashMap<Expression, Value>,
     context: HashMap<ContextId, Value>,
+    /// The elements of context arrays that have been read since the last write, by index.
+    elements: HashMap<ArrayId, HashMap<Value, Value>>,
     /// Reads of the packet and of metadata that are still valid.
     reads: Vec<(Read, Access, Value)>,
 }
@@ -114,6 +117,7 @@ impl Share<'_> {
             // After the choice, a fact holds if it held before and still holds at the end of both
             // arms.
             known.context.retain(|id, v| ends.iter().all(|e| e.context.get(id) == Some(v)));
+            known.elements.clear();
             known.reads.retain(|(r, _, v)| {
                 ends.iter().all(|e| e.reads.iter().any(|x| x.0 == *r && x.2 == *v))
             });
@@ -137,6 +141,11 @@ impl Share<'_> {
                 .context
                 .insert(id, *known.context.get(&id).unwrap_or(&result))
                 .filter(|v| *v != result);
+        }
+        if let OpKind::ReadElement { array, index } = op.kind {
+            let elements = known.elements.entry(array).or_default();
+            let first = *elements.entry(index).or_insert(result);
+            return (first != result).then_some(first);
         }
         let read = match op.kind {
             OpKind::ReadPacket { base, bit } => {
@@ -198,6 +207,9 @@ impl Share<'_> {
             } else if known.context.get(&id) != Some(&value) {
                 known.context.remove(&id);
             }
+        }
+        if let OpKind::WriteElement { array, .. } = op.kind {
+            known.elements.remove(&array);
         }
         let access = self.packets.access(op);
         if access.writes() {

@@ -8,11 +8,11 @@
 //! ```
 //!
 //! These are dead: values that no live operation uses; calls that change nothing and whose reply is
-//! dead; writes of context variables that no path reads any more (over the whole engine); arms of
-//! an `if` that do nothing. Calls that change the state of an offload, and all changes of the
+//! dead; writes of context variables that no path reads any more (over the whole engine), and of
+//! context arrays that no step reads; arms of an `if` that do nothing. Calls that change the state of an offload, and all changes of the
 //! packet, are live.
 
-use wireloom_ir::{Block, EngineId, Op, OpKind, Program, Step};
+use wireloom_ir::{Block, Engine, EngineId, Op, OpKind, Program, Step};
 
 use super::PassOptions;
 use crate::analysis::effects::Effects;
@@ -29,9 +29,10 @@ pub fn run(program: &mut Program, _: &PassOptions) {
             let live = Liveness::of(engine);
             let writes: Vec<Vec<bool>> =
                 engine.steps.iter().map(|s| live.writes(engine, s)).collect();
+            let arrays = read_arrays(engine);
             let mut changed = false;
             for (step, writes) in engine.steps.iter_mut().zip(writes) {
-                changed |= clean(step, writes, &effects, id);
+                changed |= clean(step, writes, &arrays, &effects, id);
             }
             if !changed {
                 break;
@@ -40,12 +41,32 @@ pub fn run(program: &mut Program, _: &PassOptions) {
     }
 }
 
+/// Whether a step of the engine reads each of its context arrays.
+fn read_arrays(engine: &Engine) -> Vec<bool> {
+    let mut read = vec![false; engine.arrays.len()];
+    for step in &engine.steps {
+        step.for_each_op(|op| {
+            if let OpKind::ReadElement { array, .. } = op.kind {
+                read[array.index()] = true;
+            }
+        });
+    }
+    read
+}
+
 /// Cleans a step. `writes` says for each context write, from the last to the first, whether it is
 /// live.
-fn clean(step: &mut Step, writes: Vec<bool>, effects: &Effects, engine: EngineId) -> bool {
+fn clean(
+    step: &mut Step,
+    writes: Vec<bool>,
+    arrays: &[bool],
+    effects: &Effects,
+    engine: EngineId,
+) -> bool {
     let mut sweep = Sweep {
         used: vec![false; step.values.len()],
         writes: writes.into_iter(),
+        arrays,
         effects,
         engine,
         changed: false,
@@ -60,6 +81,8 @@ fn clean(step: &mut Step, writes: Vec<bool>, effects: &Effects, engine: EngineId
 struct Sweep<'a> {
     used: Vec<bool>,
     writes: std::vec::IntoIter<bool>,
+    /// Whether a step reads each context array.
+    arrays: &'a [bool],
     effects: &'a Effects,
     engine: EngineId,
     changed: bool,
@@ -103,6 +126,7 @@ impl Sweep<'_> {
         }
         let live = match &op.kind {
             OpKind::WriteContext(..) => self.writes.next().expect("one flag for each write"),
+            OpKind::WriteElement { array, .. } => self.arrays[array.index()],
             OpKind::Call { offload, method, .. } => {
                 wanted || self.effects.call(self.engine, *offload, *method).has_effect
             }

@@ -18,6 +18,8 @@
 //! Reads in either arm that precede the arm's own effects move before the effects of the other arm,
 //! so that no pass sees an order between operations that never happen together.
 
+use std::collections::HashSet;
+
 use wireloom_ir::{
     BinaryOp, Block, Code, EngineId, Loc, Op, OpKind, Program, Step, UnaryOp, Value, ValueInfo,
 };
@@ -204,13 +206,15 @@ impl Flatten<'_> {
         let (mut early, mut late) = (Vec::new(), Vec::new());
         let mut late_values = vec![false; self.values.len()];
         let mut written: Vec<Access> = Vec::new();
-        let mut contexts = Vec::new();
+        let (mut contexts, mut arrays) = (HashSet::new(), HashSet::new());
         for op in ops {
             let mut ready = is_pure(&op.kind) || is_read(&op.kind);
             op.kind.for_each_operand(|v| ready &= !late_values[v.index()]);
             let access = self.access(&op);
-            if let OpKind::ReadContext(id) = op.kind {
-                ready &= !contexts.contains(&id);
+            match op.kind {
+                OpKind::ReadContext(id) => ready &= !contexts.contains(&id),
+                OpKind::ReadElement { array, .. } => ready &= !arrays.contains(&array),
+                _ => {}
             }
             if let Some(access) = &access {
                 ready &= !written.iter().any(|w| w.conflicts(access));
@@ -220,8 +224,10 @@ impl Flatten<'_> {
                 continue;
             }
             op.results.iter().for_each(|r| late_values[r.index()] = true);
-            if let OpKind::WriteContext(id, _) = op.kind {
-                contexts.push(id);
+            match op.kind {
+                OpKind::WriteContext(id, _) => _ = contexts.insert(id),
+                OpKind::WriteElement { array, .. } => _ = arrays.insert(array),
+                _ => {}
             }
             written.extend(access.filter(Access::writes));
             late.push(op);

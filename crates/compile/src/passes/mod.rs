@@ -14,6 +14,7 @@ pub mod fuse;
 pub mod if_convert;
 pub mod narrow;
 pub mod resize;
+pub mod scatter;
 mod sequence;
 pub mod split;
 pub mod ungate;
@@ -28,13 +29,16 @@ pub struct PassOptions {
     /// The kinds whose functions a service of the machine computes, by name: their calls stay
     /// calls (see [`evaluate`]).
     pub served: &'static [&'static str],
+    /// Whether the machine has no arrays in its threads' context, so that they become variables
+    /// (see [`scatter`]).
+    pub scalars: bool,
 }
 
 impl PassOptions {
     /// Engines in hardware with these header ports. They hash with exclusive ORs of their own, but
     /// share the multipliers that a random number takes.
     pub fn hardware(ports: HeaderPorts) -> Self {
-        Self { header: Some(ports), served: &["random"] }
+        Self { header: Some(ports), served: &["random"], scalars: true }
     }
 
     /// Hardware with these header ports, else software.
@@ -80,6 +84,11 @@ pub const PASSES: &[Pass] = &[
         name: "evaluate",
         doc: "Makes calls of functions (hash, clock, random) operations, which split no step.",
         run: evaluate::run,
+    },
+    Pass {
+        name: "scatter",
+        doc: "Makes variables of context arrays, for machines whose threads have no arrays.",
+        run: scatter::run,
     },
     Pass {
         name: "if-convert",

@@ -55,7 +55,7 @@ impl Generator {
         let has_packet = reply.is_none();
         let name = self.fresh("e");
         let reply = reply.map(|ty| if matches!(ty, Ty::Array(..)) { Ty::Bits(24) } else { ty });
-        let mut scope = Scope { has_packet, reply: reply.clone(), ..Scope::default() };
+        let mut scope = Scope { has_packet, reply: reply.clone(), ..self.file_scope() };
         scope.functions =
             self.program.functions.iter().filter(|f| has_packet || !has_view(f)).cloned().collect();
         self.scope = scope;
@@ -69,7 +69,7 @@ impl Generator {
         }
         let mut context = vec![(SPENT.to_owned(), Ty::Bits(8))];
         for _ in 0..1 + self.below(5) {
-            let (variable, ty) = (self.fresh("c"), self.value_type());
+            let (variable, ty) = (self.fresh("c"), self.variable_type());
             self.declare(&variable, ty.clone(), true, false);
             context.push((variable, ty));
         }

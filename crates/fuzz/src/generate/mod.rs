@@ -119,7 +119,10 @@ impl Generator {
             self.structure(true);
         }
         for _ in 0..self.below(3) {
-            let function = self.function(&Scope::default(), false);
+            self.table();
+        }
+        for _ in 0..self.below(3) {
+            let function = self.function(&self.file_scope(), false);
             self.program.functions.push(function);
         }
         for _ in 0..self.below(3) {
@@ -127,6 +130,26 @@ impl Generator {
             self.engine(Some(reply));
         }
         self.engine(None);
+    }
+
+    /// The names that every function and engine can use: the constant arrays.
+    fn file_scope(&self) -> Scope {
+        let table = |(name, ty, _): &(String, Ty, Vec<u64>)| Variable {
+            name: name.clone(),
+            ty: ty.clone(),
+            can_assign: false,
+            is_view: false,
+        };
+        Scope { variables: self.program.tables.iter().map(table).collect(), ..Scope::default() }
+    }
+
+    /// Generates a constant array. Those of eight elements and more are tables.
+    fn table(&mut self) {
+        let (name, width) = (self.fresh("t"), *self.pick(&[1, 3, 8, 16, 33]));
+        let count = 4 + self.below(12) as u32;
+        let elements = (0..count).map(|_| self.rng.random_range(0..1u64 << width)).collect();
+        let ty = Ty::Array(Box::new(Ty::Bits(width)), count);
+        self.program.tables.push((name, ty, elements));
     }
 
     fn enumeration(&mut self) {
@@ -202,6 +225,23 @@ impl Generator {
             0..=2 if !self.program.structs.is_empty() => self.struct_type(),
             _ => self.field_type(),
         }
+    }
+
+    /// Returns a type of context and local variables: sometimes an array that is long enough to be
+    /// kept in memory if it is indexed at run time.
+    fn variable_type(&mut self) -> Ty {
+        if !self.chance(12) {
+            return self.value_type();
+        }
+        let small = self.program.structs.iter().filter(|s| !s.is_header);
+        let small: Vec<Ty> = small.map(|s| Ty::Struct(Box::new(s.clone()))).collect();
+        let element = match small.iter().find(|ty| ty.width() <= 16) {
+            Some(small) if self.chance(40) => small.clone(),
+            _ => Ty::Bits(*self.pick(&[1, 3, 8, 9, 16])),
+        };
+        let most = MAX_EXPR / element.width();
+        let count = 32 + self.below((most.min(80) - 32) as usize + 1) as u32;
+        Ty::Array(Box::new(element), count)
     }
 
     fn header(&mut self) -> Struct {

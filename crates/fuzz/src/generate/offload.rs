@@ -37,7 +37,11 @@ impl Generator {
             .iter()
             .filter(|kind| has_packet || !kind.methods.iter().all(|m| m.reads_packet))
             .collect();
-        let kind = *self.pick(&kinds);
+        // Functions, which are evaluated in place, are more likely than other kinds.
+        let functions: Vec<_> =
+            kinds.iter().filter(|kind| kind.methods.iter().all(|m| m.is_function())).collect();
+        let is_function = !functions.is_empty() && self.chance(25);
+        let kind = if is_function { **self.pick(&functions) } else { *self.pick(&kinds) };
         let name = self.fresh("o");
         let key = kind.has_key.then(|| self.key_type(kind.name == "hash"));
         let value = kind.has_value.then(|| match kind.name {

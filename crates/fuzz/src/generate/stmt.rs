@@ -40,7 +40,7 @@ impl Generator {
     fn statement(&mut self, depth: u32) -> Option<Stmt> {
         match self.below(20) {
             0..=2 => {
-                let ty = self.value_type();
+                let ty = self.variable_type();
                 let value = if self.chance(85) { Some(self.expr(&ty, 3)) } else { None };
                 let name = self.fresh("v");
                 self.declare(&name, ty.clone(), true, false);

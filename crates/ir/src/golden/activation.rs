@@ -5,7 +5,7 @@ use wireloom_bits::Bits;
 use super::decode::{Engine, Place};
 use super::narrow::NARROW;
 
-/// The values of an engine's thread: its context variables, then those of each step.
+/// The values of an engine's thread: its context, then those of each step.
 #[derive(Clone)]
 pub(super) struct Activation {
     /// Width of the value at each place.
@@ -14,7 +14,7 @@ pub(super) struct Activation {
     narrow: Vec<u128>,
     /// The wider values, at the same places; the entries at other places have no meaning.
     wide: Vec<Bits>,
-    /// Number of context variables.
+    /// Number of places of the context.
     context: usize,
     /// Arguments of the current call; kept so that calls do not allocate.
     pub args: Vec<Bits>,

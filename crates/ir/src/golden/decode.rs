@@ -22,10 +22,13 @@ pub(super) struct Engine {
     pub steps: Vec<Vec<Action>>,
     /// The place of value 0 of each step.
     pub bases: Vec<Place>,
-    /// Initial contents of all places: the constants, else zero. Context variables come first.
+    /// Initial contents of all places: the constants, else zero. The context comes first: its
+    /// variables, then the elements of its arrays.
     pub initial: Vec<Bits>,
-    /// Number of context variables.
+    /// Number of places of the context.
     pub context: usize,
+    /// The places of the elements of each context array.
+    pub arrays: Vec<Elements>,
     /// For a called engine: where the arguments go.
     pub params: Vec<Place>,
     /// For a called engine: width of the reply.
@@ -111,6 +114,16 @@ pub(super) enum ActionKind {
         from: Place,
         to: Place,
     },
+    ReadElement {
+        array: Elements,
+        index: Place,
+        to: Place,
+    },
+    WriteElement {
+        array: Elements,
+        index: Place,
+        value: Place,
+    },
     ReadPacket {
         base: Place,
         bit: u32,
@@ -163,6 +176,20 @@ pub(super) enum ActionKind {
     Exit(Ending),
 }
 
+/// The places of an array's elements.
+#[derive(Clone, Copy)]
+pub(super) struct Elements {
+    first: Place,
+    count: usize,
+}
+
+impl Elements {
+    /// The place of an element, if there is one at that index.
+    pub(super) fn at(self, index: u128) -> Option<Place> {
+        usize::try_from(index).ok().filter(|i| *i < self.count).map(|i| self.first + i)
+    }
+}
+
 /// A way to end a step.
 #[derive(Clone, Copy)]
 pub(super) enum Ending {
@@ -178,12 +205,19 @@ pub(super) enum Ending {
 /// Decodes an engine of a verified program.
 pub(super) fn engine(engine: &crate::Engine) -> Engine {
     let mut initial: Vec<_> = engine.context.iter().map(|c| Bits::zero(c.width)).collect();
+    let mut arrays = Vec::with_capacity(engine.arrays.len());
+    for array in &engine.arrays {
+        arrays.push(Elements { first: initial.len(), count: array.count as usize });
+        initial.extend((0..array.count).map(|_| Bits::zero(array.width)));
+    }
+    let context = initial.len();
     let mut bases = Vec::with_capacity(engine.steps.len());
     let steps = engine.steps.iter().map(|step| {
         let base = initial.len();
         bases.push(base);
         initial.extend(step.values.iter().map(|v| Bits::zero(v.width)));
-        let mut decoder = Decoder { engine, step, base, initial: &mut initial, count: 0 };
+        let (initial, arrays) = (&mut initial, &arrays);
+        let mut decoder = Decoder { engine, arrays, step, base, initial, count: 0 };
         let mut code = Vec::new();
         for block in step.code.blocks() {
             decoder.block(block, &mut code);
@@ -197,11 +231,12 @@ pub(super) fn engine(engine: &crate::Engine) -> Engine {
             (params.iter().map(|p| p.index()).collect(), Some(*reply))
         }
     };
-    Engine { steps, bases, initial, context: engine.context.len(), params, reply }
+    Engine { steps, bases, initial, context, arrays, params, reply }
 }
 
 struct Decoder<'a> {
     engine: &'a crate::Engine,
+    arrays: &'a [Elements],
     step: &'a Step,
     /// The place of the step's value 0.
     base: Place,
@@ -301,6 +336,18 @@ impl Decoder<'_> {
             OpKind::WriteContext(id, v) => {
                 ActionKind::Copy { from: self.place(*v), to: id.index() }
             }
+            OpKind::ReadElement { array, index } => {
+                ActionKind::ReadElement {
+                    array: self.arrays[array.index()],
+                    index: self.place(*index),
+                    to,
+                }
+            }
+            OpKind::WriteElement { array, index, value } => ActionKind::WriteElement {
+                array: self.arrays[array.index()],
+                index: self.place(*index),
+                value: self.place(*value),
+            },
             OpKind::ReadPacket { base, bit } => {
                 ActionKind::ReadPacket { base: self.place(*base), bit: *bit, width, to }
             }

@@ -5,8 +5,8 @@ use wireloom_net::PacketInHand;
 use wireloom_offloads::Store;
 
 use super::activation::Activation;
-use super::decode::Place;
-use crate::{ContextId, EngineId, StepId, Value};
+use super::decode::{Elements, Place};
+use crate::{ArrayId, ContextId, EngineId, StepId, Value};
 
 /// An observer of threads. It is told of steps and operations in the order in which they happen;
 /// those of a called engine lie between [`before`](Self::before) and [`after`](Self::after) of the
@@ -48,6 +48,7 @@ pub struct Moment<'a> {
     pub(super) activation: &'a Activation,
     /// The place of value 0 of each step.
     pub(super) bases: &'a [Place],
+    pub(super) arrays: &'a [Elements],
 }
 
 impl Moment<'_> {
@@ -65,5 +66,14 @@ impl Moment<'_> {
     /// If the engine has no such variable.
     pub fn context(&self, variable: ContextId) -> Bits {
         self.activation.bits(variable.index())
+    }
+
+    /// Returns an element of a context array; `None` if there is none at that index.
+    ///
+    /// # Panics
+    /// If the engine has no such array.
+    pub fn element(&self, array: ArrayId, index: &Bits) -> Option<Bits> {
+        let place = self.arrays[array.index()].at(index.to_u128()?)?;
+        Some(self.activation.bits(place))
     }
 }

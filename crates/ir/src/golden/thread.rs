@@ -161,6 +161,7 @@ impl<O: Observer> Thread<'_, O> {
             store: self.store,
             activation: self.activation,
             bases: &self.engine.bases,
+            arrays: &self.engine.arrays,
         };
         look(self.observer, &now);
     }
@@ -226,6 +227,17 @@ impl<O: Observer> Thread<'_, O> {
                 activation.set(*to, element.cloned().unwrap_or_else(|| Bits::zero(*width)));
             }
             ActionKind::Copy { from, to } => activation.copy(*from, *to),
+            ActionKind::ReadElement { array, index, to } => {
+                match array.at(activation.narrow(*index)) {
+                    Some(element) => activation.copy(element, *to),
+                    None => activation.set(*to, Bits::zero(activation.width(*to))),
+                }
+            }
+            ActionKind::WriteElement { array, index, value } => {
+                if let Some(element) = array.at(activation.narrow(*index)) {
+                    activation.copy(*value, element);
+                }
+            }
             ActionKind::ReadPacket { base, bit, width, to } => {
                 let field = self.hand().read(self.offset(*base), *bit, *width);
                 self.activation.set(*to, field);

@@ -8,7 +8,7 @@ use super::ParseError;
 use super::lex::{Spanned, Token, lex};
 use super::names::Names;
 use crate::{
-    Block, Code, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Offload,
+    Block, Code, ContextArray, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Offload,
     OffloadTarget, OpKind, Program, ReasonSet, Step, StepId, Value, ValueInfo,
 };
 
@@ -28,6 +28,7 @@ pub fn parse(text: &str) -> Result<Program> {
         reasons: Names::new(std::iter::empty()),
         engines: Names::new(std::iter::empty()),
         context: Names::new(std::iter::empty()),
+        arrays: Names::new(std::iter::empty()),
         offloads: Vec::new(),
         offload_names: Names::new(std::iter::empty()),
         step_references: Vec::new(),
@@ -52,6 +53,7 @@ struct Parser {
     engines: Names,
     /// The context variables of the current engine; the following fields belong to it too.
     context: Names,
+    arrays: Names,
     offloads: Vec<OffloadTarget>,
     offload_names: Names,
     /// References to steps, with the position of the token for errors.
@@ -273,6 +275,16 @@ impl Parser {
             self.context.push(&name);
             context.push(ContextVar { name, width: self.width()? });
         }
+        let mut arrays = Vec::new();
+        self.arrays = Names::new(std::iter::empty());
+        while self.eat_keyword("array") {
+            let name = self.name()?;
+            self.punct(":")?;
+            let count = self.number32()?;
+            self.keyword("of")?;
+            self.arrays.push(&name);
+            arrays.push(ContextArray { name, width: self.width()?, count });
+        }
         let mut offloads = Vec::new();
         self.offload_names = Names::new(std::iter::empty());
         self.offloads.clear();
@@ -294,7 +306,7 @@ impl Parser {
             steps.push(self.step()?);
         }
         if !self.eat("}") {
-            return self.expected("`context`, `offload`, `step` (in this order) or `}`");
+            return self.expected("`context`, `array`, `offload`, `step` (in this order) or `}`");
         }
         self.resolve_steps(&mut steps)?;
         let kind = if is_called {
@@ -308,7 +320,7 @@ impl Parser {
         } else {
             EngineKind::Packet
         };
-        Ok(Engine { name, kind, context, offloads, steps })
+        Ok(Engine { name, kind, context, arrays, offloads, steps })
     }
 
     /// Replaces the references to steps by the steps themselves.

@@ -7,7 +7,7 @@ use wireloom_offloads::{Config, Layout, registry};
 
 use super::names::{Names, is_path, is_word, quoted, string};
 use crate::{
-    Block, Code, Engine, EngineKind, Exit, Loc, OffloadTarget, Op, OpKind, Program, Step, Value,
+    ArrayId, Block, Code, Engine, EngineKind, Exit, Loc, OffloadTarget, Op, OpKind, Program, Step, Value,
 };
 
 /// Returns the textual form of a program (docs/ir.md). It also prints programs that do not verify;
@@ -55,6 +55,7 @@ struct Printer<'a> {
     /// The engines printed so far; only they can be referred to by name.
     engines: &'a Names,
     context: Names,
+    arrays: Names,
     offloads: Names,
     steps: Names,
     engine: &'a Engine,
@@ -74,6 +75,7 @@ impl<'a> Printer<'a> {
             reasons,
             engines,
             context: Names::new(engine.context.iter().map(|c| c.name.as_str())),
+            arrays: Names::new(engine.arrays.iter().map(|a| a.name.as_str())),
             offloads: Names::new(engine.offloads.iter().map(|o| o.name.as_str())),
             steps: Names::new(engine.steps.iter().map(|s| s.name.as_str())),
             engine,
@@ -99,6 +101,10 @@ impl<'a> Printer<'a> {
         self.line(0, &format!("engine {}{interface} {{", quoted(&engine.name)));
         for var in &engine.context {
             self.line(1, &format!("context {} : u{}", quoted(&var.name), var.width));
+        }
+        for array in &engine.arrays {
+            let head = format!("array {} : {} of u{}", quoted(&array.name), array.count, array.width);
+            self.line(1, &head);
         }
         for offload in &engine.offloads {
             let target = match &offload.target {
@@ -174,6 +180,10 @@ impl<'a> Printer<'a> {
         }
     }
 
+    fn array(&self, array: ArrayId) -> String {
+        self.arrays.refer(array.index(), is_word)
+    }
+
     fn op(&self, step: &Step, op: &Op) -> String {
         match &op.kind {
             OpKind::Const(bits) => {
@@ -202,6 +212,13 @@ impl<'a> Printer<'a> {
             }
             OpKind::WriteContext(id, v) => {
                 format!("context.write {}, {}", self.context.refer(id.index(), is_word), value(*v))
+            }
+            OpKind::ReadElement { array, index } => {
+                format!("array.read {} at {}", self.array(*array), value(*index))
+            }
+            OpKind::WriteElement { array, index, value: v } => {
+                let array = self.array(*array);
+                format!("array.write {array} at {}, {}", value(*index), value(*v))
             }
             OpKind::ReadPacket { base, bit } => format!("packet.read {} + {bit}", value(*base)),
             OpKind::WritePacket { base, bit, value: v } => {

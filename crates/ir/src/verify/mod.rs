@@ -11,6 +11,7 @@ use std::fmt;
 
 use wireloom_bits::MAX_WIDTH;
 
+use self::step::MOST_ELEMENTS;
 use crate::{Engine, EngineKind, Loc, OffloadTarget, Op, Program, Step, print_op};
 
 /// A violated rule, and where.
@@ -109,6 +110,20 @@ impl Checker<'_> {
                 self.problem(format!(
                     "context variable {} has {} bits; it must have 1 to {MAX_WIDTH}",
                     var.name, var.width
+                ));
+            }
+        }
+        for array in &engine.arrays {
+            if !is_width(array.width) {
+                self.problem(format!(
+                    "the elements of context array {} have {} bits; they must have 1 to {MAX_WIDTH}",
+                    array.name, array.width
+                ));
+            }
+            if !(1..=MOST_ELEMENTS).contains(&(array.count as usize)) {
+                self.problem(format!(
+                    "context array {} has {} elements; it must have 1 to {MOST_ELEMENTS}",
+                    array.name, array.count
                 ));
             }
         }

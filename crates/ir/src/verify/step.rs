@@ -7,7 +7,7 @@ use super::paths::{FallsThrough, falls_through};
 use super::scope::Scope;
 use super::{Checker, is_width};
 use crate::{
-    Block, Code, EngineKind, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, StepId,
+    ArrayId, Block, Code, ContextArray, EngineKind, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, StepId,
     Value,
 };
 
@@ -24,7 +24,7 @@ enum Place {
 const MAX_FIELD_END: u64 = 8 * 65_536;
 
 /// The elements of a table at most, as many as an array of the language has.
-const MOST_ELEMENTS: usize = 4096;
+pub(super) const MOST_ELEMENTS: usize = 4096;
 
 impl Checker<'_> {
     pub(super) fn step(&mut self, step: &Step) {
@@ -123,6 +123,7 @@ impl Checker<'_> {
             OpKind::Exit(_) => (place == Place::Jump, "exits are allowed in jump regions only"),
             OpKind::If { .. } => (false, "`if` is not allowed in regions"),
             OpKind::WriteContext(..)
+            | OpKind::WriteElement { .. }
             | OpKind::WritePacket { .. }
             | OpKind::WriteMeta(..)
             | OpKind::Insert { .. }
@@ -270,6 +271,17 @@ impl Checker<'_> {
                 none(results)?;
                 expect(widths[0] == var.width, "value and context variable differ in width")
             }
+            OpKind::ReadElement { array, .. } => {
+                let array = self.array(*array)?;
+                expect(widths[0] <= 32, "the index of an array has at most 32 bits")?;
+                one(results, array.width)
+            }
+            OpKind::WriteElement { array, .. } => {
+                let array = self.array(*array)?;
+                none(results)?;
+                expect(widths[0] <= 32, "the index of an array has at most 32 bits")?;
+                expect(widths[1] == array.width, "value and elements differ in width")
+            }
             OpKind::ReadPacket { bit, .. } => {
                 self.needs_packet()?;
                 let result = any(results)?;
@@ -310,6 +322,11 @@ impl Checker<'_> {
                 self.exit(exit, widths)
             }
         }
+    }
+
+    fn array(&self, array: ArrayId) -> Result<&ContextArray, String> {
+        let array = self.engine.arrays.get(array.index());
+        array.ok_or_else(|| "the context array does not exist".to_owned())
     }
 
     fn needs_packet(&self) -> Result<(), String> {

@@ -124,6 +124,11 @@ impl Tape {
         ContextVar { name: self.name(), width: self.width() }
     }
 
+    fn context_array(&mut self) -> ContextArray {
+        let count = [1, 2, 7, 300][self.draw(4)];
+        ContextArray { name: self.name(), width: self.width(), count }
+    }
+
     fn engine(
         &mut self,
         kind: EngineKind,
@@ -132,8 +137,9 @@ impl Tape {
         files: usize,
         sets: usize,
     ) -> Engine {
+        let arrays = (0..self.draw(3)).map(|_| self.context_array()).collect();
         let mut engine =
-            Engine { name: self.name(), kind, context, offloads: Vec::new(), steps: Vec::new() };
+            Engine { name: self.name(), kind, context, arrays, offloads: Vec::new(), steps: Vec::new() };
         for _ in 0..self.draw(4) {
             let target = if !callees.is_empty() && self.chance(3) {
                 OffloadTarget::Engine(EngineId(self.draw(callees.len()) as u32))
@@ -308,7 +314,7 @@ impl Coder<'_> {
     fn pure(&mut self, block: &mut Block, visible: &mut Visible) {
         let width = self.tape.width();
         let packet = self.engine.kind == EngineKind::Packet;
-        let (kind, width) = match self.tape.draw(9) {
+        let (kind, width) = match self.tape.draw(10) {
             0 => (OpKind::Const(self.tape.bits(width)), width),
             1 => {
                 let op = UnaryOp::ALL[self.tape.draw(2)];
@@ -346,6 +352,10 @@ impl Coder<'_> {
                 let meta = Meta::ALL[self.tape.draw(5)];
                 (OpKind::ReadMeta(meta), meta.width())
             }
+            9 if !self.engine.arrays.is_empty() => {
+                let (array, index) = self.element(block, visible);
+                (OpKind::ReadElement { array, index }, self.engine.arrays[array.index()].width)
+            }
             _ if !self.engine.context.is_empty() => {
                 let var = self.tape.draw(self.engine.context.len());
                 (OpKind::ReadContext(ContextId(var as u32)), self.engine.context[var].width)
@@ -355,8 +365,23 @@ impl Coder<'_> {
         self.define(block, visible, kind, width);
     }
 
+    /// An array of the engine, which has one at least, and an index.
+    fn element(&mut self, block: &mut Block, visible: &mut Visible) -> (ArrayId, Value) {
+        let array = self.tape.draw(self.engine.arrays.len());
+        let width = [1, 8, 32][self.tape.draw(3)];
+        let index = self.of_width(block, visible, width);
+        (ArrayId(array as u32), index)
+    }
+
     fn write(&mut self, block: &mut Block, visible: &mut Visible) {
         let guard = self.guard(block, visible);
+        if !self.engine.arrays.is_empty() && self.tape.chance(4) {
+            let (array, index) = self.element(block, visible);
+            let width = self.engine.arrays[array.index()].width;
+            let value = self.of_width(block, visible, width);
+            self.push(block, OpKind::WriteElement { array, index, value }, vec![], guard);
+            return;
+        }
         if self.engine.kind != EngineKind::Packet || self.tape.chance(3) {
             if !self.engine.context.is_empty() {
                 let var = self.tape.draw(self.engine.context.len());

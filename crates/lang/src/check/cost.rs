@@ -1,6 +1,6 @@
 //! The limit on the size of a step after functions are inlined and loops unrolled.
 
-use super::{Checker, fold};
+use super::Checker;
 use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, VarId};
 
@@ -91,7 +91,7 @@ impl Size<'_, '_> {
             ExprKind::Read(place) => self.choices(place).saturating_add(1),
             _ => 1,
         };
-        fold::parts(e).into_iter().map(|e| self.expression(e)).fold(own, u64::saturating_add)
+        e.parts().into_iter().map(|e| self.expression(e)).fold(own, u64::saturating_add)
     }
 
     /// The number of scalars among which the indices of a place choose at run time. Constant
@@ -149,7 +149,7 @@ impl Size<'_, '_> {
             | ExprKind::Call(..)
             | ExprKind::Offload(..)
             | ExprKind::Resize(_) => false,
-            _ => fold::parts(index).into_iter().all(|part| self.is_known(part)),
+            _ => index.parts().into_iter().all(|part| self.is_known(part)),
         }
     }
 }

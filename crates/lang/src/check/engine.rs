@@ -9,7 +9,7 @@ use super::offload::MAX_INSTANCES;
 use super::place::Access;
 use super::scope::Symbol;
 use super::stmt::Body;
-use super::{Checker, Resolution, fold, range};
+use super::{Checker, Resolution, range};
 use crate::ast::{self, Item, TypeKind};
 use crate::diagnostics::Diagnostic;
 use crate::hir::{
@@ -368,6 +368,6 @@ fn outside_context(expr: &hir::Expr) -> Option<Span> {
             Some(expr.span)
         }
         ExprKind::Read(place) if !matches!(place.root, Root::Var(_)) => Some(expr.span),
-        _ => fold::parts(expr).into_iter().find_map(outside_context),
+        _ => expr.parts().into_iter().find_map(outside_context),
     }
 }

@@ -2,7 +2,7 @@
 
 use wireloom_bits::Bits;
 
-use crate::hir::{BinaryOp, Expr, ExprKind, Projection, Resize, Root, Struct, Type, VarId};
+use crate::hir::{BinaryOp, Expr, ExprKind, Root, Struct, Type, VarId};
 use crate::source::Span;
 
 /// A constant.
@@ -176,38 +176,7 @@ pub(super) fn element(
 pub(super) fn has_effect(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) => true,
-        _ => parts(expr).iter().any(|e| has_effect(e)),
-    }
-}
-
-/// The direct subexpressions, including the indices of its place, in the order of evaluation.
-pub(super) fn parts(expr: &Expr) -> Vec<&Expr> {
-    match &expr.kind {
-        ExprKind::Const(_) | ExprKind::Meta(_) => Vec::new(),
-        ExprKind::Read(place) => place
-            .path
-            .iter()
-            .filter_map(|p| match p {
-                Projection::Index(e) | Projection::Bit(e) => Some(e),
-                Projection::Field(_) | Projection::Slice(..) => None,
-            })
-            .collect(),
-        ExprKind::Field(a, _)
-        | ExprKind::Slice(a, _, _)
-        | ExprKind::Not(a)
-        | ExprKind::Neg(a)
-        | ExprKind::LogicalNot(a)
-        | ExprKind::Cast(a)
-        | ExprKind::Resize(Resize::Reset(a)) => vec![a],
-        ExprKind::Index(a, b)
-        | ExprKind::Bit(a, b)
-        | ExprKind::Binary(_, a, b)
-        | ExprKind::AndThen(a, b)
-        | ExprKind::OrElse(a, b)
-        | ExprKind::Resize(Resize::Insert(a, b) | Resize::Remove(a, b)) => vec![a, b],
-        ExprKind::Conditional(a, b, c) => vec![a, b, c],
-        ExprKind::Aggregate(all) | ExprKind::Concat(all) => all.iter().collect(),
-        ExprKind::Call(_, args) | ExprKind::Offload(_, _, args) => args.iter().collect(),
+        _ => expr.parts().iter().any(|e| has_effect(e)),
     }
 }
 

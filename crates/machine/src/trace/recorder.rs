@@ -142,6 +142,17 @@ impl<'a> Recorder<'a> {
         Change { name: name.to_owned(), from: text(from), to: text(to) }
     }
 
+    /// Records a change of the context, if it is one.
+    fn context(&mut self, now: &Moment<'_>, name: &str, from: &Bits, to: &Bits) {
+        if from == to {
+            return;
+        }
+        let change = self.change(now, name, from, to);
+        if let Some(step) = self.step_now() {
+            step.context.push(change);
+        }
+    }
+
     /// Returns the named values from which a value was computed.
     fn sources(&self, index: &Index<'a>, value: Value, now: &Moment<'_>) -> Vec<Named> {
         let step = &self.program.engines[now.engine.index()].steps[now.step.index()];
@@ -356,6 +367,10 @@ impl Observer for Recorder<'_> {
             OpKind::WriteContext(id, _) => {
                 self.pending.push(Before::Value(now.context(*id)));
             }
+            OpKind::WriteElement { array, index, value } => {
+                let old = now.element(*array, &now.value(*index));
+                self.pending.push(Before::Value(old.unwrap_or_else(|| now.value(*value))));
+            }
             OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
                 self.pending.push(Before::Length(length()));
             }
@@ -406,14 +421,14 @@ impl Observer for Recorder<'_> {
             }
             OpKind::WriteContext(id, value) => {
                 let Some(Before::Value(old)) = self.pending.pop() else { return };
-                let new = now.value(*value);
-                if old != new {
-                    let variable = &self.program.engines[now.engine.index()].context[id.index()];
-                    let change = self.change(now, &variable.name, &old, &new);
-                    if let Some(step) = self.step_now() {
-                        step.context.push(change);
-                    }
-                }
+                let variable = &self.program.engines[now.engine.index()].context[id.index()];
+                self.context(now, &variable.name, &old, &now.value(*value));
+            }
+            OpKind::WriteElement { array, index, value } => {
+                let Some(Before::Value(old)) = self.pending.pop() else { return };
+                let array = &self.program.engines[now.engine.index()].arrays[array.index()];
+                let name = format!("{}[{}]", array.name, now.value(*index).low_u64());
+                self.context(now, &name, &old, &now.value(*value));
             }
             OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => {
                 let Some(Before::Length(from)) = self.pending.pop() else { return };

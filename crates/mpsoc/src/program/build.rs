@@ -8,7 +8,9 @@ use wireloom_codegen::c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, R
 use wireloom_install::Cache;
 use wireloom_isa::program::Machine;
 
-use crate::toolchain::{BuildError, Optimisation, STACK_BYTES, Toolchain, file_error, frame_in};
+use crate::toolchain::{
+    BuildError, Optimisation, STACK_BYTES, Toolchain, file_error, frame_in, is_too_large,
+};
 
 /// The program file in a cache folder.
 const PROGRAM: &str = "engine.elf";
@@ -74,12 +76,19 @@ pub fn build(
 /// stack are the program's, not the compiler's affair.
 fn refusal(program: &wireloom_ir::Program, error: BuildError) -> BuildError {
     let BuildError::Compiler { output, .. } = &error else { return error };
-    let Some(bytes) = frame_in(output) else { return error };
-    let message = format!(
-        "engine `{}` needs {bytes} bytes for its variables at once, and a thread's stack has {STACK_BYTES}: \
-         make its context or its widest values smaller, or keep them in an offload of kind `array`",
-        program.engines[program.main.index()].name
-    );
+    let engine = &program.engines[program.main.index()].name;
+    let message = match frame_in(output) {
+        Some(bytes) => format!(
+            "engine `{engine}` needs {bytes} bytes for its variables at once, and a thread's stack has \
+             {STACK_BYTES}: make its context or its widest values smaller, or keep them in an offload of \
+             kind `array`"
+        ),
+        None if is_too_large(output) => format!(
+            "engine `{engine}` becomes more code than the processor's jumps and addresses reach: loop \
+             over steps instead of unrolling, or split the engine"
+        ),
+        None => return error,
+    };
     Refused { step: None, offload: None, message }.into()
 }
 

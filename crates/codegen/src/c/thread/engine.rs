@@ -254,6 +254,8 @@ impl<'a> EngineFunction<'a> {
             engine,
             step: &engine.steps[index],
             context: &self.context,
+            // Passes make variables of them for threads.
+            arrays: &[],
             packet: if is_packet { Expr::name("p") } else { no_packet() },
             model: MODEL,
         };

@@ -21,7 +21,7 @@
 
 use std::collections::HashMap;
 
-use wireloom_ir::{ContextId, EngineId, Exit, Op, OpKind, Step, Value};
+use wireloom_ir::{ArrayId, ContextId, EngineId, Exit, Op, OpKind, Step, Value};
 
 use crate::analysis::effects::{CallEffects, Effects};
 use crate::analysis::guards::Guards;
@@ -98,6 +98,7 @@ struct Scheduler<'a> {
     calls: Vec<usize>,
     context_reads: HashMap<ContextId, Vec<usize>>,
     context_writes: HashMap<ContextId, Vec<usize>>,
+    arrays: HashMap<ArrayId, ArrayUse>,
     /// Effects that exits wait for.
     effects_so_far: Vec<usize>,
     /// The first part in which each value can be the offset of a read, and the operation that it
@@ -134,6 +135,7 @@ pub(super) fn schedule(
         calls: Vec::new(),
         context_reads: HashMap::new(),
         context_writes: HashMap::new(),
+        arrays: HashMap::new(),
         effects_so_far: Vec::new(),
         offset_part: vec![(0, 0); step.values.len()],
     };
@@ -153,6 +155,17 @@ pub(super) fn schedule(
 
 fn is_resize(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. })
+}
+
+/// The uses of a context array so far.
+#[derive(Default)]
+struct ArrayUse {
+    /// The last write in program order, which is also the latest.
+    last_write: Option<usize>,
+    /// The latest time of a read or a write.
+    latest: u32,
+    /// The reads since the last write.
+    reads: Vec<usize>,
 }
 
 /// The earliest time found so far, and the operation that it waits for.
@@ -195,6 +208,12 @@ impl Scheduler<'_> {
                 }
                 self.context_reads.entry(*id).or_default().push(index);
             }
+            OpKind::ReadElement { array, .. } => {
+                let uses = self.arrays.entry(*array).or_default();
+                if let Some(write) = uses.last_write {
+                    at.after(self.schedule.time[write], self.cause_of(write));
+                }
+            }
             OpKind::ReadPacket { base, .. } => {
                 self.order_read(index, &access, &mut at);
                 self.place_read(index, *base, &mut at);
@@ -211,6 +230,11 @@ impl Scheduler<'_> {
                     at.after(self.schedule.time[other] | 1, Cause::None);
                 }
                 self.context_writes.entry(*id).or_default().push(index);
+            }
+            OpKind::WriteElement { array, .. } => {
+                at.delay_to_edit();
+                let before = self.arrays.get(array).map_or(0, |uses| uses.latest);
+                at.after(before | 1, Cause::None);
             }
             OpKind::WritePacket { .. }
             | OpKind::WriteMeta(..)
@@ -344,7 +368,9 @@ impl Scheduler<'_> {
         for &effect in &self.effects_so_far {
             let before = &self.ops[effect];
             let goes_on = matches!(exit, Exit::Next(_) | Exit::Emit(_));
-            let matters = goes_on || !matches!(before.kind, OpKind::WriteContext(..));
+            let is_context =
+                matches!(before.kind, OpKind::WriteContext(..) | OpKind::WriteElement { .. });
+            let matters = goes_on || !is_context;
             if matters && !self.exclusive(before.guard, op.guard) {
                 at.after(self.schedule.time[effect], Cause::None);
             }
@@ -411,6 +437,23 @@ impl Scheduler<'_> {
                 self.schedule.until[read] = self.schedule.until[read].min(time);
             }
         }
+        match op.kind {
+            OpKind::ReadElement { array, .. } => {
+                let uses = self.arrays.entry(array).or_default();
+                uses.latest = uses.latest.max(time);
+                uses.reads.push(index);
+            }
+            OpKind::WriteElement { array, .. } => {
+                let uses = self.arrays.entry(array).or_default();
+                uses.latest = uses.latest.max(time);
+                uses.last_write = Some(index);
+                // Later writes come at the same time or later.
+                for read in uses.reads.drain(..) {
+                    self.schedule.until[read] = self.schedule.until[read].min(time);
+                }
+            }
+            _ => {}
+        }
         if access.writes() {
             for past in self.accesses.iter().filter(|p| !p.access.writes() && p.call.is_none()) {
                 if self.conflict(past, index, &access) {
@@ -423,7 +466,7 @@ impl Scheduler<'_> {
         }
         if access.writes()
             || call.is_some_and(|c| c.has_effect)
-            || matches!(op.kind, OpKind::WriteContext(..))
+            || matches!(op.kind, OpKind::WriteContext(..) | OpKind::WriteElement { .. })
         {
             self.effects_so_far.push(index);
         }

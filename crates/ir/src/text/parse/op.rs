@@ -7,7 +7,7 @@ use super::super::MAX_NESTING;
 use super::super::lex::Token;
 use super::{Parser, Result, StepReference};
 use crate::{
-    BinaryOp, ContextId, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, ReasonSetId,
+    ArrayId, BinaryOp, ContextId, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, ReasonSetId,
     StepId, UnaryOp, Value,
 };
 
@@ -94,6 +94,14 @@ impl Parser {
                 let var = self.context_var()?;
                 OpKind::WriteContext(var, self.after_comma(Self::value)?)
             }
+            "array.read" => {
+                let (array, index) = self.element()?;
+                OpKind::ReadElement { array, index }
+            }
+            "array.write" => {
+                let (array, index) = self.element()?;
+                OpKind::WriteElement { array, index, value: self.after_comma(Self::value)? }
+            }
             "packet.read" => {
                 let (base, bit) = self.field()?;
                 OpKind::ReadPacket { base, bit }
@@ -168,6 +176,13 @@ impl Parser {
 
     fn context_var(&mut self) -> Result<ContextId> {
         Ok(ContextId(self.reference("context variable", |p| &p.context)?))
+    }
+
+    /// Parses `ARRAY at %0`.
+    fn element(&mut self) -> Result<(ArrayId, Value)> {
+        let array = ArrayId(self.reference("context array", |p| &p.arrays)?);
+        self.keyword("at")?;
+        Ok((array, self.value()?))
     }
 
     /// Parses `%0 + 128`: the base in bytes and the bit offset.
