@@ -458,16 +458,31 @@ fn long_arrays_indexed_at_run_time_are_memory_with_the_meaning_of_choices() {
         ("bytes[2] = 5; bytes[in.wide] = 6; x[0] = bytes[2]; x[1] = bytes[in.wide];", [5, 0]),
         // Structures of arrays; a row of 7 does not reach into the next one.
         ("pairs[in.i].b[in.i - 2] = 5; x[0] = pairs[3].b[1]; x[1] = pairs[in.i].b[in.i];", [5, 0]),
-        ("grid[in.i][in.v] = 5; grid[in.i - 1][6] = 8; x[0] = grid[3][2]; x[1] = grid[2][in.i + 3];", [0, 8]),
+        (
+            "grid[in.i][in.v] = 5; grid[in.i - 1][6] = 8; x[0] = grid[3][2]; x[1] = grid[2][in.i + 3];",
+            [0, 8],
+        ),
         // A part of an element, and bits outside of it.
-        ("bytes[in.i] = 0xf0; bytes[in.i][1:0] = 2; bytes[in.i][in.v] = 1; x[0] = bytes[3];", [0xf2, 0]),
+        (
+            "bytes[in.i] = 0xf0; bytes[in.i][1:0] = 2; bytes[in.i][in.v] = 1; x[0] = bytes[3];",
+            [0xf2, 0],
+        ),
         // An arm that is not taken changes nothing.
-        ("if (in.v == 9) bytes[in.i] = 1; else bytes[in.i] = 2; x[0] = bytes[in.i]; x[1] = bytes[0];", [1, 0]),
+        (
+            "if (in.v == 9) bytes[in.i] = 1; else bytes[in.i] = 2; x[0] = bytes[in.i]; x[1] = bytes[0];",
+            [1, 0],
+        ),
         // A value that was read before a write keeps it; a copy is one.
         ("u8 old = bytes[in.i]; bytes[in.i] = 4; x[0] = old; x[1] = bytes[in.i];", [0, 4]),
-        ("bytes[in.i] = 4; Pair all[20] = pairs; all[in.i].a = 3; x[0] = all[3].a; x[1] = pairs[in.i].a;", [3, 0]),
+        (
+            "bytes[in.i] = 4; Pair all[20] = pairs; all[in.i].a = 3; x[0] = all[3].a; x[1] = pairs[in.i].a;",
+            [3, 0],
+        ),
         // A local array is zero, or what it is set to, wherever its declaration is reached.
-        ("for (u8 k = 0; k < 2; k++) { u8 t[33]; x[k] = t[in.i]; t[in.i] = 6 + k; x[k] += t[3]; }", [6, 7]),
+        (
+            "for (u8 k = 0; k < 2; k++) { u8 t[33]; x[k] = t[in.i]; t[in.i] = 6 + k; x[k] += t[3]; }",
+            [6, 7],
+        ),
     ];
     for (body, expected) in cases {
         let out = run(&with_arrays(body), &packet);

@@ -9,9 +9,9 @@ use wireloom_bits::Bits;
 use wireloom_offloads::{Config, Layout, registry};
 
 use crate::{
-    ArrayId, BinaryOp, Block, Code, ContextArray, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Meta,
-    Offload, OffloadId, OffloadTarget, Op, OpKind, Program, ReasonSet, ReasonSetId, Step, UnaryOp,
-    Value, ValueInfo,
+    ArrayId, BinaryOp, Block, Code, ContextArray, ContextId, ContextVar, Engine, EngineId,
+    EngineKind, Exit, Loc, Meta, Offload, OffloadId, OffloadTarget, Op, OpKind, Program, ReasonSet,
+    ReasonSetId, Step, UnaryOp, Value, ValueInfo,
 };
 
 /// Builds a [`Program`].

@@ -9,7 +9,9 @@ pub fn suggest<'a>(unknown: &str, candidates: impl IntoIterator<Item = &'a str>)
         .filter(|c| *c != unknown)
         .filter_map(|c| {
             let most = unknown.len().max(c.len()) / 3;
-            let close = if unknown.len().abs_diff(c.len()) <= most {
+            let close = if unknown.len().abs_diff(c.len()) <= most
+                && least_distance(letters(unknown), letters(c)) <= most
+            {
                 Some(distance(unknown, c)).filter(|d| *d <= most)
             } else {
                 None
@@ -38,6 +40,17 @@ pub fn suggest_or_list<'a>(
 
 /// The number of bytes of a name that are compared, so that the cost stays bounded.
 const COMPARED: usize = 64;
+
+/// The bytes that occur in a name, each as a bit; several share one.
+fn letters(name: &str) -> u64 {
+    name.bytes().take(COMPARED).fold(0, |letters, byte| letters | 1 << (byte % 64))
+}
+
+/// A lower bound of the distance of two names with these bytes: an edit brings one byte that the
+/// other name lacks. It spares most names the whole comparison.
+fn least_distance(a: u64, b: u64) -> usize {
+    (a & !b).count_ones().max((b & !a).count_ones()) as usize
+}
 
 /// Optimal string alignment distance: insertions, deletions, replacements and swaps of neighbours.
 fn distance(a: &str, b: &str) -> usize {
@@ -81,6 +94,8 @@ mod tests {
         assert_eq!(distance("ab", "ba"), 1);
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
+        assert_eq!(least_distance(letters("kitten"), letters("sitting")), 2);
+        assert_eq!(least_distance(letters("abab"), letters("baba")), 0);
         assert_eq!(distance(&"ab".repeat(50), &"ba".repeat(50)), 2);
     }
 }

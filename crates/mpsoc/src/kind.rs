@@ -136,7 +136,8 @@ impl Configured for Spec {
 
 /// What hardware threads compute by calls of the platform's objects: a hash takes a processor of 32
 /// bits hundreds of cycles, and it does not know its packet's sequence number.
-const PASSES: PassOptions = PassOptions { header: None, served: &["hash", "random"], scalars: true };
+const PASSES: PassOptions =
+    PassOptions { header: None, served: &["hash", "random"], scalars: true };
 
 /// Optimises a program for hardware threads.
 pub fn for_threads(mut program: ir::Program) -> ir::Program {

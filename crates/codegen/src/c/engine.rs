@@ -258,11 +258,7 @@ impl<'a> PacketEngine<'a> {
         vec![Item::Comment(comment), Item::Function(self.signature(name), all), Item::Blank]
     }
 
-    fn scope<'s>(
-        &'s self,
-        index: usize,
-        (context, arrays): (&'s [Expr], &'s [Expr]),
-    ) -> Scope<'s> {
+    fn scope<'s>(&'s self, index: usize, (context, arrays): (&'s [Expr], &'s [Expr])) -> Scope<'s> {
         Scope {
             program: self.program,
             engine: self.engine,
@@ -276,9 +272,8 @@ impl<'a> PacketEngine<'a> {
 
     /// The expressions of the context's variables and of its arrays.
     fn context(&self) -> (Vec<Expr>, Vec<Expr>) {
-        let fields = |names: &[String]| {
-            names.iter().map(|name| Expr::name("c").arrow(name)).collect()
-        };
+        let fields =
+            |names: &[String]| names.iter().map(|name| Expr::name("c").arrow(name)).collect();
         (fields(&self.context), fields(&self.arrays))
     }
 
@@ -339,7 +334,8 @@ impl<'a> PacketEngine<'a> {
             .collect();
         let ops = exits::arrange(&ops);
         let (context, arrays) = self.context();
-        let mut emitter = Emitter::new(self.scope(index, (&context, &arrays)), ops.iter().collect(), &[]);
+        let mut emitter =
+            Emitter::new(self.scope(index, (&context, &arrays)), ops.iter().collect(), &[]);
         for (value, name) in &split.kept {
             emitter.provide(*value, self.kept(index, name));
         }

@@ -11,7 +11,8 @@ use std::rc::Rc;
 use wireloom_ir as ir;
 use wireloom_ir::{BinaryOp, OpKind, Value};
 use wireloom_lang::hir::{
-    self, Engine, Exit, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, VarId, VarKind,
+    self, Engine, Exit, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, VarId,
+    VarKind,
 };
 
 use super::place::ResolvedProjection;
@@ -82,9 +83,8 @@ fn columns(program: &hir::Program, ty: &Type) -> Vec<(String, u32, u32)> {
             let fields = program.structs[id.index()].fields.iter();
             let field = |field: &hir::Field| {
                 let inner = columns(program, &field.ty).into_iter();
-                let named = |(suffix, width, count)| {
-                    (format!(".{}{suffix}", field.name), width, count)
-                };
+                let named =
+                    |(suffix, width, count)| (format!(".{}{suffix}", field.name), width, count);
                 inner.map(named).collect::<Vec<_>>()
             };
             fields.flat_map(field).collect()

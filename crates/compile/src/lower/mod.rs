@@ -150,7 +150,8 @@ fn lower_engine(
         .steps
         .iter()
         .map(|step| {
-            let mut lowering = StepLowering::new(program, engine, (&context, &arrays), lines, reasons);
+            let mut lowering =
+                StepLowering::new(program, engine, (&context, &arrays), lines, reasons);
             lowering.step(step);
             let (values, body) = lowering.b.finish();
             let (values, body) = tidy::tidy(values, body);

@@ -149,7 +149,12 @@ impl<'a> StepLowering<'a> {
     }
 
     /// Reads the part of a value that a path selects.
-    pub(super) fn part(&mut self, whole: &[Value], ty: &Type, path: &[ResolvedProjection]) -> Rc<[Value]> {
+    pub(super) fn part(
+        &mut self,
+        whole: &[Value],
+        ty: &Type,
+        path: &[ResolvedProjection],
+    ) -> Rc<[Value]> {
         let Some((&first, rest)) = path.split_first() else { return whole.into() };
         match first {
             ResolvedProjection::Field(index) => {

@@ -220,9 +220,7 @@ impl Writer<'_> {
         for (id, hit) in self.chosen(out, at, loc) {
             let element = self.now(path, id, width);
             so_far = match hit {
-                Some(hit) => {
-                    self.value(out, width, OpKind::Select(hit, element, so_far), loc)
-                }
+                Some(hit) => self.value(out, width, OpKind::Select(hit, element, so_far), loc),
                 None => element,
             };
         }

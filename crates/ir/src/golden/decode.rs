@@ -336,13 +336,11 @@ impl Decoder<'_> {
             OpKind::WriteContext(id, v) => {
                 ActionKind::Copy { from: self.place(*v), to: id.index() }
             }
-            OpKind::ReadElement { array, index } => {
-                ActionKind::ReadElement {
-                    array: self.arrays[array.index()],
-                    index: self.place(*index),
-                    to,
-                }
-            }
+            OpKind::ReadElement { array, index } => ActionKind::ReadElement {
+                array: self.arrays[array.index()],
+                index: self.place(*index),
+                to,
+            },
             OpKind::WriteElement { array, index, value } => ActionKind::WriteElement {
                 array: self.arrays[array.index()],
                 index: self.place(*index),

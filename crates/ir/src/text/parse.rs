@@ -8,8 +8,8 @@ use super::ParseError;
 use super::lex::{Spanned, Token, lex};
 use super::names::Names;
 use crate::{
-    Block, Code, ContextArray, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc, Offload,
-    OffloadTarget, OpKind, Program, ReasonSet, Step, StepId, Value, ValueInfo,
+    Block, Code, ContextArray, ContextId, ContextVar, Engine, EngineId, EngineKind, Exit, Loc,
+    Offload, OffloadTarget, OpKind, Program, ReasonSet, Step, StepId, Value, ValueInfo,
 };
 
 mod op;

@@ -7,7 +7,8 @@ use wireloom_offloads::{Config, Layout, registry};
 
 use super::names::{Names, is_path, is_word, quoted, string};
 use crate::{
-    ArrayId, Block, Code, Engine, EngineKind, Exit, Loc, OffloadTarget, Op, OpKind, Program, Step, Value,
+    ArrayId, Block, Code, Engine, EngineKind, Exit, Loc, OffloadTarget, Op, OpKind, Program, Step,
+    Value,
 };
 
 /// Returns the textual form of a program (docs/ir.md). It also prints programs that do not verify;
@@ -103,7 +104,8 @@ impl<'a> Printer<'a> {
             self.line(1, &format!("context {} : u{}", quoted(&var.name), var.width));
         }
         for array in &engine.arrays {
-            let head = format!("array {} : {} of u{}", quoted(&array.name), array.count, array.width);
+            let head =
+                format!("array {} : {} of u{}", quoted(&array.name), array.count, array.width);
             self.line(1, &head);
         }
         for offload in &engine.offloads {

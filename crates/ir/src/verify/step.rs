@@ -7,8 +7,8 @@ use super::paths::{FallsThrough, falls_through};
 use super::scope::Scope;
 use super::{Checker, is_width};
 use crate::{
-    ArrayId, Block, Code, ContextArray, EngineKind, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, StepId,
-    Value,
+    ArrayId, Block, Code, ContextArray, EngineKind, Exit, Loc, Meta, OffloadId, OffloadTarget, Op,
+    OpKind, Step, StepId, Value,
 };
 
 /// The part of a step that contains an operation.

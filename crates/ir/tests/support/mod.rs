@@ -138,8 +138,14 @@ impl Tape {
         sets: usize,
     ) -> Engine {
         let arrays = (0..self.draw(3)).map(|_| self.context_array()).collect();
-        let mut engine =
-            Engine { name: self.name(), kind, context, arrays, offloads: Vec::new(), steps: Vec::new() };
+        let mut engine = Engine {
+            name: self.name(),
+            kind,
+            context,
+            arrays,
+            offloads: Vec::new(),
+            steps: Vec::new(),
+        };
         for _ in 0..self.draw(4) {
             let target = if !callees.is_empty() && self.chance(3) {
                 OffloadTarget::Engine(EngineId(self.draw(callees.len()) as u32))

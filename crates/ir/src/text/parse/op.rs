@@ -7,8 +7,8 @@ use super::super::MAX_NESTING;
 use super::super::lex::Token;
 use super::{Parser, Result, StepReference};
 use crate::{
-    ArrayId, BinaryOp, ContextId, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind, ReasonSetId,
-    StepId, UnaryOp, Value,
+    ArrayId, BinaryOp, ContextId, Exit, Loc, Meta, OffloadId, OffloadTarget, Op, OpKind,
+    ReasonSetId, StepId, UnaryOp, Value,
 };
 
 impl Parser {
