@@ -63,14 +63,29 @@ impl Failure {
     }
 }
 
-/// Escapes control characters, which a file's name or contents can bring to the terminal.
+/// The longest line of a message in characters, and how many of its beginning and end are kept.
+const LONGEST: usize = 2000;
+const KEPT: usize = LONGEST / 2;
+
+/// Escapes control characters, which a file's name or contents can bring to the terminal, and leaves
+/// out the middle of lines that quote a file at length.
 fn harmless(text: &str) -> String {
     let escape = |c: char| match c {
         '\n' | '\t' => String::from(c),
         c if c.is_control() => c.escape_default().to_string(),
         c => String::from(c),
     };
-    text.chars().map(escape).collect()
+    let line = |line: &str| -> String {
+        let length = line.chars().count();
+        let begin = line.chars().take(if length > LONGEST { KEPT } else { length });
+        let mut shown: String = begin.map(escape).collect();
+        if length > LONGEST {
+            shown += &format!(" [{} characters left out] ", length - 2 * KEPT);
+            line.chars().skip(length - KEPT).for_each(|c| shown += &escape(c));
+        }
+        shown
+    };
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 impl From<wireloom_machine::Error> for Failure {
@@ -92,6 +107,10 @@ mod tests {
     #[test]
     fn messages_bring_no_control_characters_to_the_terminal() {
         assert_eq!(harmless("a\tb\n\u{e9}"), "a\tb\n\u{e9}");
+        let long = "x".repeat(5000) + "end\nshort";
+        let shown = harmless(&long);
+        assert!(shown.len() < 2100 && shown.ends_with("xend\nshort"), "{shown}");
+        assert!(shown.contains("[3003 characters left out]"), "{shown}");
         assert_eq!(harmless("\u{1b}]0;title\u{7}\u{9b}2J\r"), "\\u{1b}]0;title\\u{7}\\u{9b}2J\\r");
     }
 }

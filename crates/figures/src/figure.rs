@@ -7,9 +7,10 @@ use wireloom_np::description::Machine;
 use super::pages::PageTable;
 use super::store::Cost;
 use super::{
-    Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_router, mpsoc_smallest,
-    np_arbitration, np_area, np_channels, np_million, np_rig, np_search, np_sizes, np_storage,
-    np_threads, np_throughput, np_units, np_virtual, steps,
+    Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order, mpsoc_partition,
+    mpsoc_policies, mpsoc_router, mpsoc_smallest, np_arbitration, np_area, np_channels, np_million,
+    np_rig, np_search, np_sizes, np_storage, np_threads, np_throughput, np_units, np_virtual,
+    steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -127,6 +128,9 @@ pub const FIGURES: &[Figure] = &[
     mpsoc_ablation::FIGURE,
     mpsoc_million::FIGURE,
     mpsoc_calls::FIGURE,
+    mpsoc_policies::FIGURE,
+    mpsoc_partition::FIGURE,
+    mpsoc_order::FIGURE,
 ];
 
 #[cfg(test)]
@@ -159,6 +163,9 @@ mod tests {
             ("mpsoc-ablation", "mpsoc-oc48"),
             ("mpsoc-million", "mpsoc-oc48"),
             ("mpsoc-calls", "mpsoc-oc48"),
+            ("mpsoc-partition", "mpsoc-oc48"),
+            ("mpsoc-order", "mpsoc-oc48"),
+            ("mpsoc-policies", "mpsoc-oc48"),
         ] {
             assert!(refused(name, &[only]), "{name} {only}");
             assert!(!refused(name, &[]), "{name}");

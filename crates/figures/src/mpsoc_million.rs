@@ -13,7 +13,7 @@ use wireloom_mpsoc::{Options, Spec};
 use wireloom_net::Packet;
 use wireloom_net::tables::read_prefixes;
 use wireloom_net::traffic::{self, AddressSpec, Labels, Pick, Sizes};
-use wireloom_sim::stats::Value as Statistic;
+use wireloom_sim::stats::{Record, Value as Statistic};
 use wireloom_sim::sweep;
 
 use super::figure::{Choice, Drawn, Figure, Kept};
@@ -71,28 +71,31 @@ const COLD: u64 = 20_000;
 const FULL: f64 = 0.99;
 
 /// A run.
-struct Trial<'a> {
-    name: &'static str,
-    router: &'a Router,
-    traffic: traffic::Spec,
-    spec: Spec,
+pub struct Trial<'a> {
+    pub name: &'static str,
+    pub router: &'a Router,
+    pub traffic: traffic::Spec,
+    pub spec: Spec,
 }
 
 /// The result.
 #[derive(Clone, Debug, Default, Serialize)]
-struct Held {
-    traffic: &'static str,
+pub struct Held {
+    pub traffic: &'static str,
     /// Gb/s of the line out; that in has 10.
     line_out_gbps: f64,
+    /// All statistics of the machine.
+    #[serde(skip)]
+    pub record: Record,
     /// Packets that were compared with golden.
-    compared: u64,
+    pub compared: u64,
     /// Packets that were lost at the input, and those of them that are among the first 20,000.
-    lost: u64,
+    pub lost: u64,
     lost_cold: u64,
     /// The first difference from golden, in words.
     difference: Option<String>,
     /// Whether there is one.
-    differs: bool,
+    pub differs: bool,
     /// Flows: packets of the same bytes.
     flows: u64,
     /// Packets fewer than 64 packets after another one of their flow.
@@ -100,7 +103,7 @@ struct Held {
     /// Packets that left before one of their flow that had come earlier.
     overtaken: u64,
     /// Million packets a second.
-    mpps: f64,
+    pub mpps: f64,
     /// Share of the time in which the lines were busy.
     line_in: f64,
     line_out: f64,
@@ -178,7 +181,10 @@ fn make(settings: &Settings) -> Result<Drawn> {
 
 /// Runs the packets on the machine and golden, and compares outputs and the final state of
 /// offloads.
-fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
+///
+/// # Errors
+/// If the machine does not run the program.
+pub fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
     let Trial { name, router, traffic, spec } = trial;
     let mut golden = Golden::new(router.program().clone(), router.loaded()?);
     let engine = Engine::new(spec, router.program(), router.loaded()?, Options::default());
@@ -219,6 +225,7 @@ fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
         line_out: statistic("output.line.use")?,
         bytes_in: statistic("input.line.bytes")? / (totals.taken + totals.lost) as f64,
         bytes_out: statistic("output.line.bytes")? / statistic("output.packets")?,
+        record,
     })
 }
 

@@ -44,7 +44,9 @@ pub fn machine(name: &str) -> Result<Spec> {
 pub struct Router {
     program: Program,
     tables: Vec<PathBuf>,
+    /// Where destinations and sources of traffic are drawn from.
     prefixes: PrefixPool,
+    sources: PrefixPool,
     /// Stores that no simulation uses. The counters that packets have left in them do not affect
     /// timing.
     stores: Mutex<Vec<Store>>,
@@ -68,7 +70,12 @@ impl Router {
     pub fn with(program: &Source, tables: Vec<PathBuf>, prefixes: PrefixPool) -> Result<Self> {
         let mut program = program.compiled()?;
         program.optimised = wireloom_mpsoc::for_threads(program.lowered.clone());
-        Ok(Self { program, tables, prefixes, stores: Mutex::default() })
+        Ok(Self { program, tables, sources: prefixes.clone(), prefixes, stores: Mutex::default() })
+    }
+
+    /// Draws sources from other prefixes than destinations.
+    pub fn with_sources(self, sources: PrefixPool) -> Self {
+        Self { sources, ..self }
     }
 
     /// The program.
@@ -99,7 +106,7 @@ impl Router {
     /// # Errors
     /// If the specification does not go together, or the table lacks a protocol.
     pub fn traffic(&self, spec: &traffic::Spec) -> Result<Generator> {
-        Generator::with_prefixes(spec, self.prefixes.clone(), self.prefixes.clone())
+        Generator::with_prefixes(spec, self.prefixes.clone(), self.sources.clone())
             .map_err(Error::new)
     }
 

@@ -10,6 +10,7 @@ use wireloom_native::{BuildOptions, Library};
 use wireloom_net::capture::{Destination, Writer};
 use wireloom_net::tables::{Family, read_prefixes};
 
+use super::mpsoc_speed;
 use super::peer::Peer;
 use super::workload::{PACKETS, Workload, packets};
 use super::{Benchmark, Better, Settings};
@@ -152,6 +153,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
         better: Better::Lower,
         goal: Some(2.0),
         measure: |settings| streaming_memory(settings, "mpsoc-oc48", 300_000),
+    },
+    Benchmark {
+        name: "mpsoc-speed",
+        what: "simulation on one core: the router on mpsoc-oc192, 40,000 IPv4 packets of 60 bytes at 10 Gb/s",
+        unit: "million instructions a second",
+        better: Better::Higher,
+        goal: Some(20.0),
+        measure: mpsoc_speed::instructions_a_second,
     },
 ];
 

@@ -30,13 +30,15 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// The engines; slots are counted for the last.
+/// The engines; slots are counted for the first and the last.
 const PROGRAMS: [&str; 4] = ["ipv4", "ipv6", "mpls", "router"];
 /// Read and write ports of the header memory, of 16 bytes each; without them a step accesses the
 /// whole header.
 const PORTS: [(&str, Option<(u32, u32)>); 4] =
     [("any", None), ("1-1", Some((1, 1))), ("2-1", Some((2, 1))), ("2-2", Some((2, 2)))];
 const PORT_BYTES: u32 = 16;
+/// Narrower words, of two read ports and a write port, with which the first program is counted too.
+const NARROW: [(&str, u32); 2] = [("2-1 of 8 bytes", 8), ("2-1 of 4 bytes", 4)];
 /// Packets of the router by the steps that they visit and do not visit.
 const PACKETS: [(&str, &str, &[&str]); 3] = [
     ("IPv4", "ipv4_forward", &["mpls"]),
@@ -74,9 +76,15 @@ fn make(settings: &Settings) -> Result<Drawn> {
     for program in PROGRAMS {
         let source = Source::of(settings.file(&format!("programs/{program}.loom"))?);
         let lowered = source.compiled()?.lowered;
-        for (ports, header) in PORTS {
-            let header =
-                header.map(|(reads, writes)| HeaderPorts { reads, writes, bytes: PORT_BYTES });
+        let wide = PORTS.map(|(ports, header)| {
+            let wide = |(reads, writes)| HeaderPorts { reads, writes, bytes: PORT_BYTES };
+            (ports, header.map(wide))
+        });
+        let narrow = NARROW
+            .map(|(ports, bytes)| (ports, Some(HeaderPorts { reads: 2, writes: 1, bytes })))
+            .into_iter()
+            .filter(|_| program == PROGRAMS[0]);
+        for (ports, header) in wide.into_iter().chain(narrow) {
             let options = PassOptions::for_ports(header);
             let mut program_of_ports = lowered.clone();
             pipeline::optimise(&mut program_of_ports, &options);
@@ -88,6 +96,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     }
     let groups = PROGRAMS.map(|program| {
         let own = rows.iter().filter(|row| row.program == program);
+        let own = own.filter(|row| PORTS.iter().any(|(ports, _)| *ports == row.ports));
         Group::new(program, own.map(|row| row.steps as f64))
     });
     let title = "Steps of the engines, by read and write ports of the header memory";
@@ -98,7 +107,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
 }
 
 fn row(program: &'static str, ports: &'static str, engine: &EngineExplanation) -> Row {
-    let slots = if program == PROGRAMS[PROGRAMS.len() - 1] { slots(engine) } else { Vec::new() };
+    let is_counted = program == PROGRAMS[0] || program == PROGRAMS[PROGRAMS.len() - 1];
+    let slots = if is_counted { slots(engine) } else { Vec::new() };
     Row {
         program,
         ports,
@@ -110,7 +120,7 @@ fn row(program: &'static str, ports: &'static str, engine: &EngineExplanation) -
     }
 }
 
-/// The slots of the router's packets.
+/// The slots of packets.
 fn slots(engine: &EngineExplanation) -> Vec<Slots> {
     let visits = |path: &[usize], step: &str| {
         path.iter().any(|index| {
@@ -152,7 +162,7 @@ fn text(rows: &[Row]) -> String {
         ]);
     }
     format!(
-        "{table}\n\nPorts: read and write ports of {PORT_BYTES} bytes of the header memory; any: a step accesses as much as it wants. Context: declared, at most live at a \
+        "{table}\n\nPorts: read and write ports of the header memory, of {PORT_BYTES} bytes where no other number is given; any: a step accesses as much as it wants. Context: declared, at most live at a \
          step boundary, stored by a thread. Slots: of a multithreaded engine, for a packet that is sent.\n"
     )
 }

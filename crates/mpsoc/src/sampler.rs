@@ -5,7 +5,10 @@ use wireloom_sim::stats::{Column, Series};
 
 use super::machine::Totals;
 
-/// Samples a machine at equal intervals.
+/// The most intervals that are kept: a series of any length takes bounded memory.
+pub(super) const MOST_INTERVALS: usize = 8192;
+
+/// Samples a machine at equal intervals, which double as often as [`MOST_INTERVALS`] are complete.
 #[derive(Clone)]
 pub(super) struct Sampler {
     series: Series,
@@ -61,6 +64,10 @@ impl Sampler {
         if totals.now + Time(1) < self.next {
             return;
         }
+        if self.series.rows() >= MOST_INTERVALS {
+            // The number is even, so that the next interval begins where a merged one ends.
+            self.series.double_interval(&[self.lost]);
+        }
         self.next = Time(self.next.0 + self.series.interval().0);
     }
 
@@ -69,5 +76,41 @@ impl Sampler {
     /// each processor.
     pub(super) fn series(&self) -> &Series {
         &self.series
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One busy processor of two, a packet each nanosecond, a loss each 10 ns.
+    #[test]
+    fn a_long_series_has_bounded_length_and_the_same_contents() {
+        let mut sampler = Sampler::new(Time::nanoseconds(10), 2);
+        let samples = 5 * MOST_INTERVALS as u64 + 77;
+        let mut end = Time::ZERO;
+        while end < Time::nanoseconds(10 * samples) {
+            end = sampler.next();
+            let ns = end.0 / 1000;
+            let cycles = sampler.series().interval().0 / 1000;
+            let now = Time(end.0 - 1);
+            let totals = Totals { now, done: ns, lost: ns / 10, busy: ns, ..Totals::default() };
+            sampler.look(totals, vec![ns, 0], cycles as f64);
+            assert!(sampler.series().rows() <= MOST_INTERVALS);
+        }
+        let series = sampler.series();
+        assert_eq!(series.interval(), Time::nanoseconds(80));
+        assert!(series.rows() > MOST_INTERVALS / 2, "{}", series.rows());
+        assert_eq!(series.rows() as u64 * 80_000, end.0);
+        for (name, cells) in series.columns() {
+            let wanted = match name {
+                "use" => 0.5,
+                "mpps" => 1000.0,
+                "lost" => 8.0,
+                "processor_0_use" => 1.0,
+                _ => 0.0,
+            };
+            assert!(cells.iter().all(|cell| (cell - wanted).abs() < 1e-9), "{name}: {cells:?}");
+        }
     }
 }

@@ -49,11 +49,20 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// Zeroed elements for random access. From half a huge page on they lie in huge pages, if the
 /// system can provide them: random accesses to ordinary pages would miss the TLB nearly every time.
-/// All pages are backed by physical memory from the beginning.
+/// The system provides pages when they are first written, so that room to grow costs nothing until
+/// it is used.
 pub(crate) struct Dense<T> {
     start: NonNull<T>,
     count: usize,
-    layout: Layout,
+    /// The layout of an allocation, or the length of a mapping.
+    memory: Memory,
+}
+
+#[derive(Clone, Copy)]
+enum Memory {
+    Allocated(Layout),
+    #[cfg(target_os = "linux")]
+    Mapped(usize),
 }
 
 // SAFETY: it owns its elements.
@@ -67,24 +76,47 @@ impl<T: Zeroable> Dense<T> {
     /// # Errors
     /// If there is not enough memory.
     pub(crate) fn new(count: usize) -> Result<Self, Refused> {
+        const { assert!(align_of::<T>() <= HUGE_PAGE) };
         let bytes = count.saturating_mul(size_of::<T>());
         let refused =
             || Refused(format!("there is no memory for {bytes} bytes; make the table smaller"));
         let layout = Layout::array::<T>(count.max(1)).map_err(|_| refused())?;
-        let is_large = layout.size() >= HUGE_PAGE / 2;
-        let layout =
-            if is_large { layout.align_to(HUGE_PAGE).map_err(|_| refused())? } else { layout };
-        // SAFETY: the layout's size is not zero.
-        let start = NonNull::new(unsafe { alloc::alloc(layout) }).ok_or_else(refused)?;
         #[cfg(target_os = "linux")]
-        if is_large {
-            // SAFETY: advice about whole pages that were just allocated; it changes no contents,
-            // and a refusal does no harm.
-            unsafe { libc::madvise(start.as_ptr().cast(), layout.size(), libc::MADV_HUGEPAGE) };
+        if layout.size() >= HUGE_PAGE / 2 {
+            let (start, length) = huge_pages(layout.size()).ok_or_else(refused)?;
+            return Ok(Self { start: start.cast(), count, memory: Memory::Mapped(length) });
         }
-        // SAFETY: the allocation is as long as the layout.
-        unsafe { start.as_ptr().write_bytes(0, layout.size()) };
-        Ok(Self { start: start.cast(), count, layout })
+        // SAFETY: the layout's size is not zero.
+        let start = NonNull::new(unsafe { alloc::alloc_zeroed(layout) }).ok_or_else(refused)?;
+        Ok(Self { start: start.cast(), count, memory: Memory::Allocated(layout) })
+    }
+}
+
+/// Maps zero bytes, `bytes` or more, at the beginning of a huge page. Returns the start and the
+/// length of the mapping, or `None` if there is not enough memory.
+#[cfg(target_os = "linux")]
+fn huge_pages(bytes: usize) -> Option<(NonNull<u8>, usize)> {
+    let length = bytes.checked_next_multiple_of(HUGE_PAGE)?;
+    let mapped = length.checked_add(HUGE_PAGE)?;
+    let (access, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, at an address that the system chooses.
+    let all = unsafe { libc::mmap(std::ptr::null_mut(), mapped, access, flags, -1, 0) };
+    if all == libc::MAP_FAILED {
+        return None;
+    }
+    let before = all.addr().next_multiple_of(HUGE_PAGE) - all.addr();
+    // SAFETY: all ranges are parts of the mapping and begin and end at pages, and the bytes before
+    // and after `length` are given back before anything refers to them. `madvise` changes no
+    // contents, and a refusal does no harm.
+    unsafe {
+        let start = all.byte_add(before);
+        if before > 0 {
+            libc::munmap(all, before);
+        }
+        libc::munmap(start.byte_add(length), HUGE_PAGE - before);
+        libc::madvise(start, length, libc::MADV_HUGEPAGE);
+        Some((NonNull::new(start.cast())?, length))
     }
 }
 
@@ -92,15 +124,24 @@ impl<T> Deref for Dense<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `count` elements were allocated and zeroed, which `Zeroable` says are valid.
+        // SAFETY: `new` provided `count` elements of zero bytes, which `Zeroable` says are valid.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
     }
 }
 
 impl<T> Drop for Dense<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with this layout; `Zeroable` types need no drop.
-        unsafe { alloc::dealloc(self.start.as_ptr().cast(), self.layout) };
+        match self.memory {
+            // SAFETY: allocated in `new` with this layout; `Zeroable` types need no drop.
+            Memory::Allocated(layout) => unsafe {
+                alloc::dealloc(self.start.as_ptr().cast(), layout);
+            },
+            #[cfg(target_os = "linux")]
+            // SAFETY: mapped in `new` with this length, and nothing refers to it any more.
+            Memory::Mapped(length) => unsafe {
+                libc::munmap(self.start.as_ptr().cast(), length);
+            },
+        }
     }
 }
 

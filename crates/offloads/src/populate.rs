@@ -67,17 +67,20 @@ pub(crate) fn target<'a>(
     store: &'a mut Store,
     path: &str,
 ) -> Result<(&'a Config, &'a mut dyn Instance), String> {
-    let paths = store.paths();
+    let is_engine = store.find(path).map(|slot| matches!(slot.content, Content::Engine(_)));
+    if is_engine != Some(false) {
+        let paths = store.paths();
+        return Err(if is_engine.is_some() {
+            let inside = paths.iter().filter(|p| p.starts_with(&format!("{path}."))).cloned();
+            format!("`{path}` is an engine; name one of its offloads{}", list(": ", inside))
+        } else {
+            let near = suggest(path, paths.iter().map(String::as_str));
+            format!("there is no offload `{path}`{near}")
+        });
+    }
     match store.find_mut(path).map(|slot| &mut slot.content) {
         Some(Content::Kind { config, instance }) => Ok((config, instance.as_mut())),
-        Some(Content::Engine(_)) => {
-            let inside = paths.iter().filter(|p| p.starts_with(&format!("{path}."))).cloned();
-            Err(format!("`{path}` is an engine; name one of its offloads{}", list(": ", inside)))
-        }
-        None => Err(format!(
-            "there is no offload `{path}`{}",
-            suggest(path, paths.iter().map(String::as_str))
-        )),
+        _ => unreachable!("it was found above"),
     }
 }
 

@@ -6,6 +6,7 @@ use clap::{Args, ValueHint};
 use wireloom_console::{Places, output, thousands};
 use wireloom_machine::{Knob, Recordings};
 use wireloom_plot::Lines;
+use wireloom_sim::Time;
 use wireloom_sim::stats::Series;
 
 use crate::failure::{Failure, Outcome};
@@ -91,6 +92,14 @@ impl RecordArgs {
             }
         }
         let Some(series) = series else { return Ok(()) };
+        let (wanted, interval) = (self.interval_ns.unwrap_or(1000), series.interval());
+        if interval > Time::nanoseconds(wanted) {
+            output::note(format!(
+                "note: the run was long: the time series has a row each {} ns, not each {} ns",
+                thousands(interval.0 / 1000),
+                thousands(wanted)
+            ));
+        }
         if let Some(path) = &self.series {
             write(path, |to| series.write_csv(to))?;
         }

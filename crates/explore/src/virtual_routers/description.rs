@@ -181,7 +181,7 @@ impl Description {
     /// If the description is invalid.
     pub fn parse(text: &str, folder: &Path) -> Result<Self, String> {
         let mut description: Self =
-            toml::from_str(text).map_err(|error| error.to_string().trim().replace('\n', ", "))?;
+            toml::from_str(text).map_err(|error| error.to_string().trim().to_owned())?;
         let mut names = BTreeSet::new();
         for router in &mut description.routers {
             let name = &router.name;

@@ -59,6 +59,7 @@ mod epoch;
 mod fib;
 mod key;
 mod lists;
+mod present;
 mod rib;
 mod runs;
 mod table;

@@ -8,42 +8,47 @@ use super::STRIDE;
 use super::fib::leaf_bitmap;
 use super::key::Key;
 use super::lists::{List, Lists};
+use super::present::{Bitmaps, Present};
 
-/// A node: the prefixes that end 1 to 6 bits after its first bit, and its children.
+/// A node: the prefixes that end 1 to 6 bits after its first bit, and its children. Tables of long,
+/// scattered prefixes have many nodes with one child and no prefix, so nodes are small.
 #[derive(Clone, Copy, Default)]
 struct RibNode {
-    /// Bit `2^l + b` represents the prefix of `l` more bits `b`.
-    present: [u64; 2],
     /// The bitmap of the slots, 64 in total, that have a child.
     children: u64,
-    /// The numbers of the values, in the order of the bits of `present`, then the children, in the
-    /// order of theirs. Most nodes have one word in total.
+    /// The set of the prefixes.
+    present: Present,
+    /// The numbers of the values, in the order of the set's bits, then the children, in the order
+    /// of theirs. Most nodes have one word in total.
     words: List,
 }
+
+const _: () = assert!(size_of::<RibNode>() == 16);
 
 /// Returns the number of bits set below bit `index`.
 fn rank(bitmap: u64, index: usize) -> usize {
     (bitmap & ((1 << index) - 1)).count_ones() as usize
 }
 
+/// Returns whether a set has a prefix, and the number of those before it.
+fn place(present: &[u64; 2], position: usize) -> (bool, usize) {
+    let below = if position < 64 { 0 } else { present[0].count_ones() as usize };
+    let word = present[position / 64];
+    (word >> (position % 64) & 1 == 1, below + rank(word, position % 64))
+}
+
+fn count(present: &[u64; 2]) -> usize {
+    present.iter().map(|word| word.count_ones() as usize).sum()
+}
+
 impl RibNode {
-    /// Returns whether a prefix is there, and the number of those before it.
-    fn place(&self, position: usize) -> (bool, usize) {
-        let below = if position < 64 { 0 } else { self.present[0].count_ones() as usize };
-        let word = self.present[position / 64];
-        (word >> (position % 64) & 1 == 1, below + rank(word, position % 64))
-    }
-
-    fn value_count(&self) -> usize {
-        self.present.iter().map(|word| word.count_ones() as usize).sum()
-    }
-
-    fn word_count(&self) -> usize {
-        self.value_count() + self.children.count_ones() as usize
+    /// The number of words of a node with this set of prefixes.
+    fn word_count(&self, present: &[u64; 2]) -> usize {
+        count(present) + self.children.count_ones() as usize
     }
 
     fn is_empty(&self) -> bool {
-        self.present == [0, 0] && self.children == 0
+        self.present == Present::default() && self.children == 0
     }
 }
 
@@ -59,6 +64,8 @@ pub(super) struct Rib {
     /// For each direct entry, the node below it; 0 if there is none.
     roots: Vec<u32>,
     nodes: Vec<RibNode>,
+    /// The sets of the nodes with several prefixes.
+    bitmaps: Bitmaps,
     /// The words of the nodes.
     lists: Lists,
     free: Vec<u32>,
@@ -87,6 +94,7 @@ impl Rib {
             covered: vec![0; 1 << direct_bits],
             roots: vec![0; 1 << direct_bits],
             nodes: vec![RibNode::default()],
+            bitmaps: Bitmaps::default(),
             lists: Lists::default(),
             free: Vec::new(),
             count: 0,
@@ -103,18 +111,19 @@ impl Rib {
         self.nodes.len() - 1 - self.free.len()
     }
 
-    /// Returns a node with the numbers of its values, and its children.
-    fn parts(&self, id: u32) -> (&RibNode, &[u32], &[u32]) {
+    /// Returns the set of the prefixes of a node, the numbers of their values, and the children.
+    fn parts(&self, id: u32) -> ([u64; 2], &[u32], &[u32]) {
         let node = &self.nodes[id as usize];
-        let words = self.lists.words(&node.words, node.word_count());
-        let (values, children) = words.split_at(node.value_count());
-        (node, values, children)
+        let present = self.bitmaps.bits(node.present);
+        let words = self.lists.words(&node.words, node.word_count(&present));
+        let (values, children) = words.split_at(count(&present));
+        (present, values, children)
     }
 
     /// Returns the bitmap of the slots of a node with a child, and the children.
     pub(super) fn children(&self, id: u32) -> (u64, &[u32]) {
-        let (node, _, children) = self.parts(id);
-        (node.children, children)
+        let (_, _, children) = self.parts(id);
+        (self.nodes[id as usize].children, children)
     }
 
     fn child(&self, id: u32, slot: usize) -> Option<u32> {
@@ -123,51 +132,60 @@ impl Rib {
     }
 
     fn add_child(&mut self, id: u32, slot: usize, child: u32) {
-        let Self { nodes, lists, .. } = self;
+        let Self { nodes, bitmaps, lists, .. } = self;
         let node = &mut nodes[id as usize];
-        let (count, at) = (node.word_count(), node.value_count() + rank(node.children, slot));
-        lists.insert(&mut node.words, count, at, child);
+        let present = bitmaps.bits(node.present);
+        let at = count(&present) + rank(node.children, slot);
+        let words = node.word_count(&present);
+        lists.insert(&mut node.words, words, at, child);
         node.children |= 1 << slot;
     }
 
     fn remove_child(&mut self, id: u32, slot: usize) {
-        let Self { nodes, lists, .. } = self;
+        let Self { nodes, bitmaps, lists, .. } = self;
         let node = &mut nodes[id as usize];
-        let (count, at) = (node.word_count(), node.value_count() + rank(node.children, slot));
-        lists.remove(&mut node.words, count, at);
+        let present = bitmaps.bits(node.present);
+        let at = count(&present) + rank(node.children, slot);
+        let words = node.word_count(&present);
+        lists.remove(&mut node.words, words, at);
         node.children &= !(1 << slot);
     }
 
     fn set(&mut self, id: u32, position: usize, value: u32) -> Option<u32> {
-        let Self { nodes, lists, .. } = self;
+        let Self { nodes, bitmaps, lists, .. } = self;
         let node = &mut nodes[id as usize];
-        let (count, (there, at)) = (node.word_count(), node.place(position));
+        let mut present = bitmaps.bits(node.present);
+        let (words, (there, at)) = (node.word_count(&present), place(&present, position));
         if there {
-            let words = lists.words_mut(&mut node.words, count);
+            let words = lists.words_mut(&mut node.words, words);
             return Some(std::mem::replace(&mut words[at], value));
         }
-        lists.insert(&mut node.words, count, at, value);
-        node.present[position / 64] |= 1 << (position % 64);
+        lists.insert(&mut node.words, words, at, value);
+        present[position / 64] |= 1 << (position % 64);
+        bitmaps.set(&mut node.present, present);
         None
     }
 
     fn unset(&mut self, id: u32, position: usize) -> Option<u32> {
-        let Self { nodes, lists, .. } = self;
+        let Self { nodes, bitmaps, lists, .. } = self;
         let node = &mut nodes[id as usize];
-        let (count, (there, at)) = (node.word_count(), node.place(position));
+        let mut present = bitmaps.bits(node.present);
+        let (words, (there, at)) = (node.word_count(&present), place(&present, position));
         if !there {
             return None;
         }
-        let value = lists.remove(&mut node.words, count, at);
-        node.present[position / 64] &= !(1 << (position % 64));
+        let value = lists.remove(&mut node.words, words, at);
+        present[position / 64] &= !(1 << (position % 64));
+        bitmaps.set(&mut node.present, present);
         Some(value)
     }
 
     /// Returns the position and the value's number of each prefix of a node, shorter prefixes
     /// first.
     fn prefixes(&self, id: u32) -> impl Iterator<Item = (usize, u32)> {
-        let (node, values, _) = self.parts(id);
-        (2..128).filter(|&p| node.present[p / 64] >> (p % 64) & 1 == 1).zip(values.iter().copied())
+        let (present, values, _) = self.parts(id);
+        let positions = (2..128).filter(move |&p| present[p / 64] >> (p % 64) & 1 == 1);
+        positions.zip(values.iter().copied())
     }
 
     /// Returns the number of the best value for each slot of a node, or 0 if no prefix of this node
@@ -236,8 +254,8 @@ impl Rib {
         if node == 0 {
             return None;
         }
-        let (node, values, _) = self.parts(node);
-        let (there, at) = node.place(position);
+        let (present, values, _) = self.parts(node);
+        let (there, at) = place(&present, position);
         there.then(|| values[at])
     }
 
@@ -381,6 +399,7 @@ impl Rib {
         // The nodes of a B-tree are two thirds full on average.
         let short = self.short.len() * 12 * 3 / 2;
         let flat = self.covered.len() + self.roots.len() * 4 + self.free.capacity() * 4;
-        self.nodes.capacity() * size_of::<RibNode>() + self.lists.memory() + short + flat
+        let nodes = self.nodes.capacity() * size_of::<RibNode>();
+        nodes + self.bitmaps.memory() + self.lists.memory() + short + flat
     }
 }

@@ -57,6 +57,21 @@ impl Series {
         self.interval
     }
 
+    /// Doubles the interval: every two rows become one. It has the sum of the two in the columns
+    /// `sums` (amounts), and their mean in the others (shares and rates).
+    pub fn double_interval(&mut self, sums: &[Column]) {
+        self.interval = Time(self.interval.0.saturating_mul(2));
+        for (index, (_, cells)) in self.columns.iter_mut().enumerate() {
+            let weight = if sums.contains(&Column(index)) { 1.0 } else { 0.5 };
+            let rows = cells.len().div_ceil(2);
+            for row in 0..rows {
+                let second = cells.get(2 * row + 1).copied().unwrap_or(0.0);
+                cells[row] = (cells[2 * row] + second) * weight;
+            }
+            cells.truncate(rows);
+        }
+    }
+
     /// Names and numbers of the columns. Where a column ends before another one, it is 0 from there
     /// on.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &[f64])> {
@@ -109,6 +124,20 @@ mod tests {
         series.write_csv(&mut csv).unwrap();
         let expected = "time_ns,busy,\"packets, in\"\n0,0.5,1\n10,1,2\n20,0.7,0\n";
         assert_eq!(String::from_utf8(csv).unwrap(), expected);
+    }
+
+    #[test]
+    fn rows_are_merged_two_at_a_time() {
+        let mut series = Series::new(Time(10));
+        let (busy, packets) = (series.column("busy"), series.column("packets"));
+        series.spread(busy, Time(5), Time(25));
+        for at in [0, 19, 20, 39, 45] {
+            series.add(packets, Time(at), 1.0);
+        }
+        series.double_interval(&[packets]);
+        let cells: Vec<&[f64]> = series.columns().map(|(_, cells)| cells).collect();
+        assert_eq!(cells, [&[0.75, 0.25][..], &[2.0, 2.0, 1.0]]);
+        assert_eq!((series.interval(), series.rows()), (Time(20), 3));
     }
 
     #[test]
