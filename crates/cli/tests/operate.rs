@@ -146,6 +146,17 @@ impl Operated {
         self.reaches("10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     }
 
+    /// Waits until the machine forwards to the right: the first packets go through the kernel, which
+    /// resolves the neighbours.
+    fn forwards(&self) {
+        until("the machine forwards", || {
+            self.reaches_the_right();
+            let status = self.asked(&["status"]);
+            let sent = status["sent"].as_array().expect("ports").iter();
+            sent.map(|row| &row["port"]).any(|port| *port == 1).then_some(())
+        });
+    }
+
     /// Waits for its end; returns the status, what it printed, and its messages.
     fn end(&mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
@@ -169,6 +180,16 @@ io = \"packet\"
 control = \"DIR/control\"
 ";
 
+/// Packets that were received, and those that became something.
+fn counts(status: &Value) -> (u64, u64) {
+    let sum = |list: &Value, name: &str| -> u64 {
+        let rows = list.as_array().expect("rows").iter();
+        rows.map(|row| row[name].as_u64().expect("a number")).sum()
+    };
+    let fates = ["sent", "cpu", "dropped"].map(|what| sum(&status[what], "packets"));
+    (sum(&status["ports"], "received_packets"), fates.iter().sum())
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -183,7 +204,7 @@ fn a_configuration_is_equal_to_options_and_counters_are_served() {
     let Some(mut operated) = Operated::start(&config, &["--metrics", "9100"]) else { return };
     let mode = fs::metadata(operated.path("control")).expect("a socket").permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
-    operated.reaches_the_right();
+    operated.forwards();
     operated.reaches("10.0.2.2", 1, (address("10.0.1.1"), 11, 0));
 
     let ask = |request: &str| {
@@ -238,7 +259,7 @@ fn reloads_lose_no_packet_and_say_what_is_kept() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("a.tables"), "table labels\n16 next_hop=1\n").expect("a file");
     let Some(mut operated) = Operated::start_in(folder, &config, &[], &[]) else { return };
-    operated.reaches_the_right();
+    operated.forwards();
     let labels = "table labels\n17 next_hop=2\n18 next_hop=3\n";
     fs::write(operated.path("a.tables"), labels).expect("a file");
     let path = operated.path("forward.toml");
@@ -278,11 +299,8 @@ fn reloads_lose_no_packet_and_say_what_is_kept() {
     assert_eq!(reloaded["changed_entries"], 3, "{reloaded}");
     let before = operated.asked(&["status"]);
     assert_eq!(before["reloads"], 1);
-    let count = |status: &Value| -> u64 {
-        let sent = status["sent"].as_array().expect("ports").iter();
-        sent.map(|port| port["packets"].as_u64().expect("a number")).sum()
-    };
-    assert!(count(&before) >= 2 * sent, "packets of both programs are counted: {before}");
+    let (received, fates) = counts(&before);
+    assert!(received == fates && received >= 2 * sent, "both programs count: {before}");
 
     // The kernel is still followed, by the new program.
     operated.network.right.ip("address add 198.51.100.1/32 dev lo\n");
@@ -322,18 +340,20 @@ fn reloads_lose_no_packet_and_say_what_is_kept() {
 #[test]
 fn live_packets_are_traced_and_captured() {
     let Some(operated) = Operated::start(CONFIG, &[]) else { return };
-    operated.reaches_the_right();
+    operated.forwards();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // Someone pings, and someone sends what cannot be forwarded.
         scope.spawn(|| {
             operated.network.left.run(|| {
-                let mut echo = Echo::open(address("10.0.2.2"), 64);
-                let mut expired = Echo::open(address("10.0.2.2"), 1);
                 while !is_over.load(Ordering::Relaxed) {
+                    // Each socket sees every answer that comes while it is open.
+                    let mut echo = Echo::open(address("10.0.2.2"), 64);
                     echo.send();
                     let answer = echo.receive(PATIENCE);
                     assert_eq!(answer, Some((address("10.0.2.2"), REPLY4, 0)));
+                    drop(echo);
+                    let mut expired = Echo::open(address("10.0.2.2"), 1);
                     expired.send();
                     assert!(expired.receive(PATIENCE).is_some());
                 }
@@ -385,17 +405,7 @@ fn live_packets_are_traced_and_captured() {
     assert!(has("port0") && has("port1") && has("cpu") && has("TTL_EXPIRED"));
     // A traced packet is counted as every other.
     let status = operated.asked(&["status"]);
-    let received: u64 = status["ports"]
-        .as_array()
-        .expect("ports")
-        .iter()
-        .map(|port| port["received_packets"].as_u64().expect("a number"))
-        .sum();
-    let fates: u64 = ["sent", "cpu", "dropped"]
-        .iter()
-        .flat_map(|what| status[*what].as_array().expect("counts"))
-        .map(|count| count["packets"].as_u64().expect("a number"))
-        .sum();
+    let (received, fates) = counts(&status);
     assert_eq!(received, fates, "{status}");
 }
 
