@@ -184,9 +184,11 @@ fn gauge(value: u64) -> ConstGauge {
     ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-type Named<T> = (&'static str, &'static str, fn(&T) -> u64);
+/// Takes a number from a record.
+type Value<T> = fn(&T) -> u64;
+type Named<T> = (&'static str, &'static str, Value<T>);
 
-const UNITS: [(&str, fn(&Count) -> u64); 2] =
+const UNITS: [(&str, Value<Count>); 2] =
     [("packets", |count| count.packets), ("bytes", |count| count.bytes)];
 
 const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 7] = [
@@ -199,7 +201,7 @@ const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 7] = [
     ("port_lost_kernel_packets", "Packets that the kernel refused", |port| port.lost_to_kernel),
 ];
 
-const KERNEL_COUNTERS: [(&str, &str, bool, fn(&Kernel) -> u64); 5] = [
+const KERNEL_COUNTERS: [(&str, &str, bool, Value<Kernel>); 5] = [
     ("kernel_routes", "Routes of the kernel", true, |kernel| kernel.routes),
     ("kernel_neighbours", "Usable neighbours of the kernel", true, |kernel| kernel.neighbours),
     ("kernel_updates", "Entries changed to follow the kernel", false, |kernel| kernel.updates),
