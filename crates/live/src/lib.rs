@@ -24,6 +24,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod attention;
 mod bpf;
 mod control;
 mod forwarder;
@@ -35,8 +36,9 @@ mod stop;
 mod system;
 mod twin;
 
+pub use attention::{Attention, Bell};
 pub use control::Control;
-pub use forwarder::{Forwarder, Observer, PortCounters};
-pub use mirror::{Mirror, MirrorCounters};
+pub use forwarder::{Forwarder, Observer, Paused, PortCounters};
+pub use mirror::{Mirror, MirrorCounters, TABLES};
 pub use port::{Exchange, Io};
 pub use stop::Stop;

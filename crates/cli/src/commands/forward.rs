@@ -1,31 +1,35 @@
 //! `wireloom forward`: live packets between network interfaces.
 
-use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+pub mod configuration;
 
-use clap::{Args, ValueEnum, ValueHint};
-use serde::Serialize;
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum, ValueHint};
+use wireloom_compile::names::Names;
+use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
-use wireloom_console::{Places, load_store, thousands};
-use wireloom_ir as ir;
-use wireloom_ir::Verdict;
-use wireloom_live::{Forwarder, Io, Mirror, MirrorCounters, Observer, PortCounters, Stop};
-use wireloom_machine::{Error, Options};
-use wireloom_machines::REGISTRY;
+use wireloom_control::{Load, Loaded, Settings, Status, logging, tracing};
+use wireloom_lang::Checked;
+use wireloom_live::Io;
+use wireloom_machine::{Error, Program, Result};
 
+use super::Command;
+use crate::CommandLine;
 use crate::failure::Outcome;
-use crate::machine::MachineName;
-use crate::program::ProgramArgs;
-use crate::report::{Fates, Tally};
+use crate::program::{ProgramArgs, show_diagnostics};
 
 /// See `wireloom forward --help`.
 #[derive(Args, Debug)]
 pub struct Forward {
     #[command(flatten)]
     program: ProgramArgs,
+    /// Take settings from a TOML file: its keys are the names of the options here, without `--`, and
+    /// `file` for the program; options on the command line replace those of the file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config: Option<PathBuf>,
     /// Forward on this interface; the first one given is port 0 of the program, the next one port 1
     #[arg(long = "port", value_name = "INTERFACE", required = true)]
     ports: Vec<String>,
@@ -53,6 +57,24 @@ pub struct Forward {
     /// Write the counters as JSON at the end, to a file or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
+    /// Serve the counters to Prometheus, at http://ADDRESS/metrics; without an address, or with a
+    /// port alone, on loopback
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9999",
+        value_parser = parse_address)]
+    metrics: Option<SocketAddr>,
+    /// Create a control socket there, for `wireloom top` and `wireloom ctl`
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    control: Option<PathBuf>,
+    /// Permissions of the control socket, in octal
+    #[arg(long, value_name = "MODE", default_value = "0600", requires = "control",
+        value_parser = parse_mode)]
+    control_mode: u32,
+    /// The form of messages on standard error
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    /// The least important messages that are written
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LogLevel::Info)]
+    log_level: LogLevel,
 }
 
 /// See [`Io`].
@@ -66,185 +88,174 @@ enum Way {
     Packet,
 }
 
-#[derive(Serialize)]
-struct Report {
-    program: String,
-    engine: String,
-    /// From the first packet that could arrive to the end.
-    seconds: f64,
-    ports: Vec<PortCounters>,
-    /// Packets that the program sent to ports that there are not.
-    without_port: u64,
-    #[serde(flatten)]
-    fates: Fates,
-    /// What was taken over from the kernel; absent with `--static`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<Kernel>,
+/// See [`logging::Format`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// A line of text
+    Text,
+    /// A line of JSON
+    Json,
 }
 
-#[derive(Serialize)]
-struct Kernel {
-    routes: u64,
-    neighbours: u64,
-    updates: u64,
-    repairs: u64,
-    failures: u64,
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogLevel {
+    /// What failed
+    Error,
+    /// What an operator should look at
+    Warn,
+    /// What happened
+    Info,
+    /// What explains it
+    Debug,
+}
+
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    let address = text.parse().or_else(|_| text.parse().map(loopback));
+    address.map_err(|_| "write it as ADDRESS:PORT, such as 127.0.0.1:9999 or [::1]:9999".into())
+}
+
+fn parse_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "write it in octal, such as 0660".into())
 }
 
 impl Forward {
     /// Forwards until a signal asks it to stop, and prints the counters.
     pub fn run(self) -> Outcome {
-        let stop = Stop::on_signals()?;
+        self.start_logging();
         let places = Places::default().reads([&self.program.file]).reads(&self.tables);
-        let places = places.writes_json(self.json.as_ref());
+        let places = places.reads(&self.config).writes_json(self.json.as_ref());
         places.check()?;
-        let compiled = self.program.compiled()?;
-        let program = &compiled.optimised;
-        let (mut store, _) = load_store(program, &self.tables)?;
-        let mirror = match self.is_static {
-            true => None,
-            false => {
-                let empty = ir::store(program).map_err(|refused| Error::new(refused.0))?;
-                Some(Mirror::start(&self.ports, empty, &mut store)?)
-            }
-        };
-        let machine = MachineName(REGISTRY.find("native")?);
-        let mut machine = machine.start(&compiled, store, &Options::default())?;
-        let io = match self.io {
-            Way::Auto => Io::Auto,
-            Way::Xdp => Io::Xdp,
-            Way::Packet => Io::Packet,
-        };
-        let mut forwarder = Forwarder::open(&self.ports, io, &mut output::note)?;
-        warn_of_forwarding(&self.ports);
-        let reconcile = Duration::from_secs(self.reconcile);
-        let following = mirror.map(|mirror| mirror.follow(reconcile)).transpose()?;
-        let (mut control, counters) = match following {
-            Some((control, counters)) => (Some(control), Some(counters)),
-            None => (None, None),
-        };
-        let mut observing = Observing {
-            tally: Tally::default(),
-            program,
-            names: (
-                self.program.file.display().to_string(),
-                program.engines[program.main.index()].name.clone(),
-            ),
-            kernel: counters,
-            begin: Instant::now(),
-            is_shown: output::for_people(self.json.as_ref()),
-        };
-        if observing.is_shown {
+        let loaded = loaded(&self, self.program.check()?, true)?;
+        let loaded = loaded.ok_or(crate::failure::Failure::Negative)?;
+        let is_shown = output::for_people(self.json.as_ref());
+        let ticker = self.interval.map(|seconds| {
+            let show: wireloom_control::Ticker = Box::new(move |status: &Status| {
+                let text = status.text();
+                match is_shown {
+                    true => output::print(&text),
+                    false => output::note(text),
+                }
+            });
+            (Duration::from_secs(seconds), show)
+        });
+        let started = || {
             let names = self.ports.iter().enumerate();
             let names: Vec<_> = names.map(|(number, name)| format!("{number} {name}")).collect();
-            output::say(format!("forwarding on ports {}", names.join(", ")));
-        }
-        let interval = self.interval.map(Duration::from_secs);
-        let machine = machine.machine.as_mut();
-        forwarder.run(machine, control.as_mut(), &stop, self.busy, interval, &mut observing)?;
-        let report = observing.report(&mut forwarder);
-        // The interfaces are the kernel's again before anything can block.
-        drop(forwarder);
-        if observing.is_shown {
-            output::print(&report.text());
-        }
-        Ok(output::json(self.json.as_ref(), &report)?)
-    }
-}
-
-/// Says on standard error where the kernel would not do its part.
-fn warn_of_forwarding(ports: &[String]) {
-    for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
-        for port in ports {
-            let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
-            if fs::read_to_string(path).is_ok_and(|text| text.trim() == "0") {
-                output::note(format!(
-                    "warning: {setting}.{port}.forwarding is 0: the kernel sends no ICMP errors for \
-                     packets that this router cannot forward, and resolves no neighbours for them"
-                ));
+            if is_shown {
+                output::say(format!("forwarding on ports {}", names.join(", ")));
             }
+        };
+        let load = reload(self.config.as_deref())?;
+        let status = wireloom_control::forward(&self.settings(), loaded, load, ticker, started)?;
+        if is_shown {
+            output::print(&status.text());
+        }
+        Ok(output::json(self.json.as_ref(), &status)?)
+    }
+
+    fn start_logging(&self) {
+        let format = match self.log_format {
+            LogFormat::Text => logging::Format::Text,
+            LogFormat::Json => logging::Format::Json,
+        };
+        let level = match self.log_level {
+            LogLevel::Error => tracing::Level::ERROR,
+            LogLevel::Warn => tracing::Level::WARN,
+            LogLevel::Info => tracing::Level::INFO,
+            LogLevel::Debug => tracing::Level::DEBUG,
+        };
+        logging::start(format, level);
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            ports: self.ports.clone(),
+            io: match self.io {
+                Way::Auto => Io::Auto,
+                Way::Xdp => Io::Xdp,
+                Way::Packet => Io::Packet,
+            },
+            busy: self.busy,
+            reconcile: (!self.is_static).then(|| Duration::from_secs(self.reconcile)),
+            metrics: self.metrics,
+            control: self.control.clone().map(|path| (path, self.control_mode)),
         }
     }
 }
 
-/// Counts, and prints the counters at intervals.
-struct Observing<'a> {
-    tally: Tally,
-    program: &'a ir::Program,
-    /// Of the program's file and of the engine.
-    names: (String, String),
-    kernel: Option<Arc<MirrorCounters>>,
-    begin: Instant,
-    is_shown: bool,
+/// Compiles a checked program; none if it has errors. Its diagnostics are shown if `shows`.
+///
+/// # Errors
+/// Without `shows`, if it has errors: all diagnostics.
+fn loaded(options: &Forward, checked: Checked, shows: bool) -> Result<Option<Loaded>> {
+    if shows {
+        show_diagnostics(&checked);
+    }
+    let Some(program) = &checked.program else {
+        return match shows {
+            true => Ok(None),
+            false => Err(Error::new(wireloom_lang::render(
+                &checked.diagnostics,
+                &checked.sources,
+                false,
+            ))),
+        };
+    };
+    Ok(Some(Loaded {
+        file: options.program.file.display().to_string(),
+        program: Program::new(program),
+        names: Names::new(program),
+        tables: options.tables.clone(),
+        needs_restart: Vec::new(),
+    }))
 }
 
-impl Observer for Observing<'_> {
-    fn output(&mut self, verdict: Verdict, length: usize) {
-        self.tally.count(verdict, length);
-    }
+/// Keys of the configuration that a reload applies.
+const RELOADED: [&str; 5] = ["file", "include", "set", "engine", "tables"];
 
-    fn interval(&mut self, forwarder: &mut Forwarder) {
-        let text = self.report(forwarder).text();
-        match self.is_shown {
-            true => output::print(&text),
-            false => output::note(text),
+/// Returns the function that reads everything again, with the command line of this process and the
+/// configuration file as it is then.
+fn reload(config: Option<&Path>) -> Result<Load> {
+    let started_with = config.map(configuration::keys).transpose()?;
+    let config = config.map(Path::to_owned);
+    let args: Vec<OsString> = std::env::args_os().collect();
+    Ok(Box::new(move || {
+        let line = CommandLine::try_parse_from(configuration::expanded(args.clone())?);
+        let line = line.map_err(|error| Error::new(error.to_string().trim_end().to_owned()))?;
+        let Command::Forward(options) = line.command else {
+            unreachable!("the arguments are those of this process");
+        };
+        let loaded = loaded(&options, options.program.source().check()?, false)?;
+        let mut loaded = loaded.expect("errors were returned");
+        if let (Some(config), Some(before)) = (&config, &started_with) {
+            loaded.needs_restart = configuration::keys(config)?
+                .differing(before)
+                .filter(|key| !RELOADED.contains(&key.as_str()))
+                .collect();
         }
-    }
+        Ok(loaded)
+    }))
 }
 
-impl Observing<'_> {
-    fn report(&self, forwarder: &mut Forwarder) -> Report {
-        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (program, engine) = self.names.clone();
-        Report {
-            program,
-            engine,
-            seconds: self.begin.elapsed().as_secs_f64(),
-            ports: forwarder.counters(),
-            without_port: forwarder.without_port(),
-            fates: self.tally.fates(self.program),
-            kernel: self.kernel.as_ref().map(|counters| Kernel {
-                routes: value(&counters.routes),
-                neighbours: value(&counters.neighbours),
-                updates: value(&counters.updates),
-                repairs: value(&counters.repairs),
-                failures: value(&counters.failures),
-            }),
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Report {
-    fn text(&self) -> String {
-        let heads = ["port", "by", "received", "sent", "lost in", "lost out", "lost to kernel"];
-        let mut table = output::table(&heads, &[2, 3, 4, 5, 6]);
-        for (number, port) in self.ports.iter().enumerate() {
-            let counts = [
-                port.received_packets,
-                port.sent_packets,
-                port.lost_at_input,
-                port.lost_at_output,
-                port.lost_to_kernel,
-            ];
-            let name = format!("{number} {}", port.name);
-            let by = port.exchange.words().to_owned();
-            table.add_row([name, by].into_iter().chain(counts.map(thousands)));
+    #[test]
+    fn addresses_are_on_loopback_unless_they_say_otherwise() {
+        for (text, expected) in [
+            ("9100", Some("127.0.0.1:9100")),
+            ("0.0.0.0:9100", Some("0.0.0.0:9100")),
+            ("[::1]:1", Some("[::1]:1")),
+            ("host:1", None),
+            ("70000", None),
+        ] {
+            let address = parse_address(text).map(|address| address.to_string()).ok();
+            assert_eq!(address.as_deref(), expected, "{text}");
         }
-        let mut text = format!("after {:.1} s\n{table}\n\n{}", self.seconds, self.fates.text());
-        if self.without_port > 0 {
-            text += &format!("to ports that there are not: {}\n", thousands(self.without_port));
-        }
-        if let Some(kernel) = &self.kernel {
-            text += &format!(
-                "kernel: {} routes, {} neighbours; entries updated: {}, repaired: {}; reads that \
-                 failed: {}\n",
-                thousands(kernel.routes),
-                thousands(kernel.neighbours),
-                thousands(kernel.updates),
-                thousands(kernel.repairs),
-                thousands(kernel.failures)
-            );
-        }
-        text
+        assert_eq!(parse_mode("0660"), Ok(0o660));
+        assert!(parse_mode("0888").is_err() && parse_mode("1777").is_err());
     }
 }

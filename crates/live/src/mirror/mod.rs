@@ -26,6 +26,8 @@ use crate::system::interface_index;
 use netlink::{Changed, Changes, Links, Neighbours};
 use tables::{NextHops, Route, Routes, Rows};
 
+pub use tables::TABLES;
+
 /// Changes within this time after the first are read together.
 const SETTLE: Duration = Duration::from_millis(2);
 /// The next hops that tables of routers hold (`NEXT_HOPS` of programs/include/forwarding.loom).
@@ -111,7 +113,7 @@ impl Mirror {
         // After a failure everything is read anew.
         let mut pending = Changed::Nothing;
         let mut compare_at = Instant::now() + interval;
-        loop {
+        while !sending.is_closed() {
             let patience = match pending {
                 Changed::Nothing => compare_at.saturating_duration_since(Instant::now()),
                 _ => Duration::ZERO,
