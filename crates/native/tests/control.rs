@@ -54,7 +54,7 @@ fn program() -> Program {
 
 fn value(number: u64) -> Bits {
     Bits::new(80, number.into())
-        .concat(&Bits::new(80, u128::from(number) * u128::from(FACTOR) >> 48))
+        .concat(&Bits::new(80, (u128::from(number) * u128::from(FACTOR)) >> 48))
 }
 
 fn update(offload: &str, key: EntryKey, value: Option<Bits>) -> Update {
