@@ -10,6 +10,7 @@ use wireloom_native::{BuildOptions, Library};
 use wireloom_net::capture::{Destination, Writer};
 use wireloom_net::tables::{Family, read_prefixes};
 
+use super::flows::Flows;
 use super::mpsoc_speed;
 use super::peer::Peer;
 use super::workload::{PACKETS, Workload, packets};
@@ -79,6 +80,29 @@ pub const BENCHMARKS: &[Benchmark] = &[
         better: Better::Higher,
         goal: Some(6.0),
         measure: |settings| rate(settings, "native", "mpls4/ipv4"),
+    },
+    Benchmark {
+        name: "native-flowcount",
+        what: "native, one core: packets and bytes of each of 1,000,000 flows, 64-byte IPv4, flows in random order",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(5.0),
+        measure: |settings| {
+            let mut flows = Flows::counted(settings, "native")?;
+            samples(settings, || flows.mpps())
+        },
+    },
+    Benchmark {
+        name: "native-nat",
+        what: "native, one core: address translation of 1,000,000 flows, 64-byte IPv4, flows and directions in random \
+               order",
+        unit: "Mpps",
+        better: Better::Higher,
+        goal: Some(5.0),
+        measure: |settings| {
+            let mut flows = Flows::translated(settings, "native")?;
+            samples(settings, || flows.mpps())
+        },
     },
     Benchmark {
         name: "native-to-golden",

@@ -64,10 +64,16 @@ impl Offloads {
                     slot.data = data.cast();
                     slot.elements = elements;
                 }
+                Some(RawView::Exact(table)) => slot.data = table,
                 Some(RawView::Lpm(view)) => {
                     slot.data = std::ptr::from_mut(views[index].insert(view)).cast();
                 }
-                None => {}
+                Some(RawView::Meter { view, elements }) => {
+                    slot.data = view.cast_mut();
+                    slot.elements = elements;
+                }
+                Some(RawView::Match(view)) => slot.data = view.cast_mut(),
+                None => slot.data = std::ptr::null_mut(),
             }
             let host = &mut hosts[index];
             host.instance = instance;

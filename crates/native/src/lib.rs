@@ -5,11 +5,13 @@
 //! with it. Results are those of the golden model, packet for packet. See docs/machines/native.md.
 
 mod abi;
+mod control;
 mod host;
 mod library;
 mod machine;
 mod native;
 
+pub use control::{Control, NotTaken};
 pub use library::{BuildError, BuildOptions, Library};
 pub use machine::KIND;
 pub use native::Native;

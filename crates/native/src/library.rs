@@ -139,7 +139,7 @@ impl Library {
         let text = text.join("\n");
         write(&source, &text)?;
         let object = dir.join("engines.so");
-        run_compiler(options, c::level(text.len()), &source, &runtime, &object)?;
+        run_compiler(options, c::level(&text), &source, &runtime, &object)?;
         load(&object, programs, &units)
     }
 

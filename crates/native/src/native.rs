@@ -9,6 +9,7 @@ use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::{Content, Store};
 
 use crate::abi;
+use crate::control::{Control, Controlled};
 use crate::host::Offloads;
 use crate::library::Library;
 
@@ -19,6 +20,7 @@ pub struct Native {
     state: State,
     arrivals: Vec<abi::Arrival>,
     next_sequence: u64,
+    controlled: Controlled,
     /// Whether someone may have put another store in the place of ours.
     is_store_lent: bool,
 }
@@ -45,6 +47,7 @@ impl Native {
             state: State::new(library),
             arrivals,
             next_sequence: 0,
+            controlled: Controlled::new(),
             is_store_lent: false,
         }
     }
@@ -52,6 +55,12 @@ impl Native {
     /// The offloads with their state: what packets did to it is in it.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// A handle with which a control plane in another thread changes the offloads while packets
+    /// flow. A change is made at the latest when 16 batches of packets have been executed.
+    pub fn control(&self) -> Control {
+        self.controlled.control()
     }
 
     /// The offloads, for the control plane to change between packets. They must stay the program's
@@ -80,6 +89,7 @@ impl Execute for Native {
         for (index, chunk) in frames.chunks(batch).enumerate() {
             if index % BATCHES_PER_LOOK == 0 {
                 self.offloads.release(&mut self.store);
+                self.controlled.apply(&mut self.store);
                 let slots = self.offloads.refresh(&mut self.store);
                 // SAFETY: the state begins with the machine and is not in use.
                 unsafe { (*self.state.machine()).slots = slots };

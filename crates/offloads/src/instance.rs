@@ -115,7 +115,7 @@ pub trait Instance: Any + Send + Duplicate {
     }
 
     /// Returns the location of the state, for machines that implement the kind on the same memory.
-    /// Only `lpm`, `array` and `counter` return it.
+    /// Kinds that no machine implements itself return nothing.
     fn raw(&mut self) -> Option<RawView> {
         None
     }

@@ -1,7 +1,7 @@
 //! Zero-initialised memory. A lack of memory is an error, not fatal.
 
 use std::alloc::{self, Layout};
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -145,6 +145,109 @@ impl<T> Drop for Dense<T> {
     }
 }
 
+/// Zeroed elements that take memory only where they have been written: the system provides a page
+/// when it is first used, so that addresses for the largest table cost nothing.
+#[repr(C)]
+pub(crate) struct Reserved<T> {
+    start: NonNull<T>,
+    count: usize,
+}
+
+// SAFETY: it owns its elements.
+unsafe impl<T: Send> Send for Reserved<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Reserved<T> {}
+
+/// From this number of bytes on, reserved elements are pages of their own.
+const MAPPED: usize = 1 << 20;
+/// From this number of bytes on, these are huge pages, if the system has them.
+const MAPPED_HUGE: usize = 8 << 20;
+
+impl<T: Zeroable> Reserved<T> {
+    /// Reserves `count` elements of zero bytes.
+    ///
+    /// # Errors
+    /// If there are no addresses for them.
+    pub(crate) fn new(count: usize) -> Result<Self, Refused> {
+        let refused = || {
+            let bytes = count.saturating_mul(size_of::<T>());
+            Refused(format!("there is no memory for {bytes} bytes; make the table smaller"))
+        };
+        let layout = Self::layout(count).ok_or_else(refused)?;
+        let start = if Self::is_mapped(layout) {
+            Self::map(layout)
+        } else {
+            // SAFETY: the layout's size is not zero.
+            NonNull::new(unsafe { alloc::alloc_zeroed(layout) })
+        };
+        Ok(Self { start: start.ok_or_else(refused)?.cast(), count })
+    }
+}
+
+impl<T> Reserved<T> {
+    fn layout(count: usize) -> Option<Layout> {
+        Layout::array::<T>(count.max(1)).ok()
+    }
+
+    fn is_mapped(layout: Layout) -> bool {
+        cfg!(target_os = "linux") && layout.size() >= MAPPED
+    }
+
+    #[cfg(target_os = "linux")]
+    fn map(layout: Layout) -> Option<NonNull<u8>> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping, which overlaps no other.
+        let start = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(std::ptr::null_mut(), layout.size(), access, flags, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        if layout.size() >= MAPPED_HUGE {
+            // SAFETY: advice about the new mapping; a refusal does no harm.
+            unsafe { libc::madvise(start, layout.size(), libc::MADV_HUGEPAGE) };
+        }
+        NonNull::new(start.cast())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn map(_: Layout) -> Option<NonNull<u8>> {
+        None
+    }
+}
+
+impl<T> Deref for Reserved<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: `count` elements were reserved, zeroed, which `Zeroable` says are valid.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl<T> DerefMut for Reserved<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.count) }
+    }
+}
+
+impl<T> Drop for Reserved<T> {
+    fn drop(&mut self) {
+        let layout = Self::layout(self.count).expect("`new` had this layout");
+        let start = self.start.as_ptr();
+        #[cfg(target_os = "linux")]
+        if Self::is_mapped(layout) {
+            // SAFETY: `map` mapped it with this size.
+            unsafe { libc::munmap(start.cast(), layout.size()) };
+            return;
+        }
+        // SAFETY: `new` allocated it with this layout; `Zeroable` types need no drop.
+        unsafe { alloc::dealloc(start.cast(), layout) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +260,21 @@ mod tests {
         }
         assert!(Dense::<u64>::new(usize::MAX / 8).is_err());
         assert!(Dense::<u64>::new(usize::MAX / 64).is_err());
+    }
+
+    #[test]
+    fn reserved_elements_are_zero_and_cost_nothing_until_written() {
+        for count in [0, 3, MAPPED / 8, MAPPED_HUGE / 8 + 5] {
+            let mut reserved = Reserved::<u64>::new(count).unwrap();
+            assert!(reserved.len() == count && reserved.iter().all(|word| *word == 0));
+            reserved.fill(7);
+            assert!(reserved.iter().all(|word| *word == 7));
+        }
+        // More than this computer has.
+        let mut most = Reserved::<u64>::new(1 << 37).unwrap();
+        most[(1 << 37) - 1] = 1;
+        assert!(Reserved::<u64>::new(usize::MAX / 8).is_err());
+        assert!(Reserved::<u64>::new(usize::MAX / 64).is_err());
     }
 
     #[test]

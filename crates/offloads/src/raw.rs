@@ -5,6 +5,8 @@
 //! control plane and reports see changes by packets without copying. A view is valid until the next
 //! use of the instance through `&mut`.
 
+use std::ffi::c_void;
+
 use crate::lpm::LpmView;
 
 /// The memory of an instance. Elements are little-endian arrays of 64-bit words (`Bits::words`);
@@ -29,4 +31,16 @@ pub enum RawView {
     /// a control plane in another thread may change the table in the meantime;
     /// [`crate::Instance::raw_done`] releases it.
     Lpm(LpmView),
+    /// `exact`: the table, whose address never changes. The kind's module `table` describes it.
+    Exact(*mut c_void),
+    /// `meter`: `elements` meters of four 64-bit words, and their rates. The view is that of
+    /// runtime/c/meter.h.
+    Meter {
+        /// The view.
+        view: *const c_void,
+        /// Number of meters.
+        elements: u64,
+    },
+    /// `match`: the automaton of the patterns. The view is that of runtime/c/match.h.
+    Match(*const c_void),
 }

@@ -53,9 +53,15 @@ WL_INLINE void wl_lanes_add(uint64_t *to, const uint64_t *delta, uint32_t n, con
         to[0] = (to[0] + delta[0]) & (UINT64_MAX >> (64 - lanes[0].width));
         return;
     }
+#pragma GCC unroll 8
     for (uint32_t lane = 0; lane < count; lane++) {
         uint32_t lo = lanes[lane].lo, left = lanes[lane].width;
         uint64_t carry = 0;
+        if (lo / 64 == (lo + left - 1) / 64) {
+            uint64_t mask = UINT64_MAX >> (64 - left) << (lo % 64), before = to[lo / 64];
+            to[lo / 64] = (before & ~mask) | ((before + (delta[lo / 64] & mask)) & mask);
+            continue;
+        }
         for (; left; lo += 64) {
             uint32_t part = left < 64 ? left : 64;
             uint64_t mask = UINT64_MAX >> (64 - part);

@@ -1,26 +1,27 @@
 //! The machine of an engine that takes packets: the lists on which threads wait, and the loop that
 //! executes a batch.
 
+use super::ahead;
 use super::engine::PacketEngine;
 use super::tree::{
     Aggregate, Binary, Declaration, Designator, Expr, Field, Item, Signature, Stmt, Type,
 };
 
-fn name(name: impl Into<String>) -> Expr {
+pub fn name(name: impl Into<String>) -> Expr {
     Expr::name(name)
 }
 
 /// A field of the machine.
-fn field(field: &str) -> Expr {
+pub fn field(field: &str) -> Expr {
     name("m").arrow(field)
 }
 
 /// The address of the thread in a slot of `seats`.
-fn thread(seat: Expr) -> Expr {
+pub fn thread(seat: Expr) -> Expr {
     field("seats").index(seat).member("thread").address()
 }
 
-fn machine_type(engine: &PacketEngine<'_>) -> Type {
+pub fn machine_type(engine: &PacketEngine<'_>) -> Type {
     Type::structure(&format!("{}_machine", engine.prefix))
 }
 
@@ -39,11 +40,11 @@ fn constant(name: &str, value: Expr) -> Stmt {
 }
 
 /// Counts `i` from zero to below a limit.
-fn count_to(limit: Expr, body: Vec<Stmt>) -> Stmt {
+pub fn count_to(limit: Expr, body: Vec<Stmt>) -> Stmt {
     Stmt::Count { variable: "i".into(), limit, body }
 }
 
-fn function(
+pub fn function(
     comment: &str,
     storage: &'static str,
     name: String,
@@ -52,6 +53,19 @@ fn function(
 ) -> Vec<Item> {
     let parameters = parameters.into_iter().map(|(ty, name)| (ty, name.to_owned())).collect();
     let signature = Signature { storage, returns: Type::named("void"), name, parameters };
+    vec![Item::Comment(comment.into()), Item::Function(signature, body), Item::Blank]
+}
+
+/// A small function with a result.
+pub fn returning(
+    comment: &str,
+    returns: Type,
+    name: String,
+    parameters: Vec<(Type, &str)>,
+    body: Vec<Stmt>,
+) -> Vec<Item> {
+    let parameters = parameters.into_iter().map(|(ty, name)| (ty, name.to_owned())).collect();
+    let signature = Signature { storage: "WL_INLINE", returns, name, parameters };
     vec![Item::Comment(comment.into()), Item::Function(signature, body), Item::Blank]
 }
 
@@ -109,6 +123,7 @@ pub fn execution(engine: &PacketEngine<'_>) -> Vec<Item> {
     let mut items = wait(engine);
     if engine.is_ordered() {
         items.extend(in_order(engine));
+        items.extend(ahead::items(engine));
     }
     let unordered: Vec<usize> =
         engine.waiting().filter(|step| engine.plans[*step].ordered == 0).collect();
@@ -140,12 +155,12 @@ fn wait(engine: &PacketEngine<'_>) -> Vec<Item> {
 }
 
 /// Calls the function that puts a thread on the list of its state.
-fn put_on_list(engine: &PacketEngine<'_>, thread: &str, state: Expr) -> Stmt {
+pub fn put_on_list(engine: &PacketEngine<'_>, thread: &str, state: Expr) -> Stmt {
     Stmt::call(format!("{}_wait", engine.prefix), [name("m"), name(thread), state])
 }
 
 /// Calls a function of a step for a thread.
-fn go_on(function: String, thread: Expr) -> Expr {
+pub fn go_on(function: String, thread: Expr) -> Expr {
     Expr::call(function, [name("m"), thread])
 }
 
@@ -171,11 +186,13 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
     if engine.has_context() {
         begin.push(cleared(t().arrow("context"), t().arrow("context").address()));
     }
+    begin.extend(ahead::begin(engine));
     let mut rounds: Vec<Stmt> = unordered
         .iter()
         .map(|step| Stmt::call(format!("{}_list", engine.enter(*step)), [name("m")]))
         .collect();
     if engine.is_ordered() {
+        rounds.extend(ahead::calls(engine));
         rounds.push(Stmt::call(format!("{prefix}_in_order"), [name("m"), name("count")]));
     }
     let ended = field("waiting").index(name(engine.ended()));
@@ -207,11 +224,7 @@ fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     let waiting = || field("waiting").index(state());
     let entry = || field("list").index(state()).index(name("i"));
     let mut body = vec![constant("count", waiting())];
-    body.extend(
-        engine.advances(step).into_iter().map(|advance| {
-            count_to(name("count"), vec![Stmt::Expr(go_on(advance, thread(entry())))])
-        }),
-    );
+    body.extend(ahead::advances(engine, step));
     body.push(Stmt::Comment(
         "A thread that comes back to this list takes a place that is already done with.".into(),
     ));
@@ -246,6 +259,7 @@ fn in_order(engine: &PacketEngine<'_>) -> Vec<Item> {
         items.push(Item::Object("static", declaration.sized([states(engine)]).with(masks)));
         items.push(Item::Blank);
     }
+    items.extend(ahead::support(engine));
 
     let (state, before) = (|| name("state"), || name("before"));
     let calls = || name(format!("{prefix}_calls")).index(state());
@@ -256,14 +270,21 @@ fn in_order(engine: &PacketEngine<'_>) -> Vec<Item> {
         (label, vec![Stmt::Assign(state(), resumed), Stmt::Break])
     };
     let cases = ordered.iter().enumerate().map(case).collect();
-    let is_free = calls().binary(Binary::And, before()).not();
+    // Threads may have executed a step before their turn.
+    let is_early = engine.ahead().is_any();
+    let barred = if is_early { name("barred") } else { before() };
+    let is_free = calls().binary(Binary::And, barred).not();
     let go_on =
         Stmt::While(calls().binary(Binary::Both, is_free), vec![Stmt::Switch(state(), cases)]);
-    let each = vec![
+    let mut turn = if is_early { ahead::turn(engine) } else { Vec::new() };
+    turn.extend([go_on, put_on_list(engine, "i", state())]);
+    let reach = |state| Stmt::Include(before(), name(format!("{prefix}_reach")).index(state));
+    let mut each = vec![
         Declaration::new("uint32_t", "state").with(field("at").index(name("i"))).into(),
-        Stmt::If(calls(), vec![go_on, put_on_list(engine, "i", state())]),
-        Stmt::Include(before(), name(format!("{prefix}_reach")).index(state())),
+        Stmt::If(calls(), turn),
+        reach(state()),
     ];
+    each.extend(is_early.then(|| reach(ahead::earlier_state())));
     let mut body = vec![Declaration::new("uint64_t", "before").with(Expr::number(0)).into()];
     body.extend(ordered.iter().map(|step| {
         Stmt::Assign(field("waiting").index(name(engine.state(*step))), Expr::number(0))

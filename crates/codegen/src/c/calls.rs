@@ -108,10 +108,18 @@ pub fn evaluate(
     }
 }
 
-/// Writes the prefetch of the first memory that a split-phase call will read.
-pub fn fetch(around: &Surroundings<'_>, emitter: &mut Emitter<'_>, op: &Op) -> Stmt {
+/// Writes the prefetch of the first memory that a split-phase call will read. `walk` is the state
+/// of a search.
+pub fn fetch(
+    around: &Surroundings<'_>,
+    emitter: &mut Emitter<'_>,
+    op: &Op,
+    walk: Option<&Expr>,
+) -> Stmt {
     let phases = split_phase(emitter.scope.engine, &op.kind).expect("a split-phase call");
-    phases.fetch(&access(around, emitter, op))
+    let access = access(around, emitter, op);
+    let begun = phases.search().zip(walk).and_then(|(search, walk)| search.begin(&access, walk));
+    begun.unwrap_or_else(|| phases.fetch(&access))
 }
 
 /// Writes how a search continues after the preceding fetches. `pause` counts from 0; `walk` is the
@@ -122,7 +130,7 @@ pub fn advance(
     op: &Op,
     pause: usize,
     walk: &Expr,
-) -> Stmt {
+) -> Option<Stmt> {
     let phases = split_phase(emitter.scope.engine, &op.kind).expect("a split-phase call");
     let search = phases.search().expect("a search");
     search.advance(&access(around, emitter, op), pause, walk)
@@ -131,7 +139,8 @@ pub fn advance(
 /// Returns how a call splits into a request and a reply, or `None` if splitting does not pay off.
 pub fn split_phase(engine: &Engine, kind: &OpKind) -> Option<&'static dyn SplitPhase> {
     let config = config(engine, kind)?;
-    (kinds::find(config)?.split_phase)(config)
+    let phases = (kinds::find(config)?.split_phase)(config)?;
+    phases.suits(method(config, kind)).then_some(phases)
 }
 
 /// Returns the number of pauses of a call's search; 0 for all other calls.
@@ -149,12 +158,18 @@ fn config<'a>(engine: &'a Engine, kind: &OpKind) -> Option<&'a Config> {
     }
 }
 
+/// Returns the method that a call of a kind names.
+fn method(config: &Config, kind: &OpKind) -> &'static Method {
+    let OpKind::Call { method, .. } = kind else { unreachable!("a call") };
+    &registry::kind(&config.kind).expect("a verified program").methods[*method]
+}
+
 fn access<'a>(around: &Surroundings<'_>, emitter: &mut Emitter<'a>, op: &Op) -> Access<'a> {
     let OpKind::Call { offload, args, .. } = &op.kind else { unreachable!("a call") };
     let config =
         config(emitter.scope.engine, &op.kind).expect("calls of engines are not split-phase");
     let slot = around.slot(offload.index()).address();
-    Access { slot, config, key: emitter.operand(args[0]) }
+    Access { slot, config, method: method(config, &op.kind), key: emitter.operand(args[0]) }
 }
 
 /// A call of an offload that is not an engine, with everything needed to write it.

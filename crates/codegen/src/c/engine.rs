@@ -5,8 +5,9 @@
 //! and edits, and jumps: it ends with a call of the first function of the next step. Any other step
 //! is one function.
 
-use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step, StepId, Value};
+use wireloom_ir::{Engine, Exit, OffloadId, Op, OpKind, Program, Step, StepId, Value};
 
+use super::ahead::{self, Ahead};
 use super::called::{context_fields, last_jump_back};
 use super::calls::{self, Surroundings, split_phase};
 use super::conflict::writes_packet;
@@ -34,6 +35,7 @@ pub struct PacketEngine<'a> {
     context: Vec<String>,
     arrays: Vec<String>,
     splits: Vec<Split>,
+    ahead: Ahead,
 }
 
 /// The part of a step that executes before its replies arrive.
@@ -48,6 +50,8 @@ struct Split {
     fetched: Vec<usize>,
     /// The calls among these that are searches, each with the name of its state in the thread.
     walks: Vec<(usize, &'static dyn Search, String)>,
+    /// The calls among these that are prefetched only if their condition holds.
+    guarded: Vec<usize>,
 }
 
 impl<'a> PacketEngine<'a> {
@@ -68,13 +72,10 @@ impl<'a> PacketEngine<'a> {
         let arrays = engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
         let splits = engine.steps.iter().zip(&plans);
         let splits = splits
-            .map(
-                |(step, plan)| {
-                    if plan.waits { Split::of(engine, step, plan) } else { Split::default() }
-                },
-            )
+            .map(|(step, plan)| if plan.waits { Split::of(engine, step) } else { Split::default() })
             .collect();
-        Self {
+        let ahead = Ahead::default();
+        let mut planned = Self {
             program,
             engine,
             prefix,
@@ -85,7 +86,25 @@ impl<'a> PacketEngine<'a> {
             context,
             arrays,
             splits,
-        }
+            ahead,
+        };
+        planned.ahead = Ahead::of(&planned);
+        planned
+    }
+
+    /// Which steps are executed before a thread's turn.
+    pub fn ahead(&self) -> &Ahead {
+        &self.ahead
+    }
+
+    /// The slot of an offload that is no engine.
+    pub fn slot(&self, offload: OffloadId) -> usize {
+        self.slot_index[offload.index()]
+    }
+
+    /// Whether threads keep values from the requests of a step until its replies.
+    pub fn keeps(&self) -> bool {
+        self.splits.iter().any(Split::keeps)
     }
 
     /// Whether packets must keep their order at some offload.
@@ -166,8 +185,10 @@ impl<'a> PacketEngine<'a> {
             })
             .collect();
         if !kept.is_empty() {
-            fields.push(nested(true, None, kept, "kept"));
+            let tag = self.ahead.is_any().then(|| format!("{prefix}_kept"));
+            fields.push(nested(true, tag, kept, "kept"));
         }
+        fields.extend(ahead::fields(self));
         let tag = Some(format!("{prefix}_thread"));
         let comment = format!(
             "A thread of `{}`: the packet in hand, the context, and the values that a step keeps \
@@ -296,6 +317,9 @@ impl<'a> PacketEngine<'a> {
             Vec::new()
         };
         wanted.extend(fetched.iter().map(|op| key_of(op)));
+        let guards = split.guarded.iter().filter_map(|call| Some((all[*call], all[*call].guard?)));
+        let guards: Vec<(&Op, Value)> = guards.collect();
+        wanted.extend(guards.iter().map(|(_, guard)| *guard));
         let (context, arrays) = self.context();
         let mut emitter = Emitter::new(self.scope(index, (&context, &arrays)), ops, &wanted);
         for (value, name) in &split.kept {
@@ -309,15 +333,22 @@ impl<'a> PacketEngine<'a> {
         }
         let around = self.surroundings();
         // A fetch needs no guard: it changes nothing, and a search stays inside its table for every
-        // key.
+        // key. A long search has one, since it would be in vain.
         for op in fetched {
-            let statement = match (pause, split.walk(&all, op)) {
-                (Some(pause), Some(walk)) => {
-                    calls::advance(&around, &mut emitter, op, pause, &self.kept(index, walk))
-                }
-                _ => calls::fetch(&around, &mut emitter, op),
+            let walk = split.walk(&all, op).map(|walk| self.kept(index, walk));
+            let statement = match (pause, &walk) {
+                (Some(pause), Some(walk)) => calls::advance(&around, &mut emitter, op, pause, walk),
+                _ => Some(calls::fetch(&around, &mut emitter, op, walk.as_ref())),
             };
-            emitter.plain(statement);
+            let guard = guards.iter().find(|(call, _)| call.results == op.results);
+            match (statement, guard) {
+                (Some(statement), Some((_, guard))) => {
+                    let condition = emitter.operand(*guard).c;
+                    emitter.plain(Stmt::If(condition, vec![statement]));
+                }
+                (Some(statement), None) => emitter.plain(statement),
+                (None, _) => {}
+            }
         }
         let mut body = emitter.finish();
         body.push(Stmt::Return(Expr::name(self.state(index))));
@@ -399,13 +430,21 @@ fn is_free(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Const(_) | OpKind::ReadContext(_))
 }
 
+/// Whether a value depends on no effect of these operations.
+fn is_early(ops: &[&Op], value: Value) -> bool {
+    let definition = ops.iter().find(|op| op.results.contains(&value));
+    definition.is_some_and(|op| {
+        !op.kind.has_effect() && op.kind.operands().into_iter().all(|v| is_early(ops, v))
+    })
+}
+
 /// Returns the key of a split-phase call.
 fn key_of(op: &Op) -> Value {
     op.kind.operands()[0]
 }
 
 impl Split {
-    fn of(engine: &Engine, step: &Step, plan: &StepPlan) -> Self {
+    fn of(engine: &Engine, step: &Step) -> Self {
         let ops: Vec<&Op> = plan::ops(step).collect();
         let requests = plan::regions(step).map_or(0, |[request, ..]| request.ops.len());
         // Operations after a call must see the call's changes to the packet.
@@ -418,6 +457,15 @@ impl Split {
         let mut needed = vec![false; step.values.len()];
         for call in &fetched {
             needed[key_of(ops[*call]).index()] = true;
+        }
+        let is_guarded = |call: &usize| {
+            let phases = split_phase(engine, &ops[*call].kind);
+            phases.is_some_and(SplitPhase::is_guarded)
+                && ops[*call].guard.is_some_and(|guard| is_early(&ops[..end], guard))
+        };
+        let guarded: Vec<usize> = fetched.iter().copied().filter(is_guarded).collect();
+        for guard in guarded.iter().filter_map(|call| ops[*call].guard) {
+            needed[guard.index()] = true;
         }
         let mut early = Vec::new();
         for index in (0..end).rev() {
@@ -445,16 +493,14 @@ impl Split {
                 kept.push((value, names.give(&hint)));
             }
         }
-        // Threads that continue one by one, in order, gain nothing from a pause in a search.
-        let searches =
-            fetched.iter().filter(|call| plan.ordered == 0 && !ops[**call].results.is_empty());
+        let searches = fetched.iter().filter(|call| !ops[**call].results.is_empty());
         let walks = searches
             .filter_map(|call| {
                 let search = split_phase(engine, &ops[*call].kind).and_then(SplitPhase::search)?;
                 Some((*call, search, names.give("walk")))
             })
             .collect();
-        Self { early, kept, fetched, walks }
+        Self { early, kept, fetched, walks, guarded }
     }
 
     /// Whether the thread keeps any values or search states.

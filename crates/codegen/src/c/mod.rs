@@ -5,6 +5,7 @@
 //! write single operations, and [`kinds`] the C code of offload kinds. All of them build a tree
 //! ([`tree`]), which [`print`] converts to text.
 
+mod ahead;
 mod batch;
 mod called;
 mod calls;
@@ -107,7 +108,7 @@ pub struct Unit {
 /// If a step is not in that form, or the program does not verify.
 pub fn generate(program: &Program) -> GeneratedC {
     let unit = unit(program, "");
-    let level = level(unit.text.len());
+    let level = level(&unit.text);
     let name = identifier(&program.engines[program.main.index()].name);
     let mut files = vec![(format!("{name}.c"), unit.text)];
     files
@@ -305,13 +306,19 @@ fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
 /// The level of optimisation for code of so many bytes. Compilers need more than linear time for
 /// long functions: with gcc 12, choices among 1,024 elements (190 KB) take 19 s at `-O3` and 4 s at
 /// `-O1`, those among 4,096 (800 KB) 38 s at `-O1` and 2 s at `-O0`.
-pub fn level(bytes: usize) -> &'static str {
-    match bytes {
+pub fn level(text: &str) -> &'static str {
+    let longest = text.split("\n}\n").map(str::len).max().unwrap_or(0);
+    match text.len() {
         0..=100_000 => "-O3",
+        100_001..=200_000 if longest <= LONGEST_FUNCTION => "-O3",
         100_001..=200_000 => "-O1",
         _ => "-O0",
     }
 }
+
+/// Programs of up to 200 KB are compiled with `-O3` if no function has more bytes: `nat` (120 KB,
+/// the longest function 12 KB) takes 2 s.
+const LONGEST_FUNCTION: usize = 20_000;
 
 fn makefile(name: &str, level: &str) -> String {
     format!(
@@ -366,6 +373,14 @@ mod tests {
         assert_eq!(jumps, wireloom_ir::MAX_BACKWARD_JUMPS as usize);
         let of_threads = thread::RUNTIME.iter().find(|(file, _)| *file == "bounds.h");
         assert_eq!(of_threads, RUNTIME.iter().find(|(file, _)| *file == "bounds.h"));
+    }
+
+    #[test]
+    fn long_functions_are_optimised_less() {
+        assert_eq!(level(&"int f(void) { }\n}\n".repeat(9000)), "-O3");
+        assert_eq!(level(&"x".repeat(90_000)), "-O3");
+        assert_eq!(level(&"x".repeat(150_000)), "-O1");
+        assert_eq!(level(&"x\n}\n".repeat(60_000)), "-O0");
     }
 
     #[test]

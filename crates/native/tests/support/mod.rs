@@ -11,6 +11,7 @@ use wireloom_ir::{
 };
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_net::Packet;
+use wireloom_offloads::kinds::meter::Rates;
 use wireloom_offloads::{Content, Entry, EntryKey, Row, Store};
 
 use self::random::Random;
@@ -127,7 +128,25 @@ pub fn fill_tables(store: &mut Store) {
                     EntryKey::Prefix { bits, length }
                 }
                 "array" => EntryKey::Index(random.below(2) as u64),
+                // Some entries of a few tables, short keys that packets meet.
+                "exact" if random.chance(4) => {
+                    let width = config.key.as_ref().map_or(1, |layout| layout.width());
+                    EntryKey::Exact(Bits::from_words(width, &[random.below(4) as u64; 17]))
+                }
+                "match" if random.chance(6) => {
+                    let length = 1 + random.below(3);
+                    EntryKey::Pattern((0..length).map(|_| random.next() as u8 & 3).collect())
+                }
+                "exact" | "match" => continue,
+                "meter" if random.chance(6) => EntryKey::Index(random.below(9) as u64),
+                "meter" => continue,
                 _ => break,
+            };
+            let value = match config.kind.as_str() {
+                "meter" => {
+                    Rates { cir: 1 << random.below(40), cbs: 90, ebs: 1, pir: 7, pbs: 100 }.pack()
+                }
+                _ => value,
             };
             // A full table or an index out of range changes nothing; both machines are refused
             // alike.

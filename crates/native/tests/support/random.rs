@@ -64,8 +64,9 @@ fn configs(random: &mut Random) -> Config {
     let key = random.of(&[1, 5, 16, 17, 32, 40, 64, 100, 128, 130, 260]);
     let value = random.of(&[1, 8, 16, 40, 64, 90, 128, 200, 1024]);
     let two: &[(&str, u32)] = &[("a", 7), ("b", 70), ("c", 13)];
-    let size = 1 + random.below(9) as u64;
-    match random.below(13) {
+    // Large enough for prefetches, or small enough to be full soon.
+    let size = if random.chance(3) { 700 } else { 1 + random.below(9) as u64 };
+    match random.below(14) {
         0 | 1 => config("array", &[], &[("", value)], &[("size", size)]),
         2 => config("array", &[], two, &[("size", size)]),
         3 => config("counter", &[], &[], &[("size", size)]),
@@ -76,12 +77,15 @@ fn configs(random: &mut Random) -> Config {
         8 => config("payload", &[], &[("", 8 * (1 + value / 16))], &[]),
         9 => config("clock", &[], &[], &[]),
         10 => config("random", &[], &[], &[]),
-        11 => config(
-            "meter",
-            &[],
-            &[],
-            &[("size", size), ("cir", 1 << 20), ("cbs", 300), ("ebs", 200)],
-        ),
+        11 => {
+            let more: [(&str, u64); 3] = random.of(&[
+                [("cbs", 300), ("ebs", 200), ("rates", 1)],
+                [("cbs", 300), ("pbs", 700), ("rates", 2)],
+            ]);
+            let both = [("size", size), ("cir", 1 << 20), ("pir", 1 << 21)];
+            config("meter", &[], &[], &[&both[..], &more[..]].concat())
+        }
+        12 => config("match", &[], &[("", value)], &[]),
         _ => config("park", &[("", key.min(5))], &[], &[("size", size)]),
     }
 }

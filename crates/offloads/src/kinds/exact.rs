@@ -9,15 +9,12 @@
 //!   expire; `expire` does not remove them either.
 //! - The table is full when it contains `size` entries that are not expired.
 //!
-//! A list links entries in the order in which they were touched, which is the order in which they
-//! expire. Every method is O(1) amortised: the next call that changes the table removes expired
-//! entries from the end of the list.
+//! Every method is O(1) amortised: the next call that changes the table removes expired entries.
+//! `table.rs` describes the memory, which the native machine's C code shares.
 
 mod state;
+mod table;
 
-use std::hash::{BuildHasher, RandomState};
-
-use hashbrown::HashTable;
 use wireloom_bits::Bits;
 
 use crate::kinds::{check_value, field_values};
@@ -26,7 +23,9 @@ use crate::registry::{
     AGE, Delay, FOUND_VALUE, Kind, METHOD, Method, ReplyType, SIZE, StateUse, TableForm, TableKey,
     U32, U64, ValueType, declared_value,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+
+use table::Table;
 
 pub use state::{Aged, State};
 
@@ -134,9 +133,6 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Exact::new(config)?)),
 };
 
-/// The index for "no entry".
-const NONE: u32 = u32::MAX;
-
 /// An instance of `exact`.
 #[derive(Clone)]
 pub struct Exact {
@@ -145,198 +141,47 @@ pub struct Exact {
     lanes: Lanes,
     size: usize,
     age_ns: u64,
-    time_ns: u64,
-    index: HashTable<u32>,
-    /// The hasher has a random key, so that nobody can construct packets whose keys all collide.
-    /// The table's behaviour does not depend on it.
-    hasher: RandomState,
-    entries: Entries,
-}
-
-/// The entries, by index.
-#[derive(Clone)]
-struct Entries {
-    key_words: usize,
-    value_width: u32,
-    records: Vec<Record>,
-    /// The words of the key, followed by those of the value, of each entry.
-    data: Vec<u64>,
-    free: Vec<u32>,
-    /// The ends of the list of ageing entries: the least and the most recently touched one.
-    oldest: u32,
-    newest: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Record {
-    touched_ns: u64,
-    older: u32,
-    newer: u32,
-    /// Whether the control plane loaded the entry. Static entries are not in the list.
-    is_static: bool,
-}
-
-impl Entries {
-    fn stride(&self) -> usize {
-        self.key_words + words(self.value_width)
-    }
-
-    fn key(&self, entry: u32) -> &[u64] {
-        &self.data[entry as usize * self.stride()..][..self.key_words]
-    }
-
-    fn value(&self, entry: u32) -> Bits {
-        let value = &self.data[entry as usize * self.stride() + self.key_words..];
-        Bits::from_words(self.value_width, &value[..words(self.value_width)])
-    }
-
-    fn set_value(&mut self, entry: u32, value: &Bits) {
-        let at = entry as usize * self.stride() + self.key_words;
-        for (to, from) in self.data[at..].iter_mut().zip(value.words()) {
-            *to = from;
-        }
-    }
-
-    /// Adds a new entry, which is not in the list.
-    fn add(&mut self, key: &[u64], value: &Bits) -> u32 {
-        let record = Record { touched_ns: 0, older: NONE, newer: NONE, is_static: true };
-        let entry = self.free.pop().unwrap_or_else(|| {
-            self.records.push(record);
-            self.data.resize(self.records.len() * self.stride(), 0);
-            (self.records.len() - 1) as u32
-        });
-        self.records[entry as usize] = record;
-        let at = entry as usize * self.stride();
-        self.data[at..at + self.key_words].copy_from_slice(key);
-        self.set_value(entry, value);
-        entry
-    }
-
-    fn unlink(&mut self, entry: u32) {
-        let Record { older, newer, .. } = self.records[entry as usize];
-        match older {
-            NONE => self.oldest = newer,
-            _ => self.records[older as usize].newer = newer,
-        }
-        match newer {
-            NONE => self.newest = older,
-            _ => self.records[newer as usize].older = older,
-        }
-    }
-
-    /// Appends an entry that is not in the list as the most recently touched one.
-    fn link(&mut self, entry: u32, now_ns: u64) {
-        let older = self.newest;
-        self.records[entry as usize] =
-            Record { touched_ns: now_ns, older, newer: NONE, is_static: false };
-        match older {
-            NONE => self.oldest = entry,
-            _ => self.records[older as usize].newer = entry,
-        }
-        self.newest = entry;
-    }
-
-    fn touch(&mut self, entry: u32, now_ns: u64) {
-        if !self.records[entry as usize].is_static {
-            self.unlink(entry);
-            self.link(entry, now_ns);
-        }
-    }
+    table: Table,
 }
 
 impl Exact {
     /// Creates an empty instance as declared.
     ///
     /// # Errors
-    /// If a type is missing.
+    /// If a type is missing, or there is not enough memory.
     pub fn new(config: &Config) -> Result<Self, Refused> {
         let (Some(key), Some(layout)) = (&config.key, config.value.clone()) else {
             return Err(Refused("an exact table needs a key type and a value type".into()));
         };
-        let key_width = key.width();
-        let entries = Entries {
-            key_words: words(key_width),
-            value_width: layout.width(),
-            records: Vec::new(),
-            data: Vec::new(),
-            free: Vec::new(),
-            oldest: NONE,
-            newest: NONE,
-        };
-        Ok(Self {
-            key_width,
-            lanes: Lanes::new(&layout),
-            layout,
-            size: config.param("size").low_u64() as usize,
-            age_ns: config.param("age").low_u64(),
-            time_ns: 0,
-            index: HashTable::new(),
-            hasher: RandomState::new(),
-            entries,
-        })
+        let (key_width, size) = (key.width(), config.param("size").low_u64() as usize);
+        let age_ns = config.param("age").low_u64();
+        let table = Table::new(words(key_width), words(layout.width()), size, age_ns != 0)?;
+        Ok(Self { key_width, lanes: Lanes::new(&layout), layout, size, age_ns, table })
     }
 
-    /// Returns the entry with a key, expired or not.
-    fn find(&self, key: &[u64]) -> Option<u32> {
-        self.index.find(self.hasher.hash_one(key), |&e| self.entries.key(e) == key).copied()
+    fn value(&self, entry: u32) -> Bits {
+        Bits::from_words(self.layout.width(), self.table.value(entry))
     }
 
     /// Returns the time since an entry was touched, unless it has expired.
     fn live_age(&self, entry: u32, now_ns: u64) -> Option<u64> {
-        let record = self.entries.records[entry as usize];
-        let age = if record.is_static { 0 } else { now_ns.saturating_sub(record.touched_ns) };
+        let touched = self.table.touched_ns(entry);
+        let age = if self.table.is_static(entry) { 0 } else { now_ns.saturating_sub(touched) };
         (self.age_ns == 0 || age <= self.age_ns).then_some(age)
     }
 
     /// Finds a key at a given time, ignoring expired entries. Returns the entry and its age.
     fn peek(&self, key: &[u64], now_ns: u64) -> Option<(u32, u64)> {
-        let entry = self.find(key)?;
-        Some((entry, self.live_age(entry, now_ns.max(self.time_ns))?))
+        let entry = self.table.find(key)?;
+        Some((entry, self.live_age(entry, now_ns.max(self.table.time_ns))?))
     }
 
     /// Advances the time and removes expired entries.
     fn advance(&mut self, now_ns: u64) {
-        self.time_ns = self.time_ns.max(now_ns);
+        self.table.time_ns = self.table.time_ns.max(now_ns);
         if self.age_ns != 0 {
-            self.expire(self.age_ns);
+            self.table.expire(self.age_ns);
         }
-    }
-
-    fn expire(&mut self, older_than_ns: u64) -> usize {
-        let before = self.index.len();
-        while self.entries.oldest != NONE {
-            let oldest = self.entries.oldest;
-            if self.time_ns - self.entries.records[oldest as usize].touched_ns <= older_than_ns {
-                break;
-            }
-            self.take_out(oldest);
-        }
-        before - self.index.len()
-    }
-
-    /// Inserts a new entry, which is static until it is linked. The key must be absent and the
-    /// table must not be full.
-    fn put_in(&mut self, key: &[u64], value: &Bits) -> u32 {
-        let entry = self.entries.add(key, value);
-        let hash = self.hasher.hash_one(key);
-        let (entries, hasher) = (&self.entries, &self.hasher);
-        self.index.insert_unique(hash, entry, |&e| hasher.hash_one(entries.key(e)));
-        entry
-    }
-
-    fn take_out(&mut self, entry: u32) {
-        let hash = self.hasher.hash_one(self.entries.key(entry));
-        let place =
-            self.index.find_entry(hash, |&e| e == entry).expect("an entry stands in the index");
-        place.remove();
-        if !self.entries.records[entry as usize].is_static {
-            self.entries.unlink(entry);
-        }
-        self.entries.free.push(entry);
-    }
-
-    fn is_full(&self) -> bool {
-        self.index.len() >= self.size
     }
 
     fn full(&self) -> Refused {
@@ -348,7 +193,7 @@ impl Exact {
     }
 
     fn found(&self, entry: Option<u32>) -> Bits {
-        let value = entry.map_or_else(|| self.zero(), |e| self.entries.value(e));
+        let value = entry.map_or_else(|| self.zero(), |e| self.value(e));
         pack(&[Bits::bool(entry.is_some()), value])
     }
 
@@ -359,39 +204,40 @@ impl Exact {
         value: &Bits,
         change: impl Fn(&Lanes, &Bits) -> Option<Bits>,
     ) -> Bits {
-        let existing = self.find(key);
+        let existing = self.table.find(key);
         let entry = match existing {
             Some(entry) => {
-                if let Some(changed) = change(&self.lanes, &self.entries.value(entry)) {
-                    self.entries.set_value(entry, &changed);
+                if let Some(changed) = change(&self.lanes, &self.value(entry)) {
+                    self.table.set_value(entry, changed.words());
                 }
-                self.entries.touch(entry, self.time_ns);
+                self.table.touch(entry);
                 entry
             }
-            None if self.is_full() => return Bits::zero(2 + self.layout.width()),
+            None if self.table.is_full() => return Bits::zero(2 + self.layout.width()),
             None => {
-                let entry = self.put_in(key, value);
-                self.entries.link(entry, self.time_ns);
+                let entry = self.table.insert(key, value.words());
+                let now = self.table.time_ns;
+                self.table.link(entry, now);
                 entry
             }
         };
-        pack(&[Bits::bool(true), Bits::bool(existing.is_some()), self.entries.value(entry)])
+        pack(&[Bits::bool(true), Bits::bool(existing.is_some()), self.value(entry)])
     }
 
     fn change(&mut self, method: usize, key: &[u64], args: &[Bits]) -> Bits {
-        let entry = self.find(key);
+        let entry = self.table.find(key);
         match method {
             1 => {
                 if let Some(entry) = entry {
-                    self.entries.touch(entry, self.time_ns);
+                    self.table.touch(entry);
                 }
                 self.found(entry)
             }
             2 => self.insert(key, &args[1], |_, _| None),
             3 => {
                 if let Some(entry) = entry {
-                    self.entries.set_value(entry, &args[1]);
-                    self.entries.touch(entry, self.time_ns);
+                    self.table.set_value(entry, args[1].words());
+                    self.table.touch(entry);
                 }
                 Bits::bool(entry.is_some())
             }
@@ -399,7 +245,7 @@ impl Exact {
             5 => {
                 let reply = self.found(entry);
                 if let Some(entry) = entry {
-                    self.take_out(entry);
+                    self.table.remove(entry);
                 }
                 reply
             }
@@ -437,7 +283,7 @@ impl Instance for Exact {
             }
             7 => {
                 self.advance(env.now_ns);
-                Bits::new(32, self.expire(args[0].low_u64()) as u128)
+                Bits::new(32, self.table.expire(args[0].low_u64()) as u128)
             }
             _ => {
                 self.advance(env.now_ns);
@@ -450,19 +296,14 @@ impl Instance for Exact {
     fn load(&mut self, entry: Entry) -> Result<(), Refused> {
         let key = self.whole_key(&entry.key)?;
         check_value(&entry.value, self.layout.width())?;
-        match self.find(&key) {
+        match self.table.find(&key) {
             Some(there) => {
-                if !self.entries.records[there as usize].is_static {
-                    self.entries.unlink(there);
-                    self.entries.records[there as usize].is_static = true;
-                }
-                self.entries.set_value(there, &entry.value);
+                self.table.fix(there);
+                self.table.set_value(there, entry.value.words());
             }
-            None if self.is_full() => {
-                return Err(self.full());
-            }
+            None if self.table.is_full() => return Err(self.full()),
             None => {
-                self.put_in(&key, &entry.value);
+                self.table.insert(&key, entry.value.words());
             }
         }
         Ok(())
@@ -472,7 +313,7 @@ impl Instance for Exact {
         let key = self.whole_key(key)?;
         let entry = self.peek(&key, 0).map(|(entry, _)| entry);
         if let Some(entry) = entry {
-            self.take_out(entry);
+            self.table.remove(entry);
         }
         Ok(entry.is_some())
     }
@@ -483,14 +324,19 @@ impl Instance for Exact {
 
     /// The entries that have not expired at the table's time, by key.
     fn rows(&self) -> Vec<Row> {
-        let live = self.index.iter().filter(|&&entry| self.live_age(entry, self.time_ns).is_some());
-        let rows = live.map(|&entry| Row {
-            key: EntryKey::Exact(Bits::from_words(self.key_width, self.entries.key(entry))),
-            fields: field_values(&self.layout, &self.entries.value(entry)),
+        let now = self.table.time_ns;
+        let live = self.table.all().filter(|&entry| self.live_age(entry, now).is_some());
+        let rows = live.map(|entry| Row {
+            key: EntryKey::Exact(Bits::from_words(self.key_width, self.table.key(entry))),
+            fields: field_values(&self.layout, &self.value(entry)),
         });
         let mut rows: Vec<Row> = rows.collect();
         rows.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         rows
+    }
+
+    fn raw(&mut self) -> Option<RawView> {
+        Some(RawView::Exact(self.table.as_ptr().cast()))
     }
 }
 

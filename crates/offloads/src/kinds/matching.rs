@@ -1,5 +1,7 @@
 //! `match`: multi-pattern search of packet bytes.
 
+mod automaton;
+
 use std::collections::HashMap;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -11,7 +13,9 @@ use crate::registry::{
     Delay, Extent, Kind, METHOD, Method, ReplyType, TableForm, TableKey, U16, ValueType,
     declared_value,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+
+use automaton::Tables;
 
 /// The interface of `match`.
 pub const KIND: Kind = Kind {
@@ -46,7 +50,6 @@ pub const KIND: Kind = Kind {
 const MAX_PATTERN_BYTES: usize = 1 << 24;
 
 /// An instance of `match`.
-#[derive(Clone)]
 pub struct Match {
     layout: Layout,
     /// Patterns and values in the order of the table, which decides between patterns that match at
@@ -59,6 +62,22 @@ pub struct Match {
     /// The automaton of the patterns. It is built when it is first needed after a change, so that
     /// loading many patterns does not take quadratic time.
     automaton: Option<AhoCorasick>,
+    /// The automaton as tables, for machines that walk it themselves; `None` inside if there are
+    /// too many patterns for that. It is built when it is first needed after a change.
+    tables: Option<Option<Box<Tables>>>,
+}
+
+impl Clone for Match {
+    fn clone(&self) -> Self {
+        Self {
+            layout: self.layout.clone(),
+            patterns: self.patterns.clone(),
+            places: self.places.clone(),
+            total: self.total,
+            automaton: self.automaton.clone(),
+            tables: None,
+        }
+    }
 }
 
 impl Match {
@@ -70,6 +89,7 @@ impl Match {
             places: HashMap::new(),
             total: 0,
             automaton: None,
+            tables: None,
         }
     }
 
@@ -103,6 +123,7 @@ impl Instance for Match {
             return Err(Refused("the key is not a byte string".into()));
         };
         check_value(&entry.value, self.layout.width())?;
+        self.tables = None;
         if bytes.is_empty() {
             return Err(Refused("an empty pattern would match everywhere".into()));
         }
@@ -125,7 +146,7 @@ impl Instance for Match {
             return Err(Refused("the key is not a byte string".into()));
         };
         let Some(place) = self.places.remove(bytes) else { return Ok(false) };
-        self.automaton = None;
+        (self.automaton, self.tables) = (None, None);
         self.total -= bytes.len();
         self.patterns.remove(place);
         for later in self.places.values_mut().filter(|p| **p > place) {
@@ -145,6 +166,11 @@ impl Instance for Match {
             fields: field_values(&self.layout, value),
         });
         rows.collect()
+    }
+
+    fn raw(&mut self) -> Option<RawView> {
+        let tables = self.tables.get_or_insert_with(|| Tables::new(&self.patterns));
+        tables.as_ref().map(|tables| RawView::Match(tables.view().cast()))
     }
 }
 

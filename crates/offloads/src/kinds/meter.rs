@@ -7,8 +7,6 @@
 //! packet with an earlier timestamp than its predecessor finds the buckets as the predecessor left
 //! them.
 
-use std::collections::BTreeMap;
-
 use wireloom_bits::Bits;
 
 use crate::instance::packed;
@@ -18,7 +16,7 @@ use crate::registry::{
     Kind, METHOD, Method, ReplyType, SIZE, StateUse, TableForm, TableKey, U32, U64, ValueType,
     param,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
 
 /// The interface of `meter`.
 pub const KIND: Kind = Kind {
@@ -83,6 +81,7 @@ pub enum Color {
 }
 
 /// Rates in bytes a second and bursts in bytes.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rates {
     /// Committed information rate.
@@ -103,7 +102,9 @@ pub const RATE_NAMES: [&str; 5] = ["cir", "cbs", "ebs", "pir", "pbs"];
 /// The largest rate in bytes a second and the largest burst in bytes.
 pub const MAX_RATE: u64 = 1 << 40;
 
-/// The number of words of a meter's state: those of [`Used`].
+/// The number of words of a meter: those of [`Used`], then the number of its rates.
+const WORDS: usize = 4;
+/// The number of words of a meter that packets change.
 const STATE_WORDS: usize = 3;
 
 /// What packets have changed in a meter. It is all zero in a meter that was never used: its buckets
@@ -122,11 +123,23 @@ pub struct Used {
 #[derive(Clone)]
 pub struct Meter {
     two_rates: bool,
-    declared: Rates,
-    /// The rates that the control plane has set.
-    set: BTreeMap<u64, Rates>,
+    /// The declared rates, then those that the control plane has set, and free places.
+    rates: Vec<Rates>,
+    free: Vec<u64>,
     state: Box<[u64]>,
+    view: View,
 }
+
+/// Where the meters and the rates are: `struct wl_meters` of runtime/c/meter.h.
+#[repr(C)]
+#[derive(Clone)]
+struct View {
+    meters: *mut u64,
+    rates: *const Rates,
+}
+
+// SAFETY: the view is renewed before it is used.
+unsafe impl Send for View {}
 
 /// The layout of a meter's table value.
 pub fn rates_layout() -> Layout {
@@ -217,15 +230,16 @@ impl Meter {
         let size = config.param("size").low_u64() as usize;
         Ok(Self {
             two_rates: config.param("rates").low_u64() == 2,
-            declared: Rates::declared(config),
-            set: BTreeMap::new(),
-            state: zeroed(size.saturating_mul(STATE_WORDS))?,
+            rates: vec![Rates::declared(config)],
+            free: Vec::new(),
+            state: zeroed(size.saturating_mul(WORDS))?,
+            view: View { meters: std::ptr::null_mut(), rates: std::ptr::null() },
         })
     }
 
     /// Returns the number of meters.
     pub fn size(&self) -> usize {
-        self.state.len() / STATE_WORDS
+        self.state.len() / WORDS
     }
 
     /// Returns what packets have changed in a meter.
@@ -233,7 +247,7 @@ impl Meter {
     /// # Panics
     /// If there is no such meter.
     pub fn used(&self, index: u64) -> Used {
-        let [committed, other, last_ns] = self.state[index as usize * STATE_WORDS..][..STATE_WORDS]
+        let [committed, other, last_ns] = self.state[index as usize * WORDS..][..STATE_WORDS]
         else {
             unreachable!("a meter's state has three words")
         };
@@ -252,13 +266,18 @@ impl Meter {
             return Err(Refused(format!("meter {index} lacks more tokens than its buckets hold")));
         }
         let words = [used.committed, used.other, used.last_ns];
-        self.state[at * STATE_WORDS..][..STATE_WORDS].copy_from_slice(&words);
+        self.state[at * WORDS..][..STATE_WORDS].copy_from_slice(&words);
         Ok(())
     }
 
     /// Returns the rates of a meter: those that the control plane has set, or the declared ones.
     pub fn rates(&self, index: u64) -> Rates {
-        self.set.get(&index).copied().unwrap_or(self.declared)
+        self.rates[self.rates_number(index) as usize]
+    }
+
+    /// Returns the number of a meter's rates; 0 for the declared ones.
+    fn rates_number(&self, index: u64) -> u64 {
+        self.state.get(index as usize * WORDS + STATE_WORDS).copied().unwrap_or(0)
     }
 
     fn mark(&mut self, index: u64, bytes: u64, now_ns: u64, color: Color) -> Color {
@@ -266,8 +285,7 @@ impl Meter {
             return Color::Red;
         }
         let (rates, two_rates) = (self.rates(index), self.two_rates);
-        let [committed, other, last] =
-            &mut self.state[index as usize * STATE_WORDS..][..STATE_WORDS]
+        let [committed, other, last] = &mut self.state[index as usize * WORDS..][..STATE_WORDS]
         else {
             unreachable!("a meter's state has three words")
         };
@@ -303,16 +321,30 @@ impl Instance for Meter {
                 return Err(Refused(format!("{name} is {rate}, more than 2^40")));
             }
         }
-        self.state[index * STATE_WORDS..][..STATE_WORDS].fill(0);
-        self.set.insert(index as u64, Rates::unpack(&entry.value));
+        let rates = Rates::unpack(&entry.value);
+        let number = match (self.rates_number(index as u64), self.free.pop()) {
+            (0, Some(free)) => free,
+            (0, None) => {
+                self.rates.push(rates);
+                self.rates.len() as u64 - 1
+            }
+            (own, free) => {
+                self.free.extend(free);
+                own
+            }
+        };
+        self.rates[number as usize] = rates;
+        self.state[index * WORDS..][..WORDS].copy_from_slice(&[0, 0, 0, number]);
         Ok(())
     }
 
     /// Restores the declared rates of a meter, and fills its buckets.
     fn unload(&mut self, key: &EntryKey) -> Result<bool, Refused> {
         let index = index_of(key, self.size())?;
-        self.state[index * STATE_WORDS..][..STATE_WORDS].fill(0);
-        Ok(self.set.remove(&(index as u64)).is_some())
+        let number = self.rates_number(index as u64);
+        self.state[index * WORDS..][..WORDS].fill(0);
+        self.free.extend((number != 0).then_some(number));
+        Ok(number != 0)
     }
 
     /// Returns the entry for a row. It contains only the rates: the control plane does not write
@@ -325,9 +357,9 @@ impl Instance for Meter {
     /// packet, and the time `last_ns` of that packet.
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (index, state) in self.state.chunks_exact(STATE_WORDS).enumerate() {
+        for (index, state) in self.state.chunks_exact(WORDS).enumerate() {
             let index = index as u64;
-            if state == [0; STATE_WORDS] && !self.set.contains_key(&index) {
+            if state == [0; WORDS] {
                 continue;
             }
             let rates = self.rates(index);
@@ -341,6 +373,12 @@ impl Instance for Meter {
             rows.push(Row { key: EntryKey::Index(index), fields });
         }
         rows
+    }
+
+    fn raw(&mut self) -> Option<RawView> {
+        self.view = View { meters: self.state.as_mut_ptr(), rates: self.rates.as_ptr() };
+        let view = std::ptr::from_ref(&self.view).cast();
+        Some(RawView::Meter { view, elements: self.size() as u64 })
     }
 }
 

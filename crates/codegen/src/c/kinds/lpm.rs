@@ -41,13 +41,13 @@ impl Search for Table {
         if config.key.as_ref().map_or(0, Layout::width) <= 32 { 2 } else { 3 }
     }
 
-    fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Stmt {
+    fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt> {
         let state = state.clone().address();
-        Stmt::Expr(if pause == 0 {
+        Some(Stmt::Expr(if pause == 0 {
             function("begin", &access.slot, &access.key, [direct_bits(&access.key), state])
         } else {
             function("walk", &access.slot, &access.key, [state])
-        })
+        }))
     }
 }
 

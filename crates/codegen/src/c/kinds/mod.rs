@@ -9,8 +9,11 @@ mod array;
 mod checksum;
 mod clock;
 mod counter;
+mod exact;
 mod hash;
 mod lpm;
+mod matching;
+mod meter;
 mod payload;
 mod random;
 
@@ -26,8 +29,11 @@ pub const KINDS: &[&KindInC] = &[
     &checksum::KIND,
     &clock::KIND,
     &counter::KIND,
+    &exact::KIND,
     &hash::KIND,
     &lpm::KIND,
+    &matching::KIND,
+    &meter::KIND,
     &payload::KIND,
     &random::KIND,
 ];
@@ -47,6 +53,10 @@ pub struct KindInC {
     /// Returns how calls of an offload of the kind split into a request and a reply, or `None` if
     /// splitting does not pay off.
     pub split_phase: fn(&Config) -> Option<&'static dyn SplitPhase>,
+    /// Returns an expression that changes whenever a call by another packet may have changed the
+    /// reply of the method. The second argument is the address of the offload's slot. `None` if
+    /// there is none.
+    pub version: fn(&Method, Expr) -> Option<Expr>,
     /// Returns how a hardware thread of a 32-bit processor executes a method itself, or `None` if
     /// it sends a call.
     pub by_thread: fn(&Method) -> Option<ByThread>,
@@ -64,6 +74,7 @@ impl KindInC {
         function: |_, _, _| None,
         call: |_| None,
         split_phase: |_| None,
+        version: |_, _| None,
         by_thread: |_| None,
     };
 }
@@ -77,6 +88,17 @@ pub trait SplitPhase {
     fn search(&self) -> Option<&'static dyn Search> {
         None
     }
+
+    /// Whether the memory is only fetched if the call's condition holds, if that is known. A fetch
+    /// changes nothing, so it need not be, and one access does not pay for a branch.
+    fn is_guarded(&self) -> bool {
+        false
+    }
+
+    /// Whether this is how calls of a method split; other methods do not split.
+    fn suits(&self, _method: &Method) -> bool {
+        true
+    }
 }
 
 /// A call that reads memory several times and can pause before each access.
@@ -87,8 +109,14 @@ pub trait Search {
     /// The number of pauses of a search after the first fetch.
     fn pauses(&self, config: &Config) -> usize;
 
-    /// Continues after pause number `pause`, counted from 0, up to the next fetch.
-    fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Stmt;
+    /// Fetches the first memory and notes something in the state. `None`: [`SplitPhase::fetch`] is
+    /// all.
+    fn begin(&self, _access: &Access<'_>, _state: &Expr) -> Option<Stmt> {
+        None
+    }
+
+    /// Continues after pause number `pause`, counted from 0, up to the next fetch, if there is one.
+    fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt>;
 }
 
 /// A split-phase call: its key, and its offload.
@@ -97,6 +125,8 @@ pub struct Access<'a> {
     pub slot: Expr,
     /// The offload's configuration.
     pub config: &'a Config,
+    /// The method.
+    pub method: &'static Method,
     /// The first argument.
     pub key: Operand,
 }

@@ -2,7 +2,7 @@
 
 use wireloom_bits::Bits;
 
-use super::{Exact, NONE};
+use super::Exact;
 use crate::kinds::check_value;
 use crate::{EntryKey, Refused};
 
@@ -31,21 +31,17 @@ pub struct Aged {
 impl Exact {
     /// Returns the state.
     pub fn state(&self) -> State {
-        let entries = &self.entries;
-        let key = |entry: u32| Bits::from_words(self.key_width, entries.key(entry));
-        let is_static = |entry: &&u32| entries.records[**entry as usize].is_static;
-        let fixed = self.index.iter().filter(is_static);
-        let mut fixed: Vec<_> = fixed.map(|&entry| (key(entry), entries.value(entry))).collect();
+        let table = &self.table;
+        let key = |entry: u32| Bits::from_words(self.key_width, table.key(entry));
+        let fixed = table.all().filter(|&entry| table.is_static(entry));
+        let mut fixed: Vec<_> = fixed.map(|entry| (key(entry), self.value(entry))).collect();
         fixed.sort_unstable();
-        let mut ageing = Vec::new();
-        let mut next = entries.oldest;
-        while next != NONE {
-            let record = entries.records[next as usize];
-            let (key, value) = (key(next), entries.value(next));
-            ageing.push(Aged { key, value, touched_ns: record.touched_ns });
-            next = record.newer;
-        }
-        State { time_ns: self.time_ns, fixed, ageing }
+        let aged = |entry| Aged {
+            key: key(entry),
+            value: self.value(entry),
+            touched_ns: table.touched_ns(entry),
+        };
+        State { time_ns: table.time_ns, fixed, ageing: table.ageing().map(aged).collect() }
     }
 
     /// Replaces the state.
@@ -56,8 +52,8 @@ impl Exact {
     /// are younger than the table's time. The table is then unchanged.
     pub fn set_state(&mut self, state: &State) -> Result<(), Refused> {
         let mut new = self.clone();
-        new.clear();
-        new.time_ns = state.time_ns;
+        new.table.clear();
+        new.table.time_ns = state.time_ns;
         for (key, value) in &state.fixed {
             new.put_new(key, value)?;
         }
@@ -68,32 +64,22 @@ impl Exact {
             }
             before = aged.touched_ns;
             let entry = new.put_new(&aged.key, &aged.value)?;
-            new.entries.link(entry, aged.touched_ns);
+            new.table.link(entry, aged.touched_ns);
         }
         *self = new;
         Ok(())
-    }
-
-    /// Removes all entries.
-    fn clear(&mut self) {
-        self.index.clear();
-        let entries = &mut self.entries;
-        entries.records.clear();
-        entries.data.clear();
-        entries.free.clear();
-        (entries.oldest, entries.newest) = (NONE, NONE);
     }
 
     /// Inserts a new entry, which is static until it is linked.
     fn put_new(&mut self, key: &Bits, value: &Bits) -> Result<u32, Refused> {
         let words = self.whole_key(&EntryKey::Exact(key.clone()))?;
         check_value(value, self.layout.width())?;
-        if self.find(&words).is_some() {
+        if self.table.find(&words).is_some() {
             return Err(Refused(format!("the key {key} occurs twice")));
         }
-        if self.is_full() {
+        if self.table.is_full() {
             return Err(self.full());
         }
-        Ok(self.put_in(&words, value))
+        Ok(self.table.insert(&words, value.words()))
     }
 }

@@ -1,0 +1,331 @@
+//! What threads do before their turn at order-sensitive offloads.
+//!
+//! Threads execute ordered steps one by one, in the order of their packets. Each would wait for
+//! memory at each access if the others did not prepare in the meantime:
+//! - The threads on the list of an ordered step take its searches from each access to the next, as
+//!   on any other list. So entries are in the cache when the thread's turn comes.
+//! - A step that only looks up is *executed early*: all threads look up, and fetch what the ordered
+//!   step after it needs. That is valid if no thread changes the tables before the thread's turn. A
+//!   version of each table tells (`KindInC::version`); if it differs, the thread goes back and
+//!   executes the step again.
+
+use wireloom_compile::analysis::order;
+use wireloom_ir::{Exit, OffloadId, OffloadTarget, OpKind};
+use wireloom_offloads::{StateUse, registry};
+
+use super::batch::{
+    count_to, field, function, go_on, machine_type, name, put_on_list, returning, thread,
+};
+use super::engine::PacketEngine;
+use super::kinds;
+use super::plan;
+use super::tree::{Aggregate, Binary, Declaration, Expr, Field, Item, Stmt, Type};
+
+/// What is known about early execution in an engine.
+#[derive(Default)]
+pub struct Ahead {
+    /// For each step, the versions on which its early execution depends; `None` if it is not
+    /// executed early.
+    versions: Vec<Option<Vec<Expr>>>,
+}
+
+impl Ahead {
+    /// Finds the steps that are executed early.
+    pub fn of(engine: &PacketEngine<'_>) -> Self {
+        let sensitive = order::sensitive(engine.program, engine.program.main);
+        let versions = (0..engine.plans.len()).map(|step| {
+            let (mut versions, mut goes_on) = (Vec::new(), false);
+            let is_quiet = engine.plans[step].ordered != 0
+                && is_quiet(engine, &sensitive, step, &mut versions, &mut goes_on);
+            (is_quiet && goes_on).then_some(versions)
+        });
+        Self { versions: versions.collect() }
+    }
+
+    /// Whether any step is executed early.
+    pub fn is_any(&self) -> bool {
+        self.versions.iter().any(Option::is_some)
+    }
+
+    fn early(&self) -> impl Iterator<Item = (usize, &Vec<Expr>)> {
+        let steps = self.versions.iter().enumerate();
+        steps.filter_map(|(step, versions)| Some((step, versions.as_ref()?)))
+    }
+}
+
+/// Whether a step, with those after it up to the next wait, changes nothing but the context. Adds
+/// the versions of the offloads that it reads. Sets `goes_on` if an ordered step may follow.
+fn is_quiet(
+    engine: &PacketEngine<'_>,
+    sensitive: &[OffloadId],
+    step: usize,
+    versions: &mut Vec<Expr>,
+    goes_on: &mut bool,
+) -> bool {
+    plan::ops(&engine.engine.steps[step]).all(|op| match &op.kind {
+        OpKind::Call { offload, method, .. } => {
+            let target = &engine.engine.offloads[offload.index()].target;
+            let OffloadTarget::Kind(config) = target else { return false };
+            let kind = registry::kind(&config.kind).expect("a verified program");
+            let method = &kind.methods[*method];
+            if !matches!(method.state, StateUse::Pure | StateUse::Read) || method.writes_packet {
+                return false;
+            }
+            if !sensitive.contains(offload) {
+                return true;
+            }
+            let slot = field("machine").member("slots").at(engine.slot(*offload)).address();
+            let version = kinds::find(config).and_then(|kind| (kind.version)(method, slot));
+            let is_known = version.is_some();
+            versions.extend(version.filter(|version| !versions.contains(version)));
+            is_known
+        }
+        OpKind::WritePacket { .. }
+        | OpKind::WriteElement { .. }
+        | OpKind::WriteMeta(..)
+        | OpKind::Insert { .. }
+        | OpKind::Remove { .. }
+        | OpKind::Reset { .. }
+        | OpKind::Exit(Exit::Emit(_)) => false,
+        OpKind::Exit(Exit::Next(to)) => {
+            let plan = &engine.plans[to.index()];
+            *goes_on |= plan.waits && plan.ordered != 0;
+            plan.waits || is_quiet(engine, sensitive, to.index(), versions, goes_on)
+        }
+        _ => true,
+    })
+}
+
+/// The part of a thread that early execution can restore.
+fn before(member: &str) -> Expr {
+    name("t").arrow("before").member(member)
+}
+
+/// What is saved before a step is executed early, and restored if that was in vain.
+fn saved(engine: &PacketEngine<'_>) -> impl Iterator<Item = &'static str> {
+    let parts = [("context", engine.has_context()), ("kept", engine.keeps()), ("backward", true)];
+    parts.into_iter().filter(|(_, exists)| *exists).map(|(part, _)| part)
+}
+
+/// The field of a thread with what is saved; none if no step is executed early.
+pub fn fields(engine: &PacketEngine<'_>) -> Option<Field> {
+    if !engine.ahead().is_any() {
+        return None;
+    }
+    let ty = |part: &str| match part {
+        "context" => Type::structure(&format!("{}_context", engine.prefix)),
+        "kept" => Type::named(format!("union {}_kept", engine.prefix)),
+        _ => Type::named("uint32_t"),
+    };
+    let mut fields: Vec<Field> =
+        saved(engine).map(|part| Declaration::new(ty(part), part).into()).collect();
+    fields.push(Declaration::new("uint64_t", "version").into());
+    let state = Declaration::new("uint32_t", "state");
+    fields.push(state.commented("where the thread was; 0 if it has executed nothing early").into());
+    let tried = Declaration::new("bool", "in_vain");
+    fields.push(tried.commented("whether early execution led nowhere").into());
+    let aggregate = Aggregate { is_union: false, tag: None, fields };
+    Some(Field::Nested { aggregate, name: "before".into(), sizes: Vec::new() })
+}
+
+/// Statements that begin a thread.
+pub fn begin(engine: &PacketEngine<'_>) -> Vec<Stmt> {
+    if !engine.ahead().is_any() {
+        return Vec::new();
+    }
+    let clear = |member| Stmt::Assign(before(member), Expr::number(0));
+    ["state", "in_vain"].map(clear).into()
+}
+
+/// Takes the searches of all threads on a list from each access to the next.
+pub fn advances(engine: &PacketEngine<'_>, step: usize) -> impl Iterator<Item = Stmt> {
+    let entry = field("list").index(name(engine.state(step))).index(name("i"));
+    engine.advances(step).into_iter().map(move |advance| {
+        count_to(name("count"), vec![Stmt::Expr(go_on(advance, thread(entry.clone())))])
+    })
+}
+
+/// The ordered steps at which threads prepare.
+fn preparing(engine: &PacketEngine<'_>) -> impl Iterator<Item = usize> {
+    let prepares = |step: &usize| {
+        let is_early = engine.ahead().versions[*step].is_some();
+        engine.plans[*step].ordered != 0 && (is_early || !engine.advances(*step).is_empty())
+    };
+    engine.waiting().filter(prepares)
+}
+
+/// The calls that prepare the threads, before they execute ordered steps in their order.
+pub fn calls(engine: &PacketEngine<'_>) -> impl Iterator<Item = Stmt> {
+    let call = |step| Stmt::call(format!("{}_ahead", engine.enter(step)), [name("m")]);
+    preparing(engine).map(call)
+}
+
+/// Writes the functions for early execution, if any step is executed early.
+pub fn support(engine: &PacketEngine<'_>) -> Vec<Item> {
+    if !engine.ahead().is_any() {
+        return Vec::new();
+    }
+    [version(engine), undo(engine), around(engine)].concat()
+}
+
+/// Writes the functions that prepare threads.
+pub fn items(engine: &PacketEngine<'_>) -> Vec<Item> {
+    preparing(engine).flat_map(|step| ahead(engine, step)).collect()
+}
+
+/// Writes how the threads that wait at an ordered step prepare.
+fn ahead(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
+    let state = || name(engine.state(step));
+    let waiting = || field("waiting").index(state());
+    let count = Declaration::new(Type::named("uint32_t").constant(), "count").with(waiting());
+    let mut body = vec![count.into()];
+    body.extend(advances(engine, step));
+    if engine.ahead().versions[step].is_some() {
+        body.push(Stmt::Assign(waiting(), Expr::number(0)));
+        body.push(count_to(name("count"), early(engine, step)));
+    }
+    let comment =
+        format!("Prepares all threads that wait at `{}`.", engine.engine.steps[step].name);
+    let parameters = vec![(machine_type(engine).pointer(), "m")];
+    function(&comment, "WL_FUNCTION", format!("{}_ahead", engine.enter(step)), parameters, body)
+}
+
+fn thread_pointer(engine: &PacketEngine<'_>) -> Type {
+    Type::structure(&format!("{}_thread", engine.prefix)).pointer()
+}
+
+/// Writes the function for the version of what a step reads.
+fn version(engine: &PacketEngine<'_>) -> Vec<Item> {
+    let last = engine.ahead().early().count() - 1;
+    let case = |(index, (step, versions)): (usize, (usize, &Vec<Expr>))| {
+        let label = (index != last).then(|| name(engine.state(step)));
+        let sum = versions.iter().cloned().reduce(|a, b| a.binary(Binary::Add, b));
+        (label, vec![Stmt::Return(sum.unwrap_or(Expr::number(0)))])
+    };
+    let cases = engine.ahead().early().enumerate().map(case).collect();
+    let parameters =
+        vec![(machine_type(engine).constant().pointer(), "m"), ("uint32_t".into(), "state")];
+    returning(
+        "Returns the version of the offloads that the step of a state reads.",
+        Type::named("uint64_t"),
+        format!("{}_version", engine.prefix),
+        parameters,
+        vec![Stmt::Switch(name("state"), cases)],
+    )
+}
+
+/// Writes the function that takes back what a thread has executed early.
+fn undo(engine: &PacketEngine<'_>) -> Vec<Item> {
+    let restored = |part: &str| Stmt::Assign(name("t").arrow(part), before(part));
+    let mut body: Vec<Stmt> = saved(engine).map(restored).collect();
+    let verdict = name("t").arrow("end").arrow("last").member("verdict");
+    body.push(Stmt::Assign(verdict, name("WL_NOTHING")));
+    function(
+        "Takes back what a thread has executed early.",
+        "WL_INLINE",
+        format!("{}_undo", engine.prefix),
+        vec![(thread_pointer(engine), "t")],
+        body,
+    )
+}
+
+/// Executes a step early for thread `i` of its list.
+fn early(engine: &PacketEngine<'_>, step: usize) -> Vec<Stmt> {
+    let (state, t) = (|| name("state"), || name("t"));
+    let call = |function: &str, arguments: Vec<Expr>| {
+        Expr::call(format!("{}_{function}", engine.prefix), arguments)
+    };
+    let number = field("list").index(name(engine.state(step))).index(name("i"));
+    let number = Declaration::new(Type::named("uint32_t").constant(), "thread").with(number);
+    let own = Declaration::new(thread_pointer(engine).const_pointer(), "t");
+    let next = Expr::call(engine.resume(step), [name("m"), t()]);
+    let execute = vec![
+        Stmt::Expr(call("save", vec![name("m"), t(), state()])),
+        Stmt::Assign(state(), call("settle", vec![t(), state(), next])),
+    ];
+    vec![
+        number.into(),
+        own.with(thread(name("thread"))).into(),
+        Declaration::new("uint32_t", "state").with(name(engine.state(step))).into(),
+        Stmt::If(before("in_vain").not(), execute),
+        put_on_list(engine, "thread", state()),
+    ]
+}
+
+/// Writes the functions around early execution: before it, after it, and when it is the thread's
+/// turn.
+fn around(engine: &PacketEngine<'_>) -> Vec<Item> {
+    let prefix = &engine.prefix;
+    let state = || name("state");
+    let calls = |state: Expr| name(format!("{prefix}_calls")).index(state);
+    let undo = || Stmt::call(format!("{prefix}_undo"), [name("t")]);
+    let version = |state: Expr| Expr::call(format!("{prefix}_version"), [name("m"), state]);
+    let keep = |part: &str| Stmt::Assign(before(part), name("t").arrow(part));
+    let machine = || (machine_type(engine).pointer(), "m");
+    let own = || (thread_pointer(engine), "t");
+    let number = |name: &'static str| (Type::named("uint32_t"), name);
+
+    let mut save: Vec<Stmt> = saved(engine).map(keep).collect();
+    save.push(Stmt::Assign(before("version"), version(state())));
+    save.push(Stmt::Assign(before("state"), state()));
+    let mut items = function(
+        "Saves what the step of a state may change.",
+        "WL_INLINE",
+        format!("{prefix}_save"),
+        vec![machine(), own(), number("state")],
+        save,
+    );
+
+    let in_vain = vec![
+        undo(),
+        Stmt::Assign(before("state"), Expr::number(0)),
+        Stmt::Assign(before("in_vain"), name("true")),
+        Stmt::Return(state()),
+    ];
+    items.extend(returning(
+        "Returns where a thread waits that has executed the step of a state early and would be in \
+         the state `next`: there, if that is an ordered step; else where it was.",
+        Type::named("uint32_t"),
+        format!("{prefix}_settle"),
+        vec![own(), number("state"), number("next")],
+        vec![Stmt::If(calls(name("next")).not(), in_vain), Stmt::Return(name("next"))],
+    ));
+
+    let is_turn = calls(before("state")).binary(Binary::And, name("others")).not();
+    let is_stale = version(before("state")).binary(Binary::NotEqual, before("version"));
+    let turn = vec![
+        Stmt::If(is_stale, vec![undo(), Stmt::Assign(state(), before("state"))]),
+        Stmt::Assign(before("state"), Expr::number(0)),
+    ];
+    items.extend(returning(
+        "If it is the turn of a thread that has executed a step early, checks that the step would \
+         do the same now. Returns the state from which the thread continues. `others` are the \
+         offloads that earlier threads may yet call.",
+        Type::named("uint32_t"),
+        format!("{prefix}_turn"),
+        vec![machine(), own(), number("state"), (Type::named("uint64_t"), "others")],
+        vec![
+            Stmt::If(before("state").nonzero().binary(Binary::Both, is_turn), turn),
+            Stmt::Return(state()),
+        ],
+    ));
+    items
+}
+
+/// Statements that find the state of thread `i` at its turn, and forbid it to continue if it is not
+/// its turn yet.
+pub fn turn(engine: &PacketEngine<'_>) -> Vec<Stmt> {
+    let own = Declaration::new(thread_pointer(engine).const_pointer(), "t");
+    let arguments = [name("m"), name("t"), name("state"), name("before")];
+    let barred = before("state").nonzero().choose(name("UINT64_MAX"), name("before"));
+    vec![
+        own.with(thread(name("i"))).into(),
+        Stmt::Assign(name("state"), Expr::call(format!("{}_turn", engine.prefix), arguments)),
+        Declaration::new(Type::named("uint64_t").constant(), "barred").with(barred).into(),
+    ]
+}
+
+/// The state, of thread `i`, whose reach later threads must respect besides that in which it waits.
+pub fn earlier_state() -> Expr {
+    thread(name("i")).arrow("before").member("state")
+}

@@ -1,0 +1,155 @@
+//! The workloads with a million flows: flow counting and address translation. Packets come in
+//! random order, a new one in each pass, so that nothing of a flow is in a cache by chance.
+
+use std::net::Ipv4Addr;
+use std::time::Instant;
+
+use wireloom_console::{Working, load_store};
+use wireloom_ir::Verdict;
+use wireloom_machine::{Error, Options, Result, Running, Source};
+use wireloom_machines::REGISTRY;
+use wireloom_net::wire::build::Frame as Built;
+use wireloom_net::wire::ethernet::Ethernet;
+use wireloom_net::wire::ipv4::Ipv4;
+use wireloom_net::wire::udp::Udp;
+use wireloom_net::{Frame, Packet};
+use wireloom_offloads::kinds::random::splitmix64;
+
+use super::Settings;
+use super::registry::scratch;
+
+/// Flows, and packets of a pass.
+const FLOWS: usize = 1_000_000;
+/// Bytes of a frame of 64 bytes without its check sequence.
+const BYTES: usize = 60;
+/// External addresses of the address translator.
+const ADDRESSES: u32 = 64;
+/// Nanoseconds between packets: those of the goal, 5 Mpps.
+const GAP_NS: u64 = 200;
+
+/// A machine and packets of many flows.
+pub struct Flows {
+    machine: Running,
+    /// The packets of which a pass takes some: arrival port and bytes.
+    kinds: Vec<(u16, [u8; BYTES])>,
+    /// The bytes of a pass, in their order.
+    bytes: Vec<u8>,
+    draws: u64,
+    now_ns: u64,
+}
+
+impl Flows {
+    /// `flowcount` on a machine, with a packet of each flow.
+    ///
+    /// # Errors
+    /// If a file is missing, or the machine does not start.
+    pub fn counted(settings: &Settings, machine: &str) -> Result<Self> {
+        let source = Source::of(settings.file("programs/flowcount.loom")?);
+        let mut flows = Self::new(machine, &source, "")?;
+        flows.kinds = (0..FLOWS as u64).map(|flow| (0, outward(flow))).collect();
+        flows.begin(&mut |_, _| ())?;
+        Ok(flows)
+    }
+
+    /// `nat` on a machine, with a packet of each flow in each direction.
+    ///
+    /// # Errors
+    /// As [`Flows::counted`].
+    pub fn translated(settings: &Settings, machine: &str) -> Result<Self> {
+        let mut source = Source::of(settings.file("programs/nat.loom")?);
+        let set = |name: &str, value: u32| (name.to_owned(), value.to_string());
+        source.set = vec![set("MAPPINGS", 1 << 20), set("POOL_IN_USE", ADDRESSES)];
+        let mut tables = "table ports\n0 side=1 peer=1\n1 side=2 peer=0\ntable pool\n".to_owned();
+        for address in 0..ADDRESSES {
+            tables += &format!("{address} = 198.51.100.{address}\n");
+        }
+        let mut flows = Self::new(machine, &source, &tables)?;
+        flows.kinds = (0..FLOWS as u64).map(|flow| (0, outward(flow))).collect();
+        let mut replies = vec![(1, [0; BYTES]); FLOWS];
+        flows.begin(&mut |sequence, sent| {
+            let address = |at: usize| {
+                Ipv4Addr::from(<[u8; 4]>::try_from(&sent[at..at + 4]).expect("four bytes"))
+            };
+            let port = |at: usize| u16::from_be_bytes([sent[at], sent[at + 1]]);
+            replies[sequence as usize].1 = frame((address(30), port(36)), (address(26), port(34)));
+        })?;
+        flows.kinds.append(&mut replies);
+        Ok(flows)
+    }
+
+    fn new(machine: &str, source: &Source, tables: &str) -> Result<Self> {
+        let program = source.compiled()?;
+        let folder = scratch()?;
+        let file = folder.path().join("flows.tables");
+        std::fs::write(&file, tables).map_err(|e| Error::new(format!("flows.tables: {e}")))?;
+        let (store, _) = load_store(&program.optimised, &[file])?;
+        let (configured, working) = (REGISTRY.find(machine)?, Working::on("building the machine"));
+        let progress = |what: &str| working.now(what);
+        let machine = Running::start(configured, &program, store, &Options::default(), &progress)?;
+        Ok(Self { machine, kinds: Vec::new(), bytes: vec![0; FLOWS * BYTES], draws: 0, now_ns: 0 })
+    }
+
+    /// Sends one packet of each kind, and shows what becomes of each.
+    fn begin(&mut self, show: &mut dyn FnMut(u64, &[u8])) -> Result {
+        let mut sent = 0;
+        let packet = |(ingress, bytes): &(u16, [u8; BYTES])| Packet {
+            ingress: *ingress,
+            arrival_ns: 0,
+            bytes: bytes.to_vec(),
+        };
+        let packets: Vec<Packet> = self.kinds.iter().map(packet).collect();
+        self.machine.execute(&packets, &mut |output| {
+            if matches!(output.verdict, Verdict::Sent { .. }) {
+                sent += 1;
+                show(output.sequence, output.bytes);
+            }
+        })?;
+        if sent != packets.len() {
+            return Err(Error::new(format!("only {sent} of {} packets are sent", packets.len())));
+        }
+        Ok(())
+    }
+
+    /// Runs one pass over packets of all flows and returns million packets a second.
+    ///
+    /// # Errors
+    /// If the machine fails or does not send a packet.
+    pub fn mpps(&mut self) -> Result<f64> {
+        let mut frames = Vec::with_capacity(FLOWS);
+        for bytes in self.bytes.chunks_exact_mut(BYTES) {
+            let draw = splitmix64(2, self.draws);
+            let (ingress, kind) = &self.kinds[draw as usize % self.kinds.len()];
+            bytes.copy_from_slice(kind);
+            (self.draws, self.now_ns) = (self.draws + 1, self.now_ns + GAP_NS);
+            frames.push(Frame { ingress: *ingress, arrival_ns: self.now_ns, bytes });
+        }
+        let mut sent = 0;
+        let begin = Instant::now();
+        self.machine.offer(&frames, &mut |output| {
+            sent += usize::from(matches!(output.verdict, Verdict::Sent { .. }));
+        })?;
+        let seconds = begin.elapsed().as_secs_f64();
+        if sent != FLOWS {
+            return Err(Error::new(format!("only {sent} of {FLOWS} packets are sent")));
+        }
+        Ok(FLOWS as f64 / seconds / 1e6)
+    }
+}
+
+/// A packet of a flow from an inside host.
+fn outward(flow: u64) -> [u8; BYTES] {
+    let draw = splitmix64(1, flow);
+    // No two flows have the same source: one of 2^16 hosts, and a port of 2^4 groups of ports.
+    let host = Ipv4Addr::from(10 << 24 | (flow as u32 & 0xffff));
+    let port = 1024 + (flow >> 16) as u16 * 4000 + (draw % 4000) as u16;
+    let server = Ipv4Addr::from(192 << 24 | (draw >> 40) as u32 & 0xff_ffff);
+    frame((host, port), (server, 443))
+}
+
+fn frame(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> [u8; BYTES] {
+    let ip = Ipv4 { src: from.0, dst: to.0, ..Ipv4::default() };
+    let udp = Udp { src_port: from.1, dst_port: to.1, ..Udp::default() };
+    let bytes =
+        Built::new().ethernet(Ethernet::default()).ipv4(ip).udp(udp).payload(&[0; 18]).bytes();
+    bytes.try_into().expect("Ethernet, IPv4, UDP and 18 bytes are 60")
+}

@@ -1,0 +1,629 @@
+//! The memory of an `exact` table. C code of the native machine reads and writes it too
+//! (runtime/c/exact.h), so nothing here moves while packets are executed.
+//!
+//! # Layout
+//! - *Entries* are numbered and never move. An entry has a time, its place in the order of touches,
+//!   the words of its key and those of its value. A removed entry joins the list of free ones.
+//! - *Buckets* have the size of a cache line: up to twelve numbers of entries, each with a tag of
+//!   eight bits of its key's hash. A search reads a bucket, then the entries with the right tag:
+//!   two accesses that a batch can prefetch.
+//! - A bucket with more than twelve entries continues in an *overflow* bucket. Chains have no gaps:
+//!   the last entry of a chain moves to the place of one that is removed.
+//!
+//! # Growth
+//! The system reserves addresses for `size` entries and provides pages when they are first written.
+//! Buckets multiply by linear hashing (Litwin, VLDB 1980): while their number doubles, each new
+//! entry splits four buckets, so no call ever waits for a whole table to be rehashed.
+//!
+//! # The order of touches
+//! In a table whose entries expire, a list links entries in the order in which they were touched.
+//! In any other table a touch would pay for this list without need: there, an entry notes the number
+//! of its touch. The first call of `expire` sorts the entries by these numbers and makes the list.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use crate::Refused;
+use crate::memory::{Reserved, Zeroable};
+
+/// The number for "no entry".
+pub const NONE: u32 = u32::MAX;
+
+/// The entries of a bucket.
+const PLACES: usize = 12;
+/// The mean number of entries of a bucket at which the number of buckets begins to double.
+const FULL: u32 = 8;
+/// The buckets that a new entry splits while their number doubles.
+const SPLITS: usize = 4;
+/// The number of buckets of an empty table.
+const FIRST: u32 = 4;
+
+/// The words of an entry in front of its key: the time of the last touch, and the order.
+pub const HEAD: usize = 2;
+
+/// The order of a static entry, which is in no list.
+const STATIC: u64 = 0xffff_fffe_ffff_fffe;
+/// The upper half of the order of a free entry; the lower half is the next free one.
+const FREE: u32 = 0xffff_fffd;
+
+/// Up to twelve entries whose keys have similar hashes; `struct wl_exact_bucket`.
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+pub struct Bucket {
+    /// Bits 56 to 63 of the hash of each entry's key.
+    tags: [u8; PLACES],
+    entries: [u32; PLACES],
+    /// The number of entries in the lowest four bits; above them the number of the next bucket of
+    /// the chain, an overflow bucket, from 1, or 0.
+    state: u32,
+}
+
+// SAFETY: a bucket consists of integers.
+unsafe impl Zeroable for Bucket {}
+
+impl Bucket {
+    const EMPTY: Self = Self { tags: [0; PLACES], entries: [0; PLACES], state: 0 };
+
+    fn len(&self) -> usize {
+        (self.state & 15) as usize
+    }
+
+    fn set_len(&mut self, len: usize) {
+        self.state = self.state & !15 | len as u32;
+    }
+
+    fn next(&self) -> u32 {
+        self.state >> 4
+    }
+
+    fn set_next(&mut self, next: u32) {
+        self.state = self.state & 15 | next << 4;
+    }
+}
+
+/// A bucket, by its kind and number.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Main(usize),
+    Overflow(u32),
+}
+
+/// Changes of a table that C code leaves to it.
+type Insert =
+    unsafe extern "C" fn(table: *mut Raw, hash: u64, key: *const u64, value: *const u64) -> u32;
+type Remove = unsafe extern "C" fn(table: *mut Raw, entry: u32);
+type Expire = unsafe extern "C" fn(table: *mut Raw, older_than_ns: u64) -> u32;
+
+/// The table: `struct wl_exact`, which has the same fields up to `expire`.
+#[repr(C)]
+pub struct Raw {
+    buckets: Reserved<Bucket>,
+    overflow: Reserved<Bucket>,
+    entries: Reserved<u64>,
+    /// The latest time of a call that changes the table.
+    pub time_ns: u64,
+    /// Random numbers, so that nobody can construct packets whose keys all collide. The behaviour
+    /// of a table does not depend on them.
+    seeds: [u64; 2],
+    /// The number of the next touch, where touches are numbered.
+    touches: u64,
+    /// The number of changes of keys and values. A reply of `lookup` holds until the next one.
+    changes: u64,
+    /// The number of buckets in use, and the mask of hashes for the buckets that have not been
+    /// split yet.
+    used: u32,
+    mask: u32,
+    /// The ends of the list of ageing entries: the least and the most recently touched one.
+    oldest: u32,
+    newest: u32,
+    /// Whether there is such a list. If not, touches are numbered.
+    is_linked: u32,
+    insert: Insert,
+    remove: Remove,
+    expire: Expire,
+    /// The number of entries, and their maximum number.
+    count: u32,
+    size: u32,
+    /// Entries from this number on have never been used. Then the first free one before it.
+    fresh: u32,
+    free: u32,
+    /// The same for overflow buckets, numbered from 1.
+    fresh_overflow: u32,
+    free_overflow: u32,
+    ages: bool,
+    key_words: usize,
+    value_words: usize,
+}
+
+impl Raw {
+    fn stride(&self) -> usize {
+        HEAD + self.key_words + self.value_words
+    }
+
+    fn start(&self, entry: u32) -> usize {
+        entry as usize * self.stride()
+    }
+
+    fn word(&self, entry: u32, word: usize) -> u64 {
+        self.entries[self.start(entry) + word]
+    }
+
+    fn set_word(&mut self, entry: u32, word: usize, value: u64) {
+        let at = self.start(entry) + word;
+        self.entries[at] = value;
+    }
+
+    /// The time at which an entry was touched.
+    pub fn touched_ns(&self, entry: u32) -> u64 {
+        self.word(entry, 0)
+    }
+
+    fn order(&self, entry: u32) -> u64 {
+        self.word(entry, 1)
+    }
+
+    fn set_order(&mut self, entry: u32, order: u64) {
+        self.set_word(entry, 1, order);
+    }
+
+    /// Whether the control plane loaded the entry.
+    pub fn is_static(&self, entry: u32) -> bool {
+        self.order(entry) == STATIC
+    }
+
+    /// The words of an entry's key.
+    pub fn key(&self, entry: u32) -> &[u64] {
+        &self.entries[self.start(entry) + HEAD..][..self.key_words]
+    }
+
+    /// The words of an entry's value.
+    pub fn value(&self, entry: u32) -> &[u64] {
+        &self.entries[self.start(entry) + HEAD + self.key_words..][..self.value_words]
+    }
+
+    /// Replaces the value of an entry.
+    pub fn set_value(&mut self, entry: u32, value: impl Iterator<Item = u64>) {
+        let at = self.start(entry) + HEAD + self.key_words;
+        let count = self.value_words;
+        self.changes += 1;
+        self.entries[at..][..count].iter_mut().zip(value).for_each(|(to, from)| *to = from);
+    }
+
+    /// Whether no further entry has room.
+    pub fn is_full(&self) -> bool {
+        self.count >= self.size
+    }
+
+    /// Hashes a key: folded products of its words and the seeds, as in wyhash. The lowest bits
+    /// choose the bucket, the highest are the tag.
+    pub fn hash(&self, key: &[u64]) -> u64 {
+        let fold = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let [mut hash, other] = self.seeds;
+        let mut pairs = key.chunks_exact(2);
+        for pair in &mut pairs {
+            hash = fold(pair[0] ^ hash, pair[1] ^ other);
+        }
+        match pairs.remainder() {
+            [last] => fold(last ^ hash, other),
+            _ => hash,
+        }
+    }
+
+    fn home(&self, hash: u64) -> usize {
+        let split = hash as u32 & (2 * self.mask + 1);
+        (if split < self.used { split } else { split & self.mask }) as usize
+    }
+
+    fn bucket(&self, at: At) -> &Bucket {
+        match at {
+            At::Main(index) => &self.buckets[index],
+            At::Overflow(number) => &self.overflow[number as usize - 1],
+        }
+    }
+
+    fn bucket_mut(&mut self, at: At) -> &mut Bucket {
+        match at {
+            At::Main(index) => &mut self.buckets[index],
+            At::Overflow(number) => &mut self.overflow[number as usize - 1],
+        }
+    }
+
+    /// The buckets of a chain.
+    fn chain(&self, home: usize) -> impl Iterator<Item = At> + '_ {
+        let next = |at: &At| match self.bucket(*at).next() {
+            0 => None,
+            number => Some(At::Overflow(number)),
+        };
+        std::iter::successors(Some(At::Main(home)), next)
+    }
+
+    /// Returns the entry with a key, expired or not.
+    pub fn find(&self, key: &[u64]) -> Option<u32> {
+        let hash = self.hash(key);
+        let tag = (hash >> 56) as u8;
+        self.chain(self.home(hash)).find_map(|at| {
+            let bucket = self.bucket(at);
+            let places = bucket.tags.iter().zip(&bucket.entries).take(bucket.len());
+            let mut found = places.filter(|(own, _)| **own == tag).map(|(_, entry)| *entry);
+            found.find(|entry| self.key(*entry) == key)
+        })
+    }
+
+    /// Inserts an entry, which is static until it is linked. The key must be absent, and the table
+    /// not full.
+    pub fn insert(&mut self, key: &[u64], value: impl Iterator<Item = u64>) -> u32 {
+        self.insert_hashed(self.hash(key), key, value)
+    }
+
+    fn insert_hashed(&mut self, hash: u64, key: &[u64], value: impl Iterator<Item = u64>) -> u32 {
+        self.grow();
+        let entry = match self.free {
+            NONE => {
+                self.fresh += 1;
+                self.fresh - 1
+            }
+            free => {
+                self.free = self.order(free) as u32;
+                free
+            }
+        };
+        let at = self.start(entry);
+        self.entries[at..][..HEAD].copy_from_slice(&[0, STATIC]);
+        self.entries[at + HEAD..][..key.len()].copy_from_slice(key);
+        self.set_value(entry, value);
+        self.place(self.home(hash), (hash >> 56) as u8, entry);
+        self.count += 1;
+        entry
+    }
+
+    /// Appends an entry to a chain.
+    fn place(&mut self, home: usize, tag: u8, entry: u32) {
+        let last = self.chain(home).last().expect("a chain has a bucket");
+        let mut at = last;
+        if self.bucket(last).len() == PLACES {
+            let number = match self.free_overflow {
+                0 => {
+                    self.fresh_overflow += 1;
+                    self.fresh_overflow
+                }
+                free => {
+                    self.free_overflow = self.bucket(At::Overflow(free)).next();
+                    free
+                }
+            };
+            self.bucket_mut(last).set_next(number);
+            at = At::Overflow(number);
+            *self.bucket_mut(at) = Bucket::EMPTY;
+        }
+        let bucket = self.bucket_mut(at);
+        let len = bucket.len();
+        (bucket.tags[len], bucket.entries[len]) = (tag, entry);
+        bucket.set_len(len + 1);
+    }
+
+    /// Removes an entry.
+    pub fn remove(&mut self, entry: u32) {
+        let home = self.home(self.hash(self.key(entry)));
+        let (mut before, mut last, mut hole) = (None, At::Main(home), None);
+        for at in self.chain(home) {
+            (before, last) = ((at != At::Main(home)).then_some(last), at);
+            let bucket = self.bucket(at);
+            let place = bucket.entries[..bucket.len()].iter().position(|own| *own == entry);
+            hole = hole.or(place.map(|place| (at, place)));
+        }
+        let (at, place) = hole.expect("an entry is in the chain of its key");
+        let bucket = self.bucket_mut(last);
+        let len = bucket.len() - 1;
+        let moved = (bucket.tags[len], bucket.entries[len]);
+        bucket.set_len(len);
+        let bucket = self.bucket_mut(at);
+        (bucket.tags[place], bucket.entries[place]) = moved;
+        if let (0, At::Overflow(number), Some(before)) = (len, last, before) {
+            self.bucket_mut(before).set_next(0);
+            let free = self.free_overflow;
+            self.bucket_mut(last).set_next(free);
+            self.free_overflow = number;
+        }
+        self.changes += 1;
+        self.unlink(entry);
+        let free = self.free;
+        self.set_order(entry, u64::from(FREE) << 32 | u64::from(free));
+        self.free = entry;
+        self.count -= 1;
+    }
+
+    /// Splits some buckets if the table has more entries than its buckets suffice for.
+    fn grow(&mut self) {
+        let doubles = self.used > self.mask + 1 || self.count >= FULL * self.used;
+        for _ in 0..SPLITS {
+            if doubles && (self.used as usize) < self.buckets.len() {
+                self.split();
+            }
+        }
+    }
+
+    /// Moves the entries of the first bucket that has not been split yet to itself and a new one.
+    fn split(&mut self) {
+        let home = (self.used - self.mask - 1) as usize;
+        let chain: Vec<At> = self.chain(home).collect();
+        let old: Vec<Bucket> = chain.iter().map(|at| *self.bucket(*at)).collect();
+        self.buckets[home] = Bucket::EMPTY;
+        for at in &chain {
+            if let At::Overflow(number) = at {
+                let free = self.free_overflow;
+                self.bucket_mut(*at).set_next(free);
+                self.free_overflow = *number;
+            }
+        }
+        self.used += 1;
+        for bucket in old {
+            for place in 0..bucket.len() {
+                let entry = bucket.entries[place];
+                let home = self.home(self.hash(self.key(entry)));
+                self.place(home, bucket.tags[place], entry);
+            }
+        }
+        if self.used == 2 * (self.mask + 1) {
+            self.mask = 2 * self.mask + 1;
+        }
+    }
+
+    /// Takes an entry out of the list, if it is in one.
+    fn unlink(&mut self, entry: u32) {
+        let order = self.order(entry);
+        if self.is_linked == 0 || order == STATIC {
+            return;
+        }
+        let (older, newer) = (order as u32, (order >> 32) as u32);
+        match older {
+            NONE => self.oldest = newer,
+            _ => self.set_order(older, self.order(older) & 0xffff_ffff | u64::from(newer) << 32),
+        }
+        match newer {
+            NONE => self.newest = older,
+            _ => self.set_order(newer, self.order(newer) & !0xffff_ffff | u64::from(older)),
+        }
+    }
+
+    /// Makes an entry that is in no list the most recently touched one.
+    pub fn link(&mut self, entry: u32, now_ns: u64) {
+        self.set_word(entry, 0, now_ns);
+        if self.is_linked == 0 {
+            self.set_order(entry, self.touches);
+            self.touches += 1;
+            return;
+        }
+        let older = self.newest;
+        self.set_order(entry, u64::from(NONE) << 32 | u64::from(older));
+        match older {
+            NONE => self.oldest = entry,
+            _ => self.set_order(older, self.order(older) & 0xffff_ffff | u64::from(entry) << 32),
+        }
+        self.newest = entry;
+    }
+
+    /// Touches an entry at the table's time, unless it is static.
+    pub fn touch(&mut self, entry: u32) {
+        if !self.is_static(entry) {
+            self.unlink(entry);
+            self.link(entry, self.time_ns);
+        }
+    }
+
+    /// Makes an entry static.
+    pub fn fix(&mut self, entry: u32) {
+        self.unlink(entry);
+        self.set_order(entry, STATIC);
+    }
+
+    /// Makes the list of ageing entries.
+    fn link_all(&mut self) {
+        let ageing: Vec<u32> = self.ageing().collect();
+        self.is_linked = 1;
+        for entry in ageing {
+            self.link(entry, self.touched_ns(entry));
+        }
+    }
+
+    /// Removes every entry that was touched more than so long before the table's time, but no
+    /// static one. Returns their number.
+    pub fn expire(&mut self, older_than_ns: u64) -> usize {
+        if self.is_linked == 0 {
+            self.link_all();
+        }
+        let before = self.count;
+        while self.oldest != NONE && self.time_ns - self.touched_ns(self.oldest) > older_than_ns {
+            self.remove(self.oldest);
+        }
+        (before - self.count) as usize
+    }
+
+    /// All entries, in no particular order.
+    pub fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.fresh).filter(|entry| (self.order(*entry) >> 32) as u32 != FREE)
+    }
+
+    /// The entries that are not static, the least recently touched one first.
+    pub fn ageing(&self) -> impl Iterator<Item = u32> + '_ {
+        let numbered = if self.is_linked == 0 {
+            let mut entries: Vec<u32> =
+                self.all().filter(|entry| !self.is_static(*entry)).collect();
+            entries.sort_unstable_by_key(|entry| self.order(*entry));
+            entries
+        } else {
+            Vec::new()
+        };
+        let exists = |entry: u32| (entry != NONE).then_some(entry);
+        let first = if self.is_linked == 0 { None } else { exists(self.oldest) };
+        let linked =
+            std::iter::successors(first, move |entry| exists((self.order(*entry) >> 32) as u32));
+        numbered.into_iter().chain(linked)
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) {
+        let used = self.used as usize;
+        self.buckets[..used].fill(Bucket::EMPTY);
+        self.reset();
+    }
+
+    fn reset(&mut self) {
+        (self.used, self.mask) = (FIRST, FIRST - 1);
+        (self.oldest, self.newest) = (NONE, NONE);
+        (self.count, self.fresh, self.free) = (0, 0, NONE);
+        (self.fresh_overflow, self.free_overflow) = (0, 0);
+        (self.touches, self.is_linked) = (0, u32::from(self.ages));
+    }
+}
+
+/// A table that owns its memory. Its address does not change.
+pub struct Table(NonNull<Raw>);
+
+// SAFETY: the table owns its memory.
+unsafe impl Send for Table {}
+
+impl Table {
+    /// An empty table of `size` entries, whose entries expire if `ages`.
+    ///
+    /// # Errors
+    /// If there is not enough memory.
+    pub fn new(
+        key_words: usize,
+        value_words: usize,
+        size: usize,
+        ages: bool,
+    ) -> Result<Self, Refused> {
+        let stride = HEAD + key_words + value_words;
+        // At most 2^28 entries, `MOST_ENTRIES`.
+        let buckets = size.div_ceil(FULL as usize).next_power_of_two().max(FIRST as usize);
+        let random = RandomState::new();
+        let mut raw = Raw {
+            buckets: Reserved::new(buckets)?,
+            // All buckets of a chain but the last one are full.
+            overflow: Reserved::new(size.div_ceil(PLACES) + 1)?,
+            entries: Reserved::new(size.saturating_mul(stride))?,
+            time_ns: 0,
+            seeds: [random.hash_one(0), random.hash_one(1) | 1],
+            touches: 0,
+            changes: 0,
+            used: 0,
+            mask: 0,
+            oldest: NONE,
+            newest: NONE,
+            is_linked: 0,
+            insert: insert_for_c,
+            remove: remove_for_c,
+            expire: expire_for_c,
+            count: 0,
+            size: size as u32,
+            fresh: 0,
+            free: NONE,
+            fresh_overflow: 0,
+            free_overflow: 0,
+            ages,
+            key_words,
+            value_words,
+        };
+        raw.reset();
+        Ok(Self(NonNull::from(Box::leak(Box::new(raw)))))
+    }
+
+    /// The address of the table for C code.
+    pub fn as_ptr(&mut self) -> *mut Raw {
+        self.0.as_ptr()
+    }
+}
+
+impl Deref for Table {
+    type Target = Raw;
+
+    fn deref(&self) -> &Raw {
+        // SAFETY: `new` allocated it, and `drop` frees it.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl DerefMut for Table {
+    fn deref_mut(&mut self) -> &mut Raw {
+        // SAFETY: as above; C code does not run at the same time.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // SAFETY: `new` leaked this box.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl Clone for Table {
+    fn clone(&self) -> Self {
+        let same = "what one table has addresses for has addresses in another";
+        let mut copy =
+            Self::new(self.key_words, self.value_words, self.size as usize, self.ages).expect(same);
+        let (used, words) = (self.used as usize, self.start(self.fresh));
+        let overflow = self.fresh_overflow as usize;
+        copy.buckets[..used].copy_from_slice(&self.buckets[..used]);
+        copy.overflow[..overflow].copy_from_slice(&self.overflow[..overflow]);
+        copy.entries[..words].copy_from_slice(&self.entries[..words]);
+        (copy.time_ns, copy.seeds, copy.touches) = (self.time_ns, self.seeds, self.touches);
+        (copy.used, copy.mask, copy.is_linked) = (self.used, self.mask, self.is_linked);
+        (copy.oldest, copy.newest) = (self.oldest, self.newest);
+        (copy.count, copy.fresh, copy.free) = (self.count, self.fresh, self.free);
+        (copy.fresh_overflow, copy.free_overflow) = (self.fresh_overflow, self.free_overflow);
+        copy
+    }
+}
+
+/// Inserts an entry that is not there and touches it. Returns its number, or [`NONE`] if the table
+/// is full.
+///
+/// # Safety
+/// `key` and `value` have as many words as those of the table, which nothing else uses.
+unsafe extern "C" fn insert_for_c(
+    table: *mut Raw,
+    hash: u64,
+    key: *const u64,
+    value: *const u64,
+) -> u32 {
+    // SAFETY: as the caller promises.
+    let (table, key, value) = unsafe {
+        let table = &mut *table;
+        let (key_words, value_words) = (table.key_words, table.value_words);
+        let key = std::slice::from_raw_parts(key, key_words);
+        (table, key, std::slice::from_raw_parts(value, value_words))
+    };
+    if table.is_full() {
+        return NONE;
+    }
+    let entry = table.insert_hashed(hash, key, value.iter().copied());
+    table.link(entry, table.time_ns);
+    entry
+}
+
+/// Removes an entry.
+///
+/// # Safety
+/// The entry is in the table, which nothing else uses.
+unsafe extern "C" fn remove_for_c(table: *mut Raw, entry: u32) {
+    // SAFETY: as the caller promises.
+    unsafe { &mut *table }.remove(entry);
+}
+
+/// As [`Raw::expire`].
+///
+/// # Safety
+/// Nothing else uses the table.
+unsafe extern "C" fn expire_for_c(table: *mut Raw, older_than_ns: u64) -> u32 {
+    // SAFETY: as the caller promises.
+    unsafe { &mut *table }.expire(older_than_ns) as u32
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
