@@ -207,11 +207,13 @@ fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     let waiting = || field("waiting").index(state());
     let entry = || field("list").index(state()).index(name("i"));
     let mut body = vec![constant("count", waiting())];
-    body.extend(
-        engine.advances(step).into_iter().map(|advance| {
-            count_to(name("count"), vec![Stmt::Expr(go_on(advance, thread(entry())))])
-        }),
-    );
+    body.extend(engine.advances(step).into_iter().enumerate().map(|(pause, advance)| {
+        let all = count_to(name("count"), vec![Stmt::Expr(go_on(advance, thread(entry())))]);
+        match engine.is_pause_needed(step, pause) {
+            Some(condition) => Stmt::If(condition, vec![all]),
+            None => all,
+        }
+    }));
     body.push(Stmt::Comment(
         "A thread that comes back to this list takes a place that is already done with.".into(),
     ));

@@ -87,6 +87,12 @@ pub trait Search {
     /// The number of pauses of a search after the first fetch.
     fn pauses(&self, config: &Config) -> usize;
 
+    /// Returns a condition that says at run time whether a search makes use of pause number
+    /// `pause`; `None` if it always does. `slot` is the address of the offload's slot.
+    fn is_needed(&self, _slot: &Expr, _config: &Config, _pause: usize) -> Option<Expr> {
+        None
+    }
+
     /// Continues after pause number `pause`, counted from 0, up to the next fetch.
     fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Stmt;
 }
