@@ -4,6 +4,7 @@
 //! A benchmark returns samples of one number. The median counts; the spread is shown next to it.
 
 pub mod figure;
+mod lookups;
 mod mpsoc;
 mod mpsoc_ablation;
 mod mpsoc_calls;
@@ -11,6 +12,7 @@ mod mpsoc_million;
 mod mpsoc_rig;
 mod mpsoc_router;
 mod mpsoc_smallest;
+mod native;
 mod np_arbitration;
 mod np_area;
 mod np_channels;
