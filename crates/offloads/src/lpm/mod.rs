@@ -17,8 +17,8 @@
 //! bits; so is each entry of a block. Entries have inherited the values of shorter prefixes, so that
 //! a lookup of an IPv4 address reads two entries and decides nothing. A change writes all entries
 //! that it concerns, up to all blocks for the prefix of no bits. Entries of blocks have two bytes: a
-//! block fills two cache lines, and 606,138 routes take 13 MiB, a third of what a direct table of 24
-//! bits takes.
+//! block fills two cache lines. The 606,138 routes of the demonstration need 62,086 blocks: with direct
+//! entries 9 MiB, where a direct table of 24 bits takes 32 MiB.
 //!
 //! Tables of other keys, and those with so many values (32,768) or such deep prefixes that 15 bits
 //! cannot number them, consist of *nodes*, compressed as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM
