@@ -8,9 +8,9 @@ use super::pages::PageTable;
 use super::store::Cost;
 use super::{
     Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order, mpsoc_partition,
-    mpsoc_policies, mpsoc_router, mpsoc_smallest, np_arbitration, np_area, np_channels, np_million,
-    np_rig, np_search, np_sizes, np_storage, np_threads, np_throughput, np_units, np_virtual,
-    steps,
+    mpsoc_policies, mpsoc_router, mpsoc_smallest, native, np_arbitration, np_area, np_channels,
+    np_million, np_rig, np_search, np_sizes, np_storage, np_threads, np_throughput, np_units,
+    np_virtual, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -99,8 +99,9 @@ pub struct Drawn {
     /// The plot, as SVG.
     #[serde(skip)]
     pub svg: String,
-    /// Results that violate an invariant, a sentence each. Everything in a figure is simulated or
-    /// computed and equal on every computer.
+    /// Results that violate an invariant or miss a goal, a sentence each. Everything in a figure is
+    /// simulated or computed and equal on every computer, except in those that
+    /// [`publish::MEASURED`](super::publish::MEASURED) names.
     pub faults: Vec<String>,
 }
 
@@ -131,6 +132,7 @@ pub const FIGURES: &[Figure] = &[
     mpsoc_policies::FIGURE,
     mpsoc_partition::FIGURE,
     mpsoc_order::FIGURE,
+    native::FIGURE,
 ];
 
 #[cfg(test)]

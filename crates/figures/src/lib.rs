@@ -5,6 +5,7 @@
 
 pub mod figure;
 mod flows;
+mod lookups;
 mod mpsoc;
 mod mpsoc_ablation;
 mod mpsoc_calls;
@@ -16,6 +17,7 @@ mod mpsoc_rig;
 mod mpsoc_router;
 mod mpsoc_smallest;
 mod mpsoc_speed;
+mod native;
 mod np_arbitration;
 mod np_area;
 mod np_channels;

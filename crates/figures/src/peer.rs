@@ -1,12 +1,23 @@
-//! DPDK's `rte_fib` as the peer of longest-prefix matching: a program of bench/dpdk, built on
-//! demand, that looks up the same destinations in the same prefixes on request.
+//! DPDK as the peer of the native router: a program of bench/dpdk, built on demand, that forwards
+//! the same packets with the same tables on request.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use wireloom_bits::Bits;
 use wireloom_machine::{Error, Result};
+use wireloom_net::Packet;
+use wireloom_offloads::{Content, EntryKey, Instance, Row, Store};
+
+use super::Settings;
+
+/// The sources in bench/dpdk. The first is the program, which includes the others.
+const SOURCES: [&str; 3] = ["router.c", "tables.h", "records.h"];
+
+/// `sizeof(struct hop)` in records.h.
+const HOP_BYTES: usize = 32;
 
 /// The running peer. It ends when it is dropped.
 pub struct Peer {
@@ -14,7 +25,29 @@ pub struct Peer {
     ask: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     // Holds the program and its input while it runs.
-    _folder: wireloom_files::TemporaryFolder,
+    folder: wireloom_files::TemporaryFolder,
+}
+
+/// What the peer does with all packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// The whole router.
+    Whole,
+    /// Without source lookup and counters.
+    Forward,
+    /// The destinations' lookups and nothing else, with scalar instructions.
+    Scalar,
+    /// The same with vector instructions.
+    Vector,
+}
+
+/// A pass over all packets.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Million packets a second.
+    pub mpps: f64,
+    /// Bytes of the entries of a table.
+    pub table_bytes: f64,
 }
 
 fn failed(what: &str, error: impl std::fmt::Display) -> Error {
@@ -22,66 +55,32 @@ fn failed(what: &str, error: impl std::fmt::Display) -> Error {
 }
 
 impl Peer {
-    /// Builds it from its source and starts it.
+    /// Builds it from its source and starts it, with the tables of the router and packets of IPv4
+    /// or, if `family` is 6, IPv6.
     ///
     /// # Errors
     /// If DPDK is not installed, or the program does not build or start.
     pub fn start(
-        source: &Path,
-        prefixes: &[(Ipv4Addr, u8)],
-        destinations: &[Ipv4Addr],
+        settings: &Settings,
+        store: &Store,
+        family: u32,
+        packets: &[Packet],
     ) -> Result<Self> {
-        let config = Command::new("pkg-config").args(["--cflags", "--libs", "libdpdk"]).output();
-        let flags = match config {
-            Ok(output) if output.status.success() => {
-                String::from_utf8_lossy(&output.stdout).into_owned()
-            }
-            _ => {
-                return Err(Error::missing_tool("DPDK is not installed").with_help(
-                    "'make bench' installs the Debian package libdpdk-dev; or apt-get install libdpdk-dev",
-                ));
-            }
-        };
         let folder =
             wireloom_files::TemporaryFolder::new().map_err(|e| failed("a temporary folder", e))?;
-        let program = folder.path().join("rte_fib_lookup");
-        let compiled = Command::new("cc")
-            .args(["-O3", "-march=native", "-o"])
-            .arg(&program)
-            .arg(source)
-            .args(flags.split_whitespace())
-            .output()
-            .map_err(|e| failed("cc", e))?;
-        if !compiled.status.success() {
-            return Err(failed(
-                &source.display().to_string(),
-                String::from_utf8_lossy(&compiled.stderr),
-            ));
-        }
-
-        let (prefix_file, destination_file) =
-            (folder.path().join("prefixes"), folder.path().join("destinations"));
-        let mut records = Vec::with_capacity(prefixes.len() * 16);
-        for (index, (address, length)) in prefixes.iter().enumerate() {
-            records.extend(u32::from(*address).to_ne_bytes());
-            records.extend([*length, 0, 0, 0]);
-            records.extend((index as u64 % 65536).to_ne_bytes());
-        }
-        std::fs::write(&prefix_file, records).map_err(|e| failed("the prefixes", e))?;
-        let records: Vec<u8> =
-            destinations.iter().flat_map(|a| u32::from(*a).to_ne_bytes()).collect();
-        std::fs::write(&destination_file, records).map_err(|e| failed("the destinations", e))?;
-
+        let program = build(settings, folder.path())?;
+        write_input(folder.path(), store, family, packets)?;
         let mut child = Command::new(&program)
-            .args([&prefix_file, &destination_file])
+            .arg(folder.path())
+            .arg(family.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
-            .map_err(|e| failed("the peer", e))?;
+            .map_err(|e| failed("the DPDK peer", e))?;
         let ask = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("its output is a pipe"));
-        let mut peer = Self { child, ask, answers, _folder: folder };
+        let mut peer = Self { child, ask, answers, folder };
         // DPDK may print messages first.
         while peer.answer()?.trim() != "ready" {}
         Ok(peer)
@@ -96,23 +95,68 @@ impl Peer {
         }
     }
 
-    /// Looks all destinations up once; returns million lookups a second.
+    fn order(&mut self, line: &str) -> Result<Option<Pass>> {
+        let ask = self.ask.as_mut().expect("open until it is dropped");
+        writeln!(ask, "{line}")
+            .and_then(|()| ask.flush())
+            .map_err(|e| failed("the DPDK peer", e))?;
+        let answer = self.answer()?;
+        let numbers: Vec<u64> = answer.split_whitespace().flat_map(str::parse).collect();
+        match numbers[..] {
+            [0, ..] => Ok(None),
+            [nanoseconds, packets, bytes, _] => Ok(Some(Pass {
+                mpps: packets as f64 / nanoseconds as f64 * 1e3,
+                table_bytes: bytes as f64,
+            })),
+            _ => Err(failed("the DPDK peer answers", answer)),
+        }
+    }
+
+    /// Works once through all packets. Returns `None` if DPDK has no vector instructions for this
+    /// processor and the work is to use them.
     ///
     /// # Errors
     /// If the peer has ended.
-    pub fn sample(&mut self) -> Result<f64> {
-        let ask = self.ask.as_mut().expect("open until it is dropped");
-        ask.write_all(b"go\n")
-            .and_then(|()| ask.flush())
-            .map_err(|e| failed("the DPDK peer", e))?;
-        let line = self.answer()?;
-        let mut numbers = line.split_whitespace().map(str::parse::<u64>);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(nanoseconds)), Some(Ok(lookups))) if nanoseconds > 0 => {
-                Ok(lookups as f64 / nanoseconds as f64 * 1e3)
-            }
-            _ => Err(failed("the DPDK peer answers", line)),
+    pub fn pass(&mut self, work: Work) -> Result<Option<Pass>> {
+        self.order(match work {
+            Work::Whole => "whole",
+            Work::Forward => "forward",
+            Work::Scalar => "scalar",
+            Work::Vector => "vector",
+        })
+    }
+
+    /// Looks all destinations up once, with vector instructions where DPDK has them.
+    ///
+    /// # Errors
+    /// If the peer has ended.
+    pub fn look_up(&mut self) -> Result<Pass> {
+        let scalar = self.pass(Work::Scalar)?.expect("scalar instructions are always there");
+        Ok(match self.pass(Work::Vector)? {
+            Some(vector) if vector.mpps > scalar.mpps => vector,
+            _ => scalar,
+        })
+    }
+
+    /// The packets that it sends, with their ports.
+    ///
+    /// # Errors
+    /// If the peer has ended, or its file cannot be read.
+    pub fn sent(&mut self, work: Work) -> Result<Vec<(u16, Vec<u8>)>> {
+        let file = self.folder.path().join("sent");
+        let order = if work == Work::Forward { "write-forward" } else { "write" };
+        self.order(&format!("{order} {}", file.display()))?;
+        let bytes = std::fs::read(&file).map_err(|e| failed("the peer's packets", e))?;
+        let cut = || Error::new("the peer's packets are cut off");
+        let mut rest = &bytes[..];
+        let mut sent = Vec::new();
+        while let Some((head, more)) = rest.split_at_checked(8) {
+            let number = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().expect("four"));
+            let (packet, more) = more.split_at_checked(number(4) as usize).ok_or_else(cut)?;
+            sent.push((number(0) as u16, packet.to_vec()));
+            rest = more;
         }
+        if rest.is_empty() { Ok(sent) } else { Err(cut()) }
     }
 }
 
@@ -121,5 +165,135 @@ impl Drop for Peer {
         // The end of its input ends it.
         drop(self.ask.take());
         let _ = self.child.wait();
+    }
+}
+
+/// Builds the program in a folder, as DPDK's own applications are built.
+fn build(settings: &Settings, folder: &Path) -> Result<std::path::PathBuf> {
+    let config = Command::new("pkg-config").args(["--cflags", "--libs", "libdpdk"]).output();
+    let flags = match config {
+        Ok(output) if output.status.success() => {
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        }
+        _ => {
+            return Err(Error::missing_tool("DPDK is not installed").with_help(
+                "'make bench' installs the Debian package libdpdk-dev; or apt-get install libdpdk-dev",
+            ));
+        }
+    };
+    for source in SOURCES {
+        settings.file(&format!("bench/dpdk/{source}"))?;
+    }
+    let source = settings.file(&format!("bench/dpdk/{}", SOURCES[0]))?;
+    let program = folder.join("router");
+    let compiled = Command::new("cc")
+        .args(["-O3", "-march=native", "-o"])
+        .arg(&program)
+        .arg(&source)
+        .args(flags.split_whitespace())
+        .output()
+        .map_err(|e| failed("cc", e))?;
+    match compiled.status.success() {
+        true => Ok(program),
+        false => {
+            Err(failed(&source.display().to_string(), String::from_utf8_lossy(&compiled.stderr)))
+        }
+    }
+}
+
+/// Writes the files that bench/dpdk/records.h describes.
+fn write_input(folder: &Path, store: &Store, family: u32, packets: &[Packet]) -> Result {
+    let write = |name: &str, bytes: Vec<u8>| {
+        std::fs::write(folder.join(name), bytes).map_err(|e| failed("the peer's input", e))
+    };
+    let mut ports = Records::new(8);
+    for row in offload(store, "ports")?.rows() {
+        let mac = field(&row, "mac").to_be_bytes();
+        let port = ports.at(&row);
+        port[..6].copy_from_slice(&mac[2..]);
+        port[6] = u8::from(field(&row, "any_mac") != 0);
+    }
+    write("ports", ports.bytes)?;
+
+    let mut hops = Records::new(HOP_BYTES);
+    for row in offload(store, "next_hops")?.rows() {
+        let number = |name: &str| field(&row, name);
+        let mut hop = Vec::new();
+        for name in ["port", "mtu", "vlan"] {
+            hop.extend((number(name) as u16).to_ne_bytes());
+        }
+        hop.extend([number("labels") as u8, 0]);
+        for name in ["label", "second"] {
+            hop.extend((number(name) as u32).to_ne_bytes());
+        }
+        for name in ["dst", "src"] {
+            hop.extend_from_slice(&number(name).to_be_bytes()[2..]);
+        }
+        hops.at(&row)[..hop.len()].copy_from_slice(&hop);
+    }
+    write("hops", hops.bytes)?;
+
+    // Record 0 is what the lookup of an address without a prefix gives.
+    let mut values = vec![[0, 0, 0, 0]];
+    let mut numbers = HashMap::new();
+    for table in ["destinations", "sources"] {
+        let mut records = Vec::new();
+        offload(store, &format!("{table}{family}"))?.for_each_row(&mut |row| {
+            let EntryKey::Prefix { bits, length } = &row.key else { return };
+            let [low, high] = (field(&row, "next_hop") as u16).to_ne_bytes();
+            let value = [low, high, field(&row, "class") as u8, field(&row, "kind") as u8];
+            let number = *numbers.entry(value).or_insert_with(|| {
+                values.push(value);
+                values.len() as u32 - 1
+            });
+            let address = bits.to_u128().expect("at most 128 bits") << (128 - bits.width());
+            records.extend(address.to_be_bytes());
+            records.extend(number.to_ne_bytes());
+            records.extend([*length as u8, 0, 0, 0]);
+        });
+        write(table, records)?;
+    }
+    write("values", values.concat())?;
+
+    let mut records = Vec::new();
+    for packet in packets {
+        records.extend((packet.bytes.len() as u32).to_ne_bytes());
+        records.extend(packet.ingress.to_ne_bytes());
+        records.extend([0, 0]);
+        records.extend(&packet.bytes);
+    }
+    write("packets", records)
+}
+
+fn offload<'a>(store: &'a Store, name: &str) -> Result<&'a dyn Instance> {
+    match store.find(name).map(|slot| &slot.content) {
+        Some(Content::Kind { instance, .. }) => Ok(&**instance),
+        _ => Err(Error::new(format!("the router has no offload '{name}'"))),
+    }
+}
+
+fn field(row: &Row, name: &str) -> u64 {
+    row.fields.iter().find(|(own, _)| own == name).map_or(0, |(_, value)| Bits::low_u64(value))
+}
+
+/// Records of one size by index; those without a row are zero.
+struct Records {
+    size: usize,
+    bytes: Vec<u8>,
+}
+
+impl Records {
+    fn new(size: usize) -> Self {
+        Self { size, bytes: Vec::new() }
+    }
+
+    fn at(&mut self, row: &Row) -> &mut [u8] {
+        let index = match row.key {
+            EntryKey::Index(index) => index as usize,
+            _ => 0,
+        };
+        let end = (index + 1) * self.size;
+        self.bytes.resize(self.bytes.len().max(end), 0);
+        &mut self.bytes[end - self.size..end]
     }
 }

@@ -14,18 +14,27 @@ use super::{BENCHMARKS, Measurement, overview};
 /// The compiler of native code.
 const COMPILER: &str = "cc";
 
+/// Figures whose numbers depend on the computer.
+pub const MEASURED: &[&str] = &["native"];
+
+/// Whether the numbers of a figure depend on the computer.
+pub fn class(figure: &Figure) -> Class {
+    if MEASURED.contains(&figure.name) { Class::Host } else { Class::Exact }
+}
+
 /// Keeps the numbers of a figure in docs/figures of a checkout, and draws its image anew if the
 /// documentation has one.
 ///
 /// # Errors
 /// If a file cannot be written.
 pub fn figure(root: &Path, figure: &Figure, drawn: &Drawn) -> Result {
+    let class = class(figure);
     let stored = Stored {
         command: format!("wireloom bench {}", figure.name),
         built: figure.kept.built.to_owned(),
-        class: Class::Exact,
+        class,
         cost: figure.kept.cost,
-        measured: Provenance::now(root, Class::Exact, figure.kept.tools),
+        measured: Provenance::now(root, class, figure.kept.tools),
         values: figure.values(drawn)?,
     };
     stored.write(root, figure.name)?;

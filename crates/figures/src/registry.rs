@@ -1,6 +1,5 @@
 //! Every benchmark.
 
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -8,7 +7,6 @@ use std::time::Instant;
 use serde_json::Value;
 use wireloom_native::{BuildOptions, Library};
 use wireloom_net::capture::{Destination, Writer};
-use wireloom_net::tables::{Family, read_prefixes};
 
 use super::flows::Flows;
 use super::mpsoc_speed;
@@ -126,7 +124,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         measure: |settings| {
             let mut peer = peer(settings)?;
             let mut native = Workload::new(settings, "native", "ipv4")?;
-            samples(settings, || Ok(native.mpps()? / peer.sample()?))
+            samples(settings, || Ok(native.mpps()? / peer.look_up()?.mpps))
         },
     },
     Benchmark {
@@ -137,7 +135,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         goal: None,
         measure: |settings| {
             let mut peer = peer(settings)?;
-            samples(settings, || peer.sample())
+            samples(settings, || Ok(peer.look_up()?.mpps))
         },
     },
     Benchmark {
@@ -198,22 +196,9 @@ fn rate(settings: &Settings, machine: &str, mix: &str) -> Result<Vec<f64>> {
     samples(settings, || workload.mpps())
 }
 
-/// DPDK with the IPv4 prefixes of the table and the destinations of the IPv4 packets.
+/// DPDK with the tables of the router and the packets of native-ipv4.
 fn peer(settings: &Settings) -> Result<Peer> {
-    let prefixes: Vec<(Ipv4Addr, u8)> = read_prefixes(&settings.prefixes()?)
-        .map_err(Error::new)?
-        .into_iter()
-        .filter(|prefix| prefix.family() == Family::V4)
-        .map(|prefix| (Ipv4Addr::from(prefix.bits() as u32), prefix.length() as u8))
-        .collect();
-    let destinations: Vec<Ipv4Addr> = packets(settings, "ipv4")?
-        .iter()
-        .map(|packet| {
-            let octets: [u8; 4] = packet.bytes[30..34].try_into().expect("four bytes");
-            octets.into()
-        })
-        .collect();
-    Peer::start(&settings.file("bench/dpdk/rte_fib_lookup.c")?, &prefixes, &destinations)
+    Peer::start(settings, &settings.store()?, 4, &packets(settings, "ipv4")?)
 }
 
 /// The command itself, run by another process.

@@ -14,6 +14,7 @@ use wireloom_machine::Source;
 use wireloom_machine::{Error, Result};
 use wireloom_machine::{Options, Running};
 use wireloom_machines::REGISTRY;
+use wireloom_offloads::Store;
 
 /// Packets of a pass: many more than caches hold of tables and packets, few enough to lie in
 /// memory.
@@ -54,6 +55,15 @@ impl Settings {
         self.file(".cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz")
     }
 
+    /// The router's offloads with these tables.
+    ///
+    /// # Errors
+    /// If a file is missing.
+    pub fn store(&self) -> Result<Store> {
+        let program = self.router()?.compiled()?;
+        Ok(load_store(&program.optimised, &[self.tables()?])?.0)
+    }
+
     /// The tables of the demonstration.
     ///
     /// # Errors
@@ -76,14 +86,22 @@ pub struct Workload {
 /// # Errors
 /// If the table is not there.
 pub fn packets(settings: &Settings, mix: &str) -> Result<Vec<Packet>> {
-    let addresses = AddressSpec { prefixes: Some(settings.prefixes()?), pick: Pick::Uniform };
+    picked_packets(settings, mix, Pick::Uniform)
+}
+
+/// Such frames with destinations picked in another way.
+///
+/// # Errors
+/// If the table is not there.
+pub fn picked_packets(settings: &Settings, mix: &str, pick: Pick) -> Result<Vec<Packet>> {
+    let prefixes = Some(settings.prefixes()?);
     let spec = Spec {
         count: Some(PACKETS),
         sizes: Sizes::Fixed(64),
         mix: mix.parse().map_err(Error::new)?,
         labels: Labels { first: 16, last: 79 },
-        destinations: addresses.clone(),
-        sources: addresses,
+        destinations: AddressSpec { prefixes: prefixes.clone(), pick },
+        sources: AddressSpec { prefixes, pick: Pick::Uniform },
         ..Spec::default()
     };
     Ok(Generator::new(&spec).map_err(Error::new)?.collect())
@@ -95,23 +113,45 @@ impl Workload {
     /// # Errors
     /// If a file is missing, or the router does not forward the packets.
     pub fn new(settings: &Settings, machine: &str, mix: &str) -> Result<Self> {
-        let program = settings.router()?.compiled()?;
+        Self::of(settings, settings.router()?, machine, packets(settings, mix)?)
+    }
+
+    /// A router with its constants on a machine, with these packets.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of(
+        settings: &Settings,
+        source: Source,
+        machine: &str,
+        packets: Vec<Packet>,
+    ) -> Result<Self> {
+        let program = source.compiled()?;
         let (store, _) = load_store(&program.optimised, &[settings.tables()?])?;
         let (configured, working) = (REGISTRY.find(machine)?, Working::on("building the machine"));
         let progress = |what: &str| working.now(what);
         let machine = Running::start(configured, &program, store, &Options::default(), &progress)?;
         drop(working);
-        let mut workload = Self { machine, packets: packets(settings, mix)? };
-        let mut sent = 0u64;
-        workload.machine.execute(&workload.packets, &mut |output| {
-            sent += u64::from(matches!(output.verdict, Verdict::Sent { .. }));
-        })?;
-        if sent < PACKETS / 20 * 19 {
-            return Err(Error::new(format!(
-                "only {sent} of {PACKETS} packets of '{mix}' are forwarded"
-            )));
+        let mut workload = Self { machine, packets };
+        let sent = workload.sent()?.len();
+        if (sent as u64) < PACKETS / 20 * 19 {
+            return Err(Error::new(format!("only {sent} of {PACKETS} packets are forwarded")));
         }
         Ok(workload)
+    }
+
+    /// The packets that it sends, with their ports.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn sent(&mut self) -> Result<Vec<(u16, Vec<u8>)>> {
+        let mut sent = Vec::new();
+        self.machine.execute(&self.packets, &mut |output| {
+            if let Verdict::Sent { port } = output.verdict {
+                sent.push((port, output.bytes.to_vec()));
+            }
+        })?;
+        Ok(sent)
     }
 
     /// Runs one pass over the packets and returns million packets a second.

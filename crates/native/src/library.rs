@@ -164,7 +164,11 @@ fn run_compiler(
     object: &Path,
 ) -> Result<(), BuildError> {
     let mut command = compiler(&options.cc);
-    command.args(["-std=gnu11", level]).args(&options.flags).args(["-fPIC", "-shared", "-I"]);
+    command
+        .args(["-std=gnu11", level])
+        .args(c::FLAGS)
+        .args(&options.flags)
+        .args(["-fPIC", "-shared", "-I"]);
     command.arg(runtime).arg("-o").arg(object).arg(source);
     let output = command
         .output()

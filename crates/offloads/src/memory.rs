@@ -3,7 +3,7 @@
 use std::alloc::{self, Layout};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 
 use crate::Refused;
 
@@ -19,6 +19,8 @@ unsafe impl Zeroable for u64 {}
 unsafe impl Zeroable for AtomicU64 {}
 // SAFETY: as above.
 unsafe impl Zeroable for AtomicU32 {}
+// SAFETY: as above.
+unsafe impl Zeroable for AtomicU16 {}
 
 /// Allocates `count` elements of zero bytes. The system provides pages when they are first written,
 /// so that a large, sparsely used table costs little.

@@ -1,12 +1,14 @@
-/* The `lpm` kind over the host's table: a direct table for the first bits of the key, then nodes
- * of 64 slots as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), in which a leaf of zero means
- * "nothing better than before". The layout is described with the table itself, in Wireloom's
- * crate `offloads`, module `lpm`.
+/* The `lpm` kind over the host's table, which has one of two forms. Tables of short keys consist of
+ * blocks: a direct table for the first bits of the key, and blocks of 64 entries of two bytes for
+ * the next six, each with the value's number or that of another block. All others consist of a
+ * direct table and nodes of 64 slots as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), in which a
+ * leaf of zero means "nothing better than before". The layout is described with the table itself, in
+ * Wireloom's crate `offloads`, module `lpm`.
  *
  * A search is a walk that can pause before each memory access, so that a batch can prefetch the
- * next data of all its threads: `..._fetch` prefetches the direct entry, the first `..._walk`
- * the node that the entry names, the next `..._walk` the node's leaf and child, and so on;
- * `..._value` walks to the end. */
+ * next data of all its threads: `..._fetch` prefetches the direct entry, `..._begin` the block's
+ * entry or the node that the entry names, the next `..._walk` the node's leaf and child, and so on;
+ * `..._value` walks to the end. Searches in blocks need no further pause. */
 #ifndef WL_LPM_H
 #define WL_LPM_H
 
@@ -21,22 +23,32 @@ struct wl_lpm_table {
     const uint64_t *direct;          /* node << 32 | number of a value; node 0: no node */
     const struct wl_lpm_node *nodes;
     const uint32_t *leaves;          /* numbers of values; 0: no value */
+    const uint32_t *spread;          /* not NULL in tables of blocks: value, or WL_LPM_BLOCK | block */
+    const uint16_t *blocks;          /* value, or WL_LPM_DEEPER | block */
     const uint64_t *values;          /* number 0 is the miss value */
     uint32_t value_words, direct_bits, key_bits;
 };
 
 /* A walk that has reached bit `at` of the key; 0: it has not begun. */
 struct wl_lpm_walk {
-    const uint32_t *leaf; /* prefetched, not read yet */
+    union {
+        const uint32_t *leaf;  /* prefetched, not read yet */
+        const uint16_t *entry; /* in tables of blocks */
+    };
     uint32_t node, best, at;
+    uint16_t own; /* the entry that is read if the direct entry has no block */
 };
 
-enum { WL_LPM_STRIDE = 6 };
+enum { WL_LPM_STRIDE = 6, WL_LPM_DEEPER = 1 << 15 };
+#define WL_LPM_BLOCK (UINT32_C(1) << 31)
 
 /* The leaf of a node without leaves. */
 static const uint32_t wl_lpm_no_leaf = 0;
 
 WL_INLINE const struct wl_lpm_table *wl_lpm_table(const struct wl_slot *slot) { return slot->data; }
+
+/* Whether a search needs more pauses than the first. */
+WL_INLINE bool wl_lpm_is_deep(const struct wl_slot *slot) { return !wl_lpm_table(slot)->spread; }
 
 /* Reads the direct entry and prefetches its node. */
 WL_INLINE void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t index, uint32_t bits)
@@ -138,5 +150,70 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
 WL_LPM(64, uint64_t key, WL_CHUNK64)
 WL_LPM(128, wl_u128 key, WL_CHUNK128)
 WL_LPM(_wide, WL_WIDE_KEY, WL_CHUNK_WIDE)
+
+/* ---- Keys of 19 to 32 bits, aligned to the upper end of a word. Their tables have either form. ------------------- */
+
+/* Returns the entry of a block for the bits of the key that begin at bit `at`. */
+WL_INLINE const uint16_t *wl_lpm_entry(const struct wl_lpm_table *table, uint32_t block, uint32_t key, uint32_t at)
+{
+    return &table->blocks[((size_t)block << WL_LPM_STRIDE) + wl_key64((uint64_t)key << 32, at, WL_LPM_STRIDE)];
+}
+
+/* Walks from the entry of a first block, or from the value that the direct entry names, to the
+ * end. */
+WL_INLINE const uint64_t *wl_lpm_last(const struct wl_lpm_table *table, const uint16_t *first, uint32_t key,
+                                      uint32_t at)
+{
+    uint32_t entry = __atomic_load_n(first, __ATOMIC_ACQUIRE);
+    while (WL_UNLIKELY(entry & WL_LPM_DEEPER)) {
+        at += WL_LPM_STRIDE;
+        entry = __atomic_load_n(wl_lpm_entry(table, entry & ~(uint32_t)WL_LPM_DEEPER, key, at), __ATOMIC_ACQUIRE);
+    }
+    return table->values + (size_t)entry * table->value_words;
+}
+
+WL_INLINE void wl_lpm32_fetch(const struct wl_slot *slot, uint32_t key, uint32_t bits)
+{
+    const struct wl_lpm_table *table = wl_lpm_table(slot);
+    uint32_t index = key >> (32 - bits);
+    WL_PREFETCH(table->spread ? (const void *)&table->spread[index] : (const void *)&table->direct[index]);
+}
+
+/* Whether there is a block is unpredictable, so there is no branch: without one the entry is read
+ * from the walk. The number of a value is the lower half of the direct entry. */
+WL_INLINE void wl_lpm32_begin(const struct wl_slot *slot, uint32_t key, uint32_t bits, struct wl_lpm_walk *walk)
+{
+    const struct wl_lpm_table *table = wl_lpm_table(slot);
+    if (WL_UNLIKELY(!table->spread)) {
+        wl_lpm64_begin(slot, (uint64_t)key << 32, bits, walk);
+        return;
+    }
+    uint32_t direct = __atomic_load_n(&table->spread[key >> (32 - bits)], __ATOMIC_ACQUIRE);
+    const uint16_t *inside = wl_lpm_entry(table, direct & ~WL_LPM_BLOCK, key, bits);
+    walk->own = (uint16_t)direct;
+    walk->entry = direct & WL_LPM_BLOCK ? inside : &walk->own;
+    WL_PREFETCH(walk->entry);
+}
+
+WL_INLINE void wl_lpm32_walk(const struct wl_slot *slot, uint32_t key, struct wl_lpm_walk *walk)
+{
+    if (wl_lpm_is_deep(slot))
+        wl_lpm64_walk(slot, (uint64_t)key << 32, walk);
+}
+
+WL_INLINE const uint64_t *wl_lpm32_value(const struct wl_slot *slot, uint32_t key, struct wl_lpm_walk *walk)
+{
+    const struct wl_lpm_table *table = wl_lpm_table(slot);
+    if (WL_UNLIKELY(!table->spread))
+        return wl_lpm64_value(slot, (uint64_t)key << 32, walk);
+    return wl_lpm_last(table, walk->entry, key, table->direct_bits);
+}
+
+WL_INLINE const uint64_t *wl_lpm32_search(const struct wl_slot *slot, uint32_t key, uint32_t bits)
+{
+    struct wl_lpm_walk walk;
+    wl_lpm32_begin(slot, key, bits, &walk);
+    return wl_lpm32_value(slot, key, &walk);
+}
 
 #endif

@@ -140,8 +140,13 @@ pub fn begin(engine: &PacketEngine<'_>) -> Vec<Stmt> {
 /// Takes the searches of all threads on a list from each access to the next.
 pub fn advances(engine: &PacketEngine<'_>, step: usize) -> impl Iterator<Item = Stmt> {
     let entry = field("list").index(name(engine.state(step))).index(name("i"));
-    engine.advances(step).into_iter().map(move |advance| {
-        count_to(name("count"), vec![Stmt::Expr(go_on(advance, thread(entry.clone())))])
+    engine.advances(step).into_iter().enumerate().map(move |(pause, advance)| {
+        let all = vec![Stmt::Expr(go_on(advance, thread(entry.clone())))];
+        let all = count_to(name("count"), all);
+        match engine.is_pause_needed(step, pause) {
+            Some(condition) => Stmt::If(condition, vec![all]),
+            None => all,
+        }
     })
 }
 

@@ -149,6 +149,21 @@ pub fn pauses(engine: &Engine, op: &Op) -> usize {
     search.zip(config(engine, &op.kind)).map_or(0, |(search, config)| search.pauses(config))
 }
 
+/// Returns a condition on which a call's search makes use of a pause; `None` if it always does.
+/// `slots` are the offloads' slots.
+pub fn is_needed(
+    engine: &Engine,
+    op: &Op,
+    pause: usize,
+    slots: Expr,
+    slot_index: &[usize],
+) -> Option<Expr> {
+    let OpKind::Call { offload, .. } = &op.kind else { return None };
+    let search = split_phase(engine, &op.kind).and_then(SplitPhase::search)?;
+    let slot = slots.at(slot_index[offload.index()]).address();
+    search.is_needed(&slot, config(engine, &op.kind)?, pause)
+}
+
 /// Returns the configuration of the called offload, unless that is an engine.
 fn config<'a>(engine: &'a Engine, kind: &OpKind) -> Option<&'a Config> {
     let OpKind::Call { offload, .. } = kind else { return None };

@@ -15,9 +15,14 @@ use super::emitter::{Effects, Emitter, Scope};
 use super::kinds::{Search, SplitPhase};
 use super::names::Names;
 use super::plan::{self, StepPlan};
-use super::tree::{self, Aggregate, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses};
+use super::tree::{
+    self, Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses,
+};
 use super::types::Model;
 use super::{effects, exits, source_line};
+
+/// The most jumps to a step of which each contains the step.
+const MOST_INLINE: usize = 4;
 
 /// The properties of an engine that all its functions share.
 pub struct PacketEngine<'a> {
@@ -143,6 +148,19 @@ impl<'a> PacketEngine<'a> {
             .collect()
     }
 
+    /// The condition on which the searches of a step make use of a pause; `None` if one always does.
+    /// It is the same for all threads of a batch.
+    pub fn is_pause_needed(&self, step: usize, pause: usize) -> Option<Expr> {
+        let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
+        let searches = self.splits[step].walks.iter().map(|(call, ..)| ops[*call]);
+        let pausing = searches.filter(|op| pause < calls::pauses(self.engine, op));
+        let slots = machine().member("slots");
+        let needed = pausing
+            .map(|op| calls::is_needed(self.engine, op, pause, slots.clone(), &self.slot_index));
+        let all: Option<Vec<Expr>> = needed.collect();
+        all?.into_iter().reduce(|any, one| any.binary(Binary::Either, one))
+    }
+
     /// The name of the state of a thread that waits at a step.
     pub fn state(&self, step: usize) -> String {
         format!("{}_AT_{}", self.prefix.to_uppercase(), self.step_names[step])
@@ -243,10 +261,23 @@ impl<'a> PacketEngine<'a> {
         items
     }
 
+    /// Whether the function that enters a step becomes part of those that jump to it: it never waits
+    /// and ends the packet, and few steps jump to it. Context that is written before such a jump
+    /// then stays in registers.
+    fn is_inline(&self, step: usize) -> bool {
+        let steps = &self.engine.steps;
+        let jumps = steps.iter().flat_map(plan::successors).filter(|to| *to == step).count();
+        !self.plans[step].waits
+            && jumps <= MOST_INLINE
+            && plan::successors(&steps[step]).next().is_none()
+    }
+
     fn signature(&self, name: String) -> Signature {
         let own = |what: &str| Type::structure(&format!("{}_{what}", self.prefix)).pointer();
+        let mut steps = 0..self.engine.steps.len();
+        let is_inline = steps.any(|step| name == self.enter(step) && self.is_inline(step));
         Signature {
-            storage: "WL_FUNCTION",
+            storage: if is_inline { "WL_INLINE" } else { "WL_FUNCTION" },
             returns: Type::named("uint32_t"),
             name,
             parameters: vec![(own("machine"), "m".into()), (own("thread"), "t".into())],

@@ -319,7 +319,7 @@ impl Instance for Exact {
     }
 
     fn entries(&self) -> Option<u64> {
-        Some(self.index.len() as u64)
+        Some(u64::from(self.table.count()))
     }
 
     /// The entries that have not expired at the table's time, by key.

@@ -10,6 +10,7 @@ use wireloom_bits::Bits;
 
 use super::STRIDE;
 use super::key::Key;
+use super::spread::Spread;
 use crate::Refused;
 use crate::memory::{Dense, Zeroable};
 
@@ -42,6 +43,11 @@ pub struct LpmView {
     pub nodes: *const LpmNode,
     /// The leaves, which are numbers of values. 0 means that there is no better value here.
     pub leaves: *const u32,
+    /// In tables of blocks, `2^direct_bits` entries: the number of a value, or 2^31 plus that of a
+    /// block. Null in tables of nodes; then the arrays above count, which otherwise are empty.
+    pub spread: *const u32,
+    /// The blocks, 64 entries each: the number of a value, or 2^15 plus that of a block.
+    pub blocks: *const u16,
     /// The values, with `value_words` little-endian 64-bit words each. Number 0 is the miss value.
     pub values: *const u64,
     /// The number of words of a value.
@@ -50,6 +56,8 @@ pub struct LpmView {
     pub direct_bits: u32,
     /// The width of the key in bits.
     pub key_bits: u32,
+    /// The size of all these arrays in bytes.
+    pub bytes: usize,
 }
 
 /// An [`LpmNode`] that can be read while others are written.
@@ -71,6 +79,8 @@ pub(super) struct Fib {
     direct: Dense<AtomicU64>,
     nodes: Dense<NodeCell>,
     leaves: Dense<AtomicU32>,
+    /// Replaces `direct`, `nodes` and `leaves`, which are empty then.
+    spread: Option<Spread>,
     values: Dense<AtomicU64>,
     value_width: u32,
     value_words: usize,
@@ -84,6 +94,8 @@ pub(super) struct Capacity {
     pub(super) nodes: usize,
     pub(super) leaves: usize,
     pub(super) values: usize,
+    /// Blocks, in tables that consist of them.
+    pub(super) blocks: Option<usize>,
 }
 
 impl Fib {
@@ -95,16 +107,23 @@ impl Fib {
         capacity: Capacity,
     ) -> Result<Self, Refused> {
         let value_words = crate::lanes::words(value_width);
+        let spread = capacity.blocks.map(|blocks| Spread::new(direct_bits, blocks)).transpose()?;
         Ok(Self {
-            direct: Dense::new(1 << direct_bits)?,
+            direct: Dense::new(if spread.is_some() { 0 } else { 1 << direct_bits })?,
             nodes: Dense::new(capacity.nodes)?,
             leaves: Dense::new(capacity.leaves)?,
+            spread,
             values: Dense::new(capacity.values * value_words)?,
             value_width,
             value_words,
             direct_bits,
             key_bits,
         })
+    }
+
+    /// The blocks, in tables that consist of them.
+    pub(super) fn spread(&self) -> Option<&Spread> {
+        self.spread.as_ref()
     }
 
     /// The number of values for which there is room.
@@ -118,6 +137,7 @@ impl Fib {
             + size_of_val(&*self.nodes)
             + size_of_val(&*self.leaves)
             + size_of_val(&*self.values)
+            + self.spread.as_ref().map_or(0, Spread::memory)
     }
 
     /// Returns the node and the value of a direct entry.
@@ -175,6 +195,9 @@ impl Fib {
 
     /// Returns the number of the value of the longest prefix that matches a key, or 0 if none does.
     pub(super) fn lookup(&self, key: &impl Key) -> u32 {
+        if let Some(spread) = &self.spread {
+            return spread.lookup(key, self.direct_bits);
+        }
         let (mut id, mut best) = self.direct(key.chunk(0, self.direct_bits));
         let mut at = self.direct_bits;
         while id != 0 {
@@ -195,14 +218,19 @@ impl Fib {
 
     /// Returns the location of the arrays.
     pub(super) fn view(&self) -> LpmView {
+        let none = (std::ptr::null(), std::ptr::null());
+        let (spread, blocks) = self.spread.as_ref().map_or(none, Spread::addresses);
         LpmView {
             direct: self.direct.as_ptr().cast(),
             nodes: self.nodes.as_ptr().cast(),
             leaves: self.leaves.as_ptr().cast(),
+            spread,
+            blocks,
             values: self.values.as_ptr().cast(),
             value_words: self.value_words as u32,
             direct_bits: self.direct_bits,
             key_bits: self.key_bits,
+            bytes: self.memory(),
         }
     }
 }

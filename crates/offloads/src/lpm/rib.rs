@@ -221,6 +221,19 @@ impl Rib {
         all.into_iter().map(|(length, bits, value)| (self.range(bits, length), value)).collect()
     }
 
+    /// The node under a direct entry; 0 if there is none.
+    pub(super) fn root(&self, slot: usize) -> u32 {
+        self.roots[slot]
+    }
+
+    /// The number of the value of the longest short prefix that covers a direct entry; 0 if none
+    /// does.
+    pub(super) fn covering(&self, slot: usize) -> u32 {
+        let Some(length) = self.covered[slot].checked_sub(1) else { return 0 };
+        let length = u32::from(length);
+        self.short[&((slot as u64 >> (self.direct_bits - length)) as u32, length)]
+    }
+
     fn range(&self, bits: u32, length: u32) -> std::ops::Range<usize> {
         let shift = self.direct_bits - length;
         (bits as usize) << shift..(bits as usize + 1) << shift

@@ -12,9 +12,13 @@ use super::fib::{Capacity, Fib, LpmNode, LpmView, leaf_bitmap};
 use super::key::{Key, with_key};
 use super::rib::{Change, Rib};
 use super::runs::{LONGEST, Runs};
+use super::spread::{self, Entry, Spread};
 use super::values::Values;
 use super::{DIRECT_BITS, STRIDE};
 use crate::Refused;
+
+/// The blocks that one change can need, deep ones and others: one for each stride of a key.
+const SPARE_BLOCKS: usize = 8;
 
 /// A prefix table that can be changed. Lookups in other threads go through a [`Reader`].
 pub struct Table {
@@ -26,6 +30,8 @@ pub struct Table {
     fib: Arc<Fib>,
     nodes: Runs,
     leaves: Runs,
+    /// The blocks of a FIB that consists of blocks.
+    blocks: Blocks,
     shared: Arc<Shared>,
     /// The objects that the change in progress replaces.
     replaced: Vec<Retired>,
@@ -33,6 +39,23 @@ pub struct Table {
     retired: VecDeque<(u64, Retired)>,
     /// Whether changes go to the RIB only, until the end of a bulk load.
     bulk: bool,
+}
+
+/// The blocks that are in use: those that other blocks name, whose numbers have fewer bits, come
+/// first.
+struct Blocks {
+    deep: Runs,
+    top: Runs,
+}
+
+impl Blocks {
+    fn new(deep: usize, top: usize) -> Self {
+        Self { deep: Runs::new(0, deep as u32), top: Runs::new(deep as u32, (deep + top) as u32) }
+    }
+
+    fn of(&mut self, is_deep: bool) -> &mut Runs {
+        if is_deep { &mut self.deep } else { &mut self.top }
+    }
 }
 
 /// The data that readers share with the writer.
@@ -50,6 +73,8 @@ enum Retired {
     Nodes(u32, usize),
     /// A run of leaves: the first leaf and the length.
     Leaves(u32, usize),
+    /// A block, and whether another block named it.
+    Block(u32, bool),
     /// The number of a value.
     Value(u32),
 }
@@ -82,7 +107,12 @@ impl Table {
         let direct_bits = key_width.min(DIRECT_BITS);
         let values = Values::new(miss);
         let room = Self::longest_path(key_width);
-        let capacity = Capacity { nodes: 1 + 2 * room, leaves: 1024, values: 16 };
+        let (mut capacity, mut blocks) =
+            (Capacity { nodes: 1 + 2 * room, leaves: 1024, values: 16, blocks: None }, (0, 0));
+        if spread::KEYS.contains(&key_width) {
+            blocks = (2 * SPARE_BLOCKS, 2 * SPARE_BLOCKS);
+            capacity = Capacity { nodes: 0, leaves: 0, values: 16, blocks: Some(4 * SPARE_BLOCKS) };
+        }
         let fib = Arc::new(Fib::new(key_width, direct_bits, miss.width(), capacity)?);
         fib.set_value(0, values.words(0));
         let shared = Shared {
@@ -97,8 +127,9 @@ impl Table {
             rib: Rib::new(direct_bits),
             values,
             fib,
-            nodes: Runs::new(1, capacity.nodes as u32),
+            nodes: Runs::new(1, capacity.nodes.max(1) as u32),
             leaves: Runs::new(0, capacity.leaves as u32),
+            blocks: Blocks::new(blocks.0, blocks.1),
             shared: Arc::new(shared),
             replaced: Vec::new(),
             retired: VecDeque::new(),
@@ -121,7 +152,8 @@ impl Table {
     pub fn memory(&self) -> usize {
         let owned = self.shared.owned.lock().unwrap_or_else(PoisonError::into_inner);
         let fibs: usize = owned.iter().map(|(_, fib)| fib.memory()).sum();
-        let runs = self.nodes.memory() + self.leaves.memory();
+        let blocks = self.blocks.deep.memory() + self.blocks.top.memory();
+        let runs = self.nodes.memory() + self.leaves.memory() + blocks;
         fibs + runs + self.rib.memory() + self.values.memory()
     }
 
@@ -251,20 +283,86 @@ impl Table {
 
     /// Ensures that the next change has enough room.
     fn make_room(&mut self) -> Result<(), Refused> {
-        let room = self.nodes.untouched() >= Self::longest_path(self.key_width)
-            && self.leaves.untouched() >= LONGEST
-            && self.values.count() <= self.fib.value_capacity();
+        let room = match self.fib.spread() {
+            Some(_) => {
+                self.blocks.deep.untouched() >= SPARE_BLOCKS
+                    && self.blocks.top.untouched() >= SPARE_BLOCKS
+            }
+            None => {
+                self.nodes.untouched() >= Self::longest_path(self.key_width)
+                    && self.leaves.untouched() >= LONGEST
+            }
+        };
+        let room = room && self.values.count() <= self.fib.value_capacity();
         if room { Ok(()) } else { self.lay_out() }
+    }
+
+    /// The numbers of blocks, deep ones and others, if a FIB of the prefixes can consist of blocks.
+    fn wanted_blocks(&self) -> Option<(usize, usize)> {
+        let top = self.rib.roots().count();
+        let deep = self.rib.node_count() - top;
+        let deep = deep + deep / 2 + 2 * SPARE_BLOCKS;
+        let fits = deep <= spread::LIMIT && self.values.count() < spread::LIMIT;
+        (spread::KEYS.contains(&self.key_width) && fits)
+            .then_some((deep, top + top / 16 + 2 * SPARE_BLOCKS))
+    }
+
+    /// Builds a new FIB of blocks from the RIB, and publishes it.
+    fn spread_out(&mut self, deep: usize, top: usize) -> Result<(), Refused> {
+        let values = self.values.count();
+        let capacity = Capacity {
+            nodes: 0,
+            leaves: 0,
+            values: (values + values / 2 + 16).min(spread::LIMIT),
+            blocks: Some(deep + top),
+        };
+        let fib = Fib::new(self.key_width, self.direct_bits, self.value_width, capacity)?;
+        for id in 0..values as u32 {
+            fib.set_value(id, self.values.words(id));
+        }
+        let mut blocks = Blocks::new(deep, top);
+        let spread = fib.spread().expect("it was made with blocks");
+        for (range, value) in self.rib.short_ranges() {
+            range.for_each(|slot| spread.set_direct(slot, Entry::Value(value)));
+        }
+        // Nothing that a new FIB replaces is in use.
+        let mut replaced = Vec::new();
+        let mut writer =
+            Writer { rib: &self.rib, spread, blocks: &mut blocks, replaced: &mut replaced };
+        for (slot, _) in self.rib.roots() {
+            writer.refresh(slot);
+        }
+        self.publish(fib, Runs::new(1, 1), Runs::new(0, 0), blocks);
+        Ok(())
+    }
+
+    /// Makes a new FIB the one that lookups read.
+    fn publish(&mut self, fib: Fib, nodes: Runs, leaves: Runs, blocks: Blocks) {
+        (self.fib, self.nodes, self.leaves) = (Arc::new(fib), nodes, leaves);
+        self.blocks = blocks;
+        self.shared.replace(&self.fib);
+        // The runs of the old arrays disappear with the arrays. The new FIB contains only values
+        // that some prefix has.
+        for (_, retired) in self.retired.drain(..) {
+            if let Retired::Value(id) = retired {
+                self.values.forget(id);
+            }
+        }
+        self.shared.reclaim(self.shared.epochs.oldest_pinned());
     }
 
     /// Builds a new FIB from the RIB, with room for half as much again, and publishes it.
     fn lay_out(&mut self) -> Result<(), Refused> {
+        if let Some((deep, top)) = self.wanted_blocks() {
+            return self.spread_out(deep, top);
+        }
         let (nodes, leaves, values) =
             (self.rib.node_count(), self.rib.leaf_count(), self.values.count());
         let capacity = Capacity {
             nodes: 1 + nodes + nodes / 2 + 2 * Self::longest_path(self.key_width),
             leaves: leaves + leaves / 2 + 1024,
             values: values + values / 2 + 16,
+            blocks: None,
         };
         let fib = Fib::new(self.key_width, self.direct_bits, self.value_width, capacity)?;
         let mut layout = Layout {
@@ -288,22 +386,22 @@ impl Table {
             layout.fib.publish(slot, id, value);
         }
         let Layout { fib, nodes, leaves } = layout;
-        (self.fib, self.nodes, self.leaves) = (Arc::new(fib), nodes, leaves);
-        self.shared.replace(&self.fib);
-        // The runs of the old arrays disappear with the arrays. The new FIB contains only values
-        // that some prefix has.
-        for (_, retired) in self.retired.drain(..) {
-            if let Retired::Value(id) = retired {
-                self.values.forget(id);
-            }
-        }
-        self.shared.reclaim(self.shared.epochs.oldest_pinned());
+        self.publish(fib, nodes, leaves, Blocks::new(0, 0));
         Ok(())
     }
 
     /// Makes a change of the RIB visible to lookups.
     fn apply(&mut self, key: &impl Key, change: Change) {
         if self.bulk {
+            return;
+        }
+        if let Some(spread) = self.fib.spread() {
+            let Self { rib, blocks, replaced, .. } = self;
+            let mut writer = Writer { rib, spread, blocks, replaced };
+            match change {
+                Change::Direct(slots, _) => slots.into_iter().for_each(|slot| writer.refresh(slot)),
+                Change::Path { .. } => writer.refresh(key.chunk(0, self.direct_bits)),
+            }
             return;
         }
         match change {
@@ -404,10 +502,79 @@ impl Table {
             match retired {
                 Retired::Nodes(first, length) => self.nodes.give(first, length),
                 Retired::Leaves(first, length) => self.leaves.give(first, length),
+                Retired::Block(block, is_deep) => self.blocks.of(is_deep).give(block, 1),
                 Retired::Value(id) => self.values.forget(id),
             }
         }
         self.shared.reclaim(oldest);
+    }
+}
+
+/// Writes what the RIB says into a FIB of blocks.
+struct Writer<'a> {
+    rib: &'a Rib,
+    spread: &'a Spread,
+    blocks: &'a mut Blocks,
+    replaced: &'a mut Vec<Retired>,
+}
+
+impl Writer<'_> {
+    /// Writes everything below a direct entry. Each entry changes at once, so that a lookup sees
+    /// the old value of its key or the new one.
+    fn refresh(&mut self, slot: usize) {
+        let (node, value) = (self.rib.root(slot), self.rib.covering(slot));
+        let before = self.spread.direct(slot);
+        let after = self.entry(before, node, value, false);
+        if after != before {
+            self.spread.set_direct(slot, after);
+            self.replace(before, false);
+        }
+    }
+
+    /// Returns the entry for a node of the RIB, or for the value if there is none. Keeps the block
+    /// of the entry before, if it named one.
+    fn entry(&mut self, before: Entry, node: u32, value: u32, is_deep: bool) -> Entry {
+        if node == 0 {
+            return Entry::Value(value);
+        }
+        let block = match before {
+            Entry::Block(block) => block,
+            Entry::Value(_) => {
+                let block = self.blocks.of(is_deep).take(1);
+                self.spread.clear(block);
+                block
+            }
+        };
+        self.fill(block, node, value);
+        Entry::Block(block)
+    }
+
+    /// Writes the entries of a block: of each slot the value of the node's longest prefix, or the
+    /// value from above.
+    fn fill(&mut self, block: u32, node: u32, above: u32) {
+        let rib = self.rib;
+        let (bitmap, children) = rib.children(node);
+        let mut children = children.iter().copied();
+        for (slot, own) in rib.slots(node).into_iter().enumerate() {
+            let value = if own == 0 { above } else { own };
+            let child = if bitmap >> slot & 1 == 1 { children.next().unwrap_or(0) } else { 0 };
+            let before = self.spread.entry(block, slot);
+            let after = self.entry(before, child, value, true);
+            if after != before {
+                self.spread.set_entry(block, slot, after);
+                self.replace(before, true);
+            }
+        }
+    }
+
+    /// Retires the blocks that an entry named before it was replaced.
+    fn replace(&mut self, before: Entry, is_deep: bool) {
+        let Entry::Block(block) = before else { return };
+        self.replaced.push(Retired::Block(block, is_deep));
+        for slot in 0..1 << STRIDE {
+            let below = self.spread.entry(block, slot);
+            self.replace(below, true);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! according to its documentation.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use proptest::prelude::*;
 use wireloom_bits::Bits;
@@ -39,6 +39,18 @@ fn read_as_c(view: &LpmView, key: &Bits) -> u64 {
     };
     // SAFETY: the caller keeps the table unchanged; all indices follow the documented layout.
     unsafe {
+        if !view.spread.is_null() {
+            let direct = view.spread.add(bits(0, view.direct_bits) as usize).cast::<AtomicU32>();
+            let mut entry = (*direct).load(Ordering::Acquire);
+            let (mut at, mut named) = (view.direct_bits, 1 << 31);
+            while entry & named != 0 {
+                let place = (entry & !named) as usize * 64 + bits(at, 6) as usize;
+                let next = view.blocks.add(place).cast::<AtomicU16>();
+                entry = u32::from((*next).load(Ordering::Acquire));
+                (at, named) = (at + 6, 1 << 15);
+            }
+            return *view.values.add(entry as usize * view.value_words as usize);
+        }
         let direct = view.direct.add(bits(0, view.direct_bits) as usize).cast::<AtomicU64>();
         let entry = (*direct).load(Ordering::Acquire);
         let (mut best, mut node) = (entry as u32, (entry >> 32) as u32);
@@ -191,6 +203,33 @@ fn everything_comes_back_when_everything_is_removed() {
         }
     }
     assert!(table.memory() <= peak, "memory does not grow: {before}, {peak}, {}", table.memory());
+}
+
+/// Blocks number values with 15 bits: with more values the table consists of nodes.
+#[test]
+fn a_table_with_many_values_has_another_form() {
+    let mut table = Table::new(32, &value(MISS)).unwrap();
+    let mut reader = table.reader();
+    let key = |i: u32| Bits::new(32, u128::from(i) << 8);
+    let is_spread = |table: &Table| !table.reader().pin().view().spread.is_null();
+    for i in 0..40_000u32 {
+        table.insert(&key(i), 24, &value(u128::from(i))).unwrap();
+        if i % 4096 == 0 || i == 39_999 {
+            assert_eq!(is_spread(&table), i < 32_768, "{i}");
+            for j in (0..=i).step_by(997) {
+                let (key, guard) = (key(j), reader.pin());
+                assert_eq!(guard.lookup(&key), value(u128::from(j)));
+                assert_eq!(read_as_c(&guard.view(), &key), u64::from(j));
+            }
+        }
+    }
+    for i in 0..40_000u32 {
+        table.remove(&key(i), 24).unwrap();
+    }
+    table.begin_bulk();
+    table.insert(&key(7), 32, &value(7)).unwrap();
+    table.end_bulk().unwrap();
+    assert_eq!(table.lookup(&key(7)), value(7));
 }
 
 #[test]

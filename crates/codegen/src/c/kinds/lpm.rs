@@ -18,6 +18,9 @@ pub const KIND: KindInC = KindInC {
 
 struct Table;
 
+/// The widths of keys whose tables may consist of blocks.
+const BLOCK_KEYS: std::ops::RangeInclusive<u32> = wireloom_offloads::lpm::BLOCK_KEYS;
+
 impl SplitPhase for Table {
     fn fetch(&self, access: &Access<'_>) -> Stmt {
         let bits = [direct_bits(&access.key)];
@@ -39,6 +42,14 @@ impl Search for Table {
     /// are few and are likely to be in the cache.
     fn pauses(&self, config: &Config) -> usize {
         if config.key.as_ref().map_or(0, Layout::width) <= 32 { 2 } else { 3 }
+    }
+
+    /// Tables of blocks, which IPv4 tables are unless they have very many values, need no more than
+    /// the first pause.
+    fn is_needed(&self, slot: &Expr, config: &Config, pause: usize) -> Option<Expr> {
+        let width = config.key.as_ref().map_or(0, Layout::width);
+        (pause > 0 && BLOCK_KEYS.contains(&width))
+            .then(|| Expr::call("wl_lpm_is_deep", [slot.clone()]))
     }
 
     fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt> {
@@ -90,6 +101,10 @@ fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
     match key.class() {
         Class::Wide(_) => ("_wide", vec![key.words(), Expr::number(key.width)]),
         Class::Double => ("128", vec![shifted(key.c.clone(), 128 - key.width)]),
+        _ if key.width == 32 => ("32", vec![key.c.clone()]),
+        _ if BLOCK_KEYS.contains(&key.width) => {
+            ("32", vec![shifted(key.c.clone().cast("uint32_t"), 32 - key.width)])
+        }
         _ if key.width == 64 => ("64", vec![key.c.clone()]),
         _ => ("64", vec![shifted(key.c.clone().cast("uint64_t"), 64 - key.width)]),
     }

@@ -115,6 +115,12 @@ pub trait Search {
         None
     }
 
+    /// Returns a condition that says at run time whether a search makes use of pause number
+    /// `pause`; `None` if it always does. `slot` is the address of the offload's slot.
+    fn is_needed(&self, _slot: &Expr, _config: &Config, _pause: usize) -> Option<Expr> {
+        None
+    }
+
     /// Continues after pause number `pause`, counted from 0, up to the next fetch, if there is one.
     fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt>;
 }

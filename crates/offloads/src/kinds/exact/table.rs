@@ -190,6 +190,11 @@ impl Raw {
         self.entries[at..][..count].iter_mut().zip(value).for_each(|(to, from)| *to = from);
     }
 
+    /// The number of entries.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Whether no further entry has room.
     pub fn is_full(&self) -> bool {
         self.count >= self.size
