@@ -1,13 +1,15 @@
 //! The loop that moves packets between ports through a machine.
 
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
-use wireloom_ir::{Output, Verdict};
+use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
 
 use crate::control::Control;
+use crate::police::{Limits, Police};
 use crate::port::{Exchange, Io, Port, Receive, Transmit};
 use crate::stop::Stop;
 use crate::twin::Twin;
@@ -29,6 +31,9 @@ pub struct Forwarder {
     undelivered: Vec<u64>,
     /// Packets for ports that there are not.
     without_port: u64,
+    police: Police,
+    /// The origin of the police's clock.
+    begin: Instant,
 }
 
 /// Learns what happens during forwarding.
@@ -79,6 +84,8 @@ impl Forwarder {
             received: vec![(0, 0); names.len()],
             undelivered: vec![0; names.len()],
             without_port: 0,
+            police: Police::new(Limits::default()),
+            begin: Instant::now(),
         };
         for (number, name) in names.iter().enumerate() {
             if names[..number].contains(name) {
@@ -95,6 +102,11 @@ impl Forwarder {
             forwarder.transmitters.push(port.transmitter);
         }
         Ok(forwarder)
+    }
+
+    /// Limits what goes to the kernel from now on.
+    pub fn limit(&mut self, limits: Limits) {
+        self.police = Police::new(limits);
     }
 
     /// Forwards until `stop`. `busy` waits for packets without sleeping.
@@ -157,6 +169,8 @@ impl Forwarder {
                 frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
             let (transmitters, twins) = (&mut self.transmitters, &mut self.twins);
             let (undelivered, without_port) = (&mut self.undelivered, &mut self.without_port);
+            let police = &mut self.police;
+            let clock = self.begin.elapsed().as_nanos() as u64;
             machine.offer(&frames, &mut |output: Output<'_>| {
                 observer.output(output.verdict, output.bytes.len());
                 match output.verdict {
@@ -164,6 +178,7 @@ impl Forwarder {
                         Some(transmitter) => transmitter.take(output.bytes),
                         None => *without_port += 1,
                     },
+                    Verdict::ToCpu(reason) if !police.admits(reason, clock) => {}
                     Verdict::ToCpu(_) => {
                         let from = usize::from(output.ingress);
                         if twins[from].deliver(output.bytes).is_err() {
@@ -211,6 +226,11 @@ impl Forwarder {
             }
         });
         counters.collect()
+    }
+
+    /// Packets that were not handed to the kernel, since there were more than its limit, by reason.
+    pub fn policed(&self) -> BTreeMap<Reason, u64> {
+        self.police.refused()
     }
 
     /// Packets that the machine sent to ports that there are not.

@@ -1,5 +1,6 @@
 //! `wireloom forward`: live packets between network interfaces.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,9 +12,13 @@ use serde::Serialize;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::{Places, load_store, thousands};
 use wireloom_ir as ir;
-use wireloom_ir::Verdict;
-use wireloom_live::{Forwarder, Io, Mirror, MirrorCounters, Observer, PortCounters, Stop};
-use wireloom_machine::{Error, Options};
+use wireloom_ir::{Reason, Verdict};
+use wireloom_lang::suggest::suggest_or_list;
+use wireloom_live::{
+    Capability, Forwarder, Io, LOCAL_AND_MAIN, Limits, MIRROR_RIGHTS, Mirror, MirrorCounters,
+    Observer, PortCounters, Stop, give_up_all_but,
+};
+use wireloom_machine::{Error, Options, reason_name};
 use wireloom_machines::REGISTRY;
 
 use crate::failure::Outcome;
@@ -41,6 +46,22 @@ pub struct Forward {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, conflicts_with = "is_static",
         value_parser = clap::value_parser!(u64).range(1..))]
     reconcile: u64,
+    /// Follow this routing table of the kernel, by name or number (may be given several times). Of
+    /// several, the first one that has a route for an address decides, as with `ip rule`; by
+    /// default local, then main
+    #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
+        value_parser = kernel_table)]
+    kernel_tables: Vec<u32>,
+    /// Follow this routing table of the kernel, by name or number (may be given several times). Of
+    /// several, the first one that has a route for an address decides, as with `ip rule`; by
+    /// default local, then main
+    #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
+        value_parser = kernel_table)]
+    kernel_tables: Vec<u32>,
+    /// Hand at most so many packets a second to the kernel for each reason, or for one reason (may be
+    /// given several times); 0 hands over none
+    #[arg(long, value_name = "[REASON=]PACKETS", value_parser = CpuRate::parse)]
+    cpu_rate: Vec<CpuRate>,
     /// Exchange frames with the interfaces in this way
     #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Auto)]
     io: Way,
@@ -53,6 +74,25 @@ pub struct Forward {
     /// Write the counters as JSON at the end, to a file or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
+}
+
+/// A limit on packets to the kernel.
+#[derive(Clone, Debug)]
+struct CpuRate {
+    /// Every reason without a limit of its own, if absent.
+    reason: Option<String>,
+    packets: u64,
+}
+
+impl CpuRate {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (reason, packets) = match text.split_once('=') {
+            Some((reason, packets)) => (Some(reason.to_owned()), packets),
+            None => (None, text),
+        };
+        let packets = packets.parse().map_err(|_| "write it as PACKETS or REASON=PACKETS")?;
+        Ok(Self { reason, packets })
+    }
 }
 
 /// See [`Io`].
@@ -77,9 +117,17 @@ struct Report {
     without_port: u64,
     #[serde(flatten)]
     fates: Fates,
+    /// Packets that were not handed to the kernel, since there were more than the limit allows.
+    policed: Vec<Policed>,
     /// What was taken over from the kernel; absent with `--static`.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<Kernel>,
+}
+
+#[derive(Serialize)]
+struct Policed {
+    reason: String,
+    packets: u64,
 }
 
 #[derive(Serialize)]
@@ -88,10 +136,55 @@ struct Kernel {
     neighbours: u64,
     updates: u64,
     repairs: u64,
+    reads: u64,
+    overruns: u64,
     failures: u64,
 }
 
 impl Forward {
+    /// The limits on packets to the kernel, by the reasons of the program.
+    fn limits(&self, program: &ir::Program) -> Result<Limits, Error> {
+        let mut limits = Limits::default();
+        let sets = program.reasons.iter().zip(0..).flat_map(|(set, number)| {
+            let reason = move |value: u64| Reason::Program(ir::ReasonSetId(number), value as u16);
+            set.members.iter().map(move |(value, _)| reason(*value))
+        });
+        let known: BTreeMap<String, Reason> =
+            sets.map(|reason| (reason_name(program, reason), reason)).collect();
+        for CpuRate { reason, packets } in &self.cpu_rate {
+            let Some(name) = reason else {
+                limits.rate = *packets;
+                continue;
+            };
+            let Some(&reason) = known.get(name) else {
+                let names = known.keys().map(String::as_str);
+                let error = Error::new(format!(
+                    "--cpu-rate {name}={packets}: the program has no reason `{name}`"
+                ));
+                return Err(match suggest_or_list(name, "its reasons are", names) {
+                    Some(help) => error.with_help(help),
+                    None => error,
+                });
+            };
+            limits.exceptions.insert(reason, *packets);
+        }
+        Ok(limits)
+    }
+
+    fn kernel_tables(&self) -> Vec<u32> {
+        match self.kernel_tables[..] {
+            [] => LOCAL_AND_MAIN.to_vec(),
+            _ => self.kernel_tables.clone(),
+        }
+    }
+
+    fn kernel_tables(&self) -> Vec<u32> {
+        match self.kernel_tables[..] {
+            [] => LOCAL_AND_MAIN.to_vec(),
+            _ => self.kernel_tables.clone(),
+        }
+    }
+
     /// Forwards until a signal asks it to stop, and prints the counters.
     pub fn run(self) -> Outcome {
         let stop = Stop::on_signals()?;
@@ -103,10 +196,7 @@ impl Forward {
         let (mut store, _) = load_store(program, &self.tables)?;
         let mirror = match self.is_static {
             true => None,
-            false => {
-                let empty = ir::store(program).map_err(|refused| Error::new(refused.0))?;
-                Some(Mirror::start(&self.ports, empty, &mut store)?)
-            }
+            false => Some(Mirror::start(&self.ports, &self.kernel_tables(), program, &mut store)?),
         };
         let machine = MachineName(REGISTRY.find("native")?);
         let mut machine = machine.start(&compiled, store, &Options::default())?;
@@ -115,10 +205,17 @@ impl Forward {
             Way::Xdp => Io::Xdp,
             Way::Packet => Io::Packet,
         };
+        let limits = self.limits(program)?;
         let mut forwarder = Forwarder::open(&self.ports, io, &mut output::note)?;
+        forwarder.limit(limits);
         warn_of_forwarding(&self.ports);
+        // Writing into the folder of another user needs the first one, at the end.
+        let writes = self.json.as_ref().map(|_| Capability::CAP_DAC_OVERRIDE);
+        let kept: Vec<_> = writes.into_iter().chain(MIRROR_RIGHTS).collect();
+        give_up_all_but(&kept)?;
         let reconcile = Duration::from_secs(self.reconcile);
         let following = mirror.map(|mirror| mirror.follow(reconcile)).transpose()?;
+        give_up_all_but(writes.as_slice())?;
         let (mut control, counters) = match following {
             Some((control, counters)) => (Some(control), Some(counters)),
             None => (None, None),
@@ -149,6 +246,34 @@ impl Forward {
             output::print(&report.text());
         }
         Ok(output::json(self.json.as_ref(), &report)?)
+    }
+}
+
+/// The number of a routing table.
+fn kernel_table(text: &str) -> Result<u32, String> {
+    match text {
+        "local" => Ok(255),
+        "main" => Ok(254),
+        "default" => Ok(253),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or_else(|| "write a number from 1, or local, main or default".into()),
+    }
+}
+
+/// The number of a routing table.
+fn kernel_table(text: &str) -> Result<u32, String> {
+    match text {
+        "local" => Ok(255),
+        "main" => Ok(254),
+        "default" => Ok(253),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or_else(|| "write a number from 1, or local, main or default".into()),
     }
 }
 
@@ -203,11 +328,23 @@ impl Observing<'_> {
             ports: forwarder.counters(),
             without_port: forwarder.without_port(),
             fates: self.tally.fates(self.program),
+            policed: forwarder
+                .policed()
+                .into_iter()
+                .map(|(reason, packets)| Policed {
+                    reason: reason_name(self.program, reason),
+                    packets,
+                })
+                .collect(),
             kernel: self.kernel.as_ref().map(|counters| Kernel {
                 routes: value(&counters.routes),
                 neighbours: value(&counters.neighbours),
                 updates: value(&counters.updates),
                 repairs: value(&counters.repairs),
+                reads: value(&counters.reads),
+                overruns: value(&counters.overruns),
+                reads: value(&counters.reads),
+                overruns: value(&counters.overruns),
                 failures: value(&counters.failures),
             }),
         }
@@ -231,18 +368,23 @@ impl Report {
             table.add_row([name, by].into_iter().chain(counts.map(thousands)));
         }
         let mut text = format!("after {:.1} s\n{table}\n\n{}", self.seconds, self.fates.text());
+        for Policed { reason, packets } in &self.policed {
+            text += &format!("policed: {reason}: {}\n", thousands(*packets));
+        }
         if self.without_port > 0 {
             text += &format!("to ports that there are not: {}\n", thousands(self.without_port));
         }
         if let Some(kernel) = &self.kernel {
             text += &format!(
-                "kernel: {} routes, {} neighbours; entries updated: {}, repaired: {}; reads that \
-                 failed: {}\n",
+                "kernel: {} routes, {} neighbours; rows updated: {}, repaired: {}; reads of \
+                 everything: {}, failed: {}; overruns: {}\n",
                 thousands(kernel.routes),
                 thousands(kernel.neighbours),
                 thousands(kernel.updates),
                 thousands(kernel.repairs),
-                thousands(kernel.failures)
+                thousands(kernel.reads),
+                thousands(kernel.failures),
+                thousands(kernel.overruns)
             );
         }
         text
