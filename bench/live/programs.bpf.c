@@ -25,11 +25,24 @@ struct headers {
     struct ethhdr eth;
     struct iphdr ip;
     struct udphdr udp;
-};
+    __u16 check; // in the frames of the generator: the checksum of the IPv4 header
+} __attribute__((packed));
 
-// Sends the frame of BPF_PROG_TEST_RUN on the interface that it is said to come from.
+// Sends the frame of BPF_PROG_TEST_RUN on the interface that it is said to come from. The kernel uses
+// the frame's memory again when it has been received: what a router changed is put back.
 SEC("xdp")
 int generate(struct xdp_md *ctx) {
+    void *data = (void *)(long)ctx->data;
+    struct headers *headers = data;
+    if ((void *)(headers + 1) > (void *)(long)ctx->data_end) return XDP_DROP;
+    __u8 *eth = data;
+    eth[0] = eth[6] = 2;
+    eth[1] = eth[2] = eth[3] = eth[7] = eth[8] = eth[9] = 0;
+    eth[4] = eth[10] = 0x77;
+    eth[5] = 1;
+    eth[11] = 2;
+    headers->ip.check = headers->check;
+    headers->ip.ttl = 64;
     return XDP_TX;
 }
 
@@ -67,7 +80,7 @@ int forward(struct xdp_md *ctx) {
     void *end = (void *)(long)ctx->data_end;
     struct headers *headers = data;
     if ((void *)(headers + 1) > end) return XDP_PASS;
-    struct iphdr *ip = &headers->ip;
+    struct iphdr *ip = (void *)((struct ethhdr *)data + 1);
     if (headers->eth.h_proto != bpf_htons(ETH_P_IP) || ip->ihl != 5 || ip->ttl <= 1) return XDP_PASS;
     struct bpf_fib_lookup fib = {};
     fib.family = AF_INET;

@@ -35,6 +35,10 @@ static void fail(const char *what) {
     exit(2);
 }
 
+static int silent(enum libbpf_print_level level, const char *format, va_list words) {
+    return level == LIBBPF_WARN && getenv("RIG_VERBOSE") ? vfprintf(stderr, format, words) : 0;
+}
+
 static unsigned interface(const char *name) {
     unsigned index = if_nametoindex(name);
     if (!index) fail(name);
@@ -73,6 +77,7 @@ static void make(unsigned char *frame, unsigned short source, unsigned short des
     for (int word = 0; word < 10; word++) sum += ((unsigned short *)ip)[word];
     sum = (sum & 0xffff) + (sum >> 16);
     ip->check = ~(sum + (sum >> 16));
+    memcpy(udp + 1, &ip->check, sizeof(ip->check));
     udp->source = htons(source);
     udp->dest = htons(destination);
     udp->len = htons(FRAME - sizeof(*eth) - sizeof(*ip));
@@ -184,6 +189,8 @@ static void probe(const char *sender, const char *namespace, const char *receive
 }
 
 int main(int count, char **words) {
+    // The compiler makes type information that kernels do not know; it is optional.
+    libbpf_set_print(silent);
     if (count == 4) attach(load(words[1]), words[2], words[3]);
     else if (count == 6 && !strcmp(words[2], "generate"))
         generate(load(words[1]), words[3], atoi(words[4]), atoll(words[5]));

@@ -7,10 +7,13 @@
 
 #[path = "live/echo.rs"]
 mod echo;
+#[path = "live/limits.rs"]
+mod limits;
 #[path = "live/network.rs"]
 mod network;
+#[path = "live/routes.rs"]
+mod routes;
 #[path = "linux/wire.rs"]
-#[expect(dead_code, reason = "frames are sent here, not received")]
 mod wire;
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -65,8 +68,14 @@ struct Forwarding {
 impl Forwarding {
     /// Starts it between `r1` and `r2`. `None`, with a warning, if this computer does not allow it.
     fn start(network: &Network, options: &[&str]) -> Option<Self> {
-        let options = [&["--port", "r1", "--port", "r2"], options].concat();
-        let mut child = network.router.run(|| command(&options).spawn().expect("the command"));
+        Self::start_in(&network.router, &["r1", "r2"], options)
+    }
+
+    /// Starts it between these ports of a namespace.
+    fn start_in(router: &Namespace, ports: &[&str], options: &[&str]) -> Option<Self> {
+        let ports_options = ports.iter().flat_map(|port| ["--port", port]);
+        let options: Vec<&str> = ports_options.chain(options.iter().copied()).collect();
+        let mut child = router.run(|| command(&options).spawn().expect("the command"));
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
         out.read_line(&mut line).expect("a line");
@@ -78,7 +87,9 @@ impl Forwarding {
             child.wait().expect("an end");
             return None;
         }
-        assert_eq!(line, "forwarding on ports 0 r1, 1 r2\n");
+        let names: Vec<_> =
+            ports.iter().enumerate().map(|(number, name)| format!("{number} {name}")).collect();
+        assert_eq!(line, format!("forwarding on ports {}\n", names.join(", ")));
         Some(Self { child, out })
     }
 
@@ -86,6 +97,23 @@ impl Forwarding {
         // SAFETY: the child has not been waited for, so the number is its own.
         let sent = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
         assert_eq!(sent, 0);
+    }
+
+    /// Processor time that it has used, in clock ticks of 10 ms.
+    fn cpu_ticks(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        let stat = stat.expect("a status");
+        // The name, in parentheses, is the second field; user and system time are 14 and 15.
+        let fields = stat.rsplit(')').next().expect("fields").split_whitespace();
+        fields.skip(11).take(2).map(|field| field.parse::<u64>().expect("a number")).sum()
+    }
+
+    /// Memory that it has in use.
+    fn memory_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("a status");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a row");
+        line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
     }
 
     /// Stops it as Ctrl-C does and returns what it printed.
@@ -413,7 +441,11 @@ fn neighbours_in_use_are_verified_and_counters_are_reported() {
     // The neighbour gets another MAC address and tells nobody. The kernel notices only if it is
     // told that the neighbour is in use.
     network.right.ip("link set hb address 02:00:00:00:99:99\n");
-    network.router.ip("neighbour change 10.0.2.2 dev r2 nud stale\n");
+    network.router.ip(
+        "neighbour change 10.0.2.2 dev r2 nud stale\n\
+         neighbour add 10.0.2.9 lladdr 02:00:00:00:02:09 dev r2 nud permanent\n\
+         route add 198.51.100.0/24 via 10.0.2.9\n",
+    );
     reaches(&network.left, "10.0.2.2", 64, reply);
     let text = forwarding.stop();
     assert!(text.matches("after ").count() > 1, "once each second, and at the end:\n{text}");

@@ -52,12 +52,6 @@ pub struct Forward {
     #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
         value_parser = kernel_table)]
     kernel_tables: Vec<u32>,
-    /// Follow this routing table of the kernel, by name or number (may be given several times). Of
-    /// several, the first one that has a route for an address decides, as with `ip rule`; by
-    /// default local, then main
-    #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
-        value_parser = kernel_table)]
-    kernel_tables: Vec<u32>,
     /// Hand at most so many packets a second to the kernel for each reason, or for one reason (may be
     /// given several times); 0 hands over none
     #[arg(long, value_name = "[REASON=]PACKETS", value_parser = CpuRate::parse)]
@@ -178,13 +172,6 @@ impl Forward {
         }
     }
 
-    fn kernel_tables(&self) -> Vec<u32> {
-        match self.kernel_tables[..] {
-            [] => LOCAL_AND_MAIN.to_vec(),
-            _ => self.kernel_tables.clone(),
-        }
-    }
-
     /// Forwards until a signal asks it to stop, and prints the counters.
     pub fn run(self) -> Outcome {
         let stop = Stop::on_signals()?;
@@ -246,20 +233,6 @@ impl Forward {
             output::print(&report.text());
         }
         Ok(output::json(self.json.as_ref(), &report)?)
-    }
-}
-
-/// The number of a routing table.
-fn kernel_table(text: &str) -> Result<u32, String> {
-    match text {
-        "local" => Ok(255),
-        "main" => Ok(254),
-        "default" => Ok(253),
-        _ => text
-            .parse()
-            .ok()
-            .filter(|number| *number > 0)
-            .ok_or_else(|| "write a number from 1, or local, main or default".into()),
     }
 }
 
@@ -341,8 +314,6 @@ impl Observing<'_> {
                 neighbours: value(&counters.neighbours),
                 updates: value(&counters.updates),
                 repairs: value(&counters.repairs),
-                reads: value(&counters.reads),
-                overruns: value(&counters.overruns),
                 reads: value(&counters.reads),
                 overruns: value(&counters.overruns),
                 failures: value(&counters.failures),

@@ -64,8 +64,8 @@ pub struct Mirror {
     state: State,
     rows: Rows,
     encoder: Encoder,
-    /// Neighbours that could not be sent to when the kernel was last asked.
-    unresolved: BTreeSet<Neighbour>,
+    /// Neighbours that the kernel was last asked to resolve.
+    asked_for: BTreeSet<Neighbour>,
     counters: Arc<MirrorCounters>,
 }
 
@@ -130,8 +130,8 @@ impl Mirror {
         let changes = Changes::subscribe().map_err(failed)?;
         let state = read(tables)?;
         let rows = Rows::new(ports, encoder.next_hops(), encoder.groups());
-        let (counters, unresolved) = (Arc::default(), BTreeSet::new());
-        let mut mirror = Self { changes, state, rows, encoder, unresolved, counters };
+        let (counters, asked_for) = (Arc::default(), BTreeSet::new());
+        let mut mirror = Self { changes, state, rows, encoder, asked_for, counters };
         add(&mirror.counters.reads, 1);
         mirror.count();
         let everything = Dirty { all: true, ..Dirty::default() };
@@ -167,7 +167,7 @@ impl Mirror {
         let (mut compare_at, mut resolve_at) = (now + interval, now);
         let mut read_at: Option<Instant> = None;
         loop {
-            let is_waiting = self.rows.neighbours().any(|(_, is_resolved)| !is_resolved);
+            let is_waiting = self.unresolved().next().is_some();
             let next = [Some(compare_at), read_at, is_waiting.then_some(resolve_at)];
             let next = next.into_iter().flatten().min().unwrap_or(compare_at);
             if self.changes.wait(next.saturating_duration_since(Instant::now())).is_err() {
@@ -305,22 +305,29 @@ impl Mirror {
         }
     }
 
+    /// The neighbours that routes lead to and that cannot be sent to. (Those that could be sent to if
+    /// their link were up are not among them.)
+    fn unresolved(&self) -> impl Iterator<Item = &Neighbour> {
+        let known = &self.state.neighbours;
+        self.rows.neighbours().filter(|neighbour| !known.contains_key(neighbour))
+    }
+
     fn resolve(&mut self) {
-        let waiting = self.rows.neighbours().filter(|(_, is_resolved)| !is_resolved);
-        let mut waiting: Vec<Neighbour> = waiting.map(|(neighbour, _)| *neighbour).collect();
+        let mut waiting: Vec<Neighbour> = self.unresolved().copied().collect();
         waiting.sort_unstable();
         // Those that were not asked for last time come first.
-        waiting.sort_by_key(|neighbour| self.unresolved.contains(neighbour));
+        waiting.sort_by_key(|neighbour| self.asked_for.contains(neighbour));
         waiting.truncate(RESOLVED_AT_ONCE);
         if netlink::use_neighbours(waiting.iter(), Purpose::Resolve).is_err() {
             add(&self.counters.failures, 1);
         }
-        self.unresolved = waiting.into_iter().collect();
+        self.asked_for = waiting.into_iter().collect();
     }
 
     fn verify_neighbours(&self) {
-        let used = self.rows.neighbours().filter(|(_, is_resolved)| *is_resolved);
-        if netlink::use_neighbours(used.map(|(neighbour, _)| neighbour), Purpose::Verify).is_err() {
+        let known = &self.state.neighbours;
+        let used = self.rows.neighbours().filter(|used| known.get(used).is_some_and(|reach| !reach.is_permanent));
+        if netlink::use_neighbours(used, Purpose::Verify).is_err() {
             add(&self.counters.failures, 1);
         }
     }
@@ -367,12 +374,12 @@ fn note(state: &mut State, change: Change, noticed: &mut Noticed) {
     match change {
         Change::Route(said, joins) => dirty.prefixes.extend(state.fib.insert(said, joins)),
         Change::RouteGone(said) => dirty.prefixes.extend(state.fib.remove(&said)),
-        Change::Neighbour(neighbour, mac) => {
-            let old = match mac {
-                Some(mac) => state.neighbours.insert(neighbour, mac),
+        Change::Neighbour(neighbour, reach) => {
+            let old = match reach {
+                Some(reach) => state.neighbours.insert(neighbour, reach),
                 None => state.neighbours.remove(&neighbour),
             };
-            if old != mac {
+            if old != reach {
                 dirty.neighbours.insert(neighbour);
             }
         }

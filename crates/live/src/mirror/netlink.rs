@@ -44,8 +44,16 @@ pub type Links = HashMap<u32, Link>;
 /// A neighbour: its address and its interface.
 pub type Neighbour = (Address, u32);
 
-/// Link addresses of neighbours that can be sent to.
-pub type Neighbours = BTreeMap<Neighbour, [u8; 6]>;
+/// What is known of a neighbour that can be sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    pub mac: [u8; 6],
+    /// It was configured, and is never verified.
+    pub is_permanent: bool,
+}
+
+/// Neighbours that can be sent to.
+pub type Neighbours = BTreeMap<Neighbour, Reach>;
 
 /// A subscription to changes.
 pub struct Changes {
@@ -59,8 +67,8 @@ pub enum Change {
     Route(Said, Joins),
     /// A route is gone.
     RouteGone(Said),
-    /// The link address of a neighbour, if it can be sent to.
-    Neighbour(Neighbour, Option<[u8; 6]>),
+    /// A neighbour, if it can be sent to.
+    Neighbour(Neighbour, Option<Reach>),
     /// An interface, if it exists.
     Link(u32, Option<Link>),
     /// Something that changes routes without a notification of its own for each.
@@ -172,8 +180,8 @@ fn change(message: RouteNetlinkMessage, flags: u16) -> Option<Change> {
         }
         RouteNetlinkMessage::DelRoute(route) => said(&route).map(Change::RouteGone),
         RouteNetlinkMessage::NewNeighbour(message) => {
-            let (neighbour, mac) = neighbour(&message)?;
-            Some(Change::Neighbour(neighbour, mac))
+            let (neighbour, reach) = neighbour(&message)?;
+            Some(Change::Neighbour(neighbour, reach))
         }
         RouteNetlinkMessage::DelNeighbour(message) => {
             Some(Change::Neighbour(neighbour(&message)?.0, None))
@@ -215,13 +223,13 @@ pub fn neighbours() -> io::Result<Neighbours> {
     let messages = dump(&RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))?;
     let neighbours = messages.into_iter().filter_map(|message| {
         let RouteNetlinkMessage::NewNeighbour(message) = message else { return None };
-        let (neighbour, mac) = neighbour(&message)?;
-        Some((neighbour, mac?))
+        let (neighbour, reach) = neighbour(&message)?;
+        Some((neighbour, reach?))
     });
     Ok(neighbours.collect())
 }
 
-fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<[u8; 6]>)> {
+fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<Reach>)> {
     // The kernel sends to neighbours in these states without asking first.
     let usable = matches!(
         message.header.state,
@@ -244,7 +252,9 @@ fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<[u8; 6]>)>
             _ => {}
         }
     }
-    Some(((address?, message.header.ifindex), mac.filter(|_| usable)))
+    let is_permanent = message.header.state == NeighbourState::Permanent;
+    let reach = mac.filter(|_| usable).map(|mac| Reach { mac, is_permanent });
+    Some(((address?, message.header.ifindex), reach))
 }
 
 /// Reads the routes of these tables, of both families.
@@ -291,7 +301,8 @@ pub enum Purpose {
     Resolve,
 }
 
-/// Tells the kernel of neighbours.
+/// Tells the kernel of neighbours. They must not be permanent ones: the kernel would take that from
+/// them (`__neigh_update` of Linux 6.18), and lose their link addresses.
 pub fn use_neighbours<'a>(
     neighbours: impl Iterator<Item = &'a Neighbour>,
     purpose: Purpose,

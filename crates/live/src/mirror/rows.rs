@@ -128,11 +128,9 @@ impl Rows {
         }
     }
 
-    /// The neighbours that routes lead to, and whether each can be sent to.
-    pub fn neighbours(&self) -> impl Iterator<Item = (&Neighbour, bool)> {
-        self.hops.iter().map(|(neighbour, number)| {
-            (neighbour, self.hop_rows[number as usize] != HopRow::default())
-        })
+    /// The neighbours that routes lead to.
+    pub fn neighbours(&self) -> impl Iterator<Item = &Neighbour> {
+        self.hops.iter().map(|(neighbour, _)| neighbour)
     }
 
     /// Returns what brings the tables to this state, in an order in which no route names a next hop
@@ -226,7 +224,7 @@ impl Rows {
     }
 
     fn hop_row(&self, state: &State, neighbour: Neighbour) -> HopRow {
-        let (Some(link), Some(dst), Some(port)) = (
+        let (Some(link), Some(reach), Some(port)) = (
             state.links.get(&neighbour.1).filter(|link| link.up.0),
             state.neighbours.get(&neighbour),
             self.port(neighbour.1),
@@ -234,7 +232,7 @@ impl Rows {
             return HopRow::default();
         };
         // Labels count towards the MTU, which has 16 bits in the table.
-        HopRow { port, dst: *dst, src: link.mac, mtu: link.mtu.min(65_535) }
+        HopRow { port, dst: reach.mac, src: link.mac, mtu: link.mtu.min(65_535) }
     }
 
     fn update_group(&mut self, number: u32, changes: &mut Vec<Change>) {
@@ -371,7 +369,7 @@ mod tests {
 
     use super::*;
     use crate::mirror::fib::{Joins, Route, Said};
-    use crate::mirror::netlink::Link;
+    use crate::mirror::netlink::{Link, Reach};
 
     fn gateway(last: u8) -> Address {
         Address { family: Family::V4, bits: 0x0a00_0000 + u128::from(last) }
@@ -385,6 +383,7 @@ mod tests {
 
     fn state() -> State {
         let link = |byte| Link { mac: [2, 0, 0, 0, 0, byte], mtu: 1500, up: (true, true) };
+        let reach = Reach { mac: [2, 0, 0, 0, 1, 1], is_permanent: false };
         let mut fib = Fib::new(&[254]);
         for said in [
             said("10.0.0.0/24", kind::UNICAST, &[(7, None)]),
@@ -397,7 +396,7 @@ mod tests {
         }
         State {
             links: Links::from([(7, link(1)), (9, link(2))]),
-            neighbours: Neighbours::from([((gateway(2), 7), [2, 0, 0, 0, 1, 1])]),
+            neighbours: Neighbours::from([((gateway(2), 7), reach)]),
             fib,
         }
     }
@@ -447,7 +446,7 @@ mod tests {
             rows.update(&state, &gone),
             [Change::NextHop(1, HopRow::default()), Change::RouteGone(host)]
         );
-        assert_eq!(rows.neighbours().collect::<Vec<_>>(), [(&(gateway(2), 7), false)]);
+        assert_eq!(rows.neighbours().collect::<Vec<_>>(), [&(gateway(2), 7)]);
     }
 
     #[test]
