@@ -136,7 +136,8 @@ impl Rig {
         let [generator, router, sink] = ["generator", "router", "sink"].map(|end| self.space(end));
         for space in [&generator, &router, &sink] {
             run(Command::new("ip").args(["netns", "add", space])).map_err(|error| {
-                Error::missing_tool(format!("network namespaces: {error}")).with_help("run it as root")
+                Error::missing_tool(format!("network namespaces: {error}"))
+                    .with_help("run it as root")
             })?;
         }
         let ip = |space: &str, words: &str| {
@@ -151,11 +152,15 @@ impl Rig {
             ip(&router, &format!("address add {other}.1/24 dev {ours}"))?;
             ip(space, &format!("link set {theirs} up"))?;
             ip(space, &format!("address add {other}.2/24 dev {theirs}"))?;
-            ip(&router, &format!("neighbour add {other}.2 lladdr {mac}:02 dev {ours} nud permanent"))
+            ip(
+                &router,
+                &format!("neighbour add {other}.2 lladdr {mac}:02 dev {ours} nud permanent"),
+            )
         };
         veth("r1", "02:00:00:00:77", "a0", "10.77.1", &generator)?;
         veth("r2", "02:00:00:00:78", "b0", "10.77.2", &sink)?;
-        let settings = "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /sys/class/net/r1/threaded";
+        let settings =
+            "echo 1 > /proc/sys/net/ipv4/ip_forward; echo 1 > /sys/class/net/r1/threaded";
         run(self.inside("router").args(["sh", "-c", settings]))
     }
 
@@ -217,7 +222,8 @@ impl Rig {
     /// Puts the kernel threads that receive on `r1` onto the router's core. They appear with the
     /// first program or offload.
     fn pin_receiving(&self) -> Result {
-        let processes = fs::read_dir("/proc").map_err(|error| Error::new(format!("/proc: {error}")))?;
+        let processes =
+            fs::read_dir("/proc").map_err(|error| Error::new(format!("/proc: {error}")))?;
         for process in processes.flatten() {
             let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
             if name.starts_with("napi/r1-") {
@@ -323,14 +329,18 @@ impl Drop for Tool {
 }
 
 fn which(command: &str) -> bool {
-    Command::new(command).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+    Command::new(command)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok()
 }
 
 /// Runs a command to its end.
 fn run(command: &mut Command) -> Result {
-    let output = command
-        .output()
-        .map_err(|error| Error::missing_tool(format!("{command:?}: {error}")))?;
+    let output =
+        command.output().map_err(|error| Error::missing_tool(format!("{command:?}: {error}")))?;
     match output.status.success() {
         true => Ok(()),
         false => {

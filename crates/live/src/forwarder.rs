@@ -24,7 +24,8 @@ pub struct Forwarder {
     names: Vec<(String, Exchange)>,
     receivers: Vec<Box<dyn Receive>>,
     transmitters: Vec<Box<dyn Transmit>>,
-    twins: Vec<Twin>,
+    /// `None` for ports of which the kernel is not the control plane.
+    twins: Vec<Option<Twin>>,
     /// Per port, packets and bytes received.
     received: Vec<(u64, u64)>,
     /// Per port, packets for the kernel that its twin did not accept.
@@ -70,7 +71,8 @@ pub struct PortCounters {
 }
 
 impl Forwarder {
-    /// Takes the interfaces of these names as ports 0, 1, ... `note` gets what an operator should
+    /// Takes the interfaces of these names as ports 0, 1, ...; `tap:NAME` creates a TAP device,
+    /// `pcap:FILE@RATE` plays a capture. `note` gets what an operator should
     /// know: why a port does not use AF_XDP.
     ///
     /// # Errors
@@ -96,7 +98,8 @@ impl Forwarder {
             if let Some(why) = why {
                 note(format!("note: port {name} uses packet sockets, which are slower: {why}"));
             }
-            forwarder.twins.push(Twin::create(number, port.index)?);
+            let twin = port.index.map(|index| Twin::create(number, index)).transpose()?;
+            forwarder.twins.push(twin);
             forwarder.names.push((port.name, port.exchange));
             forwarder.receivers.push(port.receiver);
             forwarder.transmitters.push(port.transmitter);
@@ -181,7 +184,8 @@ impl Forwarder {
                     Verdict::ToCpu(reason) if !police.admits(reason, clock) => {}
                     Verdict::ToCpu(_) => {
                         let from = usize::from(output.ingress);
-                        if twins[from].deliver(output.bytes).is_err() {
+                        let twin = twins[from].as_mut();
+                        if twin.is_none_or(|twin| twin.deliver(output.bytes).is_err()) {
                             undelivered[from] += 1;
                         }
                     }

@@ -106,7 +106,8 @@ mod tests {
     #[test]
     fn a_full_bucket_holds_a_tenth_of_a_second() {
         let mut police = Police::new(Limits { rate: 1000, ..Limits::default() });
-        let at_once = |police: &mut Police, now| (0..1000).filter(|_| police.admits(ARP, now)).count();
+        let at_once =
+            |police: &mut Police, now| (0..1000).filter(|_| police.admits(ARP, now)).count();
         assert_eq!(at_once(&mut police, SECOND), 100);
         assert_eq!(at_once(&mut police, SECOND), 0);
         assert_eq!(at_once(&mut police, SECOND + SECOND / 100), 10);

@@ -136,9 +136,10 @@ fn routing_daemons_have_their_sessions_through_it_and_move_traffic() {
 fn traceroute_shows_the_hops() {
     let Some((network, forwarding)) = start(&[]) else { return };
     reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
-    for (to, hops) in
-        [("10.0.2.2", ["10.0.1.1", "10.0.2.2"]), ("2001:db8:2::2", ["2001:db8:1::1", "2001:db8:2::2"])]
-    {
+    for (to, hops) in [
+        ("10.0.2.2", ["10.0.1.1", "10.0.2.2"]),
+        ("2001:db8:2::2", ["2001:db8:1::1", "2001:db8:2::2"]),
+    ] {
         let Some(mut command) = tool("usr/bin/traceroute.db") else { return };
         command.args(["-n", "-q", "1", "-m", "4", to]);
         let output = network.left.run(|| command.output().expect("traceroute"));
@@ -159,7 +160,7 @@ fn connections_carry_data_with_and_without_loss() {
                 let Some(mut nft) = tool("usr/sbin/nft") else { return };
                 nft.arg(
                     "table inet loss { chain input { type filter hook input priority 0; \
-                     numgen random mod 100 < 2 drop } }",
+                     numgen random mod 100 < 2 drop; } }",
                 );
                 let status = network.right.run(|| nft.status().expect("nft"));
                 assert!(status.success());

@@ -132,11 +132,9 @@ impl Network {
              address add 10.0.3.1/24 dev r3\n",
             self.right.path()
         ));
-        self.right.ip(
-            "link set hc up\n\
+        self.right.ip("link set hc up\n\
              address add 10.0.3.2/24 dev hc\n\
-             route add default via 10.0.3.1 metric 100\n",
-        );
+             route add default via 10.0.3.1 metric 100\n");
         // Replies take the way that is there.
         self.right.set("ipv4/conf/all/ignore_routes_with_linkdown", "1");
         self.right.set("ipv4/conf/hb/ignore_routes_with_linkdown", "1");

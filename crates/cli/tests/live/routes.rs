@@ -91,7 +91,9 @@ fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
             // Everything from the destination address on is as it was sent.
             let same = |sent: &Vec<u8>| {
                 let from = if sent[12] == 8 { 26 } else { 22 };
-                bytes.len() == sent.len() && bytes[12..14] == sent[12..14] && bytes[from..] == sent[from..]
+                bytes.len() == sent.len()
+                    && bytes[12..14] == sent[12..14]
+                    && bytes[from..] == sent[from..]
             };
             if same(&marker) {
                 return found;
@@ -121,9 +123,10 @@ fn wait_for_reads(forwarding: &mut Forwarding, more: u64) {
 fn several_next_hops_share_the_flows_and_one_that_goes_moves_its_own_only() {
     let Some((network, forwarding)) = start(&["--set", "MULTIPATH=true"]) else { return };
     add_neighbours(&network.router);
-    for (net, to, gateway) in
-        [("198.51.100.0/24", "198.51.100.1", "10.0.2."), ("2001:db8:9::/48", "2001:db8:9::1", "fe80::")]
-    {
+    for (net, to, gateway) in [
+        ("198.51.100.0/24", "198.51.100.1", "10.0.2."),
+        ("2001:db8:9::/48", "2001:db8:9::1", "fe80::"),
+    ] {
         let route = |members: &[(u8, u32)]| {
             let mut text = format!("route replace {net}");
             for (last, weight) in members {
@@ -171,9 +174,10 @@ fn the_route_with_the_lowest_metric_is_used_while_it_is_there() {
             (next_hops(&network, &[frame(to, 7)]) == [expected]).then_some(())
         });
     };
-    for (net, to, gateway) in
-        [("198.51.100.0/24", "198.51.100.1", "10.0.2."), ("2001:db8:9::/48", "2001:db8:9::1", "fe80::")]
-    {
+    for (net, to, gateway) in [
+        ("198.51.100.0/24", "198.51.100.1", "10.0.2."),
+        ("2001:db8:9::/48", "2001:db8:9::1", "fe80::"),
+    ] {
         let ip = |text: &str| network.router.ip(&format!("{text}\n"));
         ip(&format!("route add {net} via {gateway}12 dev r2 metric 20"));
         leads(to, Some(12));
@@ -197,11 +201,9 @@ fn tables_of_the_kernel_are_looked_in_one_after_the_other() {
     let options = ["--table", "local", "--table", "100", "--table", "main"];
     let Some((network, forwarding)) = start(&options) else { return };
     add_neighbours(&network.router);
-    network.router.ip(
-        "route add 198.51.100.0/24 via 10.0.2.11\n\
+    network.router.ip("route add 198.51.100.0/24 via 10.0.2.11\n\
          route add 198.51.0.0/16 via 10.0.2.12 table 100\n\
-         route add 203.0.113.0/24 via 10.0.2.13\n",
-    );
+         route add 203.0.113.0/24 via 10.0.2.13\n");
     let leads = |to: &str, expected: Option<u8>| {
         until(&format!("{to} by {expected:?}"), || {
             (next_hops(&network, &[frame(to, 7)]) == [expected]).then_some(())
@@ -298,10 +300,8 @@ fn traffic_moves_when_a_link_goes_down() {
     let ports = ["r1", "r2", "r3"];
     let Some(forwarding) = Forwarding::start_in(&network.router, &ports, &[]) else { return };
     network.right.ip("address add 198.51.100.1/32 dev lo\n");
-    network.router.ip(
-        "route add 198.51.100.1 via 10.0.2.2 metric 10\n\
-         route add 198.51.100.1 via 10.0.3.2 metric 20\n",
-    );
+    network.router.ip("route add 198.51.100.1 via 10.0.2.2 metric 10\n\
+         route add 198.51.100.1 via 10.0.3.2 metric 20\n");
     let reply = (address("198.51.100.1"), REPLY4, 0);
     reaches(&network.left, "198.51.100.1", 64, reply);
     for device in ["r2", "r2", "r2"] {
@@ -309,9 +309,9 @@ fn traffic_moves_when_a_link_goes_down() {
         let begin = Instant::now();
         reaches(&network.left, "198.51.100.1", 64, reply);
         eprintln!("after {device} went down: {:?}", begin.elapsed());
-        network.router.ip(&format!(
-            "link set {device} up\nroute add 198.51.100.1 via 10.0.2.2 metric 10\n"
-        ));
+        network
+            .router
+            .ip(&format!("link set {device} up\nroute add 198.51.100.1 via 10.0.2.2 metric 10\n"));
         reaches(&network.left, "198.51.100.1", 64, reply);
     }
     forwarding.stop();

@@ -80,11 +80,7 @@ impl Encoder {
     ///
     /// # Errors
     /// If a value does not suit its table, and those of `emit`.
-    pub fn encode(
-        &mut self,
-        change: Change,
-        emit: &mut dyn FnMut(Update) -> Result,
-    ) -> Result {
+    pub fn encode(&mut self, change: Change, emit: &mut dyn FnMut(Update) -> Result) -> Result {
         match change {
             Change::Port(number, address) => {
                 self.row("ports", number, &format!("mac={}", mac(address)), emit)

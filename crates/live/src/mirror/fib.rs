@@ -175,8 +175,7 @@ pub struct Fib {
 impl Fib {
     /// Empty tables of these numbers, in the order in which the kernel looks in them.
     pub fn new(numbers: &[u32]) -> Self {
-        let table =
-            |&number| Table { number, routes: BTreeMap::new(), lengths: [[0; 129]; 2] };
+        let table = |&number| Table { number, routes: BTreeMap::new(), lengths: [[0; 129]; 2] };
         Self { tables: numbers.iter().map(table).collect(), known: HashSet::new(), sweep_at: 1024 }
     }
 
@@ -255,9 +254,8 @@ impl Fib {
         };
         let mut rest = None;
         self.tables[index].change(*prefix, |all| {
-            if let Some(at) = all
-                .iter()
-                .position(|known| known.metric == *metric && known.route.leads_as(route))
+            if let Some(at) =
+                all.iter().position(|known| known.metric == *metric && known.route.leads_as(route))
             {
                 all.remove(at);
                 return;

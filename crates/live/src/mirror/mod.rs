@@ -34,7 +34,7 @@ use wireloom_machine::{Error, Result};
 use wireloom_offloads::{Store, Update};
 
 use crate::control::{self, Control, Sending};
-use crate::system::interface_index;
+use crate::port;
 use encode::Encoder;
 use netlink::{Change, Changes, Neighbour, Purpose, Read};
 use rows::{Dirty, Rows, State};
@@ -124,7 +124,7 @@ impl Mirror {
         program: &ir::Program,
         store: &mut Store,
     ) -> Result<Self> {
-        let ports = ports.iter().map(|name| interface_index(name)).collect::<Result<_>>()?;
+        let ports = ports.iter().map(|name| port::interface(name)).collect::<Result<_>>()?;
         let encoder = Encoder::new(program)?;
         // Subscribe first: nothing that changes during the dump is missed.
         let changes = Changes::subscribe().map_err(failed)?;
@@ -326,7 +326,10 @@ impl Mirror {
 
     fn verify_neighbours(&self) {
         let known = &self.state.neighbours;
-        let used = self.rows.neighbours().filter(|used| known.get(used).is_some_and(|reach| !reach.is_permanent));
+        let used = self
+            .rows
+            .neighbours()
+            .filter(|used| known.get(used).is_some_and(|reach| !reach.is_permanent));
         if netlink::use_neighbours(used, Purpose::Verify).is_err() {
             add(&self.counters.failures, 1);
         }

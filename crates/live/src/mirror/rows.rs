@@ -83,8 +83,8 @@ pub enum Change {
 
 /// The rows that the tables hold.
 pub struct Rows {
-    /// The interface of each port.
-    ports: Vec<u32>,
+    /// The interface of each port, if it is one.
+    ports: Vec<Option<u32>>,
     macs: Vec<Option<[u8; 6]>>,
     routes: BTreeMap<Prefix, RouteRow>,
     /// Number 0 is a next hop that is never resolved: the kernel sends these packets by an interface
@@ -114,7 +114,7 @@ struct New {
 
 impl Rows {
     /// Empty tables for ports with these interfaces, for so many next hops and groups.
-    pub fn new(ports: Vec<u32>, hops: u32, groups: u32) -> Self {
+    pub fn new(ports: Vec<Option<u32>>, hops: u32, groups: u32) -> Self {
         Self {
             macs: vec![None; ports.len()],
             ports,
@@ -186,7 +186,7 @@ impl Rows {
 
     fn update_ports(&mut self, state: &State, changes: &mut Vec<Change>) {
         for (number, (index, mac)) in self.ports.iter().zip(&mut self.macs).enumerate() {
-            let new = state.links.get(index).map(|link| link.mac);
+            let new = index.and_then(|index| state.links.get(&index)).map(|link| link.mac);
             if let Some(new_mac) = new
                 && *mac != new
             {
@@ -205,9 +205,8 @@ impl Rows {
     ) {
         numbers.extend(dirty.neighbours.iter().filter_map(|key| self.hops.find(key)));
         if dirty.all || !dirty.devices.is_empty() {
-            let concerned = |neighbour: &Neighbour| {
-                dirty.all || dirty.devices.contains(&neighbour.1)
-            };
+            let concerned =
+                |neighbour: &Neighbour| dirty.all || dirty.devices.contains(&neighbour.1);
             numbers.extend(
                 self.hops.iter().filter(|(key, _)| concerned(key)).map(|(_, number)| number),
             );
@@ -288,8 +287,7 @@ impl Rows {
             let neighbour = hop.gateway.map(|gateway| (gateway, hop.device));
             (neighbour.filter(|neighbour| self.port(neighbour.1).is_some()), hop.weight)
         };
-        let mut members: Vec<Member> =
-            hops.iter().filter(|hop| !hop.is_dead).map(member).collect();
+        let mut members: Vec<Member> = hops.iter().filter(|hop| !hop.is_dead).map(member).collect();
         let first = members.iter().find_map(|member| member.0);
         members.sort_unstable();
         members.dedup();
@@ -346,7 +344,7 @@ impl Rows {
     }
 
     fn port(&self, device: u32) -> Option<u16> {
-        self.ports.iter().position(|index| *index == device).map(|port| port as u16)
+        self.ports.iter().position(|index| *index == Some(device)).map(|port| port as u16)
     }
 }
 
@@ -414,16 +412,12 @@ mod tests {
 
     #[test]
     fn routes_lead_to_neighbours_of_ports() {
-        let mut rows = Rows::new(vec![7, 9], 100, 0);
+        let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0);
         let mut state = state();
         let changes = rows.update(&state, &everything());
         assert!(changes.contains(&Change::Port(1, [2, 0, 0, 0, 0, 2])));
-        let resolved = HopRow {
-            port: 0,
-            dst: [2, 0, 0, 0, 1, 1],
-            src: [2, 0, 0, 0, 0, 1],
-            mtu: 1500,
-        };
+        let resolved =
+            HopRow { port: 0, dst: [2, 0, 0, 0, 1, 1], src: [2, 0, 0, 0, 0, 1], mtu: 1500 };
         assert!(changes.contains(&Change::NextHop(1, resolved)));
         for (prefix, expected) in [
             ("192.0.2.0/24", (meaning::FORWARD, 1)),
@@ -451,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_switched_off_is_the_kernels_to_serve() {
-        let mut rows = Rows::new(vec![7, 9], 100, 0);
+        let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0);
         let mut state = state();
         rows.update(&state, &everything());
         state.links.get_mut(&7).expect("the link").up = (false, false);
@@ -461,14 +455,14 @@ mod tests {
 
     #[test]
     fn more_next_hops_than_the_table_holds_are_the_kernels() {
-        let mut rows = Rows::new(vec![7], 1, 0);
+        let mut rows = Rows::new(vec![Some(7)], 1, 0);
         let changes = rows.update(&state(), &everything());
         assert_eq!(route(&changes, "192.0.2.0/24"), Some((meaning::FORWARD, 0)));
     }
 
     #[test]
     fn several_next_hops_are_a_group_whose_buckets_follow_them() {
-        let mut rows = Rows::new(vec![7, 9], 100, 4);
+        let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 4);
         let mut state = state();
         rows.update(&state, &everything());
         let net = "172.16.0.0/12";
@@ -497,7 +491,7 @@ mod tests {
 
     #[test]
     fn a_program_without_groups_uses_the_first_next_hop() {
-        let mut rows = Rows::new(vec![7, 9], 100, 0);
+        let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0);
         let mut state = state();
         let both = [(9, Some(gateway(3))), (7, Some(gateway(2)))];
         state.fib.add(said("172.16.0.0/12", kind::UNICAST, &both));
