@@ -1,5 +1,5 @@
-// The programs of the rig (rig.c): a generator, sinks, and the peer, which forwards with the kernel's
-// routing table as XDP programs of operators do. Built with bpf-gcc.
+// The programs of the rig (rig.c): a generator, sinks, and the peer, which forwards with the
+// kernel's routing table as XDP programs of operators do. Built with bpf-gcc.
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/ip.h>
@@ -28,8 +28,8 @@ struct headers {
     __u16 check; // in the frames of the generator: the checksum of the IPv4 header
 } __attribute__((packed));
 
-// Sends the frame of BPF_PROG_TEST_RUN on the interface that it is said to come from. The kernel uses
-// the frame's memory again when it has been received: what a router changed is put back.
+// Sends the frame of BPF_PROG_TEST_RUN on the interface that it is said to come from. The kernel
+// uses the frame's memory again when it has been received: what a router changed is put back.
 SEC("xdp")
 int generate(struct xdp_md *ctx) {
     void *data = (void *)(long)ctx->data;
@@ -72,8 +72,8 @@ int sink_packets(struct __sk_buff *skb) {
     return TC_ACT_SHOT;
 }
 
-// IPv4 forwarding in the driver: lookup of route and neighbour in the kernel's tables, TTL, checksum,
-// link header. What it cannot forward goes to the kernel.
+// IPv4 forwarding in the driver: lookup of route and neighbour in the kernel's tables, TTL,
+// checksum, link header. What it cannot forward goes to the kernel.
 SEC("xdp")
 int forward(struct xdp_md *ctx) {
     void *data = (void *)(long)ctx->data;

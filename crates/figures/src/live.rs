@@ -1,5 +1,5 @@
-//! Live forwarding between two veth devices against the kernel's own and against an XDP program that
-//! uses the kernel's tables, in network namespaces.
+//! Live forwarding between two veth devices against the kernel's own and against an XDP program
+//! that uses the kernel's tables, in network namespaces.
 //!
 //! ```text
 //!   generator: a0 ── r1 :router: r2 ── b0 :sink
@@ -251,8 +251,8 @@ impl Rig {
         }
     }
 
-    /// Median and 99th percentile, in microseconds, of the time that probes take among other frames,
-    /// millions a second.
+    /// Median and 99th percentile, in microseconds, of the time that probes take among other
+    /// frames, millions a second.
     fn latency(&self, way: Way, mpps: f64) -> Result<(f64, f64)> {
         let (_forwarders, _sink) = self.forward(way)?;
         let (core, rate) = (CORES[0].to_string(), format!("{:.0}", mpps * 1e6));

@@ -1,5 +1,5 @@
-//! Limits on what goes to the kernel: a token bucket for each reason, so that a flood of packets for
-//! one reason neither keeps the kernel busy nor displaces packets for the others.
+//! Limits on what goes to the kernel: a token bucket for each reason, so that a flood of packets
+//! for one reason neither keeps the kernel busy nor displaces packets for the others.
 
 use std::collections::BTreeMap;
 

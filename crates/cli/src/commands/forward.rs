@@ -31,8 +31,8 @@ use crate::report::{Fates, Tally};
 pub struct Forward {
     #[command(flatten)]
     program: ProgramArgs,
-    /// Forward on this interface; the first one given is port 0 of the program, the next one port 1.
-    /// `tap:NAME` creates a TAP device, whose kernel side is the other end of the cable;
+    /// Forward on this interface; the first one given is port 0 of the program, the next one port
+    /// 1. `tap:NAME` creates a TAP device, whose kernel side is the other end of the cable;
     /// `pcap:FILE@RATE` plays a capture (RATE as of `run --rate`) and discards what is sent there
     #[arg(long = "port", value_name = "INTERFACE", required = true)]
     ports: Vec<String>,
@@ -54,8 +54,8 @@ pub struct Forward {
     #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
         value_parser = kernel_table)]
     kernel_tables: Vec<u32>,
-    /// Hand at most so many packets a second to the kernel for each reason, or for one reason (may be
-    /// given several times); 0 hands over none
+    /// Hand at most so many packets a second to the kernel for each reason, or for one reason (may
+    /// be given several times); 0 hands over none
     #[arg(long, value_name = "[REASON=]PACKETS", value_parser = CpuRate::parse)]
     cpu_rate: Vec<CpuRate>,
     /// Exchange frames with the interfaces in this way

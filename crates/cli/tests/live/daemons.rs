@@ -1,5 +1,5 @@
-//! Routing daemons, traceroute and iperf3 through the forwarder. Where `scripts/network-tools.sh` has
-//! not put them, nothing is tested.
+//! Routing daemons, traceroute and iperf3 through the forwarder. Where `scripts/network-tools.sh`
+//! has not put them, nothing is tested.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -33,10 +33,11 @@ impl Drop for Running {
     }
 }
 
-/// Starts BIRD in a namespace with OSPF on these interfaces, each with its cost, and BGP with others.
+/// Starts BIRD in a namespace with OSPF on these interfaces, each with its cost, and BGP with
+/// others.
 ///
-/// The router has this autonomous system and loopback address 10.9.AS.1; the neighbours are given by
-/// their systems.
+/// The router has this autonomous system and loopback address 10.9.AS.1; the neighbours are given
+/// by their systems.
 fn bird(
     space: &Namespace,
     folder: &Path,

@@ -1,7 +1,7 @@
 //! The kernel's routes, as they come and go, in the tables of the machine.
 //!
-//! Next hops are neighbours of `r2` with MAC addresses of their own, which exist only in the kernel's
-//! table. Where a packet went is seen from the address of its frame.
+//! Next hops are neighbours of `r2` with MAC addresses of their own, which exist only in the
+//! kernel's table. Where a packet went is seen from the address of its frame.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -64,8 +64,8 @@ fn address_octets(text: &str) -> [u8; 16] {
     text.parse::<std::net::Ipv6Addr>().expect("an address").octets()
 }
 
-/// Sends frames and returns, for each that arrived at the other side, its next hop: the last byte of
-/// the MAC address in decimal digits.
+/// Sends frames and returns, for each that arrived at the other side, its next hop: the last byte
+/// of the MAC address in decimal digits.
 fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
     // Frames that were sent before may still be on their way through the kernel: the last two bytes
     // tell them apart.

@@ -90,9 +90,9 @@ pub type Member = (Option<Neighbour>, u32);
 ///
 /// Each bucket is the member's whose hash with the bucket's number is the best: the weighted
 /// rendezvous of Thaler and Ravishankar (1998) and of Schindelhauer and Schomaker (2005). Hence a
-/// member that goes leaves its own buckets to the others and no other bucket changes, one that comes
-/// takes buckets for itself only, and the result depends on nothing but the members: it is the same
-/// after a restart.
+/// member that goes leaves its own buckets to the others and no other bucket changes, one that
+/// comes takes buckets for itself only, and the result depends on nothing but the members: it is
+/// the same after a restart.
 pub fn spread(members: &[Member]) -> [usize; BUCKETS] {
     std::array::from_fn(|bucket| {
         let scores = members.iter().map(|(member, weight)| score(bucket, member, *weight));

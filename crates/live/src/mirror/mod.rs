@@ -9,13 +9,13 @@
 //! ([`fib`]), and the rows that may have changed are made anew ([`rows`]): a change of one route
 //! costs the same however many there are. Everything is read again
 //! - after notifications were lost, since the kernel had no room for them;
-//! - after changes of which the kernel does not notify route by route: a link is switched on or off,
-//!   an address or a next hop object goes;
-//! - from time to time, to compare. What differs then without any reason is counted as a repair. The
-//!   number must stay 0.
+//! - after changes of which the kernel does not notify route by route: a link is switched on or
+//!   off, an address or a next hop object goes;
+//! - from time to time, to compare. What differs then without any reason is counted as a repair.
+//!   The number must stay 0.
 //!
-//! The kernel does not see the packets that the machine sends. So it is told which neighbours are in
-//! use, or it would never verify them, and which ones are to be resolved.
+//! The kernel does not see the packets that the machine sends. So it is told which neighbours are
+//! in use, or it would never verify them, and which ones are to be resolved.
 
 mod encode;
 mod fib;
@@ -113,8 +113,8 @@ enum Done {
 }
 
 impl Mirror {
-    /// Reads the kernel's state into a store of the program. The kernel looks in `tables`, one after
-    /// the other, until one has a route.
+    /// Reads the kernel's state into a store of the program. The kernel looks in `tables`, one
+    /// after the other, until one has a route.
     ///
     /// # Errors
     /// If the kernel's state cannot be read, or does not suit the tables.
@@ -305,8 +305,8 @@ impl Mirror {
         }
     }
 
-    /// The neighbours that routes lead to and that cannot be sent to. (Those that could be sent to if
-    /// their link were up are not among them.)
+    /// The neighbours that routes lead to and that cannot be sent to. (Those that could be sent to
+    /// if their link were up are not among them.)
     fn unresolved(&self) -> impl Iterator<Item = &Neighbour> {
         let known = &self.state.neighbours;
         self.rows.neighbours().filter(|neighbour| !known.contains_key(neighbour))

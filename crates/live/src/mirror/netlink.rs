@@ -294,8 +294,8 @@ pub fn routes(tables: &[u32]) -> io::Result<Fib> {
 /// Why the kernel is told of neighbours.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// They are in use: the kernel verifies those that it has not heard of for a while, as if it had
-    /// sent a packet to them itself. Those that it no longer knows are left out.
+    /// They are in use: the kernel verifies those that it has not heard of for a while, as if it
+    /// had sent a packet to them itself. Those that it no longer knows are left out.
     Verify,
     /// They are to be resolved.
     Resolve,

@@ -87,8 +87,8 @@ pub struct Rows {
     ports: Vec<Option<u32>>,
     macs: Vec<Option<[u8; 6]>>,
     routes: BTreeMap<Prefix, RouteRow>,
-    /// Number 0 is a next hop that is never resolved: the kernel sends these packets by an interface
-    /// that is no port.
+    /// Number 0 is a next hop that is never resolved: the kernel sends these packets by an
+    /// interface that is no port.
     hops: Numbers<Neighbour>,
     hop_rows: Vec<HopRow>,
     groups: Numbers<Vec<Member>>,

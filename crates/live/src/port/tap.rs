@@ -1,5 +1,5 @@
-//! TAP devices as ports: the kernel's side of the device, or what is bridged to it, is the other end
-//! of the cable.
+//! TAP devices as ports: the kernel's side of the device, or what is bridged to it, is the other
+//! end of the cable.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
