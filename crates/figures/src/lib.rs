@@ -4,7 +4,6 @@
 //! A benchmark returns samples of one number. The median counts; the spread is shown next to it.
 
 pub mod figure;
-mod live;
 mod mpsoc;
 mod mpsoc_ablation;
 mod mpsoc_calls;

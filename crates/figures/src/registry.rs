@@ -10,7 +10,6 @@ use wireloom_native::{BuildOptions, Library};
 use wireloom_net::capture::{Destination, Writer};
 use wireloom_net::tables::{Family, read_prefixes};
 
-use super::live::{self, Way};
 use super::peer::Peer;
 use super::workload::{PACKETS, Workload, packets};
 use super::{Benchmark, Better, Settings};
@@ -115,32 +114,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
             let mut peer = peer(settings)?;
             samples(settings, || peer.sample())
         },
-    },
-    Benchmark {
-        name: "live",
-        what: "wireloom forward (router, AF_XDP), veth to veth, 60-byte frames, one core for all of the router, as a \
-               multiple of the kernel's forwarding in the same namespaces, taken in turns",
-        unit: "times",
-        better: Better::Higher,
-        goal: Some(2.0),
-        measure: |settings| live::rate(settings, Way::Kernel),
-    },
-    Benchmark {
-        name: "live-to-xdp",
-        what: "the same as a multiple of an XDP program that forwards with the kernel's tables (bpf_fib_lookup)",
-        unit: "times",
-        better: Better::Higher,
-        goal: Some(1.0),
-        measure: |settings| live::rate(settings, Way::Xdp),
-    },
-    Benchmark {
-        name: "live-latency",
-        what: "wireloom forward, veth to veth: 99th percentile of the latency at half of the lower rate, as a multiple \
-               of the kernel's",
-        unit: "times",
-        better: Better::Lower,
-        goal: Some(1.0),
-        measure: live::latency,
     },
     Benchmark {
         name: "table-load",

@@ -161,7 +161,7 @@ fn connections_carry_data_with_and_without_loss() {
                 let Some(mut nft) = tool("usr/sbin/nft") else { return };
                 nft.arg(
                     "table inet loss { chain input { type filter hook input priority 0; \
-                     numgen random mod 100 < 2 drop; } }",
+                     numgen random mod 100 < 2 drop; }; }",
                 );
                 let status = network.right.run(|| nft.status().expect("nft"));
                 assert!(status.success());

@@ -79,7 +79,12 @@ impl Namespace {
 
     /// What the kernel's table says about an address; empty if it has no route.
     pub fn ip_route_get(&self, address: &str) -> String {
-        let output = self.run(|| Command::new("ip").args(["route", "get", address]).output());
+        self.ip_show(&["route", "get", address])
+    }
+
+    /// What a command of `ip` prints inside.
+    pub fn ip_show(&self, words: &[&str]) -> String {
+        let output = self.run(|| Command::new("ip").args(words).output());
         String::from_utf8(output.expect("ip").stdout).expect("text")
     }
 

@@ -166,6 +166,21 @@ fn several_next_hops_share_the_flows_and_one_that_goes_moves_its_own_only() {
 }
 
 #[test]
+fn next_hops_are_resolved_before_there_is_traffic() {
+    let Some((network, forwarding)) = start(&[]) else { return };
+    network.router.ip("route add 198.51.100.0/24 via 10.0.2.2\n\
+         route add 2001:db8:9::/48 via 2001:db8:2::2\n\
+         route add 203.0.113.0/24 via 10.0.2.99\n");
+    for gateway in ["10.0.2.2", "2001:db8:2::2"] {
+        until(&format!("{gateway} is resolved"), || {
+            let words = ["neighbour", "show", gateway, "dev", "r2"];
+            network.router.ip_show(&words).contains("lladdr 02:00:00:00:02:02").then_some(())
+        });
+    }
+    forwarding.stop();
+}
+
+#[test]
 fn the_route_with_the_lowest_metric_is_used_while_it_is_there() {
     let Some((network, forwarding)) = start(&[]) else { return };
     add_neighbours(&network.router);
