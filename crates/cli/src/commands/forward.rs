@@ -31,9 +31,9 @@ use crate::report::{Fates, Tally};
 pub struct Forward {
     #[command(flatten)]
     program: ProgramArgs,
-    /// Forward on this interface; the first one given is port 0 of the program, the next one port
-    /// 1. `tap:NAME` creates a TAP device, whose kernel side is the other end of the cable;
-    /// `pcap:FILE@RATE` plays a capture (RATE as of `run --rate`) and discards what is sent there
+    /// Forward on this interface: ports 0, 1, ... of the program in the order given. `tap:NAME`
+    /// creates a TAP device, whose kernel side is the other end of the cable; `pcap:FILE@RATE` plays
+    /// a capture (RATE as of `run --rate`) and discards what is sent there
     #[arg(long = "port", value_name = "INTERFACE", required = true)]
     ports: Vec<String>,
     /// Load a table file at the start (may be given several times); entries from the kernel replace

@@ -95,11 +95,12 @@ struct Transmitter {
 impl Transmit for Transmitter {
     fn take(&mut self, frame: &[u8]) {
         match (&*self.tap).write(frame) {
-            Ok(_) => {
+            // A TAP device takes a frame whole.
+            Ok(length) if length == frame.len() => {
                 self.sent.packets += 1;
                 self.sent.bytes += frame.len() as u64;
             }
-            Err(_) => self.sent.lost += 1,
+            _ => self.sent.lost += 1,
         }
     }
 
