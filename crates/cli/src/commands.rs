@@ -5,9 +5,11 @@ mod bench;
 mod build;
 mod check;
 mod completions;
+#[cfg(target_os = "linux")]
+mod ctl;
 mod explain;
 #[cfg(target_os = "linux")]
-mod forward;
+pub mod forward;
 mod machines;
 mod manual;
 mod new;
@@ -18,6 +20,8 @@ mod sidl;
 mod tables;
 mod test;
 mod tools;
+#[cfg(target_os = "linux")]
+mod top;
 mod trace;
 mod traffic;
 mod verify;
@@ -63,9 +67,28 @@ Examples:
   wireloom forward programs/router.loom --port eth1 --port eth2
   wireloom forward programs/router.loom --port eth1 --port eth2 --interval 1 --json counters.json
   wireloom forward programs/router.loom --port eth1 --port eth2 --static --tables t.tables
+  wireloom forward programs/router.loom --port eth1 --port eth2 --metrics --control /run/wireloom/control
 
-SIGINT and SIGTERM end it; the interfaces are then as they were. How to deploy and observe it: docs/operate/README.md.")]
-    Forward(forward::Forward),
+SIGINT and SIGTERM end it; the interfaces are then as they were. SIGHUP reads program and tables again. How to deploy and observe it: docs/operate/README.md.")]
+    Forward(Box<forward::Forward>),
+    /// Ask a running forwarder: counters, reload, stop, captures, traces of live packets (Linux)
+    #[cfg(target_os = "linux")]
+    #[command(after_help = "\
+Examples:
+  wireloom ctl status
+  wireloom ctl reload
+  wireloom ctl capture --at drop,cpu --count 100 --out drops.pcapng
+  wireloom ctl trace --filter 'ip.dst == 10.0.0.0/8 && udp'
+
+How to observe a forwarder, and how filters are written: docs/operate/observe.md.")]
+    Ctl(ctl::Ctl),
+    /// Show the rates of a running forwarder, by port and by reason (Linux)
+    #[cfg(target_os = "linux")]
+    #[command(after_help = "\
+Examples:
+  wireloom top
+  wireloom top --interval 10 --count 6 > rates.txt")]
+    Top(top::Top),
     /// Compare machines with golden, packet by packet
     #[command(after_help = "\
 Examples:
@@ -216,6 +239,10 @@ impl Command {
             Self::Run(command) => command.run(),
             #[cfg(target_os = "linux")]
             Self::Forward(command) => command.run(),
+            #[cfg(target_os = "linux")]
+            Self::Ctl(command) => command.run(),
+            #[cfg(target_os = "linux")]
+            Self::Top(command) => command.run(),
             Self::Verify(command) => command.run(),
             Self::Test(command) => command.run(),
             Self::New(command) => command.run(),

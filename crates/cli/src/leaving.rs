@@ -10,7 +10,7 @@ use wireloom_io::{CaptureSink, Sink};
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::{Error, Outputs, Result};
 
-use crate::report::Tally;
+use wireloom_console::Tally;
 
 /// The bytes of outputs that are kept at most, except those of the last one.
 const MOST: usize = 16 << 20;

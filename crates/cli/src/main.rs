@@ -8,7 +8,6 @@ mod leaving;
 mod machine;
 mod pages;
 mod program;
-mod report;
 mod rows;
 mod services;
 mod simulation;
@@ -37,7 +36,14 @@ pub struct CommandLine {
 }
 
 fn main() -> ExitCode {
-    let command = match CommandLine::try_parse() {
+    let args = std::env::args_os().collect();
+    #[cfg(target_os = "linux")]
+    let args = match commands::forward::configuration::expanded(args) {
+        Ok(args) => args,
+        Err(error) => return failure::Failure::from(error).report(),
+    };
+    let args: Vec<std::ffi::OsString> = args;
+    let command = match CommandLine::try_parse_from(args) {
         Ok(line) => line.command,
         Err(error) => return told(&error),
     };

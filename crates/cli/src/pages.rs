@@ -8,9 +8,9 @@ use wireloom_machine::{Record, Recordings};
 use wireloom_plot::{Bar, Bars, Group, Lines};
 use wireloom_report::{Section, Table};
 
-use crate::report::Fates;
 use crate::rows::OffloadReport;
 use crate::simulation::{kinds, usage};
+use wireloom_console::Fates;
 
 /// Returns the command line as a shell would read it.
 pub fn command_line() -> String {
@@ -43,7 +43,7 @@ pub fn fates(fates: &Fates) -> Section {
     for (place, count) in &rows {
         table.row([place.clone(), thousands(count.packets), thousands(count.bytes)]);
     }
-    let group = |(place, count): &(String, crate::report::Count)| {
+    let group = |(place, count): &(String, wireloom_console::Count)| {
         let label = thousands(count.packets);
         let bar = Bar { label, ..Bar::new(0, count.packets as f64) };
         Group { name: place.clone(), bars: vec![bar] }

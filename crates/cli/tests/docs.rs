@@ -289,10 +289,12 @@ fn cargo_commands_name_packages_and_tests_that_exist() {
     assert_none(&broken);
 }
 
-/// Returns the options of a subcommand, from its help; `None` if there is no such subcommand.
+/// Returns the options of a subcommand, or of an action of one (`ctl trace`), from its help; `None` if
+/// there is no such subcommand.
 fn options_of(subcommand: &str) -> Option<BTreeSet<String>> {
     let help = Command::new(env!("CARGO_BIN_EXE_wireloom"))
-        .args([subcommand, "--help"])
+        .args(subcommand.split(' '))
+        .arg("--help")
         .output()
         .expect("it starts");
     let text = String::from_utf8(help.stdout).expect("the help is text");
@@ -318,6 +320,11 @@ fn commands_name_subcommands_and_options_that_exist() {
                 continue;
             };
             count += 1;
+            let action = words.get(2).filter(|word| !is_pattern(word) && !word.starts_with('-'));
+            let subcommand = match action {
+                Some(action) if subcommand == "ctl" => &format!("ctl {action}"),
+                _ => subcommand,
+            };
             let options = known.entry(subcommand.clone()).or_insert_with(|| options_of(subcommand));
             let is_known = |word: &String| {
                 let name = word.split('=').next().unwrap_or_default();

@@ -2,7 +2,7 @@
 //! names of values only.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{EngineId, Loc, OffloadId};
@@ -22,7 +22,7 @@ pub enum Form {
     /// `true` or `false`.
     Bool,
     /// A member of an enumeration: the value and name of each.
-    Enum(Rc<[(Bits, String)]>),
+    Enum(Arc<[(Bits, String)]>),
 }
 
 /// A scalar: a variable, a field, or a part of a request or a reply.

@@ -1,11 +1,13 @@
 //! Common parts of command-line programs: text and tables, progress, and atomic writes of files and
 //! folders.
 
+mod fates;
 pub mod memory;
 pub mod output;
 mod places;
 mod progress;
 mod staged;
+pub mod traced;
 
 use std::path::PathBuf;
 
@@ -13,6 +15,7 @@ use wireloom_ir::Program;
 use wireloom_machine::{LoadedTables, Result};
 use wireloom_offloads::Store;
 
+pub use fates::{Count, Fates, Reasoned, Sent, Tally};
 pub use places::Places;
 pub use progress::{Working, bar};
 pub use staged::Staged;

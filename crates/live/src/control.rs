@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Weak};
 
 use wireloom_machine::{Error, Result};
 use wireloom_offloads::Update;
@@ -13,12 +14,15 @@ pub struct Control {
     updates: Receiver<Vec<Update>>,
     waiting: std::vec::IntoIter<Update>,
     awake: UnixStream,
+    /// Dropped with this end, which tells the other one.
+    _open: Arc<()>,
 }
 
 /// The other thread's end.
 pub struct Sending {
     updates: Sender<Vec<Update>>,
     wake: UnixStream,
+    open: Weak<()>,
 }
 
 /// Creates both ends.
@@ -32,10 +36,18 @@ pub fn pair() -> Result<(Sending, Control)> {
     awake.set_nonblocking(true).map_err(failed)?;
     let (sender, updates) = mpsc::channel();
     let waiting = Vec::new().into_iter();
-    Ok((Sending { updates: sender, wake }, Control { updates, waiting, awake }))
+    let open_here = Arc::new(());
+    let open = Arc::downgrade(&open_here);
+    let control = Control { updates, waiting, awake, _open: open_here };
+    Ok((Sending { updates: sender, wake, open }, control))
 }
 
 impl Sending {
+    /// Whether the forwarder's end is gone.
+    pub fn is_closed(&self) -> bool {
+        self.open.strong_count() == 0
+    }
+
     /// Sends updates. Returns false if the forwarder has ended.
     pub fn send(&mut self, updates: Vec<Update>) -> bool {
         let sent = self.updates.send(updates).is_ok();

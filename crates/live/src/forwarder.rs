@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
 
+use crate::attention::Attention;
 use crate::control::Control;
 use crate::police::{Limits, Police};
 use crate::port::{Exchange, Io, Port, Receive, Transmit};
@@ -41,13 +42,19 @@ pub struct Forwarder {
 pub trait Observer {
     /// A packet left the machine; its length is in bytes.
     fn output(&mut self, verdict: Verdict, length: usize);
+}
 
-    /// The interval has passed again.
-    fn interval(&mut self, forwarder: &mut Forwarder);
+/// Why forwarding paused. No packet is under way then; the ports keep what arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paused {
+    /// A signal asks the process to end.
+    Stop,
+    /// Another thread asks for [`Attention`].
+    Attention,
 }
 
 /// The counters of a port.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
     /// The interface's name.
     #[serde(rename = "interface")]
@@ -112,7 +119,8 @@ impl Forwarder {
         self.police = Police::new(limits);
     }
 
-    /// Forwards until `stop`. `busy` waits for packets without sleeping.
+    /// Forwards until `stop`, or until another thread asks for attention; a further call goes on.
+    /// `busy` waits for packets without sleeping.
     ///
     /// # Errors
     /// If a port is removed, a socket or the machine fails, or an update is refused.
@@ -121,38 +129,29 @@ impl Forwarder {
         machine: &mut dyn Machine,
         mut control: Option<&mut Control>,
         stop: &Stop,
+        attention: &Attention,
         busy: bool,
-        interval: Option<Duration>,
         observer: &mut dyn Observer,
-    ) -> Result {
-        let mut next_tick = interval.map(|interval| Instant::now() + interval);
+    ) -> Result<Paused> {
+        let asked = [stop.descriptor(), attention.descriptor()];
+        let patience = if busy { 0 } else { -1 };
         loop {
             let mut is_idle = self.round(machine, observer)?;
             if let Some(control) = control.as_deref_mut() {
                 is_idle &= self.update(machine, control)?;
             }
-            if let (Some(at), Some(interval)) = (next_tick, interval)
-                && Instant::now() >= at
-            {
-                observer.interval(self);
-                next_tick = Some(at + interval);
-            }
-            if !is_idle && !is_readable(stop.descriptor())? {
+            if !is_idle {
+                if let Some(paused) = paused(&mut asked.map(readable), 0)? {
+                    return Ok(paused);
+                }
                 continue;
             }
-            let patience = match next_tick {
-                _ if busy => Duration::ZERO,
-                Some(at) => at.saturating_duration_since(Instant::now()),
-                None => Duration::MAX,
-            };
-            let others = [stop.descriptor()].into_iter();
-            let others = others.chain(control.as_deref().map(Control::descriptor));
+            let others = asked.into_iter().chain(control.as_deref().map(Control::descriptor));
             let ports = self.receivers.iter().flat_map(|receiver| receiver.descriptors());
             let ports = ports.copied();
             let mut polled: Vec<_> = others.chain(ports).map(readable).collect();
-            wait(&mut polled, patience)?;
-            if polled[0].revents != 0 {
-                return Ok(());
+            if let Some(paused) = paused(&mut polled, patience)? {
+                return Ok(paused);
             }
         }
     }
@@ -247,23 +246,21 @@ fn readable(fd: RawFd) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-fn is_readable(fd: RawFd) -> Result<bool> {
-    let mut polled = [readable(fd)];
-    wait(&mut polled, Duration::ZERO)?;
-    Ok(polled[0].revents != 0)
-}
-
-/// Waits until a descriptor is readable, or for this time; rounded up to milliseconds.
-fn wait(polled: &mut [libc::pollfd], patience: Duration) -> Result {
-    let milliseconds = match patience {
-        Duration::MAX => -1,
-        patience => i32::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(i32::MAX),
-    };
+/// Waits until a descriptor is readable, or for so many milliseconds; -1 has no end. Returns whether
+/// the first descriptor is, which asks to stop, or the second, which asks for attention.
+fn paused(polled: &mut [libc::pollfd], patience: libc::c_int) -> Result<Option<Paused>> {
     // SAFETY: the descriptors are as many as counted.
-    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, milliseconds) };
-    let error = std::io::Error::last_os_error();
-    if ready < 0 && error.kind() != std::io::ErrorKind::Interrupted {
-        return Err(Error::new(format!("poll: {error}")));
+    let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, patience) };
+    if ready < 0 {
+        let error = std::io::Error::last_os_error();
+        return match error.kind() {
+            std::io::ErrorKind::Interrupted => Ok(None),
+            _ => Err(Error::new(format!("poll: {error}"))),
+        };
     }
-    Ok(())
+    Ok(match polled {
+        [stop, ..] if stop.revents != 0 => Some(Paused::Stop),
+        [_, attention, ..] if attention.revents != 0 => Some(Paused::Attention),
+        _ => None,
+    })
 }

@@ -24,6 +24,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod attention;
 mod bpf;
 mod control;
 mod forwarder;
@@ -37,10 +38,11 @@ mod stop;
 mod system;
 mod twin;
 
+pub use attention::{Attention, Bell};
 pub use control::Control;
-pub use forwarder::{Forwarder, Observer, PortCounters};
-pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters};
+pub use forwarder::{Forwarder, Observer, Paused, PortCounters};
+pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters, TABLES};
 pub use police::{DEFAULT_RATE, Limits};
 pub use port::{Exchange, Io};
-pub use rights::{Capability, MIRROR_RIGHTS, give_up_all_but};
+pub use rights::{Capability, MIRROR_RIGHTS, RELOAD_RIGHTS, give_up_all_but};
 pub use stop::Stop;

@@ -7,6 +7,10 @@ use wireloom_machine::{Error, Result};
 /// What following the kernel needs: telling it which neighbours are in use.
 pub const MIRROR_RIGHTS: [Capability; 1] = [Capability::CAP_NET_ADMIN];
 
+/// What replacing the program needs beside [`MIRROR_RIGHTS`]: its files may be in folders of other
+/// users.
+pub const RELOAD_RIGHTS: [Capability; 1] = [Capability::CAP_DAC_READ_SEARCH];
+
 /// Gives up every capability of this thread except these, as far as it has them, and the way to get
 /// others by running programs. Threads that it starts later have no more. Open sockets, devices and
 /// BPF links keep working.

@@ -1,9 +1,9 @@
-//! SIGINT, SIGTERM and SIGHUP end forwarding in order.
+//! SIGINT and SIGTERM end forwarding in order.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM};
 use wireloom_machine::{Error, Result};
 
 /// A descriptor that becomes readable when a signal asks the process to end.
@@ -19,7 +19,7 @@ impl Stop {
     pub fn on_signals() -> Result<Self> {
         let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
         let (asked, tell) = UnixStream::pair().map_err(failed)?;
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in [SIGINT, SIGTERM] {
             let tell = tell.try_clone().map_err(failed)?;
             signal_hook::low_level::pipe::register(signal, tell).map_err(failed)?;
         }

@@ -68,6 +68,12 @@ pub trait Machine {
     /// memories) returns it as it was last read back.
     fn store(&self) -> &Store;
 
+    /// Returns its offloads, for the control plane to change between two packets, if the machine keeps
+    /// them nowhere else. Instances may be exchanged for others of the same configuration.
+    fn store_mut(&mut self) -> Option<&mut Store> {
+        None
+    }
+
     /// Updates [`store`](Self::store) from a machine that has finished. Returns the names of
     /// offloads that were left out because they are large and not requested; [`Wanted::All`]
     /// leaves out none.

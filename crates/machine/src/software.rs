@@ -153,6 +153,10 @@ impl<M: Software> Machine for InSoftware<M> {
         self.machine.store()
     }
 
+    fn store_mut(&mut self) -> Option<&mut Store> {
+        Some(self.machine.store_mut())
+    }
+
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
         snapshot.restore(self.machine.store_mut())
     }

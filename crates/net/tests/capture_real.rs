@@ -86,7 +86,7 @@ fn what_is_written_is_read_again() {
     let mut writer = Writer::create(&path).expect("can be created");
     writer.write(Destination::Port(3), 1_234_567_890_123_456_789, &[1; 61]).expect("writes");
     writer.write(Destination::Cpu("TTL_EXPIRED"), 5, &[2; 62]).expect("writes");
-    writer.write(Destination::Port(0), 6, &[]).expect("writes");
+    writer.write(Destination::From(0), 6, &[]).expect("writes");
     writer.write(Destination::Drop("NO_ROUTE"), 7, &[4; 64]).expect("writes");
     writer.write(Destination::Port(3), 8, &[5; 65_535]).expect("writes");
     assert_eq!(writer.packets(), 5);
@@ -115,6 +115,9 @@ fn what_is_written_is_read_again() {
     for text in ["port3", "cpu", "port0", "drop", "TTL_EXPIRED", "NO_ROUTE"] {
         assert!(raw.windows(text.len()).any(|w| w == text.as_bytes()), "{text}");
     }
+    // One packet is inbound: option 2 of 4 bytes, with the lowest bit.
+    let inbound = raw.windows(8).filter(|w| *w == [2, 0, 4, 0, 1, 0, 0, 0]);
+    assert_eq!(inbound.count(), 1);
 }
 
 #[test]

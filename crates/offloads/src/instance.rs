@@ -103,6 +103,12 @@ pub trait Instance: Any + Send + Duplicate {
         self.rows().into_iter().for_each(visit);
     }
 
+    /// Returns the number of entries, or of kept packets, of a kind that holds them and knows without
+    /// counting. Entries that have expired may count.
+    fn entries(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns the entry that the control plane would write for a row: its key and packed value.
     fn entry(&self, row: &Row) -> Entry {
         Entry { key: row.key.clone(), value: packed(&row.fields) }

@@ -1,36 +1,35 @@
 //! `wireloom forward`: live packets between network interfaces.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+pub mod configuration;
 
-use clap::{Args, ValueEnum, ValueHint};
-use serde::Serialize;
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Parser, ValueEnum, ValueHint};
+use wireloom_compile::names::Names;
+use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
-use wireloom_console::{Places, load_store, thousands};
-use wireloom_ir as ir;
-use wireloom_ir::{Reason, Verdict};
-use wireloom_lang::suggest::suggest_or_list;
-use wireloom_live::{
-    Capability, Forwarder, Io, LOCAL_AND_MAIN, Limits, MIRROR_RIGHTS, Mirror, MirrorCounters,
-    Observer, PortCounters, Stop, give_up_all_but,
-};
-use wireloom_machine::{Error, Options, reason_name};
-use wireloom_machines::REGISTRY;
+use wireloom_control::{CpuRate, Load, Loaded, Settings, Status, logging, tracing};
+use wireloom_lang::Checked;
+use wireloom_live::{Io, LOCAL_AND_MAIN};
+use wireloom_machine::{Error, Program, Result};
 
+use super::Command;
+use crate::CommandLine;
 use crate::failure::Outcome;
-use crate::machine::MachineName;
-use crate::program::ProgramArgs;
-use crate::report::{Fates, Tally};
+use crate::program::{ProgramArgs, show_diagnostics};
 
 /// See `wireloom forward --help`.
 #[derive(Args, Debug)]
 pub struct Forward {
     #[command(flatten)]
     program: ProgramArgs,
+    /// Take settings from a TOML file: its keys are the names of the options here, without `--`, and
+    /// `file` for the program; options on the command line replace those of the file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    config: Option<PathBuf>,
     /// Forward on this interface: ports 0, 1, ... of the program in the order given. `tap:NAME`
     /// creates a TAP device, whose kernel side is the other end of the cable; `pcap:FILE@RATE` plays
     /// a capture (RATE as of `run --rate`) and discards what is sent there
@@ -56,7 +55,7 @@ pub struct Forward {
     kernel_tables: Vec<u32>,
     /// Hand at most so many packets a second to the kernel for each reason, or for one reason (may
     /// be given several times); 0 hands over none
-    #[arg(long, value_name = "[REASON=]PACKETS", value_parser = CpuRate::parse)]
+    #[arg(long, value_name = "[REASON=]PACKETS")]
     cpu_rate: Vec<CpuRate>,
     /// Exchange frames with the interfaces in this way
     #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Auto)]
@@ -70,25 +69,24 @@ pub struct Forward {
     /// Write the counters as JSON at the end, to a file or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
-}
-
-/// A limit on packets to the kernel.
-#[derive(Clone, Debug)]
-struct CpuRate {
-    /// Every reason without a limit of its own, if absent.
-    reason: Option<String>,
-    packets: u64,
-}
-
-impl CpuRate {
-    fn parse(text: &str) -> Result<Self, String> {
-        let (reason, packets) = match text.split_once('=') {
-            Some((reason, packets)) => (Some(reason.to_owned()), packets),
-            None => (None, text),
-        };
-        let packets = packets.parse().map_err(|_| "write it as PACKETS or REASON=PACKETS")?;
-        Ok(Self { reason, packets })
-    }
+    /// Serve the counters to Prometheus, at http://ADDRESS/metrics; without an address, or with a
+    /// port alone, on loopback
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9999",
+        value_parser = parse_address)]
+    metrics: Option<SocketAddr>,
+    /// Create a control socket there, for `wireloom top` and `wireloom ctl`
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    control: Option<PathBuf>,
+    /// Permissions of the control socket, in octal
+    #[arg(long, value_name = "MODE", default_value = "0600", requires = "control",
+        value_parser = parse_mode)]
+    control_mode: u32,
+    /// The form of messages on standard error
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+    /// The least important messages that are written
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LogLevel::Info)]
+    log_level: LogLevel,
 }
 
 /// See [`Io`].
@@ -102,140 +100,31 @@ enum Way {
     Packet,
 }
 
-#[derive(Serialize)]
-struct Report {
-    program: String,
-    engine: String,
-    /// From the first packet that could arrive to the end.
-    seconds: f64,
-    ports: Vec<PortCounters>,
-    /// Packets that the program sent to ports that there are not.
-    without_port: u64,
-    #[serde(flatten)]
-    fates: Fates,
-    /// Packets that were not handed to the kernel, since there were more than the limit allows.
-    policed: Vec<Policed>,
-    /// What was taken over from the kernel; absent with `--static`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    kernel: Option<Kernel>,
+/// See [`logging::Format`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogFormat {
+    /// A line of text
+    Text,
+    /// A line of JSON
+    Json,
 }
 
-#[derive(Serialize)]
-struct Policed {
-    reason: String,
-    packets: u64,
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LogLevel {
+    /// What failed
+    Error,
+    /// What an operator should look at
+    Warn,
+    /// What happened
+    Info,
+    /// What explains it
+    Debug,
 }
 
-#[derive(Serialize)]
-struct Kernel {
-    routes: u64,
-    neighbours: u64,
-    updates: u64,
-    repairs: u64,
-    reads: u64,
-    overruns: u64,
-    failures: u64,
-}
-
-impl Forward {
-    /// The limits on packets to the kernel, by the reasons of the program.
-    fn limits(&self, program: &ir::Program) -> Result<Limits, Error> {
-        let mut limits = Limits::default();
-        let sets = program.reasons.iter().zip(0..).flat_map(|(set, number)| {
-            let reason = move |value: u64| Reason::Program(ir::ReasonSetId(number), value as u16);
-            set.members.iter().map(move |(value, _)| reason(*value))
-        });
-        let known: BTreeMap<String, Reason> =
-            sets.map(|reason| (reason_name(program, reason), reason)).collect();
-        for CpuRate { reason, packets } in &self.cpu_rate {
-            let Some(name) = reason else {
-                limits.rate = *packets;
-                continue;
-            };
-            let Some(&reason) = known.get(name) else {
-                let names = known.keys().map(String::as_str);
-                let error = Error::new(format!(
-                    "--cpu-rate {name}={packets}: the program has no reason `{name}`"
-                ));
-                return Err(match suggest_or_list(name, "its reasons are", names) {
-                    Some(help) => error.with_help(help),
-                    None => error,
-                });
-            };
-            limits.exceptions.insert(reason, *packets);
-        }
-        Ok(limits)
-    }
-
-    fn kernel_tables(&self) -> Vec<u32> {
-        match self.kernel_tables[..] {
-            [] => LOCAL_AND_MAIN.to_vec(),
-            _ => self.kernel_tables.clone(),
-        }
-    }
-
-    /// Forwards until a signal asks it to stop, and prints the counters.
-    pub fn run(self) -> Outcome {
-        let stop = Stop::on_signals()?;
-        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
-        let places = places.writes_json(self.json.as_ref());
-        places.check()?;
-        let compiled = self.program.compiled()?;
-        let program = &compiled.optimised;
-        let (mut store, _) = load_store(program, &self.tables)?;
-        let mirror = match self.is_static {
-            true => None,
-            false => Some(Mirror::start(&self.ports, &self.kernel_tables(), program, &mut store)?),
-        };
-        let machine = MachineName(REGISTRY.find("native")?);
-        let mut machine = machine.start(&compiled, store, &Options::default())?;
-        let io = match self.io {
-            Way::Auto => Io::Auto,
-            Way::Xdp => Io::Xdp,
-            Way::Packet => Io::Packet,
-        };
-        let limits = self.limits(program)?;
-        let mut forwarder = Forwarder::open(&self.ports, io, &mut output::note)?;
-        forwarder.limit(limits);
-        warn_of_forwarding(&self.ports);
-        // Writing into the folder of another user needs the first one, at the end.
-        let writes = self.json.as_ref().map(|_| Capability::CAP_DAC_OVERRIDE);
-        let kept: Vec<_> = writes.into_iter().chain(MIRROR_RIGHTS).collect();
-        give_up_all_but(&kept)?;
-        let reconcile = Duration::from_secs(self.reconcile);
-        let following = mirror.map(|mirror| mirror.follow(reconcile)).transpose()?;
-        give_up_all_but(writes.as_slice())?;
-        let (mut control, counters) = match following {
-            Some((control, counters)) => (Some(control), Some(counters)),
-            None => (None, None),
-        };
-        let mut observing = Observing {
-            tally: Tally::default(),
-            program,
-            names: (
-                self.program.file.display().to_string(),
-                program.engines[program.main.index()].name.clone(),
-            ),
-            kernel: counters,
-            begin: Instant::now(),
-            is_shown: output::for_people(self.json.as_ref()),
-        };
-        if observing.is_shown {
-            let names = self.ports.iter().enumerate();
-            let names: Vec<_> = names.map(|(number, name)| format!("{number} {name}")).collect();
-            output::say(format!("forwarding on ports {}", names.join(", ")));
-        }
-        let interval = self.interval.map(Duration::from_secs);
-        let machine = machine.machine.as_mut();
-        forwarder.run(machine, control.as_mut(), &stop, self.busy, interval, &mut observing)?;
-        let report = observing.report(&mut forwarder);
-        // The interfaces are the kernel's again before anything can block.
-        drop(forwarder);
-        if observing.is_shown {
-            output::print(&report.text());
-        }
-        Ok(output::json(self.json.as_ref(), &report)?)
-    }
+fn parse_address(text: &str) -> Result<SocketAddr, String> {
+    let loopback = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+    let address = text.parse().or_else(|_| text.parse().map(loopback));
+    address.map_err(|_| "write it as ADDRESS:PORT, such as 127.0.0.1:9999 or [::1]:9999".into())
 }
 
 /// The number of a routing table.
@@ -252,114 +141,153 @@ fn kernel_table(text: &str) -> Result<u32, String> {
     }
 }
 
-/// Says on standard error where the kernel would not do its part.
-fn warn_of_forwarding(ports: &[String]) {
-    for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
-        for port in ports {
-            let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
-            if fs::read_to_string(path).is_ok_and(|text| text.trim() == "0") {
-                output::note(format!(
-                    "warning: {setting}.{port}.forwarding is 0: the kernel sends no ICMP errors for \
-                     packets that this router cannot forward, and resolves no neighbours for them"
-                ));
+fn parse_mode(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "write it in octal, such as 0660".into())
+}
+
+impl Forward {
+    /// Forwards until a signal asks it to stop, and prints the counters.
+    pub fn run(self) -> Outcome {
+        self.start_logging();
+        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        let places = places.reads(&self.config).writes_json(self.json.as_ref());
+        places.check()?;
+        let loaded = loaded(&self, self.program.check()?, true)?;
+        let loaded = loaded.ok_or(crate::failure::Failure::Negative)?;
+        let is_shown = output::for_people(self.json.as_ref());
+        let ticker = self.interval.map(|seconds| {
+            let show: wireloom_control::Ticker = Box::new(move |status: &Status| {
+                let text = status.text();
+                match is_shown {
+                    true => output::print(&text),
+                    false => output::note(text),
+                }
+            });
+            (Duration::from_secs(seconds), show)
+        });
+        let started = || {
+            let names = self.ports.iter().enumerate();
+            let names: Vec<_> = names.map(|(number, name)| format!("{number} {name}")).collect();
+            if is_shown {
+                output::say(format!("forwarding on ports {}", names.join(", ")));
             }
+        };
+        let load = reload(self.config.as_deref())?;
+        let status = wireloom_control::forward(&self.settings(), loaded, load, ticker, started)?;
+        if is_shown {
+            output::print(&status.text());
+        }
+        Ok(output::json(self.json.as_ref(), &status)?)
+    }
+
+    fn start_logging(&self) {
+        let format = match self.log_format {
+            LogFormat::Text => logging::Format::Text,
+            LogFormat::Json => logging::Format::Json,
+        };
+        let level = match self.log_level {
+            LogLevel::Error => tracing::Level::ERROR,
+            LogLevel::Warn => tracing::Level::WARN,
+            LogLevel::Info => tracing::Level::INFO,
+            LogLevel::Debug => tracing::Level::DEBUG,
+        };
+        logging::start(format, level);
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            ports: self.ports.clone(),
+            io: match self.io {
+                Way::Auto => Io::Auto,
+                Way::Xdp => Io::Xdp,
+                Way::Packet => Io::Packet,
+            },
+            busy: self.busy,
+            kernel_tables: match self.kernel_tables[..] {
+                [] => LOCAL_AND_MAIN.to_vec(),
+                _ => self.kernel_tables.clone(),
+            },
+            writes_at_end: self.json.is_some(),
+            reconcile: (!self.is_static).then(|| Duration::from_secs(self.reconcile)),
+            metrics: self.metrics,
+            control: self.control.clone().map(|path| (path, self.control_mode)),
         }
     }
 }
 
-/// Counts, and prints the counters at intervals.
-struct Observing<'a> {
-    tally: Tally,
-    program: &'a ir::Program,
-    /// Of the program's file and of the engine.
-    names: (String, String),
-    kernel: Option<Arc<MirrorCounters>>,
-    begin: Instant,
-    is_shown: bool,
+/// Compiles a checked program; none if it has errors. Its diagnostics are shown if `shows`.
+///
+/// # Errors
+/// Without `shows`, if it has errors: all diagnostics.
+fn loaded(options: &Forward, checked: Checked, shows: bool) -> Result<Option<Loaded>> {
+    if shows {
+        show_diagnostics(&checked);
+    }
+    let Some(program) = &checked.program else {
+        return match shows {
+            true => Ok(None),
+            false => Err(Error::new(wireloom_lang::render(
+                &checked.diagnostics,
+                &checked.sources,
+                false,
+            ))),
+        };
+    };
+    Ok(Some(Loaded {
+        file: options.program.file.display().to_string(),
+        program: Program::new(program),
+        names: Names::new(program),
+        tables: options.tables.clone(),
+        cpu_rates: options.cpu_rate.clone(),
+        needs_restart: Vec::new(),
+    }))
 }
 
-impl Observer for Observing<'_> {
-    fn output(&mut self, verdict: Verdict, length: usize) {
-        self.tally.count(verdict, length);
-    }
+/// Keys of the configuration that a reload applies.
+const RELOADED: [&str; 6] = ["file", "include", "set", "engine", "tables", "cpu-rate"];
 
-    fn interval(&mut self, forwarder: &mut Forwarder) {
-        let text = self.report(forwarder).text();
-        match self.is_shown {
-            true => output::print(&text),
-            false => output::note(text),
+/// Returns the function that reads everything again, with the command line of this process and the
+/// configuration file as it is then.
+fn reload(config: Option<&Path>) -> Result<Load> {
+    let started_with = config.map(configuration::keys).transpose()?;
+    let config = config.map(Path::to_owned);
+    let args: Vec<OsString> = std::env::args_os().collect();
+    Ok(Box::new(move || {
+        let line = CommandLine::try_parse_from(configuration::expanded(args.clone())?);
+        let line = line.map_err(|error| Error::new(error.to_string().trim_end().to_owned()))?;
+        let Command::Forward(options) = line.command else {
+            unreachable!("the arguments are those of this process");
+        };
+        let loaded = loaded(&options, options.program.source().check()?, false)?;
+        let mut loaded = loaded.expect("errors were returned");
+        if let (Some(config), Some(before)) = (&config, &started_with) {
+            loaded.needs_restart = configuration::keys(config)?
+                .differing(before)
+                .filter(|key| !RELOADED.contains(&key.as_str()))
+                .collect();
         }
-    }
+        Ok(loaded)
+    }))
 }
 
-impl Observing<'_> {
-    fn report(&self, forwarder: &mut Forwarder) -> Report {
-        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let (program, engine) = self.names.clone();
-        Report {
-            program,
-            engine,
-            seconds: self.begin.elapsed().as_secs_f64(),
-            ports: forwarder.counters(),
-            without_port: forwarder.without_port(),
-            fates: self.tally.fates(self.program),
-            policed: forwarder
-                .policed()
-                .into_iter()
-                .map(|(reason, packets)| Policed {
-                    reason: reason_name(self.program, reason),
-                    packets,
-                })
-                .collect(),
-            kernel: self.kernel.as_ref().map(|counters| Kernel {
-                routes: value(&counters.routes),
-                neighbours: value(&counters.neighbours),
-                updates: value(&counters.updates),
-                repairs: value(&counters.repairs),
-                reads: value(&counters.reads),
-                overruns: value(&counters.overruns),
-                failures: value(&counters.failures),
-            }),
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Report {
-    fn text(&self) -> String {
-        let heads = ["port", "by", "received", "sent", "lost in", "lost out", "lost to kernel"];
-        let mut table = output::table(&heads, &[2, 3, 4, 5, 6]);
-        for (number, port) in self.ports.iter().enumerate() {
-            let counts = [
-                port.received_packets,
-                port.sent_packets,
-                port.lost_at_input,
-                port.lost_at_output,
-                port.lost_to_kernel,
-            ];
-            let name = format!("{number} {}", port.name);
-            let by = port.exchange.words().to_owned();
-            table.add_row([name, by].into_iter().chain(counts.map(thousands)));
+    #[test]
+    fn addresses_are_on_loopback_unless_they_say_otherwise() {
+        for (text, expected) in [
+            ("9100", Some("127.0.0.1:9100")),
+            ("0.0.0.0:9100", Some("0.0.0.0:9100")),
+            ("[::1]:1", Some("[::1]:1")),
+            ("host:1", None),
+            ("70000", None),
+        ] {
+            let address = parse_address(text).map(|address| address.to_string()).ok();
+            assert_eq!(address.as_deref(), expected, "{text}");
         }
-        let mut text = format!("after {:.1} s\n{table}\n\n{}", self.seconds, self.fates.text());
-        for Policed { reason, packets } in &self.policed {
-            text += &format!("policed: {reason}: {}\n", thousands(*packets));
-        }
-        if self.without_port > 0 {
-            text += &format!("to ports that there are not: {}\n", thousands(self.without_port));
-        }
-        if let Some(kernel) = &self.kernel {
-            text += &format!(
-                "kernel: {} routes, {} neighbours; rows updated: {}, repaired: {}; reads of \
-                 everything: {}, failed: {}; overruns: {}\n",
-                thousands(kernel.routes),
-                thousands(kernel.neighbours),
-                thousands(kernel.updates),
-                thousands(kernel.repairs),
-                thousands(kernel.reads),
-                thousands(kernel.failures),
-                thousands(kernel.overruns)
-            );
-        }
-        text
+        assert_eq!(parse_mode("0660"), Ok(0o660));
+        assert!(parse_mode("0888").is_err() && parse_mode("1777").is_err());
     }
 }

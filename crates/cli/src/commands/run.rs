@@ -17,10 +17,10 @@ use crate::job::JobArgs;
 use crate::leaving::Leaving;
 use crate::machine::{self, MachineName};
 use crate::pages;
-use crate::report::{Count, Fates};
 use crate::rows::{self, OffloadReport};
 use crate::simulation;
 use crate::updates::{Part, UpdatesArgs};
+use wireloom_console::{Count, Fates};
 
 /// See `wireloom run --help`.
 #[derive(Args, Debug)]

@@ -1,13 +1,13 @@
 //! `wireloom trace`: what happened to one packet, and why.
 
 mod executed;
-mod report;
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use wireloom_compile::names::Names;
 use wireloom_console::output::JsonTarget;
+use wireloom_console::traced::Report;
 use wireloom_console::{Places, Working, load_store, output};
 use wireloom_io::{BATCH, Captures, Source};
 use wireloom_ir::Golden;
@@ -22,7 +22,6 @@ use crate::program::ProgramArgs;
 use crate::simulation::SimulationArgs;
 use crate::updates::{Part, UpdatesArgs};
 use executed::Executed;
-use report::Report;
 
 /// With at least so many packets before the traced one, it pays to optimise a machine's model.
 const SHORT: u64 = 10_000;

@@ -16,9 +16,9 @@ use crate::failure::{Failure, Outcome};
 use crate::job::JobArgs;
 use crate::machine::{self, MachineName, warn_of_sections};
 use crate::pages;
-use crate::report::{Count, Fates, Tally};
 use crate::simulation;
 use crate::updates::{Part, UpdatesArgs};
+use wireloom_console::{Count, Fates, Tally};
 
 /// See `wireloom verify --help`.
 #[derive(Args, Debug)]

@@ -9,13 +9,14 @@ use super::blocks::{Block, blocks};
 use super::root;
 
 /// The pages whose commands run.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "README.md",
     "docs/tutorial.md",
     "docs/teaching.md",
     "docs/fpga.md",
     "docs/architect.md",
     "docs/faq.md",
+    "docs/operate/tune.md",
 ];
 
 /// Runs the commands of a page, in a folder that has the programs, machines and documentation of

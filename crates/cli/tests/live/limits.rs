@@ -69,10 +69,12 @@ fn threads(forwarding: &Forwarding, row: &str) -> Vec<String> {
 fn rights_are_given_up_after_the_start() {
     let Some((network, forwarding)) = start(&[]) else { return };
     for row in ["CapEff", "CapPrm"] {
-        // The thread that follows the kernel has CAP_NET_ADMIN, to tell it of neighbours.
-        assert_eq!(threads(&forwarding, row), ["0000000000000000", "0000000000001000"], "{row}");
+        // The thread that follows the kernel has CAP_NET_ADMIN, to tell it of neighbours. The one
+        // that waits for SIGHUP passes that on, and has CAP_DAC_READ_SEARCH, to read files again.
+        let expected = ["0000000000000000", "0000000000001000", "0000000000001004"];
+        assert_eq!(threads(&forwarding, row), expected, "{row}");
     }
-    assert_eq!(threads(&forwarding, "NoNewPrivs"), ["1", "1"]);
+    assert_eq!(threads(&forwarding, "NoNewPrivs"), ["1", "1", "1"]);
     // All of it works without them.
     reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     reaches(&network.left, "10.0.2.2", 1, (address("10.0.1.1"), 11, 0));

@@ -15,6 +15,10 @@ use super::rows::{Change, HopRow, RouteRow};
 /// Next hops of a program without a table of them.
 const NEXT_HOPS: u32 = 65_536;
 
+/// The tables that follow the kernel, where a program declares them.
+pub const TABLES: [&str; 7] =
+    ["ports", "next_hops", "buckets", "sources4", "sources6", "destinations4", "destinations6"];
+
 /// The tables of a program and the form of their entries.
 pub struct Encoder {
     /// The program's offloads, without entries.

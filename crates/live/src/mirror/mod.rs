@@ -24,8 +24,8 @@ mod netlink;
 mod rows;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,8 +34,9 @@ use wireloom_machine::{Error, Result};
 use wireloom_offloads::{Store, Update};
 
 use crate::control::{self, Control, Sending};
-use crate::port;
+use crate::{MIRROR_RIGHTS, give_up_all_but, port};
 use encode::Encoder;
+pub use encode::TABLES;
 use netlink::{Change, Changes, Neighbour, Purpose, Read};
 use rows::{Dirty, Rows, State};
 
@@ -148,17 +149,28 @@ impl Mirror {
     }
 
     /// Follows the kernel in a thread of its own from now on, and compares everything after each
-    /// interval. Returns the updates and the counters.
+    /// interval. Returns the updates and the counters. The thread has [`MIRROR_RIGHTS`] of the
+    /// caller's rights.
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// If the thread cannot be started, or its other rights cannot be given up.
     pub fn follow(self, interval: Duration) -> Result<(Control, Arc<MirrorCounters>)> {
         let (sending, control) = control::pair()?;
         let counters = Arc::clone(&self.counters);
         let thread = thread::Builder::new().name("mirror".into());
-        thread
-            .spawn(move || self.run(sending, interval))
-            .map_err(|error| Error::new(format!("a thread for the kernel's routes: {error}")))?;
+        let (tell, given_up) = mpsc::channel();
+        let follow = move || {
+            let result = give_up_all_but(&MIRROR_RIGHTS);
+            let is_well = result.is_ok();
+            if tell.send(result).is_ok() && is_well {
+                self.run(sending, interval);
+            }
+        };
+        let failed = |error: &dyn std::fmt::Display| {
+            Error::new(format!("a thread for the kernel's routes: {error}"))
+        };
+        thread.spawn(follow).map_err(|error| failed(&error))?;
+        given_up.recv().map_err(|error| failed(&error))??;
         Ok((control, counters))
     }
 
@@ -166,7 +178,7 @@ impl Mirror {
         let now = Instant::now();
         let (mut compare_at, mut resolve_at) = (now + interval, now);
         let mut read_at: Option<Instant> = None;
-        loop {
+        while !sending.is_closed() {
             let is_waiting = self.unresolved().next().is_some();
             let next = [Some(compare_at), read_at, is_waiting.then_some(resolve_at)];
             let next = next.into_iter().flatten().min().unwrap_or(compare_at);

@@ -7,7 +7,7 @@ mod xdp;
 
 use std::os::fd::RawFd;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wireloom_machine::{Error, Result};
 use wireloom_net::Frame;
 
@@ -25,7 +25,7 @@ pub enum Io {
 }
 
 /// How frames are exchanged with one interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exchange {
     /// AF_XDP; the card reads and writes our memory.
     #[serde(rename = "AF_XDP, zero copy")]

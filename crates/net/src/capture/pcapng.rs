@@ -19,6 +19,10 @@ pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 pub(super) const OPT_END: u16 = 0;
 pub(super) const OPT_COMMENT: u16 = 1;
 pub(super) const OPT_IF_NAME: u16 = 2;
+/// Flags of a packet; the lowest two bits are its direction.
+pub(super) const OPT_PACKET_FLAGS: u16 = 2;
+/// The direction of packets that were received.
+pub(super) const INBOUND: u32 = 1;
 pub(super) const OPT_SHB_USERAPPL: u16 = 4;
 pub(super) const OPT_IF_TSRESOL: u16 = 9;
 const OPT_IF_FCSLEN: u16 = 13;

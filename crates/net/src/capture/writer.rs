@@ -11,11 +11,13 @@ use wireloom_files::TemporaryFile;
 use super::error::CaptureError;
 use super::{pcap, pcapng};
 
-/// Where a packet went.
+/// Where a packet went, or came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Destination<'a> {
     /// Out of a port: interface `portN`.
     Port(u16),
+    /// It arrived at a port: interface `portN`, marked as inbound.
+    From(u16),
     /// To the control processor: interface `cpu`; the reason becomes the packet's comment.
     Cpu(&'a str),
     /// Nowhere (dropped): interface `drop`; the reason becomes the packet's comment.
@@ -27,8 +29,8 @@ pub enum Destination<'a> {
 pub enum Format {
     /// pcapng with nanoseconds: everything is kept.
     Pcapng,
-    /// pcap with nanoseconds: bytes and times only; ports are lost, and only [`Destination::Port`]
-    /// can be written.
+    /// pcap with nanoseconds: bytes and times only; ports are lost, and only packets at ports can be
+    /// written.
     Pcap,
 }
 
@@ -137,7 +139,9 @@ impl Writer {
     ) -> Result<(), CaptureError> {
         match (self.format, destination) {
             (Format::Pcapng, _) => self.enhanced_packet(destination, arrival_ns, bytes),
-            (Format::Pcap, Destination::Port(_)) => self.record(arrival_ns, bytes),
+            (Format::Pcap, Destination::Port(_) | Destination::From(_)) => {
+                self.record(arrival_ns, bytes)
+            }
             (Format::Pcap, _) => {
                 return Err(CaptureError {
                     path: self.path.clone(),
@@ -239,7 +243,7 @@ impl Writer {
 
     fn enhanced_packet(&mut self, destination: Destination<'_>, arrival_ns: u64, bytes: &[u8]) {
         let (interface, reason) = match destination {
-            Destination::Port(port) => (Interface::Port(port), ""),
+            Destination::Port(port) | Destination::From(port) => (Interface::Port(port), ""),
             Destination::Cpu(reason) => (Interface::Cpu, reason),
             Destination::Drop(reason) => (Interface::Drop, reason),
         };
@@ -251,6 +255,10 @@ impl Writer {
             w.u32(bytes.len() as u32);
             w.u32(bytes.len() as u32);
             w.padded(bytes);
+            if let Destination::From(_) = destination {
+                w.option(pcapng::OPT_PACKET_FLAGS, &pcapng::INBOUND.to_le_bytes());
+                w.option(pcapng::OPT_END, &[]);
+            }
             if !reason.is_empty() {
                 // An option's length has 16 bits.
                 let end = (0..=reason.len().min(usize::from(u16::MAX)))

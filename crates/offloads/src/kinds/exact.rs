@@ -477,6 +477,10 @@ impl Instance for Exact {
         Ok(entry.is_some())
     }
 
+    fn entries(&self) -> Option<u64> {
+        Some(self.index.len() as u64)
+    }
+
     /// The entries that have not expired at the table's time, by key.
     fn rows(&self) -> Vec<Row> {
         let live = self.index.iter().filter(|&&entry| self.live_age(entry, self.time_ns).is_some());

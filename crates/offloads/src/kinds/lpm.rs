@@ -153,6 +153,10 @@ impl Instance for Lpm {
         self.with_table(Table::end_bulk)
     }
 
+    fn entries(&self) -> Option<u64> {
+        Some(self.with_table(|table| table.len() as u64))
+    }
+
     /// All prefixes, sorted by their bits, then by length.
     fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();

@@ -134,6 +134,10 @@ impl Instance for Match {
         Ok(true)
     }
 
+    fn entries(&self) -> Option<u64> {
+        Some(self.patterns.len() as u64)
+    }
+
     /// The patterns in the order of the table.
     fn rows(&self) -> Vec<Row> {
         let rows = self.patterns.iter().map(|(bytes, value)| Row {

@@ -182,6 +182,10 @@ impl Instance for Park {
         Ok(true)
     }
 
+    fn entries(&self) -> Option<u64> {
+        Some(self.packets.len() as u64)
+    }
+
     /// The packets, the oldest first.
     fn rows(&self) -> Vec<Row> {
         let rows = self.packets.values().map(|kept| {

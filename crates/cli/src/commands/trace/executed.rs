@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use wireloom_compile::names::Names;
+use wireloom_console::traced::Subject;
 use wireloom_ir::{Execute, Golden, Output, Program};
 use wireloom_machine::trace::{Trace, trace};
 use wireloom_machine::{Outputs, Running, Settled, UpdateError};
@@ -29,20 +30,6 @@ pub struct Executed<'a> {
     left: Outputs,
     is_lost: bool,
     traced: Option<(Trace, Outputs)>,
-}
-
-/// What is known of the traced packet.
-pub struct Subject<'a> {
-    /// The program.
-    pub program: &'a Program,
-    /// The packet as it arrived.
-    pub packet: Packet,
-    /// Its way on golden, and what left golden.
-    pub traced: (Trace, Outputs),
-    /// The machine, and what left it.
-    pub machine: Option<(Running, Outputs)>,
-    /// Whether the machine lost the packet at its input.
-    pub is_lost: bool,
 }
 
 impl<'a> Executed<'a> {

@@ -1,13 +1,26 @@
 //! The report on one packet.
 
 use serde::Serialize;
-use wireloom_console::{output, thousands};
 use wireloom_ir::{Output, Program};
 use wireloom_machine::trace::Trace;
 use wireloom_machine::{Compared, Outputs, Passage, Running, compare_outputs, verdict_text};
-use wireloom_net::dissect;
+use wireloom_net::{Packet, dissect};
 
-use super::executed::Subject;
+use crate::{output, thousands};
+
+/// What is known of a traced packet.
+pub struct Subject<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// The packet as it arrived.
+    pub packet: Packet,
+    /// Its way on golden, and what left golden.
+    pub traced: (Trace, Outputs),
+    /// The machine, and what left it.
+    pub machine: Option<(Running, Outputs)>,
+    /// Whether the machine lost the packet at its input.
+    pub is_lost: bool,
+}
 
 /// What happened to a packet.
 #[derive(Serialize)]

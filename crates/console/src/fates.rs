@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wireloom_ir as ir;
 use wireloom_ir::{Reason, Verdict};
 use wireloom_machine::reason_name;
 
-use wireloom_console::{output, thousands};
+use crate::{output, thousands};
 
 /// Counts packets by verdict.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub struct Tally {
 }
 
 /// Packets and bytes.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Count {
     /// The number of packets.
     pub packets: u64,
@@ -26,6 +26,11 @@ pub struct Count {
 }
 
 impl Count {
+    fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+
     /// Formats both numbers.
     pub fn text(&self) -> String {
         format!("{} packets, {} bytes", thousands(self.packets), thousands(self.bytes))
@@ -58,17 +63,13 @@ impl Tally {
                 }
             }
         }
-        for reasons in [&mut fates.cpu, &mut fates.dropped] {
-            reasons.sort_by(|a, b| {
-                b.count.packets.cmp(&a.count.packets).then(a.reason.cmp(&b.reason))
-            });
-        }
+        fates.sort();
         fates
     }
 }
 
 /// The verdicts on packets.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Fates {
     /// By port, in ascending order.
     pub sent: Vec<Sent>,
@@ -79,7 +80,7 @@ pub struct Fates {
 }
 
 /// Packets sent to one port.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sent {
     /// The port.
     pub port: u16,
@@ -89,7 +90,7 @@ pub struct Sent {
 }
 
 /// Packets with the same reason.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Reasoned {
     /// The reason's name.
     pub reason: String,
@@ -112,6 +113,35 @@ impl Fates {
             table.add_row([place, thousands(count.packets), thousands(count.bytes)]);
         }
         format!("{table}\n")
+    }
+
+    /// Adds the counts of another time: a program may have been replaced in between, so reasons are
+    /// the same if their names are.
+    pub fn add(&mut self, other: &Self) {
+        for sent in &other.sent {
+            match self.sent.iter_mut().find(|own| own.port == sent.port) {
+                Some(own) => own.count.add(sent.count),
+                None => self.sent.push(sent.clone()),
+            }
+        }
+        for (own, other) in [(&mut self.cpu, &other.cpu), (&mut self.dropped, &other.dropped)] {
+            for reasoned in other {
+                match own.iter_mut().find(|own| own.reason == reasoned.reason) {
+                    Some(own) => own.count.add(reasoned.count),
+                    None => own.push(reasoned.clone()),
+                }
+            }
+        }
+        self.sort();
+    }
+
+    fn sort(&mut self) {
+        self.sent.sort_by_key(|sent| sent.port);
+        for reasons in [&mut self.cpu, &mut self.dropped] {
+            reasons.sort_by(|a, b| {
+                b.count.packets.cmp(&a.count.packets).then(a.reason.cmp(&b.reason))
+            });
+        }
     }
 
     /// Returns the counts, each with the name of the place that its packets went to.
@@ -168,5 +198,22 @@ mod tests {
             .collect();
         assert_eq!(dropped, [("NO_ROUTE", 3, 180), ("EXPIRED", 1, 60)]);
         assert_eq!((fates.sent[0].port, fates.sent[0].count.packets), (2, 2));
+
+        // Another program numbers its reasons otherwise.
+        let mut sum = fates.clone();
+        let named = |reason: &str, packets| Reasoned {
+            reason: reason.into(),
+            count: Count { packets, bytes: 1 },
+        };
+        sum.add(&Fates {
+            sent: vec![Sent { port: 0, count: Count { packets: 9, bytes: 9 } }],
+            cpu: Vec::new(),
+            dropped: vec![named("EXPIRED", 7), named("NEW", 4)],
+        });
+        let dropped: Vec<_> =
+            sum.dropped.iter().map(|r| (r.reason.as_str(), r.count.packets)).collect();
+        assert_eq!(dropped, [("EXPIRED", 8), ("NEW", 4), ("NO_ROUTE", 3)]);
+        let ports: Vec<_> = sum.sent.iter().map(|sent| (sent.port, sent.count.packets)).collect();
+        assert_eq!(ports, [(0, 9), (2, 2)]);
     }
 }

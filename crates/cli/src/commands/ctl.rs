@@ -1,0 +1,265 @@
+//! `wireloom ctl`: what operators ask a running forwarder.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use wireloom_console::Places;
+use wireloom_console::output::{self, JsonTarget};
+use wireloom_console::thousands;
+use wireloom_control::protocol::{self, Ended, Reply, Request, from_hex};
+use wireloom_control::{Client, Point};
+use wireloom_machine::Error;
+use wireloom_net::capture::{Destination, Format, Writer};
+
+use crate::failure::{Failure, Outcome};
+
+/// Where a forwarder's control socket is if nobody says so.
+pub const SOCKET: &str = "/run/wireloom/control";
+
+/// See `wireloom ctl --help`.
+#[derive(Args, Debug)]
+pub struct Ctl {
+    #[command(flatten)]
+    socket: SocketArgs,
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// The forwarder that is asked.
+#[derive(Args, Debug)]
+pub struct SocketArgs {
+    /// The control socket of the forwarder
+    #[arg(long, value_name = "PATH", default_value = SOCKET, value_hint = ValueHint::FilePath,
+        global = true)]
+    control: PathBuf,
+}
+
+impl SocketArgs {
+    /// Connects.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub fn connect(&self) -> Outcome<Client> {
+        Ok(Client::connect(&self.control)?)
+    }
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Show all counters
+    Status(Status),
+    /// Read the program and the tables again, and replace them without losing a packet
+    Reload(Reload),
+    /// End forwarding; the interfaces are then as they were
+    Stop,
+    /// Write packets to a capture, as they arrive, are sent, go to the kernel or are dropped
+    Capture(Capture),
+    /// Show the steps that live packets take
+    Trace(Trace),
+}
+
+#[derive(Args, Debug)]
+struct Status {
+    /// Write the counters as JSON, to a file or to standard output (-)
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<JsonTarget>,
+}
+
+#[derive(Args, Debug)]
+struct Reload {
+    /// Write the report as JSON, to a file or to standard output (-)
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<JsonTarget>,
+}
+
+#[derive(Args, Debug)]
+struct Capture {
+    /// Capture at these points
+    #[arg(long, value_enum, value_name = "POINT", value_delimiter = ',', default_value = "in")]
+    at: Vec<At>,
+    /// Capture only packets that match (docs/operate/observe.md)
+    #[arg(long, value_name = "EXPRESSION", default_value = "")]
+    filter: String,
+    /// End after so many packets
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    count: u64,
+    /// End after so many bytes of packets
+    #[arg(long, value_name = "N", default_value_t = 64 << 20)]
+    bytes: u64,
+    /// End after so many seconds
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    seconds: u64,
+    /// The capture, as pcapng: an interface for each port, one for the cpu and one for drops
+    #[arg(long, value_name = "CAPTURE", value_hint = ValueHint::FilePath)]
+    out: PathBuf,
+}
+
+#[derive(Args, Debug)]
+struct Trace {
+    /// Trace only packets that match (docs/operate/observe.md)
+    #[arg(long, value_name = "EXPRESSION", default_value = "")]
+    filter: String,
+    /// End after so many packets
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    count: u64,
+    /// Show at most this number of steps of each, those of called engines included; 0 shows all
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    steps: u64,
+    /// End after so many seconds
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    seconds: u64,
+    /// Write the traces as JSON to a file, or to standard output (-)
+    #[arg(long, value_name = "FILE|-")]
+    json: Option<JsonTarget>,
+}
+
+/// See [`Point`].
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum At {
+    /// As they arrive
+    In,
+    /// As they are sent
+    Out,
+    /// As they go to the kernel, with the reason
+    Cpu,
+    /// As they are dropped, with the reason
+    Drop,
+}
+
+impl From<At> for Point {
+    fn from(at: At) -> Self {
+        match at {
+            At::In => Self::In,
+            At::Out => Self::Out,
+            At::Cpu => Self::Cpu,
+            At::Drop => Self::Drop,
+        }
+    }
+}
+
+/// The error of a reply that does not belong to the request.
+pub fn unexpected() -> Failure {
+    Failure::unusable("the forwarder answered something else: it is of another version")
+}
+
+impl Ctl {
+    /// Asks, and shows the answer.
+    pub fn run(self) -> Outcome {
+        let mut client = self.socket.connect()?;
+        match self.action {
+            Action::Status(status) => match client.ask(&Request::Status)? {
+                Reply::Status(counters) => {
+                    show(status.json.as_ref(), || counters.text());
+                    Ok(output::json(status.json.as_ref(), &counters)?)
+                }
+                _ => Err(unexpected()),
+            },
+            Action::Reload(reload) => match client.ask(&Request::Reload)? {
+                Reply::Reloaded(report) => {
+                    show(reload.json.as_ref(), || report.text());
+                    Ok(output::json(reload.json.as_ref(), &report)?)
+                }
+                _ => Err(unexpected()),
+            },
+            Action::Stop => match client.ask(&Request::Stop)? {
+                Reply::Stopping {} => {
+                    output::say("stopping");
+                    Ok(())
+                }
+                _ => Err(unexpected()),
+            },
+            Action::Capture(capture) => capture.run(client),
+            Action::Trace(trace) => trace.run(client),
+        }
+    }
+}
+
+fn show(json: Option<&JsonTarget>, text: impl FnOnce() -> String) {
+    if output::for_people(json) {
+        output::print(&text());
+    }
+}
+
+impl Capture {
+    fn run(self, mut client: Client) -> Outcome {
+        let places = Places::default().writes("--out", Some(&self.out));
+        places.check()?;
+        if Format::for_path(&self.out) == Format::Pcap {
+            let what = format!("{}: plain pcap has no points and reasons", self.out.display());
+            return Err(Failure::unusable(what).with_help("name the file .pcapng"));
+        }
+        client.send(&Request::Capture(protocol::Capture {
+            at: self.at.iter().map(|at| Point::from(*at)).collect(),
+            filter: self.filter.clone(),
+            packets: self.count,
+            bytes: self.bytes,
+            seconds: self.seconds,
+        }))?;
+        let mut writer = None;
+        let ended = loop {
+            let packet = match client.receive()? {
+                Reply::Packet(packet) => packet,
+                Reply::Ended(ended) => break ended,
+                _ => return Err(unexpected()),
+            };
+            let writer = match &mut writer {
+                Some(writer) => writer,
+                none => none.insert(Writer::create(&self.out)?),
+            };
+            let reason = packet.reason.as_deref().unwrap_or_default();
+            let destination = match packet.at {
+                Point::In => Destination::From(packet.port),
+                Point::Out => Destination::Port(packet.port),
+                Point::Cpu => Destination::Cpu(reason),
+                Point::Drop => Destination::Drop(reason),
+            };
+            let bytes = from_hex(&packet.bytes).ok_or_else(unexpected)?;
+            writer.write(destination, packet.arrival_ns, &bytes)?;
+        };
+        // A capture without packets is a capture too.
+        writer.map_or_else(|| Writer::create(&self.out), Ok)?.finish()?;
+        output::note(told(&ended, "captured"));
+        Ok(())
+    }
+}
+
+fn told(ended: &Ended, what: &str) -> String {
+    let mut text = format!("{} packets {what}", thousands(ended.packets));
+    if ended.lost > 0 {
+        text += &format!("; {} more matched and were left out", thousands(ended.lost));
+    }
+    if ended.timed_out {
+        text += "; the time is over (--seconds)";
+    }
+    text
+}
+
+impl Trace {
+    fn run(self, mut client: Client) -> Outcome {
+        client.send(&Request::Trace(protocol::Trace {
+            filter: self.filter.clone(),
+            count: self.count,
+            steps: self.steps,
+            width: output::width().map_or(100, usize::from),
+            seconds: self.seconds,
+        }))?;
+        let mut reports = Vec::new();
+        loop {
+            match client.receive()? {
+                Reply::Trace(traced) => {
+                    show(self.json.as_ref(), || traced.text);
+                    reports.push(traced.report);
+                }
+                Reply::Ended(ended) => {
+                    output::json(self.json.as_ref(), &reports)?;
+                    output::note(told(&ended, "traced"));
+                    return match ended.packets {
+                        0 => Err(Error::new("no packet matched").into()),
+                        _ => Ok(()),
+                    };
+                }
+                _ => return Err(unexpected()),
+            }
+        }
+    }
+}

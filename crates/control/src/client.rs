@@ -1,0 +1,75 @@
+//! A client of the control socket.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use wireloom_machine::{Error, Result};
+
+use crate::protocol::{Reply, Request};
+
+/// A connection to a forwarder.
+pub struct Client {
+    path: PathBuf,
+    lines: BufReader<UnixStream>,
+}
+
+impl Client {
+    /// Connects.
+    ///
+    /// # Errors
+    /// If nothing listens there, or without the right.
+    pub fn connect(path: &Path) -> Result<Self> {
+        let stream = UnixStream::connect(path).map_err(|error| {
+            Error::new(format!("{}: no forwarder can be reached: {error}", path.display()))
+                .with_help("start `wireloom forward` with --control, and give that path here")
+        })?;
+        Ok(Self { path: path.to_owned(), lines: BufReader::new(stream) })
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub fn send(&mut self, request: &Request) -> Result {
+        let mut line = serde_json::to_vec(request).expect("requests have string keys");
+        line.push(b'\n');
+        self.lines.get_mut().write_all(&line).map_err(|error| self.lost(&error))
+    }
+
+    /// Returns the next reply. An error that the forwarder reports is returned as one.
+    ///
+    /// # Errors
+    /// If the forwarder refuses the request, or the connection is lost.
+    pub fn receive(&mut self) -> Result<Reply> {
+        let mut line = String::new();
+        match self.lines.read_line(&mut line) {
+            Ok(0) => return Err(self.lost(&"the forwarder has ended")),
+            Ok(_) => {}
+            Err(error) => return Err(self.lost(&error)),
+        }
+        match serde_json::from_str(&line).map_err(|error| self.lost(&error))? {
+            Reply::Error { message, help } => {
+                let error = Error::new(format!("{}: {message}", self.path.display()));
+                Err(match help {
+                    Some(help) => error.with_help(help),
+                    None => error,
+                })
+            }
+            reply => Ok(reply),
+        }
+    }
+
+    /// Sends a request and returns the first reply.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send) and [`receive`](Self::receive).
+    pub fn ask(&mut self, request: &Request) -> Result<Reply> {
+        self.send(request)?;
+        self.receive()
+    }
+
+    fn lost(&self, why: &dyn std::fmt::Display) -> Error {
+        Error::new(format!("{}: the connection is lost: {why}", self.path.display()))
+    }
+}

@@ -1,0 +1,158 @@
+//! An engine with its tables, ready to take packets: built at the start, and in the background at
+//! each reload.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wireloom_bits::Bits;
+use wireloom_compile::names::Names;
+use wireloom_live::{Control, Limits, Mirror, MirrorCounters, TABLES};
+use wireloom_machine::software::InSoftware;
+use wireloom_machine::{Error, Machine, Program, Result, load_store};
+use wireloom_native::{BuildOptions, Library, Native};
+use wireloom_offloads::registry::{self, StateUse};
+use wireloom_offloads::{Config, Content, EntryKey, Store, Update};
+
+use crate::limits::{self, CpuRate};
+
+/// A program with its tables, as files and flags say.
+pub struct Loaded {
+    /// The file of the program, for reports.
+    pub file: String,
+    /// The program.
+    pub program: Program,
+    /// The names of its source, for traces.
+    pub names: Names,
+    /// Files of tables.
+    pub tables: Vec<PathBuf>,
+    /// Limits on packets to the kernel; of several for the same reason the last one counts.
+    pub cpu_rates: Vec<CpuRate>,
+    /// Settings that have changed since the start, and that only a restart can apply.
+    pub needs_restart: Vec<String>,
+}
+
+/// The program that runs.
+pub struct Engine {
+    /// The file, for reports.
+    pub file: String,
+    /// The engine's name.
+    pub name: String,
+    /// The program.
+    pub program: Program,
+    /// The names of its source.
+    pub names: Names,
+}
+
+/// The kernel as the control plane of some ports.
+#[derive(Clone)]
+pub struct Following {
+    /// The interfaces, in the order of the ports.
+    pub ports: Vec<String>,
+    /// Its routing tables, in the order in which it looks in them.
+    pub tables: Vec<u32>,
+    /// Everything is compared after each such time.
+    pub reconcile: Duration,
+}
+
+/// The entries that files give to offloads whose state packets change, by path.
+pub type Entries = BTreeMap<String, BTreeMap<EntryKey, Bits>>;
+
+/// An engine that can take packets.
+pub struct Built {
+    /// The program.
+    pub engine: Arc<Engine>,
+    /// The machine that executes it.
+    pub machine: Box<dyn Machine + Send>,
+    /// Changes of the kernel since its tables were read.
+    pub control: Option<Control>,
+    /// What the mirror of the kernel does.
+    pub kernel: Option<Arc<MirrorCounters>>,
+    /// How many packets may go to the kernel.
+    pub limits: Limits,
+    /// The entries of files.
+    pub entries: Entries,
+}
+
+impl Built {
+    /// Compiles the program, reads its tables and the kernel's state, and follows the kernel from
+    /// then on.
+    ///
+    /// # Errors
+    /// If a limit or a table is refused, the compiler fails, or the kernel's state cannot be read.
+    pub fn new(
+        loaded: Loaded,
+        following: Option<&Following>,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self> {
+        let program = &loaded.program.optimised;
+        let limits = limits::resolve(&loaded.cpu_rates, program)?;
+        let (mut store, _) = load_store(program, &loaded.tables, progress)?;
+        let entries = entries(&store, following.is_some());
+        let mirror = match following {
+            Some(following) => {
+                progress("reading the kernel's routes");
+                let Following { ports, tables, .. } = following;
+                let mirror = Mirror::start(ports, tables, program, &mut store)?;
+                Some((mirror, following.reconcile))
+            }
+            None => None,
+        };
+        progress("compiling C");
+        let library = Library::build(program, &BuildOptions::default()).map_err(Error::new)?;
+        let machine = Box::new(InSoftware::new(Native::new(library, store)));
+        let followed = mirror.map(|(mirror, reconcile)| mirror.follow(reconcile)).transpose()?;
+        let (control, kernel) = followed.unzip();
+        let name = program.engines[program.main.index()].name.clone();
+        let Loaded { file, program, names, .. } = loaded;
+        let engine = Arc::new(Engine { file, name, program, names });
+        Ok(Self { engine, machine, control, kernel, limits, entries })
+    }
+}
+
+/// Whether an offload keeps its state when the program is replaced by one that declares it in the
+/// same way: packets change it, and the kernel does not own it. Others are read anew.
+pub fn keeps_state(path: &str, config: &Config, is_following: bool) -> bool {
+    let is_kernels = is_following && TABLES.contains(&path);
+    let kind = registry::kind(&config.kind);
+    !is_kernels
+        && kind.is_some_and(|kind| {
+            kind.methods
+                .iter()
+                .any(|method| matches!(method.state, StateUse::Change | StateUse::Commuting))
+        })
+}
+
+/// The entries of a store that was only loaded from files.
+fn entries(store: &Store, is_following: bool) -> Entries {
+    let mut entries = Entries::new();
+    for path in store.paths() {
+        let Some(Content::Kind { config, instance }) = store.find(&path).map(|slot| &slot.content)
+        else {
+            continue;
+        };
+        if keeps_state(&path, config, is_following) {
+            let rows = instance.rows();
+            let rows = rows.iter().map(|row| instance.entry(row));
+            entries.insert(path, rows.map(|entry| (entry.key, entry.value)).collect());
+        }
+    }
+    entries
+}
+
+/// Returns the changes from the entries that one load gave an offload to those of another.
+pub fn changes(path: &str, old: &Entries, new: &Entries) -> Vec<Update> {
+    let none = BTreeMap::new();
+    let (old, new) = (old.get(path).unwrap_or(&none), new.get(path).unwrap_or(&none));
+    let update = |key: &EntryKey, value: Option<&Bits>| Update {
+        packet: 0,
+        offload: path.to_owned(),
+        key: key.clone(),
+        value: value.cloned(),
+        line: 0,
+    };
+    let gone = old.keys().filter(|key| !new.contains_key(key)).map(|key| update(key, None));
+    let changed = new.iter().filter(|(key, value)| old.get(key) != Some(value));
+    gone.chain(changed.map(|(key, value)| update(key, Some(value)))).collect()
+}

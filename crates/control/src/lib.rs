@@ -1,0 +1,57 @@
+//! The control side of live forwarding: what operators see and change while packets flow.
+//!
+//! ```text
+//!   files ─> Built ──────────┐            ┌─ control socket ─ top, ctl
+//!   kernel ─> Mirror ─┐      v            ├─ metrics ─ Prometheus
+//!                     └> Forwarding <── Handle ─ SIGHUP, watchdog, intervals
+//! ```
+//!
+//! One thread forwards packets and does nothing else. Everybody else asks it through a
+//! [`Handle`](forwarding::Handle), which it serves between two batches. [`forward`] starts all of
+//! them; [`Client`] is the other end of the control socket.
+//!
+//! On other systems than Linux this crate is empty.
+
+#![cfg(target_os = "linux")]
+
+mod client;
+mod engine;
+mod filter;
+mod forwarding;
+mod limits;
+pub mod logging;
+mod metrics;
+pub mod protocol;
+mod reload;
+mod server;
+mod service;
+mod status;
+mod supervisor;
+mod taps;
+
+pub use client::Client;
+pub use engine::Loaded;
+pub use filter::Filter;
+pub use limits::CpuRate;
+pub use reload::Load;
+pub use service::{Settings, Ticker, forward};
+pub use status::{Kernel, Offload, Policed, Reloaded, Status};
+pub use taps::Point;
+pub use tracing;
+
+use wireloom_machine::Result;
+
+/// Logs what a reload did.
+fn log_reload(reloaded: &Result<Reloaded>) {
+    match reloaded {
+        Ok(reloaded) => tracing::info!(
+            program = reloaded.program,
+            kept = reloaded.kept.join(","),
+            lost = reloaded.lost.join(","),
+            refused = reloaded.refused.join(","),
+            needs_restart = reloaded.needs_restart.join(","),
+            "reloaded"
+        ),
+        Err(error) => tracing::error!("not reloaded: {}", error.message),
+    }
+}

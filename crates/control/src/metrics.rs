@@ -1,0 +1,261 @@
+//! Counters for Prometheus, over HTTP.
+
+use std::fmt;
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use tiny_http::{Header, Method, Response, Server};
+use wireloom_console::Count;
+use wireloom_machine::{Error, Result};
+
+use crate::forwarding::Handle;
+use crate::status::{Kernel, Status};
+
+/// A listening endpoint.
+pub struct Endpoint {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Endpoint {
+    /// Listens.
+    ///
+    /// # Errors
+    /// If the address is in use or not ours.
+    pub fn bind(address: SocketAddr) -> Result<Self> {
+        let failed = |error| Error::new(format!("--metrics {address}: {error}"));
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it listens; the port is the one that was chosen if 0 was asked for.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves `/metrics` from now on.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn serve(self, handle: Handle) -> Result {
+        let address = self.address;
+        let failed = |error: &dyn fmt::Display| Error::new(format!("--metrics {address}: {error}"));
+        let server = Server::from_listener(self.listener, None).map_err(|e| failed(&e))?;
+        let serve = move || {
+            for request in server.incoming_requests() {
+                let is_known = request.url().split('?').next() == Some("/metrics");
+                let is_read = matches!(request.method(), Method::Get | Method::Head);
+                let response = match (is_known, is_read) {
+                    (false, _) => Response::from_string("see /metrics\n").with_status_code(404),
+                    (_, false) => Response::from_string("GET only\n").with_status_code(405),
+                    _ => match handle.status() {
+                        Ok(status) => Response::from_string(text(status)).with_header(
+                            Header::from_bytes("Content-Type", CONTENT_TYPE)
+                                .expect("a header that is constant"),
+                        ),
+                        Err(error) => {
+                            Response::from_string(error.message + "\n").with_status_code(503)
+                        }
+                    },
+                };
+                // A client that has left misses it.
+                let _ = request.respond(response);
+            }
+        };
+        thread::Builder::new().name("metrics".into()).spawn(serve).map_err(|e| failed(&e))?;
+        Ok(())
+    }
+}
+
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Returns all counters in the text format of OpenMetrics, which Prometheus reads.
+pub fn text(status: Status) -> String {
+    let mut registry = Registry::with_prefix("wireloom");
+    registry.register_collector(Box::new(Counters(status)));
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = encode(&mut text, &registry);
+    text
+}
+
+#[derive(Debug)]
+struct Counters(Status);
+
+type Labels<'a> = Vec<(&'static str, &'a str)>;
+
+/// Encodes a counter or a gauge with a value for each set of labels.
+fn family<'a, M: EncodeMetric>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    metric: impl Fn(u64) -> M,
+    values: impl IntoIterator<Item = (Labels<'a>, u64)>,
+) -> fmt::Result {
+    let values: Vec<_> = values.into_iter().collect();
+    if values.is_empty() {
+        return Ok(());
+    }
+    let kind = metric(0).metric_type();
+    let mut descriptor = encoder.encode_descriptor(name, help, None, kind)?;
+    for (labels, value) in &values {
+        metric(*value).encode(descriptor.encode_family(&labels.as_slice())?)?;
+    }
+    Ok(())
+}
+
+/// Encodes a counter or a gauge without labels.
+fn single<M: EncodeMetric>(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    metric: M,
+) -> fmt::Result {
+    metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)
+}
+
+impl Collector for Counters {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Self(status) = self;
+        let encoder = &mut encoder;
+        let numbers: Vec<String> =
+            (0..status.ports.len()).map(|number| number.to_string()).collect();
+        for (name, help, value) in PORT_COUNTERS {
+            let ports = status.ports.iter().zip(&numbers).map(|(port, number)| {
+                (vec![("port", number.as_str()), ("interface", port.name.as_str())], value(port))
+            });
+            family(encoder, name, help, ConstCounter::new, ports)?;
+        }
+        let sent: Vec<_> =
+            status.fates.sent.iter().map(|s| (s.port.to_string(), s.count)).collect();
+        let reasons = |reasons: &[wireloom_console::Reasoned]| -> Vec<(String, Count)> {
+            reasons.iter().map(|reasoned| (reasoned.reason.clone(), reasoned.count)).collect()
+        };
+        let fates = [
+            ("sent", "that the program sent, by port", "port", sent),
+            ("cpu", "that the program handed to the kernel", "reason", reasons(&status.fates.cpu)),
+            ("drop", "that the program dropped", "reason", reasons(&status.fates.dropped)),
+        ];
+        for (what, help, label, counts) in &fates {
+            for (unit, value) in UNITS {
+                let values =
+                    counts.iter().map(|(key, count)| (vec![(*label, key.as_str())], value(count)));
+                let (name, help) = (format!("{what}_{unit}"), format!("The {unit} {help}"));
+                family(encoder, &name, &help, ConstCounter::new, values)?;
+            }
+        }
+        let help = "Packets for the kernel above the limit, which were dropped";
+        let policed = status.policed.iter();
+        let policed = policed.map(|of| (vec![("reason", of.reason.as_str())], of.packets));
+        family(encoder, "policed_packets", help, ConstCounter::new, policed)?;
+        let help = "Packets that the program sent to ports that there are not";
+        let without_port = ConstCounter::new(status.without_port);
+        single(encoder, "without_port_packets", help, without_port)?;
+        let entries = status.offloads.iter().filter_map(|offload| {
+            let labels = vec![("offload", offload.name.as_str()), ("kind", offload.kind.as_str())];
+            Some((labels, offload.entries?))
+        });
+        family(encoder, "offload_entries", "Entries of tables", gauge, entries)?;
+        if let Some(kernel) = &status.kernel {
+            for (name, help, is_size, value) in KERNEL_COUNTERS {
+                match is_size {
+                    true => single(encoder, name, help, gauge(value(kernel)))?,
+                    false => single(encoder, name, help, ConstCounter::new(value(kernel)))?,
+                }
+            }
+        }
+        let help = "How often program and tables were replaced";
+        single(encoder, "reloads", help, ConstCounter::new(status.reloads))?;
+        let help = "Seconds since forwarding started";
+        single(encoder, "uptime_seconds", help, gauge(status.seconds as u64))?;
+        let labels: Labels<'_> = vec![
+            ("version", env!("CARGO_PKG_VERSION")),
+            ("program", &status.program),
+            ("engine", &status.engine),
+        ];
+        family(encoder, "engine", "The engine that runs: always 1", gauge, [(labels, 1)])
+    }
+}
+
+fn gauge(value: u64) -> ConstGauge {
+    ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// Takes a number from a record.
+type Value<T> = fn(&T) -> u64;
+type Named<T> = (&'static str, &'static str, Value<T>);
+
+const UNITS: [(&str, Value<Count>); 2] =
+    [("packets", |count| count.packets), ("bytes", |count| count.bytes)];
+
+const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 7] = [
+    ("port_received_packets", "Packets received", |port| port.received_packets),
+    ("port_received_bytes", "Bytes received", |port| port.received_bytes),
+    ("port_sent_packets", "Packets sent", |port| port.sent_packets),
+    ("port_sent_bytes", "Bytes sent", |port| port.sent_bytes),
+    ("port_lost_input_packets", "Packets lost at the input", |port| port.lost_at_input),
+    ("port_lost_output_packets", "Packets that the interface refused", |port| port.lost_at_output),
+    ("port_lost_kernel_packets", "Packets that the kernel refused", |port| port.lost_to_kernel),
+];
+
+const KERNEL_COUNTERS: [(&str, &str, bool, Value<Kernel>); 7] = [
+    ("kernel_routes", "Routes of the kernel", true, |kernel| kernel.routes),
+    ("kernel_neighbours", "Usable neighbours of the kernel", true, |kernel| kernel.neighbours),
+    ("kernel_updates", "Rows changed to follow the kernel", false, |kernel| kernel.updates),
+    ("kernel_repairs", "Rows repaired; must stay 0", false, |kernel| kernel.repairs),
+    ("kernel_reads", "Reads of everything", false, |kernel| kernel.reads),
+    ("kernel_overruns", "Losses of notifications", false, |kernel| kernel.overruns),
+    ("kernel_read_failures", "Reads that failed", false, |kernel| kernel.failures),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_openmetrics() {
+        let status: Status = serde_json::from_str(
+            r#"{"program": "a\"b.loom", "engine": "e", "seconds": 3.5, "reloads": 1,
+                "ports": [{"interface": "eth1", "exchange": "packet socket",
+                           "received_packets": 7, "received_bytes": 420, "sent_packets": 5,
+                           "sent_bytes": 300, "lost_at_input": 1, "lost_at_output": 2,
+                           "lost_to_kernel": 3}],
+                "without_port": 4,
+                "sent": [{"port": 0, "packets": 5, "bytes": 300}],
+                "cpu": [],
+                "dropped": [{"reason": "NO_ROUTE", "packets": 2, "bytes": 120}],
+                "policed": [{"reason": "TTL_EXPIRED", "packets": 12}],
+                "offloads": [{"name": "flows", "kind": "exact", "entries": 9},
+                             {"name": "now", "kind": "clock"}],
+                "kernel": {"routes": 6, "neighbours": 2, "updates": 8, "repairs": 0,
+                           "reads": 3, "overruns": 1, "failures": 0}}"#,
+        )
+        .expect("a status");
+        let text = text(status);
+        for line in [
+            "# TYPE wireloom_port_received_packets counter",
+            "wireloom_port_received_packets_total{port=\"0\",interface=\"eth1\"} 7",
+            "wireloom_sent_bytes_total{port=\"0\"} 300",
+            "wireloom_drop_packets_total{reason=\"NO_ROUTE\"} 2",
+            "wireloom_policed_packets_total{reason=\"TTL_EXPIRED\"} 12",
+            "wireloom_without_port_packets_total 4",
+            "wireloom_offload_entries{offload=\"flows\",kind=\"exact\"} 9",
+            "# TYPE wireloom_kernel_routes gauge",
+            "wireloom_kernel_routes 6",
+            "wireloom_kernel_repairs_total 0",
+            "wireloom_kernel_overruns_total 1",
+            "wireloom_engine{version=\"0.1.0\",program=\"a\\\"b.loom\",engine=\"e\"} 1",
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("now") && !text.contains("wireloom_cpu"), "{text}");
+    }
+}

@@ -1,0 +1,172 @@
+//! The language of the control socket: requests and replies, each a line of JSON.
+
+use serde::{Deserialize, Serialize};
+use wireloom_machine::Error;
+
+use crate::status::{Reloaded, Status};
+use crate::taps::Point;
+
+/// A longer line is refused.
+pub const MOST_REQUEST_BYTES: usize = 64 << 10;
+
+/// What a client asks for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Request {
+    /// One [`Reply::Status`].
+    Status,
+    /// Read program and tables again: one [`Reply::Reloaded`].
+    Reload,
+    /// End forwarding: one [`Reply::Stopping`].
+    Stop,
+    /// [`Reply::Packet`] for each packet, then [`Reply::Ended`].
+    Capture(Capture),
+    /// [`Reply::Trace`] for each packet, then [`Reply::Ended`].
+    Trace(Trace),
+}
+
+/// Which packets are captured. The capture ends at the first of its limits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// Where.
+    pub at: Vec<Point>,
+    /// Which: see [`Filter`](crate::Filter).
+    #[serde(default)]
+    pub filter: String,
+    /// How many packets.
+    pub packets: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// For how long.
+    pub seconds: u64,
+}
+
+/// Which packets are traced. Traces end at the first of their limits.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// Which: see [`Filter`](crate::Filter).
+    #[serde(default)]
+    pub filter: String,
+    /// How many.
+    pub count: u64,
+    /// Steps of each that are shown.
+    pub steps: u64,
+    /// The width of the text, in characters.
+    pub width: usize,
+    /// For how long.
+    pub seconds: u64,
+}
+
+/// What the forwarder answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// All counters.
+    Status(Box<Status>),
+    /// What a reload did.
+    Reloaded(Reloaded),
+    /// Forwarding ends now.
+    Stopping {},
+    /// A captured packet.
+    Packet(Packet),
+    /// A traced packet.
+    Trace(Traced),
+    /// A capture or traces have ended.
+    Ended(Ended),
+    /// The request was refused.
+    Error {
+        /// Why.
+        message: String,
+        /// What to do about it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        help: Option<String>,
+    },
+}
+
+/// A captured packet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Packet {
+    /// Where.
+    pub at: Point,
+    /// The port that it was sent to, at `out`; elsewhere the one on which it came in.
+    pub port: u16,
+    /// When it arrived, in nanoseconds since 1970.
+    pub arrival_ns: u64,
+    /// Why it went to the kernel or was dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Its bytes, in hexadecimal.
+    pub bytes: String,
+}
+
+/// A traced packet.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Traced {
+    /// The trace, as `wireloom trace --json` writes it.
+    pub report: serde_json::Value,
+    /// The trace, for people.
+    pub text: String,
+}
+
+/// The end of a capture or of traces.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// Packets that were passed on.
+    pub packets: u64,
+    /// Packets that matched and were not: the client reads too slowly, or another packet of the
+    /// batch was traced.
+    pub lost: u64,
+    /// Whether the time ended it.
+    pub timed_out: bool,
+}
+
+impl From<Error> for Reply {
+    fn from(error: Error) -> Self {
+        Self::Error { message: error.message, help: error.help }
+    }
+}
+
+/// Writes bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+/// Reads bytes in hexadecimal; `None` if the text is nothing else.
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |c: u8| char::from(c).to_digit(16);
+    let pair = |pair: &[u8]| Some((digit(pair[0])? << 4 | digit(pair[1])?) as u8);
+    text.len().is_multiple_of(2).then_some(())?;
+    text.as_bytes().chunks_exact(2).map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_lines_of_json() {
+        let parse = serde_json::from_str::<Request>;
+        assert!(matches!(parse(r#"{"do":"status"}"#), Ok(Request::Status)));
+        let capture = r#"{"do":"capture","at":["in","drop"],"packets":1,"bytes":2,"seconds":3}"#;
+        let Ok(Request::Capture(capture)) = parse(capture) else { panic!("a capture") };
+        assert_eq!((&capture.at[..], capture.seconds), (&[Point::In, Point::Drop][..], 3));
+        for wrong in [
+            r#"{"do":"dance"}"#,
+            r#"{"do":"trace","filter":"","count":1,"steps":1,"width":1,"seconds":1,"x":1}"#,
+            "",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_hexadecimal() {
+        assert_eq!(hex(&[0, 0xab, 0xff]), "00abff");
+        assert_eq!(from_hex("00ABff"), Some(vec![0, 0xab, 0xff]));
+        assert_eq!((from_hex("0"), from_hex("0g"), from_hex("é")), (None, None, None));
+    }
+}

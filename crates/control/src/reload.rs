@@ -1,0 +1,94 @@
+//! Hot replacement of the program and its tables.
+//!
+//! Everything that takes time happens in the asking thread: reading files, compiling, reading the
+//! kernel's routes. Then the forwarding thread exchanges the machine between two batches. State
+//! that packets made (flows, counters, kept packets) goes over without a copy; the control plane's
+//! tables are read anew. What table files changed in tables that keep their state is changed entry
+//! by entry afterwards.
+
+use std::sync::{Arc, Mutex, TryLockError};
+use std::time::Instant;
+
+use wireloom_machine::{Error, Result};
+
+use crate::engine::{Built, Entries, Following, Loaded, changes};
+use crate::forwarding::Handle;
+use crate::status::Reloaded;
+
+/// Reads program and tables again, as they are now.
+pub type Load = Box<dyn FnMut() -> Result<Loaded> + Send>;
+
+/// Entries changed at once while packets wait.
+const AT_ONCE: usize = 64;
+/// Refused entries that are named.
+const NAMED: usize = 20;
+
+/// Replaces program and tables.
+#[derive(Clone)]
+pub struct Reloader {
+    inner: Arc<Mutex<Inner>>,
+    handle: Handle,
+    following: Option<Following>,
+}
+
+struct Inner {
+    load: Load,
+    /// The entries that files gave to the present offloads.
+    entries: Entries,
+}
+
+impl Reloader {
+    /// `entries` are those of the program that runs.
+    pub fn new(load: Load, entries: Entries, handle: Handle, following: Option<Following>) -> Self {
+        Self { inner: Arc::new(Mutex::new(Inner { load, entries })), handle, following }
+    }
+
+    /// Reads everything again and replaces what runs.
+    ///
+    /// # Errors
+    /// If another reload is under way, or what is read cannot be used. Then nothing changes.
+    pub fn reload(&self) -> Result<Reloaded> {
+        let mut inner = match self.inner.try_lock() {
+            Ok(inner) => inner,
+            Err(TryLockError::WouldBlock) => return Err(Error::new("a reload is under way")),
+            Err(TryLockError::Poisoned(_)) => {
+                return Err(Error::new("an earlier reload has failed"));
+            }
+        };
+        let begin = Instant::now();
+        let mut loaded = (inner.load)()?;
+        let needs_restart = std::mem::take(&mut loaded.needs_restart);
+        let mut built = Built::new(loaded, self.following.as_ref(), &|_| ())?;
+        let entries = std::mem::take(&mut built.entries);
+        let engine = Arc::clone(&built.engine);
+        let build_seconds = begin.elapsed().as_secs_f64();
+        let (exchanged, replaced) = self.handle.ask(|forwarding| forwarding.exchange(built))?;
+        drop(replaced);
+        let mut reloaded = Reloaded {
+            program: engine.file.clone(),
+            engine: engine.name.clone(),
+            read: exchanged.read,
+            lost: exchanged.lost,
+            needs_restart,
+            build_seconds,
+            swap_microseconds: exchanged.time.as_secs_f64() * 1e6,
+            ..Reloaded::default()
+        };
+        for path in &exchanged.kept {
+            for part in changes(path, &inner.entries, &entries).chunks(AT_ONCE) {
+                let count = part.len() as u64;
+                let part = part.to_vec();
+                let refused = self.handle.ask(move |forwarding| forwarding.update(&part))?;
+                reloaded.changed_entries += count - refused.len() as u64;
+                reloaded.refused.extend(refused);
+            }
+        }
+        reloaded.kept = exchanged.kept;
+        if let Some(more) = reloaded.refused.len().checked_sub(NAMED).filter(|more| *more > 0) {
+            reloaded.refused.truncate(NAMED);
+            reloaded.refused.push(format!("and {more} more"));
+        }
+        inner.entries = entries;
+        Ok(reloaded)
+    }
+}

@@ -1,0 +1,318 @@
+//! The control socket: a Unix socket that other programs ask.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::Mode;
+use wireloom_console::traced::{Report, Subject};
+use wireloom_ir::{self as ir, Golden};
+use wireloom_machine::{Error, Result};
+
+use crate::filter::Filter;
+use crate::forwarding::{Forwarding, Handle};
+use crate::protocol::{
+    Capture, Ended, MOST_REQUEST_BYTES, Packet, Reply, Request, Trace, Traced, hex,
+};
+use crate::reload::Reloader;
+use crate::taps::{Next, Passed, Wanted};
+
+/// Clients at a time.
+const MOST_CLIENTS: usize = 16;
+/// How long a client may take to read what it asked for.
+const WRITE_PATIENCE: Duration = Duration::from_secs(10);
+/// How often a reader without packets looks whether its client is still there.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// The socket in the file system, until it is dropped.
+pub struct ControlSocket {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl ControlSocket {
+    /// Creates the socket with these permissions.
+    ///
+    /// # Errors
+    /// If another process listens there, something else has the name, or the folder cannot be
+    /// written.
+    pub fn bind(path: &Path, mode: u32) -> Result<Self> {
+        let failed = |why: &dyn std::fmt::Display| {
+            Error::new(format!("{}: the control socket cannot be created: {why}", path.display()))
+        };
+        match fs::symlink_metadata(path) {
+            Ok(metadata) if !metadata.file_type().is_socket() => {
+                return Err(failed(&"there is a file that is no socket")
+                    .with_help("remove it, or give --control another path"));
+            }
+            Ok(_) if UnixStream::connect(path).is_ok() => {
+                return Err(failed(&"another process listens there")
+                    .with_help("stop it, or give --control another path"));
+            }
+            // A process that was killed has left it.
+            Ok(_) => fs::remove_file(path).map_err(|error| failed(&error))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(&error)),
+        }
+        // Nobody may connect before the permissions are those that were asked for.
+        let before = rustix::process::umask(Mode::from_raw_mode(0o777));
+        let bound = UnixListener::bind(path);
+        rustix::process::umask(before);
+        let listener = bound.map_err(|error| failed(&error))?;
+        let socket = Self { listener, path: path.to_owned() };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|e| failed(&e))?;
+        Ok(socket)
+    }
+
+    /// Serves clients in threads of their own from now on.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn serve(&self, handle: Handle, reloader: Reloader) -> Result {
+        let failed = |error| Error::new(format!("{}: {error}", self.path.display()));
+        let listener = self.listener.try_clone().map_err(failed)?;
+        let clients = Arc::new(AtomicUsize::new(0));
+        let accept = move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    // Too many files are open; some client will end.
+                    thread::sleep(LOOK);
+                    continue;
+                };
+                let session = Session { handle: handle.clone(), reloader: reloader.clone() };
+                if clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
+                    clients.fetch_sub(1, Ordering::Relaxed);
+                    let why = Error::new(format!("there are {MOST_CLIENTS} clients already"));
+                    let _ = write(&mut BufWriter::new(&stream), &why.into());
+                    continue;
+                }
+                let leaving = Arc::clone(&clients);
+                let serve = move || {
+                    session.serve(&stream);
+                    leaving.fetch_sub(1, Ordering::Relaxed);
+                };
+                if thread::Builder::new().name("client".into()).spawn(serve).is_err() {
+                    clients.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        };
+        thread::Builder::new().name("control".into()).spawn(accept).map_err(failed)?;
+        Ok(())
+    }
+}
+
+impl Drop for ControlSocket {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+struct Session {
+    handle: Handle,
+    reloader: Reloader,
+}
+
+fn write(out: &mut BufWriter<&UnixStream>, reply: &Reply) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, reply)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+impl Session {
+    /// Answers the requests of a client, one after the other, until it leaves.
+    fn serve(&self, stream: &UnixStream) {
+        let _ = stream.set_write_timeout(Some(WRITE_PATIENCE));
+        let mut lines = BufReader::new(stream);
+        let mut out = BufWriter::new(stream);
+        loop {
+            let mut line = Vec::new();
+            let most = MOST_REQUEST_BYTES as u64;
+            let read = (&mut lines).take(most).read_until(b'\n', &mut line);
+            if !matches!(read, Ok(length) if length > 0) {
+                return;
+            }
+            if !line.ends_with(b"\n") && line.len() >= MOST_REQUEST_BYTES {
+                let why = format!("a request has more than {MOST_REQUEST_BYTES} bytes");
+                let _ = write(&mut out, &Error::new(why).into());
+                return;
+            }
+            let answered = match serde_json::from_slice(&line) {
+                Ok(request) => self.answer(request, stream, &mut out),
+                Err(error) => write(&mut out, &Error::new(format!("no request: {error}")).into()),
+            };
+            if answered.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn answer(
+        &self,
+        request: Request,
+        stream: &UnixStream,
+        out: &mut BufWriter<&UnixStream>,
+    ) -> io::Result<()> {
+        let reply = match request {
+            Request::Status => self.handle.status().map(|status| Reply::Status(Box::new(status))),
+            Request::Reload => {
+                let reloaded = self.reloader.reload();
+                crate::log_reload(&reloaded);
+                reloaded.map(Reply::Reloaded)
+            }
+            Request::Stop => {
+                tracing::info!("stopped through the control socket");
+                write(out, &Reply::Stopping {})?;
+                let _ = self.handle.ask(Forwarding::stop);
+                return Ok(());
+            }
+            Request::Capture(capture) => match self.start_capture(&capture) {
+                Ok(passed) => {
+                    let seconds = capture.seconds;
+                    return self.pass_on(
+                        stream,
+                        out,
+                        seconds,
+                        passed,
+                        |c| c.bytes.len(),
+                        |caught| {
+                            Reply::Packet(Packet {
+                                at: caught.point,
+                                port: caught.port,
+                                arrival_ns: caught.arrival_ns,
+                                reason: caught.reason,
+                                bytes: hex(&caught.bytes),
+                            })
+                        },
+                    );
+                }
+                Err(error) => Err(error),
+            },
+            Request::Trace(trace) => match self.start_trace(&trace) {
+                Ok((engine, passed)) => {
+                    let mut number = 0;
+                    return self.pass_on(
+                        stream,
+                        out,
+                        trace.seconds,
+                        passed,
+                        |_| 0,
+                        |traced| {
+                            let subject = Subject {
+                                program: &engine.program.lowered,
+                                packet: traced.packet,
+                                traced: (traced.trace, traced.outputs),
+                                machine: None,
+                                is_lost: false,
+                            };
+                            let report =
+                                Report::new(engine.file.clone(), number, subject, trace.steps);
+                            number += 1;
+                            Reply::Trace(Traced {
+                                text: report.text(trace.width.clamp(40, 1000)),
+                                report: serde_json::to_value(&report).unwrap_or_default(),
+                            })
+                        },
+                    );
+                }
+                Err(error) => Err(error),
+            },
+        };
+        write(out, &reply.unwrap_or_else(Reply::from))
+    }
+
+    fn start_capture(&self, capture: &Capture) -> Result<Passed<crate::taps::Caught>> {
+        let filter = Filter::parse(&capture.filter).map_err(Error::new)?;
+        if capture.at.is_empty() {
+            return Err(Error::new("a capture has at least one point: in, out, cpu, drop"));
+        }
+        let wanted = Wanted {
+            points: capture.at.clone(),
+            filter,
+            packets: capture.packets,
+            bytes: capture.bytes,
+        };
+        self.handle.ask(|forwarding| forwarding.machine.capture(wanted))
+    }
+
+    fn start_trace(
+        &self,
+        trace: &Trace,
+    ) -> Result<(Arc<crate::engine::Engine>, Passed<crate::taps::Traced>)> {
+        let filter = Filter::parse(&trace.filter).map_err(Error::new)?;
+        let engine = self.handle.ask(|forwarding| Arc::clone(forwarding.engine()))?;
+        let lowered = &engine.program.lowered;
+        let store = ir::store(lowered).map_err(|refused| Error::new(refused.0))?;
+        let golden = Golden::new(lowered.clone(), store);
+        let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
+        let traced = Arc::clone(&engine);
+        let passed = self.handle.ask(move |forwarding| {
+            forwarding.machine.trace(&traced, golden, filter, count, steps)
+        })?;
+        let refused = || Error::new("another trace is under way, or the program was just replaced");
+        Ok((engine, passed.ok_or_else(refused)?))
+    }
+
+    /// Passes on what comes, and then its end.
+    fn pass_on<T>(
+        &self,
+        stream: &UnixStream,
+        out: &mut BufWriter<&UnixStream>,
+        seconds: u64,
+        passed: Passed<T>,
+        length: impl Fn(&T) -> usize,
+        reply: impl FnMut(T) -> Reply,
+    ) -> io::Result<()> {
+        let ended = pass_on(stream, out, seconds, &passed, length, reply);
+        drop(passed);
+        // Before the client hears of the end: then it can begin another.
+        let _ = self.handle.ask(|forwarding| forwarding.machine.end_unread());
+        write(out, &Reply::Ended(ended?))
+    }
+}
+
+/// Passes on what comes until the end, the time's end, or until the client leaves.
+fn pass_on<T>(
+    stream: &UnixStream,
+    out: &mut BufWriter<&UnixStream>,
+    seconds: u64,
+    passed: &Passed<T>,
+    length: impl Fn(&T) -> usize,
+    mut reply: impl FnMut(T) -> Reply,
+) -> io::Result<Ended> {
+    let deadline = Instant::now().checked_add(Duration::from_secs(seconds));
+    let left = || match deadline {
+        Some(deadline) => deadline.saturating_duration_since(Instant::now()),
+        None => LOOK,
+    };
+    let mut packets = 0;
+    let timed_out = loop {
+        match passed.next(left().min(LOOK), &length) {
+            Next::Item(item) => {
+                write(out, &reply(item))?;
+                packets += 1;
+            }
+            Next::End => break false,
+            Next::Nothing if left().is_zero() => break true,
+            Next::Nothing if has_left(stream) => {
+                return Err(ErrorKind::BrokenPipe.into());
+            }
+            Next::Nothing => {}
+        }
+    };
+    let lost = passed.lost();
+    Ok(Ended { packets, lost, timed_out })
+}
+
+/// Whether a client has closed its end.
+fn has_left(stream: &UnixStream) -> bool {
+    let mut fds = [rustix::event::PollFd::new(stream, rustix::event::PollFlags::empty())];
+    // Closed ends are reported without being asked for.
+    let polled = rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default()));
+    polled.is_ok() && fds[0].revents().contains(rustix::event::PollFlags::HUP)
+}

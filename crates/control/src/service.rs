@@ -1,0 +1,164 @@
+//! Forwarding from start to end.
+
+use std::fs;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::SIGHUP;
+use wireloom_console::Working;
+use wireloom_live::{
+    Attention, Capability, Forwarder, Io, MIRROR_RIGHTS, RELOAD_RIGHTS, Stop, give_up_all_but,
+};
+use wireloom_machine::{Error, Result};
+
+use crate::engine::{Built, Following, Loaded};
+use crate::forwarding::{Forwarding, Handle};
+use crate::metrics::Endpoint;
+use crate::reload::{Load, Reloader};
+use crate::server::ControlSocket;
+use crate::status::Status;
+use crate::{log_reload, supervisor};
+
+/// How to forward.
+pub struct Settings {
+    /// The interfaces, in the order of the ports.
+    pub ports: Vec<String>,
+    /// How frames are exchanged.
+    pub io: Io,
+    /// Never sleep.
+    pub busy: bool,
+    /// Follow the kernel, and compare everything after each such time.
+    pub reconcile: Option<Duration>,
+    /// The kernel's routing tables that are followed, in the order in which it looks in them.
+    pub kernel_tables: Vec<u32>,
+    /// Something is written to a file at the end, which needs rights in folders of other users.
+    pub writes_at_end: bool,
+    /// Where Prometheus gets the counters.
+    pub metrics: Option<SocketAddr>,
+    /// The control socket and its permissions.
+    pub control: Option<(PathBuf, u32)>,
+}
+
+/// Shows the counters at intervals.
+pub type Ticker = Box<dyn FnMut(&Status) + Send>;
+
+/// Forwards until a signal or a client asks it to stop. Returns the counters; the interfaces are the
+/// kernel's again then. `load` is called at each reload, and `started` once when packets flow.
+///
+/// # Errors
+/// If a port, a table, the program or an address cannot be used, without the rights, or if
+/// forwarding fails.
+pub fn forward(
+    settings: &Settings,
+    loaded: Loaded,
+    load: Load,
+    ticker: Option<(Duration, Ticker)>,
+    started: impl FnOnce(),
+) -> Result<Status> {
+    let stop = Stop::on_signals()?;
+    let hang_ups = hang_ups()?;
+    let socket = match &settings.control {
+        Some((path, mode)) => Some(ControlSocket::bind(path, *mode)?),
+        None => None,
+    };
+    let endpoint = settings.metrics.map(Endpoint::bind).transpose()?;
+    let following = settings.reconcile.map(|reconcile| Following {
+        ports: settings.ports.clone(),
+        tables: settings.kernel_tables.clone(),
+        reconcile,
+    });
+    let mut built = {
+        let working = Working::on("starting native");
+        Built::new(loaded, following.as_ref(), &|what| working.now(what))?
+    };
+    let entries = std::mem::take(&mut built.entries);
+    let mut warn = |what: String| tracing::warn!("{what}");
+    let forwarder = Forwarder::open(&settings.ports, settings.io, &mut warn)?;
+    warn_of_forwarding(&settings.ports);
+    let (bell, mut attention) = Attention::new()?;
+    let (handle, mut forwarding) = Forwarding::new(forwarder, built, bell);
+    // What is to be removed and written at the end may be in a folder of another user.
+    let is_writing = settings.writes_at_end || socket.is_some();
+    let last = is_writing.then_some(Capability::CAP_DAC_OVERRIDE);
+    // Threads have the rights that their creator has then. Those that reload come first.
+    let follows = following.iter().flat_map(|_| MIRROR_RIGHTS);
+    let kept: Vec<_> = last.into_iter().chain(RELOAD_RIGHTS).chain(follows).collect();
+    give_up_all_but(&kept)?;
+    let reloader = Reloader::new(load, entries, handle.clone(), following);
+    reload_at(hang_ups, reloader.clone())?;
+    if let Some(socket) = &socket {
+        socket.serve(handle.clone(), reloader)?;
+    }
+    give_up_all_but(last.as_slice())?;
+    if let Some(endpoint) = endpoint {
+        tracing::info!("metrics at http://{}/metrics", endpoint.address());
+        endpoint.serve(handle.clone())?;
+    }
+    if let Some((interval, show)) = ticker {
+        tick(interval, show, handle.clone())?;
+    }
+    started();
+    supervisor::ready(handle, &format!("forwarding on {}", settings.ports.join(", ")))?;
+    let ended = forwarding.run(&stop, &mut attention, settings.busy);
+    supervisor::stopping();
+    let status = forwarding.status();
+    // The interfaces are the kernel's again before anything can block.
+    drop(forwarding);
+    drop(socket);
+    ended.map(|()| status)
+}
+
+/// Says where the kernel would not do its part.
+fn warn_of_forwarding(ports: &[String]) {
+    for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
+        for port in ports {
+            let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
+            if fs::read_to_string(path).is_ok_and(|text| text.trim() == "0") {
+                tracing::warn!(
+                    "{setting}.{port}.forwarding is 0: the kernel sends no ICMP errors for packets \
+                     that this router cannot forward, and resolves no neighbours for them"
+                );
+            }
+        }
+    }
+}
+
+/// Returns a stream that has a byte for each SIGHUP, which ends the process no more.
+fn hang_ups() -> Result<UnixStream> {
+    let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
+    let (asked, tell) = UnixStream::pair().map_err(failed)?;
+    signal_hook::low_level::pipe::register(SIGHUP, tell).map_err(failed)?;
+    Ok(asked)
+}
+
+/// Reloads at each SIGHUP. Several that come while one is served count once.
+fn reload_at(mut hang_ups: UnixStream, reloader: Reloader) -> Result {
+    let serve = move || {
+        let mut seen = [0; 64];
+        while matches!(hang_ups.read(&mut seen), Ok(length) if length > 0) {
+            log_reload(&reloader.reload());
+        }
+    };
+    let failed = |error| Error::new(format!("a thread for SIGHUP: {error}"));
+    thread::Builder::new().name("reload".into()).spawn(serve).map_err(failed)?;
+    Ok(())
+}
+
+fn tick(interval: Duration, mut show: Ticker, handle: Handle) -> Result {
+    let show = move || {
+        loop {
+            thread::sleep(interval);
+            match handle.status() {
+                Ok(status) => show(&status),
+                Err(_) => return,
+            }
+        }
+    };
+    let failed = |error| Error::new(format!("a thread for the counters: {error}"));
+    thread::Builder::new().name("interval".into()).spawn(show).map_err(failed)?;
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! What a forwarder counts, and what it did at a reload.
+
+use serde::{Deserialize, Serialize};
+use wireloom_console::{Fates, output, thousands};
+use wireloom_live::PortCounters;
+
+/// The state of a forwarder, counted from its start.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    /// The file of the program.
+    pub program: String,
+    /// The engine that takes the packets.
+    pub engine: String,
+    /// From the first packet that could arrive until now.
+    pub seconds: f64,
+    /// How often program and tables were replaced.
+    pub reloads: u64,
+    /// The ports, in the order of their numbers.
+    pub ports: Vec<PortCounters>,
+    /// Packets that the program sent to ports that there are not.
+    pub without_port: u64,
+    /// What became of packets.
+    #[serde(flatten)]
+    pub fates: Fates,
+    /// Packets that were not handed to the kernel, since there were more than the limit allows.
+    pub policed: Vec<Policed>,
+    /// The program's offloads.
+    pub offloads: Vec<Offload>,
+    /// What was taken over from the kernel; absent with `--static`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Kernel>,
+}
+
+/// Packets above the limit of a reason.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Policed {
+    /// The name of the reason.
+    pub reason: String,
+    /// How many.
+    pub packets: u64,
+}
+
+/// An offload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Offload {
+    /// Its path.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its entries, for kinds that have some and count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
+}
+
+/// What was taken over from the kernel.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Prefixes of its routing tables that are followed.
+    pub routes: u64,
+    /// Its neighbours that can be sent to.
+    pub neighbours: u64,
+    /// Rows of tables that were changed, those at the start included.
+    pub updates: u64,
+    /// Rows that differed without a notification. Must stay 0.
+    pub repairs: u64,
+    /// How often everything was read.
+    pub reads: u64,
+    /// How often the kernel lost notifications.
+    pub overruns: u64,
+    /// Reads that failed.
+    pub failures: u64,
+}
+
+/// What a reload did.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// The file of the program.
+    pub program: String,
+    /// The engine that takes the packets.
+    pub engine: String,
+    /// Offloads that keep the state that packets made.
+    pub kept: Vec<String>,
+    /// Entries of kept offloads that were changed since the table files changed.
+    pub changed_entries: u64,
+    /// Entries that kept offloads refused, each with the reason.
+    pub refused: Vec<String>,
+    /// Offloads that were read anew from table files and from the kernel.
+    pub read: Vec<String>,
+    /// Offloads whose former state is gone, each with the reason.
+    pub lost: Vec<String>,
+    /// Settings that changed and take effect at the next start only.
+    pub needs_restart: Vec<String>,
+    /// How long it took to compile the program and to read the tables; packets flowed meanwhile.
+    pub build_seconds: f64,
+    /// How long packets waited for the exchange.
+    pub swap_microseconds: f64,
+}
+
+impl Status {
+    /// Formats the state for people.
+    pub fn text(&self) -> String {
+        let heads = ["port", "by", "received", "sent", "lost in", "lost out", "lost to kernel"];
+        let mut table = output::table(&heads, &[2, 3, 4, 5, 6]);
+        for (number, port) in self.ports.iter().enumerate() {
+            let counts = [
+                port.received_packets,
+                port.sent_packets,
+                port.lost_at_input,
+                port.lost_at_output,
+                port.lost_to_kernel,
+            ];
+            let name = format!("{number} {}", port.name);
+            let by = port.exchange.words().to_owned();
+            table.add_row([name, by].into_iter().chain(counts.map(thousands)));
+        }
+        let mut text = format!("after {:.1} s\n{table}\n\n{}", self.seconds, self.fates.text());
+        for Policed { reason, packets } in &self.policed {
+            text += &format!("policed: {reason}: {}\n", thousands(*packets));
+        }
+        if self.without_port > 0 {
+            text += &format!("to ports that there are not: {}\n", thousands(self.without_port));
+        }
+        if let Some(kernel) = &self.kernel {
+            text += &format!(
+                "kernel: {} routes, {} neighbours; rows updated: {}, repaired: {}; reads of \
+                 everything: {}, failed: {}; overruns: {}\n",
+                thousands(kernel.routes),
+                thousands(kernel.neighbours),
+                thousands(kernel.updates),
+                thousands(kernel.repairs),
+                thousands(kernel.reads),
+                thousands(kernel.failures),
+                thousands(kernel.overruns)
+            );
+        }
+        text
+    }
+}
+
+impl Reloaded {
+    /// Formats the report for people.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "reloaded {} (engine {}): built in {:.1} s, exchanged in {:.0} us\n",
+            self.program, self.engine, self.build_seconds, self.swap_microseconds
+        );
+        let mut list = |what: &str, names: &[String]| {
+            if !names.is_empty() {
+                text += &format!("{what}: {}\n", names.join(", "));
+            }
+        };
+        list("kept, with the state of packets", &self.kept);
+        list("read anew", &self.read);
+        list("state lost", &self.lost);
+        list("entries refused", &self.refused);
+        list("changed, but only used after a restart", &self.needs_restart);
+        if self.changed_entries > 0 {
+            let count = thousands(self.changed_entries);
+            text += &format!("entries of kept tables changed: {count}\n");
+        }
+        text
+    }
+}
+
+impl Kernel {
+    /// Adds what a former mirror did; sizes stay.
+    pub(crate) fn after(self, before: Self) -> Self {
+        Self {
+            updates: self.updates + before.updates,
+            repairs: self.repairs + before.repairs,
+            reads: self.reads + before.reads,
+            overruns: self.overruns + before.overruns,
+            failures: self.failures + before.failures,
+            ..self
+        }
+    }
+}
