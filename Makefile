@@ -21,7 +21,7 @@ HOURS ?= 4
 FIGURES ?= cheap
 
 .PHONY: help demo test test-all data build bench figures soak fmt lint deny tools tools-hardware tools-icarus \
-  tools-cross tools-isa formal pages man deb
+  tools-cross tools-isa tools-network formal pages man deb
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,7 +71,7 @@ deny: ## licences, sources and duplicates of the dependencies; advisories where 
 	@scripts/need.sh build
 	@scripts/deny.sh
 
-tools: tools-hardware tools-cross tools-isa ## all tools that the others need, into .cache/tools or as Debian packages
+tools: tools-hardware tools-cross tools-isa tools-network ## all tools that the others need, into .cache/tools or as Debian packages
 	@scripts/need.sh build test
 
 tools-hardware: ## Verilator, Yosys, nextpnr, z3: for machines in SystemVerilog
@@ -85,6 +85,9 @@ tools-cross: ## compilers for ARM and RISC-V: for the machines mpsoc
 
 tools-isa: ## the reference that tests compare processors with
 	@scripts/isa-tools.sh
+
+tools-network: ## BIRD, iperf3, nft, traceroute: for the tests of live forwarding
+	@scripts/network-tools.sh
 
 man: build ## manual pages and completions, into out/man and out/completions
 	$(RELEASE) manual out/man

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use wireloom_bits::Bits;
 use wireloom_compile::names::Names;
-use wireloom_ir as ir;
-use wireloom_live::{Control, Mirror, MirrorCounters, TABLES};
+use wireloom_live::{Control, Limits, Mirror, MirrorCounters, TABLES};
 use wireloom_machine::software::InSoftware;
 use wireloom_machine::{Error, Machine, Program, Result, load_store};
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_offloads::registry::{self, StateUse};
 use wireloom_offloads::{Config, Content, EntryKey, Store, Update};
+
+use crate::limits::{self, CpuRate};
 
 /// A program with its tables, as files and flags say.
 pub struct Loaded {
@@ -26,6 +27,8 @@ pub struct Loaded {
     pub names: Names,
     /// Files of tables.
     pub tables: Vec<PathBuf>,
+    /// Limits on packets to the kernel; of several for the same reason the last one counts.
+    pub cpu_rates: Vec<CpuRate>,
     /// Settings that have changed since the start, and that only a restart can apply.
     pub needs_restart: Vec<String>,
 }
@@ -47,6 +50,8 @@ pub struct Engine {
 pub struct Following {
     /// The interfaces, in the order of the ports.
     pub ports: Vec<String>,
+    /// Its routing tables, in the order in which it looks in them.
+    pub tables: Vec<u32>,
     /// Everything is compared after each such time.
     pub reconcile: Duration,
 }
@@ -64,6 +69,8 @@ pub struct Built {
     pub control: Option<Control>,
     /// What the mirror of the kernel does.
     pub kernel: Option<Arc<MirrorCounters>>,
+    /// How many packets may go to the kernel.
+    pub limits: Limits,
     /// The entries of files.
     pub entries: Entries,
 }
@@ -73,20 +80,21 @@ impl Built {
     /// then on.
     ///
     /// # Errors
-    /// If a table is refused, the compiler fails, or the kernel's state cannot be read.
+    /// If a limit or a table is refused, the compiler fails, or the kernel's state cannot be read.
     pub fn new(
         loaded: Loaded,
         following: Option<&Following>,
         progress: &dyn Fn(&str),
     ) -> Result<Self> {
         let program = &loaded.program.optimised;
+        let limits = limits::resolve(&loaded.cpu_rates, program)?;
         let (mut store, _) = load_store(program, &loaded.tables, progress)?;
         let entries = entries(&store, following.is_some());
         let mirror = match following {
             Some(following) => {
                 progress("reading the kernel's routes");
-                let empty = ir::store(program).map_err(|refused| Error::new(refused.0))?;
-                let mirror = Mirror::start(&following.ports, empty, &mut store)?;
+                let Following { ports, tables, .. } = following;
+                let mirror = Mirror::start(ports, tables, program, &mut store)?;
                 Some((mirror, following.reconcile))
             }
             None => None,
@@ -99,7 +107,7 @@ impl Built {
         let name = program.engines[program.main.index()].name.clone();
         let Loaded { file, program, names, .. } = loaded;
         let engine = Arc::new(Engine { file, name, program, names });
-        Ok(Self { engine, machine, control, kernel, entries })
+        Ok(Self { engine, machine, control, kernel, limits, entries })
     }
 }
 

@@ -4,6 +4,7 @@
 //! forwarding thread does the job between two batches. While nobody asks, that costs packets
 //! nothing, and a thread without packets sleeps on.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +14,11 @@ use std::time::{Duration, Instant};
 use wireloom_console::{Fates, Tally};
 use wireloom_ir::Verdict;
 use wireloom_live::{Attention, Bell, Control, Forwarder, MirrorCounters, Observer, Paused, Stop};
-use wireloom_machine::{Error, Machine, Result};
+use wireloom_machine::{Error, Machine, Result, reason_name};
 use wireloom_offloads::{Content, Store, Update, registry};
 
 use crate::engine::{Built, Engine, keeps_state};
-use crate::status::{Kernel, Offload, Status};
+use crate::status::{Kernel, Offload, Policed, Status};
 use crate::taps::Tapped;
 
 /// What the forwarding thread works with.
@@ -30,6 +31,8 @@ pub struct Forwarding {
     kernel: Option<Arc<MirrorCounters>>,
     /// What the mirrors of replaced programs did.
     kernel_before: Kernel,
+    /// Packets above the limits of replaced programs, by reason.
+    policed_before: BTreeMap<String, u64>,
     reloads: u64,
     begin: Instant,
     jobs: Receiver<Job>,
@@ -83,7 +86,8 @@ pub struct Replaced {
 
 impl Forwarding {
     /// Joins ports and an engine. Returns also the handle for other threads.
-    pub fn new(forwarder: Forwarder, built: Built, bell: Bell) -> (Handle, Self) {
+    pub fn new(mut forwarder: Forwarder, built: Built, bell: Bell) -> (Handle, Self) {
+        forwarder.limit(built.limits);
         let (sender, jobs) = mpsc::channel();
         let forwarding = Self {
             forwarder,
@@ -92,6 +96,7 @@ impl Forwarding {
             counted: Counted::default(),
             kernel: built.kernel,
             kernel_before: Kernel::default(),
+            policed_before: BTreeMap::new(),
             reloads: 0,
             begin: Instant::now(),
             jobs,
@@ -136,6 +141,8 @@ impl Forwarding {
         let engine = Arc::clone(self.engine());
         let mut fates = self.counted.before.clone();
         fates.add(&self.counted.tally.fates(&engine.program.optimised));
+        let policed = self.policed().into_iter();
+        let policed = policed.map(|(reason, packets)| Policed { reason, packets });
         Status {
             program: engine.file.clone(),
             engine: engine.name.clone(),
@@ -144,9 +151,20 @@ impl Forwarding {
             ports: self.forwarder.counters(),
             without_port: self.forwarder.without_port(),
             fates,
+            policed: policed.collect(),
             offloads: offloads(self.machine.store()),
             kernel: self.kernel().map(|kernel| kernel.after(self.kernel_before)),
         }
+    }
+
+    /// Packets above the limits so far, by the names of the reasons.
+    fn policed(&self) -> BTreeMap<String, u64> {
+        let mut policed = self.policed_before.clone();
+        for (reason, packets) in self.forwarder.policed() {
+            let name = reason_name(&self.engine().program.optimised, reason);
+            *policed.entry(name).or_default() += packets;
+        }
+        policed
     }
 
     fn kernel(&self) -> Option<Kernel> {
@@ -157,6 +175,8 @@ impl Forwarding {
             neighbours: value(&counters.neighbours),
             updates: value(&counters.updates),
             repairs: value(&counters.repairs),
+            reads: value(&counters.reads),
+            overruns: value(&counters.overruns),
             failures: value(&counters.failures),
         })
     }
@@ -177,6 +197,8 @@ impl Forwarding {
             self.kernel_before = kernel.after(self.kernel_before);
         }
         self.kernel = built.kernel;
+        self.policed_before = self.policed();
+        self.forwarder.limit(built.limits);
         self.reloads += 1;
         let control = std::mem::replace(&mut self.control, built.control);
         let machine = self.machine.replace(built.engine, built.machine);

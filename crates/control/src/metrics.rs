@@ -151,6 +151,10 @@ impl Collector for Counters {
                 family(encoder, &name, &help, ConstCounter::new, values)?;
             }
         }
+        let help = "Packets for the kernel above the limit, which were dropped";
+        let policed = status.policed.iter();
+        let policed = policed.map(|of| (vec![("reason", of.reason.as_str())], of.packets));
+        family(encoder, "policed_packets", help, ConstCounter::new, policed)?;
         let help = "Packets that the program sent to ports that there are not";
         let without_port = ConstCounter::new(status.without_port);
         single(encoder, "without_port_packets", help, without_port)?;
@@ -201,11 +205,13 @@ const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 7] = [
     ("port_lost_kernel_packets", "Packets that the kernel refused", |port| port.lost_to_kernel),
 ];
 
-const KERNEL_COUNTERS: [(&str, &str, bool, Value<Kernel>); 5] = [
+const KERNEL_COUNTERS: [(&str, &str, bool, Value<Kernel>); 7] = [
     ("kernel_routes", "Routes of the kernel", true, |kernel| kernel.routes),
     ("kernel_neighbours", "Usable neighbours of the kernel", true, |kernel| kernel.neighbours),
-    ("kernel_updates", "Entries changed to follow the kernel", false, |kernel| kernel.updates),
-    ("kernel_repairs", "Entries repaired; must stay 0", false, |kernel| kernel.repairs),
+    ("kernel_updates", "Rows changed to follow the kernel", false, |kernel| kernel.updates),
+    ("kernel_repairs", "Rows repaired; must stay 0", false, |kernel| kernel.repairs),
+    ("kernel_reads", "Reads of everything", false, |kernel| kernel.reads),
+    ("kernel_overruns", "Losses of notifications", false, |kernel| kernel.overruns),
     ("kernel_read_failures", "Reads that failed", false, |kernel| kernel.failures),
 ];
 
@@ -225,10 +231,11 @@ mod tests {
                 "sent": [{"port": 0, "packets": 5, "bytes": 300}],
                 "cpu": [],
                 "dropped": [{"reason": "NO_ROUTE", "packets": 2, "bytes": 120}],
+                "policed": [{"reason": "TTL_EXPIRED", "packets": 12}],
                 "offloads": [{"name": "flows", "kind": "exact", "entries": 9},
                              {"name": "now", "kind": "clock"}],
                 "kernel": {"routes": 6, "neighbours": 2, "updates": 8, "repairs": 0,
-                           "failures": 0}}"#,
+                           "reads": 3, "overruns": 1, "failures": 0}}"#,
         )
         .expect("a status");
         let text = text(status);
@@ -237,11 +244,13 @@ mod tests {
             "wireloom_port_received_packets_total{port=\"0\",interface=\"eth1\"} 7",
             "wireloom_sent_bytes_total{port=\"0\"} 300",
             "wireloom_drop_packets_total{reason=\"NO_ROUTE\"} 2",
+            "wireloom_policed_packets_total{reason=\"TTL_EXPIRED\"} 12",
             "wireloom_without_port_packets_total 4",
             "wireloom_offload_entries{offload=\"flows\",kind=\"exact\"} 9",
             "# TYPE wireloom_kernel_routes gauge",
             "wireloom_kernel_routes 6",
             "wireloom_kernel_repairs_total 0",
+            "wireloom_kernel_overruns_total 1",
             "wireloom_engine{version=\"0.1.0\",program=\"a\\\"b.loom\",engine=\"e\"} 1",
             "# EOF",
         ] {

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use signal_hook::consts::SIGHUP;
 use wireloom_console::Working;
-use wireloom_live::{Attention, Forwarder, Io, Stop};
+use wireloom_live::{
+    Attention, Capability, Forwarder, Io, MIRROR_RIGHTS, RELOAD_RIGHTS, Stop, give_up_all_but,
+};
 use wireloom_machine::{Error, Result};
 
 use crate::engine::{Built, Following, Loaded};
@@ -31,6 +33,10 @@ pub struct Settings {
     pub busy: bool,
     /// Follow the kernel, and compare everything after each such time.
     pub reconcile: Option<Duration>,
+    /// The kernel's routing tables that are followed, in the order in which it looks in them.
+    pub kernel_tables: Vec<u32>,
+    /// Something is written to a file at the end, which needs rights in folders of other users.
+    pub writes_at_end: bool,
     /// Where Prometheus gets the counters.
     pub metrics: Option<SocketAddr>,
     /// The control socket and its permissions.
@@ -60,8 +66,11 @@ pub fn forward(
         None => None,
     };
     let endpoint = settings.metrics.map(Endpoint::bind).transpose()?;
-    let following =
-        settings.reconcile.map(|reconcile| Following { ports: settings.ports.clone(), reconcile });
+    let following = settings.reconcile.map(|reconcile| Following {
+        ports: settings.ports.clone(),
+        tables: settings.kernel_tables.clone(),
+        reconcile,
+    });
     let mut built = {
         let working = Working::on("starting native");
         Built::new(loaded, following.as_ref(), &|what| working.now(what))?
@@ -72,11 +81,19 @@ pub fn forward(
     warn_of_forwarding(&settings.ports);
     let (bell, mut attention) = Attention::new()?;
     let (handle, mut forwarding) = Forwarding::new(forwarder, built, bell);
+    // What is to be removed and written at the end may be in a folder of another user.
+    let is_writing = settings.writes_at_end || socket.is_some();
+    let last = is_writing.then_some(Capability::CAP_DAC_OVERRIDE);
+    // Threads have the rights that their creator has then. Those that reload come first.
+    let follows = following.iter().flat_map(|_| MIRROR_RIGHTS);
+    let kept: Vec<_> = last.into_iter().chain(RELOAD_RIGHTS).chain(follows).collect();
+    give_up_all_but(&kept)?;
     let reloader = Reloader::new(load, entries, handle.clone(), following);
     reload_at(hang_ups, reloader.clone())?;
     if let Some(socket) = &socket {
         socket.serve(handle.clone(), reloader)?;
     }
+    give_up_all_but(last.as_slice())?;
     if let Some(endpoint) = endpoint {
         tracing::info!("metrics at http://{}/metrics", endpoint.address());
         endpoint.serve(handle.clone())?;

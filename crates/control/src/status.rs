@@ -22,11 +22,22 @@ pub struct Status {
     /// What became of packets.
     #[serde(flatten)]
     pub fates: Fates,
+    /// Packets that were not handed to the kernel, since there were more than the limit allows.
+    pub policed: Vec<Policed>,
     /// The program's offloads.
     pub offloads: Vec<Offload>,
     /// What was taken over from the kernel; absent with `--static`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
+}
+
+/// Packets above the limit of a reason.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Policed {
+    /// The name of the reason.
+    pub reason: String,
+    /// How many.
+    pub packets: u64,
 }
 
 /// An offload.
@@ -44,14 +55,18 @@ pub struct Offload {
 /// What was taken over from the kernel.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Kernel {
-    /// Its routes.
+    /// Prefixes of its routing tables that are followed.
     pub routes: u64,
     /// Its neighbours that can be sent to.
     pub neighbours: u64,
-    /// Entries of tables that were changed, those at the start included.
+    /// Rows of tables that were changed, those at the start included.
     pub updates: u64,
-    /// Entries that differed without a notification. Must stay 0.
+    /// Rows that differed without a notification. Must stay 0.
     pub repairs: u64,
+    /// How often everything was read.
+    pub reads: u64,
+    /// How often the kernel lost notifications.
+    pub overruns: u64,
     /// Reads that failed.
     pub failures: u64,
 }
@@ -99,18 +114,23 @@ impl Status {
             table.add_row([name, by].into_iter().chain(counts.map(thousands)));
         }
         let mut text = format!("after {:.1} s\n{table}\n\n{}", self.seconds, self.fates.text());
+        for Policed { reason, packets } in &self.policed {
+            text += &format!("policed: {reason}: {}\n", thousands(*packets));
+        }
         if self.without_port > 0 {
             text += &format!("to ports that there are not: {}\n", thousands(self.without_port));
         }
         if let Some(kernel) = &self.kernel {
             text += &format!(
-                "kernel: {} routes, {} neighbours; entries updated: {}, repaired: {}; reads that \
-                 failed: {}\n",
+                "kernel: {} routes, {} neighbours; rows updated: {}, repaired: {}; reads of \
+                 everything: {}, failed: {}; overruns: {}\n",
                 thousands(kernel.routes),
                 thousands(kernel.neighbours),
                 thousands(kernel.updates),
                 thousands(kernel.repairs),
-                thousands(kernel.failures)
+                thousands(kernel.reads),
+                thousands(kernel.failures),
+                thousands(kernel.overruns)
             );
         }
         text
@@ -148,6 +168,8 @@ impl Kernel {
         Self {
             updates: self.updates + before.updates,
             repairs: self.repairs + before.repairs,
+            reads: self.reads + before.reads,
+            overruns: self.overruns + before.overruns,
             failures: self.failures + before.failures,
             ..self
         }

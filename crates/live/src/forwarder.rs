@@ -1,14 +1,16 @@
 //! The loop that moves packets between ports through a machine.
 
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use wireloom_ir::{Output, Verdict};
+use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
 
 use crate::attention::Attention;
 use crate::control::Control;
+use crate::police::{Limits, Police};
 use crate::port::{Exchange, Io, Port, Receive, Transmit};
 use crate::stop::Stop;
 use crate::twin::Twin;
@@ -23,13 +25,17 @@ pub struct Forwarder {
     names: Vec<(String, Exchange)>,
     receivers: Vec<Box<dyn Receive>>,
     transmitters: Vec<Box<dyn Transmit>>,
-    twins: Vec<Twin>,
+    /// `None` for ports of which the kernel is not the control plane.
+    twins: Vec<Option<Twin>>,
     /// Per port, packets and bytes received.
     received: Vec<(u64, u64)>,
     /// Per port, packets for the kernel that its twin did not accept.
     undelivered: Vec<u64>,
     /// Packets for ports that there are not.
     without_port: u64,
+    police: Police,
+    /// The origin of the police's clock.
+    begin: Instant,
 }
 
 /// Learns what happens during forwarding.
@@ -72,7 +78,8 @@ pub struct PortCounters {
 }
 
 impl Forwarder {
-    /// Takes the interfaces of these names as ports 0, 1, ... `note` gets what an operator should
+    /// Takes the interfaces of these names as ports 0, 1, ...; `tap:NAME` creates a TAP device,
+    /// `pcap:FILE@RATE` plays a capture. `note` gets what an operator should
     /// know: why a port does not use AF_XDP.
     ///
     /// # Errors
@@ -86,6 +93,8 @@ impl Forwarder {
             received: vec![(0, 0); names.len()],
             undelivered: vec![0; names.len()],
             without_port: 0,
+            police: Police::new(Limits::default()),
+            begin: Instant::now(),
         };
         for (number, name) in names.iter().enumerate() {
             if names[..number].contains(name) {
@@ -96,12 +105,18 @@ impl Forwarder {
             if let Some(why) = why {
                 note(format!("note: port {name} uses packet sockets, which are slower: {why}"));
             }
-            forwarder.twins.push(Twin::create(number, port.index)?);
+            let twin = port.index.map(|index| Twin::create(number, index)).transpose()?;
+            forwarder.twins.push(twin);
             forwarder.names.push((port.name, port.exchange));
             forwarder.receivers.push(port.receiver);
             forwarder.transmitters.push(port.transmitter);
         }
         Ok(forwarder)
+    }
+
+    /// Limits what goes to the kernel from now on.
+    pub fn limit(&mut self, limits: Limits) {
+        self.police = Police::new(limits);
     }
 
     /// Forwards until `stop`, or until another thread asks for attention; a further call goes on.
@@ -156,6 +171,8 @@ impl Forwarder {
                 frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
             let (transmitters, twins) = (&mut self.transmitters, &mut self.twins);
             let (undelivered, without_port) = (&mut self.undelivered, &mut self.without_port);
+            let police = &mut self.police;
+            let clock = self.begin.elapsed().as_nanos() as u64;
             machine.offer(&frames, &mut |output: Output<'_>| {
                 observer.output(output.verdict, output.bytes.len());
                 match output.verdict {
@@ -163,9 +180,11 @@ impl Forwarder {
                         Some(transmitter) => transmitter.take(output.bytes),
                         None => *without_port += 1,
                     },
+                    Verdict::ToCpu(reason) if !police.admits(reason, clock) => {}
                     Verdict::ToCpu(_) => {
                         let from = usize::from(output.ingress);
-                        if twins[from].deliver(output.bytes).is_err() {
+                        let twin = twins[from].as_mut();
+                        if twin.is_none_or(|twin| twin.deliver(output.bytes).is_err()) {
                             undelivered[from] += 1;
                         }
                     }
@@ -210,6 +229,11 @@ impl Forwarder {
             }
         });
         counters.collect()
+    }
+
+    /// Packets that were not handed to the kernel, since there were more than its limit, by reason.
+    pub fn policed(&self) -> BTreeMap<Reason, u64> {
+        self.police.refused()
     }
 
     /// Packets that the machine sent to ports that there are not.

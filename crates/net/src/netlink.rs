@@ -27,23 +27,37 @@ pub fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage
 
 /// As [`dump`]; `None` if the kernel's data changed during the dump.
 fn dump_once(request: &RouteNetlinkMessage) -> io::Result<Option<Vec<RouteNetlinkMessage>>> {
+    let mut messages = Vec::new();
+    let is_whole = visit_dump(request, &mut |message| messages.push(message))?;
+    Ok(is_whole.then_some(messages))
+}
+
+/// Sends a request and visits what the kernel replies, message by message. Returns false if the
+/// kernel's data changed meanwhile: then some may be missing.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn visit_dump(
+    request: &RouteNetlinkMessage,
+    visit: &mut dyn FnMut(RouteNetlinkMessage),
+) -> io::Result<bool> {
     let socket = connect()?;
     send(&socket, request.clone(), NLM_F_DUMP)?;
-    let (mut messages, mut is_done, mut is_torn) = (Vec::new(), false, false);
-    while !is_done && !is_torn {
+    let (mut is_done, mut is_torn) = (false, false);
+    while !is_done {
         let (received, _) = socket.recv_from_full()?;
         for_each_message(&received, |message| {
-            is_torn = message.header.flags & NLM_F_DUMP_INTR != 0;
+            is_torn |= message.header.flags & NLM_F_DUMP_INTR != 0;
             match message.payload {
                 NetlinkPayload::Done(_) => is_done = true,
                 NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
-                NetlinkPayload::InnerMessage(inner) => messages.push(inner),
+                NetlinkPayload::InnerMessage(inner) => visit(inner),
                 _ => {}
             }
-            Ok(!is_done && !is_torn)
+            Ok(!is_done)
         })?;
     }
-    Ok((!is_torn).then_some(messages))
+    Ok(!is_torn)
 }
 
 /// Returns a socket to the kernel.

@@ -67,20 +67,25 @@ pub(crate) fn target<'a>(
     store: &'a mut Store,
     path: &str,
 ) -> Result<(&'a Config, &'a mut dyn Instance), String> {
-    let is_engine = store.find(path).map(|slot| matches!(slot.content, Content::Engine(_)));
-    if is_engine != Some(false) {
-        let paths = store.paths();
-        return Err(if is_engine.is_some() {
-            let inside = paths.iter().filter(|p| p.starts_with(&format!("{path}."))).cloned();
-            format!("`{path}` is an engine; name one of its offloads{}", list(": ", inside))
-        } else {
-            let near = suggest(path, paths.iter().map(String::as_str));
-            format!("there is no offload `{path}`{near}")
-        });
+    // The names of the others are made only for an error: routes come by the hundred thousand.
+    match store.find(path).map(|slot| &slot.content) {
+        Some(Content::Kind { .. }) => {}
+        Some(Content::Engine(_)) => {
+            let inside = store.paths().into_iter().filter(|p| p.starts_with(&format!("{path}.")));
+            return Err(format!(
+                "`{path}` is an engine; name one of its offloads{}",
+                list(": ", inside)
+            ));
+        }
+        None => {
+            let paths = store.paths();
+            let suggestion = suggest(path, paths.iter().map(String::as_str));
+            return Err(format!("there is no offload `{path}`{suggestion}"));
+        }
     }
     match store.find_mut(path).map(|slot| &mut slot.content) {
         Some(Content::Kind { config, instance }) => Ok((config, instance.as_mut())),
-        _ => unreachable!("it was found above"),
+        _ => Err(format!("`{path}` is no table")),
     }
 }
 

@@ -11,9 +11,9 @@ use clap::{Args, Parser, ValueEnum, ValueHint};
 use wireloom_compile::names::Names;
 use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
-use wireloom_control::{Load, Loaded, Settings, Status, logging, tracing};
+use wireloom_control::{CpuRate, Load, Loaded, Settings, Status, logging, tracing};
 use wireloom_lang::Checked;
-use wireloom_live::Io;
+use wireloom_live::{Io, LOCAL_AND_MAIN};
 use wireloom_machine::{Error, Program, Result};
 
 use super::Command;
@@ -30,7 +30,9 @@ pub struct Forward {
     /// `file` for the program; options on the command line replace those of the file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     config: Option<PathBuf>,
-    /// Forward on this interface; the first one given is port 0 of the program, the next one port 1
+    /// Forward on this interface: ports 0, 1, ... of the program in the order given. `tap:NAME`
+    /// creates a TAP device, whose kernel side is the other end of the cable; `pcap:FILE@RATE` plays
+    /// a capture (RATE as of `run --rate`) and discards what is sent there
     #[arg(long = "port", value_name = "INTERFACE", required = true)]
     ports: Vec<String>,
     /// Load a table file at the start (may be given several times); entries from the kernel replace
@@ -45,6 +47,16 @@ pub struct Forward {
     #[arg(long, value_name = "SECONDS", default_value_t = 30, conflicts_with = "is_static",
         value_parser = clap::value_parser!(u64).range(1..))]
     reconcile: u64,
+    /// Follow this routing table of the kernel, by name or number (may be given several times). Of
+    /// several, the first one that has a route for an address decides, as with `ip rule`; by
+    /// default local, then main
+    #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
+        value_parser = kernel_table)]
+    kernel_tables: Vec<u32>,
+    /// Hand at most so many packets a second to the kernel for each reason, or for one reason (may
+    /// be given several times); 0 hands over none
+    #[arg(long, value_name = "[REASON=]PACKETS")]
+    cpu_rate: Vec<CpuRate>,
     /// Exchange frames with the interfaces in this way
     #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Auto)]
     io: Way,
@@ -115,6 +127,20 @@ fn parse_address(text: &str) -> Result<SocketAddr, String> {
     address.map_err(|_| "write it as ADDRESS:PORT, such as 127.0.0.1:9999 or [::1]:9999".into())
 }
 
+/// The number of a routing table.
+fn kernel_table(text: &str) -> Result<u32, String> {
+    match text {
+        "local" => Ok(255),
+        "main" => Ok(254),
+        "default" => Ok(253),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|number| *number > 0)
+            .ok_or_else(|| "write a number from 1, or local, main or default".into()),
+    }
+}
+
 fn parse_mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
     mode.ok_or_else(|| "write it in octal, such as 0660".into())
@@ -178,6 +204,11 @@ impl Forward {
                 Way::Packet => Io::Packet,
             },
             busy: self.busy,
+            kernel_tables: match self.kernel_tables[..] {
+                [] => LOCAL_AND_MAIN.to_vec(),
+                _ => self.kernel_tables.clone(),
+            },
+            writes_at_end: self.json.is_some(),
             reconcile: (!self.is_static).then(|| Duration::from_secs(self.reconcile)),
             metrics: self.metrics,
             control: self.control.clone().map(|path| (path, self.control_mode)),
@@ -208,12 +239,13 @@ fn loaded(options: &Forward, checked: Checked, shows: bool) -> Result<Option<Loa
         program: Program::new(program),
         names: Names::new(program),
         tables: options.tables.clone(),
+        cpu_rates: options.cpu_rate.clone(),
         needs_restart: Vec::new(),
     }))
 }
 
 /// Keys of the configuration that a reload applies.
-const RELOADED: [&str; 5] = ["file", "include", "set", "engine", "tables"];
+const RELOADED: [&str; 6] = ["file", "include", "set", "engine", "tables", "cpu-rate"];
 
 /// Returns the function that reads everything again, with the command line of this process and the
 /// configuration file as it is then.

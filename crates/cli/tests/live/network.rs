@@ -62,6 +62,32 @@ impl Namespace {
         assert!(output.status.success(), "{commands}{}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Runs commands of `ip` inside, one a line, whether or not the kernel refuses some.
+    pub fn ip_force(&self, commands: &str) {
+        self.run(|| {
+            let mut child = Command::new("ip")
+                .args(["-force", "-batch", "-"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("ip");
+            child.stdin.take().expect("a pipe").write_all(commands.as_bytes()).expect("a pipe");
+            child.wait().expect("ip");
+        });
+    }
+
+    /// What the kernel's table says about an address; empty if it has no route.
+    pub fn ip_route_get(&self, address: &str) -> String {
+        self.ip_show(&["route", "get", address])
+    }
+
+    /// What a command of `ip` prints inside.
+    pub fn ip_show(&self, words: &[&str]) -> String {
+        let output = self.run(|| Command::new("ip").args(words).output());
+        String::from_utf8(output.expect("ip").stdout).expect("text")
+    }
+
     /// The interfaces inside, with flags, MTUs and addresses.
     pub fn interfaces(&self) -> String {
         let list = |what| {
@@ -99,6 +125,26 @@ impl Namespace {
 }
 
 impl Network {
+    /// Adds a second way from the router to the right host.
+    ///
+    /// ```text
+    /// router: 10.0.3.1 r3 ── hc 10.0.3.2 :right
+    /// ```
+    pub fn add_third(&self) {
+        self.router.ip(&format!(
+            "link add r3 address 02:00:00:00:03:01 type veth peer name hc address 02:00:00:00:03:02 netns {}\n\
+             link set r3 up\n\
+             address add 10.0.3.1/24 dev r3\n",
+            self.right.path()
+        ));
+        self.right.ip("link set hc up\n\
+             address add 10.0.3.2/24 dev hc\n\
+             route add default via 10.0.3.1 metric 100\n");
+        // Replies take the way that is there.
+        self.right.set("ipv4/conf/all/ignore_routes_with_linkdown", "1");
+        self.right.set("ipv4/conf/hb/ignore_routes_with_linkdown", "1");
+    }
+
     /// Builds the network.
     ///
     /// # Errors

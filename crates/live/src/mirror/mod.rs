@@ -1,236 +1,421 @@
 //! The kernel's routes, neighbours and links, kept in the tables of a router.
 //!
-//! A notification of the kernel leads to a new dump of what it concerns: of neighbours alone, or of
-//! everything. The difference to what the tables hold is sent as updates. So lost notifications,
-//! and the routes that IPv4 removes without a notification when a link goes down, need no special
-//! treatment. After each interval without a notification everything is compared all the same;
-//! differences are counted as repairs. At the same time the kernel is told which neighbours are in
-//! use, since it does not see the packets that the machine sends to them and would never verify
-//! them.
+//! ```text
+//!   notifications ─> netlink ─> fib, links, neighbours ─> rows ─> encode ─> updates
+//!   dumps ────────────^
+//! ```
+//!
+//! At the start everything is read. After that the kernel's notifications are applied one by one
+//! ([`fib`]), and the rows that may have changed are made anew ([`rows`]): a change of one route
+//! costs the same however many there are. Everything is read again
+//! - after notifications were lost, since the kernel had no room for them;
+//! - after changes of which the kernel does not notify route by route: a link is switched on or
+//!   off, an address or a next hop object goes;
+//! - from time to time, to compare. What differs then without any reason is counted as a repair.
+//!   The number must stay 0.
+//!
+//! The kernel does not see the packets that the machine sends. So it is told which neighbours are
+//! in use, or it would never verify them, and which ones are to be resolved.
 
+mod encode;
+mod fib;
+mod hops;
 mod netlink;
-mod tables;
+mod rows;
 
-use std::path::Path;
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use wireloom_ir as ir;
 use wireloom_machine::{Error, Result};
-use wireloom_net::tables::{Literal, TableFile, UpdateFile};
-use wireloom_offloads::{Content, Store, Update, resolve_updates};
+use wireloom_offloads::{Store, Update};
 
 use crate::control::{self, Control, Sending};
-use crate::system::interface_index;
-use netlink::{Changed, Changes, Links, Neighbours};
-use tables::{NextHops, Route, Routes, Rows};
+use crate::{MIRROR_RIGHTS, give_up_all_but, port};
+use encode::Encoder;
+pub use encode::TABLES;
+use netlink::{Change, Changes, Neighbour, Purpose, Read};
+use rows::{Dirty, Rows, State};
 
-pub use tables::TABLES;
+/// The kernel's tables `local` and `main`, in the order in which it looks in them.
+pub const LOCAL_AND_MAIN: [u32; 2] = [255, 254];
 
-/// Changes within this time after the first are read together.
+/// Changes that are applied together.
+const TOGETHER: usize = 4096;
+/// Updates that are sent together.
+const BATCH: usize = 4096;
+/// How long a notification may take after the change that a dump already shows.
 const SETTLE: Duration = Duration::from_millis(2);
-/// The next hops that tables of routers hold (`NEXT_HOPS` of programs/include/forwarding.loom).
-const NEXT_HOPS: u32 = 65_536;
+/// As [`SETTLE`], before something is held to be a repair.
+const LATE: Duration = Duration::from_millis(100);
+/// Time between attempts to read everything.
+const RETRY: Duration = Duration::from_millis(100);
+/// Reading everything takes at most this part of the time.
+const READING: u32 = 50;
+/// How often the kernel is asked to resolve neighbours, and how many at once.
+const RESOLVE: Duration = Duration::from_secs(1);
+const RESOLVED_AT_ONCE: usize = 64;
 
 /// The mirror of the kernel's state in the tables of a program.
 pub struct Mirror {
-    ports: Vec<u32>,
-    /// The program's offloads without entries: they say how keys and values are made.
-    empty: Store,
     changes: Changes,
-    links: Links,
-    neighbours: Neighbours,
-    routes: Routes,
-    hops: NextHops,
-    limit: u32,
+    state: State,
     rows: Rows,
+    encoder: Encoder,
+    /// Neighbours that the kernel was last asked to resolve.
+    asked_for: BTreeSet<Neighbour>,
     counters: Arc<MirrorCounters>,
 }
 
 /// What a mirror did.
 #[derive(Debug, Default)]
 pub struct MirrorCounters {
-    /// Routes of the kernel.
+    /// Prefixes of the kernel, of all tables that are followed.
     pub routes: AtomicU64,
     /// Its neighbours that can be sent to.
     pub neighbours: AtomicU64,
-    /// Entries of tables that were changed, those at the start included.
+    /// Rows of tables that were changed, those at the start included.
     pub updates: AtomicU64,
-    /// Entries that differed without a notification. Must stay 0.
+    /// Rows that differed without a notification. Must stay 0.
     pub repairs: AtomicU64,
-    /// Reads that failed; the tables stay as they are until the next change.
+    /// How often everything was read: at the start, after silent changes, and to compare.
+    pub reads: AtomicU64,
+    /// How often the kernel lost notifications, since they were not read in time.
+    pub overruns: AtomicU64,
+    /// Reads that failed; the tables stay as they are until the next one.
     pub failures: AtomicU64,
 }
 
+/// Notifications since some moment.
+#[derive(Default)]
+struct Noticed {
+    /// How many.
+    count: usize,
+    dirty: Dirty,
+    /// Some were of neighbours or links.
+    others: bool,
+    /// Everything has to be read.
+    read_all: bool,
+}
+
+/// How a part of the work ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Done {
+    Well,
+    /// Everything has to be read once more.
+    Again,
+    /// The kernel could not be read, or the updates could not be made.
+    Badly,
+    /// Nobody takes updates any more.
+    Unheard,
+}
+
 impl Mirror {
-    /// Reads the kernel's state into a store of the program. `empty` is another store of it, without
-    /// entries.
+    /// Reads the kernel's state into a store of the program. The kernel looks in `tables`, one
+    /// after the other, until one has a route.
     ///
     /// # Errors
     /// If the kernel's state cannot be read, or does not suit the tables.
-    pub fn start(ports: &[String], empty: Store, store: &mut Store) -> Result<Self> {
-        let ports = ports.iter().map(|name| interface_index(name)).collect::<Result<_>>()?;
+    pub fn start(
+        ports: &[String],
+        tables: &[u32],
+        program: &ir::Program,
+        store: &mut Store,
+    ) -> Result<Self> {
+        let ports = ports.iter().map(|name| port::interface(name)).collect::<Result<_>>()?;
+        let encoder = Encoder::new(program)?;
         // Subscribe first: nothing that changes during the dump is missed.
         let changes = Changes::subscribe().map_err(failed)?;
-        let mut mirror = Self {
-            ports,
-            limit: elements(&empty, "next_hops").unwrap_or(NEXT_HOPS),
-            empty,
-            changes,
-            links: Links::default(),
-            neighbours: Neighbours::default(),
-            routes: Routes::default(),
-            hops: NextHops::default(),
-            rows: Rows::default(),
-            counters: Arc::default(),
-        };
-        mirror.read(Changed::Anything)?;
-        for update in mirror.updates()? {
-            update.apply(store).map_err(|refused| {
-                Error::new(format!("the kernel's routes: `{}`: {}", update.offload, refused.0))
+        let state = read(tables)?;
+        let rows = Rows::new(ports, encoder.next_hops(), encoder.groups());
+        let (counters, asked_for) = (Arc::default(), BTreeSet::new());
+        let mut mirror = Self { changes, state, rows, encoder, asked_for, counters };
+        add(&mirror.counters.reads, 1);
+        mirror.count();
+        let everything = Dirty { all: true, ..Dirty::default() };
+        let changes = mirror.rows.update(&mirror.state, &everything);
+        add(&mirror.counters.updates, changes.len());
+        for change in changes {
+            mirror.encoder.encode(change, &mut |update| {
+                update.apply(store).map_err(|refused| {
+                    Error::new(format!("the kernel's routes: `{}`: {}", update.offload, refused.0))
+                })
             })?;
         }
         Ok(mirror)
     }
 
     /// Follows the kernel in a thread of its own from now on, and compares everything after each
-    /// interval. Returns the updates and the counters.
+    /// interval. Returns the updates and the counters. The thread has [`MIRROR_RIGHTS`] of the
+    /// caller's rights.
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// If the thread cannot be started, or its other rights cannot be given up.
     pub fn follow(self, interval: Duration) -> Result<(Control, Arc<MirrorCounters>)> {
         let (sending, control) = control::pair()?;
         let counters = Arc::clone(&self.counters);
         let thread = thread::Builder::new().name("mirror".into());
-        thread
-            .spawn(move || self.run(sending, interval))
-            .map_err(|error| Error::new(format!("a thread for the kernel's routes: {error}")))?;
+        let (tell, given_up) = mpsc::channel();
+        let follow = move || {
+            let result = give_up_all_but(&MIRROR_RIGHTS);
+            let is_well = result.is_ok();
+            if tell.send(result).is_ok() && is_well {
+                self.run(sending, interval);
+            }
+        };
+        let failed = |error: &dyn std::fmt::Display| {
+            Error::new(format!("a thread for the kernel's routes: {error}"))
+        };
+        thread.spawn(follow).map_err(|error| failed(&error))?;
+        given_up.recv().map_err(|error| failed(&error))??;
         Ok((control, counters))
     }
 
     fn run(mut self, mut sending: Sending, interval: Duration) {
-        // After a failure everything is read anew.
-        let mut pending = Changed::Nothing;
-        let mut compare_at = Instant::now() + interval;
+        let now = Instant::now();
+        let (mut compare_at, mut resolve_at) = (now + interval, now);
+        let mut read_at: Option<Instant> = None;
         while !sending.is_closed() {
-            let patience = match pending {
-                Changed::Nothing => compare_at.saturating_duration_since(Instant::now()),
-                _ => Duration::ZERO,
-            };
-            let waited = self.changes.wait(patience);
-            let changed = match (waited, pending) {
-                (Ok(Changed::Nothing), Changed::Nothing) => Changed::Nothing,
-                (Ok(Changed::Neighbours), Changed::Nothing) => Changed::Neighbours,
-                _ => Changed::Anything,
-            };
-            if changed != Changed::Nothing {
-                thread::sleep(SETTLE);
+            let is_waiting = self.unresolved().next().is_some();
+            let next = [Some(compare_at), read_at, is_waiting.then_some(resolve_at)];
+            let next = next.into_iter().flatten().min().unwrap_or(compare_at);
+            if self.changes.wait(next.saturating_duration_since(Instant::now())).is_err() {
+                add(&self.counters.failures, 1);
+                thread::sleep(RETRY);
             }
-            // Notifications must not put this off for ever.
-            let is_due = Instant::now() >= compare_at;
+            let noticed = self.notice();
+            let mut done = self.apply(&noticed.dirty, &mut sending);
+            let now = Instant::now();
+            if noticed.read_all {
+                read_at = read_at.or(Some(now));
+            }
+            if is_waiting && now >= resolve_at {
+                self.resolve();
+                resolve_at = now + RESOLVE;
+            }
+            let is_due = now >= compare_at;
             if is_due {
-                compare_at = Instant::now() + interval;
-                if netlink::use_neighbours(self.hops.neighbours()).is_err() {
-                    self.counters.failures.fetch_add(1, Ordering::Relaxed);
+                self.verify_neighbours();
+            }
+            if done == Done::Well && (is_due || read_at.is_some_and(|at| now >= at)) {
+                // Only a comparison without another reason finds what must not be.
+                done = self.read_all(read_at.is_none(), &mut sending);
+                read_at = None;
+                compare_at = Instant::now() + interval.max(now.elapsed() * READING);
+            }
+            match done {
+                Done::Well => {}
+                Done::Again => read_at = Some(Instant::now()),
+                Done::Badly => {
+                    add(&self.counters.failures, 1);
+                    read_at = Some(Instant::now() + RETRY);
+                }
+                Done::Unheard => return,
+            }
+        }
+    }
+
+    /// Enters the notifications that are waiting into the state.
+    fn notice(&mut self) -> Noticed {
+        let mut noticed = Noticed::default();
+        let (state, changes) = (&mut self.state, &self.changes);
+        while noticed.count < TOGETHER {
+            match changes.read(&mut |change| note(state, change, &mut noticed)) {
+                Ok(Read::Nothing) => break,
+                Ok(Read::Changes) => {}
+                Ok(Read::Overrun) => {
+                    add(&self.counters.overruns, 1);
+                    noticed.read_all = true;
+                }
+                Err(_) => {
+                    add(&self.counters.failures, 1);
+                    noticed.read_all = true;
                 }
             }
-            let updates = match changed {
-                Changed::Neighbours if !is_due => self.read(Changed::Neighbours),
-                _ => self.read(Changed::Anything),
+        }
+        noticed
+    }
+
+    /// Sends the updates for what has changed.
+    fn apply(&mut self, dirty: &Dirty, sending: &mut Sending) -> Done {
+        if dirty.is_empty() {
+            return Done::Well;
+        }
+        let changes = self.rows.update(&self.state, dirty);
+        self.count();
+        self.send(changes, sending)
+    }
+
+    fn send(&mut self, changes: Vec<rows::Change>, sending: &mut Sending) -> Done {
+        add(&self.counters.updates, changes.len());
+        let mut updates: Vec<Update> = Vec::new();
+        for change in changes {
+            let encoded = self.encoder.encode(change, &mut |update| {
+                updates.push(update);
+                Ok(())
+            });
+            if encoded.is_err() {
+                return Done::Badly;
             }
-            .and_then(|()| self.updates());
-            pending = Changed::Nothing;
-            let Ok(updates) = updates else {
-                self.counters.failures.fetch_add(1, Ordering::Relaxed);
-                pending = Changed::Anything;
-                thread::sleep(Duration::from_millis(100));
-                continue;
+            if updates.len() >= BATCH && !sending.send(std::mem::take(&mut updates)) {
+                return Done::Unheard;
+            }
+        }
+        match updates.is_empty() || sending.send(updates) {
+            true => Done::Well,
+            false => Done::Unheard,
+        }
+    }
+
+    /// Reads everything and sends what differs. `counts`: what differs without a notification is a
+    /// repair.
+    fn read_all(&mut self, counts: bool, sending: &mut Sending) -> Done {
+        add(&self.counters.reads, 1);
+        let Ok(state) = read(&self.state.fib.numbers()) else { return Done::Badly };
+        self.state = state;
+        // Notifications of what was read are still on their way.
+        let mut noticed = self.notice_all(SETTLE);
+        let everything = Dirty { all: true, ..Dirty::default() };
+        let changes = self.rows.update(&self.state, &everything);
+        self.count();
+        let mut late = Noticed::default();
+        if counts && changes.iter().any(|change| is_repair(change, &noticed)) {
+            late = self.notice_all(LATE);
+            noticed.others |= late.others;
+            noticed.read_all |= late.read_all;
+            noticed.dirty.prefixes.extend(&late.dirty.prefixes);
+            let repairs = changes.iter().filter(|change| is_repair(change, &noticed));
+            add(&self.counters.repairs, repairs.count());
+        }
+        match (self.send(changes, sending), self.apply(&late.dirty, sending)) {
+            (Done::Well, Done::Well) if noticed.read_all => Done::Again,
+            (Done::Well, done) | (done, _) => done,
+        }
+    }
+
+    /// Enters all notifications that arrive until there is none for this time.
+    fn notice_all(&mut self, patience: Duration) -> Noticed {
+        let mut all = Noticed::default();
+        loop {
+            if self.changes.wait(patience).is_err() {
+                all.read_all = true;
+                return all;
+            }
+            let more = self.notice();
+            all.count += more.count;
+            all.others |= more.others;
+            all.read_all |= more.read_all;
+            all.dirty.prefixes.extend(more.dirty.prefixes);
+            all.dirty.neighbours.extend(more.dirty.neighbours);
+            all.dirty.devices.extend(more.dirty.devices);
+            if more.count == 0 {
+                return all;
+            }
+        }
+    }
+
+    /// The neighbours that routes lead to and that cannot be sent to. (Those that could be sent to
+    /// if their link were up are not among them.)
+    fn unresolved(&self) -> impl Iterator<Item = &Neighbour> {
+        let known = &self.state.neighbours;
+        self.rows.neighbours().filter(|neighbour| !known.contains_key(neighbour))
+    }
+
+    fn resolve(&mut self) {
+        let mut waiting: Vec<Neighbour> = self.unresolved().copied().collect();
+        waiting.sort_unstable();
+        // Those that were not asked for last time come first.
+        waiting.sort_by_key(|neighbour| self.asked_for.contains(neighbour));
+        waiting.truncate(RESOLVED_AT_ONCE);
+        if netlink::use_neighbours(waiting.iter(), Purpose::Resolve).is_err() {
+            add(&self.counters.failures, 1);
+        }
+        self.asked_for = waiting.into_iter().collect();
+    }
+
+    fn verify_neighbours(&self) {
+        let known = &self.state.neighbours;
+        let used = self
+            .rows
+            .neighbours()
+            .filter(|used| known.get(used).is_some_and(|reach| !reach.is_permanent));
+        if netlink::use_neighbours(used, Purpose::Verify).is_err() {
+            add(&self.counters.failures, 1);
+        }
+    }
+
+    fn count(&self) {
+        let store = |counter: &AtomicU64, count: usize| {
+            counter.store(count as u64, Ordering::Relaxed);
+        };
+        store(&self.counters.neighbours, self.state.neighbours.len());
+        store(&self.counters.routes, self.state.fib.len());
+    }
+}
+
+/// Reads the kernel's state.
+fn read(tables: &[u32]) -> Result<State> {
+    Ok(State {
+        neighbours: netlink::neighbours().map_err(failed)?,
+        links: netlink::links().map_err(failed)?,
+        fib: netlink::routes(tables).map_err(failed)?,
+    })
+}
+
+/// Whether a row differs although nobody has notified of anything that concerns it.
+fn is_repair(change: &rows::Change, noticed: &Noticed) -> bool {
+    if noticed.others || noticed.read_all {
+        return false;
+    }
+    match change {
+        rows::Change::Route(prefix, ..) | rows::Change::RouteGone(prefix) => {
+            !noticed.dirty.prefixes.contains(prefix)
+        }
+        // They follow the routes.
+        rows::Change::Bucket(..) => false,
+        rows::Change::NextHop(..) => noticed.dirty.prefixes.is_empty(),
+        rows::Change::Port(..) => true,
+    }
+}
+
+/// Enters a change into the state.
+fn note(state: &mut State, change: Change, noticed: &mut Noticed) {
+    noticed.count += 1;
+    noticed.others |= matches!(change, Change::Neighbour(..) | Change::Link(..));
+    let dirty = &mut noticed.dirty;
+    match change {
+        Change::Route(said, joins) => dirty.prefixes.extend(state.fib.insert(said, joins)),
+        Change::RouteGone(said) => dirty.prefixes.extend(state.fib.remove(&said)),
+        Change::Neighbour(neighbour, reach) => {
+            let old = match reach {
+                Some(reach) => state.neighbours.insert(neighbour, reach),
+                None => state.neighbours.remove(&neighbour),
             };
-            if changed == Changed::Nothing && !updates.is_empty() {
-                // A change that is notified while everything is read is no repair.
-                match self.changes.wait(SETTLE) {
-                    Ok(Changed::Nothing) => {
-                        let repairs = updates.len() as u64;
-                        self.counters.repairs.fetch_add(repairs, Ordering::Relaxed);
-                    }
-                    _ => pending = Changed::Anything,
-                }
-            }
-            if !updates.is_empty() && !sending.send(updates) {
-                return;
+            if old != reach {
+                dirty.neighbours.insert(neighbour);
             }
         }
-    }
-
-    fn read(&mut self, changed: Changed) -> Result {
-        self.neighbours = netlink::neighbours().map_err(failed)?;
-        if changed != Changed::Neighbours {
-            self.links = netlink::links().map_err(failed)?;
-            self.routes = read_routes()?;
+        Change::Link(index, link) => {
+            let old = match link {
+                Some(link) => state.links.insert(index, link),
+                None => state.links.remove(&index),
+            };
+            if old != link {
+                dirty.devices.insert(index);
+                noticed.read_all |= old.map(|old| old.up) != link.map(|link| link.up);
+            }
         }
-        let count =
-            |counter: &AtomicU64, count: usize| counter.store(count as u64, Ordering::Relaxed);
-        count(&self.counters.neighbours, self.neighbours.len());
-        count(&self.counters.routes, self.routes.len());
-        Ok(())
+        Change::Silent => noticed.read_all = true,
     }
+}
 
-    /// Returns what brings the tables to the state that was read.
-    fn updates(&mut self) -> Result<Vec<Update>> {
-        let new = tables::rows(
-            &self.ports,
-            &self.links,
-            &self.neighbours,
-            &self.routes,
-            &mut self.hops,
-            self.limit,
-        );
-        let has = |table: &str| self.empty.find(table).is_some();
-        let (text, count) = tables::changes(&self.rows, &new, has);
-        let path = Path::new("the kernel's routes");
-        let file = UpdateFile::from_text(path, &text).map_err(Error::new)?;
-        let updates = resolve_updates(&mut self.empty, &file).map_err(Error::new)?;
-        self.rows = new;
-        self.counters.updates.fetch_add(count, Ordering::Relaxed);
-        Ok(updates)
-    }
+fn add(counter: &AtomicU64, count: usize) {
+    counter.fetch_add(count as u64, Ordering::Relaxed);
 }
 
 fn failed(error: std::io::Error) -> Error {
     Error::new(format!("the kernel's routes: {error}"))
-}
-
-/// The number of elements of an array.
-fn elements(store: &Store, name: &str) -> Option<u32> {
-    let Content::Kind { config, .. } = &store.find(name)?.content else { return None };
-    config.params.get("size")?.to_u128().and_then(|size| u32::try_from(size).ok())
-}
-
-/// Reads the kernel's tables `main` and `local`, as `import kernel` of table files does.
-fn read_routes() -> Result<Routes> {
-    let mut routes = Routes::new();
-    for table in ["main", "local"] {
-        let text = format!(
-            "table routes\n\
-             import kernel table={table} type=(type) device=(device) gateway=(gateway)\n"
-        );
-        let file = TableFile::from_text(Path::new("the kernel's routes"), text);
-        let visited = file.and_then(|file| {
-            file.for_each(&mut |entry| {
-                let number = |index: usize| match &entry.fields[index].1 {
-                    Literal::Number(bits) => bits.to_u128(),
-                    _ => None,
-                };
-                let prefix = entry.ip_prefix().ok_or("a route without a prefix")?;
-                let (kind, device) = (number(0).unwrap_or(0), number(1).unwrap_or(0));
-                let gateway = number(2).unwrap_or(0);
-                let route = Route { kind: kind as u8, device: device as u32, gateway };
-                routes.insert(prefix, route);
-                Ok(())
-            })
-        });
-        visited.map_err(Error::new)?;
-    }
-    Ok(routes)
 }

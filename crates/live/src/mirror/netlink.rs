@@ -1,22 +1,32 @@
-//! Links and neighbours of the kernel, and notifications of changes, by netlink (rtnetlink(7)).
+//! Links, neighbours and routes of the kernel, and notifications of their changes, by netlink
+//! (rtnetlink(7)).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use netlink_packet_core::NetlinkPayload;
-use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+use netlink_packet_core::ParseableParametrized;
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
+use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
-use wireloom_net::netlink::{connect, dump, for_each_message, send};
+use wireloom_net::netlink::{connect, dump, send, visit_dump};
+use wireloom_net::tables::Family;
 
-/// Notifications of links, neighbours, addresses and routes (`RTNLGRP_...`).
-const GROUPS: [u32; 6] = [1, 3, 5, 7, 9, 11];
+use super::fib::{Address, Fib, Joins, Said, said};
+use crate::system::set;
+
+/// Notifications of links, neighbours, addresses, routes and next hop objects (`RTNLGRP_...`).
+const GROUPS: [u32; 7] = [1, 3, 5, 7, 9, 11, 32];
+/// Bytes of notifications that the kernel keeps for us: about 30,000 routes.
+const BUFFER: libc::c_int = 32 << 20;
+/// How often a dump is begun again that the kernel changed meanwhile.
+const ATTEMPTS: usize = 5;
 
 /// An interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,29 +34,56 @@ pub struct Link {
     pub mac: [u8; 6],
     /// Bytes of layer 3.
     pub mtu: u32,
+    /// Whether it is switched on, and whether there is a carrier.
+    pub up: (bool, bool),
 }
 
 /// Interfaces by index.
 pub type Links = HashMap<u32, Link>;
 
-/// Link addresses by interface and IP address (right-aligned bits) of neighbours that can be sent
-/// to.
-pub type Neighbours = HashMap<(u32, u128), [u8; 6]>;
+/// A neighbour: its address and its interface.
+pub type Neighbour = (Address, u32);
+
+/// What is known of a neighbour that can be sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    pub mac: [u8; 6],
+    /// It was configured, and is never verified.
+    pub is_permanent: bool,
+}
+
+/// Neighbours that can be sent to.
+pub type Neighbours = BTreeMap<Neighbour, Reach>;
 
 /// A subscription to changes.
 pub struct Changes {
     socket: Socket,
 }
 
-/// What changed.
+/// A change of which the kernel notifies.
+#[derive(Debug)]
+pub enum Change {
+    /// A new route, and its place among those of its prefix and metric.
+    Route(Said, Joins),
+    /// A route is gone.
+    RouteGone(Said),
+    /// A neighbour, if it can be sent to.
+    Neighbour(Neighbour, Option<Reach>),
+    /// An interface, if it exists.
+    Link(u32, Option<Link>),
+    /// Something that changes routes without a notification of its own for each.
+    Silent,
+}
+
+/// What a read of notifications found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Changed {
-    /// Nothing within the time.
+pub enum Read {
+    /// No more for now.
     Nothing,
-    /// Neighbours only.
-    Neighbours,
-    /// Anything, or notifications were lost.
-    Anything,
+    /// Changes, which were passed on.
+    Changes,
+    /// The kernel had no room for some: they are lost.
+    Overrun,
 }
 
 impl Changes {
@@ -54,6 +91,9 @@ impl Changes {
     pub fn subscribe() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
         socket.bind_auto()?;
+        if set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER).is_err() {
+            set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER)?;
+        }
         for group in GROUPS {
             socket.add_membership(group)?;
         }
@@ -61,8 +101,8 @@ impl Changes {
         Ok(Self { socket })
     }
 
-    /// Waits for changes for at most this time and returns all that are known by then.
-    pub fn wait(&self, patience: Duration) -> io::Result<Changed> {
+    /// Waits for changes for at most this time.
+    pub fn wait(&self, patience: Duration) -> io::Result<()> {
         let fd = self.socket.as_raw_fd();
         let mut polled = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let milliseconds = i32::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
@@ -73,29 +113,84 @@ impl Changes {
                 return Err(error);
             }
         }
-        let mut changed = Changed::Nothing;
-        loop {
-            match self.socket.recv_from_full() {
-                Ok((bytes, _)) => {
-                    for_each_message(&bytes, |message| {
-                        changed = match message.payload {
-                            NetlinkPayload::InnerMessage(
-                                RouteNetlinkMessage::NewNeighbour(_)
-                                | RouteNetlinkMessage::DelNeighbour(_),
-                            ) if changed != Changed::Anything => Changed::Neighbours,
-                            _ => Changed::Anything,
-                        };
-                        Ok(true)
-                    })?;
+        Ok(())
+    }
+
+    /// Reads some notifications, without waiting.
+    pub fn read(&self, visit: &mut dyn FnMut(Change)) -> io::Result<Read> {
+        match self.socket.recv_from_full() {
+            Ok((bytes, _)) => {
+                visit_changes(&bytes, visit)?;
+                Ok(Read::Changes)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Read::Nothing),
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(Read::Overrun),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Length of `struct nlmsghdr`.
+const HEADER: usize = 16;
+const NLM_F_REPLACE: u16 = 0x100;
+const NLM_F_APPEND: u16 = 0x800;
+const RTM_DELADDR: u16 = 21;
+const RTM_NEWNEXTHOP: u16 = 104;
+const RTM_DELNEXTHOP: u16 = 105;
+
+/// Visits the changes in a datagram.
+fn visit_changes(mut rest: &[u8], visit: &mut dyn FnMut(Change)) -> io::Result<()> {
+    let malformed = || io::Error::other("a notification that cannot be read");
+    while rest.len() >= HEADER {
+        let length = u32::from_ne_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
+        let number = u16::from_ne_bytes([rest[4], rest[5]]);
+        let flags = u16::from_ne_bytes([rest[6], rest[7]]);
+        let payload = rest.get(HEADER..length).ok_or_else(malformed)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+        match number {
+            // Routes with this preferred source go.
+            RTM_DELADDR => visit(Change::Silent),
+            // Routes that use the object change or go.
+            RTM_DELNEXTHOP => visit(Change::Silent),
+            RTM_NEWNEXTHOP if flags & NLM_F_REPLACE != 0 => visit(Change::Silent),
+            RTM_NEWNEXTHOP => {}
+            _ => {
+                let message = RouteNetlinkMessage::parse_with_param(payload, number)
+                    .map_err(|error| io::Error::other(format!("a notification: {error}")))?;
+                if let Some(change) = change(message, flags) {
+                    visit(change);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(changed),
-                // The kernel had no room for a notification.
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    changed = Changed::Anything;
-                }
-                Err(error) => return Err(error),
             }
         }
+    }
+    Ok(())
+}
+
+fn change(message: RouteNetlinkMessage, flags: u16) -> Option<Change> {
+    match message {
+        RouteNetlinkMessage::NewRoute(route) => {
+            let joins = match flags {
+                _ if flags & NLM_F_REPLACE != 0 => Joins::InPlace,
+                _ if flags & NLM_F_APPEND != 0 => Joins::After,
+                // IPv6 appends by itself; IPv4 prepends.
+                _ if route.header.address_family == AddressFamily::Inet6 => Joins::After,
+                _ => Joins::Before,
+            };
+            said(&route).map(|said| Change::Route(said, joins))
+        }
+        RouteNetlinkMessage::DelRoute(route) => said(&route).map(Change::RouteGone),
+        RouteNetlinkMessage::NewNeighbour(message) => {
+            let (neighbour, reach) = neighbour(&message)?;
+            Some(Change::Neighbour(neighbour, reach))
+        }
+        RouteNetlinkMessage::DelNeighbour(message) => {
+            Some(Change::Neighbour(neighbour(&message)?.0, None))
+        }
+        RouteNetlinkMessage::NewLink(message) => {
+            Some(Change::Link(message.header.index, link(&message)))
+        }
+        RouteNetlinkMessage::DelLink(message) => Some(Change::Link(message.header.index, None)),
+        _ => None,
     }
 }
 
@@ -103,71 +198,135 @@ impl Changes {
 pub fn links() -> io::Result<Links> {
     let messages = dump(&RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
     let links = messages.into_iter().filter_map(|message| {
-        let RouteNetlinkMessage::NewLink(link) = message else { return None };
-        let (mut mac, mut mtu) = (None, 0);
-        for attribute in &link.attributes {
-            match attribute {
-                LinkAttribute::Address(bytes) => mac = bytes[..].try_into().ok(),
-                LinkAttribute::Mtu(bytes) => mtu = *bytes,
-                _ => {}
-            }
-        }
-        Some((link.header.index, Link { mac: mac?, mtu }))
+        let RouteNetlinkMessage::NewLink(message) = message else { return None };
+        Some((message.header.index, link(&message)?))
     });
     Ok(links.collect())
+}
+
+fn link(message: &LinkMessage) -> Option<Link> {
+    let (mut mac, mut mtu) = (None, 0);
+    for attribute in &message.attributes {
+        match attribute {
+            LinkAttribute::Address(bytes) => mac = bytes[..].try_into().ok(),
+            LinkAttribute::Mtu(bytes) => mtu = *bytes,
+            _ => {}
+        }
+    }
+    let flags = message.header.flags;
+    let up = (flags.contains(LinkFlags::Up), flags.contains(LinkFlags::LowerUp));
+    Some(Link { mac: mac?, mtu, up })
 }
 
 /// Reads all neighbours that can be sent to.
 pub fn neighbours() -> io::Result<Neighbours> {
     let messages = dump(&RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default()))?;
     let neighbours = messages.into_iter().filter_map(|message| {
-        let RouteNetlinkMessage::NewNeighbour(neighbour) = message else { return None };
-        // The kernel sends to neighbours in these states without asking first.
-        let usable = matches!(
-            neighbour.header.state,
-            NeighbourState::Reachable
-                | NeighbourState::Stale
-                | NeighbourState::Delay
-                | NeighbourState::Probe
-                | NeighbourState::Permanent
-        );
-        let (mut address, mut mac) = (None, None);
-        for attribute in &neighbour.attributes {
-            match attribute {
-                NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => {
-                    address = Some(u128::from(ip.to_bits()));
-                }
-                NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => {
-                    address = Some(ip.to_bits());
-                }
-                NeighbourAttribute::LinkLayerAddress(bytes) => mac = bytes[..].try_into().ok(),
-                _ => {}
-            }
-        }
-        usable.then_some(((neighbour.header.ifindex, address?), mac?))
+        let RouteNetlinkMessage::NewNeighbour(message) = message else { return None };
+        let (neighbour, reach) = neighbour(&message)?;
+        Some((neighbour, reach?))
     });
     Ok(neighbours.collect())
 }
 
-/// Tells the kernel that neighbours are in use. It verifies those that it has not heard of for a
-/// while, as if it had sent a packet to them itself. Neighbours that it no longer knows are left
-/// out.
-pub fn use_neighbours<'a>(neighbours: impl Iterator<Item = &'a (u32, u128)>) -> io::Result<()> {
+fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<Reach>)> {
+    // The kernel sends to neighbours in these states without asking first.
+    let usable = matches!(
+        message.header.state,
+        NeighbourState::Reachable
+            | NeighbourState::Stale
+            | NeighbourState::Delay
+            | NeighbourState::Probe
+            | NeighbourState::Permanent
+    );
+    let (mut address, mut mac) = (None, None);
+    for attribute in &message.attributes {
+        match attribute {
+            NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => {
+                address = Some(Address { family: Family::V4, bits: ip.to_bits().into() });
+            }
+            NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => {
+                address = Some(Address { family: Family::V6, bits: ip.to_bits() });
+            }
+            NeighbourAttribute::LinkLayerAddress(bytes) => mac = bytes[..].try_into().ok(),
+            _ => {}
+        }
+    }
+    let is_permanent = message.header.state == NeighbourState::Permanent;
+    let reach = mac.filter(|_| usable).map(|mac| Reach { mac, is_permanent });
+    Some(((address?, message.header.ifindex), reach))
+}
+
+/// Reads the routes of these tables, of both families.
+///
+/// # Errors
+/// If the kernel refuses, or changes the routes all the time.
+pub fn routes(tables: &[u32]) -> io::Result<Fib> {
+    for _ in 0..ATTEMPTS {
+        let mut fib = Fib::new(tables);
+        let mut is_whole = true;
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut request = RouteMessage::default();
+            request.header.address_family = family;
+            let read = visit_dump(&RouteNetlinkMessage::GetRoute(request), &mut |message| {
+                // A kernel that does not know the family gives the routes of all.
+                if let RouteNetlinkMessage::NewRoute(route) = message
+                    && route.header.address_family == family
+                    && let Some(said) = said(&route)
+                {
+                    fib.add(said);
+                }
+            });
+            match read {
+                Ok(whole) => is_whole &= whole,
+                // A kernel without IPv6 does not know its routes.
+                Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if is_whole {
+            return Ok(fib);
+        }
+    }
+    Err(io::Error::other("the kernel's routes change too fast to be read"))
+}
+
+/// Why the kernel is told of neighbours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// They are in use: the kernel verifies those that it has not heard of for a while, as if it
+    /// had sent a packet to them itself. Those that it no longer knows are left out.
+    Verify,
+    /// They are to be resolved.
+    Resolve,
+}
+
+/// Tells the kernel of neighbours. They must not be permanent ones: the kernel would take that from
+/// them (`__neigh_update` of Linux 6.18), and lose their link addresses.
+pub fn use_neighbours<'a>(
+    neighbours: impl Iterator<Item = &'a Neighbour>,
+    purpose: Purpose,
+) -> io::Result<()> {
+    const NLM_F_CREATE: u16 = 0x400;
     let socket = connect()?;
-    for &(device, address) in neighbours {
+    for &(address, device) in neighbours {
         let mut message = NeighbourMessage::default();
-        let (family, address) = match u32::try_from(address) {
-            Ok(bits) => (AddressFamily::Inet, NeighbourAddress::Inet(Ipv4Addr::from_bits(bits))),
-            Err(_) => {
-                let address = Ipv6Addr::from_bits(address);
-                (AddressFamily::Inet6, NeighbourAddress::Inet6(address))
+        let (family, address) = match address.family {
+            Family::V4 => {
+                let ip = Ipv4Addr::from_bits(address.bits as u32);
+                (AddressFamily::Inet, NeighbourAddress::Inet(ip))
+            }
+            Family::V6 => {
+                let ip = Ipv6Addr::from_bits(address.bits);
+                (AddressFamily::Inet6, NeighbourAddress::Inet6(ip))
             }
         };
         message.header.family = family;
         message.header.ifindex = device;
         message.header.flags = NeighbourFlags::Use;
         message.attributes.push(NeighbourAttribute::Destination(address));
-        send(&socket, RouteNetlinkMessage::NewNeighbour(message), 0)?;
+        let flags = if purpose == Purpose::Resolve { NLM_F_CREATE } else { 0 };
+        send(&socket, RouteNetlinkMessage::NewNeighbour(message), flags)?;
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
-//! An interface as a port: what it receives and what is sent on it.
+//! Ports: an interface, a TAP device or a capture; what it receives and what is sent on it.
 
 mod packet;
+mod replay;
+mod tap;
 mod xdp;
 
 use std::os::fd::RawFd;
@@ -34,6 +36,12 @@ pub enum Exchange {
     /// Packet sockets.
     #[serde(rename = "packet socket")]
     Packet,
+    /// A TAP device.
+    #[serde(rename = "TAP")]
+    Tap,
+    /// A capture that is played.
+    #[serde(rename = "capture")]
+    Capture,
 }
 
 impl Exchange {
@@ -43,6 +51,8 @@ impl Exchange {
             Self::XdpZeroCopy => "AF_XDP, zero copy",
             Self::XdpCopy => "AF_XDP, copied",
             Self::Packet => "packet socket",
+            Self::Tap => "TAP",
+            Self::Capture => "capture",
         }
     }
 }
@@ -86,12 +96,12 @@ pub struct Sent {
     pub lost: u64,
 }
 
-/// Both sides of an interface, until it is closed.
+/// Both sides of a port, until it is closed.
 pub struct Port {
-    /// The interface's name.
+    /// The name of the interface, or what was given instead.
     pub name: String,
-    /// Its index.
-    pub index: u32,
+    /// The index of an interface of which the kernel is the control plane.
+    pub index: Option<u32>,
     /// How it exchanges frames.
     pub exchange: Exchange,
     /// What arrives. It is closed first: then the kernel gets all packets again.
@@ -101,12 +111,18 @@ pub struct Port {
 }
 
 impl Port {
-    /// Takes an interface as port `number`. Returns also why AF_XDP is not used, where it was
-    /// tried.
+    /// Takes an interface as port `number`, or opens `tap:NAME` or `pcap:FILE@RATE`. Returns also
+    /// why AF_XDP is not used, where it was tried.
     ///
     /// # Errors
-    /// If there is no such interface, or without the rights.
+    /// If there is no such interface or file, or without the rights.
     pub fn open(name: &str, number: u16, io: Io) -> Result<(Self, Option<Error>)> {
+        if let Some(device) = name.strip_prefix(TAP) {
+            return Ok((tap::open(name, device, number)?, None));
+        }
+        if let Some(what) = name.strip_prefix(CAPTURE) {
+            return Ok((replay::open(name, what, number)?, None));
+        }
         let index = interface_index(name)?;
         match io {
             Io::Xdp => Ok((xdp::open(name, index, number)?, None)),
@@ -116,6 +132,20 @@ impl Port {
                 Err(why) => Ok((packet::open(name, index, number)?, Some(why))),
             },
         }
+    }
+}
+
+const TAP: &str = "tap:";
+const CAPTURE: &str = "pcap:";
+
+/// Returns the index of the interface that a port is; `None` for TAP devices and captures.
+///
+/// # Errors
+/// If there is no such interface.
+pub fn interface(name: &str) -> Result<Option<u32>> {
+    match name.starts_with(TAP) || name.starts_with(CAPTURE) {
+        true => Ok(None),
+        false => interface_index(name).map(Some),
     }
 }
 

@@ -39,7 +39,7 @@ pub fn open(name: &str, index: u32, number: u16) -> Result<Port> {
     receiver._ingress = Some(drop_all_but_marked(name, index)?);
     Ok(Port {
         name: name.to_owned(),
-        index,
+        index: Some(index),
         exchange: Exchange::Packet,
         receiver: Box::new(receiver),
         transmitter: Box::new(transmitter),

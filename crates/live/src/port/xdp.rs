@@ -65,7 +65,7 @@ pub fn open(name: &str, index: u32, number: u16) -> Result<Port> {
     };
     Ok(Port {
         name: name.to_owned(),
-        index,
+        index: Some(index),
         exchange: if is_copied { Exchange::XdpCopy } else { Exchange::XdpZeroCopy },
         receiver: Box::new(receiver),
         transmitter: Box::new(transmitter),

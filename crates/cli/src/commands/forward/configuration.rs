@@ -233,6 +233,7 @@ mod tests {
             file = \"r.loom\"\n\
             port = [\"eth1\", \"eth2\"]\n\
             busy = true\nstatic = false\n\
+            table = [100, \"main\"]\ncpu-rate = [\"TTL_EXPIRED=50\", 1000]\n\
             reconcile = 5\nmetrics = \"9100\"\ncontrol-mode = \"0660\"\ncontrol = \"/c\"\n\
             [set]\nA = 1\nB = false\n";
         let words = expand(text, &["forward", "--config", "CONFIG"]).expect("a file");
@@ -248,6 +249,10 @@ mod tests {
             "--port=eth2",
             "--busy",
             "--reconcile=5",
+            "--table=100",
+            "--table=main",
+            "--cpu-rate=TTL_EXPIRED=50",
+            "--cpu-rate=1000",
             "--metrics=9100",
             "--control-mode=0660",
             "--control=/c",
@@ -281,6 +286,8 @@ mod tests {
             ("\nprot = 1\n", "f.toml:2: unknown key `prot` there is file, include"),
             ("config = \"x\"\n", "f.toml:1: unknown key `config`"),
             ("port = [\"a\"]\n\nio = \"fast\"\n", "f.toml:3: `io`: invalid value 'fast'"),
+            ("table = \"mian\"\n", "f.toml:1: `table`: invalid value 'mian'"),
+            ("cpu-rate = [\"A=x\"]\n", "f.toml:1: `cpu-rate`: invalid value 'A=x'"),
             ("interval = 0\n", "f.toml:1: `interval`: invalid value '0'"),
             ("interval = [1, 2]\n", "f.toml:1: `interval`: one value is expected"),
             ("busy = 1\n", "f.toml:1: `busy`: true or false is expected"),

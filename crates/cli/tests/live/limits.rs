@@ -1,0 +1,131 @@
+//! What the command takes of the computer: packets to the kernel, rights, time.
+
+use super::network::Network;
+use super::wire::{self, Wire};
+use super::{Forwarding, REPLY4, address, count, reaches, start};
+
+#[test]
+fn packets_to_the_kernel_are_limited_by_reason() {
+    let options = ["--cpu-rate", "TTL_EXPIRED=50"];
+    let Some((network, forwarding)) = start(&options) else { return };
+    let left = &network.left;
+    super::until("the machine forwards", || {
+        let before = network.router.forwarded();
+        reaches(left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+        (network.router.forwarded() == before).then_some(())
+    });
+    left.run(|| {
+        let wire = Wire::open().expect("a packet socket");
+        let ha = wire::interface_index("ha").expect("an interface");
+        let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0];
+        frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 1, 17, 0x61, 0xcf, 10, 0, 1, 2, 10, 0, 2, 2]);
+        let sum = wireloom_net::wire::checksum::checksum(
+            &[&frame[14..24], &[0, 0], &frame[26..34]].concat(),
+        );
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        frame.extend([0, 7, 0, 9, 0, 8, 0, 0]);
+        (0..2000).for_each(|_| wire.send(ha, &frame).expect("sent"));
+    });
+    // Other reasons are not concerned.
+    reaches(left, "10.0.1.1", 64, (address("10.0.1.1"), REPLY4, 0));
+    let report = forwarding.stop();
+    let (all, policed) =
+        (count(&report, "cpu: TTL_EXPIRED"), count(&report, "policed: TTL_EXPIRED:"));
+    assert_eq!(all, 2000, "{report}");
+    assert!((1000..2000).contains(&policed), "{report}");
+    assert_eq!(report.matches("policed").count(), 1, "{report}");
+}
+
+#[test]
+fn a_reason_that_the_program_does_not_have_is_refused() {
+    let mut command = super::command(&["--port", "lo", "--cpu-rate", "TTL_EXPIRE=50"]);
+    let output = command.output().expect("the command");
+    assert_eq!(output.status.code(), Some(2));
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(err.contains("no reason `TTL_EXPIRE`"), "{err}");
+    assert!(err.contains("did you mean `TTL_EXPIRED`?"), "{err}");
+}
+
+/// A row of /proc/PID/task/TID/status for each thread, that of the main one first.
+fn threads(forwarding: &Forwarding, row: &str) -> Vec<String> {
+    let main = forwarding.child.id();
+    let tasks = std::fs::read_dir(format!("/proc/{main}/task")).expect("threads");
+    let number = |task: std::io::Result<std::fs::DirEntry>| {
+        let name = task.expect("a thread").file_name();
+        name.to_str().and_then(|name| name.parse::<u32>().ok()).expect("a number")
+    };
+    let mut numbers: Vec<u32> = tasks.map(number).collect();
+    numbers.sort_by_key(|number| *number != main);
+    let value = |number: u32| {
+        let path = format!("/proc/{main}/task/{number}/status");
+        let text = std::fs::read_to_string(path).expect("a status");
+        let line = text.lines().find(|line| line.starts_with(row)).expect("a row");
+        line[row.len()..].trim_start_matches(':').trim().to_owned()
+    };
+    numbers.into_iter().map(value).collect()
+}
+
+#[test]
+fn rights_are_given_up_after_the_start() {
+    let Some((network, forwarding)) = start(&[]) else { return };
+    for row in ["CapEff", "CapPrm"] {
+        // The thread that follows the kernel has CAP_NET_ADMIN, to tell it of neighbours. The one
+        // that waits for SIGHUP passes that on, and has CAP_DAC_READ_SEARCH, to read files again.
+        let expected = ["0000000000000000", "0000000000001000", "0000000000001004"];
+        assert_eq!(threads(&forwarding, row), expected, "{row}");
+    }
+    assert_eq!(threads(&forwarding, "NoNewPrivs"), ["1", "1", "1"]);
+    // All of it works without them.
+    reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+    reaches(&network.left, "10.0.2.2", 1, (address("10.0.1.1"), 11, 0));
+    forwarding.stop();
+}
+
+#[test]
+fn without_traffic_it_sleeps() {
+    let Some((network, forwarding)) = start(&[]) else { return };
+    reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+    let before = forwarding.cpu_ticks();
+    // The time that is measured, not a wait for something.
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let ticks = forwarding.cpu_ticks() - before;
+    // A tick is 10 ms: 3 % of two seconds are six.
+    assert!(ticks <= 6, "{ticks} ticks in two seconds");
+    forwarding.stop();
+}
+
+/// Kills the command under load and starts it again.
+fn killed(times: usize) {
+    let network = match Network::new() {
+        Ok(network) => network,
+        Err(error) => return eprintln!("warning: nothing was tested: {error}"),
+    };
+    let before = network.router.interfaces();
+    for time in 0..times {
+        let way = ["xdp", "packet"][time % 2];
+        let Some(mut forwarding) = Forwarding::start(&network, &["--io", way]) else { return };
+        network.left.run(|| {
+            let wire = Wire::open().expect("a packet socket");
+            let ha = wire::interface_index("ha").expect("an interface");
+            let frame = [&[2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0, 0x45][..], &[0; 45]].concat();
+            (0..500 + 37 * time).for_each(|_| wire.send(ha, &frame).expect("sent"));
+        });
+        forwarding.signal(libc::SIGKILL);
+        forwarding.child.wait().expect("an end");
+        super::until("the ports are as they were", || {
+            (network.router.interfaces() == before).then_some(())
+        });
+        reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+    }
+}
+
+#[test]
+fn killed_under_load_it_leaves_nothing_and_starts_again() {
+    killed(5);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-all"]
+fn killed_a_hundred_times_it_leaves_nothing_and_starts_again() {
+    killed(100);
+}

@@ -1,0 +1,410 @@
+//! The kernel's routes, as they come and go, in the tables of the machine.
+//!
+//! Next hops are neighbours of `r2` with MAC addresses of their own, which exist only in the
+//! kernel's table. Where a packet went is seen from the address of its frame.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::io::{BufRead, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use wireloom_net::tables::{Family, read_prefixes};
+
+use super::network::{Namespace, Network};
+use super::wire::{self, Wire};
+use super::{Forwarding, REPLY4, address, reaches, start, until};
+
+/// 606,138 prefixes of the Internet.
+const PREFIXES: &str =
+    ".cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz";
+
+/// The neighbours 10.0.2.11 to 10.0.2.18, fe80::11 to fe80::18.
+const NEIGHBOURS: std::ops::RangeInclusive<u8> = 11..=18;
+
+/// Enters the neighbours.
+fn add_neighbours(router: &Namespace) {
+    let mut text = String::new();
+    for last in NEIGHBOURS {
+        let mac = format!("02:00:00:00:02:{last:02}");
+        for ip in [format!("10.0.2.{last}"), format!("fe80::{last}")] {
+            let _ = writeln!(text, "neighbour replace {ip} lladdr {mac} dev r2 nud permanent");
+        }
+    }
+    router.ip(&text);
+}
+
+/// A UDP datagram to an address, from the left host to the router.
+fn frame(to: &str, source_port: u16) -> Vec<u8> {
+    let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2];
+    let udp = [&source_port.to_be_bytes()[..], &[0, 9, 0, 12, 0, 0, 0, 0, 0, 0]].concat();
+    match address(to) {
+        std::net::IpAddr::V4(to) => {
+            frame.extend([8, 0]);
+            let mut ip = vec![0x45, 0, 0, 32, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 1, 2];
+            ip.extend(to.octets());
+            let sum = wireloom_net::wire::checksum::checksum(&ip);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+            frame.extend(ip);
+        }
+        std::net::IpAddr::V6(to) => {
+            frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 12, 17, 64]);
+            frame.extend(address_octets("2001:db8:1::2"));
+            frame.extend(to.octets());
+        }
+    }
+    frame.extend(udp);
+    frame
+}
+
+fn address_octets(text: &str) -> [u8; 16] {
+    text.parse::<std::net::Ipv6Addr>().expect("an address").octets()
+}
+
+/// Sends frames and returns, for each that arrived at the other side, its next hop: the last byte
+/// of the MAC address in decimal digits.
+fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
+    // Frames that were sent before may still be on their way through the kernel: the last two bytes
+    // tell them apart.
+    static ATTEMPT: AtomicU16 = AtomicU16::new(0);
+    let attempt = ATTEMPT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let marker = frame("10.0.2.18", 65_535);
+    let marked = |frame: &Vec<u8>| [&frame[..frame.len() - 2], &attempt].concat();
+    let (marker, frames) = (marked(&marker), frames.iter().map(marked).collect::<Vec<_>>());
+    network.right.run(|| {
+        let at_right = Wire::open().expect("a packet socket");
+        network.left.run(|| {
+            let wire = Wire::open().expect("a packet socket");
+            let ha = wire::interface_index("ha").expect("an interface");
+            for frame in frames.iter().chain([&marker]) {
+                wire.send(ha, frame).expect("sent");
+            }
+        });
+        let deadline = Instant::now() + super::PATIENCE;
+        let mut found = vec![None; frames.len()];
+        loop {
+            let arrived = at_right.receive(deadline).expect("frames").expect("the last one");
+            let bytes = &arrived.bytes;
+            // Everything from the destination address on is as it was sent.
+            let same = |sent: &Vec<u8>| {
+                let from = if sent[12] == 8 { 26 } else { 22 };
+                bytes.len() == sent.len()
+                    && bytes[12..14] == sent[12..14]
+                    && bytes[from..] == sent[from..]
+            };
+            if same(&marker) {
+                return found;
+            }
+            if let Some(at) = frames.iter().position(same) {
+                found[at] = Some((bytes[5] >> 4) * 10 + (bytes[5] & 15));
+            }
+        }
+    })
+}
+
+/// Waits until the reports of `--interval 1` say that everything has been read so many times more.
+fn wait_for_reads(forwarding: &mut Forwarding, more: u64) {
+    let mut first = None;
+    for line in forwarding.out.by_ref().lines() {
+        let line = line.expect("text");
+        let Some((_, rest)) = line.split_once("reads of everything: ") else { continue };
+        let reads: u64 = rest.split(',').next().and_then(|n| n.parse().ok()).expect("a number");
+        if reads >= *first.get_or_insert(reads) + more {
+            return;
+        }
+    }
+    panic!("the reports end");
+}
+
+#[test]
+fn several_next_hops_share_the_flows_and_one_that_goes_moves_its_own_only() {
+    let Some((network, forwarding)) = start(&["--set", "MULTIPATH=true"]) else { return };
+    add_neighbours(&network.router);
+    for (net, to, gateway) in [
+        ("198.51.100.0/24", "198.51.100.1", "10.0.2."),
+        ("2001:db8:9::/48", "2001:db8:9::1", "fe80::"),
+    ] {
+        let route = |members: &[(u8, u32)]| {
+            let mut text = format!("route replace {net}");
+            for (last, weight) in members {
+                let _ = write!(text, " nexthop via {gateway}{last} dev r2 weight {weight}");
+            }
+            network.router.ip(&(text + "\n"));
+        };
+        let flows: Vec<_> = (1000..1400).map(|port| frame(to, port)).collect();
+        let settled = |expected: &[u8]| {
+            let expected: BTreeSet<_> = expected.iter().map(|last| Some(*last)).collect();
+            until("the flows use these next hops", || {
+                let found = next_hops(&network, &flows);
+                (found.iter().copied().collect::<BTreeSet<_>>() == expected).then_some(found)
+            })
+        };
+        route(&[(11, 1), (12, 1), (13, 2)]);
+        let before = settled(&[11, 12, 13]);
+        let share = |last: u8| before.iter().filter(|hop| **hop == Some(last)).count();
+        assert!(share(13) > share(11) && share(13) > share(12), "{} of 400", share(13));
+        assert!((50..=150).contains(&share(11)), "{} of 400", share(11));
+        assert_eq!(next_hops(&network, &flows), before, "a flow keeps its next hop");
+
+        route(&[(11, 1), (13, 2)]);
+        let fewer = settled(&[11, 13]);
+        for (old, new) in before.iter().zip(&fewer) {
+            assert!(old == new || *old == Some(12), "{old:?} to {new:?}");
+        }
+        // It comes back, and gets its flows back.
+        route(&[(11, 1), (12, 1), (13, 2)]);
+        assert_eq!(settled(&[11, 12, 13]), before);
+        // The last one remains alone.
+        route(&[(12, 1)]);
+        settled(&[12]);
+    }
+    let report = forwarding.stop();
+    assert!(report.contains("repaired: 0;"), "{report}");
+}
+
+#[test]
+fn next_hops_are_resolved_before_there_is_traffic() {
+    let Some((network, forwarding)) = start(&[]) else { return };
+    network.router.ip("route add 198.51.100.0/24 via 10.0.2.2\n\
+         route add 2001:db8:9::/48 via 2001:db8:2::2\n\
+         route add 203.0.113.0/24 via 10.0.2.99\n");
+    for gateway in ["10.0.2.2", "2001:db8:2::2"] {
+        until(&format!("{gateway} is resolved"), || {
+            let words = ["neighbour", "show", gateway, "dev", "r2"];
+            network.router.ip_show(&words).contains("lladdr 02:00:00:00:02:02").then_some(())
+        });
+    }
+    forwarding.stop();
+}
+
+#[test]
+fn the_route_with_the_lowest_metric_is_used_while_it_is_there() {
+    let Some((network, forwarding)) = start(&[]) else { return };
+    add_neighbours(&network.router);
+    let leads = |to: &str, expected: Option<u8>| {
+        until(&format!("{to} by {expected:?}"), || {
+            (next_hops(&network, &[frame(to, 7)]) == [expected]).then_some(())
+        });
+    };
+    for (net, to, gateway) in [
+        ("198.51.100.0/24", "198.51.100.1", "10.0.2."),
+        ("2001:db8:9::/48", "2001:db8:9::1", "fe80::"),
+    ] {
+        let ip = |text: &str| network.router.ip(&format!("{text}\n"));
+        ip(&format!("route add {net} via {gateway}12 dev r2 metric 20"));
+        leads(to, Some(12));
+        ip(&format!("route add {net} via {gateway}11 dev r2 metric 10"));
+        leads(to, Some(11));
+        ip(&format!("route add blackhole {net} metric 5"));
+        leads(to, None);
+        ip(&format!("route del blackhole {net} metric 5"));
+        leads(to, Some(11));
+        ip(&format!("route del {net} metric 10"));
+        leads(to, Some(12));
+        ip(&format!("route del {net} metric 20"));
+        leads(to, None);
+    }
+    let report = forwarding.stop();
+    assert!(report.contains("repaired: 0;"), "{report}");
+}
+
+#[test]
+fn tables_of_the_kernel_are_looked_in_one_after_the_other() {
+    let options = ["--table", "local", "--table", "100", "--table", "main"];
+    let Some((network, forwarding)) = start(&options) else { return };
+    add_neighbours(&network.router);
+    network.router.ip("route add 198.51.100.0/24 via 10.0.2.11\n\
+         route add 198.51.0.0/16 via 10.0.2.12 table 100\n\
+         route add 203.0.113.0/24 via 10.0.2.13\n");
+    let leads = |to: &str, expected: Option<u8>| {
+        until(&format!("{to} by {expected:?}"), || {
+            (next_hops(&network, &[frame(to, 7)]) == [expected]).then_some(())
+        });
+    };
+    leads("203.0.113.1", Some(13));
+    leads("198.51.100.1", Some(12));
+    network.router.ip("route del 198.51.0.0/16 table 100\n");
+    leads("198.51.100.1", Some(11));
+    forwarding.stop();
+}
+
+/// Prefix number `index`, and an address in it.
+fn flapping(index: usize) -> (String, String) {
+    match index % 2 {
+        0 => (format!("10.100.{index}.0/24"), format!("10.100.{index}.1")),
+        _ => (format!("2001:db8:100:{index}::/64"), format!("2001:db8:100:{index}::1")),
+    }
+}
+
+/// A change of a random route; many of them are refused by the kernel.
+fn change(random: &mut ChaCha8Rng, prefixes: usize) -> String {
+    let (net, _) = flapping(random.random_range(0..prefixes));
+    let gateway = if net.contains(':') { "fe80::" } else { "10.0.2." };
+    let hop = format!("via {gateway}{} dev r2", random.random_range(NEIGHBOURS));
+    let metric = format!("metric {}", random.random_range(1..4));
+    let version = if net.contains(':') { "-6" } else { "-4" };
+    let how = match random.random_range(0..10) {
+        0..3 => format!("replace {net} {hop} {metric}"),
+        3 => format!("append {net} {hop} {metric}"),
+        4 => format!("prepend {net} {hop} {metric}"),
+        5 => format!("replace blackhole {net} {metric}"),
+        6 => format!("replace unreachable {net} {metric}"),
+        7 => format!("del {net} {hop} {metric}"),
+        _ => format!("del {net} {metric}"),
+    };
+    // IPv6 takes several routes of one metric for one route with several next hops, of which the
+    // kernel chooses by a hash of its own.
+    let how = match version {
+        "-6" => how.replace("append ", "replace ").replace("prepend ", "replace "),
+        _ => how,
+    };
+    format!("route {how}\n")
+}
+
+/// The next hop of the kernel for each prefix.
+fn kernels(router: &Namespace, prefixes: usize) -> Vec<Option<u8>> {
+    let hop = |text: &str| {
+        let via = text.split_once(" via ")?.1.split(' ').next()?;
+        via.rsplit(['.', ':']).next()?.parse::<u8>().ok()
+    };
+    (0..prefixes).map(|index| hop(&router.ip_route_get(&flapping(index).1))).collect()
+}
+
+/// Has routes flap and compares what the machine does with the kernel's table.
+fn flap(changes: usize, prefixes: usize, options: &[&str]) {
+    let options = [&["--reconcile", "1", "--interval", "1"], options].concat();
+    let Some((network, mut forwarding)) = start(&options) else { return };
+    add_neighbours(&network.router);
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    for _ in 0..4 {
+        let text: String = (0..changes / 4).map(|_| change(&mut random, prefixes)).collect();
+        network.router.ip_force(&text);
+        let expected = kernels(&network.router, prefixes);
+        let frames: Vec<_> = (0..prefixes).map(|index| frame(&flapping(index).1, 7)).collect();
+        until("the machine forwards as the kernel would", || {
+            let found = next_hops(&network, &frames);
+            let differing = found.iter().zip(&expected).filter(|(one, other)| one != other);
+            (differing.count() == 0).then_some(())
+        });
+        let ways: BTreeMap<_, usize> = expected.iter().fold(BTreeMap::new(), |mut ways, hop| {
+            *ways.entry(*hop).or_default() += 1;
+            ways
+        });
+        assert!(ways.len() > 4, "too uniform to tell: {ways:?}");
+    }
+    wait_for_reads(&mut forwarding, 2);
+    let report = forwarding.stop();
+    assert!(report.contains("repaired: 0;"), "{report}");
+}
+
+#[test]
+fn routes_that_flap_end_as_in_the_kernel_and_nothing_is_repaired() {
+    flap(1000, 64, &[]);
+}
+
+#[test]
+fn traffic_moves_when_a_link_goes_down() {
+    let network = match Network::new() {
+        Ok(network) => network,
+        Err(error) => return eprintln!("warning: nothing was tested: {error}"),
+    };
+    network.add_third();
+    let ports = ["r1", "r2", "r3"];
+    let Some(forwarding) = Forwarding::start_in(&network.router, &ports, &[]) else { return };
+    network.right.ip("address add 198.51.100.1/32 dev lo\n");
+    network.router.ip("route add 198.51.100.1 via 10.0.2.2 metric 10\n\
+         route add 198.51.100.1 via 10.0.3.2 metric 20\n");
+    let reply = (address("198.51.100.1"), REPLY4, 0);
+    reaches(&network.left, "198.51.100.1", 64, reply);
+    for device in ["r2", "r2", "r2"] {
+        network.router.ip(&format!("link set {device} down\n"));
+        let begin = Instant::now();
+        reaches(&network.left, "198.51.100.1", 64, reply);
+        eprintln!("after {device} went down: {:?}", begin.elapsed());
+        network
+            .router
+            .ip(&format!("link set {device} up\nroute add 198.51.100.1 via 10.0.2.2 metric 10\n"));
+        reaches(&network.left, "198.51.100.1", 64, reply);
+    }
+    forwarding.stop();
+}
+
+#[test]
+fn notifications_that_the_kernel_lost_lead_to_a_new_read() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("counters.json");
+    let options = ["--json", json.to_str().expect("a path")];
+    let Some((network, forwarding)) = start(&options) else { return };
+    add_neighbours(&network.router);
+    // More than the socket holds, while nobody reads it.
+    forwarding.signal(libc::SIGSTOP);
+    let mut text = String::new();
+    for index in 0..90_000 {
+        let (high, low) = (index >> 8, index & 255);
+        let (a, b) = (high >> 8, high & 255);
+        let _ = writeln!(text, "route add 20.{a}.{b}.{low} via 10.0.2.{} ", 11 + index % 7);
+    }
+    network.router.ip(&text);
+    forwarding.signal(libc::SIGCONT);
+    let frames = [frame("20.0.0.0", 7), frame("20.1.95.143", 7)];
+    let expected = [11, 11 + (0x1_5f8f % 7) as u8].map(Some);
+    until("the routes are there", || (next_hops(&network, &frames) == expected).then_some(()));
+    forwarding.stop();
+    let written = std::fs::read_to_string(json).expect("a file");
+    let report: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    let kernel = &report["kernel"];
+    assert!(kernel["overruns"].as_u64() > Some(0), "{kernel}");
+    assert_eq!((&kernel["repairs"], &kernel["failures"]), (&0.into(), &0.into()), "{kernel}");
+}
+
+#[test]
+#[ignore = "606,138 routes: make test-all"]
+fn the_whole_internet_is_mirrored_and_one_change_takes_milliseconds() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("counters.json");
+    let network = Network::new().expect("namespaces");
+    add_neighbours(&network.router);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PREFIXES);
+    let prefixes = match read_prefixes(&file) {
+        Ok(prefixes) => prefixes.into_iter().filter(|prefix| prefix.family() == Family::V4),
+        Err(error) => return eprintln!("warning: nothing was tested: {error}"),
+    };
+    let prefixes: Vec<_> = prefixes.collect();
+    let mut text = String::new();
+    for (index, prefix) in prefixes.iter().enumerate() {
+        let _ = writeln!(text, "route replace {prefix} via 10.0.2.{}", 11 + index % 7);
+    }
+    let begin = Instant::now();
+    network.router.ip_force(&text);
+    eprintln!("{} prefixes into the kernel: {:?}", prefixes.len(), begin.elapsed());
+    let begin = Instant::now();
+    let options = ["--json", json.to_str().expect("a path"), "--reconcile", "1"];
+    let Some(forwarding) = Forwarding::start(&network, &options) else { return };
+    eprintln!("mirrored and forwarding after {:?}", begin.elapsed());
+    eprintln!("resident memory: {} MiB", forwarding.memory_kib() / 1024);
+    let mut times: Vec<Duration> = (0..101)
+        .map(|index| {
+            let last = 11 + index % 2;
+            network.router.ip(&format!("route replace 198.51.100.0/24 via 10.0.2.{last}\n"));
+            let begin = Instant::now();
+            until("the change", || {
+                let found = next_hops(&network, &[frame("198.51.100.1", 7)]);
+                (found == [Some(last as u8)]).then_some(())
+            });
+            begin.elapsed()
+        })
+        .collect();
+    times.sort();
+    eprintln!("one change: median {:?}, longest {:?}", times[50], times[100]);
+    eprintln!("resident memory: {} MiB", forwarding.memory_kib() / 1024);
+    forwarding.stop();
+    let written = std::fs::read_to_string(json).expect("a file");
+    let report: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    let kernel = &report["kernel"];
+    assert!(kernel["routes"].as_u64() >= Some(prefixes.len() as u64), "{kernel}");
+    assert_eq!((&kernel["repairs"], &kernel["failures"]), (&0.into(), &0.into()), "{kernel}");
+    assert!(times[50] < Duration::from_millis(50), "{:?}", times[50]);
+}

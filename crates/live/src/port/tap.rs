@@ -1,0 +1,112 @@
+//! TAP devices as ports: the kernel's side of the device, or what is bridged to it, is the other
+//! end of the cable.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::rc::Rc;
+
+use wireloom_machine::{Error, Result};
+use wireloom_net::Frame;
+
+use super::{Exchange, Port, Receive, Sent, Transmit};
+use crate::system::failed;
+use crate::twin::{create_device, set_up};
+
+/// Frames that are received at once.
+const BATCH: usize = 64;
+/// Space for one frame. The kernel has finished checksums and segments before it hands frames over.
+const STRIDE: usize = (64 << 10) + 64;
+
+/// Creates the device and sets it up. It disappears with the port.
+///
+/// # Errors
+/// Without the rights, or if there is a device of this name that cannot be taken.
+pub fn open(name: &str, device: &str, number: u16) -> Result<Port> {
+    if device.is_empty() || device.len() >= libc::IFNAMSIZ || device.contains(['%', '/']) {
+        return Err(Error::new(format!("port {name}: `{device}` is no name of a device")));
+    }
+    let (tap, device) = create_device(device, libc::O_NONBLOCK)?;
+    set_up(&device)?;
+    let tap = Rc::new(tap);
+    let receiver = Receiver {
+        name: name.to_owned(),
+        number,
+        descriptors: [tap.as_raw_fd()],
+        tap: Rc::clone(&tap),
+        space: vec![0; BATCH * STRIDE],
+        lengths: Vec::with_capacity(BATCH),
+    };
+    Ok(Port {
+        name: name.to_owned(),
+        index: None,
+        exchange: Exchange::Tap,
+        receiver: Box::new(receiver),
+        transmitter: Box::new(Transmitter { tap, sent: Sent::default() }),
+    })
+}
+
+struct Receiver {
+    name: String,
+    number: u16,
+    tap: Rc<File>,
+    descriptors: [RawFd; 1],
+    space: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+impl Receive for Receiver {
+    fn descriptors(&self) -> &[RawFd] {
+        &self.descriptors
+    }
+
+    fn receive(&mut self, now_ns: u64) -> Result<Vec<Frame<'_>>> {
+        self.lengths.clear();
+        for space in self.space.chunks_mut(STRIDE) {
+            match (&*self.tap).read(space) {
+                Ok(length) => self.lengths.push(length),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                // The device is down, and works again when it comes back.
+                Err(error) if error.raw_os_error() == Some(libc::EIO) => break,
+                Err(error) => {
+                    return Err(failed(&format!("port {}: receiving", self.name), &error));
+                }
+            }
+        }
+        let (number, spaces) = (self.number, self.space.chunks(STRIDE));
+        let frames = spaces.zip(&self.lengths).map(|(space, length)| Frame {
+            ingress: number,
+            arrival_ns: now_ns,
+            bytes: &space[..*length],
+        });
+        Ok(frames.collect())
+    }
+
+    fn lost(&mut self) -> u64 {
+        0
+    }
+}
+
+struct Transmitter {
+    tap: Rc<File>,
+    sent: Sent,
+}
+
+impl Transmit for Transmitter {
+    fn take(&mut self, frame: &[u8]) {
+        match (&*self.tap).write(frame) {
+            // A TAP device takes a frame whole.
+            Ok(length) if length == frame.len() => {
+                self.sent.packets += 1;
+                self.sent.bytes += frame.len() as u64;
+            }
+            _ => self.sent.lost += 1,
+        }
+    }
+
+    fn flush(&mut self) {}
+
+    fn sent(&self) -> Sent {
+        self.sent
+    }
+}

@@ -1,0 +1,44 @@
+//! Gives up what forwarding no longer needs.
+
+pub use caps::Capability;
+use caps::{CapSet, CapsHashSet};
+use wireloom_machine::{Error, Result};
+
+/// What following the kernel needs: telling it which neighbours are in use.
+pub const MIRROR_RIGHTS: [Capability; 1] = [Capability::CAP_NET_ADMIN];
+
+/// What replacing the program needs beside [`MIRROR_RIGHTS`]: its files may be in folders of other
+/// users.
+pub const RELOAD_RIGHTS: [Capability; 1] = [Capability::CAP_DAC_READ_SEARCH];
+
+/// Gives up every capability of this thread except these, as far as it has them, and the way to get
+/// others by running programs. Threads that it starts later have no more. Open sockets, devices and
+/// BPF links keep working.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn give_up_all_but(kept: &[Capability]) -> Result {
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
+        Error::new(format!("giving up capabilities: {what}: {error}"))
+    };
+    let problem = |error: caps::errors::CapsError| failed("the kernel refuses", &error);
+    // SAFETY: plain system call.
+    if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } != 0 {
+        return Err(failed("no_new_privs", &std::io::Error::last_os_error()));
+    }
+    let permitted = caps::read(None, CapSet::Permitted).map_err(problem)?;
+    // Taking capabilities from the bounding set is a right too. Without it the set does no harm:
+    // no program that is run gains anything.
+    if permitted.contains(&Capability::CAP_SETPCAP) {
+        for capability in caps::read(None, CapSet::Bounding).map_err(problem)? {
+            if !kept.contains(&capability) {
+                caps::drop(None, CapSet::Bounding, capability).map_err(problem)?;
+            }
+        }
+    }
+    let kept: CapsHashSet =
+        kept.iter().copied().filter(|capability| permitted.contains(capability)).collect();
+    caps::set(None, CapSet::Inheritable, &CapsHashSet::new()).map_err(problem)?;
+    caps::set(None, CapSet::Effective, &kept).map_err(problem)?;
+    caps::set(None, CapSet::Permitted, &kept).map_err(problem)
+}
