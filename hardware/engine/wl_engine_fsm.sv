@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // State machine engine shell: one thread with its state in registers. It is the smallest shell, for
 // small engines and low rates.
 //
@@ -139,7 +141,7 @@ module wl_engine_fsm #(
   logic [8:0] window;
   localparam int unsigned Line = Read + CoreStages + Rest;
   logic [Line-1:0] line;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) line <= '0;
     else line <= {line[Line-2:0], a_slot};
   end
@@ -157,18 +159,22 @@ module wl_engine_fsm #(
   assign request_thread_o = 1'b0;
   assign replies_thread_o = 1'b0;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) running <= 1'b0;
     else if (loaded || resumed) running <= 1'b1;
     else if (end_slot) running <= again_now;
-
+  end
+  always_ff @(posedge clk_i) begin
     if (load_first) {phase, chunk} <= '0;
     else if (end_slot) {phase, chunk} <= {phase_next, chunk_next};
-
-    for (int unsigned o = 0; o < Offloads; o++) begin
-      if (rst_i) due[o] <= 1'b0;
-      else if (request_valid_o[o] && waits_i[o]) due[o] <= 1'b1;
-      else if (replied_valid_i[o]) due[o] <= 1'b0;
+  end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) due <= '0;
+    else begin
+      for (int unsigned o = 0; o < Offloads; o++) begin
+        if (request_valid_o[o] && waits_i[o]) due[o] <= 1'b1;
+        else if (replied_valid_i[o]) due[o] <= 1'b0;
+      end
     end
   end
 

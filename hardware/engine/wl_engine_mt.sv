@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Multithreaded engine shell: hardware threads share one pipeline, and each cycle can start a step
 // of another thread.
 //
@@ -190,9 +192,11 @@ module wl_engine_mt #(
 
   logic a_slot, a_token;
   logic [ThreadBits-1:0] a_thread;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) {a_slot, a_token, wait_o} <= '0;
     else {a_slot, a_token, wait_o} <= {pick_valid, pick_token, !pick_valid && waiting};
+  end
+  always_ff @(posedge clk_i) begin
     a_thread <= pick_thread;
   end
   assign slot_valid_o = a_slot;
@@ -287,9 +291,11 @@ module wl_engine_mt #(
   logic [StepBits-1:0] r_step, t_step;
   logic [StateBits-1:0] r_state, t_state;
   logic [InfoBits-1:0] r_info, t_info;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) {r_slot, r_token, t_slot, t_token, x_slot, x_token} <= '0;
     else {r_slot, r_token, t_slot, t_token, x_slot, x_token} <= {a_slot, a_token, r_slot, r_token, t_slot, t_token};
+  end
+  always_ff @(posedge clk_i) begin
     {r_thread, r_progress, r_step, r_state, r_info} <= {a_thread, a_progress, address_step_o, address_state_o, address_info_o};
     {t_thread, t_progress, t_step, t_state, t_info} <= {r_thread, r_progress, r_step, r_state, r_info};
     {x_thread, x_progress} <= {t_thread, t_progress};
@@ -435,7 +441,7 @@ module wl_engine_mt #(
     // At most one call is in the pipeline at a time.
     logic token_out;
     assign pick_token = load_valid_i && room && !token_out;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) token_out <= 1'b0;
       else token_out <= pick_token || (token_out && !end_token);
     end

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Holds the finished threads of an engine and unloads their packets.
 //
 // Contract
@@ -139,7 +141,7 @@ module wl_engine_unload #(
     ended_thread <= finish_thread_i;
   end
   for (genvar t = 0; t < Threads; t++) begin : g_finished
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) finished[t] <= 1'b0;
       else if (ended && ended_thread == ThreadBits'(t)) finished[t] <= 1'b1;
       else if (start && turn == ThreadBits'(t)) finished[t] <= 1'b0;
@@ -157,7 +159,7 @@ module wl_engine_unload #(
     end else begin : g_search
       assign on = start || !found;
     end
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) turn <= '0;
       else if (on) turn <= turn == ThreadBits'(Threads - 1) ? '0 : turn + 1'b1;
     end
@@ -187,11 +189,17 @@ module wl_engine_unload #(
     assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE || result.window == '0;
     assign bytes_after = result.window - 9'd1;
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) active <= 1'b0;
       else if (start) active <= 1'b1;
       else if (take && left == '0) active <= 1'b0;
-
+    end
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+      if (rst_i) unload_valid_o <= 1'b0;
+      else if (take) unload_valid_o <= 1'b1;
+      else if (unload_ready_i) unload_valid_o <= 1'b0;
+    end
+    always_ff @(posedge clk_i) begin
       if (start) begin
         fresh  <= 1'b1;
         thread <= turn;
@@ -203,10 +211,6 @@ module wl_engine_unload #(
         row   <= row + 1'b1;
         left  <= left - 1'b1;
       end
-
-      if (rst_i) unload_valid_o <= 1'b0;
-      else if (take) unload_valid_o <= 1'b1;
-      else if (unload_ready_i) unload_valid_o <= 1'b0;
       if (take) begin
         {unload_first_o, unload_last_o, unload_data_o} <= {fresh, left == '0, row_data_i};
         {unload_tag_o, unload_result_o} <= {read_tag, read_result};
@@ -238,10 +242,12 @@ module wl_engine_unload #(
   end else begin : g_reply
     assign start = found && (!unload_valid_o || unload_ready_i);
     assign take = start;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) unload_valid_o <= 1'b0;
       else if (take) unload_valid_o <= 1'b1;
       else if (unload_ready_i) unload_valid_o <= 1'b0;
+    end
+    always_ff @(posedge clk_i) begin
       if (take) {unload_tag_o, unload_result_o, unload_reply_o} <= {tag, result_bits, reply};
     end
     assign unload_first_o = 1'b1;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // One step of a pipelined engine: everything around the generated logic. A packet can enter in each
 // cycle, and no stage waits for a later one.
 //
@@ -139,9 +141,11 @@ module wl_pipeline_step #(
   end else begin : g_read
     logic a_valid;
     record_t a;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) {r_valid, a_valid} <= '0;
       else {r_valid, a_valid} <= {a_valid, valid_i};
+    end
+    always_ff @(posedge clk_i) begin
       a <= in;
       r <= a;
     end
@@ -231,9 +235,11 @@ module wl_pipeline_step #(
     );
     assign go = there && (w_called & ~reply_valid_i) == '0;
     assign reply_take_o = w_called & {Calls{go}};
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) j_valid <= 1'b0;
       else j_valid <= go;
+    end
+    always_ff @(posedge clk_i) begin
       {j, edit_words_o, edit_replies_o} <= {w, w_words, reply_data_i};
     end
     logic unused;
@@ -291,9 +297,11 @@ module wl_pipeline_step #(
   logic [Writes*8-1:0] c_write_address;
   logic [Writes*HeaderBytes-1:0] c_write_strobe;
   logic [Writes*Word-1:0] c_write_data;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) c_valid <= 1'b0;
     else c_valid <= e_valid;
+  end
+  always_ff @(posedge clk_i) begin
     c <= e;
     if (e_here) begin
       c.step   <= edit_step_i;
@@ -324,9 +332,11 @@ module wl_pipeline_step #(
       .write_data_i(c_write_data),
       .window_o(written)
   );
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) valid_o <= 1'b0;
     else valid_o <= c_valid;
+  end
+  always_ff @(posedge clk_i) begin
     out <= c;
     out.window <= written;
   end

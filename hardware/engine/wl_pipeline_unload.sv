@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Exit of a pipelined engine: splits windows into beats.
 //
 // Contract
@@ -104,7 +106,7 @@ module wl_pipeline_unload #(
   end
   assign shifted = row >= 6'(Stored) ? '0 : window >> {row, 7'b0};
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       beat_valid_o <= 1'b0;
       done  <= '0;
@@ -116,6 +118,8 @@ module wl_pipeline_unload #(
         fresh <= last;
       end else if (beat_ready_i) beat_valid_o <= 1'b0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (move) {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {beat, fresh, last, head_bits};
   end
   logic unused;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // The header windows of an engine's threads. Each is a circular memory of 256 bytes, which is read
 // and written by words of HeaderBytes bytes at any byte address, loaded by aligned rows of 16 bytes,
 // and unloaded by rows of 16 bytes at any byte address.
@@ -162,9 +164,11 @@ module wl_scratchpad #(
     logic [7:0] second_address;
     logic [HeaderBytes-1:0] second_strobe;
     logic [Word-1:0] second_data;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) write_busy_o <= 1'b0;
       else write_busy_o <= !write_busy_o && write_valid_i == 2'b11;
+    end
+    always_ff @(posedge clk_i) begin
       second_address <= write_address_i[8+:8];
       second_strobe <= write_strobe_i[HeaderBytes+:HeaderBytes];
       second_data <= write_data_i[Word+:Word];
@@ -178,9 +182,11 @@ module wl_scratchpad #(
     assign w_strobe_next = from[1] ? second_strobe : from[0] ? write_strobe_i[HeaderBytes+:HeaderBytes] : write_strobe_i[HeaderBytes-1:0];
     assign w_data_next = from[1] ? second_data : from[0] ? write_data_i[Word+:Word] : write_data_i[Word-1:0];
   end
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) w_valid <= 1'b0;
     else w_valid <= w_valid_next;
+  end
+  always_ff @(posedge clk_i) begin
     w_address <= w_address_next;
     w_strobe  <= w_strobe_next;
     if (write_zero_i && !write_busy_o) w_data <= '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Load balancer: distributes the packets of a stream over several targets.
 //
 // Contract
@@ -55,7 +57,7 @@ module wl_balancer #(
   logic some;  // a target can be chosen
 
   if (Policy == 0) begin : g_round_robin
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) choice <= '0;
       else if (taken && in_last_i) choice <= choice == TargetBits'(Targets - 1) ? '0 : choice + 1'b1;
     end
@@ -101,9 +103,11 @@ module wl_balancer #(
   logic chosen;
   logic [TargetBits-1:0] owner;
   assign target_o = chosen ? owner : choice;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) chosen <= 1'b0;
     else if (in_valid_i && (chosen || some)) chosen <= !(taken && in_last_i);
+  end
+  always_ff @(posedge clk_i) begin
     if (!chosen) owner <= choice;
   end
 

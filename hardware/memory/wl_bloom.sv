@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Bloom filter as a service: the `bloom` kind (docs/offloads/bloom.md) in block RAM.
 //
 //   key --> two CRCs --> hash, its bit --> word is read --> bit is tested or set --> next hash
@@ -147,7 +149,7 @@ module wl_bloom #(
   logic ends;
   assign ends = state == USE && (is_control || count == 5'(Hashes - 1));
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       state <= IDLE;
       {reply_valid_o, ctl_done_o, control_turn} <= '0;
@@ -163,6 +165,8 @@ module wl_bloom #(
       reply_valid_o <= ends && !is_control;
       ctl_done_o <= ends && is_control;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (state == IDLE) begin
       is_control <= takes_control;
       is_test <= method;

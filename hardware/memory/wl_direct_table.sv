@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Direct-mapped table in a QDR SRAM as a service: the `array` kind with `read` only, for sizes that
 // exceed on-chip memory. The second level of the MPLS lookup is such a table, with a million labels
 // (the paper, section 4.2).
@@ -105,7 +107,7 @@ module wl_direct_table #(
   logic a_valid, a_ctl, a_in;
   logic [TagBits-1:0] a_tag;
   logic [AddressBits-1:0] a_address;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       a_valid <= 1'b0;
       a_ctl   <= 1'b0;
@@ -113,6 +115,8 @@ module wl_direct_table #(
       a_valid <= take || (request_valid_i && request_ready_o);
       a_ctl   <= take;
     end
+  end
+  always_ff @(posedge clk_i) begin
     a_in <= {1'b0, index} < 33'(Size);
     a_tag <= request_tag_i;
     a_address <= Base + (AddressBits'(index) << ShiftBits);
@@ -151,7 +155,7 @@ module wl_direct_table #(
       .data_o({b_in, b_tag})
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       reply_valid_o <= 1'b0;
       ctl_done_o <= 1'b0;
@@ -159,6 +163,8 @@ module wl_direct_table #(
       reply_valid_o <= b_valid && !b_ctl;
       ctl_done_o <= b_ctl;
     end
+  end
+  always_ff @(posedge clk_i) begin
     reply_tag_o <= b_tag;
     reply_data_o <= b_in ? read_data_i[Width-1:0] : '0;
     ctl_data_o <= b_ctl && b_in && !rst_i ? CtlBits'(read_data_i[Width-1:0]) : '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Table from keys to values as a service: the `exact` kind (docs/offloads.md), with ageing, in
 // block RAM.
 //
@@ -446,38 +448,148 @@ module wl_exact_table #(
   end
 
   logic [63:0] reply_age;
-  always_ff @(posedge clk_i) begin
-    reply_valid_o <= 1'b0;
-    ctl_done_o <= 1'b0;
-    ctl_data_o <= '0;
-    unique case (state)
-      CLEAR: begin
-        chain <= chain + 1'b1;
-        if (chain == '1) state <= IDLE;
-      end
+  // The state: where the operation is, the lists, and what the control plane has set.
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) begin
+      state <= CLEAR;
+      chain <= '0;
+      reseeded <= 1'b0;
+      {used, fresh} <= '0;
+      {free, oldest, newest} <= '0;
+      seed <= digits();
+      control_turn <= 1'b1;
+      {reply_valid_o, ctl_done_o} <= '0;
+      ctl_data_o <= '0;
+      {seen, now} <= '0;
+    end else begin
+      reply_valid_o <= 1'b0;
+      ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
+      unique case (state)
+        CLEAR: begin
+          chain <= chain + 1'b1;
+          if (chain == '1) state <= IDLE;
+        end
 
+        IDLE: begin
+          if (take) control_turn <= 1'b1;
+          else if (is_control) control_turn <= 1'b0;
+          if (reseeded) state <= CLEAR;
+          if (take) begin
+            now <= call_time;
+            state <= state_e'(sweeps ? OLDEST : HEAD);
+            // Time never decreases.
+            if (sweeps && call_time > seen) seen <= call_time;
+          end else if (is_control) begin
+            state <= state_e'(ctl_write_i && !of_time && !of_seed ? HEAD : SHOWN);
+            if (ctl_write_i && of_time) seen <= control_time;
+          end
+        end
+
+        OLDEST: begin
+          state <= state_e'(oldest.some && (Age != 0 || expiring_older) ? EXPIRED
+              : method != EXPIRE || expiring_older ? HEAD : OLDEST);
+          if (method == EXPIRE && !(oldest.some && (Age != 0 || expiring_older)) && expiring_older) begin
+            state <= REPLY;
+          end
+        end
+
+        EXPIRED: begin
+          state <= HEAD;
+          if (!has_expired && method == EXPIRE) state <= state_e'(expiring_older ? REPLY : OLDEST);
+        end
+
+        HEAD: state <= FIRST;
+        FIRST: state <= state_e'(head.some ? COMPARE : MISS);
+        COMPARE: state <= WALK;
+
+        WALK: begin
+          if (!is_the_one) state <= state_e'(next.some ? COMPARE : MISS);
+          else if (takes_out) state <= FREE;
+          else state <= state_e'(HasTime && touches && !entry_static ? LINK : REPLY);
+          if (unlinks) begin
+            if (!older.some) oldest <= newer;
+            if (!newer.some) newest <= older;
+          end
+        end
+
+        MISS: state <= state_e'(makes ? PUT : REPLY);
+
+        PUT: begin
+          used <= used + 1'b1;
+          if (free.some) free <= next;
+          else fresh <= fresh + 1'b1;
+          state <= state_e'(HasTime && method != LOAD ? LINK : REPLY);
+        end
+
+        FREE: begin
+          free <= {1'b1, node};
+          used <= used - 1'b1;
+          state <= state_e'(sweeping ? OLDEST : REPLY);
+        end
+
+        LINK: begin
+          if (!newest.some) oldest <= {1'b1, node};
+          newest <= {1'b1, node};
+          state <= LINKED;
+        end
+
+        LINKED: state <= REPLY;
+
+        SHOWN: begin
+          state <= IDLE;
+          ctl_done_o <= 1'b1;
+          if (ctl_write_i && of_seed) begin
+            seed <= ctl_data_i[SeedBits-1:0];
+            reseeded <= 1'b1;
+          end
+          if (!ctl_write_i && of_time) ctl_data_o <= CtlBits'(seen);
+          else if (!ctl_write_i && !of_seed && 32'(ctl_address_i[29:0]) < 32'(fresh)) begin
+            ctl_data_o <= ctl_address_i[31] ? CtlBits'(touched)
+                : CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
+          end
+        end
+
+        REPLY: begin
+          state <= IDLE;
+          ctl_done_o <= from_control;
+          reply_valid_o <= !from_control;
+        end
+
+        default: state <= CLEAR;
+      endcase
+
+      if (state == IDLE && reseeded) begin
+        chain <= '0;
+        reseeded <= 1'b0;
+        {used, fresh} <= '0;
+        {free, oldest, newest} <= '0;
+      end else if (state == IDLE || state == OLDEST || (state == EXPIRED && has_expired)) begin
+        // The chain of the operation's key, or of the entry that expires, one cycle before HEAD
+        // reads it. If the oldest entry has not expired, it is still that of the key, from OLDEST.
+        chain <= chain_of(seed, wanted);
+      end
+    end
+  end
+
+  // The operation's data.
+  always_ff @(posedge clk_i) begin
+    unique case (state)
       IDLE: begin
-        if (take) control_turn <= 1'b1;
-        else if (is_control) control_turn <= 1'b0;
-        if (reseeded) state <= CLEAR;
         from_control <= !take;
         tag <= request_tag_i;
         {found, existed, stored, sweeping, expiring_older, expired} <= '0;
         previous <= '0;
         if (take) begin
           method <= asked;
-          key <= asked == INSERT || asked == UPDATE || asked == ACCUMULATE ? arguments[ValueBits+:KeyBits] : arguments[0+:KeyBits];
+          key <= asked == INSERT || asked == UPDATE || asked == ACCUMULATE
+              ? arguments[ValueBits+:KeyBits] : arguments[0+:KeyBits];
           value <= arguments[0+:ValueBits];
           older_than <= arguments[0+:64];
-          now <= call_time;
-          state <= state_e'(sweeps ? OLDEST : HEAD);
-          // Time never decreases.
-          if (sweeps && call_time > seen) seen <= call_time;
         end else if (is_control) begin
-          method <= method_e'(!ctl_write_i ? SHOW : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD);
+          method <= method_e'(!ctl_write_i ? SHOW
+              : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD);
           {key, value} <= ctl_data_i[KeyBits+ValueBits-1:0];
-          state <= state_e'(ctl_write_i && !of_time && !of_seed ? HEAD : SHOWN);
-          if (ctl_write_i && of_time) seen <= control_time;
         end
       end
 
@@ -485,109 +597,51 @@ module wl_exact_table #(
         {sweeping, found} <= '0;
         previous <= '0;
         victim <= oldest.index;
-        state <= state_e'(oldest.some && (Age != 0 || expiring_older) ? EXPIRED : method != EXPIRE || expiring_older ? HEAD : OLDEST);
         if (method == EXPIRE && !(oldest.some && (Age != 0 || expiring_older))) begin
           expiring_older <= 1'b1;
-          if (expiring_older) state <= REPLY;
         end
       end
 
       EXPIRED: begin
-        state <= HEAD;
         sweeping <= has_expired;
-        if (!has_expired && method == EXPIRE) begin
-          expiring_older <= 1'b1;
-          state <= state_e'(expiring_older ? REPLY : OLDEST);
-        end
+        if (!has_expired && method == EXPIRE) expiring_older <= 1'b1;
       end
-
-      HEAD: state <= FIRST;
 
       FIRST: begin
         first <= head;
         node <= head.index;
-        state <= state_e'(head.some ? COMPARE : MISS);
       end
 
-      COMPARE: begin
-        is_the_one <= sweeping ? node == victim : entry_key == key;
-        state <= WALK;
-      end
+      COMPARE: is_the_one <= sweeping ? node == victim : entry_key == key;
 
       WALK: begin
         if (!is_the_one) begin
           previous <= {1'b1, node};
           node <= next.index;
-          state <= state_e'(next.some ? COMPARE : MISS);
         end else if (takes_out) begin
-          state <= FREE;
           found <= 1'b1;
         end else begin
           found <= is_live;
           existed <= 1'b1;
           stored <= 1'b1;
-          state <= state_e'(HasTime && touches && !entry_static ? LINK : REPLY);
           reply_age <= age;
         end
         if (!sweeping) begin
           if (is_the_one && method == ACCUMULATE) value <= sum;
           else if (is_the_one && method != UPDATE && method != LOAD) value <= entry_value;
         end
-        if (unlinks) begin
-          if (!older.some) oldest <= newer;
-          if (!newer.some) newest <= older;
-        end
       end
 
-      MISS: begin
-        node <= free.some ? free.index : fresh[IndexBits-1:0];
-        state <= state_e'(makes ? PUT : REPLY);
-      end
-
-      PUT: begin
-        stored <= 1'b1;
-        used <= used + 1'b1;
-        if (free.some) free <= next;
-        else fresh <= fresh + 1'b1;
-        state <= state_e'(HasTime && method != LOAD ? LINK : REPLY);
-      end
-
-      FREE: begin
-        free <= {1'b1, node};
-        used <= used - 1'b1;
-        expired <= expired + 32'(expiring_older);
-        state <= state_e'(sweeping ? OLDEST : REPLY);
-      end
-
-      LINK: begin
-        if (!newest.some) oldest <= {1'b1, node};
-        newest <= {1'b1, node};
-        state <= LINKED;
-      end
-
-      LINKED: state <= REPLY;
-
-      SHOWN: begin
-        state <= IDLE;
-        ctl_done_o <= 1'b1;
-        if (ctl_write_i && of_seed) begin
-          seed <= ctl_data_i[SeedBits-1:0];
-          reseeded <= 1'b1;
-        end
-        if (!ctl_write_i && of_time) ctl_data_o <= CtlBits'(seen);
-        else if (!ctl_write_i && !of_seed && 32'(ctl_address_i[29:0]) < 32'(fresh)) begin
-          ctl_data_o <= ctl_address_i[31] ? CtlBits'(touched)
-              : CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
-        end
-      end
+      MISS: node <= free.some ? free.index : fresh[IndexBits-1:0];
+      PUT: stored <= 1'b1;
+      FREE: expired <= expired + 32'(expiring_older);
 
       REPLY: begin
-        state <= IDLE;
-        ctl_done_o <= from_control;
-        reply_valid_o <= !from_control;
         reply_tag_o <= tag;
         unique case (method)
-          INSERT, ACCUMULATE: reply_data_o <= ReplyBits'({stored, existed, stored ? value : ValueBits'(0)});
+          INSERT, ACCUMULATE: begin
+            reply_data_o <= ReplyBits'({stored, existed, stored ? value : ValueBits'(0)});
+          end
           UPDATE: reply_data_o <= ReplyBits'(found);
           AGE: reply_data_o <= ReplyBits'({found, found ? reply_age : 64'd0});
           EXPIRE: reply_data_o <= ReplyBits'(expired);
@@ -595,27 +649,8 @@ module wl_exact_table #(
         endcase
       end
 
-      default: state <= CLEAR;
+      default: ;
     endcase
-
-    if (rst_i || (state == IDLE && reseeded)) begin
-      chain <= '0;
-      reseeded <= 1'b0;
-      {used, fresh} <= '0;
-      {free, oldest, newest} <= '0;
-    end
-    if (rst_i) begin
-      state <= CLEAR;
-      seed <= digits();
-      control_turn <= 1'b1;
-      {reply_valid_o, ctl_done_o} <= '0;
-      ctl_data_o <= '0;
-      {seen, now} <= '0;
-    end else if (state != CLEAR && !(state == IDLE && reseeded)) begin
-      // The chain of the operation's key, or of the entry that expires, one cycle before HEAD reads
-      // it. If the oldest entry has not expired, it is still that of the key, from OLDEST.
-      if (state == IDLE || state == OLDEST || (state == EXPIRED && has_expired)) chain <= chain_of(seed, wanted);
-    end
   end
 
   // The key of the operation, valid already in the cycle in which the operation arrives; while the

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Counters by flow in a QDR SRAM: up to three counters of 72 bits for each flow, which are all
 // updated at once for a packet (the paper, section 4.3).
 //
@@ -149,7 +151,7 @@ module wl_flow_counter #(
   logic a_valid, a_ctl;
   logic [FlowBits-1:0] a_flow;
   logic [AddendBits-1:0] a_addends;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       a_valid <= 1'b0;
       a_ctl   <= 1'b0;
@@ -157,6 +159,8 @@ module wl_flow_counter #(
       a_valid <= (take || (request_valid_i && request_ready_o)) && {1'b0, index} < 33'(Size);
       a_ctl   <= take;
     end
+  end
+  always_ff @(posedge clk_i) begin
     a_flow <= index[FlowBits-1:0];
     a_addends <= addends;
   end
@@ -171,9 +175,11 @@ module wl_flow_counter #(
   logic [Window:0] past_valid_next;
   assign past_flow_next  = {past_flow, a_flow};
   assign past_valid_next = {past_valid, a_valid};
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) past_valid <= '0;
     else past_valid <= past_valid_next[Window-1:0];
+  end
+  always_ff @(posedge clk_i) begin
     past_flow <= past_flow_next[Window*FlowBits-1:0];
     for (int unsigned d = 0; d < Window; d++) begin
       same[d] <= past_valid[d] && past_flow[d*FlowBits+:FlowBits] == a_flow;
@@ -184,7 +190,7 @@ module wl_flow_counter #(
   // operation arrive.
   logic [PointerBits-1:0] cycle, from;
   logic near, far;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) cycle <= '0;
     else cycle <= cycle + 1'b1;
   end
@@ -266,7 +272,7 @@ module wl_flow_counter #(
   end
 
   // Cycle 2 + ReadLatency: write.
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       w_valid <= 1'b0;
       ctl_done_o <= 1'b0;
@@ -274,6 +280,8 @@ module wl_flow_counter #(
       w_valid <= e_valid;
       ctl_done_o <= e_ctl;
     end
+  end
+  always_ff @(posedge clk_i) begin
     w_flow <= e_flow;
     w_sums <= e_sums;
     ctl_data_o <= e_ctl && e_valid && !rst_i ? CtlBits'(e_old) : '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // A cluster's cache in front of a remote table: the first level of the MPLS lookup (the paper,
 // section 4.2).
 //
@@ -137,7 +139,7 @@ module wl_hash_cache #(
   // were filled with another.
   logic sweeping, reseeds;
   logic [AddressBits-1:0] sweep;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       sweeping <= 1'b1;
       sweep <= '0;
@@ -158,8 +160,9 @@ module wl_hash_cache #(
   assign changing  = ctl_valid_i && ctl_write_i && ctl_target_i == CtlTarget;
   assign reseeds   = changing && !entered && ctl_address_i[31];
   assign empty_key = changing && !entered && !sweeping;
-  always_ff @(posedge clk_i) begin
-    if (rst_i || ctl_done_i || !changing) entered <= 1'b0;
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) entered <= 1'b0;
+    else if (ctl_done_i || !changing) entered <= 1'b0;
     else if (empty_key || reseeds) entered <= 1'b1;
   end
 
@@ -172,7 +175,7 @@ module wl_hash_cache #(
   logic [KeyBits-1:0] a_key;
   logic [31:0] index;
   assign index = empty_key ? ctl_address_i : 32'(request_data_i);
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       a_valid <= 1'b0;
       a_empty <= 1'b0;
@@ -180,6 +183,8 @@ module wl_hash_cache #(
       a_valid <= request_valid_i && request_ready_o;
       a_empty <= empty_key;
     end
+  end
+  always_ff @(posedge clk_i) begin
     a_tag <= request_tag_i;
     a_key <= index[KeyBits-1:0];
     a_in  <= {1'b0, index} < 33'(Size);
@@ -189,7 +194,7 @@ module wl_hash_cache #(
   logic b_valid, b_empty, b_in;
   logic [TagBits-1:0] b_tag;
   logic [KeyBits-1:0] b_key;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       b_valid <= 1'b0;
       b_empty <= 1'b0;
@@ -197,6 +202,8 @@ module wl_hash_cache #(
       b_valid <= a_valid;
       b_empty <= a_empty;
     end
+  end
+  always_ff @(posedge clk_i) begin
     b_tag <= a_tag;
     b_key <= a_key;
     b_in  <= a_in;
@@ -244,7 +251,7 @@ module wl_hash_cache #(
   logic [ValueBits-1:0] c_value;
   logic [BinBits-1:0] c_bin;
   logic [Bins-1:0] c_match;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       c_hit   <= 1'b0;
       c_miss  <= 1'b0;
@@ -254,6 +261,8 @@ module wl_hash_cache #(
       c_miss  <= b_valid && b_in && b_match == '0;
       c_empty <= b_empty && b_in;
     end
+  end
+  always_ff @(posedge clk_i) begin
     c_tag   <= b_tag;
     c_key   <= b_key;
     c_value <= b_value;
@@ -306,15 +315,19 @@ module wl_hash_cache #(
   logic [KeyBits-1:0] f_key;
   logic [BinBits-1:0] f_bin;
   logic [ValueBits-1:0] f_value;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) f_valid <= 1'b0;
     else f_valid <= fill_valid_i && fresh[fill_tag_i] && !changing;
-    f_key   <= filled_key;
-    f_bin   <= filled_bin;
-    f_value <= fill_data_i;
+  end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     // The turn advances once for each fill, so that concurrent misses of one key fill the same bin.
     if (rst_i) turn <= '0;
     else if (f_valid) turn <= turn == BinBits'(Bins - 1) ? '0 : turn + 1'b1;
+  end
+  always_ff @(posedge clk_i) begin
+    f_key   <= filled_key;
+    f_bin   <= filled_bin;
+    f_value <= fill_data_i;
   end
 
   // Emptying has priority over filling: a reply that is not cached only causes another miss.
@@ -366,7 +379,7 @@ module wl_hash_cache #(
   assign late_ready = !d_hit;
 
   logic [3:0] waited;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       reply_valid_o <= 1'b0;
       waited <= '0;
@@ -374,6 +387,8 @@ module wl_hash_cache #(
       reply_valid_o <= d_hit || late_valid;
       waited <= late_valid && !late_ready ? waited + 1'b1 : '0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     make_gap <= waited == 4'(Patience);
     reply_tag_o  <= d_hit ? d_tag : late_tag;
     reply_data_o <= d_hit ? d_value : late_value;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // A channel to a QDR SRAM: `Slots` reads and `Slots` writes in each core cycle, and the control
 // plane's access to the memory.
 //
@@ -105,7 +107,7 @@ module wl_memory_channel #(
       .data_o(read_done)
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       entered <= 1'b0;
       waited <= '0;
@@ -116,6 +118,8 @@ module wl_memory_channel #(
       waited <= !wanted || take_read || take_write || hold_o ? '0 : waited + 1'b1;
       ctl_done_o <= read_done || take_write;
     end
+  end
+  always_ff @(posedge clk_i) begin
     ctl_data_o <= read_done && !rst_i ? CtlBits'(read_data_o[CtlSlot*DataBits+:DataBits]) : '0;
   end
 

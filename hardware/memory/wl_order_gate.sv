@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Order gate: passes calls to a service in the order in which their packets arrived. It is used in
 // front of a service whose results depend on the order (docs/offloads.md, "What can be relied on").
 //
@@ -65,7 +67,7 @@ module wl_order_gate #(
   // After a reset the marks are cleared, one a cycle.
   logic clearing;
   logic [SlotBits-1:0] cleared;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       clearing <= 1'b1;
       cleared  <= '0;
@@ -82,7 +84,7 @@ module wl_order_gate #(
   logic take, is_last, passed;
   assign behind = left - turn;
   assign passed = behind != '0 && !behind[SlotBits];
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       turn <= '0;
       left <= '0;
@@ -145,10 +147,12 @@ module wl_order_gate #(
   );
 
   assign take = came != gone && !clearing && !passed && (!out_valid_o || out_ready_i);
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) out_valid_o <= 1'b0;
     else if (take) out_valid_o <= 1'b1;
     else if (out_ready_i) out_valid_o <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (take) {out_tag_o, out_data_o} <= {tag, data};
   end
 

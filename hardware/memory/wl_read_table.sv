@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Table in block RAM that a pipeline reads in every cycle; it never stalls the pipeline.
 //
 // Contract
@@ -72,7 +74,7 @@ module wl_read_table #(
       .data_o(read_done)
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       entered <= 1'b0;
       waited <= '0;
@@ -84,6 +86,8 @@ module wl_read_table #(
       else if (!hold_o) waited <= waited + 1'b1;
       ctl_done_o <= read_done || take_write;
     end
+  end
+  always_ff @(posedge clk_i) begin
     ctl_data_o <= read_done && exists && !rst_i ? CtlBits'(read_data_o) : '0;
   end
 

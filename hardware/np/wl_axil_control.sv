@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Control port of the network processor: an AXI4-Lite slave of 32 bits that reads and writes
 // entries of tables and counters over the control bus. An entry may be wider than 32 bits: it is
 // assembled in the data registers and then transferred in one access, so that no packet sees a
@@ -122,7 +124,7 @@ module wl_axil_control #(
     if (s_axil_wstrb_i != '1) write_good = 1'b0;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       s_axil_bvalid_o <= 1'b0;
       busy <= 1'b0;
@@ -134,6 +136,8 @@ module wl_axil_control #(
       else if (ends) busy <= 1'b0;
       if (ends) failed <= !ctl_done_i;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (write) s_axil_bresp_o <= write_good ? Okay : SlaveError;
     timer <= busy ? timer + 1'b1 : '0;
     if (write && write_good) begin
@@ -172,10 +176,12 @@ module wl_axil_control #(
     endcase
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) s_axil_rvalid_o <= 1'b0;
     else if (read) s_axil_rvalid_o <= 1'b1;
     else if (s_axil_rready_i) s_axil_rvalid_o <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (read) begin
       s_axil_rdata_o <= value;
       s_axil_rresp_o <= read_address <= 16'h014 || read_address == 16'h01c || in_data(read_address) ? Okay : SlaveError;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Connects one AXI4-Lite port to several slaves, each with a block of 64 KiB: the address bits
 // above it are the number of the slave.
 //
@@ -87,10 +89,12 @@ module wl_axil_split #(
     s_axil_bresp_o = writer == '0 ? DecodeError : 2'b00;
     for (int unsigned i = 0; i < Slaves; i++) if (writer[i]) s_axil_bresp_o |= m_axil_bresp_i[2*i+:2];
   end
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) writing <= 1'b0;
     else if (write_taken) writing <= 1'b1;
     else if (s_axil_bvalid_o && s_axil_bready_i) writing <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (write_taken) writer <= write_meant;
   end
 
@@ -112,10 +116,12 @@ module wl_axil_split #(
       end
     end
   end
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) reading <= 1'b0;
     else if (read_taken) reading <= 1'b1;
     else if (s_axil_rvalid_o && s_axil_rready_i) reading <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (read_taken) reader <= read_meant;
   end
 

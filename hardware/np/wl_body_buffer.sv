@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Body buffer of a pipe: stores the part of each packet after its header window, in order, in block
 // RAM, until the header returns.
 //
@@ -143,7 +145,7 @@ module wl_body_buffer #(
   logic [AddressBits-1:0] behind;  // where the next beat or body goes
   assign behind = tail + AddressBits'(write_i) + (close_i ? AddressBits'(Left) : '0);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       tail <= '0;
       place_o <= AddressBits'(Ahead);

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Shares the single access port of wl_body_buffer among several services, which take turns.
 //
 // Contract
@@ -84,7 +86,7 @@ module wl_body_turns #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       turn   <= '0;
       open   <= '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Distributor of a pipe: assigns each header to a cluster, and records the choice, so that
 // wl_gatherer can restore the order.
 //
@@ -68,7 +70,7 @@ module wl_distributor #(
   always_ff @(posedge clk_i) recent <= rst_i || Clusters == 1 ? '0 : cluster_valid_o & cluster_ready_i;
   // A round of turns ends when the best cluster has had its turn: all others have theirs again.
   logic [Clusters-1:0] due;  // not chosen in this round
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) due <= '1;
     else if (order_valid_o) due <= (due[order_cluster_o] ? due : '1) & ~(Clusters'(1) << order_cluster_o);
   end

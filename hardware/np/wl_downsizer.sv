@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Downsizer: converts an AXI4-Stream of wide beats to narrow beats. The lowest bytes of a wide beat
 // leave first.
 //
@@ -60,9 +62,11 @@ module wl_downsizer #(
   assign out_keep_o = keep[OutBytes-1:0];
   assign out_last_o = last && final_part;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) out_valid_o <= 1'b0;
     else if (in_ready_o) out_valid_o <= in_valid_i;
+  end
+  always_ff @(posedge clk_i) begin
     if (in_ready_o) begin
       data <= in_data_i;
       keep <= in_keep_i;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Gatherer of a pipe: takes finished headers from the clusters, in the order in which
 // wl_distributor assigned them.
 //
@@ -60,7 +62,7 @@ module wl_gatherer #(
     logic unused;
     assign unused = &{turn_ready, order_valid_i, order_cluster_i};
   end else if (Policy == 0) begin : g_known
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) turn <= '0;
       else if (turn_ready) turn <= turn == ClusterBits'(Clusters - 1) ? '0 : turn + 1'b1;
     end
@@ -93,7 +95,7 @@ module wl_gatherer #(
   assign take = cluster_valid_i & cluster_ready_o;
   assign turn_ready = |(take & final_beat);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) beat_valid_o <= 1'b0;
     else if (free) beat_valid_o <= |take;
   end

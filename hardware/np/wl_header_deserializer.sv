@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Header deserialiser of a cluster: assembles rows from the reorder queue to beats of the pipe.
 //
 // Contract
@@ -60,7 +62,7 @@ module wl_header_deserializer #(
   logic unused;
   assign unused = &result;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       full <= 1'b0;
       beat_valid_o <= 1'b0;
@@ -73,6 +75,8 @@ module wl_header_deserializer #(
       if (full) beat_valid_o <= 1'b1;
       else if (beat_ready_i) beat_valid_o <= 1'b0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (accept) begin
       for (int unsigned k = 0; k < Parts; k++) begin
         for (int unsigned i = 0; i < RowBytes; i++) begin

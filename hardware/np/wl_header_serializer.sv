@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Header serialiser of a cluster: stores beats of the pipe and splits them into the rows that engines
 // load.
 //
@@ -92,7 +94,7 @@ module wl_header_serializer #(
   assign beat_end = part == (last ? last_part : PartBits'(Parts - 1));
   assign advance = row_valid_o && row_ready_i;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       part <= '0;
       row_first_o <= 1'b1;

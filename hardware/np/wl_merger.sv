@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Merger: releases the items of the pipes in the order of the packets' numbers: packet n, or the
 // event in its place, is not offered before packet n - 1 has been offered. In the same cycle later
 // packets may be offered on other lanes.
@@ -103,7 +105,7 @@ module wl_merger #(
     assign ends = starts & ~pipe_more_i;
     assign allowed = shown | starts;
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) begin
         shown  <= '0;
         passed <= '0;

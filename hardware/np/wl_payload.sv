@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Reads and writes chunks of the bodies that are stored in wl_body_buffer, for engines
 // (docs/offloads.md, `payload`).
 //
@@ -94,9 +96,11 @@ module wl_payload #(
   logic [StoreBits-1:0] asked_data;
   logic [TagBits-1:0] asked_tag;
   assign request_ready_o = !asked || move;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) asked <= 1'b0;
     else if (request_ready_o) asked <= request_valid_i;
+  end
+  always_ff @(posedge clk_i) begin
     if (request_ready_o) asked_tag <= request_tag_i;
   end
   if (HasRead && HasWrite) begin : g_both
@@ -145,9 +149,11 @@ module wl_payload #(
   note_t at;
   logic [StoreBits-1:0] data;
   assign move = asked && (!busy || at.last);
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) busy <= 1'b0;
     else busy <= move || (busy && !at.last);
+  end
+  always_ff @(posedge clk_i) begin
     if (move) begin
       at.write <= asked_write;
       at.span <= '0;
@@ -171,9 +177,11 @@ module wl_payload #(
   logic here;
   note_t beat;
   logic [ByteBits-1:0] turn, turn_not;  // see wl_rotate
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) here <= 1'b0;
     else here <= busy;
+  end
+  always_ff @(posedge clk_i) begin
     beat <= at;
     turn <= -at.shift;
     turn_not <= ~(-at.shift);
@@ -184,9 +192,11 @@ module wl_payload #(
   note_t note;
   logic [8*DataBytes-1:0] turned_data;
   logic [8*DataBytes-1:0] rotated;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) turned <= 1'b0;
     else turned <= here;
+  end
+  always_ff @(posedge clk_i) begin
     note <= beat;
     turned_data <= rotated;
   end
@@ -198,9 +208,11 @@ module wl_payload #(
 
   // ---- Replies: bytes below the begin of the next beat are from this beat, the others from the
   // one before ----
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) reply_valid_o <= 1'b0;
     else reply_valid_o <= turned && note.last;
+  end
+  always_ff @(posedge clk_i) begin
     reply_tag_o <= note.tag;
   end
   if (HasRead) begin : g_read
@@ -274,9 +286,11 @@ module wl_payload #(
       first_place <= clamp(beat.lead, beat.shift, beat.span);
       end_place <= clamp(beat.stop, beat.shift, beat.span);
     end
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) access_write_o <= 1'b0;
       else access_write_o <= turned && note.write && first_place < end_place;
+    end
+    always_ff @(posedge clk_i) begin
       access_write_address_o <= note.address;
       for (int unsigned i = 0; i < DataBytes; i++) begin
         if (edge_t'(i) < first_place || edge_t'(i) >= end_place) access_write_data_o[8*i+:8] <= old[8*i+:8];

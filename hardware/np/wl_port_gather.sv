@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Gathers packets from narrow ports into one wide lane. Each port has an upsizer and a
 // store-and-forward queue; the ports take turns with whole packets.
 //
@@ -146,7 +148,7 @@ module wl_port_gather #(
   end
 
   logic behind;  // the first beat of a packet has left on the lane
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) behind <= 1'b0;
     else if (m_tvalid_o && m_tready_i) behind <= !m_tlast_o;
   end

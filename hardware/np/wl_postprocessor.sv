@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Post-processor of a pipe: joins headers and bodies, byte by byte, without gaps.
 //
 // Its outputs are *items*. An item is a packet of one or more beats, or an event (a packet was
@@ -139,9 +141,11 @@ module wl_postprocessor #(
     if (!in_body) note = header_note;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) in_body <= 1'b0;
     else if (take_header || take_body) in_body <= !item_ends && (in_body || beat_last_i);
+  end
+  always_ff @(posedge clk_i) begin
     if (take_header) begin
       body_left <= left_behind;
       body_note <= header_note;
@@ -159,9 +163,11 @@ module wl_postprocessor #(
   note_t asked;
   logic [8*DataBytes-1:0] asked_header;
   logic [StartBits-1:0] asked_start;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) asked_valid <= 1'b0;
     else if (source_go) asked_valid <= take_header || take_body;
+  end
+  always_ff @(posedge clk_i) begin
     if (source_go) begin
       asked <= note;
       asked_header <= beat_data_i;
@@ -175,9 +181,11 @@ module wl_postprocessor #(
   logic [8*DataBytes-1:0] source_header, source_body;
   logic [StartBits-1:0] start, start_not;
   place_t turn, turn_not;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) source_valid <= 1'b0;
     else if (source_go) source_valid <= asked_valid;
+  end
+  always_ff @(posedge clk_i) begin
     if (source_go) begin
       source <= asked;
       source_header <= asked_header;
@@ -215,9 +223,11 @@ module wl_postprocessor #(
       .turn_i({turn_not, turn}),
       .data_o(body_turned)
   );
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) turned_valid <= 1'b0;
     else if (source_go) turned_valid <= source_valid;
+  end
+  always_ff @(posedge clk_i) begin
     if (source_go) begin
       turned <= source;
       for (int unsigned i = 0; i < DataBytes; i++) turned_header[8*i+:8] <= header_turned[8*(DataBytes-1-i)+:8];
@@ -234,7 +244,7 @@ module wl_postprocessor #(
   assign source_go = go && !(turned_valid && spills && !spilling);
   assign count = !spilling && (spills || !turned.last) ? count_t'(DataBytes) : turned.count[CountBits-1:0] - (spilling ? count_t'(DataBytes) : '0);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       valid_o  <= 1'b0;
       spilling <= 1'b0;
@@ -242,6 +252,8 @@ module wl_postprocessor #(
       valid_o  <= turned_valid;
       spilling <= turned_valid && spills && !spilling;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (go) begin
       if (turned_valid && turned.body) carry <= turned_body;
       for (int unsigned i = 0; i < DataBytes; i++) begin

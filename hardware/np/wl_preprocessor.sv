@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Pre-processor of a pipe: splits packets into header and body and adds their information.
 //
 // The header is the first WindowBytes bytes; the rest goes to the body buffer, with KeepHeader
@@ -138,7 +140,7 @@ module wl_preprocessor #(
   assign ready_o = !held || go;
   assign take = valid_i && ready_o;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       held   <= 1'b0;
       behind <= 1'b0;
@@ -146,6 +148,8 @@ module wl_preprocessor #(
       if (ready_o) held <= valid_i;
       if (take) behind <= !last_i;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (ready_o) begin
       last  <= last_i;
       bytes <= last_i ? count : CountBits'(DataBytes);
@@ -177,7 +181,7 @@ module wl_preprocessor #(
   assign packet = go && last;
 
   logic was_cut;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       index   <= '0;
       was_bad <= 1'b0;
@@ -187,6 +191,8 @@ module wl_preprocessor #(
       was_bad <= !last && (was_bad || bad);
       was_cut <= !last && (was_cut || cut);
     end
+  end
+  always_ff @(posedge clk_i) begin
     packet_o    <= !rst_i && packet;
     bytes_o     <= go ? stored : '0;
     malformed_o <= !rst_i && packet && (was_bad || bad);
@@ -252,7 +258,7 @@ module wl_preprocessor #(
   assign header_first_o = beat == '0;
   assign header_last_o = beat == HeaderBeatBits'(WindowBeats - 1)
       || 32'(header_info_o[15:0]) <= (32'(beat) + 32'd1) << ByteBits;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) beat <= '0;
     else if (beat_taken) beat <= header_last_o ? '0 : beat + 1'b1;
   end

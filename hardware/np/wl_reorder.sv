@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Reorder queue of a cluster: packets get tags in order, finish in any order, and leave in the
 // order of their tags.
 //
@@ -92,7 +94,7 @@ module wl_reorder #(
     return Tags == 1 ? '0 : number + 1'b1;
   endfunction
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       head   <= '0;
       tail   <= '0;
@@ -139,7 +141,7 @@ module wl_reorder #(
   assign store_end = store && finish_last_i;
   assign store_last = store_end && !finish_more;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) store_rows <= '0;
     else if (store) store_rows[source] <= finish_last_i ? '0 : store_row + 1'b1;
   end
@@ -161,7 +163,7 @@ module wl_reorder #(
   assign order_head_o = head;
   assign order_drained_o = !copy_held;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       copy_held   <= 1'b0;
       fetch_row   <= '0;
@@ -173,6 +175,8 @@ module wl_reorder #(
       if (fetch) row_valid_o <= 1'b1;
       else if (row_ready_i) row_valid_o <= 1'b0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (fetch) begin
       row_first_o  <= fetch_row == '0;
       row_last_o   <= is_last;

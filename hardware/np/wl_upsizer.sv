@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Upsizer: converts an AXI4-Stream of narrow beats to wide beats. The first narrow beat fills the
 // lowest bytes.
 //
@@ -61,9 +63,10 @@ module wl_upsizer #(
   assign whole = in_last_i || part == PartBits'(Parts - 1);
 
   always_ff @(posedge clk_i) begin
-    if (in_valid_i && in_ready_o) midst <= !in_last_i;
     if (rst_i) cut <= midst;
     else if (in_valid_i && in_last_i) cut <= 1'b0;
+  end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       out_valid_o <= 1'b0;
       part <= '0;
@@ -71,6 +74,9 @@ module wl_upsizer #(
       if (room) out_valid_o <= take && whole;
       if (take) part <= whole ? '0 : part + 1'b1;
     end
+  end
+  always_ff @(posedge clk_i) begin
+    if (in_valid_i && in_ready_o) midst <= !in_last_i;
     if (take) begin
       for (int unsigned i = 0; i < Parts; i++) begin
         if (part == PartBits'(i)) begin

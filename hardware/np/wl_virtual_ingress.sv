@@ -86,9 +86,11 @@ module wl_virtual_ingress #(
   initial arriving = 1'b0;
   assign enters = valid_i && !cut && !rst_i;
   always_ff @(posedge clk_i) begin
-    if (valid_i) arriving <= !last_i;
     if (rst_i) cut <= valid_i ? !last_i : arriving;
     else if (valid_i && last_i) cut <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
+    if (valid_i) arriving <= !last_i;
   end
 
   wl_virtual_demux #(

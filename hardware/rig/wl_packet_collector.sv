@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Packet collector of the embedded test rig: checks of every packet that returns whether it is the
 // next one, and whether it is the packet that wl_packet_generator sent, as changed by routing.
 //
@@ -54,7 +56,7 @@ module wl_packet_collector #(
   logic valid, whole, is_ip4;
   logic [31:0] number, scrambled;
   logic [18:0] sum_low, sum_high;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       behind <= 1'b0;
       valid  <= 1'b0;
@@ -62,6 +64,8 @@ module wl_packet_collector #(
       if (s_tvalid_i) behind <= !s_tlast_i;
       valid <= s_tvalid_i && s_tlast_i;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (s_tvalid_i) begin
       last_word <= words[15];
       number <= count == 5'd1 ? last_word : words[4'(count - 5'd2)];
@@ -89,7 +93,7 @@ module wl_packet_collector #(
   );
   logic [31:0] awaited;
   assign good = whole && {number, scrambled} == mark && (!is_ip4 || fold == 17'h0ffff);
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       awaited <= First;
       {received_o, gap_o, late_o, wrong_o} <= '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Packet generator of the embedded test rig (section 4.6 of the Gorilla paper): random packets of
 // 64 bytes, one in each cycle.
 //
@@ -84,7 +86,7 @@ module wl_packet_generator #(
   logic drawn;
   logic [63:0] low, high;
   logic [31:0] number;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       low <= Seed;
       high <= ~Seed == 64'd0 ? 64'd1 : ~Seed;
@@ -135,7 +137,7 @@ module wl_packet_generator #(
     length4 = draw.kind == 2'd2 ? 16'(50 - 4 * Labels) : 16'd50;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       summed_valid <= 1'b0;
       folded_valid <= 1'b0;
@@ -143,6 +145,8 @@ module wl_packet_generator #(
       summed_valid <= drawn;
       folded_valid <= summed_valid;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (go) begin
       summed <= draw;
       // Version and header length, length, hop limit 64 and protocol 253 (experiments), addresses.
@@ -181,9 +185,11 @@ module wl_packet_generator #(
     endcase
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) m_tvalid_o <= 1'b0;
     else if (go) m_tvalid_o <= folded_valid;
+  end
+  always_ff @(posedge clk_i) begin
     if (go) begin
       for (int unsigned i = 0; i < 64; i++) m_tdata_o[8*i+:8] <= frame[8*(63-i)+:8];
       m_tuser_o <= folded.port;

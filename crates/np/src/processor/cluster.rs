@@ -138,7 +138,7 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let engines = plan.machine.engines;
     let width = 1 + ROW + plan.info_bits + tag_bits;
     let idle_bits = bits(plan.machine.threads + 1) as usize;
-    let serializer = clocked("wl_header_serializer", "u_serializer")
+    let serializer = clocked("wl_header_serializer", "i_serializer")
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("InfoBits", int(plan.info_bits))
         .parameter("Beats", int(WAITING_BEATS))
@@ -155,7 +155,7 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("row_first_o", name("row_first"))
         .port("row_last_o", name("row_last"))
         .port("row_info_o", name("row_info"));
-    let balancer = clocked("wl_balancer", "u_balancer")
+    let balancer = clocked("wl_balancer", "i_balancer")
         .parameter("Targets", int(engines))
         .parameter("Width", int(width))
         .parameter("FreeBits", int(idle_bits))
@@ -226,7 +226,7 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
 fn engine(plan: &Plan, tag_bits: usize) -> Instance {
     let i = || name("i");
     let idle_bits = bits(plan.machine.threads + 1) as usize;
-    clocked(&plan.engine_module, "u_engine")
+    clocked(&plan.engine_module, "i_engine")
         .port("load_valid_i", bit("load_valid", i()))
         .port("load_ready_o", bit("load_ready", i()))
         .port("load_first_i", name("load_first"))
@@ -250,7 +250,7 @@ fn engine(plan: &Plan, tag_bits: usize) -> Instance {
 /// Returns a pipelined engine, which receives headers in order of arrival and returns them in the
 /// same order.
 fn pipelined(plan: &Plan) -> Vec<Item> {
-    let mut engine = clocked(&plan.engine_module, "u_engine").port("idle_o", name("free_o"));
+    let mut engine = clocked(&plan.engine_module, "i_engine").port("idle_o", name("free_o"));
     for port in ["valid_i", "ready_o", "data_i", "first_i", "last_i", "info_i"] {
         let port = format!("header_{port}");
         engine = engine.port(port.clone(), Expr::name(port));
@@ -348,7 +348,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
             comment: None,
         }],
     });
-    let merge = clocked("wl_merge", "u_finish")
+    let merge = clocked("wl_merge", "i_finish")
         .parameter("Inputs", int(engines))
         .parameter("Width", int(finished))
         .parameter("Fair", int(usize::from(machine.arbitration.cluster == Policy::Fair)))
@@ -390,7 +390,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         vector("out_data", ROW),
         vector("out_result", RESULT),
     ]);
-    let reorder = clocked("wl_reorder", "u_reorder")
+    let reorder = clocked("wl_reorder", "i_reorder")
         .parameter("Tags", int(plan.cluster_tags()))
         .parameter("Rows", Expr::int(WINDOW_ROWS))
         .parameter("Sources", int(engines))
@@ -414,7 +414,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("row_last_o", name("out_last"))
         .port("row_data_o", name("out_data"))
         .port("row_result_o", name("out_result"));
-    let deserializer = clocked("wl_header_deserializer", "u_deserializer")
+    let deserializer = clocked("wl_header_deserializer", "i_deserializer")
         .parameter("DataBytes", int(plan.data_bytes))
         .port("row_valid_i", name("out_valid"))
         .port("row_ready_o", name("out_ready"))
@@ -511,7 +511,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
             ]);
         }
     }
-    let tree = clocked("wl_request_tree", format!("u_{s}_requests"))
+    let tree = clocked("wl_request_tree", format!("i_{s}_requests"))
         .parameter("Inputs", int(engines))
         .parameter("TagBits", int(thread_bits))
         .parameter("DataBits", int(service.request_bits))
@@ -526,7 +526,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         .port("out_data_o", end("request_data_o", "in_data"));
     items.push(Item::Instance(tree));
     if service.reply_bits > 0 {
-        let spread = clocked("wl_reply_spread", format!("u_{s}_replies"))
+        let spread = clocked("wl_reply_spread", format!("i_{s}_replies"))
             .parameter("Outputs", int(engines))
             .parameter("TagBits", int(thread_bits))
             .parameter("DataBits", int(service.reply_bits))

@@ -121,7 +121,7 @@ class Follower {
     // Finds the signals of the model.
     void begin(VerilatedContext &context) {
         for (unsigned p = 0; p < LANES; ++p) {
-            const std::string scope = WL_FOLLOW_TOP ".gen_pipe[" + std::to_string(p) + "].u_pipe";
+            const std::string scope = WL_FOLLOW_TOP ".gen_pipe[" + std::to_string(p) + "].i_pipe";
             auto signal = [&](const char *name) { return Signal(context, scope, name); };
             Pipe pipe;
             pipe.valid = signal("cluster_valid");
@@ -129,9 +129,9 @@ class Follower {
             pipe.first = signal("cluster_first");
             for (unsigned c = 0; c < WL_CLUSTERS; ++c) {
                 const std::string index = std::to_string(c);
-                const std::string inner = scope + ".gen_cluster[" + index + "].u_cluster";
+                const std::string inner = scope + ".gen_cluster[" + index + "].i_cluster";
 #if WL_PIPELINED
-                stages_of(context, inner + ".gen_engine[0].u_engine", pipe);
+                stages_of(context, inner + ".gen_engine[0].i_engine", pipe);
 #else
                 pipe.clusters.push_back(cluster_of(context, inner));
 #endif
@@ -237,13 +237,13 @@ class Follower {
         cluster.out_result = signal("out_result");
         for (unsigned e = 0; e < WL_ENGINES; ++e)
             cluster.engines.push_back(
-                engine_of(context, scope + ".gen_engine[" + std::to_string(e) + "].u_engine"));
+                engine_of(context, scope + ".gen_engine[" + std::to_string(e) + "].i_engine"));
         return cluster;
     }
 
     static Engine engine_of(VerilatedContext &context, const std::string &scope) {
         auto signal = [&](const std::string &name) { return Signal(context, scope, name); };
-        auto shell = [&](const char *name) { return Signal(context, scope + ".u_shell", name); };
+        auto shell = [&](const char *name) { return Signal(context, scope + ".i_shell", name); };
         Engine engine;
         engine.load = signal("load_valid_i");
         engine.load_ready = signal("load_ready_o");
