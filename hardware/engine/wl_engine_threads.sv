@@ -49,7 +49,8 @@ module wl_engine_threads #(
   for (genvar o = 0; o < Offloads; o++) begin : g_reply
     logic [ThreadBits-1:0] thread;
     assign thread = replied_thread_i[o*ThreadBits+:ThreadBits];
-    assign replied_low[o] = (2 ** LowBits)'(replied_valid_i[o]) << (thread & ThreadBits'(2 ** LowBits - 1));
+    assign replied_low[o] = (2 ** LowBits)'(replied_valid_i[o])
+        << (thread & ThreadBits'(2 ** LowBits - 1));
     assign replied_high[o] = (2 ** HighBits)'(1) << (thread >> LowBits);
   end
 
@@ -73,7 +74,8 @@ module wl_engine_threads #(
       if (!rst_i) begin
         NotTwice_M : assert (!set[t] || !runnable[t]);
         for (int unsigned o = 0; o < Offloads; o++) begin
-          Due_M : assert (!(replied_valid_i[o] && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) || due[t][o]);
+          Due_M : assert (!(replied_valid_i[o]
+              && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) || due[t][o]);
         end
       end
 `endif

@@ -4,7 +4,8 @@
 //
 // Contract
 //   A thread that finishes gives its result. Its packet leaves as rows of 16 bytes of the window,
-//   each byte in its lane (wl_scratchpad, "Unload"): byte i is byte (start + i) mod 16 of row i / 16.
+//   each byte in its lane (wl_scratchpad, "Unload"): byte i is byte (start + i) mod 16 of row i /
+//   16.
 //   Tag and result are valid on every row. A packet that is dropped, is done or has an empty window
 //   leaves as one row of arbitrary content.
 //   A copy (`more`) leaves only while its tag is at the head of the order and all packets before it
@@ -132,8 +133,8 @@ module wl_engine_unload #(
   end
   assign found = finished[turn] && may_leave;
 
-  // A thread is unloaded from the second cycle after its end on, when its last word is in its window
-  // or on the way through the windows' port.
+  // A thread is unloaded from the second cycle after its end on, when its last word is in its
+  // window or on the way through the windows' port.
   logic ended;
   logic [ThreadBits-1:0] ended_thread;
   always_ff @(posedge clk_i) begin
@@ -186,7 +187,8 @@ module wl_engine_unload #(
 
     logic no_data;
     logic [8:0] bytes_after;  // the first
-    assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE || result.window == '0;
+    assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE
+        || result.window == '0;
     assign bytes_after = result.window - 9'd1;
 
     always_ff @(`WL_EDGES(clk_i, rst_i)) begin
@@ -266,7 +268,8 @@ module wl_engine_unload #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      Once_M : assert (!finish_valid_i || (!finished[finish_thread_i] && !(ended && ended_thread == finish_thread_i)));
+      Once_M : assert (!finish_valid_i
+          || (!finished[finish_thread_i] && !(ended && ended_thread == finish_thread_i)));
       StartFinished_A : assert (!start || finished[turn]);
     end
   end

@@ -77,7 +77,9 @@ module wl_pipeline_load #(
   end
   always_ff @(posedge clk_i) begin
     if (accept) begin
-      for (int unsigned b = 0; b < Beats; b++) if (place == BeatBits'(b)) header[b] <= header_data_i;
+      for (int unsigned b = 0; b < Beats; b++) begin
+        if (place == BeatBits'(b)) header[b] <= header_data_i;
+      end
       beat   <= place + 1'b1;
       info_o <= header_info_i;
     end

@@ -3,8 +3,8 @@
 // Exit of a pipelined engine: splits windows into beats.
 //
 // Contract
-//   Data and order: packets leave in order, in beats like those of wl_header_deserializer: byte i of
-//   a window is at position (start + i) mod DataBytes of its beat, byte 0 in the lowest bits. A
+//   Data and order: packets leave in order, in beats like those of wl_header_deserializer: byte i
+//   of a window is at position (start + i) mod DataBytes of its beat, byte 0 in the lowest bits. A
 //   packet that is dropped, is done or has an empty window leaves as one beat of arbitrary content.
 //   The result is valid on every beat.
 //   There is room for `Packets` packets.
@@ -85,7 +85,8 @@ module wl_pipeline_unload #(
   logic fresh, last, move;
   logic [4:0] done;  // rows that have left
   logic no_data;
-  assign no_data = head.kind == wl_pkg::EXIT_DROP || head.kind == wl_pkg::EXIT_DONE || head.window == '0;
+  assign no_data = head.kind == wl_pkg::EXIT_DROP || head.kind == wl_pkg::EXIT_DONE
+      || head.window == '0;
   assign last = no_data || {6'(done) + 6'(Rows), 4'b0} >= 10'(head.window);
   assign move = there && (!beat_valid_o || beat_ready_i);
   assign take = move && last;
@@ -120,7 +121,9 @@ module wl_pipeline_unload #(
     end
   end
   always_ff @(posedge clk_i) begin
-    if (move) {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {beat, fresh, last, head_bits};
+    if (move) begin
+      {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {beat, fresh, last, head_bits};
+    end
   end
   logic unused;
   assign unused = &{stored_ready, fill, longer, head};

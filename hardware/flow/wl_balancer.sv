@@ -59,7 +59,9 @@ module wl_balancer #(
   if (Policy == 0) begin : g_round_robin
     always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) choice <= '0;
-      else if (taken && in_last_i) choice <= choice == TargetBits'(Targets - 1) ? '0 : choice + 1'b1;
+      else if (taken && in_last_i) begin
+        choice <= choice == TargetBits'(Targets - 1) ? '0 : choice + 1'b1;
+      end
     end
     assign some = 1'b1;
     logic unused;
@@ -132,7 +134,8 @@ module wl_balancer #(
     was_valid   <= out_valid_o;
     if (!rst_i) begin
       OneTarget_A : assert ($onehot0(out_valid_o));
-      Stable_A : assert (!was_stalled || was_valid == '0 || !in_valid_i || out_valid_o == was_valid);
+      Stable_A : assert (!was_stalled || was_valid == '0 || !in_valid_i
+          || out_valid_o == was_valid);
       Taken_A : assert (taken == |(out_valid_o & out_ready_i));
     end
   end

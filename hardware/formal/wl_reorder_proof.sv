@@ -3,8 +3,8 @@
 // output is taken, something leaves (no deadlock). A plain model records what each tag has
 // finished.
 //
-// `Rows` is 2, which covers packets with one row, with several, and with none. A record has the rows
-// of its window, wherever that starts. There is one source. Unbounded, by
+// `Rows` is 2, which covers packets with one row, with several, and with none. A record has the
+// rows of its window, wherever that starts. There is one source. Unbounded, by
 // induction: the relations at the end tie the model to the memories of the queue.
 module wl_reorder_proof #(
     parameter int unsigned Tags = 2,
@@ -40,7 +40,8 @@ module wl_reorder_proof #(
     result.more = finish_more_i;
   end
   function automatic logic [1:0] rows_of(wl_pkg::result_t record);
-    return record.kind == wl_pkg::EXIT_DROP || record.window == 0 ? 2'd0 : record.window > 9'(RowBytes) ? 2'd2 : 2'd1;
+    return record.kind == wl_pkg::EXIT_DROP || record.window == 0 ? 2'd0
+        : record.window > 9'(RowBytes) ? 2'd2 : 2'd1;
   endfunction
   function automatic logic [8:0] window_of(wl_pkg::result_t record);
     return record.window;
@@ -50,10 +51,12 @@ module wl_reorder_proof #(
   wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes)) i_dut (
       .clk_i, .rst_i,
       .alloc_valid_i, .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free),
-      .finish_valid_i, .finish_ready_o(finish_ready), .finish_first_i, .finish_last_i, .finish_source_i('0), .finish_data_i, .finish_tag_i,
+      .finish_valid_i, .finish_ready_o(finish_ready), .finish_first_i, .finish_last_i,
+      .finish_source_i('0), .finish_data_i, .finish_tag_i,
       .finish_result_i(result),
       .order_head_o(head), .order_drained_o(drained),
-      .row_valid_o(row_valid), .row_ready_i, .row_first_o(row_first), .row_last_o(row_last), .row_data_o(row), .row_result_o(out)
+      .row_valid_o(row_valid), .row_ready_i, .row_first_o(row_first), .row_last_o(row_last),
+      .row_data_o(row), .row_result_o(out)
   );
 
   // The model: for each tag, whether it has a record with rows that have not been fetched for the
@@ -89,7 +92,8 @@ module wl_reorder_proof #(
     // The engines: a record has as many rows as it says, and all rows say the same.
     Same_M : assume (!finish_valid_i || finishing == 0 || result == coming);
     Rows_M : assume (!finish_valid_i || result.window <= 9'(Rows * RowBytes));
-    Last_M : assume (!finish_valid_i || finish_last_i == (finish_rows == 0 || finishing == finish_rows - 2'd1));
+    Last_M : assume (!finish_valid_i
+        || finish_last_i == (finish_rows == 0 || finishing == finish_rows - 2'd1));
     if (rst_i) begin
       there <= '0;
       count <= '0;
@@ -124,12 +128,14 @@ module wl_reorder_proof #(
 
       // Tags: at most as many packets are under way as there are tags, and each tag is assigned
       // once, in a ring.
-      Given_A : assert (!alloc || (32'(count) < Tags && 32'(alloc_tag) == (32'(oldest) + 32'(count)) % Tags));
+      Given_A : assert (!alloc
+          || (32'(count) < Tags && 32'(alloc_tag) == (32'(oldest) + 32'(count)) % Tags));
       Free_A : assert (32'(free) + 32'(count) == Tags && head == oldest);
       // Order: only the record of the oldest packet is fetched, and the output is what was fetched.
       Oldest_A : assert (!fetch || (count != 0 && there[oldest]));
       Output_A : assert (row_valid == is_valid);
-      Record_A : assert (!row_valid || (row_first == is_first && row_last == is_last && out == is_result));
+      Record_A : assert (!row_valid
+          || (row_first == is_first && row_last == is_last && out == is_result));
       Data_A : assert (!row_valid || is_rows == 0 || row == is_data);
       // Nothing is lost: a record that has not been fetched is not overwritten, and an output that
       // is not taken stays.
@@ -137,14 +143,19 @@ module wl_reorder_proof #(
       Drained_A : assert (drained == !(count != 0 && there[oldest] && more[oldest]));
       // No deadlock: a record of the oldest packet advances with the output, and an engine is
       // stalled only while there is one.
-      NoDeadlock_A : assert (!(count != 0 && there[oldest]) || fetch || (row_valid && !row_ready_i));
-      Refused_A : assert (!finish_valid_i || finish_ready || (count != 0 && there[oldest] && finish_tag_i == oldest));
+      NoDeadlock_A : assert (!(count != 0 && there[oldest]) || fetch
+          || (row_valid && !row_ready_i));
+      Refused_A : assert (!finish_valid_i || finish_ready
+          || (count != 0 && there[oldest] && finish_tag_i == oldest));
 
       // The registers of the queue match the model.
-      Registers_A : assert (i_dut.store_row == finishing[0] && i_dut.fetch_row == fetching[0] && !finishing[1] && !fetching[1]);
-      Fetching_A : assert (fetching == 0 || (count != 0 && there[oldest] && fetching < rows[oldest]));
+      Registers_A : assert (i_dut.store_row == finishing[0] && i_dut.fetch_row == fetching[0]
+          && !finishing[1] && !fetching[1]);
+      Fetching_A : assert (fetching == 0
+          || (count != 0 && there[oldest] && fetching < rows[oldest]));
       Copy_A : assert (i_dut.copy_held == (count != 0 && there[oldest] && more[oldest]));
-      Tag_A : assert (32'(oldest) < Tags && 32'(alloc_tag) < Tags && (finishing == 0 || 32'(i_dut.record_tag) < Tags));
+      Tag_A : assert (32'(oldest) < Tags && 32'(alloc_tag) < Tags
+          && (finishing == 0 || 32'(i_dut.record_tag) < Tags));
       Record_In_A : assert (i_dut.in_record == (finishing != 0));
     end
   end
@@ -159,16 +170,20 @@ module wl_reorder_proof #(
         Under_Way_A : assert (!(there[tag] || arrives) || under_way);
         Coming_A : assert (!arrives || !there[tag]);
         Done_A : assert (i_dut.done[tag] == (there[tag] && !more[tag]));
-        Marks_A : assert (!under_way || i_dut.done[tag] == (i_dut.given[tag] != i_dut.finished[tag]));
+        Marks_A : assert (!under_way
+            || i_dut.done[tag] == (i_dut.given[tag] != i_dut.finished[tag]));
         More_A : assert (!there[tag] || !more[tag] || TagBits'(tag) == oldest);
         Rows_A : assert (!there[tag] || rows[tag] <= 2'd2);
-        Result_A : assert (!there[tag] || (i_dut.i_results.memory[tag] == results[tag] && rows[tag] == rows_of(results[tag])));
+        Result_A : assert (!there[tag]
+            || (i_dut.i_results.memory[tag] == results[tag] && rows[tag] == rows_of(results[tag])));
         More_Same_A : assert (!there[tag] || results[tag][0] == more[tag]);
         Kind_A : assert (!there[tag] || results[tag][wl_pkg::ResultBits-1-:3] == wl_pkg::EXIT_FINISH
             || results[tag][wl_pkg::ResultBits-1-:3] == wl_pkg::EXIT_DROP);
         Fits_A : assert (!there[tag] || window_of(results[tag]) <= 9'(Rows * RowBytes));
-        First_Row_A : assert (!(there[tag] && rows[tag] != 0 || arrives) || i_dut.i_rows.memory[2*tag] == data[tag][0]);
-        Second_Row_A : assert (!(there[tag] && rows[tag] == 2'd2) || i_dut.i_rows.memory[2*tag+1] == data[tag][1]);
+        First_Row_A : assert (!(there[tag] && rows[tag] != 0 || arrives)
+            || i_dut.i_rows.memory[2*tag] == data[tag][0]);
+        Second_Row_A : assert (!(there[tag] && rows[tag] == 2'd2)
+            || i_dut.i_rows.memory[2*tag+1] == data[tag][1]);
       end
     end
   end

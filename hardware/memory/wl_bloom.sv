@@ -134,7 +134,8 @@ module wl_bloom #(
 
   logic in_range, replaces;
   logic [31:0] word, sets;
-  assign sets = is_control ? (ctl_write_i && in_range ? ctl_data_i[31:0] : '0) : is_test ? '0 : 32'd1 << place;
+  assign sets = is_control ? (ctl_write_i && in_range ? ctl_data_i[31:0] : '0) : is_test ? '0
+      : 32'd1 << place;
 
   wl_ram_block #(.Width(32), .Depth(Words)) i_words (
       .clk_i,
@@ -175,7 +176,8 @@ module wl_bloom #(
       key <= request_data_i[KeyBits-1:0];
       if (!takes_control) reply_tag_o <= request_tag_i;
       in_range <= 32'(ctl_address_i[30:0]) < 32'(Words);
-      replaces <= takes_control && ctl_write_i && ctl_address_i[31] && 32'(ctl_address_i[30:0]) < 32'(Words);
+      replaces <= takes_control && ctl_write_i && ctl_address_i[31]
+          && 32'(ctl_address_i[30:0]) < 32'(Words);
       address <= AddressBits'(ctl_address_i);
     end
     if (state == HASH) begin

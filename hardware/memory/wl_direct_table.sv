@@ -77,11 +77,14 @@ module wl_direct_table #(
   localparam int unsigned ShiftBits = $clog2(Bursts);
 
   if (Width < 1 || Size < 1 || IndexBits < 1 || IndexBits > 32 || CtlBits < Width) begin : g_illegal
-    $fatal(1, "wl_direct_table: Width and Size must be at least one, IndexBits 1 to 32, and CtlBits hold an element");
+    $fatal(1,
+        "wl_direct_table: Width, Size must be 1 or more, IndexBits 1 to 32, CtlBits an element");
   end
-  if (64'(Base) + (64'(Size) << ShiftBits) > 64'd1 << AddressBits || (64'(Base) & ((64'd1 << ShiftBits) - 1)) != 0)
+  if (64'(Base) + (64'(Size) << ShiftBits) > 64'd1 << AddressBits
+      || (64'(Base) & ((64'd1 << ShiftBits) - 1)) != 0)
   begin : g_illegal_base
-    $fatal(1, "wl_direct_table: the elements must fit the memory, from a Base that is a multiple of an element's bursts");
+    $fatal(1,
+        "wl_direct_table: the elements must fit the memory, Base be a multiple of their bursts");
   end
 
   logic take, free;

@@ -9,9 +9,9 @@
 // Each key hashes to a chain of entries. The hash is linear, with a seed that the control plane
 // sets: bit i of the chain is the exclusive OR of the key's bits k for which bit i + k of the seed
 // is one. For a random seed two keys share a chain with probability 1 / Chains, whatever the keys:
-// who does not know the seed cannot choose keys that make long chains. Entries that age form a list in the order in which they
-// were touched, which is the order in which they expire. A key therefore always finds a place while
-// the table holds fewer than Size entries, whatever the keys.
+// who does not know the seed cannot choose keys that make long chains. Entries that age form a list
+// in the order in which they were touched, which is the order in which they expire. A key therefore
+// always finds a place while the table holds fewer than Size entries, whatever the keys.
 //
 // Contract
 //   Data: one operation after the other, each as `exact` defines it; those of packets in the order
@@ -52,7 +52,8 @@
 //   Age                  nanoseconds after which an untouched entry expires; 0: never
 //   Cuts                 where the fields of a value begin (`wl_field_add`)
 //   TagBits              bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   those of the control bus; the data hold an entry, a seed and, if HasTime, a
+//   CtlBits, CtlTarget   those of the control bus; the data hold an entry, a seed and, if HasTime,
+//   a
 //                        time
 //   Chains               chains; a power of two
 module wl_exact_table #(
@@ -93,14 +94,17 @@ module wl_exact_table #(
     output logic               ctl_done_o,     // a pulse
     output logic [CtlBits-1:0] ctl_data_o      // zero unless a read is done
 );
-  if (KeyBits < 1 || ValueBits < 1 || Size < 1 || CtlBits < 3 + KeyBits + ValueBits) begin : g_illegal
-    $fatal(1, "wl_exact_table: KeyBits, ValueBits and Size must be at least one, and CtlBits hold three bits, a key and a value");
+  if (KeyBits < 1 || ValueBits < 1 || Size < 1
+      || CtlBits < 3 + KeyBits + ValueBits) begin : g_illegal
+    $fatal(1,
+        "wl_exact_table: KeyBits, ValueBits and Size must be at least one, CtlBits hold an entry");
   end
   if (MethodCount < 1 || MethodCount > 8) begin : g_illegal_methods
     $fatal(1, "wl_exact_table: there must be one to eight methods");
   end
   if (ReplyBits < 1 || Chains < 2 || 2 ** $clog2(Chains) != Chains) begin : g_illegal_chains
-    $fatal(1, "wl_exact_table: a reply has a bit at least, and Chains is a power of two, at least 2");
+    $fatal(1,
+        "wl_exact_table: a reply has a bit at least, and Chains is a power of two, at least 2");
   end
   if (CtlBits < KeyBits + $clog2(Chains) - 1) begin : g_illegal_seed
     $fatal(1, "wl_exact_table: CtlBits hold a seed, KeyBits + log2(Chains) - 1 bits");
@@ -163,7 +167,8 @@ module wl_exact_table #(
     return made;
   endfunction
 
-  function automatic logic [ChainBits-1:0] chain_of(logic [SeedBits-1:0] seed, logic [KeyBits-1:0] key);
+  function automatic logic [ChainBits-1:0] chain_of(logic [SeedBits-1:0] seed,
+      logic [KeyBits-1:0] key);
     logic [ChainBits-1:0] chain;
     for (int unsigned i = 0; i < ChainBits; i++) chain[i] = ^(key & seed[i+:KeyBits]);
     return chain;
@@ -315,7 +320,8 @@ module wl_exact_table #(
   end else begin : g_no_time
     assign {older, newer, touched} = '0;
     logic unused;
-    assign unused = &{older_write, newer_write, touched_write, older_address, newer_address, older_data, newer_data};
+    assign unused = &{older_write, newer_write, touched_write, older_address, newer_address,
+        older_data, newer_data};
   end
 
   // ---- Requests and control accesses ----
@@ -359,7 +365,8 @@ module wl_exact_table #(
   localparam int unsigned ArgumentLsb = HasTime ? 64 : 0;
   // Extended, so that every argument can be selected.
   logic [ArgumentBits+KeyBits+ValueBits+63:0] arguments;
-  assign arguments = (ArgumentBits + KeyBits + ValueBits + 64)'(request_data_i[ArgumentLsb+:ArgumentBits]);
+  assign arguments =
+      (ArgumentBits + KeyBits + ValueBits + 64)'(request_data_i[ArgumentLsb+:ArgumentBits]);
 
   // ---- Age of an entry ----
 
@@ -433,7 +440,8 @@ module wl_exact_table #(
     next_data = state == PUT ? first : state == FREE ? free : next;
 
     key_write = state == PUT;
-    value_write = state == PUT || (hit && !sweeping && (method == UPDATE || method == ACCUMULATE || method == LOAD));
+    value_write = state == PUT
+        || (hit && !sweeping && (method == UPDATE || method == ACCUMULATE || method == LOAD));
     value_data = state == WALK && method == ACCUMULATE ? sum : value;
     kind_write = state == PUT || takes_out || (hit && method == LOAD);
     kind_data = {!takes_out, method == LOAD};
@@ -489,7 +497,8 @@ module wl_exact_table #(
         OLDEST: begin
           state <= state_e'(oldest.some && (Age != 0 || expiring_older) ? EXPIRED
               : method != EXPIRE || expiring_older ? HEAD : OLDEST);
-          if (method == EXPIRE && !(oldest.some && (Age != 0 || expiring_older)) && expiring_older) begin
+          if (method == EXPIRE && !(oldest.some && (Age != 0 || expiring_older))
+              && expiring_older) begin
             state <= REPLY;
           end
         end
@@ -659,13 +668,15 @@ module wl_exact_table #(
     wanted = state == EXPIRED ? entry_key : key;
     if (state == IDLE) begin
       if (!take) wanted = ctl_data_i[ValueBits+:KeyBits];
-      else if (asked == INSERT || asked == UPDATE || asked == ACCUMULATE) wanted = arguments[ValueBits+:KeyBits];
-      else wanted = arguments[0+:KeyBits];
+      else if (asked == INSERT || asked == UPDATE || asked == ACCUMULATE) begin
+        wanted = arguments[ValueBits+:KeyBits];
+      end else wanted = arguments[0+:KeyBits];
     end
   end
 
   logic unused;
-  assign unused = &{arguments, ctl_address_i, ctl_data_i, request_data_i, expired, reply_age, older_than, value};
+  assign unused = &{arguments, ctl_address_i, ctl_data_i, request_data_i, expired, reply_age,
+      older_than, value};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

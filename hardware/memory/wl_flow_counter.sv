@@ -97,7 +97,8 @@ module wl_flow_counter #(
   localparam int unsigned Window = ReadLatency + 1;
   localparam int unsigned PointerBits = wl_pkg::bits(Window);
 
-  if (Counters < 1 || Counters > 3 || CounterBits < 1 || CounterBits > DataBits) begin : g_illegal_counters
+  if (Counters < 1 || Counters > 3 || CounterBits < 1
+      || CounterBits > DataBits) begin : g_illegal_counters
     $fatal(1, "wl_flow_counter: a flow has one to three counters, each of which a burst holds");
   end
   if (Arguments > 3 || (Arguments > 0 && ArgumentBits < 1)) begin : g_illegal_arguments
@@ -108,12 +109,14 @@ module wl_flow_counter #(
       $fatal(1, "wl_flow_counter: Adds names an argument that there is not");
     end
   end
-  if (Size < 1 || IndexBits < 1 || IndexBits > 32 || CtlBits < AllBits || ReadLatency < 2) begin : g_illegal
-    $fatal(1, "wl_flow_counter: Size must be at least one, IndexBits 1 to 32, CtlBits hold a flow's counters, ReadLatency be two or more");
+  if (Size < 1 || IndexBits < 1 || IndexBits > 32 || CtlBits < AllBits
+      || ReadLatency < 2) begin : g_illegal
+    $fatal(1, "wl_flow_counter: Size, IndexBits, CtlBits or ReadLatency is out of its range");
   end
   if (64'(Base) + (64'd1 << (FlowBits + BankBits)) > 64'd1 << AddressBits ||
       (64'(Base) & ((64'd1 << (FlowBits + BankBits)) - 1)) != 0) begin : g_illegal_base
-    $fatal(1, "wl_flow_counter: the banks must fit the memory, from a Base that is a multiple of their size");
+    $fatal(1,
+        "wl_flow_counter: the banks must fit the memory, and Base be a multiple of their size");
   end
 
   logic take, free;
@@ -143,7 +146,8 @@ module wl_flow_counter #(
 
   function automatic logic [Counters*AddressBits-1:0] addresses(logic [FlowBits-1:0] flow);
     for (int unsigned k = 0; k < Counters; k++) begin
-      addresses[k*AddressBits+:AddressBits] = Base | AddressBits'(flow) | (AddressBits'(k) << FlowBits);
+      addresses[k*AddressBits+:AddressBits] = Base | AddressBits'(flow)
+          | (AddressBits'(k) << FlowBits);
     end
   endfunction
 
@@ -267,7 +271,8 @@ module wl_flow_counter #(
     assign e_old[k*CounterBits+:CounterBits] = old;
     // A control access holds its data until it is done; a read access writes back what it read.
     assign e_sums[k*CounterBits+:CounterBits] = !e_ctl ? old + addend
-                                              : ctl_write_i ? ctl_data_i[k*CounterBits+:CounterBits] : old;
+                                              : ctl_write_i ? ctl_data_i[k*CounterBits+:CounterBits]
+                                                  : old;
     assign write_data_o[k*DataBits+:DataBits] = DataBits'(w_sums[k*CounterBits+:CounterBits]);
   end
 

@@ -29,8 +29,8 @@
 //   hash is the exclusive OR of the upper digits.
 //   Throughput: one request a cycle, whatever else misses or waits, with these exceptions: one
 //   cycle for each write of the control plane, at most one cycle in 16 when the reply of a miss
-//   finds no gap between those of hits, and `Sets` cycles after reset and after a new seed, in which
-//   the cache is emptied.
+//   finds no gap between those of hits, and `Sets` cycles after reset and after a new seed, in
+//   which the cache is emptied.
 // The control bus: the cache must see an access no later than (the table's least time from access
 // to done, three or more) - 3 cycles after the table does, and must not see its end before the
 // table is done.
@@ -100,11 +100,13 @@ module wl_hash_cache #(
   if (Bins < 1 || Sets < 1 || Sets != 1 << SetBits) begin : g_illegal_sets
     $fatal(1, "wl_hash_cache: Bins must be at least one, and Sets a power of two");
   end
-  if (KeyBits < 1 || ValueBits < 1 || TagBits < 1 || IndexBits < KeyBits || IndexBits > 32) begin : g_illegal
-    $fatal(1, "wl_hash_cache: KeyBits, ValueBits and TagBits must be at least one, and an index of at most 32 bits hold a key");
+  if (KeyBits < 1 || ValueBits < 1 || TagBits < 1 || IndexBits < KeyBits
+      || IndexBits > 32) begin : g_illegal
+    $fatal(1,
+        "wl_hash_cache: KeyBits, ValueBits, TagBits must be 1 or more, IndexBits KeyBits to 32");
   end
   if (Size < 1 || 64'(Size) > 64'd1 << KeyBits || 64'(Size) > 64'd1 << 31) begin : g_illegal_size
-    $fatal(1, "wl_hash_cache: KeyBits must hold each index of Size elements, of which there are at most 2^31");
+    $fatal(1, "wl_hash_cache: KeyBits must hold each index of the Size elements, at most 2^31");
   end
   if (HitLatency < 4) begin : g_illegal_latency
     $fatal(1, "wl_hash_cache: a hit takes at least four cycles");
@@ -117,11 +119,14 @@ module wl_hash_cache #(
   // The exclusive OR of the upper digits, each with its bits reversed.
   function automatic logic [SeedBits-1:0] digits();
     logic [SeedBits-1:0] made;
-    for (int unsigned k = 0; k < SeedBits; k++) made[k] = k % (SetBits + 32'(SetBits == 0)) == SetBits - 32'(SetBits != 0);
+    for (int unsigned k = 0; k < SeedBits; k++) begin
+      made[k] = k % (SetBits + 32'(SetBits == 0)) == SetBits - 32'(SetBits != 0);
+    end
     return made;
   endfunction
 
-  function automatic logic [AddressBits-1:0] set_of(logic [SeedBits-1:0] seed_now, logic [KeyBits-1:0] key);
+  function automatic logic [AddressBits-1:0] set_of(logic [SeedBits-1:0] seed_now,
+      logic [KeyBits-1:0] key);
     logic [AddressBits-1:0] set;
     set = '0;
     for (int unsigned i = 0; i < SetBits; i++) begin
@@ -135,8 +140,8 @@ module wl_hash_cache #(
   endfunction
 
   // After reset and for a new seed, all sets are emptied. No request is taken in the cycle in which
-  // the seed changes, nor while the sets are emptied, so none is looked up with one seed in sets that
-  // were filled with another.
+  // the seed changes, nor while the sets are emptied, so none is looked up with one seed in sets
+  // that were filled with another.
   logic sweeping, reseeds;
   logic [AddressBits-1:0] sweep;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin

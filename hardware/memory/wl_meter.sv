@@ -75,7 +75,8 @@ module wl_meter #(
   if (Size < 1 || CtlBits < 205) begin : g_illegal
     $fatal(1, "wl_meter: Size must be at least one, and CtlBits hold five rates of 41 bits");
   end
-  if (MethodCount < 1 || MethodCount > 2 || (MethodCount == 2 && Methods != MethodCount'(2))) begin : g_illegal_methods
+  if (MethodCount < 1 || MethodCount > 2
+      || (MethodCount == 2 && Methods != MethodCount'(2))) begin : g_illegal_methods
     $fatal(1, "wl_meter: there are the methods 0, 1 or both, in this order");
   end
 
@@ -135,7 +136,8 @@ module wl_meter #(
     assign {request_index, request_bytes} = request_data_i[127:64];
     assign request_color = 2'd0;
   end else begin : g_aware
-    assign {request_index, request_bytes} = is_aware ? request_data_i[129:66] : request_data_i[127:64];
+    assign {request_index, request_bytes} = is_aware ? request_data_i[129:66]
+        : request_data_i[127:64];
     assign request_color = is_aware ? request_data_i[65:64] : 2'd0;
   end
 
@@ -222,7 +224,8 @@ module wl_meter #(
         by <= setting && !of_buckets ? {11'd0, 30'd1} : rate[k];
         rest <= '0;
         tokens[k] <= '0;
-        rest_of_time[k] <= !setting || of_buckets ? now : k == 0 ? 64'(new_rates.cir) : 64'(new_rates.pir);
+        rest_of_time[k] <= !setting || of_buckets ? now : k == 0 ? 64'(new_rates.cir)
+            : 64'(new_rates.pir);
       end else begin
         if (state == COUNT) begin
           rest <= low[29:0];
@@ -245,14 +248,16 @@ module wl_meter #(
   logic [1:0] marked;
 
   // Returns the number of missing tokens after `falling` tokens have fallen.
-  function automatic logic [RateBits-1:0] filled(logic [RateBits-1:0] missing, logic [FallenBits-1:0] falling);
+  function automatic logic [RateBits-1:0] filled(logic [RateBits-1:0] missing,
+      logic [FallenBits-1:0] falling);
     return falling >= FallenBits'(missing) ? '0 : missing - falling[RateBits-1:0];
   endfunction
 
   assign size_committed = rates.cbs;
   assign size_other = TwoRates ? rates.pbs : rates.ebs;
   assign red_before = color > 2'd1;
-  assign over = fell[0] > FallenBits'(meter.committed) ? fell[0] - FallenBits'(meter.committed) : '0;
+  assign over = fell[0] > FallenBits'(meter.committed) ? fell[0] - FallenBits'(meter.committed)
+      : '0;
 
   // The marking, from registers that FILL and the cycle after it have set.
   logic takes_committed, takes_other;
@@ -270,9 +275,11 @@ module wl_meter #(
 
   logic fit;  // MARK is in its second cycle
   always_comb begin
-    meter_write = state == CLEAR || (state == SET && in_range) || (state == MARK && fit && in_range);
+    meter_write = state == CLEAR || (state == SET && in_range)
+        || (state == MARK && fit && in_range);
     rates_write = state == CLEAR || (state == SET && in_range && !of_buckets);
-    old = !in_range ? '0 : of_buckets ? CtlBits'({meter.committed, meter.other, meter.last}) : CtlBits'(rates);
+    old = !in_range ? '0 : of_buckets ? CtlBits'({meter.committed, meter.other, meter.last})
+        : CtlBits'(rates);
     new_meter = '0;
     if (state == SET && of_buckets) begin
       {new_meter.committed, new_meter.other, new_meter.last} = {new_rates[145:64], now};

@@ -53,7 +53,8 @@ module wl_order_gate #(
     input logic left_i  // the oldest packet has left; packets leave in order from ticket 0 on
 );
   if (Slots < 2 || 2 ** $clog2(Slots) != Slots || TagBits < 1 || DataBits < 1) begin : g_illegal
-    $fatal(1, "wl_order_gate: Slots must be a power of two, at least 2, TagBits and DataBits at least one");
+    $fatal(1,
+        "wl_order_gate: Slots must be a power of two from 2 on, TagBits and DataBits 1 or more");
   end
   if (TicketBits < SlotBits) begin : g_illegal_ticket
     $fatal(1, "wl_order_gate: TicketBits must hold a number below Slots");

@@ -47,7 +47,8 @@ module wl_read_table #(
     output logic [CtlBits-1:0] ctl_data_o      // the word read, zero unless done
 );
   if (Width < 1 || Size < 1 || Patience < 1 || CtlBits < Width) begin : g_illegal
-    $fatal(1, "wl_read_table: Width, Size and Patience must be at least one, and CtlBits hold a word");
+    $fatal(1,
+        "wl_read_table: Width, Size and Patience must be at least one, and CtlBits hold a word");
   end
   if (ReadLatency < 1) begin : g_illegal_latency
     $fatal(1, "wl_read_table: data come at least one cycle after their read");

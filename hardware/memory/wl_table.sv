@@ -50,8 +50,10 @@ module wl_table #(
     parameter logic [7:0] CtlTarget = 8'd0,
     parameter int unsigned Patience = 16,
     parameter Image = "",
-    localparam logic HasSwap = wl_pkg::table_has(MethodCount, 24'(Methods), wl_pkg::TABLE_COMPARE_SWAP),
-    localparam int unsigned RequestBits = wl_pkg::table_request_bits(MethodCount, 24'(Methods), IndexBits, Width),
+    localparam logic HasSwap =
+        wl_pkg::table_has(MethodCount, 24'(Methods), wl_pkg::TABLE_COMPARE_SWAP),
+    localparam int unsigned RequestBits =
+        wl_pkg::table_request_bits(MethodCount, 24'(Methods), IndexBits, Width),
     localparam int unsigned ReplyBits = Width + 32'(HasSwap)
 ) (
     input logic clk_i,
@@ -87,8 +89,10 @@ module wl_table #(
   // Whether requests carry a value; if none does, only the control plane writes.
   localparam logic HasValue = HasAdd || HasFetchAdd || HasWrite || HasExchange || HasSwap;
 
-  if (Width < 1 || Size < 1 || IndexBits < AddressBits || IndexBits > 32 || CtlBits < Width) begin : g_illegal
-    $fatal(1, "wl_table: Width and Size must be at least one, IndexBits hold an index, at most 32, and CtlBits an element");
+  if (Width < 1 || Size < 1 || IndexBits < AddressBits || IndexBits > 32
+      || CtlBits < Width) begin : g_illegal
+    $fatal(1,
+        "wl_table: Width and Size must be 1 or more, IndexBits hold an index, CtlBits an element");
   end
   if (MethodCount < 1 || MethodCount > 6) begin : g_illegal_methods
     $fatal(1, "wl_table: there must be one to six methods");
@@ -129,7 +133,9 @@ module wl_table #(
   always_comb begin
     request_index = '0;
     if (HasRead && request_method == TABLE_READ) request_index |= request_data_i[IndexBits-1:0];
-    if (HasSwap && request_method == TABLE_COMPARE_SWAP) request_index |= request_data_i[HasSwap*2*Width+:IndexBits];
+    if (HasSwap && request_method == TABLE_COMPARE_SWAP) begin
+      request_index |= request_data_i[HasSwap*2*Width+:IndexBits];
+    end
     if (HasAdd || HasFetchAdd || HasWrite || HasExchange) begin
       if (request_method != TABLE_READ && request_method != TABLE_COMPARE_SWAP) begin
         request_index |= request_data_i[HasValue*Width+:IndexBits];

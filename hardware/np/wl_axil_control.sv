@@ -112,7 +112,8 @@ module wl_axil_control #(
   logic unused;
   assign unused = &{s_axil_awaddr_i[1:0], s_axil_araddr_i[1:0], flat};
   assign write_address = {s_axil_awaddr_i[15:2], 2'b00};
-  assign write = s_axil_awvalid_i && s_axil_wvalid_i && !busy && (!s_axil_bvalid_o || s_axil_bready_i);
+  assign write = s_axil_awvalid_i && s_axil_wvalid_i && !busy
+      && (!s_axil_bvalid_o || s_axil_bready_i);
   assign s_axil_awready_o = write;
   assign s_axil_wready_o = write;
   always_comb begin
@@ -151,7 +152,9 @@ module wl_axil_control #(
       ctl_address_o <= ctl_address_o + 1'b1;
     end
     for (int unsigned word = 0; word < Words; word++) begin
-      if (write && write_good && write_address == DataBase + 16'(4 * word)) data[word] <= s_axil_wdata_i;
+      if (write && write_good && write_address == DataBase + 16'(4 * word)) begin
+        data[word] <= s_axil_wdata_i;
+      end
     end
     if (ends && !ctl_write_o) data <= (32 * Words)'(ctl_done_i ? ctl_data_i : '0);
   end
@@ -161,7 +164,8 @@ module wl_axil_control #(
   logic [15:0] read_address;
   logic [31:0] value;
   assign read_address = {s_axil_araddr_i[15:2], 2'b00};
-  assign read = s_axil_arvalid_i && (!s_axil_rvalid_o || s_axil_rready_i) && !(busy && in_data(read_address));
+  assign read = s_axil_arvalid_i && (!s_axil_rvalid_o || s_axil_rready_i)
+      && !(busy && in_data(read_address));
   assign s_axil_arready_o = read;
   always_comb begin
     case (read_address)
@@ -184,7 +188,8 @@ module wl_axil_control #(
   always_ff @(posedge clk_i) begin
     if (read) begin
       s_axil_rdata_o <= value;
-      s_axil_rresp_o <= read_address <= 16'h014 || read_address == 16'h01c || in_data(read_address) ? Okay : SlaveError;
+      s_axil_rresp_o <= read_address <= 16'h014 || read_address == 16'h01c || in_data(read_address)
+          ? Okay : SlaveError;
     end
   end
 
@@ -210,8 +215,11 @@ module wl_axil_control #(
     was_ctl <= {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o};
     if (!rst_i) begin
       WriteReply_A : assert (!was_write || (s_axil_bvalid_o && s_axil_bresp_o == was_bresp));
-      ReadReply_A : assert (!was_read || (s_axil_rvalid_o && {s_axil_rresp_o, s_axil_rdata_o} == {was_rresp, was_rdata}));
-      Access_A : assert (!was_busy || ((ctl_valid_o || nobody) && {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o} == was_ctl));
+      ReadReply_A : assert (!was_read
+          || (s_axil_rvalid_o && {s_axil_rresp_o, s_axil_rdata_o} == {was_rresp, was_rdata}));
+      Access_A : assert (!was_busy
+          || ((ctl_valid_o || nobody)
+          && {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o} == was_ctl));
       Timeout_A : assert (!busy || 32'(timer) <= Timeout);
       Address_M : assume (!was_address || (s_axil_awvalid_i && s_axil_awaddr_i == was_awaddr));
       Data_M : assume (!was_data || (s_axil_wvalid_i && s_axil_wdata_i == was_wdata));

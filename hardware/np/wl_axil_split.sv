@@ -80,14 +80,17 @@ module wl_axil_split #(
   assign written = {Slaves{!writing && s_axil_awvalid_i && s_axil_wvalid_i}} & write_meant;
   assign m_axil_awvalid_o = written;
   assign m_axil_wvalid_o = written;
-  assign write_taken = !writing && s_axil_awvalid_i && s_axil_wvalid_i && (write_meant & ~m_axil_awready_i) == '0;
+  assign write_taken = !writing && s_axil_awvalid_i && s_axil_wvalid_i
+      && (write_meant & ~m_axil_awready_i) == '0;
   assign s_axil_awready_o = write_taken;
   assign s_axil_wready_o = write_taken;
   assign s_axil_bvalid_o = writing && (writer == '0 || (writer & m_axil_bvalid_i) != '0);
   assign m_axil_bready_o = writer & {Slaves{writing && s_axil_bready_i}};
   always_comb begin
     s_axil_bresp_o = writer == '0 ? DecodeError : 2'b00;
-    for (int unsigned i = 0; i < Slaves; i++) if (writer[i]) s_axil_bresp_o |= m_axil_bresp_i[2*i+:2];
+    for (int unsigned i = 0; i < Slaves; i++) begin
+      if (writer[i]) s_axil_bresp_o |= m_axil_bresp_i[2*i+:2];
+    end
   end
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) writing <= 1'b0;

@@ -88,8 +88,10 @@ module wl_body_match #(
   if (AddressBits < 1 || TagBits < 1 || ValueBits < 1) begin : g_illegal_bits
     $fatal(1, "wl_body_match: AddressBits, TagBits and ValueBits must be 1 or more");
   end
-  if (States < 2 || 2 ** StateBits != States || Classes < 2 || Classes > 256 || 2 ** ClassBits != Classes) begin : g_illegal_automaton
-    $fatal(1, "wl_body_match: States and Classes must be powers of two from 2 on, Classes at most 256");
+  if (States < 2 || 2 ** StateBits != States || Classes < 2 || Classes > 256
+      || 2 ** ClassBits != Classes) begin : g_illegal_automaton
+    $fatal(1,
+        "wl_body_match: States and Classes must be powers of two from 2 on, Classes at most 256");
   end
   if (CtlBits < 16 + ValueBits || CtlBits < StateBits + 1) begin : g_illegal_control
     $fatal(1, "wl_body_match: CtlBits must hold an entry");
@@ -200,7 +202,8 @@ module wl_body_match #(
       Drain: wait_left <= wait_left - 3'd1;
       Tell: begin
         reply_tag_o <= tag;
-        reply_data_o <= found ? {1'b1, offset + match_end - match[ValueBits+:16], match[ValueBits-1:0]} : '0;
+        reply_data_o <= found
+            ? {1'b1, offset + match_end - match[ValueBits+:16], match[ValueBits-1:0]} : '0;
       end
       default: ;
     endcase
@@ -220,8 +223,10 @@ module wl_body_match #(
       .Image({Image, "_classes"})
   ) i_classes (
       .clk_i, .rst_i,
-      .read_valid_i(byte_valid), .read_address_i({automaton, octet}), .read_data_o(octet_class), .hold_o(unused_hold[0]),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[0]), .ctl_data_o(answer[0])
+      .read_valid_i(byte_valid), .read_address_i({automaton, octet}), .read_data_o(octet_class),
+      .hold_o(unused_hold[0]),
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[0]),
+      .ctl_data_o(answer[0])
   );
   wl_read_table #(
       .Width(1 + StateBits),
@@ -232,9 +237,11 @@ module wl_body_match #(
       .Image({Image, "_next"})
   ) i_next (
       .clk_i, .rst_i,
-      .read_valid_i(class_valid), .read_address_i({automaton, state, octet_class}), .read_data_o({is_match, next_state}),
+      .read_valid_i(class_valid), .read_address_i({automaton, state, octet_class}),
+      .read_data_o({is_match, next_state}),
       .hold_o(unused_hold[1]),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[1]), .ctl_data_o(answer[1])
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[1]),
+      .ctl_data_o(answer[1])
   );
   wl_read_table #(
       .Width(16 + ValueBits),
@@ -245,8 +252,10 @@ module wl_body_match #(
       .Image({Image, "_matches"})
   ) i_matches (
       .clk_i, .rst_i,
-      .read_valid_i(phase == Find), .read_address_i({automaton, match_state}), .read_data_o(match), .hold_o(unused_hold[2]),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[2]), .ctl_data_o(answer[2])
+      .read_valid_i(phase == Find), .read_address_i({automaton, match_state}), .read_data_o(match),
+      .hold_o(unused_hold[2]),
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[2]),
+      .ctl_data_o(answer[2])
   );
 
   logic live_asked;

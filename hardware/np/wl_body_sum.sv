@@ -179,8 +179,10 @@ module wl_body_sum #(
     end
     part_valid <= kept_valid;
     for (int unsigned k = 0; k < Parts; k++) begin
-      parts[k*PartBits+:PartBits] <= PartBits'({kept[64*k+:8], kept[64*k+8+:8]}) + PartBits'({kept[64*k+16+:8], kept[64*k+24+:8]})
-          + PartBits'({kept[64*k+32+:8], kept[64*k+40+:8]}) + PartBits'({kept[64*k+48+:8], kept[64*k+56+:8]});
+      parts[k*PartBits+:PartBits] <= PartBits'({kept[64*k+:8], kept[64*k+8+:8]})
+          + PartBits'({kept[64*k+16+:8], kept[64*k+24+:8]})
+          + PartBits'({kept[64*k+32+:8], kept[64*k+40+:8]})
+              + PartBits'({kept[64*k+48+:8], kept[64*k+56+:8]});
     end
     if (state == Range) sum <= '0;
     else if (part_valid) sum <= sum + SumBits'(beat_sum);

@@ -73,7 +73,8 @@ module wl_body_turns #(
   assign request_ready_o = service_ready_i & has_turn & {Services{may}};
   assign take = (service_valid_o & service_ready_i) != '0;
   assign answer = (reply_valid_i & has_turn) != '0;
-  assign over = others != '0 && open == '0 && !take && (served || (request_valid_i & has_turn) == '0);
+  assign over = others != '0 && open == '0 && !take
+      && (served || (request_valid_i & has_turn) == '0);
 
   // The next service that waits, counted from the one that has the turn.
   logic [TurnBits-1:0] following;

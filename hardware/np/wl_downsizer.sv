@@ -85,7 +85,8 @@ module wl_downsizer #(
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
     was <= {out_user_o, out_last_o, out_keep_o, out_data_o};
     if (!rst_i) begin
-      Stable_A : assert (!was_stalled || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
+      Stable_A : assert (!was_stalled
+          || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
       // `keep` has no holes, and only the last beat of a packet is partial.
       Holes_M : assume (!in_valid_i || (in_keep_i & (in_keep_i + 1'b1)) == '0);
       Full_M : assume (!in_valid_i || in_last_i || in_keep_i == '1);

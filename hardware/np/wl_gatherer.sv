@@ -112,7 +112,8 @@ module wl_gatherer #(
     always_ff @(posedge clk_i) begin
       if (free) begin
         if (take[i]) begin
-          chosen[i] <= {result, cluster_first_i[i], cluster_last_i[i], cluster_data_i[i*8*DataBytes+:8*DataBytes]};
+          chosen[i] <= {result, cluster_first_i[i], cluster_last_i[i],
+              cluster_data_i[i*8*DataBytes+:8*DataBytes]};
         end else begin
           chosen[i] <= '0;
         end
@@ -122,7 +123,9 @@ module wl_gatherer #(
 
   always_comb begin
     {beat_result_o, beat_first_o, beat_last_o, beat_data_o} = '0;
-    for (int unsigned i = 0; i < Clusters; i++) {beat_result_o, beat_first_o, beat_last_o, beat_data_o} |= chosen[i];
+    for (int unsigned i = 0; i < Clusters; i++) begin
+      {beat_result_o, beat_first_o, beat_last_o, beat_data_o} |= chosen[i];
+    end
   end
 
 `ifdef FORMAL

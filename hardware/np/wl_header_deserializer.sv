@@ -37,8 +37,9 @@ module wl_header_deserializer #(
     output logic [wl_pkg::ResultBits-1:0] beat_result_o
 );
 
-  if (RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes || DataBytes % RowBytes != 0) begin : g_illegal
-    $fatal(1, "wl_header_deserializer: DataBytes must be a multiple of RowBytes, which is a power of two");
+  if (RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes
+      || DataBytes % RowBytes != 0) begin : g_illegal
+    $fatal(1, "wl_header_deserializer: DataBytes must be a multiple of RowBytes, a power of two");
   end
 
   localparam int unsigned Parts = DataBytes / RowBytes;
@@ -89,7 +90,10 @@ module wl_header_deserializer #(
       fill_last   <= row_last_i;
       fill_result <= row_result_i;
     end
-    if (full && free) {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {fill_data, fill_first, fill_last, fill_result};
+    if (full && free) begin
+      {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <=
+          {fill_data, fill_first, fill_last, fill_result};
+    end
   end
 
 `ifdef FORMAL
@@ -110,7 +114,8 @@ module wl_header_deserializer #(
     was <= {beat_first_o, beat_last_o, beat_result_o, beat_data_o};
     if (!rst_i) begin
       First_M : assume (!row_valid_i || row_first_i == !row_midst);
-      Stable_A : assert (!was_stalled || (beat_valid_o && {beat_first_o, beat_last_o, beat_result_o, beat_data_o} === was));
+      Stable_A : assert (!was_stalled
+          || (beat_valid_o && {beat_first_o, beat_last_o, beat_result_o, beat_data_o} === was));
       First_A : assert (!beat_valid_o || beat_first_o == !beat_midst);
       Full_A : assert (!full || part == '0);
       Count_A : assert (lasts == 2'(full && fill_last) + 2'(beat_valid_o && beat_last_o));

@@ -1,7 +1,7 @@
 `include "wl_reset.svh"
 
-// Header serialiser of a cluster: stores beats of the pipe and splits them into the rows that engines
-// load.
+// Header serialiser of a cluster: stores beats of the pipe and splits them into the rows that
+// engines load.
 //
 // Contract
 //   Data and order: a packet of n bytes becomes ceil(n / RowBytes) rows, at least one and at most
@@ -45,8 +45,10 @@ module wl_header_serializer #(
     output logic [  InfoBits-1:0] row_info_o    // on every row
 );
 
-  if (2 ** $clog2(RowBytes) != RowBytes || 2 ** $clog2(DataBytes) != DataBytes || DataBytes < RowBytes) begin : g_illegal
-    $fatal(1, "wl_header_serializer: DataBytes and RowBytes must be powers of two, DataBytes not the smaller");
+  if (2 ** $clog2(RowBytes) != RowBytes || 2 ** $clog2(DataBytes) != DataBytes
+      || DataBytes < RowBytes) begin : g_illegal
+    $fatal(1,
+        "wl_header_serializer: DataBytes and RowBytes must be powers of two, DataBytes the larger");
   end
   if (InfoBits < 16) begin : g_illegal_info
     $fatal(1, "wl_header_serializer: InfoBits must be 16 or more");

@@ -38,7 +38,8 @@ module wl_payload #(
     parameter int unsigned AddressBits = 11,
     parameter int unsigned TagBits = 4,
     localparam int unsigned ChunkBits = 8 * ChunkBytes,
-    localparam int unsigned RequestBits = 32'(HasRead && HasWrite) + AddressBits + 17 + 16 + (HasWrite ? ChunkBits : 0),
+    localparam int unsigned RequestBits = 32'(HasRead && HasWrite) + AddressBits + 17 + 16
+        + (HasWrite ? ChunkBits : 0),
     localparam int unsigned ReplyBits = HasRead ? ChunkBits : 1
 ) (
     input logic clk_i,
@@ -105,7 +106,9 @@ module wl_payload #(
   end
   if (HasRead && HasWrite) begin : g_both
     always_ff @(posedge clk_i) begin
-      if (request_ready_o) {asked_write, asked_place, asked_begin, asked_limit, asked_data} <= request_data_i;
+      if (request_ready_o) begin
+        {asked_write, asked_place, asked_begin, asked_limit, asked_data} <= request_data_i;
+      end
     end
   end else if (HasWrite) begin : g_writes
     always_ff @(posedge clk_i) begin
@@ -127,10 +130,13 @@ module wl_payload #(
   always_comb begin
     missing = -asked_begin;
     asked_lead = '0;
-    if (asked_begin[16]) asked_lead = missing > 17'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(missing);
+    if (asked_begin[16]) begin
+      asked_lead = missing > 17'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(missing);
+    end
     left = 18'(asked_limit) - {asked_begin[16], asked_begin};
-    if (asked_write) asked_stop = asked_limit > 16'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(asked_limit);
-    else if (left[17]) asked_stop = '0;
+    if (asked_write) begin
+      asked_stop = asked_limit > 16'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(asked_limit);
+    end else if (left[17]) asked_stop = '0;
     else asked_stop = left > 18'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(left);
   end
 
@@ -230,7 +236,9 @@ module wl_payload #(
       assign mine = 32'(note.span) == (Place + 32'(note.shift) < DataBytes ? Group : Group + 1);
       assign counts = count_t'(k) >= note.lead && count_t'(k) < note.stop;
       always_ff @(posedge clk_i) begin
-        if (turned && mine) reply_data_o[8*(ChunkBytes-1-k)+:8] <= counts ? turned_data[8*Place+:8] : '0;
+        if (turned && mine) begin
+          reply_data_o[8*(ChunkBytes-1-k)+:8] <= counts ? turned_data[8*Place+:8] : '0;
+        end
       end
     end
   end else begin : g_no_read
@@ -258,7 +266,9 @@ module wl_payload #(
       for (int unsigned group = 0; group < Groups; group++) begin
         if (32'(beat.span) == group) begin
           for (int unsigned i = 0; i < DataBytes; i++) begin
-            if (group * DataBytes + i < ChunkBytes) part[8*i+:8] = chunk[8*(ChunkBytes-1-group*DataBytes-i)+:8];
+            if (group * DataBytes + i < ChunkBytes) begin
+              part[8*i+:8] = chunk[8*(ChunkBytes-1-group*DataBytes-i)+:8];
+            end
           end
         end
       end
@@ -271,7 +281,8 @@ module wl_payload #(
         .data_o(placed)
     );
     // Returns the position in the beat at which the valid bytes begin or end.
-    function automatic edge_t clamp(logic [CountBits-1:0] count, logic [ByteBits-1:0] shift, logic [SpanBits-1:0] span);
+    function automatic edge_t clamp(logic [CountBits-1:0] count, logic [ByteBits-1:0] shift,
+        logic [SpanBits-1:0] span);
       logic [CountBits+ByteBits:0] where, first;
       where = (CountBits + ByteBits + 1)'(count) + (CountBits + ByteBits + 1)'(shift);
       first = (CountBits + ByteBits + 1)'(span) << ByteBits;
@@ -293,9 +304,11 @@ module wl_payload #(
     always_ff @(posedge clk_i) begin
       access_write_address_o <= note.address;
       for (int unsigned i = 0; i < DataBytes; i++) begin
-        if (edge_t'(i) < first_place || edge_t'(i) >= end_place) access_write_data_o[8*i+:8] <= old[8*i+:8];
-        else if (edge_t'(i) < edge_t'(note.shift)) access_write_data_o[8*i+:8] <= placed_before[8*i+:8];
-        else access_write_data_o[8*i+:8] <= placed_now[8*i+:8];
+        if (edge_t'(i) < first_place || edge_t'(i) >= end_place) begin
+          access_write_data_o[8*i+:8] <= old[8*i+:8];
+        end else if (edge_t'(i) < edge_t'(note.shift)) begin
+          access_write_data_o[8*i+:8] <= placed_before[8*i+:8];
+        end else access_write_data_o[8*i+:8] <= placed_now[8*i+:8];
       end
     end
   end else begin : g_no_write

@@ -95,7 +95,8 @@ module wl_postprocessor #(
   logic [15:0] body_bytes;
   logic has_body, joins, body_last;
   assign last_place = place_t'(result.window) - 1'b1;
-  assign header_count = !sends || result.window == '0 ? '0 : !beat_last_i ? count_t'(DataBytes) : count_t'(last_place) + 1'b1;
+  assign header_count = !sends || result.window == '0 ? '0 : !beat_last_i ? count_t'(DataBytes)
+      : count_t'(last_place) + 1'b1;
   assign body_bytes = result.length - 16'(result.window);
   assign has_body = sends && body_bytes != '0;
   assign joins = beat_last_i && has_body && header_count != count_t'(DataBytes);
@@ -131,7 +132,8 @@ module wl_postprocessor #(
     header_note.header = 1'b1;
     header_note.body = joins;
     header_note.place = header_count;
-    header_note.count = (CountBits + 1)'(header_count) + (joins ? (CountBits + 1)'(beat_bytes(body_bytes)) : '0);
+    header_note.count = (CountBits + 1)'(header_count)
+        + (joins ? (CountBits + 1)'(beat_bytes(body_bytes)) : '0);
     header_note.user.kind = result.kind;
     header_note.user.reason = result.reason;
     header_note.user.egress = result.egress;
@@ -230,7 +232,9 @@ module wl_postprocessor #(
   always_ff @(posedge clk_i) begin
     if (source_go) begin
       turned <= source;
-      for (int unsigned i = 0; i < DataBytes; i++) turned_header[8*i+:8] <= header_turned[8*(DataBytes-1-i)+:8];
+      for (int unsigned i = 0; i < DataBytes; i++) begin
+        turned_header[8*i+:8] <= header_turned[8*(DataBytes-1-i)+:8];
+      end
       turned_body <= body_turned;
       spills <= source.last && source.count > (CountBits + 1)'(DataBytes);
     end
@@ -242,7 +246,8 @@ module wl_postprocessor #(
   count_t count;  // bytes of the beat
   assign go = !valid_o || ready_i;
   assign source_go = go && !(turned_valid && spills && !spilling);
-  assign count = !spilling && (spills || !turned.last) ? count_t'(DataBytes) : turned.count[CountBits-1:0] - (spilling ? count_t'(DataBytes) : '0);
+  assign count = !spilling && (spills || !turned.last) ? count_t'(DataBytes)
+      : turned.count[CountBits-1:0] - (spilling ? count_t'(DataBytes) : '0);
 
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
@@ -300,7 +305,9 @@ module wl_postprocessor #(
         if (last_o) got <= got + 1'b1;
       end
     end
-    if (begins) items[put] <= {!sends, result.more, header_note.user, sends ? result.length : 16'd0};
+    if (begins) begin
+      items[put] <= {!sends, result.more, header_note.user, sends ? result.length : 16'd0};
+    end
     was_stalled <= !rst_i && valid_o && !ready_i;
     was <= out;
     if (!rst_i) begin
@@ -311,8 +318,10 @@ module wl_postprocessor #(
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of an item is
       // partial.
       Keep_A : assert (!valid_o || ((keep_o & (keep_o + 1'b1)) == '0 && (last_o || keep_o == '1)));
-      Order_A : assert (!valid_o || (put != got && {event_o, more_o, user_o} == {next.is_event, next.more, next.user}));
-      Length_A : assert (!valid_o || (last_o ? bytes_with == next.length : bytes_with < next.length));
+      Order_A : assert (!valid_o
+          || (put != got && {event_o, more_o, user_o} == {next.is_event, next.more, next.user}));
+      Length_A : assert (!valid_o
+          || (last_o ? bytes_with == next.length : bytes_with < next.length));
     end
   end
 `else

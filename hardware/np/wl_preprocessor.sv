@@ -113,7 +113,9 @@ module wl_preprocessor #(
   logic [Groups:0] whole;  // all groups below are ones
   always_comb begin
     whole[0] = 1'b1;
-    for (int unsigned group = 0; group < Groups; group++) whole[group+1] = keep_i[4*group+:4] == 4'hf;
+    for (int unsigned group = 0; group < Groups; group++) begin
+      whole[group+1] = keep_i[4*group+:4] == 4'hf;
+    end
     for (int unsigned step = 1; step < Groups; step *= 2) begin
       for (int unsigned group = Groups; group > step; group--) whole[group] &= whole[group-step];
     end
@@ -126,7 +128,9 @@ module wl_preprocessor #(
       ones = !keep[0] ? 2'd0 : !keep[1] ? 2'd1 : !keep[2] ? 2'd2 : 2'd3;
       hole |= (keep & (keep + 4'd1)) != '0 || (!whole[group] && keep != '0);
       if (whole[group] && !whole[group+1]) count |= CountBits'(4 * group) | CountBits'(ones);
-      for (int unsigned i = 0; i < 4; i++) kept[4*group+i] = !last_i || (whole[group] && (keep | 4'(4'he << i)) == 4'hf);
+      for (int unsigned i = 0; i < 4; i++) begin
+        kept[4*group+i] = !last_i || (whole[group] && (keep | 4'(4'he << i)) == 4'hf);
+      end
     end
   end
 
@@ -175,7 +179,8 @@ module wl_preprocessor #(
   assign go = held && header_room && info_room && body_ready_i;
   assign in_window = index < IndexBits'(WindowBeats);
   assign beyond = index == IndexBits'(MaxBeats);
-  assign cut = beyond ? bytes != '0 : index == IndexBits'(MaxBeats - 1) && bytes > CountBits'(LastBytes);
+  assign cut = beyond ? bytes != '0
+      : index == IndexBits'(MaxBeats - 1) && bytes > CountBits'(LastBytes);
   assign stored = beyond ? '0 : cut ? CountBits'(LastBytes) : bytes;
   assign length = beyond ? 17'(MaxBytes) : (17'(index) << ByteBits) + 17'(stored);
   assign packet = go && last;

@@ -1,6 +1,7 @@
 `include "wl_reset.svh"
 
-// Counts why packets end: one increment for each reason of a program, which `wl_statistics` adds up.
+// Counts why packets end: one increment for each reason of a program, which `wl_statistics` adds
+// up.
 //
 // Contract
 //   A packet that is dropped is an event of kind EXIT_DROP; one for the control processor is sent

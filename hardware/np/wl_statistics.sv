@@ -149,7 +149,9 @@ module wl_statistics #(
       age <= 0;
       waited <= 0;
     end else begin
-      for (int unsigned i = 0; i < Counters; i++) exact[i] <= exact[i] + 64'(add_i[i*AddBits+:AddBits]);
+      for (int unsigned i = 0; i < Counters; i++) begin
+        exact[i] <= exact[i] + 64'(add_i[i*AddBits+:AddBits]);
+      end
       age <= age == Round ? 0 : age + 1;
       if (age == Round) begin
         old <= recent;
@@ -158,7 +160,8 @@ module wl_statistics #(
       waited <= !meant || ctl_done_o || first_round ? 0 : waited + 1;
     end
     was_meant <= !rst_i && meant && !ctl_done_o;
-    {read_exact, read_old} <= exists ? {exact[IndexBits'(ctl_address_i)], old[IndexBits'(ctl_address_i)]} : '0;
+    {read_exact, read_old} <= exists
+        ? {exact[IndexBits'(ctl_address_i)], old[IndexBits'(ctl_address_i)]} : '0;
     if (!rst_i) begin
       CtlHeld_M : assume (!was_meant || meant);
       Asked_A : assert (!ctl_done_o || meant);
@@ -170,7 +173,10 @@ module wl_statistics #(
   for (genvar i = 0; i < Counters; i++) begin : g_near
     // The register of a counter has room until the scanner comes.
     always_ff @(posedge clk_i) begin
-      if (!rst_i) Room_A : assert ((NearBits + 1)'(near[i]) + (NearBits + 1)'(add_i[i*AddBits+:AddBits]) < 2 ** NearBits);
+      if (!rst_i) begin
+        Room_A : assert ((NearBits + 1)'(near[i]) + (NearBits + 1)'(add_i[i*AddBits+:AddBits])
+            < 2 ** NearBits);
+      end
     end
   end
 `endif

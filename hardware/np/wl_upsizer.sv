@@ -8,9 +8,9 @@
 //   first byte of a packet is byte 0 of a wide beat. The rest of a wide beat after the packet's
 //   last narrow beat is not kept, and is zero. An output that is not taken stays stable.
 //   Any `keep` passes unchanged, including holes and beats without bytes.
-//   Reset: `in_ready_o` is low. Of a packet that reset cuts, the beats that come after reset are taken
-//   and discarded up to `in_last_i`, so that they are never taken for a packet; a sender that begins
-//   anew instead loses its first packet.
+//   Reset: `in_ready_o` is low. Of a packet that reset cuts, the beats that come after reset are
+//   taken and discarded up to `in_last_i`, so that they are never taken for a packet; a sender that
+//   begins anew instead loses its first packet.
 //   Throughput: one narrow beat a cycle. Latency: one cycle after the narrow beat that completes a
 //   wide one.
 // Timing: outputs are registers; `in_ready_o` depends on `out_ready_i`, reset and registers.
@@ -99,7 +99,8 @@ module wl_upsizer #(
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
     was <= {out_user_o, out_last_o, out_keep_o, out_data_o};
     if (!rst_i) begin
-      Stable_A : assert (!was_stalled || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
+      Stable_A : assert (!was_stalled
+          || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
       // The beat at the output is complete: the next narrow beat begins another.
       Whole_A : assert (!out_valid_o || part == '0);
     end

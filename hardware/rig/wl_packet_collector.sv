@@ -70,12 +70,15 @@ module wl_packet_collector #(
       last_word <= words[15];
       number <= count == 5'd1 ? last_word : words[4'(count - 5'd2)];
       scrambled <= words[4'(count - 5'd1)];
-      whole <= count != 5'd0 && (behind || count > 5'd1) && (s_tkeep_i == '1 || !s_tkeep_i[6'({count[3:0], 2'b00})]);
+      whole <= count != 5'd0 && (behind || count > 5'd1)
+          && (s_tkeep_i == '1 || !s_tkeep_i[6'({count[3:0], 2'b00})]);
       // An IPv4 header follows the 14 bytes of Ethernet: five words from the middle of word 3 on.
       if (!behind) begin
         is_ip4 <= words[3][31:16] == 16'h0800;
-        sum_low <= 19'(words[3][15:0]) + 19'(words[4][31:16]) + 19'(words[4][15:0]) + 19'(words[5][31:16]) + 19'(words[5][15:0]);
-        sum_high <= 19'(words[6][31:16]) + 19'(words[6][15:0]) + 19'(words[7][31:16]) + 19'(words[7][15:0]) + 19'(words[8][31:16]);
+        sum_low <= 19'(words[3][15:0]) + 19'(words[4][31:16]) + 19'(words[4][15:0])
+            + 19'(words[5][31:16]) + 19'(words[5][15:0]);
+        sum_high <= 19'(words[6][31:16]) + 19'(words[6][15:0]) + 19'(words[7][31:16])
+            + 19'(words[7][15:0]) + 19'(words[8][31:16]);
       end
     end
   end
@@ -111,8 +114,10 @@ module wl_packet_collector #(
     if (!rst_i) begin
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of a packet is
       // partial.
-      Keep_M : assume (!s_tvalid_i || ((s_tkeep_i & (s_tkeep_i + 1'b1)) == '0 && (s_tlast_i || s_tkeep_i == '1)));
-      Verdict_A : assert (2'(gap_o) + 2'(late_o) + 2'(wrong_o) <= 2'd1 && (received_o || !(gap_o || late_o || wrong_o)));
+      Keep_M : assume (!s_tvalid_i
+          || ((s_tkeep_i & (s_tkeep_i + 1'b1)) == '0 && (s_tlast_i || s_tkeep_i == '1)));
+      Verdict_A : assert (2'(gap_o) + 2'(late_o) + 2'(wrong_o) <=
+          2'd1 && (received_o || !(gap_o || late_o || wrong_o)));
     end
   end
 `endif

@@ -122,7 +122,9 @@ module wl_packet_generator #(
   function automatic logic [1:0] kind_of(logic [1:0] random);
     logic [1:0] kind;
     kind = random == 2'd3 ? 2'd0 : random;
-    for (int unsigned i = 0; i < 2; i++) if (!Templates[kind]) kind = kind == 2'd2 ? 2'd0 : kind + 2'd1;
+    for (int unsigned i = 0; i < 2; i++) begin
+      if (!Templates[kind]) kind = kind == 2'd2 ? 2'd0 : kind + 2'd1;
+    end
     return kind;
   endfunction
 
@@ -163,7 +165,8 @@ module wl_packet_generator #(
   logic [63:0] mark;
   logic [511:0] frame;
   assign checksum = ~(fold[15:0] + 16'(fold[16]));
-  assign ip4 = {16'h4500, folded.kind == 2'd2 ? 16'(50 - 4 * Labels) : 16'd50, 32'd0, 16'h40fd, checksum, folded.source4, folded.to4};
+  assign ip4 = {16'h4500, folded.kind == 2'd2 ? 16'(50 - 4 * Labels) : 16'd50, 32'd0, 16'h40fd,
+      checksum, folded.source4, folded.to4};
   wl_rig_mark i_mark (
       .number_i(folded.number),
       .mark_o  (mark)
@@ -180,7 +183,8 @@ module wl_packet_generator #(
     case (folded.kind)
       2'd0: frame = {Macs, 16'h0800, ip4, 176'd0, mark};
       // No next header; traffic class and flow label 0.
-      2'd1: frame = {Macs, 16'h86dd, 32'h60000000, 16'd10, 8'd59, 8'd64, Base6, folded.to6, 16'd0, mark};
+      2'd1: frame =
+          {Macs, 16'h86dd, 32'h60000000, 16'd10, 8'd59, 8'd64, Base6, folded.to6, 16'd0, mark};
       default: frame = {Macs, 16'h8847, stack, ip4, (176 - 32 * Labels)'(0), mark};
     endcase
   end

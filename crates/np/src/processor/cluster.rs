@@ -69,7 +69,7 @@ pub fn module(plan: &Plan) -> Module {
     let mut module = Module::new(plan.cluster_module(), &doc);
     module.ports = vec![
         bit_in("clk_i", "Clock."),
-        bit_in("rst_i", "Reset, synchronous."),
+        bit_in("rst_i", "Reset, active high."),
         bit_in("header_valid_i", "Headers: beats, byte 0 in the lowest bits."),
         bit_out("header_ready_o", ""),
         input("header_data_i", beat, ""),

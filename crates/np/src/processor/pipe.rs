@@ -27,7 +27,7 @@ pub fn module(plan: &Plan) -> Module {
         plan.engine, machine.name
     );
     let mut module = Module::new(plan.pipe_module(), &doc);
-    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")];
     if !plan.channels.is_empty() {
         module.ports.push(bit_in("clk_mem_i", "Clock of the memories, in phase with the other."));
     }

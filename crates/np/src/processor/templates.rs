@@ -12,6 +12,9 @@ include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 const PACKAGE: &str = "wl_pkg";
 /// The first lines of a file that uses [`EDGES`].
 const INCLUDE: &str = "`include \"wl_reset.svh\"\n\n";
+/// The first lines of files with an asynchronous reset.
+const SAMPLED: &str = "// Some registers look at the reset at the clock's edge: it is released synchronously.\n\
+                       // verilator lint_off SYNCASYNCNET\n\n";
 /// The macro for the edges of registers with a reset, up to its arguments.
 const EDGES: &str = "`WL_EDGES(";
 
@@ -60,10 +63,15 @@ pub(super) fn complete(
 
 /// Returns a text with the macro `WL_EDGES` of hardware/wl_reset.svh expanded and without the
 /// line that includes it. A built processor is thus plain SystemVerilog: tools need no define and
-/// no folder of headers, and nobody can compile it with the other reset by mistake.
+/// no folder of headers, and nobody can compile it with the other reset by mistake. A text that is
+/// expanded already stays as it is.
 pub fn with_reset(text: &str, reset: Reset) -> String {
+    let mut expanded = String::new();
+    if reset == Reset::Asynchronous && text.contains("rst_i") && !text.starts_with(SAMPLED) {
+        expanded += SAMPLED;
+    }
     let mut parts = text.strip_prefix(INCLUDE).unwrap_or(text).split(EDGES);
-    let mut expanded = parts.next().unwrap_or("").to_owned();
+    expanded += parts.next().unwrap_or("");
     for part in parts {
         let (arguments, rest) = part.split_once(')').expect("the macro has arguments");
         let (clock, line) = arguments.split_once(", ").expect("the macro has two arguments");
@@ -104,7 +112,7 @@ mod tests {
         assert_eq!(with_reset(text, Reset::Synchronous), "always_ff @(posedge clk_i) begin\n");
         assert_eq!(
             with_reset(text, Reset::Asynchronous),
-            "always_ff @(posedge clk_i or posedge rst_i) begin\n"
+            format!("{SAMPLED}always_ff @(posedge clk_i or posedge rst_i) begin\n")
         );
         for (name, text) in TEMPLATES {
             let expanded = with_reset(text, Reset::Asynchronous);

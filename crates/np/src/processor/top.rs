@@ -25,7 +25,7 @@ pub(super) fn pipe_probe_bits(plan: &Plan) -> usize {
 
 /// Returns the clock and reset ports.
 pub(super) fn clocks(plan: &Plan) -> Vec<Port> {
-    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")];
     if !plan.channels.is_empty() {
         let ratio = plan.machine.clock.memory_ratio;
         ports.push(bit_in(

@@ -185,7 +185,6 @@ fn refusals(name: &str, lines: &[&str]) -> Vec<String> {
     lines
         .iter()
         .skip_while(|line| line.trim().is_empty())
-        .filter(|line| line.contains("$fatal"))
         .filter_map(read)
         .collect()
 }

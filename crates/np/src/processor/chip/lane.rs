@@ -41,7 +41,7 @@ fn who(members: &[Member]) -> [(&'static str, Expr); 4] {
 
 /// Returns the clock and reset ports.
 fn clocks() -> Vec<wireloom_codegen::hardware::sv::Port> {
-    vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")]
+    vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")]
 }
 
 /// Returns the name of the ingress module of a lane.

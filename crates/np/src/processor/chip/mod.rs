@@ -105,7 +105,8 @@ pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
         of_processors.filter(|file| file.unit.is_some()).cloned().collect();
     let own = modules.into_iter().map(super::declared_first);
     generated.extend(own.map(|module| File::generated(&module, &module.name)));
-    let (files, simulation) = templates::complete(generated, &simulation, lanes[0][0].processor.plan.machine.reset);
+    let reset = lanes[0][0].processor.plan.machine.reset;
+    let (files, simulation) = templates::complete(generated, &simulation, reset);
     let processors = members(&lanes).count();
     let geometry = Geometry {
         lanes: lanes.len(),
@@ -155,7 +156,10 @@ fn check(lanes: &[Vec<Member>]) -> Result<Vec<usize>, NotJoined> {
                 return refuse(format!("machine {} has narrow ports", machine.name));
             }
             if machine.reset != reset {
-                return refuse(format!("machine {} has another reset than the first", machine.name));
+                return refuse(format!(
+                    "machine {} has another reset than the first",
+                    machine.name
+                ));
             }
             if machine.clock != clock {
                 return refuse(format!("machine {} has other clocks than the first", machine.name));

@@ -34,7 +34,7 @@ fn has_memories(lanes: &[Vec<Member>]) -> bool {
 fn ports(lanes: &[Vec<Member>]) -> Vec<Port> {
     let count = lanes.len();
     let processors = members(lanes).count();
-    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")];
     if has_memories(lanes) {
         ports.push(bit_in("clk_mem_i", "Clock of the memories, in phase with the other."));
     }
@@ -85,7 +85,7 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
         "Control registers: block 0 is the chip's (packets lost by each router, of no router on each lane, cut on each lane), block 1 + p \
          processor p's.",
     );
-    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")];
     module.ports.extend(axil_wide("s_axil", "AXI4-Lite.", ADDRESS));
     module.ports.extend(to_slaves(processors));
     module.ports.extend([
