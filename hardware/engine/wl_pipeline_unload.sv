@@ -33,7 +33,6 @@ module wl_pipeline_unload #(
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
     output logic [       8*DataBytes-1:0] beat_data_o,
-    output logic                          beat_first_o,
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o   // wl_pkg::result_t
 );
@@ -82,7 +81,7 @@ module wl_pipeline_unload #(
   assign head = head_bits;
 
   // Rows after the current beat, if it is not the last.
-  logic fresh, last, move;
+  logic last, move;
   logic [4:0] done;  // rows that have left
   logic no_data;
   assign no_data = head.kind == wl_pkg::EXIT_DROP || head.kind == wl_pkg::EXIT_DONE
@@ -111,19 +110,15 @@ module wl_pipeline_unload #(
     if (rst_i) begin
       beat_valid_o <= 1'b0;
       done  <= '0;
-      fresh <= 1'b1;
     end else begin
       if (move) begin
         beat_valid_o <= 1'b1;
         done  <= last ? '0 : done + 5'(Rows);
-        fresh <= last;
       end else if (beat_ready_i) beat_valid_o <= 1'b0;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (move) begin
-      {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {beat, fresh, last, head_bits};
-    end
+    if (move) {beat_data_o, beat_last_o, beat_result_o} <= {beat, last, head_bits};
   end
   logic unused;
   assign unused = &{stored_ready, fill, longer, head};

@@ -49,17 +49,15 @@ module wl_header_deserializer_proof #(
     assign row_data[8*(RowBytes-1-i)+:8] = 8'({number, place[3:0]} == marked);
   end
 
-  logic beat_valid, beat_first, beat_last;
+  logic beat_valid, beat_last;
   logic [8*DataBytes-1:0] beat_data;
   wl_pkg::result_t result;
   wl_header_deserializer #(.DataBytes(DataBytes), .RowBytes(RowBytes)) i_dut (
       .clk_i, .rst_i,
-      .row_valid_i, .row_ready_o(ready), .row_data_i(row_data), .row_first_i(row == 0),
-      .row_last_i(row_last),
+      .row_valid_i, .row_ready_o(ready), .row_data_i(row_data), .row_last_i(row_last),
       .row_result_i(result_of(number)),
-      .beat_valid_o(beat_valid), .beat_ready_i, .beat_data_o(beat_data), .beat_first_o(beat_first),
-      .beat_last_o(beat_last),
-      .beat_result_o(result)
+      .beat_valid_o(beat_valid), .beat_ready_i, .beat_data_o(beat_data),
+      .beat_last_o(beat_last), .beat_result_o(result)
   );
 
   logic [1:0] ended;  // packets whose rows are there and whose last beat has not left
@@ -68,9 +66,9 @@ module wl_header_deserializer_proof #(
   assign out_none = drops[out[0]] || window[out[0]] == 0;
   assign last = out_none || (32'(beat) + 1) * DataBytes >= 32'(window[out[0]]);
 
-  stream_rule #(.Width(8 * DataBytes + 2 + wl_pkg::ResultBits)) i_out (
+  stream_rule #(.Width(8 * DataBytes + 1 + wl_pkg::ResultBits)) i_out (
       .clk_i, .rst_i, .valid_i(beat_valid), .ready_i(beat_ready_i),
-      .payload_i({result, beat_first, beat_last, beat_data})
+      .payload_i({result, beat_last, beat_data})
   );
 
   logic started = 1'b0;
@@ -93,8 +91,7 @@ module wl_header_deserializer_proof #(
       waited <= ended != 0 && !beat_valid ? waited + 2'd1 : '0;
       Progress_A : assert (waited < 2'd2);
       Accepts_A : assert (ready || (beat_valid && !beat_ready_i));
-      Beat_A : assert (!beat_valid
-          || (beat_first == (beat == 0) && beat_last == last && result == result_of(out)));
+      Beat_A : assert (!beat_valid || (beat_last == last && result == result_of(out)));
     end
   end
 

@@ -166,6 +166,7 @@ module wl_exact_table #(
     for (int unsigned k = 0; k < SeedBits; k++) made[k] = k % ChainBits == ChainBits - 1;
     return made;
   endfunction
+  localparam logic [SeedBits-1:0] FirstSeed = digits();
 
   function automatic logic [ChainBits-1:0] chain_of(logic [SeedBits-1:0] seed,
       logic [KeyBits-1:0] key);
@@ -464,7 +465,7 @@ module wl_exact_table #(
       reseeded <= 1'b0;
       {used, fresh} <= '0;
       {free, oldest, newest} <= '0;
-      seed <= digits();
+      seed <= FirstSeed;
       control_turn <= 1'b1;
       {reply_valid_o, ctl_done_o} <= '0;
       ctl_data_o <= '0;

@@ -124,6 +124,7 @@ module wl_hash_cache #(
     end
     return made;
   endfunction
+  localparam logic [SeedBits-1:0] FirstSeed = digits();
 
   function automatic logic [AddressBits-1:0] set_of(logic [SeedBits-1:0] seed_now,
       logic [KeyBits-1:0] key);
@@ -148,7 +149,7 @@ module wl_hash_cache #(
     if (rst_i) begin
       sweeping <= 1'b1;
       sweep <= '0;
-      seed <= digits();
+      seed <= FirstSeed;
     end else if (reseeds) begin
       sweeping <= 1'b1;
       sweep <= '0;

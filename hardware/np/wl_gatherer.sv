@@ -35,7 +35,6 @@ module wl_gatherer #(
     input  logic [                   Clusters-1:0] cluster_valid_i,
     output logic [                   Clusters-1:0] cluster_ready_o,
     input  logic [       Clusters*8*DataBytes-1:0] cluster_data_i,
-    input  logic [                   Clusters-1:0] cluster_first_i,
     input  logic [                   Clusters-1:0] cluster_last_i,
     input  logic [Clusters*wl_pkg::ResultBits-1:0] cluster_result_i,
 
@@ -43,7 +42,6 @@ module wl_gatherer #(
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
     output logic [       8*DataBytes-1:0] beat_data_o,
-    output logic                          beat_first_o,
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o
 );
@@ -100,10 +98,14 @@ module wl_gatherer #(
     else if (free) beat_valid_o <= |take;
   end
 
-  // Data, first, last and result of the cluster that has the turn; zero for the others, so that
-  // their OR is the beat.
-  localparam int unsigned Width = 8 * DataBytes + 2 + wl_pkg::ResultBits;
-  logic [Clusters-1:0][Width-1:0] chosen;
+  // The beat of the cluster that has the turn; zero for the others, so that their OR is the beat.
+  typedef struct packed {
+    wl_pkg::result_t result;
+    logic last;
+    logic [8*DataBytes-1:0] data;
+  } beat_t;
+  beat_t beat;
+  logic [Clusters-1:0][$bits(beat_t)-1:0] chosen;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
     wl_pkg::result_t result;
     assign result = cluster_result_i[i*wl_pkg::ResultBits+:wl_pkg::ResultBits];
@@ -112,8 +114,7 @@ module wl_gatherer #(
     always_ff @(posedge clk_i) begin
       if (free) begin
         if (take[i]) begin
-          chosen[i] <= {result, cluster_first_i[i], cluster_last_i[i],
-              cluster_data_i[i*8*DataBytes+:8*DataBytes]};
+          chosen[i] <= {result, cluster_last_i[i], cluster_data_i[i*8*DataBytes+:8*DataBytes]};
         end else begin
           chosen[i] <= '0;
         end
@@ -122,10 +123,9 @@ module wl_gatherer #(
   end
 
   always_comb begin
-    {beat_result_o, beat_first_o, beat_last_o, beat_data_o} = '0;
-    for (int unsigned i = 0; i < Clusters; i++) begin
-      {beat_result_o, beat_first_o, beat_last_o, beat_data_o} |= chosen[i];
-    end
+    beat = '0;
+    for (int unsigned i = 0; i < Clusters; i++) beat |= chosen[i];
+    {beat_result_o, beat_last_o, beat_data_o} = beat;
   end
 
 `ifdef FORMAL

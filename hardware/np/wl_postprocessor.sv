@@ -30,7 +30,6 @@ module wl_postprocessor #(
     input  logic                          beat_valid_i,
     output logic                          beat_ready_o,
     input  logic [       8*DataBytes-1:0] beat_data_i,
-    input  logic                          beat_first_i,
     input  logic                          beat_last_i,
     input  logic [wl_pkg::ResultBits-1:0] beat_result_i,
 
@@ -288,17 +287,20 @@ module wl_postprocessor #(
   logic [2:0] put, got;
   logic [15:0] bytes, bytes_with;  // of the item that leaves, before and with this beat
   logic begins, was_stalled;
+  logic midst;  // in the middle of a header
   logic [9*DataBytes+wl_pkg::SentBits+2:0] out, was;
-  assign begins = take_header && beat_first_i;
+  assign begins = take_header && !midst;
   assign out = {event_o, more_o, last_o, user_o, keep_o, data_o};
   assign next = items[got];
   assign bytes_with = bytes + 16'($countones(keep_o));
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
+      midst <= 1'b0;
       put   <= '0;
       got   <= '0;
       bytes <= '0;
     end else begin
+      if (take_header) midst <= !beat_last_i;
       if (begins) put <= put + 1'b1;
       if (valid_o && ready_i) begin
         bytes <= last_o ? '0 : bytes_with;
@@ -324,9 +326,6 @@ module wl_postprocessor #(
           || (last_o ? bytes_with == next.length : bytes_with < next.length));
     end
   end
-`else
-  logic unused;
-  assign unused = beat_first_i;
 `endif
 
 endmodule

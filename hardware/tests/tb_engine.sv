@@ -86,39 +86,40 @@ module tb_engine #(
   end
 
 `define SHELL \
-      .Threads(Threads), .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits),
+      .Threads(Threads), .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), \
       .ReadPorts(ReadPorts), \
-      .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Offloads(Offloads),
+      .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Offloads(Offloads), \
       .CoreStages(CoreStages), .TagBits(TagBits), \
       .HasPacket(HasPacket), \
       .Emits(Emits), .Clears(Clears), .Scheduler(Scheduler), .Storage(Storage), \
       .WindowStorage(WindowStorage), .FirstStep(FirstStep), .ReplyLsb(Context), \
       .ReplyBits(32) \
   ) i_shell ( \
-      .clk_i, .rst_i, .load_valid_i(load_valid), .load_ready_o(load_ready),
+      .clk_i, .rst_i, .load_valid_i(load_valid), .load_ready_o(load_ready), \
       .load_first_i(load_first), .load_last_i(load_last), \
-      .load_data_i(load_data), .load_tag_i(load_tag), .load_info_i(load_info),
+      .load_data_i(load_data), .load_tag_i(load_tag), .load_info_i(load_info), \
       .load_state_i(load_state), \
-      .unload_valid_o(unload_valid), .unload_ready_i(unload_ready), .unload_first_o(unload_first),
+      .unload_valid_o(unload_valid), .unload_ready_i(unload_ready), .unload_first_o(unload_first), \
       .unload_last_o(unload_last), \
-      .unload_data_o(unload_data), .unload_tag_o(unload_tag), .unload_result_o(unload_result),
+      .unload_data_o(unload_data), .unload_tag_o(unload_tag), .unload_result_o(unload_result), \
       .unload_reply_o(unload_reply), \
-      .order_head_i(order_head), .order_drained_i(order_drained), .idle_o(idle_threads),
+      .order_head_i(order_head), .order_drained_i(order_drained), .idle_o(idle_threads), \
       .busy_o(busy_threads), .slot_valid_o(slot_valid), \
-      .wait_o(waiting), .address_step_o(address_step), .address_state_o(address_state),
+      .wait_o(waiting), .address_step_o(address_step), .address_state_o(address_state), \
       .address_info_o(address_info), \
-      .address_offset_i(address_offset), .core_step_o(core_step), .core_state_o(core_state),
+      .address_offset_i(address_offset), .core_step_o(core_step), .core_state_o(core_state), \
       .core_info_o(core_info), \
-      .core_words_o(words), .core_phase_o(phase), .core_request_valid_i(core_request),
+      .core_words_o(words), .core_phase_o(phase), .core_request_valid_i(core_request), \
       .core_commit_i(commit), \
       .core_step_i(next_step), .core_state_i(next_state), .core_write_valid_i(write_valid), \
-      .core_write_address_i(write_address), .core_write_strobe_i(write_strobe),
+      .core_write_address_i(write_address), .core_write_strobe_i(write_strobe), \
       .core_write_data_i(write_data), \
-      .core_clear_valid_i(clear_valid), .core_clear_address_i(clear_address),
+      .core_clear_valid_i(clear_valid), .core_clear_address_i(clear_address), \
       .core_clear_count_i(clear_count), \
-      .core_exit_i(leave), .core_reason_i(reason), .waits_i(waits), .request_valid_o(request_valid),
+      .core_exit_i(leave), .core_reason_i(reason), .waits_i(waits), \
+      .request_valid_o(request_valid), \
       \
-      .request_ready_i(request_ready), .request_thread_o(request_thread),
+      .request_ready_i(request_ready), .request_thread_o(request_thread), \
       .replies_thread_o(replies_thread), \
       .replied_valid_i(replied_valid), .replied_thread_i(replied_thread)
   if (Machine) begin : g_machine

@@ -87,16 +87,14 @@ module serializer_case #(
     row_result.length = info[15:0];
     row_result.egress = 16'(info[19:16]);
   end
-  logic beat_valid, beat_ready, beat_first, beat_last;
+  logic beat_valid, beat_ready, beat_last;
   logic [8*DataBytes-1:0] beat_data;
   wl_header_deserializer #(.DataBytes(DataBytes), .RowBytes(RowBytes)) i_back (
       .clk_i, .rst_i,
       .row_valid_i(row_valid && row_ready), .row_ready_o(join_ready), .row_data_i(row),
-      .row_first_i(row_first), .row_last_i(row_last),
-      .row_result_i(row_result),
+      .row_last_i(row_last), .row_result_i(row_result),
       .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data),
-      .beat_first_o(beat_first), .beat_last_o(beat_last),
-      .beat_result_o(result)
+      .beat_last_o(beat_last), .beat_result_o(result)
   );
 
   int unsigned row_packet, row_number, back_packet, back_beat;
@@ -156,9 +154,8 @@ module serializer_case #(
         beat_offered <= beat_valid && !beat_ready;
         if (beat_offered && !beat_valid) $fatal(1, "%m: a beat was withdrawn");
         if (beat_valid) begin
-          if (beat_first !== (back_beat === 0) || beat_last !== (back_beat === beats - 1)) begin
-            $fatal(1, "%m: beat %0d of %0d has first %b, last %b", back_beat, beats, beat_first,
-                beat_last);
+          if (beat_last !== (back_beat === beats - 1)) begin
+            $fatal(1, "%m: beat %0d of %0d has last %b", back_beat, beats, beat_last);
           end
           if (result.egress !== 16'(4'(back_packet))
               || result.length !== 16'(tb_pkg::bytes(Shape, 0, back_packet))) begin

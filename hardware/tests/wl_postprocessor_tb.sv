@@ -170,7 +170,7 @@ module pipe_case #(
       .free_i(free_body)
   );
 
-  logic [Clusters-1:0] to_valid, to_ready, from_valid, from_ready, from_first, from_last;
+  logic [Clusters-1:0] to_valid, to_ready, from_valid, from_ready, from_last;
   logic to_first, to_last, order_valid, order_ready;
   logic [8*DataBytes-1:0] to_data;
   logic [InfoBits-1:0] to_info;
@@ -212,7 +212,7 @@ module pipe_case #(
 
     logic [TagBits-1:0] alloc_tag, finish_tag, head;
     logic finish_valid, finish_ready, finish_first, finish_last, drained, out_valid, out_ready,
-        out_first, out_last;
+        out_last;
     logic [127:0] finish_data, out_data;
     wl_pkg::result_t finish_result;
     logic [ResultBits-1:0] out_result;
@@ -224,18 +224,17 @@ module pipe_case #(
         .finish_last_i(finish_last), .finish_source_i('0),
         .finish_data_i(finish_data), .finish_tag_i(finish_tag), .finish_result_i(finish_result),
         .order_head_o(head), .order_drained_o(drained),
-        .row_valid_o(out_valid), .row_ready_i(out_ready), .row_first_o(out_first),
+        .row_valid_o(out_valid), .row_ready_i(out_ready), .row_first_o(),
         .row_last_o(out_last), .row_data_o(out_data),
         .row_result_o(out_result)
     );
     wl_header_deserializer #(.DataBytes(DataBytes)) i_deserializer (
         .clk_i, .rst_i,
         .row_valid_i(out_valid), .row_ready_o(out_ready), .row_data_i(out_data),
-        .row_first_i(out_first), .row_last_i(out_last),
-        .row_result_i(out_result),
+        .row_last_i(out_last), .row_result_i(out_result),
         .beat_valid_o(from_valid[c]), .beat_ready_i(from_ready[c]),
         .beat_data_o(from_data[c*8*DataBytes+:8*DataBytes]),
-        .beat_first_o(from_first[c]), .beat_last_o(from_last[c]),
+        .beat_last_o(from_last[c]),
         .beat_result_o(from_result[c*ResultBits+:ResultBits])
     );
 
@@ -318,7 +317,7 @@ module pipe_case #(
     end
   end
 
-  logic beat_valid, beat_ready, beat_first, beat_last, out_valid, out_ready, out_event, out_more,
+  logic beat_valid, beat_ready, beat_last, out_valid, out_ready, out_event, out_more,
       out_last;
   logic [8*DataBytes-1:0] beat_data, out_data;
   logic [DataBytes-1:0] out_keep;
@@ -330,17 +329,14 @@ module pipe_case #(
       .clk_i, .rst_i,
       .order_valid_i(order_valid), .order_ready_o(order_ready), .order_cluster_i(order),
       .cluster_valid_i(from_valid), .cluster_ready_o(from_ready), .cluster_data_i(from_data),
-      .cluster_first_i(from_first),
       .cluster_last_i(from_last), .cluster_result_i(from_result),
       .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data),
-      .beat_first_o(beat_first), .beat_last_o(beat_last),
-      .beat_result_o(beat_result)
+      .beat_last_o(beat_last), .beat_result_o(beat_result)
   );
   wl_postprocessor #(.DataBytes(DataBytes)) i_dut (
       .clk_i, .rst_i,
       .beat_valid_i(beat_valid), .beat_ready_o(beat_ready), .beat_data_i(beat_data),
-      .beat_first_i(beat_first), .beat_last_i(beat_last),
-      .beat_result_i(beat_result),
+      .beat_last_i(beat_last), .beat_result_i(beat_result),
       .body_valid_i(body_valid), .body_read_o(read), .body_data_i(body), .body_rewind_o(rewind),
       .body_free_o(free_body),
       .valid_o(out_valid), .ready_i(out_ready), .event_o(out_event), .more_o(out_more),

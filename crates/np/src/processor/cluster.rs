@@ -84,7 +84,6 @@ pub fn module(plan: &Plan) -> Module {
         bit_out("beat_valid_o", "Windows in order: beats, byte 0 in the lowest bits."),
         bit_in("beat_ready_i", ""),
         output("beat_data_o", beat, ""),
-        bit_out("beat_first_o", ""),
         bit_out("beat_last_o", ""),
         output("beat_result_o", RESULT, "wl_pkg::result_t."),
     ];
@@ -385,7 +384,6 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         Item::net("order_drained", wireloom_codegen::hardware::sv::Type::Bit),
         Item::net("out_valid", wireloom_codegen::hardware::sv::Type::Bit),
         Item::net("out_ready", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("out_first", wireloom_codegen::hardware::sv::Type::Bit),
         Item::net("out_last", wireloom_codegen::hardware::sv::Type::Bit),
         vector("out_data", ROW),
         vector("out_result", RESULT),
@@ -410,7 +408,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("order_drained_o", name("order_drained"))
         .port("row_valid_o", name("out_valid"))
         .port("row_ready_i", name("out_ready"))
-        .port("row_first_o", name("out_first"))
+        .open("row_first_o")
         .port("row_last_o", name("out_last"))
         .port("row_data_o", name("out_data"))
         .port("row_result_o", name("out_result"));
@@ -419,13 +417,11 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("row_valid_i", name("out_valid"))
         .port("row_ready_o", name("out_ready"))
         .port("row_data_i", name("out_data"))
-        .port("row_first_i", name("out_first"))
         .port("row_last_i", name("out_last"))
         .port("row_result_i", name("out_result"))
         .port("beat_valid_o", name("beat_valid_o"))
         .port("beat_ready_i", name("beat_ready_i"))
         .port("beat_data_o", name("beat_data_o"))
-        .port("beat_first_o", name("beat_first_o"))
         .port("beat_last_o", name("beat_last_o"))
         .port("beat_result_o", name("beat_result_o"));
     items.extend([Item::Instance(reorder), Item::Instance(deserializer)]);

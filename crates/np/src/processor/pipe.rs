@@ -181,7 +181,6 @@ fn clusters_of(plan: &Plan) -> Item {
         .port("beat_valid_o", bit("beat_valid", i()))
         .port("beat_ready_i", bit("beat_ready", i()))
         .port("beat_data_o", element("beat_data", i(), beat))
-        .port("beat_first_o", bit("beat_first", i()))
         .port("beat_last_o", bit("beat_last", i()))
         .port("beat_result_o", element("beat_result", i(), RESULT));
     for port in probes::of_cluster(plan) {
@@ -246,13 +245,11 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("cluster_valid_i", name("beat_valid"))
         .port("cluster_ready_o", name("beat_ready"))
         .port("cluster_data_i", name("beat_data"))
-        .port("cluster_first_i", name("beat_first"))
         .port("cluster_last_i", name("beat_last"))
         .port("cluster_result_i", name("beat_result"))
         .port("beat_valid_o", name("window_valid"))
         .port("beat_ready_i", name("window_ready"))
         .port("beat_data_o", name("window_data"))
-        .port("beat_first_o", name("window_first"))
         .port("beat_last_o", name("window_last"))
         .port("beat_result_o", name("window_result"));
     let buffer = bodies::access(plan, clocked("wl_body_buffer", "i_body_buffer"))
@@ -273,7 +270,6 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("beat_valid_i", name("window_valid"))
         .port("beat_ready_o", name("window_ready"))
         .port("beat_data_i", name("window_data"))
-        .port("beat_first_i", name("window_first"))
         .port("beat_last_i", name("window_last"))
         .port("beat_result_i", name("window_result"))
         .port("body_valid_i", name("body_valid"))
@@ -297,13 +293,11 @@ fn exit(plan: &Plan) -> Vec<Item> {
         vector("beat_valid", clusters),
         vector("beat_ready", clusters),
         vector("beat_data", clusters * beat),
-        vector("beat_first", clusters),
         vector("beat_last", clusters),
         vector("beat_result", clusters * RESULT),
         single("window_valid"),
         single("window_ready"),
         vector("window_data", beat),
-        single("window_first"),
         single("window_last"),
         vector("window_result", RESULT),
         Item::Instance(gatherer),

@@ -75,10 +75,11 @@ struct Engine {
 struct Cluster {
     Signal offered, taken, first, tag;
     Signal finish, finish_ready, finish_last, finish_tag;
-    Signal out, out_ready, out_first, out_last, out_result;
+    Signal out, out_ready, out_last, out_result;
     std::vector<Engine> engines;
     uint64_t received = 0, placed = 0, left = 0;   // packets so far
     bool inside = false;                           // a packet is leaving
+    bool begins = true;                            // the next row in order is an output's first
 };
 
 // A step of a pipelined engine; all its packets are in order.
@@ -232,7 +233,6 @@ class Follower {
         cluster.finish_tag = signal("finish_tag");
         cluster.out = signal("out_valid");
         cluster.out_ready = signal("out_ready");
-        cluster.out_first = signal("out_first");
         cluster.out_last = signal("out_last");
         cluster.out_result = signal("out_result");
         for (unsigned e = 0; e < WL_ENGINES; ++e)
@@ -308,7 +308,8 @@ class Follower {
     void look_at_exit(Cluster &own, bool is_this, uint64_t cycle) {
         if (!own.out || !own.out_ready) return;
         const bool is_its = is_this && own.left == in_cluster;
-        if (own.out_first && is_its) note(cycle, Happened::IN_ORDER);
+        if (own.begins && is_its) note(cycle, Happened::IN_ORDER);
+        own.begins = static_cast<bool>(own.out_last);
         if (!own.out_last || own.out_result.bit(0)) return;   // wl_pkg::result_t::more
         ++own.left;
         if (is_its) tag = NONE;

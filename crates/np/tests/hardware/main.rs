@@ -159,7 +159,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_virtual_owner", &["Routers=0"], "Routers must be 1 to 256 and Packets 2 or more"),
     ("wl_virtual_egress", &["Routers=3", "Counts=2"], "each router must have one processor"),
     ("wl_axil_split", &["Slaves=0"], "wl_axil_split: Slaves must be 1 to 256"),
-    ("wl_table", &["Size=0"], "Width and Size must be at least one"),
+    ("wl_table", &["Size=0"], "wl_table: Width and Size must be 1 or more"),
     ("wl_table", &["MethodCount=7"], "there must be one to six methods"),
     ("wl_thread_scheduler", &["Threads=0"], "wl_thread_scheduler: Threads must be at least one"),
     (

@@ -375,6 +375,9 @@ fn parts(value: &Expr) -> Vec<Part<'_>> {
             ("? ".into(), then, String::new(), matches!(**then, Expr::Ternary(..))),
             (": ".into(), otherwise, String::new(), false),
         ],
+        Expr::Unary(op, value) if !parts(value).is_empty() => {
+            vec![(op.symbol().to_owned(), value, String::new(), !is_primary(value))]
+        }
         Expr::Cast(_, value) | Expr::Replicate(_, value) => {
             vec![(String::new(), value, String::new(), false)]
         }

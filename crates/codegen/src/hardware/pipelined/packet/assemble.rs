@@ -83,7 +83,6 @@ impl Assembly<'_> {
             ),
             Port::input("beat_ready_i", Type::Bit, ""),
             Port::output("beat_data_o", beat(), ""),
-            Port::output("beat_first_o", Type::Bit, ""),
             Port::output("beat_last_o", Type::Bit, ""),
             Port::output(
                 "beat_result_o",
@@ -367,7 +366,7 @@ impl Assembly<'_> {
             .port("exit_i", field(above + 24, 3))
             .port("reason_i", field(above, 24))
             .port("left_o", name("left"));
-        let unload = ["valid_o", "ready_i", "data_o", "first_o", "last_o", "result_o"]
+        let unload = ["valid_o", "ready_i", "data_o", "last_o", "result_o"]
             .into_iter()
             .map(|port| format!("beat_{port}"))
             .fold(unload, |unload, port| unload.port(port.clone(), Expr::name(port)));
