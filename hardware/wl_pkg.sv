@@ -51,10 +51,12 @@ package wl_pkg;
 
   // Returns the state of a packet of `length` bytes whose window is loaded.
   function automatic packet_state_t loaded_state(logic [15:0] length);
-    loaded_state.egress = '0;
-    loaded_state.length = length;
-    loaded_state.window = length > 16'(WindowLoaded) ? 9'(WindowLoaded) : length[8:0];
-    loaded_state.front = 8'(WindowFront);
+    packet_state_t state;
+    state.egress = '0;
+    state.length = length;
+    state.window = length > 16'(WindowLoaded) ? 9'(WindowLoaded) : length[8:0];
+    state.front = 8'(WindowFront);
+    return state;
   endfunction
 
   // Constant information of a packet; what else the program asks for is above it.

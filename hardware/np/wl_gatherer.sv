@@ -99,13 +99,8 @@ module wl_gatherer #(
   end
 
   // The beat of the cluster that has the turn; zero for the others, so that their OR is the beat.
-  typedef struct packed {
-    wl_pkg::result_t result;
-    logic last;
-    logic [8*DataBytes-1:0] data;
-  } beat_t;
-  beat_t beat;
-  logic [Clusters-1:0][$bits(beat_t)-1:0] chosen;
+  localparam int unsigned Width = 8 * DataBytes + 1 + wl_pkg::ResultBits;
+  logic [Clusters-1:0][Width-1:0] chosen;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
     wl_pkg::result_t result;
     assign result = cluster_result_i[i*wl_pkg::ResultBits+:wl_pkg::ResultBits];
@@ -123,9 +118,10 @@ module wl_gatherer #(
   end
 
   always_comb begin
-    beat = '0;
-    for (int unsigned i = 0; i < Clusters; i++) beat |= chosen[i];
-    {beat_result_o, beat_last_o, beat_data_o} = beat;
+    {beat_result_o, beat_last_o, beat_data_o} = '0;
+    for (int unsigned i = 0; i < Clusters; i++) begin
+      {beat_result_o, beat_last_o, beat_data_o} |= chosen[i];
+    end
   end
 
 `ifdef FORMAL

@@ -211,7 +211,7 @@ module tb_engine_core #(
     strobe = '0;
     data = '0;
     if (HasPacket) begin
-      packet = wl_pkg::packet_state_t'(wl_pkg::PacketStateBits'(state_i));
+      packet = wl_pkg::PacketStateBits'(state_i);
       window = packet.window;
       change = resize(seed, step_i, n, window);
       front = packet.front - 8'(change);
