@@ -457,6 +457,7 @@ fn yosys_has_nothing_to_say_of_the_templates() {
         // asynchronous reset forgets would load itself, and one that gets no constant its input.
         let script = format!(
             "read_slang --threads 1 -I hardware {defines} {} {}\n\
+             opt_expr\nopt_dff\n\
              select -assert-none t:$aldff t:$aldffe t:$dffsr t:$dffsre t:$dlatch t:$adlatch",
             relative(&package()),
             files.join(" ")

@@ -50,7 +50,7 @@ fn independent((module, parameters, from, to): Edge) -> (bool, String) {
     let folder = hardware().join("np");
     assert!(folder.join(format!("{module}.sv")).exists(), "there is no {module}");
     let script = format!(
-        "read_slang --threads 1 -D SYNTHESIS {parameters} --top {module} -y hardware/flow \
+        "read_slang --threads 1 -I hardware -D SYNTHESIS {parameters} --top {module} -y hardware/flow \
          -y hardware/memory -y hardware/np -Y .sv hardware/wl_pkg.sv hardware/np/{module}.sv\n\
          prep -flatten -top {module}\n\
          select -assert-any w:{from}\n\

@@ -67,6 +67,7 @@ fn a_module_prints_as_a_person_would_write_it() {
             defined: true,
             items: vec![Item::AlwaysFf {
                 clock: "clk_i".into(),
+                reset: None,
                 body: vec![Statement::Assert {
                     name: "Small_A".into(),
                     condition: name("count_o").less(Expr::int(7)),
