@@ -3,8 +3,9 @@
 # runs the test benches, all or those named. Needs Verilator 5.40 or later; VERILATOR names another
 # program. Writes into BUILD, or a temporary folder that it removes.
 #
-#     hardware/check.sh                     # lint and all benches
+#     hardware/check.sh                     # lint, with either reset, and all benches
 #     hardware/check.sh wl_fifo_tb          # one bench
+#     RESET=asynchronous hardware/check.sh wl_fifo_tb      # with the asynchronous reset
 set -euo pipefail
 cd "$(dirname "$0")"
 verilator=${VERILATOR:-verilator}
@@ -18,7 +19,14 @@ if [ -z "${BUILD:-}" ]; then
 fi
 mkdir -p "$BUILD"
 
-folders=()
+reset=()
+case ${RESET:-synchronous} in
+  synchronous) ;;
+  asynchronous) reset=(-DWL_ASYNCHRONOUS_RESET) ;;
+  *) echo "check.sh: RESET is synchronous or asynchronous, not '$RESET'" >&2; exit 2 ;;
+esac
+
+folders=(-I.) # wl_reset.svh
 for folder in flow memory engine np rig; do folders+=(-y "$folder"); done
 
 benches=("$@")
@@ -28,7 +36,7 @@ done
 if [ ${#benches[@]} = 0 ]; then
   for module in flow/*.sv memory/*.sv engine/*.sv np/*.sv rig/*.sv; do
     name=$(basename "$module" .sv)
-    for define in "" -DFORMAL; do
+    for define in "" -DFORMAL -DWL_ASYNCHRONOUS_RESET; do
       "$verilator" --lint-only -Wall ${define:+"$define"} "${folders[@]}" wl_pkg.sv "$module" --top-module "$name"
     done
   done
@@ -41,7 +49,7 @@ for bench in "${benches[@]}"; do
   out=$BUILD/$bench
   # Registers start with random values; the seed is fixed, so failures are reproducible.
   if "$verilator" --binary --timing --assert -DFORMAL -CFLAGS -O1 --x-initial unique -Wno-lint -Wno-style -j 0 \
-      "${folders[@]}" -y tests wl_pkg.sv tests/tb_pkg.sv "tests/$bench.sv" --top-module "$bench" \
+      "${reset[@]}" "${folders[@]}" -y tests wl_pkg.sv tests/tb_pkg.sv "tests/$bench.sv" --top-module "$bench" \
       --Mdir "$out" >"$BUILD/$bench.log" 2>&1 &&
     "$out/V$bench" +verilator+seed+1 +verilator+rand+reset+2 >>"$BUILD/$bench.log" 2>&1 &&
     grep -q PASS "$BUILD/$bench.log"; then

@@ -41,16 +41,30 @@ package wl_pkg;
   endfunction
 
   // The packet's part of a thread's state; the context is above it.
-  localparam int unsigned StateFrontLsb = 0;    // 8 bits: physical byte of byte 0 of the window
-  localparam int unsigned StateWindowLsb = 8;   // 9 bits: length of the window
-  localparam int unsigned StateLengthLsb = 17;  // 16 bits: length of the packet
-  localparam int unsigned StateEgressLsb = 33;  // 16 bits: egress port
-  localparam int unsigned StateContextLsb = 49;
+  typedef struct packed {
+    logic [15:0] egress;   // egress port
+    logic [15:0] length;   // bytes of the packet
+    logic [8:0] window;    // bytes of the window
+    logic [7:0] front;     // physical byte of byte 0 of the window
+  } packet_state_t;
+  localparam int unsigned PacketStateBits = $bits(packet_state_t);
 
-  // Constant information of a packet: length and ingress port, then what the program asks for.
-  localparam int unsigned InfoLengthLsb = 0;    // 16 bits
-  localparam int unsigned InfoIngressLsb = 16;  // 16 bits
-  localparam int unsigned InfoRestLsb = 32;
+  // Returns the state of a packet of `length` bytes whose window is loaded.
+  function automatic packet_state_t loaded_state(logic [15:0] length);
+    packet_state_t state;
+    state.egress = '0;
+    state.length = length;
+    state.window = length > 16'(WindowLoaded) ? 9'(WindowLoaded) : length[8:0];
+    state.front = 8'(WindowFront);
+    return state;
+  endfunction
+
+  // Constant information of a packet; what else the program asks for is above it.
+  typedef struct packed {
+    logic [15:0] ingress;  // ingress port
+    logic [15:0] length;   // bytes on arrival
+  } packet_info_t;
+  localparam int unsigned PacketInfoBits = $bits(packet_info_t);
 
   // The result of an engine for a packet.
   typedef struct packed {
@@ -82,14 +96,18 @@ package wl_pkg;
   localparam logic [MethodBits-1:0] TABLE_COMPARE_SWAP = 3'd5;
 
   // Returns whether a method is among the first `count` of `methods` (MethodBits each).
-  function automatic logic table_has(int unsigned count, logic [23:0] methods, logic [MethodBits-1:0] method);
-    for (int unsigned k = 0; k < count; k++) if (methods[k*MethodBits+:MethodBits] == method) return 1'b1;
+  function automatic logic table_has(int unsigned count, logic [23:0] methods,
+      logic [MethodBits-1:0] method);
+    for (int unsigned k = 0; k < count; k++) begin
+      if (methods[k*MethodBits+:MethodBits] == method) return 1'b1;
+    end
     return 1'b0;
   endfunction
 
   // Returns the bits of a request to `wl_table`: the method if there are several, and the arguments
   // of the widest method.
-  function automatic int unsigned table_request_bits(int unsigned count, logic [23:0] methods, int unsigned index_bits,
+  function automatic int unsigned table_request_bits(int unsigned count, logic [23:0] methods,
+      int unsigned index_bits,
                                                      int unsigned width);
     int unsigned values;
     values = 0;

@@ -55,7 +55,8 @@ module wl_engine_commit #(
     assign unused  = write_busy_i;
     assign refused = !clearing && no_room;
   end else begin : g_busy
-    assign refused = (!clearing && no_room) || (write_busy_i && commit_i && (clearing || write_valid_i != '0));
+    assign refused = (!clearing && no_room)
+        || (write_busy_i && commit_i && (clearing || write_valid_i != '0));
   end
 
   logic goes;
@@ -67,7 +68,8 @@ module wl_engine_commit #(
   assign clear_o = valid_i && clearing && !refused;
   assign clear_address_o = clear_address_i + {chunk_i[ChunkBits-2:0], PlaceBits'(0)};
   for (genvar k = 0; k < HeaderBytes; k++) begin : g_strobe
-    assign clear_strobe_o[k] = more || (Whole - (PlaceBits + 1)'(k)) + {1'b0, clear_count_i[PlaceBits-1:0]} > Whole;
+    assign clear_strobe_o[k] = more
+        || (Whole - (PlaceBits + 1)'(k)) + {1'b0, clear_count_i[PlaceBits-1:0]} > Whole;
   end
 
   assign phase_o = goes ? !commit_i : phase_i;
@@ -76,10 +78,12 @@ module wl_engine_commit #(
 `ifdef FORMAL
   always_comb begin
     OneOutcome_A : assert final (!(commit_o && clear_o) && (valid_i || !(commit_o || clear_o)));
-    Requests_A : assert final ((request_valid_o & ~requests) == '0 && (valid_i || request_valid_o == '0));
+    Requests_A : assert final ((request_valid_o & ~requests) == '0
+        && (valid_i || request_valid_o == '0));
     // An offload without reply gets a request only if it has room, and one with replies only in
     // phase 0.
-    Room_A : assert final ((request_valid_o & ~waits_i & ~request_ready_i) == '0 && (!phase_i || request_valid_o == '0));
+    Room_A : assert final ((request_valid_o & ~waits_i & ~request_ready_i) == '0
+        && (!phase_i || request_valid_o == '0));
     Writes_A : assert final (commit_o || write_valid_o == '0);
     Busy_A : assert final (!write_busy_i || WritePorts == 1 || !(clear_o || write_valid_o != '0));
     Still_A : assert final (valid_i || (phase_o == phase_i && (!Clears || chunk_o == chunk_i)));

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // State machine engine shell: one thread with its state in registers. It is the smallest shell, for
 // small engines and low rates.
 //
@@ -108,8 +110,9 @@ module wl_engine_fsm #(
   if (ReadPorts < 1 || Offloads < 1 || StepBits < 1 || TagBits < 1) begin : g_illegal_count
     $fatal(1, "wl_engine_fsm: ReadPorts, Offloads, StepBits and TagBits must be at least one");
   end
-  if (HasPacket && (StateBits < wl_pkg::StateContextLsb || InfoBits < wl_pkg::InfoRestLsb)) begin : g_illegal_state
-    $fatal(1, "wl_engine_fsm: StateBits and InfoBits must hold the packet's part (wl_pkg::StateContextLsb, wl_pkg::InfoRestLsb)");
+  if (HasPacket && (StateBits < wl_pkg::PacketStateBits || InfoBits < wl_pkg::PacketInfoBits))
+  begin : g_illegal_state
+    $fatal(1, "wl_engine_fsm: StateBits and InfoBits must hold the packet's part of them");
   end
   if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
     $fatal(1, "wl_engine_fsm: HeaderBytes must be 4, 8 or 16");
@@ -139,7 +142,7 @@ module wl_engine_fsm #(
   logic [8:0] window;
   localparam int unsigned Line = Read + CoreStages + Rest;
   logic [Line-1:0] line;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) line <= '0;
     else line <= {line[Line-2:0], a_slot};
   end
@@ -151,24 +154,29 @@ module wl_engine_fsm #(
 
   // ---- End of the slot ----
 
-  logic loaded, load_first, commit, again_now, left, resumed, phase_next, room, load_thread, left_thread, end_thread;
+  logic loaded, load_first, commit, again_now, left, resumed, phase_next, room, load_thread,
+      left_thread, end_thread;
   logic [ChunkBits-1:0] chunk_next;
   assign end_thread = 1'b0;
   assign request_thread_o = 1'b0;
   assign replies_thread_o = 1'b0;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) running <= 1'b0;
     else if (loaded || resumed) running <= 1'b1;
     else if (end_slot) running <= again_now;
-
+  end
+  always_ff @(posedge clk_i) begin
     if (load_first) {phase, chunk} <= '0;
     else if (end_slot) {phase, chunk} <= {phase_next, chunk_next};
-
-    for (int unsigned o = 0; o < Offloads; o++) begin
-      if (rst_i) due[o] <= 1'b0;
-      else if (request_valid_o[o] && waits_i[o]) due[o] <= 1'b1;
-      else if (replied_valid_i[o]) due[o] <= 1'b0;
+  end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) due <= '0;
+    else begin
+      for (int unsigned o = 0; o < Offloads; o++) begin
+        if (request_valid_o[o] && waits_i[o]) due[o] <= 1'b1;
+        else if (replied_valid_i[o]) due[o] <= 1'b0;
+      end
     end
   end
 
@@ -260,18 +268,17 @@ module wl_engine_fsm #(
     end else if (commit) step <= core_step_i;
   end
   if (HasPacket) begin : g_initial
-    logic [15:0] length;
-    logic [8:0] loaded_window;
-    assign length = load_info_i[wl_pkg::InfoLengthLsb+:16];
-    assign loaded_window = length > 16'(wl_pkg::WindowLoaded) ? 9'(wl_pkg::WindowLoaded) : length[8:0];
+    wl_pkg::packet_info_t loaded_info;
+    wl_pkg::packet_state_t packet;
+    assign loaded_info = load_info_i[wl_pkg::PacketInfoBits-1:0];
     always_ff @(posedge clk_i) begin
-      if (load_first) state <= StateBits'({length, loaded_window, 8'(wl_pkg::WindowFront)});
+      if (load_first) state <= StateBits'(wl_pkg::loaded_state(loaded_info.length));
       else if (commit) state <= core_state_i;
     end
-    assign front = state[wl_pkg::StateFrontLsb+:8];
-    assign window = state[wl_pkg::StateWindowLsb+:9];
+    assign packet = state[wl_pkg::PacketStateBits-1:0];
+    assign {front, window} = {packet.front, packet.window};
     logic unused;
-    assign unused = &load_state_i;
+    assign unused = &{load_state_i, loaded_info, packet};
   end else begin : g_given
     assign {front, window} = '0;
     always_ff @(posedge clk_i) begin
@@ -290,7 +297,8 @@ module wl_engine_fsm #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      Commit_M : assert (!end_slot || core_commit_i == (phase || (core_request_valid_i & waits_i) == '0));
+      Commit_M : assert (!end_slot
+          || core_commit_i == (phase || (core_request_valid_i & waits_i) == '0));
       OneSlot_A : assert (!(end_slot && a_slot));
     end
   end

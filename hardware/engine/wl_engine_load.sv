@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Allocates the free threads of an engine and loads packets into them.
 //
 // Contract
@@ -50,15 +52,17 @@ module wl_engine_load #(
 
   logic [2:0] row;
   assign row_o = {1'b1, row};
-  always_ff @(posedge clk_i) begin
-    if (rst_i || done) row <= '0;
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) row <= '0;
+    else if (done) row <= '0;
     else if (load_valid_i && load_ready_o) row <= row + 1'b1;
   end
 
   if (Threads == 1) begin : g_one
     assign row_thread_o = '0;
-    always_ff @(posedge clk_i) begin
-      if (rst_i || end_valid_i) room_o <= 1'b1;
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+      if (rst_i) room_o <= 1'b1;
+      else if (end_valid_i) room_o <= 1'b1;
       else if (done) room_o <= 1'b0;
     end
 `ifndef SYNTHESIS
@@ -83,7 +87,7 @@ module wl_engine_load #(
       assign candidate_valid = free != '0;
     end
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) begin
         room_o <= 1'b0;
         row_thread_o <= ThreadBits'(Threads - 1);
@@ -91,9 +95,14 @@ module wl_engine_load #(
         room_o <= candidate_valid;
         if (candidate_valid) row_thread_o <= candidate;
       end
-      for (int unsigned t = 0; t < Threads; t++) begin
-        if (rst_i || (end_valid_i && end_thread_i == ThreadBits'(t))) free[t] <= 1'b1;
-        else if (refill && candidate_valid && candidate == ThreadBits'(t)) free[t] <= 1'b0;
+    end
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+      if (rst_i) free <= '1;
+      else begin
+        for (int unsigned t = 0; t < Threads; t++) begin
+          if (end_valid_i && end_thread_i == ThreadBits'(t)) free[t] <= 1'b1;
+          else if (refill && candidate_valid && candidate == ThreadBits'(t)) free[t] <= 1'b0;
+        end
       end
     end
 
@@ -104,7 +113,7 @@ module wl_engine_load #(
 `endif
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) idle_o <= IdleBits'(Threads);
     else if (first_o != end_valid_i) idle_o <= end_valid_i ? idle_o + 1'b1 : idle_o - 1'b1;
   end

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Multithreaded engine shell: hardware threads share one pipeline, and each cycle can start a step
 // of another thread.
 //
@@ -131,11 +133,14 @@ module wl_engine_mt #(
     input  logic [Offloads*ThreadBits-1:0] replied_thread_i
 );
 
-  if (Threads < 1 || ReadPorts < 1 || Offloads < 1 || StepBits < 1 || TagBits < 1) begin : g_illegal_count
-    $fatal(1, "wl_engine_mt: Threads, ReadPorts, Offloads, StepBits and TagBits must be at least one");
+  if (Threads < 1 || ReadPorts < 1 || Offloads < 1 || StepBits < 1
+      || TagBits < 1) begin : g_illegal_count
+    $fatal(1,
+        "wl_engine_mt: Threads, ReadPorts, Offloads, StepBits and TagBits must be at least one");
   end
-  if (HasPacket && (StateBits < wl_pkg::StateContextLsb || InfoBits < wl_pkg::InfoRestLsb)) begin : g_illegal_state
-    $fatal(1, "wl_engine_mt: StateBits and InfoBits must hold the packet's part (wl_pkg::StateContextLsb, wl_pkg::InfoRestLsb)");
+  if (HasPacket && (StateBits < wl_pkg::PacketStateBits || InfoBits < wl_pkg::PacketInfoBits))
+  begin : g_illegal_state
+    $fatal(1, "wl_engine_mt: StateBits and InfoBits must hold the packet's part of them");
   end
   if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
     $fatal(1, "wl_engine_mt: HeaderBytes must be 4, 8 or 16");
@@ -190,9 +195,11 @@ module wl_engine_mt #(
 
   logic a_slot, a_token;
   logic [ThreadBits-1:0] a_thread;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) {a_slot, a_token, wait_o} <= '0;
     else {a_slot, a_token, wait_o} <= {pick_valid, pick_token, !pick_valid && waiting};
+  end
+  always_ff @(posedge clk_i) begin
     a_thread <= pick_thread;
   end
   assign slot_valid_o = a_slot;
@@ -265,14 +272,16 @@ module wl_engine_mt #(
   logic [8:0] window;
   assign a_committed = a_progress.committed;
   if (HasPacket) begin : g_initial
-    logic [15:0] length;
-    logic [8:0] loaded_window;
-    assign length = address_info_o[wl_pkg::InfoLengthLsb+:16];
-    assign loaded_window = length > 16'(wl_pkg::WindowLoaded) ? 9'(wl_pkg::WindowLoaded) : length[8:0];
+    wl_pkg::packet_info_t loaded_info;
+    wl_pkg::packet_state_t packet;
+    assign loaded_info = address_info_o[wl_pkg::PacketInfoBits-1:0];
     assign address_step_o = a_committed ? stored_step : StepBits'(FirstStep);
-    assign address_state_o = a_committed ? stored_state : StateBits'({length, loaded_window, 8'(wl_pkg::WindowFront)});
-    assign front = address_state_o[wl_pkg::StateFrontLsb+:8];
-    assign window = address_state_o[wl_pkg::StateWindowLsb+:9];
+    assign address_state_o = a_committed ? stored_state
+        : StateBits'(wl_pkg::loaded_state(loaded_info.length));
+    assign packet = address_state_o[wl_pkg::PacketStateBits-1:0];
+    assign {front, window} = {packet.front, packet.window};
+    logic unused_packet;
+    assign unused_packet = &{loaded_info, packet};
   end else begin : g_stored
     assign address_step_o = stored_step;
     assign address_state_o = stored_state;
@@ -287,11 +296,18 @@ module wl_engine_mt #(
   logic [StepBits-1:0] r_step, t_step;
   logic [StateBits-1:0] r_state, t_state;
   logic [InfoBits-1:0] r_info, t_info;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) {r_slot, r_token, t_slot, t_token, x_slot, x_token} <= '0;
-    else {r_slot, r_token, t_slot, t_token, x_slot, x_token} <= {a_slot, a_token, r_slot, r_token, t_slot, t_token};
-    {r_thread, r_progress, r_step, r_state, r_info} <= {a_thread, a_progress, address_step_o, address_state_o, address_info_o};
-    {t_thread, t_progress, t_step, t_state, t_info} <= {r_thread, r_progress, r_step, r_state, r_info};
+    else begin
+      {r_slot, r_token, t_slot, t_token, x_slot, x_token} <=
+          {a_slot, a_token, r_slot, r_token, t_slot, t_token};
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    {r_thread, r_progress, r_step, r_state, r_info} <=
+        {a_thread, a_progress, address_step_o, address_state_o, address_info_o};
+    {t_thread, t_progress, t_step, t_state, t_info} <=
+        {r_thread, r_progress, r_step, r_state, r_info};
     {x_thread, x_progress} <= {t_thread, t_progress};
     // These registers are zero in cycles without a slot. The reset is free, and it keeps synthesis
     // from mapping the line of three registers to LUTs.
@@ -435,7 +451,7 @@ module wl_engine_mt #(
     // At most one call is in the pipeline at a time.
     logic token_out;
     assign pick_token = load_valid_i && room && !token_out;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) token_out <= 1'b0;
       else token_out <= pick_token || (token_out && !end_token);
     end

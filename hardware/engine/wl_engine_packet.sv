@@ -200,16 +200,18 @@ module wl_engine_packet #(
   assign left_copy_o = ended && ended_more;
 
   if (HasPacket) begin : g_packet
+    wl_pkg::packet_state_t packet;
+    assign packet = core_state_i[wl_pkg::PacketStateBits-1:0];
     always_comb begin
       result.kind = core_exit_i;
       result.reason = core_reason_i;
-      result.egress = core_state_i[wl_pkg::StateEgressLsb+:16];
-      result.start = core_state_i[wl_pkg::StateFrontLsb+:4];
-      result.window = core_state_i[wl_pkg::StateWindowLsb+:9];
-      result.length = core_state_i[wl_pkg::StateLengthLsb+:16];
+      result.egress = packet.egress;
+      result.start = packet.front[3:0];
+      result.window = packet.window;
+      result.length = packet.length;
       result.more = Emits && core_exit_i == wl_pkg::EXIT_EMIT;
     end
-    assign finish_row = core_state_i[wl_pkg::StateFrontLsb+4+:4];
+    assign finish_row = packet.front[7:4];
     assign reply = '0;
 
     logic [WritePorts*8-1:0] write_address;
@@ -269,8 +271,10 @@ module wl_engine_packet #(
     assign unload_row_data = '0;
     logic unused;
     assign unused = &{
-        row_valid, load_row, load_data_i, unload_thread, unload_row, unload_start, read_thread_i, read_front_i, read_window_i, read_offset_i,
-        clear, clear_address, clear_strobe, write_valid, core_write_address_i, core_write_strobe_i, core_write_data_i,
+        row_valid, load_row, load_data_i, unload_thread, unload_row, unload_start, read_thread_i,
+            read_front_i, read_window_i, read_offset_i,
+        clear, clear_address, clear_strobe, write_valid, core_write_address_i, core_write_strobe_i,
+            core_write_data_i,
         core_reason_i, core_state_i
     };
   end
@@ -278,7 +282,8 @@ module wl_engine_packet #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      Room_M : assert (!end_slot_i || phase_i || (core_request_valid_i & waits_i & ~request_ready_i) == '0);
+      Room_M : assert (!end_slot_i || phase_i
+          || (core_request_valid_i & waits_i & ~request_ready_i) == '0);
     end
   end
 `endif

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Tracks which threads of an engine can run, and chooses among them.
 //
 // Contract: a thread can run from the cycle after it was loaded, its slot ended without finishing,
@@ -47,7 +49,8 @@ module wl_engine_threads #(
   for (genvar o = 0; o < Offloads; o++) begin : g_reply
     logic [ThreadBits-1:0] thread;
     assign thread = replied_thread_i[o*ThreadBits+:ThreadBits];
-    assign replied_low[o] = (2 ** LowBits)'(replied_valid_i[o]) << (thread & ThreadBits'(2 ** LowBits - 1));
+    assign replied_low[o] = (2 ** LowBits)'(replied_valid_i[o])
+        << (thread & ThreadBits'(2 ** LowBits - 1));
     assign replied_high[o] = (2 ** HighBits)'(1) << (thread >> LowBits);
   end
 
@@ -56,11 +59,12 @@ module wl_engine_threads #(
         || (again_valid_i && again_thread_i == ThreadBits'(t))
         || (resumed_valid_i && resumed_thread_i == ThreadBits'(t));
     assign issues[t] = due_thread_i == ThreadBits'(t);
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) runnable[t] <= 1'b0;
       else if (set[t]) runnable[t] <= 1'b1;
       else if (pick_valid_o && pick_thread_o == ThreadBits'(t)) runnable[t] <= 1'b0;
-
+    end
+    always_ff @(posedge clk_i) begin
       for (int unsigned o = 0; o < Offloads; o++) begin
         due[t][o] <= !rst_i && ((due_valid_i[o] && issues[t])
             || (due[t][o] && !(replied_low[o][t%2**LowBits] && replied_high[o][t/2**LowBits])));
@@ -70,7 +74,8 @@ module wl_engine_threads #(
       if (!rst_i) begin
         NotTwice_M : assert (!set[t] || !runnable[t]);
         for (int unsigned o = 0; o < Offloads; o++) begin
-          Due_M : assert (!(replied_valid_i[o] && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) || due[t][o]);
+          Due_M : assert (!(replied_valid_i[o]
+              && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) || due[t][o]);
         end
       end
 `endif

@@ -1,8 +1,11 @@
+`include "wl_reset.svh"
+
 // Holds the finished threads of an engine and unloads their packets.
 //
 // Contract
 //   A thread that finishes gives its result. Its packet leaves as rows of 16 bytes of the window,
-//   each byte in its lane (wl_scratchpad, "Unload"): byte i is byte (start + i) mod 16 of row i / 16.
+//   each byte in its lane (wl_scratchpad, "Unload"): byte i is byte (start + i) mod 16 of row i /
+//   16.
 //   Tag and result are valid on every row. A packet that is dropped, is done or has an empty window
 //   leaves as one row of arbitrary content.
 //   A copy (`more`) leaves only while its tag is at the head of the order and all packets before it
@@ -130,8 +133,8 @@ module wl_engine_unload #(
   end
   assign found = finished[turn] && may_leave;
 
-  // A thread is unloaded from the second cycle after its end on, when its last word is in its window
-  // or on the way through the windows' port.
+  // A thread is unloaded from the second cycle after its end on, when its last word is in its
+  // window or on the way through the windows' port.
   logic ended;
   logic [ThreadBits-1:0] ended_thread;
   always_ff @(posedge clk_i) begin
@@ -139,7 +142,7 @@ module wl_engine_unload #(
     ended_thread <= finish_thread_i;
   end
   for (genvar t = 0; t < Threads; t++) begin : g_finished
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) finished[t] <= 1'b0;
       else if (ended && ended_thread == ThreadBits'(t)) finished[t] <= 1'b1;
       else if (start && turn == ThreadBits'(t)) finished[t] <= 1'b0;
@@ -157,7 +160,7 @@ module wl_engine_unload #(
     end else begin : g_search
       assign on = start || !found;
     end
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) turn <= '0;
       else if (on) turn <= turn == ThreadBits'(Threads - 1) ? '0 : turn + 1'b1;
     end
@@ -184,14 +187,21 @@ module wl_engine_unload #(
 
     logic no_data;
     logic [8:0] bytes_after;  // the first
-    assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE || result.window == '0;
+    assign no_data = result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE
+        || result.window == '0;
     assign bytes_after = result.window - 9'd1;
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) active <= 1'b0;
       else if (start) active <= 1'b1;
       else if (take && left == '0) active <= 1'b0;
-
+    end
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+      if (rst_i) unload_valid_o <= 1'b0;
+      else if (take) unload_valid_o <= 1'b1;
+      else if (unload_ready_i) unload_valid_o <= 1'b0;
+    end
+    always_ff @(posedge clk_i) begin
       if (start) begin
         fresh  <= 1'b1;
         thread <= turn;
@@ -203,10 +213,6 @@ module wl_engine_unload #(
         row   <= row + 1'b1;
         left  <= left - 1'b1;
       end
-
-      if (rst_i) unload_valid_o <= 1'b0;
-      else if (take) unload_valid_o <= 1'b1;
-      else if (unload_ready_i) unload_valid_o <= 1'b0;
       if (take) begin
         {unload_first_o, unload_last_o, unload_data_o} <= {fresh, left == '0, row_data_i};
         {unload_tag_o, unload_result_o} <= {read_tag, read_result};
@@ -238,10 +244,12 @@ module wl_engine_unload #(
   end else begin : g_reply
     assign start = found && (!unload_valid_o || unload_ready_i);
     assign take = start;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) unload_valid_o <= 1'b0;
       else if (take) unload_valid_o <= 1'b1;
       else if (unload_ready_i) unload_valid_o <= 1'b0;
+    end
+    always_ff @(posedge clk_i) begin
       if (take) {unload_tag_o, unload_result_o, unload_reply_o} <= {tag, result_bits, reply};
     end
     assign unload_first_o = 1'b1;
@@ -260,7 +268,8 @@ module wl_engine_unload #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      Once_M : assert (!finish_valid_i || (!finished[finish_thread_i] && !(ended && ended_thread == finish_thread_i)));
+      Once_M : assert (!finish_valid_i
+          || (!finished[finish_thread_i] && !(ended && ended_thread == finish_thread_i)));
       StartFinished_A : assert (!start || finished[turn]);
     end
   end

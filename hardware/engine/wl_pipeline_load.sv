@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Entrance of a pipelined engine: assembles beats of headers into packets, and admits as many
 // packets as the pipeline has room for.
 //
@@ -62,7 +64,7 @@ module wl_pipeline_load #(
   assign place = header_first_i ? '0 : beat;
 
   logic [Beats-1:0][8*DataBytes-1:0] header;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       free_o <= CountBits'(Packets);
       header_ready_o <= 1'b0;
@@ -72,8 +74,12 @@ module wl_pipeline_load #(
       header_ready_o <= next_free != '0 && room_i;
       valid_o <= enters;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (accept) begin
-      for (int unsigned b = 0; b < Beats; b++) if (place == BeatBits'(b)) header[b] <= header_data_i;
+      for (int unsigned b = 0; b < Beats; b++) begin
+        if (place == BeatBits'(b)) header[b] <= header_data_i;
+      end
       beat   <= place + 1'b1;
       info_o <= header_info_i;
     end

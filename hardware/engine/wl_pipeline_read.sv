@@ -38,14 +38,16 @@ module wl_pipeline_read #(
     assign left = {9'b0, length_i} - {1'b0, offset_i[r*17+:17]};
     always_ff @(posedge clk_i) begin
       start  <= from;
-      remain <= left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes) : left[PlaceBits:0];
+      remain <= left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes)
+          : left[PlaceBits:0];
     end
 
     logic [8*Bytes-1:0] shifted;
     assign shifted = window_later_i >> {start, 3'b0};
     always_ff @(posedge clk_i) begin
       for (int unsigned k = 0; k < HeaderBytes; k++) begin
-        words_o[r*Word+8*(HeaderBytes-1-k)+:8] <= remain > (PlaceBits + 1)'(k) ? shifted[8*k+:8] : '0;
+        words_o[r*Word+8*(HeaderBytes-1-k)+:8] <= remain > (PlaceBits + 1)'(k) ? shifted[8*k+:8]
+            : '0;
       end
     end
     logic unused;

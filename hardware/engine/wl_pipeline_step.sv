@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // One step of a pipelined engine: everything around the generated logic. A packet can enter in each
 // cycle, and no stage waits for a later one.
 //
@@ -93,8 +95,9 @@ module wl_pipeline_step #(
   if (Packets < 1 || StepBits < 1 || ReplyBits < 1) begin : g_illegal_count
     $fatal(1, "wl_pipeline_step: Packets, StepBits and ReplyBits must be at least one");
   end
-  if (StateBits < wl_pkg::StateContextLsb || InfoBits < wl_pkg::InfoRestLsb) begin : g_illegal_state
-    $fatal(1, "wl_pipeline_step: StateBits and InfoBits must hold the packet's part (wl_pkg::StateContextLsb, wl_pkg::InfoRestLsb)");
+  if (StateBits < wl_pkg::PacketStateBits || InfoBits < wl_pkg::PacketInfoBits)
+  begin : g_illegal_state
+    $fatal(1, "wl_pipeline_step: StateBits and InfoBits must hold the packet's part of them");
   end
   if (HeaderBytes != 4 && HeaderBytes != 8 && HeaderBytes != 16) begin : g_illegal_word
     $fatal(1, "wl_pipeline_step: HeaderBytes must be 4, 8 or 16");
@@ -114,8 +117,11 @@ module wl_pipeline_step #(
 
   // While no window has moved, the front is a constant and needs no logic.
   function automatic logic [StateBits-1:0] known(logic [StateBits-1:0] state);
+    wl_pkg::packet_state_t packet;
+    packet = state[wl_pkg::PacketStateBits-1:0];
+    if (FrontFixed) packet.front = 8'(wl_pkg::WindowFront);
     known = state;
-    if (FrontFixed) known[wl_pkg::StateFrontLsb+:8] = 8'(wl_pkg::WindowFront);
+    known[wl_pkg::PacketStateBits-1:0] = packet;
   endfunction
   function automatic logic is_here(logic [2:0] exit, logic [StepBits-1:0] step);
     return exit == wl_pkg::EXIT_NEXT && step == StepBits'(Step);
@@ -139,20 +145,26 @@ module wl_pipeline_step #(
   end else begin : g_read
     logic a_valid;
     record_t a;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) {r_valid, a_valid} <= '0;
       else {r_valid, a_valid} <= {a_valid, valid_i};
+    end
+    always_ff @(posedge clk_i) begin
       a <= in;
       r <= a;
     end
+    wl_pkg::packet_state_t packet;
+    assign packet = address_state_o[wl_pkg::PacketStateBits-1:0];
+    logic unused_packet;
+    assign unused_packet = &packet;
     wl_pipeline_read #(
         .Headroom(Headroom),
         .ReadPorts(ReadPorts),
         .HeaderBytes(HeaderBytes)
     ) i_read (
         .clk_i,
-        .front_i(address_state_o[wl_pkg::StateFrontLsb+:8]),
-        .length_i(address_state_o[wl_pkg::StateWindowLsb+:9]),
+        .front_i(packet.front),
+        .length_i(packet.window),
         .offset_i(address_offset_i),
         .window_later_i(a.window),
         .words_o(request_words_o)
@@ -231,9 +243,11 @@ module wl_pipeline_step #(
     );
     assign go = there && (w_called & ~reply_valid_i) == '0;
     assign reply_take_o = w_called & {Calls{go}};
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) j_valid <= 1'b0;
       else j_valid <= go;
+    end
+    always_ff @(posedge clk_i) begin
       {j, edit_words_o, edit_replies_o} <= {w, w_words, reply_data_i};
     end
     logic unused;
@@ -291,9 +305,11 @@ module wl_pipeline_step #(
   logic [Writes*8-1:0] c_write_address;
   logic [Writes*HeaderBytes-1:0] c_write_strobe;
   logic [Writes*Word-1:0] c_write_data;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) c_valid <= 1'b0;
     else c_valid <= e_valid;
+  end
+  always_ff @(posedge clk_i) begin
     c <= e;
     if (e_here) begin
       c.step   <= edit_step_i;
@@ -304,7 +320,8 @@ module wl_pipeline_step #(
     c_clear <= e_here && edit_clear_valid_i;
     c_write <= edit_write_valid_i & {Writes{e_here}};
     {c_clear_address, c_clear_count} <= {edit_clear_address_i, edit_clear_count_i};
-    {c_write_address, c_write_strobe, c_write_data} <= {edit_write_address_i, edit_write_strobe_i, edit_write_data_i};
+    {c_write_address, c_write_strobe, c_write_data} <=
+        {edit_write_address_i, edit_write_strobe_i, edit_write_data_i};
   end
 
   logic [8*Bytes-1:0] written;
@@ -324,9 +341,11 @@ module wl_pipeline_step #(
       .write_data_i(c_write_data),
       .window_o(written)
   );
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) valid_o <= 1'b0;
     else valid_o <= c_valid;
+  end
+  always_ff @(posedge clk_i) begin
     out <= c;
     out.window <= written;
   end

@@ -1,8 +1,10 @@
+`include "wl_reset.svh"
+
 // Exit of a pipelined engine: splits windows into beats.
 //
 // Contract
-//   Data and order: packets leave in order, in beats like those of wl_header_deserializer: byte i of
-//   a window is at position (start + i) mod DataBytes of its beat, byte 0 in the lowest bits. A
+//   Data and order: packets leave in order, in beats like those of wl_header_deserializer: byte i
+//   of a window is at position (start + i) mod DataBytes of its beat, byte 0 in the lowest bits. A
 //   packet that is dropped, is done or has an empty window leaves as one beat of arbitrary content.
 //   The result is valid on every beat.
 //   There is room for `Packets` packets.
@@ -31,7 +33,6 @@ module wl_pipeline_unload #(
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
     output logic [       8*DataBytes-1:0] beat_data_o,
-    output logic                          beat_first_o,
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o   // wl_pkg::result_t
 );
@@ -80,10 +81,11 @@ module wl_pipeline_unload #(
   assign head = head_bits;
 
   // Rows after the current beat, if it is not the last.
-  logic fresh, last, move;
+  logic last, move;
   logic [4:0] done;  // rows that have left
   logic no_data;
-  assign no_data = head.kind == wl_pkg::EXIT_DROP || head.kind == wl_pkg::EXIT_DONE || head.window == '0;
+  assign no_data = head.kind == wl_pkg::EXIT_DROP || head.kind == wl_pkg::EXIT_DONE
+      || head.window == '0;
   assign last = no_data || {6'(done) + 6'(Rows), 4'b0} >= 10'(head.window);
   assign move = there && (!beat_valid_o || beat_ready_i);
   assign take = move && last;
@@ -104,19 +106,19 @@ module wl_pipeline_unload #(
   end
   assign shifted = row >= 6'(Stored) ? '0 : window >> {row, 7'b0};
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       beat_valid_o <= 1'b0;
       done  <= '0;
-      fresh <= 1'b1;
     end else begin
       if (move) begin
         beat_valid_o <= 1'b1;
         done  <= last ? '0 : done + 5'(Rows);
-        fresh <= last;
       end else if (beat_ready_i) beat_valid_o <= 1'b0;
     end
-    if (move) {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {beat, fresh, last, head_bits};
+  end
+  always_ff @(posedge clk_i) begin
+    if (move) {beat_data_o, beat_last_o, beat_result_o} <= {beat, last, head_bits};
   end
   logic unused;
   assign unused = &{stored_ready, fill, longer, head};

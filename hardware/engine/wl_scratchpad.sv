@@ -1,6 +1,8 @@
+`include "wl_reset.svh"
+
 // The header windows of an engine's threads. Each is a circular memory of 256 bytes, which is read
-// and written by words of HeaderBytes bytes at any byte address, loaded by aligned rows of 16 bytes,
-// and unloaded by rows of 16 bytes at any byte address.
+// and written by words of HeaderBytes bytes at any byte address, loaded by aligned rows of 16
+// bytes, and unloaded by rows of 16 bytes at any byte address.
 //
 // Each of sixteen lanes is one byte wide and has its own row address. An unaligned word touches a
 // lane at most once, in one row or the next.
@@ -81,7 +83,8 @@ module wl_scratchpad #(
 
   // Returns the row of a lane: the row of byte 0 of the word, or the next row for lanes that the
   // word reaches by wrapping around.
-  function automatic logic [3:0] lane_row(logic [3:0] lane, logic [3:0] row, logic [3:0] after, logic [3:0] first);
+  function automatic logic [3:0] lane_row(logic [3:0] lane, logic [3:0] row, logic [3:0] after,
+      logic [3:0] first);
     return lane < first ? after : row;
   endfunction
 
@@ -96,7 +99,8 @@ module wl_scratchpad #(
     logic [PlaceBits:0] remain_next, remain;
     assign from = read_front_i + read_offset_i[p*17+:8];
     assign left = {9'b0, read_window_i} - {1'b0, read_offset_i[p*17+:17]};
-    assign remain_next = left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes) : left[PlaceBits:0];
+    assign remain_next = left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes)
+        : left[PlaceBits:0];
 
     logic [7:0] from_a;  // while the lanes read
     logic [3:0] from_r;  // while the bytes read are rotated
@@ -162,9 +166,11 @@ module wl_scratchpad #(
     logic [7:0] second_address;
     logic [HeaderBytes-1:0] second_strobe;
     logic [Word-1:0] second_data;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) write_busy_o <= 1'b0;
       else write_busy_o <= !write_busy_o && write_valid_i == 2'b11;
+    end
+    always_ff @(posedge clk_i) begin
       second_address <= write_address_i[8+:8];
       second_strobe <= write_strobe_i[HeaderBytes+:HeaderBytes];
       second_data <= write_data_i[Word+:Word];
@@ -174,13 +180,18 @@ module wl_scratchpad #(
     logic [1:0] from;
     assign from = {write_busy_o, write_valid_i == 2'b10};
     assign w_valid_next = write_busy_o || write_valid_i != 2'b00;
-    assign w_address_next = from[1] ? second_address : from[0] ? write_address_i[8+:8] : write_address_i[7:0];
-    assign w_strobe_next = from[1] ? second_strobe : from[0] ? write_strobe_i[HeaderBytes+:HeaderBytes] : write_strobe_i[HeaderBytes-1:0];
-    assign w_data_next = from[1] ? second_data : from[0] ? write_data_i[Word+:Word] : write_data_i[Word-1:0];
+    assign w_address_next = from[1] ? second_address : from[0] ? write_address_i[8+:8]
+        : write_address_i[7:0];
+    assign w_strobe_next = from[1] ? second_strobe : from[0]
+        ? write_strobe_i[HeaderBytes+:HeaderBytes] : write_strobe_i[HeaderBytes-1:0];
+    assign w_data_next = from[1] ? second_data : from[0] ? write_data_i[Word+:Word]
+        : write_data_i[Word-1:0];
   end
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) w_valid <= 1'b0;
     else w_valid <= w_valid_next;
+  end
+  always_ff @(posedge clk_i) begin
     w_address <= w_address_next;
     w_strobe  <= w_strobe_next;
     if (write_zero_i && !write_busy_o) w_data <= '0;
@@ -257,7 +268,8 @@ module wl_scratchpad #(
       assign word_data[c] = turned_data[c][8*((l+Lanes-c)%HeaderBytes)+:8];
       assign word_strobe[c] = turned_strobe[c][(l+Lanes-c)%Lanes];
     end
-    assign data = loaded[8*(Lanes-1-l)+:8] | word_data[0] | word_data[1] | word_data[2] | word_data[3];
+    assign data = loaded[8*(Lanes-1-l)+:8] | word_data[0] | word_data[1] | word_data[2]
+        | word_data[3];
     assign strobe = b_load || word_strobe != '0;
     wl_scratchpad_lane #(
         .Depth(Depth),
@@ -268,7 +280,8 @@ module wl_scratchpad #(
         .a_address_i(a_address[l*ReadPorts*AddressBits+:ReadPorts*AddressBits]),
         .a_data_o(a_data[l*ReadPorts*8+:ReadPorts*8]),
         .b_write_i(strobe),
-        .b_address_i(AddressBits'({port_thread, lane_row(4'(l), port_address[7:4], port_after, port_address[3:0])})),
+        .b_address_i(AddressBits'({port_thread,
+            lane_row(4'(l), port_address[7:4], port_after, port_address[3:0])})),
         .b_data_i(data),
         .b_data_o(unloaded)
     );

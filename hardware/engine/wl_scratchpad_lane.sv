@@ -32,7 +32,8 @@ module wl_scratchpad_lane #(
       always_ff @(posedge clk_i) begin
         if (b_write_i) memory[b_address_i] <= b_data_i;
       end
-      always_ff @(posedge clk_i) a_data_o[p*8+:8] <= memory[a_address_i[p*AddressBits+:AddressBits]];
+      always_ff @(posedge clk_i) a_data_o[p*8+:8] <=
+          memory[a_address_i[p*AddressBits+:AddressBits]];
       if (p == 0) begin : g_first
         assign b_data_o = memory[b_address_i];
       end

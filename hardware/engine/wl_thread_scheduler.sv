@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Chooses the thread that runs next in a multithreaded engine.
 //
 // Contract
@@ -33,8 +35,9 @@ module wl_thread_scheduler #(
     assign grant_valid_o = ready_i[0];
     assign grant_thread_o = '0;
   end else if (Policy == 0) begin : g_strict
-    always_ff @(posedge clk_i) begin
-      if (rst_i || grant_thread_o == ThreadBits'(Threads - 1)) grant_thread_o <= '0;
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+      if (rst_i) grant_thread_o <= '0;
+      else if (grant_thread_o == ThreadBits'(Threads - 1)) grant_thread_o <= '0;
       else grant_thread_o <= grant_thread_o + 1'b1;
     end
     assign grant_valid_o = ready_i[grant_thread_o];
@@ -44,7 +47,7 @@ module wl_thread_scheduler #(
     // The thread that was granted last. Threads with a higher number come first, then the others;
     // within each group the lowest comes first.
     logic [ThreadBits-1:0] last;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) last <= '0;
       else if (grant_valid_o) last <= grant_thread_o;
     end

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Fair arbiter: round robin. The input that was served last has the lowest priority.
 //
 // Contract
@@ -71,7 +73,7 @@ module wl_arbiter_fair #(
       end
     end
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) above <= '0;
       else if (valid_o && taken_i && last_i) above <= above_grant;
     end

@@ -46,7 +46,9 @@ module wl_arbiter_tree #(
   function automatic int unsigned streams(int unsigned level);
     streams = Inputs;
     for (int unsigned i = 0; i < level; i++) begin
-      if (Radices[8*i+:8] != 0) streams = (streams + 32'(Radices[8*i+:8]) - 1) / 32'(Radices[8*i+:8]);
+      if (Radices[8*i+:8] != 0) begin
+        streams = (streams + 32'(Radices[8*i+:8]) - 1) / 32'(Radices[8*i+:8]);
+      end
     end
   endfunction
 

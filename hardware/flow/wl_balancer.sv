@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Load balancer: distributes the packets of a stream over several targets.
 //
 // Contract
@@ -55,9 +57,11 @@ module wl_balancer #(
   logic some;  // a target can be chosen
 
   if (Policy == 0) begin : g_round_robin
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) choice <= '0;
-      else if (taken && in_last_i) choice <= choice == TargetBits'(Targets - 1) ? '0 : choice + 1'b1;
+      else if (taken && in_last_i) begin
+        choice <= choice == TargetBits'(Targets - 1) ? '0 : choice + 1'b1;
+      end
     end
     assign some = 1'b1;
     logic unused;
@@ -101,9 +105,11 @@ module wl_balancer #(
   logic chosen;
   logic [TargetBits-1:0] owner;
   assign target_o = chosen ? owner : choice;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) chosen <= 1'b0;
     else if (in_valid_i && (chosen || some)) chosen <= !(taken && in_last_i);
+  end
+  always_ff @(posedge clk_i) begin
     if (!chosen) owner <= choice;
   end
 
@@ -128,7 +134,8 @@ module wl_balancer #(
     was_valid   <= out_valid_o;
     if (!rst_i) begin
       OneTarget_A : assert ($onehot0(out_valid_o));
-      Stable_A : assert (!was_stalled || was_valid == '0 || !in_valid_i || out_valid_o == was_valid);
+      Stable_A : assert (!was_stalled || was_valid == '0 || !in_valid_i
+          || out_valid_o == was_valid);
       Taken_A : assert (taken == |(out_valid_o & out_ready_i));
     end
   end

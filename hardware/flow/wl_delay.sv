@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Delay line: each input word appears at the output a fixed number of cycles later. It never
 // stalls.
 //
@@ -35,7 +37,7 @@ module wl_delay #(
     assign data_o = line[(Cycles-1)*Width+:Width];
 
     if (Reset) begin : g_reset
-      always_ff @(posedge clk_i) begin
+      always_ff @(`WL_EDGES(clk_i, rst_i)) begin
         if (rst_i) line <= '0;
         else line <= next[Cycles*Width-1:0];
       end

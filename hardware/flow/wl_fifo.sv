@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Small FIFO in LUT RAM: a word is at the output as soon as it is stored.
 //
 // Contract
@@ -46,7 +48,7 @@ module wl_fifo #(
   assign push = in_valid_i && in_ready_o;
   assign pop  = out_valid_o && out_ready_i;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       fill_o <= '0;
       in_ready_o <= 1'b1;
@@ -67,7 +69,7 @@ module wl_fifo #(
       return address == AddressBits'(Depth - 1) ? '0 : address + 1'b1;
     endfunction
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) begin
         head <= '0;
         tail <= '0;

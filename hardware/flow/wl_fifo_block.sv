@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Large FIFO in block RAM. The read register of the RAM is the output register, so that no logic
 // lies between it and the reader.
 //
@@ -55,7 +57,7 @@ module wl_fifo_block #(
     return address == AddressBits'(Depth - 1) ? '0 : address + 1'b1;
   endfunction
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       stored <= '0;
       some <= 1'b0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Lock of an arbiter: holds a grant for a whole packet.
 //
 // Contract
@@ -31,9 +33,11 @@ module wl_grant_lock #(
   assign grant_o = locked ? owner & request_i : choice_i;
   assign valid_o = |grant_o;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) locked <= 1'b0;
     else if (valid_o) locked <= !(taken_i && last_i);
+  end
+  always_ff @(posedge clk_i) begin
     if (!locked) owner <= grant_o;
   end
 

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Rate adapter: sends Slots parallel words of the core's clock one after the other on a memory's
 // clock, which is Slots times as fast, and returns the replies in parallel. With it a 100 MHz
 // pipeline has three reads a cycle of a 300 MHz memory.
@@ -63,7 +65,7 @@ module wl_rate_adapter #(
   logic [Slots*DownWidth-1:0] down;
   logic beat;  // toggles every core cycle: a change marks the begin of a core cycle
   logic settled;  // the phase is known when the words taken now leave
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       beat <= 1'b0;
       settled <= 1'b0;
@@ -71,7 +73,10 @@ module wl_rate_adapter #(
       beat <= !beat;
       settled <= 1'b1;
     end
-    if (rst_i || !settled) down <= '0;
+  end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) down <= '0;
+    else if (!settled) down <= '0;
     else down <= down_i;
   end
 

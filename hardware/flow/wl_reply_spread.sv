@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Return path from an offload: delivers each reply to the requester whose number is above the tag,
 // where `wl_request_tree` put it. Replies have no `ready`: a requester always has room for its
 // replies.
@@ -44,9 +46,11 @@ module wl_reply_spread #(
   end
 
   if (Register) begin : g_register
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) out_valid_o <= '0;
       else out_valid_o <= valid;
+    end
+    always_ff @(posedge clk_i) begin
       out_tag_o  <= in_tag_i[TagBits-1:0];
       out_data_o <= in_data_i;
     end

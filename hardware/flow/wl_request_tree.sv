@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Merges the requests of several requesters into one stream: one level of the path from engines to
 // an offload. The number of the requester is added above the tag; `wl_reply_spread` removes it on
 // the return path.
@@ -117,7 +119,7 @@ module wl_request_tree #(
       .data_o (data)
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       out_valid_o <= 1'b0;
       pick <= '0;
@@ -125,6 +127,8 @@ module wl_request_tree #(
       if (free) out_valid_o <= asks;
       if (choose && some) pick <= choice;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (free) begin
       out_tag_o  <= {pick, tag};
       out_data_o <= data;

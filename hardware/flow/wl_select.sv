@@ -31,7 +31,9 @@ module wl_select #(
     always_comb begin
       chosen[group*Width+:Width] = data_i[(First+Members-1)*Width+:Width];
       for (int unsigned i = 0; i + 1 < Members; i++) begin
-        if (Members == 2 ? !index_i[0] : 2'(index_i) == 2'(i)) chosen[group*Width+:Width] = data_i[(First+i)*Width+:Width];
+        if (Members == 2 ? !index_i[0] : 2'(index_i) == 2'(i)) begin
+          chosen[group*Width+:Width] = data_i[(First+i)*Width+:Width];
+        end
       end
     end
   end

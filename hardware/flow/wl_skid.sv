@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Skid buffer: a register stage for a valid/ready stream that cuts every path, `ready` included.
 //
 // Contract
@@ -37,7 +39,7 @@ module wl_skid #(
   assign in_ready_o = !spare_valid;
   assign free = !out_valid_o || out_ready_i;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       out_valid_o <= 1'b0;
       spare_valid <= 1'b0;
@@ -45,6 +47,8 @@ module wl_skid #(
       if (free) out_valid_o <= in_valid_i || spare_valid;
       spare_valid <= !free && (in_valid_i || spare_valid);
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (free) out_data_o <= spare_valid ? spare_data : in_data_i;
     if (!spare_valid) spare_data <= in_data_i;
   end

@@ -51,7 +51,8 @@ module single_request_model #(
     was_address <= ctl_address_i;
     was_data <= ctl_data_i;
     if (was_ctl && !rst_i) begin
-      Held_M : assume (ctl_valid_i && ctl_write_i == was_write && ctl_address_i == was_address && ctl_data_i == was_data);
+      Held_M : assume (ctl_valid_i && ctl_write_i == was_write && ctl_address_i == was_address
+          && ctl_data_i == was_data);
     end
     if (rst_i) begin
       {due_o, due_ctl_o, passed} <= '0;
@@ -65,7 +66,8 @@ module single_request_model #(
       if (!ctl_valid_i || take_ctl_o) passed <= 1'b0;
       else if (take_o && is_control_i) passed <= 1'b1;
 
-      Once_A : assert (!(reply_valid_i && !due_o) && !(ctl_done_i && !due_ctl_o) && !(reply_valid_i && ctl_done_i));
+      Once_A : assert (!(reply_valid_i && !due_o) && !(ctl_done_i && !due_ctl_o)
+          && !(reply_valid_i && ctl_done_i));
       Tag_A : assert (!reply_valid_i || reply_tag_i == tag);
       Alone_A : assert (!request_ready_i || !(due_o || due_ctl_o) || reply_valid_i || ctl_done_i);
       Turn_A : assert (!(passed && take_o));
@@ -73,7 +75,10 @@ module single_request_model #(
       Under_Way_A : assert (!(due_o && due_ctl_o) && (!due_ctl_o || ctl_valid_i));
       if (clear_i) Clear_A : assert (!due_o && !due_ctl_o);
       else if (idle_i) Idle_A : assert (due_o == reply_valid_i && due_ctl_o == ctl_done_i);
-      else Busy_A : assert ((due_o || due_ctl_o) && from_control_i == due_ctl_o && !reply_valid_i && !ctl_done_i && tag_i == tag);
+      else begin
+        Busy_A : assert ((due_o || due_ctl_o) && from_control_i == due_ctl_o && !reply_valid_i
+            && !ctl_done_i && tag_i == tag);
+      end
       Turned_A : assert (!passed || (control_turn_i && !due_ctl_o));
     end
   end

@@ -24,7 +24,8 @@ module stream_model #(
     if (rst_i) count_o <= '0;
     else count_o <= count_o + CountBits'(push_i) - CountBits'(pop);
     for (int unsigned i = 0; i < Depth; i++) begin
-      words_o[i*Width+:Width] <= push_i && CountBits'(i) == count_o - CountBits'(pop) ? push_data_i : shifted[i*Width+:Width];
+      words_o[i*Width+:Width] <= push_i && CountBits'(i) == count_o - CountBits'(pop) ? push_data_i
+          : shifted[i*Width+:Width];
     end
     if (!rst_i) begin
       NothingFromNothing_A : assert (!out_valid_i || count_o != '0);

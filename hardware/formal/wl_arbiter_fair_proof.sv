@@ -69,11 +69,14 @@ module wl_arbiter_fair_proof #(
       logic [7:0] owner;
       always_comb begin
         owner = '0;
-        for (int unsigned i = 0; i < Inputs; i++) if (i_dut.g_turn.g_lock.i_lock.owner[i]) owner = 8'(i);
+        for (int unsigned i = 0; i < Inputs; i++) begin
+          if (i_dut.g_turn.g_lock.i_lock.owner[i]) owner = 8'(i);
+        end
       end
       always_ff @(posedge clk_i) begin
         if (!rst_i && i_dut.g_turn.g_lock.i_lock.locked) begin
-          Owner_A : assert (others == '0 || owner == watched || ahead(owner, watched) < ahead(last_served, watched));
+          Owner_A : assert (others == '0 || owner == watched
+              || ahead(owner, watched) < ahead(last_served, watched));
         end
       end
     end

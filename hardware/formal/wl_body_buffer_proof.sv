@@ -1,7 +1,8 @@
 // Proof of wl_body_buffer, without accesses of engines: a read shows the next beat of the oldest
-// body as it was written, from the first one again after a rewind; bodies are freed whole, in order;
-// a closed body is there two cycles later; and what is refused has no room. Unbounded, by induction:
-// a queue of the stored beats and one of the bodies' sizes are tied to the memories at the end.
+// body as it was written, from the first one again after a rewind; bodies are freed whole, in
+// order; a closed body is there two cycles later; and what is refused has no room. Unbounded, by
+// induction: a queue of the stored beats and one of the bodies' sizes are tied to the memories at
+// the end.
 module wl_body_buffer_proof #(
     parameter int unsigned Beats = 4,
     parameter int unsigned Spare = 0,
@@ -23,10 +24,13 @@ module wl_body_buffer_proof #(
   logic ready, valid;
   logic [Bits-1:0] place;
   logic [7:0] read_data, unused_access;
-  wl_body_buffer #(.DataBytes(1), .Beats(Beats), .Packets(Packets), .Spare(Spare), .Ahead(Ahead)) i_dut (
+  wl_body_buffer #(
+      .DataBytes(1), .Beats(Beats), .Packets(Packets), .Spare(Spare), .Ahead(Ahead)
+  ) i_dut (
       .clk_i, .rst_i,
       .ready_o(ready), .write_i, .data_i, .close_i, .place_o(place),
-      .access_read_i(1'b0), .access_address_i('0), .access_data_o(unused_access), .access_write_i(1'b0),
+      .access_read_i(1'b0), .access_address_i('0), .access_data_o(unused_access),
+      .access_write_i(1'b0),
       .access_write_address_i('0), .access_write_data_i('0),
       .body_valid_o(valid), .read_i, .read_data_o(read_data), .rewind_i, .free_i
   );
@@ -99,19 +103,26 @@ module wl_body_buffer_proof #(
       Place_A : assert (place == Bits'(32'(i_dut.head) + 32'(closed) + Ahead));
 
       // The registers match the model.
-      Used_A : assert (32'(i_dut.used) == 32'(used) && 32'(i_dut.open) == 32'(open) && 32'(used) == 32'(closed) + 32'(open));
-      Fits_A : assert (32'(used) <= Beats && 32'(bodies) <= Packets + 1 && 32'(i_dut.i_packets.fill_o) == 32'(bodies));
-      Pointers_A : assert (i_dut.tail == Bits'(32'(i_dut.head) + 32'(used)) && i_dut.next == Bits'(32'(i_dut.head) + 32'(at)));
+      Used_A : assert (32'(i_dut.used) == 32'(used) && 32'(i_dut.open) == 32'(open)
+          && 32'(used) == 32'(closed) + 32'(open));
+      Fits_A : assert (32'(used) <=
+          Beats && 32'(bodies) <= Packets + 1 && 32'(i_dut.i_packets.fill_o) == 32'(bodies));
+      Pointers_A : assert (i_dut.tail == Bits'(32'(i_dut.head) + 32'(used))
+          && i_dut.next == Bits'(32'(i_dut.head) + 32'(at)));
       Reads_A : assert (bodies == 0 ? reads == 0 : reads == 0 || 32'(at) <= 32'(sizes[0]));
       Sizes_A : assert (!valid || 32'(i_dut.beats) == 32'(sizes[0]));
-      Places_A : assert (i_dut.i_packets.tail == 1'(32'(i_dut.i_packets.head) + 32'(i_dut.i_packets.stored)));
+      Places_A : assert (i_dut.i_packets.tail
+          == 1'(32'(i_dut.i_packets.head) + 32'(i_dut.i_packets.stored)));
     end
   end
   for (genvar i = 0; i < Beats; i++) begin : g_beat
     logic [Bits-1:0] address;
     assign address = Bits'(32'(i_dut.head) + i);
     always_ff @(posedge clk_i) begin
-      if (!rst_i && started) Stored_A : assert (!known[i] || (i < 32'(used) && i_dut.i_data.memory[address] == beats[i]));
+      if (!rst_i && started) begin
+        Stored_A : assert (!known[i]
+            || (i < 32'(used) && i_dut.i_data.memory[address] == beats[i]));
+      end
     end
   end
   for (genvar i = 0; i < Packets; i++) begin : g_body
@@ -119,7 +130,8 @@ module wl_body_buffer_proof #(
     assign address = i_dut.i_packets.head + 1'(i);
     always_ff @(posedge clk_i) begin
       if (!rst_i && started) begin
-        Size_A : assert (i >= 32'(i_dut.i_packets.stored) || 32'(i_dut.i_packets.i_ram.memory[address]) == 32'(sizes[i+32'(valid)]));
+        Size_A : assert (i >= 32'(i_dut.i_packets.stored)
+            || 32'(i_dut.i_packets.i_ram.memory[address]) == 32'(sizes[i+32'(valid)]));
       end
     end
   end

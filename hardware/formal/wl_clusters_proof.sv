@@ -25,7 +25,7 @@ module wl_clusters_proof #(
   localparam int unsigned Room = 5;        // beats that clusters and gatherer store
   localparam int unsigned OrderDepth = 2;
   localparam int unsigned Bits = wl_pkg::bits(Clusters);
-  localparam int unsigned Width = Bits + 4;
+  localparam int unsigned Width = Bits + 3;
 
   logic header_ready, midst, kept_split, split;
   logic [Clusters-1:0] cluster_valid, cluster_ready;
@@ -34,32 +34,39 @@ module wl_clusters_proof #(
   logic order_valid, order_ready;
   logic [Bits-1:0] order_cluster, owner, given;
   assign split = midst ? kept_split : header_split_i && !header_last_i;
-  wl_distributor #(.Clusters(Clusters), .DataBytes(1), .InfoBits(1), .FreeBits(2), .Policy(Policy)) i_distributor (
+  wl_distributor #(
+      .Clusters(Clusters), .DataBytes(1), .InfoBits(1), .FreeBits(2), .Policy(Policy)
+  ) i_distributor (
       .clk_i, .rst_i,
-      .header_valid_i, .header_ready_o(header_ready), .header_data_i({7'd0, header_data_i}), .header_first_i(!midst),
+      .header_valid_i, .header_ready_o(header_ready), .header_data_i({7'd0, header_data_i}),
+      .header_first_i(!midst),
       .header_last_i, .header_info_i(split),
-      .cluster_valid_o(cluster_valid), .cluster_ready_i(cluster_ready), .cluster_data_o(cluster_data),
-      .cluster_first_o(cluster_first), .cluster_last_o(cluster_last), .cluster_info_o(cluster_info), .free_i,
+      .cluster_valid_o(cluster_valid), .cluster_ready_i(cluster_ready),
+      .cluster_data_o(cluster_data),
+      .cluster_first_o(cluster_first), .cluster_last_o(cluster_last), .cluster_info_o(cluster_info),
+      .free_i,
       .order_valid_o(order_valid), .order_ready_i(order_ready), .order_cluster_o(order_cluster)
   );
 
-  logic [Clusters-1:0] out_valid, out_ready, out_first, out_last;
+  logic [Clusters-1:0] out_valid, out_ready, out_last;
   logic [Clusters*8-1:0] out_data;
   logic [Clusters-1:0][wl_pkg::ResultBits-1:0] out_result;
-  logic beat_valid, beat_first, beat_last;
+  logic beat_valid, beat_last;
   logic [7:0] beat_data;
   wl_pkg::result_t beat_result;
-  wl_gatherer #(.Clusters(Clusters), .DataBytes(1), .Policy(Policy), .OrderDepth(OrderDepth)) i_gatherer (
+  wl_gatherer #(
+      .Clusters(Clusters), .DataBytes(1), .Policy(Policy), .OrderDepth(OrderDepth)
+  ) i_gatherer (
       .clk_i, .rst_i,
       .order_valid_i(order_valid), .order_ready_o(order_ready), .order_cluster_i(order_cluster),
-      .cluster_valid_i(out_valid), .cluster_ready_o(out_ready), .cluster_data_i(out_data), .cluster_first_i(out_first),
+      .cluster_valid_i(out_valid), .cluster_ready_o(out_ready), .cluster_data_i(out_data),
       .cluster_last_i(out_last), .cluster_result_i(out_result),
-      .beat_valid_o(beat_valid), .beat_ready_i, .beat_data_o(beat_data), .beat_first_o(beat_first), .beat_last_o(beat_last),
-      .beat_result_o(beat_result)
+      .beat_valid_o(beat_valid), .beat_ready_i, .beat_data_o(beat_data),
+      .beat_last_o(beat_last), .beat_result_o(beat_result)
   );
 
   // The beats under way, the oldest lowest: that of the gatherer's register, if it is valid, and
-  // those of the clusters. Each with its cluster, `more`, `first`, `last` and a bit of data.
+  // those of the clusters. Each with its cluster, `more`, `last` and a bit of data.
   logic [$clog2(Room+2)-1:0] stored;
   logic [Room*Width-1:0] words;
   logic [Room:0][Width-1:0] queue;  // without the beat in the gatherer's register
@@ -76,24 +83,25 @@ module wl_clusters_proof #(
       there = 1'b0;
       own = '0;
       for (int unsigned i = 0; i < Room; i++) begin
-        if (!there && i < 32'(waiting) && queue[i][4+:Bits] == Bits'(c)) begin
+        if (!there && i < 32'(waiting) && queue[i][3+:Bits] == Bits'(c)) begin
           there = 1'b1;
           own = queue[i];
         end
       end
       result = '0;
-      result.more = own[3];
+      result.more = own[2];
       out_result[c] = result;
     end
     // A cluster has room for a whole header, or the rest of one.
-    assign cluster_ready[c] = (midst && owner == Bits'(c)) || (room_i[c] && 32'(stored) + 2 <= Room);
+    assign cluster_ready[c] = (midst && owner == Bits'(c))
+        || (room_i[c] && 32'(stored) + 2 <= Room);
     assign put[c] = cluster_valid[c] && cluster_ready[c];
     assign out_valid[c] = there && (held || !pause_i[c]);
-    assign {out_first[c], out_last[c], out_data[8*c+:8]} = {own[2:1], 7'd0, own[0]};
+    assign {out_last[c], out_data[8*c+:8]} = {own[1], 7'd0, own[0]};
     assign take[c] = out_valid[c] && out_ready[c];
     always_ff @(posedge clk_i) begin
       held <= !rst_i && out_valid[c] && !out_ready[c];
-      if (!rst_i) Order_A : assert (!take[c] || queue[0][4+:Bits] == Bits'(c));
+      if (!rst_i) Order_A : assert (!take[c] || queue[0][3+:Bits] == Bits'(c));
     end
   end
 
@@ -103,13 +111,15 @@ module wl_clusters_proof #(
   end
   stream_model #(.Width(Width), .Depth(Room)) i_model (
       .clk_i, .rst_i, .push_i(header_valid_i && header_ready),
-      .push_data_i({given, cluster_info && !cluster_last, cluster_first || cluster_info, cluster_last || cluster_info, cluster_data[0]}),
+      .push_data_i({given, cluster_info && !cluster_last, cluster_last || cluster_info,
+          cluster_data[0]}),
       .out_valid_i(beat_valid), .out_ready_i(beat_ready_i),
-      .out_data_i({words[4+:Bits], beat_result.more, beat_first, beat_last, beat_data[0]}), .count_o(stored), .words_o(words)
+      .out_data_i({words[3+:Bits], beat_result.more, beat_last, beat_data[0]}),
+      .count_o(stored), .words_o(words)
   );
-  stream_rule #(.Width(4)) i_out (
+  stream_rule #(.Width(3)) i_out (
       .clk_i, .rst_i, .valid_i(beat_valid), .ready_i(beat_ready_i),
-      .payload_i({beat_result.more, beat_first, beat_last, beat_data[0]})
+      .payload_i({beat_result.more, beat_last, beat_data[0]})
   );
 
   // The clusters of the packets that have not left them as a whole, in order.
@@ -119,8 +129,8 @@ module wl_clusters_proof #(
     owners = '0;
     packets = '0;
     for (int unsigned i = 0; i < Room; i++) begin
-      if (i < 32'(waiting) && queue[i][1] && !queue[i][3]) begin
-        owners[packets] = queue[i][4+:Bits];
+      if (i < 32'(waiting) && queue[i][1] && !queue[i][2]) begin
+        owners[packets] = queue[i][3+:Bits];
         packets = packets + 4'd1;
       end
     end
@@ -132,7 +142,7 @@ module wl_clusters_proof #(
 
   logic may_leave;
   logic [1:0] waited;
-  assign may_leave = waiting != 0 && out_valid[queue[0][4+:Bits]] && (!beat_valid || beat_ready_i);
+  assign may_leave = waiting != 0 && out_valid[queue[0][3+:Bits]] && (!beat_valid || beat_ready_i);
 
   logic started = 1'b0;
   always_ff @(posedge clk_i) begin
@@ -149,7 +159,8 @@ module wl_clusters_proof #(
         kept_split <= split;
         owner <= given;
         Whole_A : assert ($onehot(put) && (!midst || given == owner));
-        Passed_A : assert ({cluster_data, cluster_first, cluster_last} == {7'd0, header_data_i, !midst, header_last_i});
+        Passed_A : assert ({cluster_data, cluster_first, cluster_last}
+            == {7'd0, header_data_i, !midst, header_last_i});
       end else begin
         Nothing_A : assert (put == '0);
       end
@@ -159,8 +170,10 @@ module wl_clusters_proof #(
 
       // The registers match the model.
       Room_A : assert (32'(stored) + 32'(midst) <= Room && stored >= beat_valid);
-      Midst_A : assert (i_distributor.midst == midst && (!midst || i_distributor.chosen == Clusters'(1) << owner));
-      Owner_A : assert (!midst || (i_distributor.i_balancer.chosen && i_distributor.i_balancer.owner == owner));
+      Midst_A : assert (i_distributor.midst == midst
+          && (!midst || i_distributor.chosen == Clusters'(1) << owner));
+      Owner_A : assert (!midst
+          || (i_distributor.i_balancer.chosen && i_distributor.i_balancer.owner == owner));
       Known_A : assert (32'(owner) < Clusters || !midst);
     end
   end
@@ -169,9 +182,10 @@ module wl_clusters_proof #(
   for (genvar i = 0; i < Room; i++) begin : g_word
     always_ff @(posedge clk_i) begin
       if (!rst_i && started && i < 32'(waiting)) begin
-        Cluster_A : assert (32'(queue[i][4+:Bits]) < Clusters);
-        Follows_A : assert ((queue[i][1] && !queue[i][3])
-            || (i + 1 < 32'(waiting) ? queue[i+1][4+:Bits] == queue[i][4+:Bits] : midst && queue[i][4+:Bits] == owner));
+        Cluster_A : assert (32'(queue[i][3+:Bits]) < Clusters);
+        Follows_A : assert ((queue[i][1] && !queue[i][2])
+            || (i + 1 < 32'(waiting) ? queue[i+1][3+:Bits] == queue[i][3+:Bits]
+                : midst && queue[i][3+:Bits] == owner));
       end
     end
   end
@@ -179,14 +193,19 @@ module wl_clusters_proof #(
   if (Policy == 0) begin : g_turns
     for (genvar i = 0; i <= Room; i++) begin : g_packet
       always_ff @(posedge clk_i) begin
-        if (!rst_i && started) Turn_A : assert (i >= 32'(packets) || 32'(owners[i]) == (32'(i_gatherer.turn) + i) % Clusters);
+        if (!rst_i && started) begin
+          Turn_A : assert (i >= 32'(packets)
+              || 32'(owners[i]) == (32'(i_gatherer.turn) + i) % Clusters);
+        end
       end
     end
     always_ff @(posedge clk_i) begin
       if (!rst_i && started) begin
-        Next_A : assert (32'(i_distributor.i_balancer.choice) == (32'(i_gatherer.turn) + 32'(packets) - 32'(midst)) % Clusters);
+        Next_A : assert (32'(i_distributor.i_balancer.choice)
+            == (32'(i_gatherer.turn) + 32'(packets) - 32'(midst)) % Clusters);
         Turns_A : assert (32'(i_gatherer.turn) < Clusters);
-        Choice_A : assert (!i_distributor.i_balancer.chosen || i_distributor.i_balancer.owner == i_distributor.i_balancer.choice);
+        Choice_A : assert (!i_distributor.i_balancer.chosen
+            || i_distributor.i_balancer.owner == i_distributor.i_balancer.choice);
       end
     end
   end else begin : g_recorded
@@ -196,7 +215,8 @@ module wl_clusters_proof #(
       always_ff @(posedge clk_i) begin
         if (!rst_i && started) begin
           Stored_A : assert (i >= 32'(i_gatherer.g_recorded.i_order.stored)
-              || i_gatherer.g_recorded.i_order.i_ram.memory[place] == owners[32'(i_gatherer.turn_valid)+i]);
+              || i_gatherer.g_recorded.i_order.i_ram.memory[place]
+                  == owners[32'(i_gatherer.turn_valid)+i]);
         end
       end
     end
@@ -205,7 +225,8 @@ module wl_clusters_proof #(
         Records_A : assert (32'(i_gatherer.g_recorded.i_order.fill_o) == 32'(packets));
         First_A : assert (!i_gatherer.turn_valid || i_gatherer.turn == owners[0]);
         Places_A : assert (32'(i_gatherer.g_recorded.i_order.tail)
-            == (32'(i_gatherer.g_recorded.i_order.head) + 32'(i_gatherer.g_recorded.i_order.stored)) % OrderDepth);
+            == (32'(i_gatherer.g_recorded.i_order.head)
+                + 32'(i_gatherer.g_recorded.i_order.stored)) % OrderDepth);
       end
     end
   end

@@ -7,7 +7,8 @@ module wl_exact_table_proof #(
     parameter int unsigned MethodCount = 5,
     parameter logic [3*MethodCount-1:0] Methods = 15'o54320,
     localparam int unsigned ArgumentBits = 64,
-    localparam int unsigned RequestBits = (MethodCount > 1 ? wl_pkg::bits(MethodCount) : 0) + ArgumentBits + (HasTime ? 64 : 0),
+    localparam int unsigned RequestBits = (MethodCount > 1 ? wl_pkg::bits(MethodCount) : 0)
+        + ArgumentBits + (HasTime ? 64 : 0),
     localparam int unsigned CtlBits = HasTime ? 64 : 6
 ) (
     input logic clk_i,
@@ -34,20 +35,24 @@ module wl_exact_table_proof #(
   logic [64:0] reply_data;
   logic [CtlBits-1:0] ctl_data;
   wl_exact_table #(
-      .KeyBits(KeyBits), .ValueBits(1), .Size(Size), .MethodCount(MethodCount), .Methods(Methods), .ArgumentBits(ArgumentBits),
+      .KeyBits(KeyBits), .ValueBits(1), .Size(Size), .MethodCount(MethodCount), .Methods(Methods),
+      .ArgumentBits(ArgumentBits),
       .ReplyBits(65), .HasTime(HasTime), .Age(Age), .TagBits(1), .CtlBits(CtlBits), .Chains(2)
   ) i_dut (
       .clk_i, .rst_i,
       .request_valid_i, .request_ready_o(request_ready), .request_tag_i, .request_data_i,
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i, .ctl_done_o(ctl_done), .ctl_data_o(ctl_data)
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i,
+      .ctl_done_o(ctl_done), .ctl_data_o(ctl_data)
   );
 
   logic due_ctl;  // an access of the control plane is under way
   single_request_model #(.TagBits(1), .CtlBits(CtlBits)) i_model (
-      .clk_i, .rst_i, .request_valid_i, .request_ready_i(request_ready), .request_tag_i, .reply_valid_i(reply_valid), .reply_tag_i(reply_tag),
+      .clk_i, .rst_i, .request_valid_i, .request_ready_i(request_ready), .request_tag_i,
+      .reply_valid_i(reply_valid), .reply_tag_i(reply_tag),
       .ctl_valid_i, .ctl_write_i, .ctl_address_i, .ctl_data_i, .ctl_done_i(ctl_done),
-      .clear_i(state == CLEAR), .idle_i(state == IDLE), .is_control_i(i_dut.is_control), .control_turn_i(i_dut.control_turn),
+      .clear_i(state == CLEAR), .idle_i(state == IDLE), .is_control_i(i_dut.is_control),
+      .control_turn_i(i_dut.control_turn),
       .from_control_i(i_dut.from_control), .tag_i(i_dut.tag),
       .started_o(), .take_o(), .take_ctl_o(), .due_o(), .due_ctl_o(due_ctl)
   );

@@ -37,7 +37,8 @@ module wl_fifo_block_proof #(
     Reset_M : assume (started || rst_i);
     if (!rst_i) begin
       NothingLost_A : assert (32'(count) == 32'(fill));
-      Pointers_A : assert (32'(head) < Depth && 32'(tail) < Depth && 32'(tail) == (32'(head) + 32'(stored)) % Depth);
+      Pointers_A : assert (32'(head) < Depth && 32'(tail) < Depth
+          && 32'(tail) == (32'(head) + 32'(stored)) % Depth);
     end
   end
 

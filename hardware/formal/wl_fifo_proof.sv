@@ -40,7 +40,8 @@ module wl_fifo_proof #(
     assign tail = 8'(i_dut.g_ram.tail);
     always_ff @(posedge clk_i) begin
       if (!rst_i) begin
-        Pointers_A : assert (32'(head) < Depth && 32'(tail) < Depth && 32'(tail) == (32'(head) + 32'(fill)) % Depth);
+        Pointers_A : assert (32'(head) < Depth && 32'(tail) < Depth
+            && 32'(tail) == (32'(head) + 32'(fill)) % Depth);
       end
     end
     for (genvar i = 0; i < Depth; i++) begin : g_word
@@ -48,7 +49,8 @@ module wl_fifo_proof #(
       assign at = 8'((32'(head) + i) % Depth);
       always_ff @(posedge clk_i) begin
         if (!rst_i) begin
-          Stored_A : assert (i >= 32'(fill) || i_dut.g_ram.i_ram.memory[at[$clog2(Depth)-1:0]] == words[i*Width+:Width]);
+          Stored_A : assert (i >= 32'(fill)
+              || i_dut.g_ram.i_ram.memory[at[$clog2(Depth)-1:0]] == words[i*Width+:Width]);
         end
       end
     end

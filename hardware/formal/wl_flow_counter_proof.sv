@@ -31,24 +31,32 @@ module wl_flow_counter_proof #(
   logic [2*AddressBits-1:0] read_address, write_address;
   logic [AllBits-1:0] read_data, write_data;
   wl_flow_counter #(
-      .Size(Size), .Counters(2), .CounterBits(CounterBits), .Arguments(1), .ArgumentBits(CounterBits), .Adds(4'b0001),
-      .IndexBits(2), .DataBits(CounterBits), .AddressBits(AddressBits), .ReadLatency(ReadLatency), .CtlBits(AllBits),
+      .Size(Size), .Counters(2), .CounterBits(CounterBits), .Arguments(1),
+      .ArgumentBits(CounterBits), .Adds(4'b0001),
+      .IndexBits(2), .DataBits(CounterBits), .AddressBits(AddressBits), .ReadLatency(ReadLatency),
+      .CtlBits(AllBits),
       .CtlTarget(8'd0), .Patience(1)
   ) i_dut (
       .clk_i, .rst_i,
       .request_valid_i, .request_ready_o(request_ready), .request_data_i({index_i, argument_i}),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i, .ctl_done_o(ctl_done), .ctl_data_o(ctl_data),
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i,
+      .ctl_done_o(ctl_done), .ctl_data_o(ctl_data),
       .read_valid_o(read_valid), .read_address_o(read_address), .read_data_i(read_data),
-      .write_valid_o(write_valid), .write_address_o(write_address), .write_data_o(write_data), .hold_i
+      .write_valid_o(write_valid), .write_address_o(write_address), .write_data_o(write_data),
+      .hold_i
   );
 
   // The memory: a bank for each counter; a read sees the writes of earlier cycles.
   logic [CounterBits-1:0] memory0[1<<AddressBits], memory1[1<<AddressBits];
   logic [ReadLatency*AllBits-1:0] line;
   always_ff @(posedge clk_i) begin
-    line <= (ReadLatency * AllBits)'({line, memory1[read_address[AddressBits+:AddressBits]], memory0[read_address[AddressBits-1:0]]});
+    line <= (ReadLatency
+        * AllBits)'({line, memory1[read_address[AddressBits+:AddressBits]],
+        memory0[read_address[AddressBits-1:0]]});
     if (write_valid[0]) memory0[write_address[AddressBits-1:0]] <= write_data[CounterBits-1:0];
-    if (write_valid[1]) memory1[write_address[AddressBits+:AddressBits]] <= write_data[CounterBits+:CounterBits];
+    if (write_valid[1]) begin
+      memory1[write_address[AddressBits+:AddressBits]] <= write_data[CounterBits+:CounterBits];
+    end
   end
   assign read_data = line[(ReadLatency-1)*AllBits+:AllBits];
 
@@ -65,15 +73,18 @@ module wl_flow_counter_proof #(
     Reset_M : assume (started || rst_i);
     // The master holds its access until it is done.
     if (was_ctl && !rst_i) begin
-      Held_M : assume (ctl_valid_i && ctl_write_i == was_write && ctl_address_i == was_address && ctl_data_i == was_data);
+      Held_M : assume (ctl_valid_i && ctl_write_i == was_write && ctl_address_i == was_address
+          && ctl_data_i == was_data);
     end
 
     if (!rst_i) begin
       if (i_dut.f_known) begin
-        if (i_dut.w_valid && i_dut.w_flow == i_dut.f_flow) Written_A : assert (i_dut.w_sums == i_dut.f_sums);
-        else begin
+        if (i_dut.w_valid && i_dut.w_flow == i_dut.f_flow) begin
+          Written_A : assert (i_dut.w_sums == i_dut.f_sums);
+        end else begin
           Memory0_A : assert (memory0[AddressBits'(i_dut.f_flow)] == i_dut.f_sums[CounterBits-1:0]);
-          Memory1_A : assert (memory1[AddressBits'(i_dut.f_flow) | (AddressBits'(1) << FlowBits)] == i_dut.f_sums[CounterBits+:CounterBits]);
+          Memory1_A : assert (memory1[AddressBits'(i_dut.f_flow) | (AddressBits'(1) << FlowBits)]
+              == i_dut.f_sums[CounterBits+:CounterBits]);
         end
       end
       Both_A : assert (read_valid[0] == read_valid[1] && write_valid[0] == write_valid[1]);
@@ -89,7 +100,10 @@ module wl_flow_counter_proof #(
   logic [CounterBits-1:0] e_argument;
   always_ff @(posedge clk_i) begin
     if (rst_i) asked <= '0;
-    else asked <= (Later * (3 + CounterBits))'({asked, request_valid_i && request_ready, index_i, argument_i});
+    else begin
+      asked <= (Later
+          * (3 + CounterBits))'({asked, request_valid_i && request_ready, index_i, argument_i});
+    end
   end
   assign {e_due, e_index, e_argument} = asked[(Later-1)*(3+CounterBits)+:3+CounterBits];
   always_ff @(posedge clk_i) begin

@@ -30,14 +30,17 @@ module wl_hash_cache_proof #(
   logic [KeyBits-1:0] miss_key;
   logic fill_data;
   wl_hash_cache #(
-      .KeyBits(KeyBits), .ValueBits(ValueBits), .IndexBits(KeyBits), .TagBits(1), .Bins(Bins), .Sets(Sets), .HitLatency(4)
+      .KeyBits(KeyBits), .ValueBits(ValueBits), .IndexBits(KeyBits), .TagBits(1), .Bins(Bins),
+      .Sets(Sets), .HitLatency(4)
   ) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i, .request_ready_o(request_ready), .request_tag_i, .request_data_i(request_key_i),
+      .request_valid_i, .request_ready_o(request_ready), .request_tag_i,
+      .request_data_i(request_key_i),
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
       .miss_valid_o(miss_valid), .miss_ready_i, .miss_tag_o(miss_tag), .miss_data_o(miss_key),
       .fill_valid_i, .fill_tag_i, .fill_data_i(fill_data),
-      .ctl_valid_i, .ctl_write_i(1'b1), .ctl_target_i(8'd0), .ctl_address_i(32'(ctl_key_i)), .ctl_done_i,
+      .ctl_valid_i, .ctl_write_i(1'b1), .ctl_target_i(8'd0), .ctl_address_i(32'(ctl_key_i)),
+      .ctl_done_i,
       .hit_o(hit), .miss_o(miss)
   );
 
@@ -66,7 +69,8 @@ module wl_hash_cache_proof #(
     started <= 1'b1;
     Reset_M : assume (started || rst_i);
     if (Prompt) begin
-      Prompt_M : assume (miss_ready_i && look_up_i == 2'b11 && !request_tag_i && fill_valid_i == (at_table[0] && looked_up[0]));
+      Prompt_M : assume (miss_ready_i && look_up_i == 2'b11 && !request_tag_i
+          && fill_valid_i == (at_table[0] && looked_up[0]));
       Tag_M : assume (!fill_tag_i && rst_i == !started);
     end
     was_ctl <= !rst_i && ctl_valid_i && !ctl_done_i;

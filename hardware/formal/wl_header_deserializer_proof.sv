@@ -1,8 +1,8 @@
-// Proof of wl_header_deserializer, for windows of any length that begin at either byte of a row: the
-// beats of each packet leave once, whole and in order, each byte at its place; an offer stays until
-// it is taken, and a packet whose rows are there does not wait. One byte is marked, which may be any
-// of any packet, and no other; it must be at its place, and nowhere else. This is enough, because
-// the module does not look at the data. Packets have any two windows in turn.
+// Proof of wl_header_deserializer, for windows of any length that begin at either byte of a row:
+// the beats of each packet leave once, whole and in order, each byte at its place; an offer stays
+// until it is taken, and a packet whose rows are there does not wait. One byte is marked, which may
+// be any of any packet, and no other; it must be at its place, and nowhere else. This is enough,
+// because the module does not look at the data. Packets have any two windows in turn.
 module wl_header_deserializer_proof #(
     parameter int unsigned DataBytes = 4
 ) (
@@ -20,7 +20,8 @@ module wl_header_deserializer_proof #(
   logic [1:0][3:0] window, start;  // of packets with an even and an odd number
   logic [1:0] drops;
   logic [5:0] marked;  // {number, place}
-  always_ff @(posedge clk_i) if (rst_i) {window, start, drops, marked} <= {window_i, start_i, drops_i, marked_i};
+  always_ff @(posedge clk_i) if (rst_i) {window, start, drops, marked} <=
+      {window_i, start_i, drops_i, marked_i};
   for (genvar p = 0; p < 2; p++) begin : g_packet
     always_ff @(posedge clk_i) Window_M : assume (window_i[p] <= 4'd9);
   end
@@ -43,19 +44,20 @@ module wl_header_deserializer_proof #(
   assign row_last = none || (32'(row) + 1) * RowBytes >= 32'(window[number[0]]);
   for (genvar i = 0; i < RowBytes; i++) begin : g_row
     logic [5:0] place;
-    assign place = 6'(32'(row) * RowBytes + (i + RowBytes - 32'(start[number[0]]) % RowBytes) % RowBytes);
+    assign place =
+        6'(32'(row) * RowBytes + (i + RowBytes - 32'(start[number[0]]) % RowBytes) % RowBytes);
     assign row_data[8*(RowBytes-1-i)+:8] = 8'({number, place[3:0]} == marked);
   end
 
-  logic beat_valid, beat_first, beat_last;
+  logic beat_valid, beat_last;
   logic [8*DataBytes-1:0] beat_data;
   wl_pkg::result_t result;
   wl_header_deserializer #(.DataBytes(DataBytes), .RowBytes(RowBytes)) i_dut (
       .clk_i, .rst_i,
-      .row_valid_i, .row_ready_o(ready), .row_data_i(row_data), .row_first_i(row == 0), .row_last_i(row_last),
+      .row_valid_i, .row_ready_o(ready), .row_data_i(row_data), .row_last_i(row_last),
       .row_result_i(result_of(number)),
-      .beat_valid_o(beat_valid), .beat_ready_i, .beat_data_o(beat_data), .beat_first_o(beat_first), .beat_last_o(beat_last),
-      .beat_result_o(result)
+      .beat_valid_o(beat_valid), .beat_ready_i, .beat_data_o(beat_data),
+      .beat_last_o(beat_last), .beat_result_o(result)
   );
 
   logic [1:0] ended;  // packets whose rows are there and whose last beat has not left
@@ -64,8 +66,9 @@ module wl_header_deserializer_proof #(
   assign out_none = drops[out[0]] || window[out[0]] == 0;
   assign last = out_none || (32'(beat) + 1) * DataBytes >= 32'(window[out[0]]);
 
-  stream_rule #(.Width(8 * DataBytes + 2 + wl_pkg::ResultBits)) i_out (
-      .clk_i, .rst_i, .valid_i(beat_valid), .ready_i(beat_ready_i), .payload_i({result, beat_first, beat_last, beat_data})
+  stream_rule #(.Width(8 * DataBytes + 1 + wl_pkg::ResultBits)) i_out (
+      .clk_i, .rst_i, .valid_i(beat_valid), .ready_i(beat_ready_i),
+      .payload_i({result, beat_last, beat_data})
   );
 
   logic started = 1'b0;
@@ -83,11 +86,12 @@ module wl_header_deserializer_proof #(
         beat <= beat_last ? '0 : beat + 3'd1;
         out <= out + 2'(beat_last);
       end
-      ended <= ended + 2'(row_valid_i && ready && row_last) - 2'(beat_valid && beat_ready_i && beat_last);
+      ended <= ended + 2'(row_valid_i && ready && row_last)
+          - 2'(beat_valid && beat_ready_i && beat_last);
       waited <= ended != 0 && !beat_valid ? waited + 2'd1 : '0;
       Progress_A : assert (waited < 2'd2);
       Accepts_A : assert (ready || (beat_valid && !beat_ready_i));
-      Beat_A : assert (!beat_valid || (beat_first == (beat == 0) && beat_last == last && result == result_of(out)));
+      Beat_A : assert (!beat_valid || (beat_last == last && result == result_of(out)));
     end
   end
 

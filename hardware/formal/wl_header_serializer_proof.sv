@@ -21,7 +21,8 @@ module wl_header_serializer_proof #(
 
   // Beats of a header of so many bytes, and its rows of one byte.
   function automatic logic [2:0] beats_of(logic [2:0] bytes);
-    return 32'(bytes) > WindowBytes ? 3'(WindowBytes / DataBytes) : bytes == 0 ? 3'd1 : 3'((32'(bytes) + DataBytes - 1) / DataBytes);
+    return 32'(bytes) > WindowBytes ? 3'(WindowBytes / DataBytes) : bytes == 0 ? 3'd1
+        : 3'((32'(bytes) + DataBytes - 1) / DataBytes);
   endfunction
   function automatic logic [2:0] rows_of(logic [2:0] bytes);
     return 32'(bytes) > WindowBytes ? 3'(WindowBytes) : bytes == 0 ? 3'd1 : bytes;
@@ -37,11 +38,15 @@ module wl_header_serializer_proof #(
   for (genvar i = 0; i < DataBytes; i++) begin : g_byte
     assign data[8*i+:8] = 8'({number, 2'(32'(beat) * DataBytes + i)} == marked);
   end
-  wl_header_serializer #(.DataBytes(DataBytes), .RowBytes(1), .WindowBytes(WindowBytes), .InfoBits(17), .Beats(4)) i_dut (
+  wl_header_serializer #(
+      .DataBytes(DataBytes), .RowBytes(1), .WindowBytes(WindowBytes), .InfoBits(17), .Beats(4)
+  ) i_dut (
       .clk_i, .rst_i,
-      .valid_i, .ready_o(ready), .data_i(data), .first_i(beat == 0), .last_i(last), .info_i({number[1], 13'd0, length[number[0]]}),
+      .valid_i, .ready_o(ready), .data_i(data), .first_i(beat == 0), .last_i(last),
+      .info_i({number[1], 13'd0, length[number[0]]}),
       .fill_o(fill),
-      .row_valid_o(row_valid), .row_ready_i, .row_data_o(row_data), .row_first_o(row_first), .row_last_o(row_last), .row_info_o(info)
+      .row_valid_o(row_valid), .row_ready_i, .row_data_o(row_data), .row_first_o(row_first),
+      .row_last_o(row_last), .row_info_o(info)
   );
 
   logic row_end, beat_end;
@@ -68,7 +73,9 @@ module wl_header_serializer_proof #(
 
       Goes_On_A : assert (beat == 0 || ready);
       Prompt_A : assert (row_valid == (stored != 0) && fill == stored);
-      Row_A : assert (!row_valid || (row_first == (row == 0) && row_last == row_end && info == {out[1], 13'd0, length[out[0]]}));
+      Row_A : assert (!row_valid
+          || (row_first == (row == 0) && row_last == row_end
+          && info == {out[1], 13'd0, length[out[0]]}));
       Byte_A : assert (!row_valid || length[out[0]] == 0 || row_data == 8'({out, row} == marked));
     end
   end

@@ -26,10 +26,13 @@ module wl_lanes_proof (
   logic [1:0] order_lanes;
   wl_sequencer #(.Lanes(2), .DataBytes(1), .UserBits(1), .SequenceBits(Number)) i_sequencer (
       .clk_i, .rst_i,
-      .s_tvalid_i, .s_tready_o(s_ready), .s_tdata_i(s_data), .s_tkeep_i('1), .s_tlast_i, .s_tuser_i('0),
-      .pipe_valid_o(pipe_valid), .pipe_ready_i(pipe_ready), .pipe_data_o(pipe_data), .pipe_keep_o(unused_keep),
+      .s_tvalid_i, .s_tready_o(s_ready), .s_tdata_i(s_data), .s_tkeep_i('1), .s_tlast_i,
+      .s_tuser_i('0),
+      .pipe_valid_o(pipe_valid), .pipe_ready_i(pipe_ready), .pipe_data_o(pipe_data),
+      .pipe_keep_o(unused_keep),
       .pipe_last_o(pipe_last), .pipe_user_o(unused_user), .pipe_sequence_o(sequence_of),
-      .order_valid_o(order_valid), .order_ready_i(order_ready), .order_lanes_o(order_lanes), .stall_o(stall)
+      .order_valid_o(order_valid), .order_ready_i(order_ready), .order_lanes_o(order_lanes),
+      .stall_o(stall)
   );
 
   logic [1:0] out_valid, out_ready, out_event, out_last, m_valid, m_last, event_valid;
@@ -41,9 +44,11 @@ module wl_lanes_proof (
   wl_merger #(.Lanes(2), .DataBytes(1), .OrderDepth(4)) i_merger (
       .clk_i, .rst_i,
       .order_valid_i(order_valid), .order_ready_o(order_ready), .order_lanes_i(order_lanes),
-      .pipe_valid_i(out_valid), .pipe_ready_o(out_ready), .pipe_event_i(out_event), .pipe_more_i('0), .pipe_data_i(out_data),
+      .pipe_valid_i(out_valid), .pipe_ready_o(out_ready), .pipe_event_i(out_event),
+      .pipe_more_i('0), .pipe_data_i(out_data),
       .pipe_keep_i('1), .pipe_last_i(out_last), .pipe_user_i('0),
-      .m_tvalid_o(m_valid), .m_tready_i, .m_tdata_o(m_data), .m_tkeep_o(m_keep), .m_tlast_o(m_last), .m_tuser_o(m_user),
+      .m_tvalid_o(m_valid), .m_tready_i, .m_tdata_o(m_data), .m_tkeep_o(m_keep), .m_tlast_o(m_last),
+      .m_tuser_o(m_user),
       .event_valid_o(event_valid), .event_kind_o(event_kind), .event_reason_o(event_reason)
   );
 
@@ -69,7 +74,8 @@ module wl_lanes_proof (
         .clk_i, .rst_i,
         .in_valid_i(pipe_valid[lane]), .in_ready_o(pipe_ready[lane]),
         .in_data_i({own, pipe_last[lane], pipe_data[8*lane+:2]}),
-        .out_valid_o(fifo_valid), .out_ready_i(fifo_ready), .out_data_o({number[lane], fifo_last, fifo_event, fifo_data}),
+        .out_valid_o(fifo_valid), .out_ready_i(fifo_ready),
+        .out_data_o({number[lane], fifo_last, fifo_event, fifo_data}),
         .fill_o(fill)
     );
     // The pipe pauses at will, but withdraws nothing.
@@ -94,19 +100,22 @@ module wl_lanes_proof (
         .payload_i({s_tlast_i[lane], s_event_i[lane], s_data_i[lane]})
     );
     stream_rule #(.Width(9)) i_out (
-        .clk_i, .rst_i, .valid_i(m_valid[lane]), .ready_i(m_tready_i[lane]), .payload_i({m_last[lane], m_data[8*lane+:8]})
+        .clk_i, .rst_i, .valid_i(m_valid[lane]), .ready_i(m_tready_i[lane]),
+        .payload_i({m_last[lane], m_data[8*lane+:8]})
     );
     // What enters leaves, once, unchanged, in order; events leave without being sent.
     stream_model #(.Width(3), .Depth(Depth)) i_model (
         .clk_i, .rst_i, .push_i(s_tvalid_i[lane] && s_ready[lane]),
         .push_data_i({s_tlast_i[lane], s_event_i[lane], s_data_i[lane]}),
-        .out_valid_i(m_valid[lane] || event_valid[lane]), .out_ready_i(m_tready_i[lane] || event_valid[lane]),
+        .out_valid_i(m_valid[lane] || event_valid[lane]),
+        .out_ready_i(m_tready_i[lane] || event_valid[lane]),
         .out_data_i({m_last[lane], m_data[8*lane+:2]}), .count_o(stored), .words_o(words)
     );
     always_ff @(posedge clk_i) begin
       if (started && !rst_i) begin
         Order_A : assert (!newly[lane] || Number'(number[lane] - next) < Number'(count));
-        Event_A : assert (!(m_valid[lane] && event_valid[lane]) && (!event_valid[lane] || out_event[lane]));
+        Event_A : assert (!(m_valid[lane] && event_valid[lane])
+            && (!event_valid[lane] || out_event[lane]));
       end
     end
   end

@@ -32,20 +32,24 @@ module wl_meter_proof #(
   logic [1:0] reply_tag, reply_data;
   logic [204:0] ctl_data;
   wl_meter #(
-      .Size(Size), .TwoRates(TwoRates), .Declared(Declared), .MethodCount(MethodCount), .Methods(Methods), .TagBits(2)
+      .Size(Size), .TwoRates(TwoRates), .Declared(Declared), .MethodCount(MethodCount),
+      .Methods(Methods), .TagBits(2)
   ) i_dut (
       .clk_i, .rst_i,
       .request_valid_i, .request_ready_o(request_ready), .request_tag_i, .request_data_i,
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i, .ctl_done_o(ctl_done), .ctl_data_o(ctl_data)
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i,
+      .ctl_done_o(ctl_done), .ctl_data_o(ctl_data)
   );
 
   logic started, due, due_ctl, take, take_ctl;
   logic [5:0] since;  // cycles since the operation under way was accepted
   single_request_model #(.TagBits(2), .CtlBits(205)) i_model (
-      .clk_i, .rst_i, .request_valid_i, .request_ready_i(request_ready), .request_tag_i, .reply_valid_i(reply_valid), .reply_tag_i(reply_tag),
+      .clk_i, .rst_i, .request_valid_i, .request_ready_i(request_ready), .request_tag_i,
+      .reply_valid_i(reply_valid), .reply_tag_i(reply_tag),
       .ctl_valid_i, .ctl_write_i, .ctl_address_i, .ctl_data_i, .ctl_done_i(ctl_done),
-      .clear_i(state == CLEAR), .idle_i(state == IDLE), .is_control_i(i_dut.is_control), .control_turn_i(i_dut.control_turn),
+      .clear_i(state == CLEAR), .idle_i(state == IDLE), .is_control_i(i_dut.is_control),
+      .control_turn_i(i_dut.control_turn),
       .from_control_i(i_dut.setting), .tag_i(i_dut.tag),
       .started_o(started), .take_o(take), .take_ctl_o(take_ctl), .due_o(due), .due_ctl_o(due_ctl)
   );
@@ -72,7 +76,9 @@ module wl_meter_proof #(
         SUM: Sum_A : assert (since == 6'd35);
         FELL: Fell_A : assert ((since == 6'd36 || since == 6'd3) && due);
         FILL: Fill_A : assert ((since == 6'd37 || since == 6'd4) && due);
-        MARK: Mark_A : assert (((since == 6'd38 || since == 6'd5) && !i_dut.fit || (since == 6'd39 || since == 6'd6) && i_dut.fit) && due);
+        MARK: Mark_A
+            : assert (((since == 6'd38 || since == 6'd5) && !i_dut.fit
+            || (since == 6'd39 || since == 6'd6) && i_dut.fit) && due);
         SET: Set_A : assert (since == 6'd36 && due_ctl);
         default: ;
       endcase
@@ -100,7 +106,9 @@ module wl_meter_proof #(
       if (!rst_i && started && (state != CLEAR || m < 32'(i_dut.at))) begin
         Committed_A : assert (committed <= cbs);
         Other_A : assert (other <= (TwoRates ? pbs : ebs));
-        if (in_hand && 32'(i_dut.at) == m) Read_A : assert (hand == meter && hand_rates == {cir, cbs, ebs, pir, pbs});
+        if (in_hand && 32'(i_dut.at) == m) begin
+          Read_A : assert (hand == meter && hand_rates == {cir, cbs, ebs, pir, pbs});
+        end
       end
     end
   end
@@ -119,7 +127,8 @@ module wl_meter_proof #(
         Left_A : assert (i_dut.committed <= cbs && i_dut.other <= size_other);
         if (i_dut.fit) begin
           Fits_A : assert (i_dut.fits_committed == (cbs - i_dut.committed >= 41'(i_dut.bytes)));
-          Fits_Other_A : assert (i_dut.fits_other == (size_other - i_dut.other >= 41'(i_dut.bytes)));
+          Fits_Other_A : assert (i_dut.fits_other
+              == (size_other - i_dut.other >= 41'(i_dut.bytes)));
         end
       end
     end

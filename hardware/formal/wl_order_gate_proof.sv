@@ -22,9 +22,12 @@ module wl_order_gate_proof #(
 );
   logic request_ready, out_valid, out_data;
   logic [TicketBits-1:0] out_ticket;
-  wl_order_gate #(.Slots(Slots), .TicketBits(TicketBits), .TagBits(TicketBits), .DataBits(1)) i_dut (
+  wl_order_gate #(
+      .Slots(Slots), .TicketBits(TicketBits), .TagBits(TicketBits), .DataBits(1)
+  ) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i, .request_ready_o(request_ready), .request_tag_i(ticket_i), .request_data_i({last_i, ticket_i, data_i}),
+      .request_valid_i, .request_ready_o(request_ready), .request_tag_i(ticket_i),
+      .request_data_i({last_i, ticket_i, data_i}),
       .out_valid_o(out_valid), .out_ready_i, .out_tag_o(out_ticket), .out_data_o(out_data),
       .left_i
   );
@@ -98,7 +101,8 @@ module wl_order_gate_proof #(
       Left_A : assert (i_dut.left == left);
       Turn_A : assert (32'(turned) <= Slots || turned == '1);
       Newest_A : assert (32'(TicketBits'(newest - left)) < Slots || newest == left);
-      Newest_Turn_A : assert (newest == left || (turned != '1 && TicketBits'(newest - left) <= turned));
+      Newest_Turn_A : assert (newest == left
+          || (turned != '1 && TicketBits'(newest - left) <= turned));
       Clearing_A : assert (!i_dut.clearing || (asks == '0 && !out_valid && closed == '0));
       Out_A : assert (!out_valid || (turned != '1 && TicketBits'(out_ticket - left) <= turned));
     end
@@ -115,7 +119,9 @@ module wl_order_gate_proof #(
     always_comb begin
       elders_done = 1'b1;
       for (int unsigned e = 0; e < Slots; e++) begin
-        if (SlotBits'(SlotBits'(e) - left_slot) < place && !(closed[e] && !in_gate[e])) elders_done = 1'b0;
+        if (SlotBits'(SlotBits'(e) - left_slot) < place && !(closed[e] && !in_gate[e])) begin
+          elders_done = 1'b0;
+        end
       end
     end
     assign could[s] = in_gate[s] && elders_done && (!out_valid || out_ready_i)
@@ -130,7 +136,8 @@ module wl_order_gate_proof #(
           Closed_A : assert (!closed[s] || in_gate[s] || had_turn[s]);
         end
         if (in_gate[s]) begin
-          Stored_A : assert (i_dut.i_requests.memory[s] == {closed[s], TicketBits'(left + TicketBits'(place)), data[s]});
+          Stored_A : assert (i_dut.i_requests.memory[s]
+              == {closed[s], TicketBits'(left + TicketBits'(place)), data[s]});
         end
       end
     end

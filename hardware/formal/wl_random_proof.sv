@@ -45,8 +45,10 @@ module wl_random_proof #(
       Alone_A : assert (request_ready == (!due || reply_valid));
       // Invariants for the induction: the progress of the products.
       Busy_A : assert (i_dut.busy == (due && 32'(since) < Cycles));
-      Count_A : assert (!i_dut.busy || 32'(since) == 32'(i_dut.product) * (64 / Digit) + 32'(i_dut.count) + 1);
-      Digits_A : assert (!i_dut.busy || (32'(i_dut.count) < 64 / Digit && i_dut.product < 3'd6 && reply_tag == tag));
+      Count_A : assert (!i_dut.busy
+          || 32'(since) == 32'(i_dut.product) * (64 / Digit) + 32'(i_dut.count) + 1);
+      Digits_A : assert (!i_dut.busy
+          || (32'(i_dut.count) < 64 / Digit && i_dut.product < 3'd6 && reply_tag == tag));
     end
   end
 endmodule

@@ -1,5 +1,5 @@
-// The clock of wl_rate_adapter_proof: it changes in every step of the proof. (In Verilog, for Yosys'
-// own reader, which knows the steps as `gclk`.)
+// The clock of wl_rate_adapter_proof: it changes in every step of the proof. (In Verilog, for
+// Yosys' own reader, which knows the steps as `gclk`.)
 module wl_rate_adapter_clock (
     input [`SLOTS*2-1:0] down_i
 );

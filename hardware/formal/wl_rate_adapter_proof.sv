@@ -34,8 +34,11 @@ module wl_rate_adapter_proof #(
 
   logic [1:0] to_memory, from_memory;
   logic [Slots*2-1:0] up;
-  wl_rate_adapter #(.Slots(Slots), .DownWidth(2), .UpWidth(2), .MemoryLatency(MemoryLatency)) i_dut (
-      .clk_i(clk), .rst_i(rst), .down_i, .up_o(up), .clk_mem_i, .down_o(to_memory), .up_i(from_memory)
+  wl_rate_adapter #(
+      .Slots(Slots), .DownWidth(2), .UpWidth(2), .MemoryLatency(MemoryLatency)
+  ) i_dut (
+      .clk_i(clk), .rst_i(rst), .down_i, .up_o(up), .clk_mem_i, .down_o(to_memory),
+      .up_i(from_memory)
   );
 
   // The memory returns the complement.

@@ -3,13 +3,15 @@
 // output is taken, something leaves (no deadlock). A plain model records what each tag has
 // finished.
 //
-// `Rows` is 2, which covers packets with one row, with several, and with none. A record has the rows
-// of its window, wherever that starts. There is one source. Unbounded, by
-// induction: the relations at the end tie the model to the memories of the queue.
+// `Rows` is 2, which covers packets with one row, with several, and with none. A record has the
+// rows of its window, wherever that starts. The rows of several sources alternate in any way.
+// Unbounded, by induction: the relations at the end tie the model to the memories of the queue.
 module wl_reorder_proof #(
     parameter int unsigned Tags = 2,
     parameter int unsigned RowBytes = 1,
+    parameter int unsigned Sources = 1,
     localparam int unsigned Rows = 2,
+    localparam int unsigned SourceBits = wl_pkg::bits(Sources),
     localparam int unsigned TagBits = wl_pkg::bits(Tags),
     localparam int unsigned FreeBits = wl_pkg::bits(Tags + 1)
 ) (
@@ -19,6 +21,7 @@ module wl_reorder_proof #(
     input logic finish_valid_i,
     input logic finish_first_i,
     input logic finish_last_i,
+    input logic [SourceBits-1:0] finish_source_i,
     input logic [8*RowBytes-1:0] finish_data_i,
     input logic [TagBits-1:0] finish_tag_i,
     input logic [8:0] finish_window_i,
@@ -40,20 +43,23 @@ module wl_reorder_proof #(
     result.more = finish_more_i;
   end
   function automatic logic [1:0] rows_of(wl_pkg::result_t record);
-    return record.kind == wl_pkg::EXIT_DROP || record.window == 0 ? 2'd0 : record.window > 9'(RowBytes) ? 2'd2 : 2'd1;
+    return record.kind == wl_pkg::EXIT_DROP || record.window == 0 ? 2'd0
+        : record.window > 9'(RowBytes) ? 2'd2 : 2'd1;
   endfunction
   function automatic logic [8:0] window_of(wl_pkg::result_t record);
     return record.window;
   endfunction
   logic [1:0] finish_rows;
   assign finish_rows = rows_of(result);
-  wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes)) i_dut (
+  wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes), .Sources(Sources)) i_dut (
       .clk_i, .rst_i,
       .alloc_valid_i, .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free),
-      .finish_valid_i, .finish_ready_o(finish_ready), .finish_first_i, .finish_last_i, .finish_source_i('0), .finish_data_i, .finish_tag_i,
+      .finish_valid_i, .finish_ready_o(finish_ready), .finish_first_i, .finish_last_i,
+      .finish_source_i, .finish_data_i, .finish_tag_i,
       .finish_result_i(result),
       .order_head_o(head), .order_drained_o(drained),
-      .row_valid_o(row_valid), .row_ready_i, .row_first_o(row_first), .row_last_o(row_last), .row_data_o(row), .row_result_o(out)
+      .row_valid_o(row_valid), .row_ready_i, .row_first_o(row_first), .row_last_o(row_last),
+      .row_data_o(row), .row_result_o(out)
   );
 
   // The model: for each tag, whether it has a record with rows that have not been fetched for the
@@ -64,7 +70,8 @@ module wl_reorder_proof #(
   logic [Tags-1:0][1:0][8*RowBytes-1:0] data;
   logic [FreeBits-1:0] count;  // packets under way
   logic [TagBits-1:0] oldest;  // tag of the oldest packet under way
-  logic [1:0] finishing;       // row of the record that arrives
+  logic [Sources-1:0][1:0] finishing;  // row of the record that arrives from each source
+  logic [SourceBits-1:0] source;
   logic [1:0] fetching;        // row of the oldest record that is fetched next
 
   logic alloc, finish, fetch, fetch_last, retire;
@@ -74,7 +81,8 @@ module wl_reorder_proof #(
   assign fetch_last = rows[oldest] == 0 || fetching == rows[oldest] - 2'd1;
   assign retire = fetch && fetch_last && !more[oldest];
 
-  wl_pkg::result_t coming;  // of the record that arrives
+  assign source = Sources == 1 ? '0 : finish_source_i;
+  logic [Sources-1:0][wl_pkg::ResultBits-1:0] coming;  // of the record that arrives
 
   // The record at the output.
   logic is_valid, is_first, is_last;
@@ -87,9 +95,11 @@ module wl_reorder_proof #(
     started <= 1'b1;
     Reset_M : assume (started ? !rst_i : rst_i);
     // The engines: a record has as many rows as it says, and all rows say the same.
-    Same_M : assume (!finish_valid_i || finishing == 0 || result == coming);
+    Source_M : assume (32'(finish_source_i) < Sources);
+    Same_M : assume (!finish_valid_i || finishing[source] == 0 || result == coming[source]);
     Rows_M : assume (!finish_valid_i || result.window <= 9'(Rows * RowBytes));
-    Last_M : assume (!finish_valid_i || finish_last_i == (finish_rows == 0 || finishing == finish_rows - 2'd1));
+    Last_M : assume (!finish_valid_i
+        || finish_last_i == (finish_rows == 0 || finishing[source] == finish_rows - 2'd1));
     if (rst_i) begin
       there <= '0;
       count <= '0;
@@ -100,9 +110,9 @@ module wl_reorder_proof #(
     end else begin
       count <= count + FreeBits'(alloc) - FreeBits'(retire);
       if (retire) oldest <= Tags == 1 ? '0 : oldest + 1'b1;
-      if (finish) finishing <= finish_last_i ? '0 : finishing + 1'b1;
-      if (finish) coming <= result;
-      if (finish) data[finish_tag_i][finishing[0]] <= finish_data_i;
+      if (finish) finishing[source] <= finish_last_i ? '0 : finishing[source] + 1'b1;
+      if (finish) coming[source] <= result;
+      if (finish) data[finish_tag_i][finishing[source][0]] <= finish_data_i;
       if (fetch) fetching <= fetch_last ? '0 : fetching + 1'b1;
       if (fetch && fetch_last) there[oldest] <= 1'b0;
       if (finish && finish_last_i) begin
@@ -124,12 +134,14 @@ module wl_reorder_proof #(
 
       // Tags: at most as many packets are under way as there are tags, and each tag is assigned
       // once, in a ring.
-      Given_A : assert (!alloc || (32'(count) < Tags && 32'(alloc_tag) == (32'(oldest) + 32'(count)) % Tags));
+      Given_A : assert (!alloc
+          || (32'(count) < Tags && 32'(alloc_tag) == (32'(oldest) + 32'(count)) % Tags));
       Free_A : assert (32'(free) + 32'(count) == Tags && head == oldest);
       // Order: only the record of the oldest packet is fetched, and the output is what was fetched.
       Oldest_A : assert (!fetch || (count != 0 && there[oldest]));
       Output_A : assert (row_valid == is_valid);
-      Record_A : assert (!row_valid || (row_first == is_first && row_last == is_last && out == is_result));
+      Record_A : assert (!row_valid
+          || (row_first == is_first && row_last == is_last && out == is_result));
       Data_A : assert (!row_valid || is_rows == 0 || row == is_data);
       // Nothing is lost: a record that has not been fetched is not overwritten, and an output that
       // is not taken stays.
@@ -137,15 +149,35 @@ module wl_reorder_proof #(
       Drained_A : assert (drained == !(count != 0 && there[oldest] && more[oldest]));
       // No deadlock: a record of the oldest packet advances with the output, and an engine is
       // stalled only while there is one.
-      NoDeadlock_A : assert (!(count != 0 && there[oldest]) || fetch || (row_valid && !row_ready_i));
-      Refused_A : assert (!finish_valid_i || finish_ready || (count != 0 && there[oldest] && finish_tag_i == oldest));
+      NoDeadlock_A : assert (!(count != 0 && there[oldest]) || fetch
+          || (row_valid && !row_ready_i));
+      Refused_A : assert (!finish_valid_i || finish_ready
+          || (count != 0 && there[oldest] && finish_tag_i == oldest));
 
       // The registers of the queue match the model.
-      Registers_A : assert (i_dut.store_row == finishing[0] && i_dut.fetch_row == fetching[0] && !finishing[1] && !fetching[1]);
-      Fetching_A : assert (fetching == 0 || (count != 0 && there[oldest] && fetching < rows[oldest]));
+      Registers_A : assert (i_dut.fetch_row == fetching[0] && !fetching[1]);
+      Fetching_A : assert (fetching == 0
+          || (count != 0 && there[oldest] && fetching < rows[oldest]));
       Copy_A : assert (i_dut.copy_held == (count != 0 && there[oldest] && more[oldest]));
-      Tag_A : assert (32'(oldest) < Tags && 32'(alloc_tag) < Tags && (finishing == 0 || 32'(i_dut.record_tag) < Tags));
-      Record_In_A : assert (i_dut.in_record == (finishing != 0));
+      Tag_A : assert (32'(oldest) < Tags && 32'(alloc_tag) < Tags);
+    end
+  end
+
+  // Each source has a record of its own.
+  for (genvar s = 0; s < Sources; s++) begin : g_source
+    always_ff @(posedge clk_i) begin
+      // An engine sends the packets that it has been given: no other sends rows of the same packet.
+      Own_M : assume (!finish_valid_i || 32'(source) == s || finishing[s] == 0
+          || finish_tag_i != i_dut.record_tags[s]);
+      if (!rst_i && started) begin
+        Row_A : assert (i_dut.store_rows[s] == finishing[s][0] && !finishing[s][1]);
+        Record_In_A : assert (i_dut.in_records[s] == (finishing[s] != 0)
+            && (finishing[s] == 0 || 32'(i_dut.record_tags[s]) < Tags));
+        for (int unsigned t = 0; t < s; t++) begin
+          Apart_A : assert (finishing[s] == 0 || finishing[t] == 0
+              || i_dut.record_tags[s] != i_dut.record_tags[t]);
+        end
+      end
     end
   end
 
@@ -153,22 +185,31 @@ module wl_reorder_proof #(
   for (genvar tag = 0; tag < Tags; tag++) begin : g_tag
     logic under_way, arrives;
     assign under_way = 32'(TagBits'(TagBits'(tag) - oldest)) < 32'(count);
-    assign arrives = finishing != 0 && i_dut.record_tag == TagBits'(tag);
+    always_comb begin
+      arrives = 1'b0;
+      for (int unsigned s = 0; s < Sources; s++) begin
+        if (finishing[s] != 0 && i_dut.record_tags[s] == TagBits'(tag)) arrives = 1'b1;
+      end
+    end
     always_ff @(posedge clk_i) begin
       if (!rst_i && started) begin
         Under_Way_A : assert (!(there[tag] || arrives) || under_way);
         Coming_A : assert (!arrives || !there[tag]);
         Done_A : assert (i_dut.done[tag] == (there[tag] && !more[tag]));
-        Marks_A : assert (!under_way || i_dut.done[tag] == (i_dut.given[tag] != i_dut.finished[tag]));
+        Marks_A : assert (!under_way
+            || i_dut.done[tag] == (i_dut.given[tag] != i_dut.finished[tag]));
         More_A : assert (!there[tag] || !more[tag] || TagBits'(tag) == oldest);
         Rows_A : assert (!there[tag] || rows[tag] <= 2'd2);
-        Result_A : assert (!there[tag] || (i_dut.i_results.memory[tag] == results[tag] && rows[tag] == rows_of(results[tag])));
+        Result_A : assert (!there[tag]
+            || (i_dut.i_results.memory[tag] == results[tag] && rows[tag] == rows_of(results[tag])));
         More_Same_A : assert (!there[tag] || results[tag][0] == more[tag]);
         Kind_A : assert (!there[tag] || results[tag][wl_pkg::ResultBits-1-:3] == wl_pkg::EXIT_FINISH
             || results[tag][wl_pkg::ResultBits-1-:3] == wl_pkg::EXIT_DROP);
         Fits_A : assert (!there[tag] || window_of(results[tag]) <= 9'(Rows * RowBytes));
-        First_Row_A : assert (!(there[tag] && rows[tag] != 0 || arrives) || i_dut.i_rows.memory[2*tag] == data[tag][0]);
-        Second_Row_A : assert (!(there[tag] && rows[tag] == 2'd2) || i_dut.i_rows.memory[2*tag+1] == data[tag][1]);
+        First_Row_A : assert (!(there[tag] && rows[tag] != 0 || arrives)
+            || i_dut.i_rows.memory[2*tag] == data[tag][0]);
+        Second_Row_A : assert (!(there[tag] && rows[tag] == 2'd2)
+            || i_dut.i_rows.memory[2*tag+1] == data[tag][1]);
       end
     end
   end

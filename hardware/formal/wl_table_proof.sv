@@ -9,8 +9,10 @@ module wl_table_proof
     parameter int unsigned MethodCount = 6,
     parameter logic [MethodCount*MethodBits-1:0] Methods = 18'b101_100_011_010_001_000,
     localparam int unsigned IndexBits = 3,
-    localparam int unsigned RequestBits = table_request_bits(MethodCount, 24'(Methods), IndexBits, Width),
-    localparam int unsigned ReplyBits = Width + 32'(table_has(MethodCount, 24'(Methods), TABLE_COMPARE_SWAP))
+    localparam int unsigned RequestBits =
+        table_request_bits(MethodCount, 24'(Methods), IndexBits, Width),
+    localparam int unsigned ReplyBits = Width
+        + 32'(table_has(MethodCount, 24'(Methods), TABLE_COMPARE_SWAP))
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -26,13 +28,15 @@ module wl_table_proof
   logic [ReplyBits-1:0] reply_data;
   logic [Width-1:0] ctl_data;
   wl_table #(
-      .Width(Width), .Size(Size), .MethodCount(MethodCount), .Methods(Methods), .IndexBits(IndexBits), .TagBits(1),
+      .Width(Width), .Size(Size), .MethodCount(MethodCount), .Methods(Methods),
+      .IndexBits(IndexBits), .TagBits(1),
       .CtlBits(Width), .CtlTarget(8'd0), .Patience(1)
   ) i_dut (
       .clk_i, .rst_i,
       .request_valid_i, .request_ready_o(request_ready), .request_tag_i, .request_data_i,
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i, .ctl_done_o(ctl_done), .ctl_data_o(ctl_data)
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i(8'd0), .ctl_address_i, .ctl_data_i,
+      .ctl_done_o(ctl_done), .ctl_data_o(ctl_data)
   );
 
   logic started = 1'b0;
@@ -51,14 +55,16 @@ module wl_table_proof
     Reset_M : assume (started || rst_i);
     // The master holds its access until it is done.
     if (was_ctl && !rst_i) begin
-      Held_M : assume (ctl_valid_i && ctl_write_i == was_write && ctl_address_i == was_address && ctl_data_i == was_data);
+      Held_M : assume (ctl_valid_i && ctl_write_i == was_write && ctl_address_i == was_address
+          && ctl_data_i == was_data);
     end
     if (!rst_i) begin
       Reply_A : assert (reply_valid == due[2]);
       if (reply_valid) Tag_A : assert (reply_tag == tags[2]);
       Done_A : assert (!(reply_valid && ctl_done));
       // One control access at a time.
-      One_A : assert (2'(i_dut.a_ctl) + 2'(i_dut.b_ctl) + 2'(ctl_done) == 2'(i_dut.i_control_slot.entered));
+      One_A : assert (2'(i_dut.a_ctl) + 2'(i_dut.b_ctl) + 2'(ctl_done)
+          == 2'(i_dut.i_control_slot.entered));
     end
   end
 
@@ -68,16 +74,21 @@ module wl_table_proof
   assign in = 32'(i_dut.f_index) < Size;
   if (RequestBits > IndexBits) begin : g_change
     logic [Width-1:0] held;
-    assign held = i_dut.write && i_dut.write_index == i_dut.f_index ? i_dut.write_value : i_dut.i_ram.memory[i_dut.f_index];
-    always_ff @(posedge clk_i) if (!rst_i && in && i_dut.f_known) Held_A : assert (held == i_dut.f_value);
+    assign held = i_dut.write && i_dut.write_index == i_dut.f_index ? i_dut.write_value
+        : i_dut.i_ram.memory[i_dut.f_index];
+    always_ff @(posedge clk_i) if (!rst_i && in && i_dut.f_known) Held_A
+        : assert (held == i_dut.f_value);
     // The results of the methods.
     always_ff @(posedge clk_i) begin
       if (!rst_i && i_dut.b_valid && !i_dut.b_ctl && i_dut.b_in) begin
         case (i_dut.g_change.b_method)
           TABLE_READ: Read_A : assert (!i_dut.g_change.b_write);
-          TABLE_WRITE, TABLE_EXCHANGE: Write_A : assert (i_dut.g_change.b_new == i_dut.g_change.b_value && i_dut.g_change.b_write);
+          TABLE_WRITE,
+              TABLE_EXCHANGE: Write_A
+              : assert (i_dut.g_change.b_new == i_dut.g_change.b_value && i_dut.g_change.b_write);
           TABLE_ADD, TABLE_FETCH_ADD:
-          Add_A : assert (i_dut.g_change.b_new == Width'(i_dut.b_old + i_dut.g_change.b_value) && i_dut.g_change.b_write);
+          Add_A : assert (i_dut.g_change.b_new == Width'(i_dut.b_old + i_dut.g_change.b_value)
+              && i_dut.g_change.b_write);
           default: Swap_A : assert (i_dut.g_change.b_write == i_dut.b_swapped);
         endcase
       end
@@ -85,8 +96,11 @@ module wl_table_proof
   end else begin : g_read_only
     // A control access writes when it reads, so the memory is ahead of the model.
     always_ff @(posedge clk_i) begin
-      if (!rst_i && in && i_dut.f_touched) Next_A : assert (i_dut.i_ram.memory[i_dut.f_index] == i_dut.f_new);
-      else if (!rst_i && in && i_dut.f_known) Held_A : assert (i_dut.i_ram.memory[i_dut.f_index] == i_dut.f_value);
+      if (!rst_i && in && i_dut.f_touched) begin
+        Next_A : assert (i_dut.i_ram.memory[i_dut.f_index] == i_dut.f_new);
+      end else if (!rst_i && in && i_dut.f_known) begin
+        Held_A : assert (i_dut.i_ram.memory[i_dut.f_index] == i_dut.f_value);
+      end
     end
   end
 endmodule

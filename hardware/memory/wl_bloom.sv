@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Bloom filter as a service: the `bloom` kind (docs/offloads/bloom.md) in block RAM.
 //
 //   key --> two CRCs --> hash, its bit --> word is read --> bit is tested or set --> next hash
@@ -132,7 +134,8 @@ module wl_bloom #(
 
   logic in_range, replaces;
   logic [31:0] word, sets;
-  assign sets = is_control ? (ctl_write_i && in_range ? ctl_data_i[31:0] : '0) : is_test ? '0 : 32'd1 << place;
+  assign sets = is_control ? (ctl_write_i && in_range ? ctl_data_i[31:0] : '0) : is_test ? '0
+      : 32'd1 << place;
 
   wl_ram_block #(.Width(32), .Depth(Words)) i_words (
       .clk_i,
@@ -147,7 +150,7 @@ module wl_bloom #(
   logic ends;
   assign ends = state == USE && (is_control || count == 5'(Hashes - 1));
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       state <= IDLE;
       {reply_valid_o, ctl_done_o, control_turn} <= '0;
@@ -163,6 +166,8 @@ module wl_bloom #(
       reply_valid_o <= ends && !is_control;
       ctl_done_o <= ends && is_control;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (state == IDLE) begin
       is_control <= takes_control;
       is_test <= method;
@@ -171,7 +176,8 @@ module wl_bloom #(
       key <= request_data_i[KeyBits-1:0];
       if (!takes_control) reply_tag_o <= request_tag_i;
       in_range <= 32'(ctl_address_i[30:0]) < 32'(Words);
-      replaces <= takes_control && ctl_write_i && ctl_address_i[31] && 32'(ctl_address_i[30:0]) < 32'(Words);
+      replaces <= takes_control && ctl_write_i && ctl_address_i[31]
+          && 32'(ctl_address_i[30:0]) < 32'(Words);
       address <= AddressBits'(ctl_address_i);
     end
     if (state == HASH) begin

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Inserts accesses of the control plane into the request stream of a service.
 //
 // Contract: an access to this service (its target) enters once, in a cycle without a request; if
@@ -41,7 +43,7 @@ module wl_control_slot #(
   assign take_o = wanted && (forced || !request_valid_i);
   assign request_ready_o = !forced;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       entered <= 1'b0;
       forced <= 1'b0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Direct-mapped table in a QDR SRAM as a service: the `array` kind with `read` only, for sizes that
 // exceed on-chip memory. The second level of the MPLS lookup is such a table, with a million labels
 // (the paper, section 4.2).
@@ -75,11 +77,14 @@ module wl_direct_table #(
   localparam int unsigned ShiftBits = $clog2(Bursts);
 
   if (Width < 1 || Size < 1 || IndexBits < 1 || IndexBits > 32 || CtlBits < Width) begin : g_illegal
-    $fatal(1, "wl_direct_table: Width and Size must be at least one, IndexBits 1 to 32, and CtlBits hold an element");
+    $fatal(1,
+        "wl_direct_table: Width, Size must be 1 or more, IndexBits 1 to 32, CtlBits an element");
   end
-  if (64'(Base) + (64'(Size) << ShiftBits) > 64'd1 << AddressBits || (64'(Base) & ((64'd1 << ShiftBits) - 1)) != 0)
+  if (64'(Base) + (64'(Size) << ShiftBits) > 64'd1 << AddressBits
+      || (64'(Base) & ((64'd1 << ShiftBits) - 1)) != 0)
   begin : g_illegal_base
-    $fatal(1, "wl_direct_table: the elements must fit the memory, from a Base that is a multiple of an element's bursts");
+    $fatal(1,
+        "wl_direct_table: the elements must fit the memory, Base be a multiple of their bursts");
   end
 
   logic take, free;
@@ -105,7 +110,7 @@ module wl_direct_table #(
   logic a_valid, a_ctl, a_in;
   logic [TagBits-1:0] a_tag;
   logic [AddressBits-1:0] a_address;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       a_valid <= 1'b0;
       a_ctl   <= 1'b0;
@@ -113,6 +118,8 @@ module wl_direct_table #(
       a_valid <= take || (request_valid_i && request_ready_o);
       a_ctl   <= take;
     end
+  end
+  always_ff @(posedge clk_i) begin
     a_in <= {1'b0, index} < 33'(Size);
     a_tag <= request_tag_i;
     a_address <= Base + (AddressBits'(index) << ShiftBits);
@@ -151,7 +158,7 @@ module wl_direct_table #(
       .data_o({b_in, b_tag})
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       reply_valid_o <= 1'b0;
       ctl_done_o <= 1'b0;
@@ -159,6 +166,8 @@ module wl_direct_table #(
       reply_valid_o <= b_valid && !b_ctl;
       ctl_done_o <= b_ctl;
     end
+  end
+  always_ff @(posedge clk_i) begin
     reply_tag_o <= b_tag;
     reply_data_o <= b_in ? read_data_i[Width-1:0] : '0;
     ctl_data_o <= b_ctl && b_in && !rst_i ? CtlBits'(read_data_i[Width-1:0]) : '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Table from keys to values as a service: the `exact` kind (docs/offloads.md), with ageing, in
 // block RAM.
 //
@@ -7,9 +9,9 @@
 // Each key hashes to a chain of entries. The hash is linear, with a seed that the control plane
 // sets: bit i of the chain is the exclusive OR of the key's bits k for which bit i + k of the seed
 // is one. For a random seed two keys share a chain with probability 1 / Chains, whatever the keys:
-// who does not know the seed cannot choose keys that make long chains. Entries that age form a list in the order in which they
-// were touched, which is the order in which they expire. A key therefore always finds a place while
-// the table holds fewer than Size entries, whatever the keys.
+// who does not know the seed cannot choose keys that make long chains. Entries that age form a list
+// in the order in which they were touched, which is the order in which they expire. A key therefore
+// always finds a place while the table holds fewer than Size entries, whatever the keys.
 //
 // Contract
 //   Data: one operation after the other, each as `exact` defines it; those of packets in the order
@@ -50,7 +52,8 @@
 //   Age                  nanoseconds after which an untouched entry expires; 0: never
 //   Cuts                 where the fields of a value begin (`wl_field_add`)
 //   TagBits              bits of the tag that a reply repeats
-//   CtlBits, CtlTarget   those of the control bus; the data hold an entry, a seed and, if HasTime, a
+//   CtlBits, CtlTarget   those of the control bus; the data hold an entry, a seed and, if HasTime,
+//   a
 //                        time
 //   Chains               chains; a power of two
 module wl_exact_table #(
@@ -91,14 +94,17 @@ module wl_exact_table #(
     output logic               ctl_done_o,     // a pulse
     output logic [CtlBits-1:0] ctl_data_o      // zero unless a read is done
 );
-  if (KeyBits < 1 || ValueBits < 1 || Size < 1 || CtlBits < 3 + KeyBits + ValueBits) begin : g_illegal
-    $fatal(1, "wl_exact_table: KeyBits, ValueBits and Size must be at least one, and CtlBits hold three bits, a key and a value");
+  if (KeyBits < 1 || ValueBits < 1 || Size < 1
+      || CtlBits < 3 + KeyBits + ValueBits) begin : g_illegal
+    $fatal(1,
+        "wl_exact_table: KeyBits, ValueBits and Size must be at least one, CtlBits hold an entry");
   end
   if (MethodCount < 1 || MethodCount > 8) begin : g_illegal_methods
     $fatal(1, "wl_exact_table: there must be one to eight methods");
   end
   if (ReplyBits < 1 || Chains < 2 || 2 ** $clog2(Chains) != Chains) begin : g_illegal_chains
-    $fatal(1, "wl_exact_table: a reply has a bit at least, and Chains is a power of two, at least 2");
+    $fatal(1,
+        "wl_exact_table: a reply has a bit at least, and Chains is a power of two, at least 2");
   end
   if (CtlBits < KeyBits + $clog2(Chains) - 1) begin : g_illegal_seed
     $fatal(1, "wl_exact_table: CtlBits hold a seed, KeyBits + log2(Chains) - 1 bits");
@@ -160,8 +166,10 @@ module wl_exact_table #(
     for (int unsigned k = 0; k < SeedBits; k++) made[k] = k % ChainBits == ChainBits - 1;
     return made;
   endfunction
+  localparam logic [SeedBits-1:0] FirstSeed = digits();
 
-  function automatic logic [ChainBits-1:0] chain_of(logic [SeedBits-1:0] seed, logic [KeyBits-1:0] key);
+  function automatic logic [ChainBits-1:0] chain_of(logic [SeedBits-1:0] seed,
+      logic [KeyBits-1:0] key);
     logic [ChainBits-1:0] chain;
     for (int unsigned i = 0; i < ChainBits; i++) chain[i] = ^(key & seed[i+:KeyBits]);
     return chain;
@@ -313,7 +321,8 @@ module wl_exact_table #(
   end else begin : g_no_time
     assign {older, newer, touched} = '0;
     logic unused;
-    assign unused = &{older_write, newer_write, touched_write, older_address, newer_address, older_data, newer_data};
+    assign unused = &{older_write, newer_write, touched_write, older_address, newer_address,
+        older_data, newer_data};
   end
 
   // ---- Requests and control accesses ----
@@ -357,7 +366,8 @@ module wl_exact_table #(
   localparam int unsigned ArgumentLsb = HasTime ? 64 : 0;
   // Extended, so that every argument can be selected.
   logic [ArgumentBits+KeyBits+ValueBits+63:0] arguments;
-  assign arguments = (ArgumentBits + KeyBits + ValueBits + 64)'(request_data_i[ArgumentLsb+:ArgumentBits]);
+  assign arguments =
+      (ArgumentBits + KeyBits + ValueBits + 64)'(request_data_i[ArgumentLsb+:ArgumentBits]);
 
   // ---- Age of an entry ----
 
@@ -431,7 +441,8 @@ module wl_exact_table #(
     next_data = state == PUT ? first : state == FREE ? free : next;
 
     key_write = state == PUT;
-    value_write = state == PUT || (hit && !sweeping && (method == UPDATE || method == ACCUMULATE || method == LOAD));
+    value_write = state == PUT
+        || (hit && !sweeping && (method == UPDATE || method == ACCUMULATE || method == LOAD));
     value_data = state == WALK && method == ACCUMULATE ? sum : value;
     kind_write = state == PUT || takes_out || (hit && method == LOAD);
     kind_data = {!takes_out, method == LOAD};
@@ -446,38 +457,149 @@ module wl_exact_table #(
   end
 
   logic [63:0] reply_age;
-  always_ff @(posedge clk_i) begin
-    reply_valid_o <= 1'b0;
-    ctl_done_o <= 1'b0;
-    ctl_data_o <= '0;
-    unique case (state)
-      CLEAR: begin
-        chain <= chain + 1'b1;
-        if (chain == '1) state <= IDLE;
-      end
+  // The state: where the operation is, the lists, and what the control plane has set.
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) begin
+      state <= CLEAR;
+      chain <= '0;
+      reseeded <= 1'b0;
+      {used, fresh} <= '0;
+      {free, oldest, newest} <= '0;
+      seed <= FirstSeed;
+      control_turn <= 1'b1;
+      {reply_valid_o, ctl_done_o} <= '0;
+      ctl_data_o <= '0;
+      {seen, now} <= '0;
+    end else begin
+      reply_valid_o <= 1'b0;
+      ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
+      unique case (state)
+        CLEAR: begin
+          chain <= chain + 1'b1;
+          if (chain == '1) state <= IDLE;
+        end
 
+        IDLE: begin
+          if (take) control_turn <= 1'b1;
+          else if (is_control) control_turn <= 1'b0;
+          if (reseeded) state <= CLEAR;
+          if (take) begin
+            now <= call_time;
+            state <= state_e'(sweeps ? OLDEST : HEAD);
+            // Time never decreases.
+            if (sweeps && call_time > seen) seen <= call_time;
+          end else if (is_control) begin
+            state <= state_e'(ctl_write_i && !of_time && !of_seed ? HEAD : SHOWN);
+            if (ctl_write_i && of_time) seen <= control_time;
+          end
+        end
+
+        OLDEST: begin
+          state <= state_e'(oldest.some && (Age != 0 || expiring_older) ? EXPIRED
+              : method != EXPIRE || expiring_older ? HEAD : OLDEST);
+          if (method == EXPIRE && !(oldest.some && (Age != 0 || expiring_older))
+              && expiring_older) begin
+            state <= REPLY;
+          end
+        end
+
+        EXPIRED: begin
+          state <= HEAD;
+          if (!has_expired && method == EXPIRE) state <= state_e'(expiring_older ? REPLY : OLDEST);
+        end
+
+        HEAD: state <= FIRST;
+        FIRST: state <= state_e'(head.some ? COMPARE : MISS);
+        COMPARE: state <= WALK;
+
+        WALK: begin
+          if (!is_the_one) state <= state_e'(next.some ? COMPARE : MISS);
+          else if (takes_out) state <= FREE;
+          else state <= state_e'(HasTime && touches && !entry_static ? LINK : REPLY);
+          if (unlinks) begin
+            if (!older.some) oldest <= newer;
+            if (!newer.some) newest <= older;
+          end
+        end
+
+        MISS: state <= state_e'(makes ? PUT : REPLY);
+
+        PUT: begin
+          used <= used + 1'b1;
+          if (free.some) free <= next;
+          else fresh <= fresh + 1'b1;
+          state <= state_e'(HasTime && method != LOAD ? LINK : REPLY);
+        end
+
+        FREE: begin
+          free <= {1'b1, node};
+          used <= used - 1'b1;
+          state <= state_e'(sweeping ? OLDEST : REPLY);
+        end
+
+        LINK: begin
+          if (!newest.some) oldest <= {1'b1, node};
+          newest <= {1'b1, node};
+          state <= LINKED;
+        end
+
+        LINKED: state <= REPLY;
+
+        SHOWN: begin
+          state <= IDLE;
+          ctl_done_o <= 1'b1;
+          if (ctl_write_i && of_seed) begin
+            seed <= ctl_data_i[SeedBits-1:0];
+            reseeded <= 1'b1;
+          end
+          if (!ctl_write_i && of_time) ctl_data_o <= CtlBits'(seen);
+          else if (!ctl_write_i && !of_seed && 32'(ctl_address_i[29:0]) < 32'(fresh)) begin
+            ctl_data_o <= ctl_address_i[31] ? CtlBits'(touched)
+                : CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
+          end
+        end
+
+        REPLY: begin
+          state <= IDLE;
+          ctl_done_o <= from_control;
+          reply_valid_o <= !from_control;
+        end
+
+        default: state <= CLEAR;
+      endcase
+
+      if (state == IDLE && reseeded) begin
+        chain <= '0;
+        reseeded <= 1'b0;
+        {used, fresh} <= '0;
+        {free, oldest, newest} <= '0;
+      end else if (state == IDLE || state == OLDEST || (state == EXPIRED && has_expired)) begin
+        // The chain of the operation's key, or of the entry that expires, one cycle before HEAD
+        // reads it. If the oldest entry has not expired, it is still that of the key, from OLDEST.
+        chain <= chain_of(seed, wanted);
+      end
+    end
+  end
+
+  // The operation's data.
+  always_ff @(posedge clk_i) begin
+    unique case (state)
       IDLE: begin
-        if (take) control_turn <= 1'b1;
-        else if (is_control) control_turn <= 1'b0;
-        if (reseeded) state <= CLEAR;
         from_control <= !take;
         tag <= request_tag_i;
         {found, existed, stored, sweeping, expiring_older, expired} <= '0;
         previous <= '0;
         if (take) begin
           method <= asked;
-          key <= asked == INSERT || asked == UPDATE || asked == ACCUMULATE ? arguments[ValueBits+:KeyBits] : arguments[0+:KeyBits];
+          key <= asked == INSERT || asked == UPDATE || asked == ACCUMULATE
+              ? arguments[ValueBits+:KeyBits] : arguments[0+:KeyBits];
           value <= arguments[0+:ValueBits];
           older_than <= arguments[0+:64];
-          now <= call_time;
-          state <= state_e'(sweeps ? OLDEST : HEAD);
-          // Time never decreases.
-          if (sweeps && call_time > seen) seen <= call_time;
         end else if (is_control) begin
-          method <= method_e'(!ctl_write_i ? SHOW : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD);
+          method <= method_e'(!ctl_write_i ? SHOW
+              : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD);
           {key, value} <= ctl_data_i[KeyBits+ValueBits-1:0];
-          state <= state_e'(ctl_write_i && !of_time && !of_seed ? HEAD : SHOWN);
-          if (ctl_write_i && of_time) seen <= control_time;
         end
       end
 
@@ -485,109 +607,51 @@ module wl_exact_table #(
         {sweeping, found} <= '0;
         previous <= '0;
         victim <= oldest.index;
-        state <= state_e'(oldest.some && (Age != 0 || expiring_older) ? EXPIRED : method != EXPIRE || expiring_older ? HEAD : OLDEST);
         if (method == EXPIRE && !(oldest.some && (Age != 0 || expiring_older))) begin
           expiring_older <= 1'b1;
-          if (expiring_older) state <= REPLY;
         end
       end
 
       EXPIRED: begin
-        state <= HEAD;
         sweeping <= has_expired;
-        if (!has_expired && method == EXPIRE) begin
-          expiring_older <= 1'b1;
-          state <= state_e'(expiring_older ? REPLY : OLDEST);
-        end
+        if (!has_expired && method == EXPIRE) expiring_older <= 1'b1;
       end
-
-      HEAD: state <= FIRST;
 
       FIRST: begin
         first <= head;
         node <= head.index;
-        state <= state_e'(head.some ? COMPARE : MISS);
       end
 
-      COMPARE: begin
-        is_the_one <= sweeping ? node == victim : entry_key == key;
-        state <= WALK;
-      end
+      COMPARE: is_the_one <= sweeping ? node == victim : entry_key == key;
 
       WALK: begin
         if (!is_the_one) begin
           previous <= {1'b1, node};
           node <= next.index;
-          state <= state_e'(next.some ? COMPARE : MISS);
         end else if (takes_out) begin
-          state <= FREE;
           found <= 1'b1;
         end else begin
           found <= is_live;
           existed <= 1'b1;
           stored <= 1'b1;
-          state <= state_e'(HasTime && touches && !entry_static ? LINK : REPLY);
           reply_age <= age;
         end
         if (!sweeping) begin
           if (is_the_one && method == ACCUMULATE) value <= sum;
           else if (is_the_one && method != UPDATE && method != LOAD) value <= entry_value;
         end
-        if (unlinks) begin
-          if (!older.some) oldest <= newer;
-          if (!newer.some) newest <= older;
-        end
       end
 
-      MISS: begin
-        node <= free.some ? free.index : fresh[IndexBits-1:0];
-        state <= state_e'(makes ? PUT : REPLY);
-      end
-
-      PUT: begin
-        stored <= 1'b1;
-        used <= used + 1'b1;
-        if (free.some) free <= next;
-        else fresh <= fresh + 1'b1;
-        state <= state_e'(HasTime && method != LOAD ? LINK : REPLY);
-      end
-
-      FREE: begin
-        free <= {1'b1, node};
-        used <= used - 1'b1;
-        expired <= expired + 32'(expiring_older);
-        state <= state_e'(sweeping ? OLDEST : REPLY);
-      end
-
-      LINK: begin
-        if (!newest.some) oldest <= {1'b1, node};
-        newest <= {1'b1, node};
-        state <= LINKED;
-      end
-
-      LINKED: state <= REPLY;
-
-      SHOWN: begin
-        state <= IDLE;
-        ctl_done_o <= 1'b1;
-        if (ctl_write_i && of_seed) begin
-          seed <= ctl_data_i[SeedBits-1:0];
-          reseeded <= 1'b1;
-        end
-        if (!ctl_write_i && of_time) ctl_data_o <= CtlBits'(seen);
-        else if (!ctl_write_i && !of_seed && 32'(ctl_address_i[29:0]) < 32'(fresh)) begin
-          ctl_data_o <= ctl_address_i[31] ? CtlBits'(touched)
-              : CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
-        end
-      end
+      MISS: node <= free.some ? free.index : fresh[IndexBits-1:0];
+      PUT: stored <= 1'b1;
+      FREE: expired <= expired + 32'(expiring_older);
 
       REPLY: begin
-        state <= IDLE;
-        ctl_done_o <= from_control;
-        reply_valid_o <= !from_control;
         reply_tag_o <= tag;
         unique case (method)
-          INSERT, ACCUMULATE: reply_data_o <= ReplyBits'({stored, existed, stored ? value : ValueBits'(0)});
+          INSERT, ACCUMULATE: begin
+            reply_data_o <= ReplyBits'({stored, existed, stored ? value : ValueBits'(0)});
+          end
           UPDATE: reply_data_o <= ReplyBits'(found);
           AGE: reply_data_o <= ReplyBits'({found, found ? reply_age : 64'd0});
           EXPIRE: reply_data_o <= ReplyBits'(expired);
@@ -595,27 +659,8 @@ module wl_exact_table #(
         endcase
       end
 
-      default: state <= CLEAR;
+      default: ;
     endcase
-
-    if (rst_i || (state == IDLE && reseeded)) begin
-      chain <= '0;
-      reseeded <= 1'b0;
-      {used, fresh} <= '0;
-      {free, oldest, newest} <= '0;
-    end
-    if (rst_i) begin
-      state <= CLEAR;
-      seed <= digits();
-      control_turn <= 1'b1;
-      {reply_valid_o, ctl_done_o} <= '0;
-      ctl_data_o <= '0;
-      {seen, now} <= '0;
-    end else if (state != CLEAR && !(state == IDLE && reseeded)) begin
-      // The chain of the operation's key, or of the entry that expires, one cycle before HEAD reads
-      // it. If the oldest entry has not expired, it is still that of the key, from OLDEST.
-      if (state == IDLE || state == OLDEST || (state == EXPIRED && has_expired)) chain <= chain_of(seed, wanted);
-    end
   end
 
   // The key of the operation, valid already in the cycle in which the operation arrives; while the
@@ -624,13 +669,15 @@ module wl_exact_table #(
     wanted = state == EXPIRED ? entry_key : key;
     if (state == IDLE) begin
       if (!take) wanted = ctl_data_i[ValueBits+:KeyBits];
-      else if (asked == INSERT || asked == UPDATE || asked == ACCUMULATE) wanted = arguments[ValueBits+:KeyBits];
-      else wanted = arguments[0+:KeyBits];
+      else if (asked == INSERT || asked == UPDATE || asked == ACCUMULATE) begin
+        wanted = arguments[ValueBits+:KeyBits];
+      end else wanted = arguments[0+:KeyBits];
     end
   end
 
   logic unused;
-  assign unused = &{arguments, ctl_address_i, ctl_data_i, request_data_i, expired, reply_age, older_than, value};
+  assign unused = &{arguments, ctl_address_i, ctl_data_i, request_data_i, expired, reply_age,
+      older_than, value};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

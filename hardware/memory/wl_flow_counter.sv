@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Counters by flow in a QDR SRAM: up to three counters of 72 bits for each flow, which are all
 // updated at once for a packet (the paper, section 4.3).
 //
@@ -95,7 +97,8 @@ module wl_flow_counter #(
   localparam int unsigned Window = ReadLatency + 1;
   localparam int unsigned PointerBits = wl_pkg::bits(Window);
 
-  if (Counters < 1 || Counters > 3 || CounterBits < 1 || CounterBits > DataBits) begin : g_illegal_counters
+  if (Counters < 1 || Counters > 3 || CounterBits < 1
+      || CounterBits > DataBits) begin : g_illegal_counters
     $fatal(1, "wl_flow_counter: a flow has one to three counters, each of which a burst holds");
   end
   if (Arguments > 3 || (Arguments > 0 && ArgumentBits < 1)) begin : g_illegal_arguments
@@ -106,12 +109,14 @@ module wl_flow_counter #(
       $fatal(1, "wl_flow_counter: Adds names an argument that there is not");
     end
   end
-  if (Size < 1 || IndexBits < 1 || IndexBits > 32 || CtlBits < AllBits || ReadLatency < 2) begin : g_illegal
-    $fatal(1, "wl_flow_counter: Size must be at least one, IndexBits 1 to 32, CtlBits hold a flow's counters, ReadLatency be two or more");
+  if (Size < 1 || IndexBits < 1 || IndexBits > 32 || CtlBits < AllBits
+      || ReadLatency < 2) begin : g_illegal
+    $fatal(1, "wl_flow_counter: Size, IndexBits, CtlBits or ReadLatency is out of its range");
   end
   if (64'(Base) + (64'd1 << (FlowBits + BankBits)) > 64'd1 << AddressBits ||
       (64'(Base) & ((64'd1 << (FlowBits + BankBits)) - 1)) != 0) begin : g_illegal_base
-    $fatal(1, "wl_flow_counter: the banks must fit the memory, from a Base that is a multiple of their size");
+    $fatal(1,
+        "wl_flow_counter: the banks must fit the memory, and Base be a multiple of their size");
   end
 
   logic take, free;
@@ -141,7 +146,8 @@ module wl_flow_counter #(
 
   function automatic logic [Counters*AddressBits-1:0] addresses(logic [FlowBits-1:0] flow);
     for (int unsigned k = 0; k < Counters; k++) begin
-      addresses[k*AddressBits+:AddressBits] = Base | AddressBits'(flow) | (AddressBits'(k) << FlowBits);
+      addresses[k*AddressBits+:AddressBits] = Base | AddressBits'(flow)
+          | (AddressBits'(k) << FlowBits);
     end
   endfunction
 
@@ -149,7 +155,7 @@ module wl_flow_counter #(
   logic a_valid, a_ctl;
   logic [FlowBits-1:0] a_flow;
   logic [AddendBits-1:0] a_addends;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       a_valid <= 1'b0;
       a_ctl   <= 1'b0;
@@ -157,6 +163,8 @@ module wl_flow_counter #(
       a_valid <= (take || (request_valid_i && request_ready_o)) && {1'b0, index} < 33'(Size);
       a_ctl   <= take;
     end
+  end
+  always_ff @(posedge clk_i) begin
     a_flow <= index[FlowBits-1:0];
     a_addends <= addends;
   end
@@ -171,9 +179,11 @@ module wl_flow_counter #(
   logic [Window:0] past_valid_next;
   assign past_flow_next  = {past_flow, a_flow};
   assign past_valid_next = {past_valid, a_valid};
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) past_valid <= '0;
     else past_valid <= past_valid_next[Window-1:0];
+  end
+  always_ff @(posedge clk_i) begin
     past_flow <= past_flow_next[Window*FlowBits-1:0];
     for (int unsigned d = 0; d < Window; d++) begin
       same[d] <= past_valid[d] && past_flow[d*FlowBits+:FlowBits] == a_flow;
@@ -184,7 +194,7 @@ module wl_flow_counter #(
   // operation arrive.
   logic [PointerBits-1:0] cycle, from;
   logic near, far;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) cycle <= '0;
     else cycle <= cycle + 1'b1;
   end
@@ -261,12 +271,13 @@ module wl_flow_counter #(
     assign e_old[k*CounterBits+:CounterBits] = old;
     // A control access holds its data until it is done; a read access writes back what it read.
     assign e_sums[k*CounterBits+:CounterBits] = !e_ctl ? old + addend
-                                              : ctl_write_i ? ctl_data_i[k*CounterBits+:CounterBits] : old;
+                                              : ctl_write_i ? ctl_data_i[k*CounterBits+:CounterBits]
+                                                  : old;
     assign write_data_o[k*DataBits+:DataBits] = DataBits'(w_sums[k*CounterBits+:CounterBits]);
   end
 
   // Cycle 2 + ReadLatency: write.
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       w_valid <= 1'b0;
       ctl_done_o <= 1'b0;
@@ -274,6 +285,8 @@ module wl_flow_counter #(
       w_valid <= e_valid;
       ctl_done_o <= e_ctl;
     end
+  end
+  always_ff @(posedge clk_i) begin
     w_flow <= e_flow;
     w_sums <= e_sums;
     ctl_data_o <= e_ctl && e_valid && !rst_i ? CtlBits'(e_old) : '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // A cluster's cache in front of a remote table: the first level of the MPLS lookup (the paper,
 // section 4.2).
 //
@@ -27,8 +29,8 @@
 //   hash is the exclusive OR of the upper digits.
 //   Throughput: one request a cycle, whatever else misses or waits, with these exceptions: one
 //   cycle for each write of the control plane, at most one cycle in 16 when the reply of a miss
-//   finds no gap between those of hits, and `Sets` cycles after reset and after a new seed, in which
-//   the cache is emptied.
+//   finds no gap between those of hits, and `Sets` cycles after reset and after a new seed, in
+//   which the cache is emptied.
 // The control bus: the cache must see an access no later than (the table's least time from access
 // to done, three or more) - 3 cycles after the table does, and must not see its end before the
 // table is done.
@@ -98,11 +100,13 @@ module wl_hash_cache #(
   if (Bins < 1 || Sets < 1 || Sets != 1 << SetBits) begin : g_illegal_sets
     $fatal(1, "wl_hash_cache: Bins must be at least one, and Sets a power of two");
   end
-  if (KeyBits < 1 || ValueBits < 1 || TagBits < 1 || IndexBits < KeyBits || IndexBits > 32) begin : g_illegal
-    $fatal(1, "wl_hash_cache: KeyBits, ValueBits and TagBits must be at least one, and an index of at most 32 bits hold a key");
+  if (KeyBits < 1 || ValueBits < 1 || TagBits < 1 || IndexBits < KeyBits
+      || IndexBits > 32) begin : g_illegal
+    $fatal(1,
+        "wl_hash_cache: KeyBits, ValueBits, TagBits must be 1 or more, IndexBits KeyBits to 32");
   end
   if (Size < 1 || 64'(Size) > 64'd1 << KeyBits || 64'(Size) > 64'd1 << 31) begin : g_illegal_size
-    $fatal(1, "wl_hash_cache: KeyBits must hold each index of Size elements, of which there are at most 2^31");
+    $fatal(1, "wl_hash_cache: KeyBits must hold each index of the Size elements, at most 2^31");
   end
   if (HitLatency < 4) begin : g_illegal_latency
     $fatal(1, "wl_hash_cache: a hit takes at least four cycles");
@@ -115,11 +119,15 @@ module wl_hash_cache #(
   // The exclusive OR of the upper digits, each with its bits reversed.
   function automatic logic [SeedBits-1:0] digits();
     logic [SeedBits-1:0] made;
-    for (int unsigned k = 0; k < SeedBits; k++) made[k] = k % (SetBits + 32'(SetBits == 0)) == SetBits - 32'(SetBits != 0);
+    for (int unsigned k = 0; k < SeedBits; k++) begin
+      made[k] = k % (SetBits + 32'(SetBits == 0)) == SetBits - 32'(SetBits != 0);
+    end
     return made;
   endfunction
+  localparam logic [SeedBits-1:0] FirstSeed = digits();
 
-  function automatic logic [AddressBits-1:0] set_of(logic [SeedBits-1:0] seed_now, logic [KeyBits-1:0] key);
+  function automatic logic [AddressBits-1:0] set_of(logic [SeedBits-1:0] seed_now,
+      logic [KeyBits-1:0] key);
     logic [AddressBits-1:0] set;
     set = '0;
     for (int unsigned i = 0; i < SetBits; i++) begin
@@ -133,15 +141,15 @@ module wl_hash_cache #(
   endfunction
 
   // After reset and for a new seed, all sets are emptied. No request is taken in the cycle in which
-  // the seed changes, nor while the sets are emptied, so none is looked up with one seed in sets that
-  // were filled with another.
+  // the seed changes, nor while the sets are emptied, so none is looked up with one seed in sets
+  // that were filled with another.
   logic sweeping, reseeds;
   logic [AddressBits-1:0] sweep;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       sweeping <= 1'b1;
       sweep <= '0;
-      seed <= digits();
+      seed <= FirstSeed;
     end else if (reseeds) begin
       sweeping <= 1'b1;
       sweep <= '0;
@@ -158,8 +166,9 @@ module wl_hash_cache #(
   assign changing  = ctl_valid_i && ctl_write_i && ctl_target_i == CtlTarget;
   assign reseeds   = changing && !entered && ctl_address_i[31];
   assign empty_key = changing && !entered && !sweeping;
-  always_ff @(posedge clk_i) begin
-    if (rst_i || ctl_done_i || !changing) entered <= 1'b0;
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) entered <= 1'b0;
+    else if (ctl_done_i || !changing) entered <= 1'b0;
     else if (empty_key || reseeds) entered <= 1'b1;
   end
 
@@ -172,7 +181,7 @@ module wl_hash_cache #(
   logic [KeyBits-1:0] a_key;
   logic [31:0] index;
   assign index = empty_key ? ctl_address_i : 32'(request_data_i);
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       a_valid <= 1'b0;
       a_empty <= 1'b0;
@@ -180,6 +189,8 @@ module wl_hash_cache #(
       a_valid <= request_valid_i && request_ready_o;
       a_empty <= empty_key;
     end
+  end
+  always_ff @(posedge clk_i) begin
     a_tag <= request_tag_i;
     a_key <= index[KeyBits-1:0];
     a_in  <= {1'b0, index} < 33'(Size);
@@ -189,7 +200,7 @@ module wl_hash_cache #(
   logic b_valid, b_empty, b_in;
   logic [TagBits-1:0] b_tag;
   logic [KeyBits-1:0] b_key;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       b_valid <= 1'b0;
       b_empty <= 1'b0;
@@ -197,6 +208,8 @@ module wl_hash_cache #(
       b_valid <= a_valid;
       b_empty <= a_empty;
     end
+  end
+  always_ff @(posedge clk_i) begin
     b_tag <= a_tag;
     b_key <= a_key;
     b_in  <= a_in;
@@ -244,7 +257,7 @@ module wl_hash_cache #(
   logic [ValueBits-1:0] c_value;
   logic [BinBits-1:0] c_bin;
   logic [Bins-1:0] c_match;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       c_hit   <= 1'b0;
       c_miss  <= 1'b0;
@@ -254,6 +267,8 @@ module wl_hash_cache #(
       c_miss  <= b_valid && b_in && b_match == '0;
       c_empty <= b_empty && b_in;
     end
+  end
+  always_ff @(posedge clk_i) begin
     c_tag   <= b_tag;
     c_key   <= b_key;
     c_value <= b_value;
@@ -306,15 +321,19 @@ module wl_hash_cache #(
   logic [KeyBits-1:0] f_key;
   logic [BinBits-1:0] f_bin;
   logic [ValueBits-1:0] f_value;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) f_valid <= 1'b0;
     else f_valid <= fill_valid_i && fresh[fill_tag_i] && !changing;
-    f_key   <= filled_key;
-    f_bin   <= filled_bin;
-    f_value <= fill_data_i;
+  end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     // The turn advances once for each fill, so that concurrent misses of one key fill the same bin.
     if (rst_i) turn <= '0;
     else if (f_valid) turn <= turn == BinBits'(Bins - 1) ? '0 : turn + 1'b1;
+  end
+  always_ff @(posedge clk_i) begin
+    f_key   <= filled_key;
+    f_bin   <= filled_bin;
+    f_value <= fill_data_i;
   end
 
   // Emptying has priority over filling: a reply that is not cached only causes another miss.
@@ -366,7 +385,7 @@ module wl_hash_cache #(
   assign late_ready = !d_hit;
 
   logic [3:0] waited;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       reply_valid_o <= 1'b0;
       waited <= '0;
@@ -374,6 +393,8 @@ module wl_hash_cache #(
       reply_valid_o <= d_hit || late_valid;
       waited <= late_valid && !late_ready ? waited + 1'b1 : '0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     make_gap <= waited == 4'(Patience);
     reply_tag_o  <= d_hit ? d_tag : late_tag;
     reply_data_o <= d_hit ? d_value : late_value;

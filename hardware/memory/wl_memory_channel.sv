@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // A channel to a QDR SRAM: `Slots` reads and `Slots` writes in each core cycle, and the control
 // plane's access to the memory.
 //
@@ -82,8 +84,10 @@ module wl_memory_channel #(
   if (ReadLatency < Least) begin : g_illegal_latency
     $fatal(1, "wl_memory_channel: ReadLatency is less than the rate adapter and the memory take");
   end
-  if (AddressBits < 1 || AddressBits > 32 || DataBits < 1 || CtlBits < DataBits || Patience < 1) begin : g_illegal
-    $fatal(1, "wl_memory_channel: AddressBits must be 1 to 32, CtlBits hold a burst, and Patience be at least one cycle");
+  if (AddressBits < 1 || AddressBits > 32 || DataBits < 1 || CtlBits < DataBits
+      || Patience < 1) begin : g_illegal
+    $fatal(1,
+        "wl_memory_channel: AddressBits must be 1 to 32, CtlBits hold a burst, Patience 1 or more");
   end
 
   // The access of the control plane.
@@ -105,7 +109,7 @@ module wl_memory_channel #(
       .data_o(read_done)
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       entered <= 1'b0;
       waited <= '0;
@@ -116,6 +120,8 @@ module wl_memory_channel #(
       waited <= !wanted || take_read || take_write || hold_o ? '0 : waited + 1'b1;
       ctl_done_o <= read_done || take_write;
     end
+  end
+  always_ff @(posedge clk_i) begin
     ctl_data_o <= read_done && !rst_i ? CtlBits'(read_data_o[CtlSlot*DataBits+:DataBits]) : '0;
   end
 
@@ -129,9 +135,12 @@ module wl_memory_channel #(
     if (k == CtlSlot) begin : g_shared
       assign reads = read_valid_i[k] || take_read;
       assign writes = write_valid_i[k] || take_write;
-      assign read_address = read_valid_i[k] ? read_address_i[k*AddressBits+:AddressBits] : ctl_address_i[AddressBits-1:0];
-      assign write_address = write_valid_i[k] ? write_address_i[k*AddressBits+:AddressBits] : ctl_address_i[AddressBits-1:0];
-      assign write_data = write_valid_i[k] ? write_data_i[k*DataBits+:DataBits] : ctl_data_i[DataBits-1:0];
+      assign read_address = read_valid_i[k] ? read_address_i[k*AddressBits+:AddressBits]
+          : ctl_address_i[AddressBits-1:0];
+      assign write_address = write_valid_i[k] ? write_address_i[k*AddressBits+:AddressBits]
+          : ctl_address_i[AddressBits-1:0];
+      assign write_data = write_valid_i[k] ? write_data_i[k*DataBits+:DataBits]
+          : ctl_data_i[DataBits-1:0];
     end else begin : g_own
       assign reads = read_valid_i[k];
       assign writes = write_valid_i[k];
@@ -173,7 +182,8 @@ module wl_memory_channel #(
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
-      Alone_A : assert (!(take_read && read_valid_i[CtlSlot]) && !(take_write && write_valid_i[CtlSlot]));
+      Alone_A : assert (!(take_read && read_valid_i[CtlSlot])
+          && !(take_write && write_valid_i[CtlSlot]));
       Once_A : assert (!(entered && (take_read || take_write)));
       CtlHeld_M : assume (!entered || (ctl_valid_i && ctl_target_i == CtlTarget));
     end

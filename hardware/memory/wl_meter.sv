@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Meters as a service: the `meter` kind (docs/offloads.md), three-colour markers of RFC 2697 and
 // RFC 2698, in block RAM.
 //
@@ -73,7 +75,8 @@ module wl_meter #(
   if (Size < 1 || CtlBits < 205) begin : g_illegal
     $fatal(1, "wl_meter: Size must be at least one, and CtlBits hold five rates of 41 bits");
   end
-  if (MethodCount < 1 || MethodCount > 2 || (MethodCount == 2 && Methods != MethodCount'(2))) begin : g_illegal_methods
+  if (MethodCount < 1 || MethodCount > 2
+      || (MethodCount == 2 && Methods != MethodCount'(2))) begin : g_illegal_methods
     $fatal(1, "wl_meter: there are the methods 0, 1 or both, in this order");
   end
 
@@ -133,7 +136,8 @@ module wl_meter #(
     assign {request_index, request_bytes} = request_data_i[127:64];
     assign request_color = 2'd0;
   end else begin : g_aware
-    assign {request_index, request_bytes} = is_aware ? request_data_i[129:66] : request_data_i[127:64];
+    assign {request_index, request_bytes} = is_aware ? request_data_i[129:66]
+        : request_data_i[127:64];
     assign request_color = is_aware ? request_data_i[65:64] : 2'd0;
   end
 
@@ -220,7 +224,8 @@ module wl_meter #(
         by <= setting && !of_buckets ? {11'd0, 30'd1} : rate[k];
         rest <= '0;
         tokens[k] <= '0;
-        rest_of_time[k] <= !setting || of_buckets ? now : k == 0 ? 64'(new_rates.cir) : 64'(new_rates.pir);
+        rest_of_time[k] <= !setting || of_buckets ? now : k == 0 ? 64'(new_rates.cir)
+            : 64'(new_rates.pir);
       end else begin
         if (state == COUNT) begin
           rest <= low[29:0];
@@ -243,14 +248,16 @@ module wl_meter #(
   logic [1:0] marked;
 
   // Returns the number of missing tokens after `falling` tokens have fallen.
-  function automatic logic [RateBits-1:0] filled(logic [RateBits-1:0] missing, logic [FallenBits-1:0] falling);
+  function automatic logic [RateBits-1:0] filled(logic [RateBits-1:0] missing,
+      logic [FallenBits-1:0] falling);
     return falling >= FallenBits'(missing) ? '0 : missing - falling[RateBits-1:0];
   endfunction
 
   assign size_committed = rates.cbs;
   assign size_other = TwoRates ? rates.pbs : rates.ebs;
   assign red_before = color > 2'd1;
-  assign over = fell[0] > FallenBits'(meter.committed) ? fell[0] - FallenBits'(meter.committed) : '0;
+  assign over = fell[0] > FallenBits'(meter.committed) ? fell[0] - FallenBits'(meter.committed)
+      : '0;
 
   // The marking, from registers that FILL and the cycle after it have set.
   logic takes_committed, takes_other;
@@ -268,9 +275,11 @@ module wl_meter #(
 
   logic fit;  // MARK is in its second cycle
   always_comb begin
-    meter_write = state == CLEAR || (state == SET && in_range) || (state == MARK && fit && in_range);
+    meter_write = state == CLEAR || (state == SET && in_range)
+        || (state == MARK && fit && in_range);
     rates_write = state == CLEAR || (state == SET && in_range && !of_buckets);
-    old = !in_range ? '0 : of_buckets ? CtlBits'({meter.committed, meter.other, meter.last}) : CtlBits'(rates);
+    old = !in_range ? '0 : of_buckets ? CtlBits'({meter.committed, meter.other, meter.last})
+        : CtlBits'(rates);
     new_meter = '0;
     if (state == SET && of_buckets) begin
       {new_meter.committed, new_meter.other, new_meter.last} = {new_rates[145:64], now};
@@ -284,88 +293,8 @@ module wl_meter #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    reply_valid_o <= 1'b0;
-    ctl_done_o <= 1'b0;
-    ctl_data_o <= '0;
-    fit <= state == MARK && !fit;
-    unique case (state)
-      CLEAR: begin
-        at <= at + 1'b1;
-        if (32'(at) == Size - 1) state <= IDLE;
-      end
-
-      IDLE: begin
-        if (take) control_turn <= 1'b1;
-        else if (is_control) control_turn <= 1'b0;
-        setting <= !take;
-        tag <= request_tag_i;
-        {index, bytes, color} <= {request_index, request_bytes, request_color};
-        of_buckets <= !take && ctl_address_i[31];
-        now <= take ? request_data_i[63:0] : ctl_data_i[63:0];
-        new_rates <= ctl_data_i[204:0];
-        at <= read_at;
-        in_range <= {1'b0, take ? request_index : {1'b0, ctl_address_i[30:0]}} < 33'(Size);
-        if (take || is_control) state <= READ;
-      end
-
-      READ: begin
-        is_later <= in_range && now > meter.last;  // out of range nothing is stored, and what is read is not known
-        state <= BEGIN;
-        if (setting) begin
-          // A read is done here; a write returns the old data in SET.
-          if (!ctl_write_i) begin
-            ctl_done_o <= 1'b1;
-            ctl_data_o <= old;
-            state <= IDLE;
-          end
-        end
-      end
-
-      BEGIN: begin
-        count <= '0;
-        state <= state_e'(setting || is_later ? COUNT : FELL);
-      end
-
-      COUNT: begin
-        count <= count + 1'b1;
-        if (count == 6'd31) state <= SUM;
-      end
-
-      // The last two steps reach the quotient.
-      SUM: state <= state_e'(setting ? SET : FELL);
-
-      FELL: begin
-        for (int unsigned k = 0; k < Units; k++) fell[k] <= is_later ? tokens[k] - fallen[k] : '0;
-        state <= FILL;
-      end
-
-      FILL: begin
-        committed <= filled(meter.committed, fell[0]);
-        other <= filled(meter.other, TwoRates ? fell[Units-1] : over);
-        state <= MARK;
-      end
-
-      MARK: begin
-        fits_committed <= size_committed - committed >= RateBits'(bytes);
-        fits_other <= size_other - other >= RateBits'(bytes);
-        if (fit) begin
-          reply_valid_o <= 1'b1;
-          reply_tag_o <= tag;
-          reply_data_o <= in_range ? marked : 2'd2;
-          state <= IDLE;
-        end
-      end
-
-      SET: begin
-        ctl_done_o <= 1'b1;
-        ctl_data_o <= old;
-        state <= IDLE;
-      end
-
-      default: state <= CLEAR;
-    endcase
-
+  // The state: which step of an operation this is, and what the control port gets.
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       state <= CLEAR;
       at <= '0;
@@ -373,7 +302,97 @@ module wl_meter #(
       fit <= 1'b0;
       {reply_valid_o, ctl_done_o} <= '0;
       ctl_data_o <= '0;
+    end else begin
+      reply_valid_o <= 1'b0;
+      ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
+      fit <= state == MARK && !fit;
+      unique case (state)
+        CLEAR: begin
+          at <= at + 1'b1;
+          if (32'(at) == Size - 1) state <= IDLE;
+        end
+
+        IDLE: begin
+          if (take) control_turn <= 1'b1;
+          else if (is_control) control_turn <= 1'b0;
+          at <= read_at;
+          if (take || is_control) state <= READ;
+        end
+
+        READ: begin
+          state <= BEGIN;
+          // A read is done here; a write returns the old data in SET.
+          if (setting && !ctl_write_i) begin
+            ctl_done_o <= 1'b1;
+            ctl_data_o <= old;
+            state <= IDLE;
+          end
+        end
+
+        BEGIN: state <= state_e'(setting || is_later ? COUNT : FELL);
+        COUNT: if (count == 6'd31) state <= SUM;
+        // The last two steps reach the quotient.
+        SUM: state <= state_e'(setting ? SET : FELL);
+        FELL: state <= FILL;
+        FILL: state <= MARK;
+
+        MARK: begin
+          if (fit) begin
+            reply_valid_o <= 1'b1;
+            state <= IDLE;
+          end
+        end
+
+        SET: begin
+          ctl_done_o <= 1'b1;
+          ctl_data_o <= old;
+          state <= IDLE;
+        end
+
+        default: state <= CLEAR;
+      endcase
     end
+  end
+
+  // The operation's data.
+  always_ff @(posedge clk_i) begin
+    unique case (state)
+      IDLE: begin
+        setting <= !take;
+        tag <= request_tag_i;
+        {index, bytes, color} <= {request_index, request_bytes, request_color};
+        of_buckets <= !take && ctl_address_i[31];
+        now <= take ? request_data_i[63:0] : ctl_data_i[63:0];
+        new_rates <= ctl_data_i[204:0];
+        in_range <= {1'b0, take ? request_index : {1'b0, ctl_address_i[30:0]}} < 33'(Size);
+      end
+
+      // Out of range nothing is stored, and what is read is not known.
+      READ: is_later <= in_range && now > meter.last;
+      BEGIN: count <= '0;
+      COUNT: count <= count + 1'b1;
+
+      FELL: begin
+        for (int unsigned k = 0; k < Units; k++) fell[k] <= is_later ? tokens[k] - fallen[k] : '0;
+      end
+
+      FILL: begin
+        committed <= filled(meter.committed, fell[0]);
+        other <= filled(meter.other, TwoRates ? fell[Units-1] : over);
+      end
+
+      MARK: begin
+        fits_committed <= size_committed - committed >= RateBits'(bytes);
+        fits_other <= size_other - other >= RateBits'(bytes);
+        if (fit) begin
+          reply_tag_o <= tag;
+          reply_data_o <= in_range ? marked : 2'd2;
+        end
+      end
+
+      default: ;
+    endcase
   end
 
   logic unused;

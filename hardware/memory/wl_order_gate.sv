@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Order gate: passes calls to a service in the order in which their packets arrived. It is used in
 // front of a service whose results depend on the order (docs/offloads.md, "What can be relied on").
 //
@@ -51,7 +53,8 @@ module wl_order_gate #(
     input logic left_i  // the oldest packet has left; packets leave in order from ticket 0 on
 );
   if (Slots < 2 || 2 ** $clog2(Slots) != Slots || TagBits < 1 || DataBits < 1) begin : g_illegal
-    $fatal(1, "wl_order_gate: Slots must be a power of two, at least 2, TagBits and DataBits at least one");
+    $fatal(1,
+        "wl_order_gate: Slots must be a power of two from 2 on, TagBits and DataBits 1 or more");
   end
   if (TicketBits < SlotBits) begin : g_illegal_ticket
     $fatal(1, "wl_order_gate: TicketBits must hold a number below Slots");
@@ -65,7 +68,7 @@ module wl_order_gate #(
   // After a reset the marks are cleared, one a cycle.
   logic clearing;
   logic [SlotBits-1:0] cleared;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       clearing <= 1'b1;
       cleared  <= '0;
@@ -82,7 +85,7 @@ module wl_order_gate #(
   logic take, is_last, passed;
   assign behind = left - turn;
   assign passed = behind != '0 && !behind[SlotBits];
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       turn <= '0;
       left <= '0;
@@ -145,10 +148,12 @@ module wl_order_gate #(
   );
 
   assign take = came != gone && !clearing && !passed && (!out_valid_o || out_ready_i);
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) out_valid_o <= 1'b0;
     else if (take) out_valid_o <= 1'b1;
     else if (out_ready_i) out_valid_o <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (take) {out_tag_o, out_data_o} <= {tag, data};
   end
 

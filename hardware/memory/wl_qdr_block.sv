@@ -33,7 +33,8 @@ module wl_qdr_block #(
   localparam int unsigned BurstBits = wl_pkg::bits(Words / 2);
 
   if (WordBits < 1 || Words < 2 || Words % 2 != 0 || AddressBits < BurstBits) begin : g_illegal
-    $fatal(1, "wl_qdr_block: there must be a whole number of bursts, and an address hold one's number");
+    $fatal(1,
+        "wl_qdr_block: there must be a whole number of bursts, and an address hold one's number");
   end
   if (Latency < 1) begin : g_illegal_latency
     $fatal(1, "wl_qdr_block: data come at least one cycle after their command");

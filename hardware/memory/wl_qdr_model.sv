@@ -39,8 +39,10 @@ module wl_qdr_model #(
     input logic [AddressBits-1:0] wr_addr_i,
     input logic [   DataBits-1:0] wr_data_i
 );
-  if (WordBits < 1 || Words < 2 || Words % 2 != 0 || AddressBits < wl_pkg::bits(Words / 2)) begin : g_illegal
-    $fatal(1, "wl_qdr_model: there must be a whole number of bursts, and an address hold one's number");
+  if (WordBits < 1 || Words < 2 || Words % 2 != 0
+      || AddressBits < wl_pkg::bits(Words / 2)) begin : g_illegal
+    $fatal(1,
+        "wl_qdr_model: there must be a whole number of bursts, and an address hold one's number");
   end
   if (Latency < 1) begin : g_illegal_latency
     $fatal(1, "wl_qdr_model: data come at least one cycle after their command");
@@ -55,7 +57,8 @@ module wl_qdr_model #(
   logic locked, reads, writes;
   assign reads = rd_cmd_i && locked;
   assign writes = wr_cmd_i && locked;
-  assign line_next = {line, reads ? memory[rd_addr_i[BurstBits-1:0]] : line[DataBits-1:0] + {WordBits{2'b01}}};
+  assign line_next =
+      {line, reads ? memory[rd_addr_i[BurstBits-1:0]] : line[DataBits-1:0] + {WordBits{2'b01}}};
   assign rd_data_o = line[(Latency-1)*DataBits+:DataBits];
 
   always_ff @(posedge clk_mem_i) begin
@@ -74,8 +77,12 @@ module wl_qdr_model #(
   assign locked = cycle == LockCycles;
   always_ff @(posedge clk_mem_i) begin
     if (!locked) cycle <= cycle + 1;
-    if (reads && 64'(rd_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: read of burst %h", Image, rd_addr_i);
-    if (writes && 64'(wr_addr_i) >= 64'(Bursts)) $fatal(1, "wl_qdr_model %s: write of burst %h", Image, wr_addr_i);
+    if (reads && 64'(rd_addr_i) >= 64'(Bursts)) begin
+      $fatal(1, "wl_qdr_model %s: read of burst %h", Image, rd_addr_i);
+    end
+    if (writes && 64'(wr_addr_i) >= 64'(Bursts)) begin
+      $fatal(1, "wl_qdr_model %s: write of burst %h", Image, wr_addr_i);
+    end
   end
 
   string image_file;
@@ -84,7 +91,9 @@ module wl_qdr_model #(
     cycle = 0;
     // verilator lint_on PROCASSINIT
     for (int unsigned k = 0; k < Bursts; k++) memory[k] = '0;
-    if (Image != "" && $value$plusargs({"wl_image_", Image, "=%s"}, image_file) != 0) $readmemh(image_file, memory);
+    if (Image != "" && $value$plusargs({"wl_image_", Image, "=%s"}, image_file) != 0) begin
+      $readmemh(image_file, memory);
+    end
   end
 `endif
 endmodule

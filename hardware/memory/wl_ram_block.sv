@@ -36,7 +36,9 @@ module wl_ram_block #(
   string image_file;
   initial begin
     for (int unsigned k = 0; k < Depth; k++) memory[k] = '0;
-    if (Image != "" && $value$plusargs({"wl_image_", Image, "=%s"}, image_file) != 0) $readmemh(image_file, memory);
+    if (Image != "" && $value$plusargs({"wl_image_", Image, "=%s"}, image_file) != 0) begin
+      $readmemh(image_file, memory);
+    end
   end
 `endif
 endmodule

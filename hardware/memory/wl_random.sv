@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Pseudo-random numbers as a service: the `random` kind (docs/offloads.md), by SplitMix64.
 //
 // Contract
@@ -70,7 +72,7 @@ module wl_random #(
   assign ends = busy && count == CountBits'(Digits - 1);
   assign request_ready_o = !busy;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       {busy, reply_valid_o} <= '0;
     end else begin
@@ -78,6 +80,8 @@ module wl_random #(
       else if (ends && product == 3'd5) busy <= 1'b0;
       reply_valid_o <= ends && product == 3'd5;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (!busy) begin
       count <= '0;
       product <= '0;

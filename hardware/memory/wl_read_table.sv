@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Table in block RAM that a pipeline reads in every cycle; it never stalls the pipeline.
 //
 // Contract
@@ -45,7 +47,8 @@ module wl_read_table #(
     output logic [CtlBits-1:0] ctl_data_o      // the word read, zero unless done
 );
   if (Width < 1 || Size < 1 || Patience < 1 || CtlBits < Width) begin : g_illegal
-    $fatal(1, "wl_read_table: Width, Size and Patience must be at least one, and CtlBits hold a word");
+    $fatal(1,
+        "wl_read_table: Width, Size and Patience must be at least one, and CtlBits hold a word");
   end
   if (ReadLatency < 1) begin : g_illegal_latency
     $fatal(1, "wl_read_table: data come at least one cycle after their read");
@@ -72,7 +75,7 @@ module wl_read_table #(
       .data_o(read_done)
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       entered <= 1'b0;
       waited <= '0;
@@ -84,6 +87,8 @@ module wl_read_table #(
       else if (!hold_o) waited <= waited + 1'b1;
       ctl_done_o <= read_done || take_write;
     end
+  end
+  always_ff @(posedge clk_i) begin
     ctl_data_o <= read_done && exists && !rst_i ? CtlBits'(read_data_o) : '0;
   end
 

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Table in block RAM as a service: the `array` kind (docs/offloads.md) with the methods that an
 // engine calls.
 //
@@ -48,8 +50,10 @@ module wl_table #(
     parameter logic [7:0] CtlTarget = 8'd0,
     parameter int unsigned Patience = 16,
     parameter Image = "",
-    localparam logic HasSwap = wl_pkg::table_has(MethodCount, 24'(Methods), wl_pkg::TABLE_COMPARE_SWAP),
-    localparam int unsigned RequestBits = wl_pkg::table_request_bits(MethodCount, 24'(Methods), IndexBits, Width),
+    localparam logic HasSwap =
+        wl_pkg::table_has(MethodCount, 24'(Methods), wl_pkg::TABLE_COMPARE_SWAP),
+    localparam int unsigned RequestBits =
+        wl_pkg::table_request_bits(MethodCount, 24'(Methods), IndexBits, Width),
     localparam int unsigned ReplyBits = Width + 32'(HasSwap)
 ) (
     input logic clk_i,
@@ -85,8 +89,10 @@ module wl_table #(
   // Whether requests carry a value; if none does, only the control plane writes.
   localparam logic HasValue = HasAdd || HasFetchAdd || HasWrite || HasExchange || HasSwap;
 
-  if (Width < 1 || Size < 1 || IndexBits < AddressBits || IndexBits > 32 || CtlBits < Width) begin : g_illegal
-    $fatal(1, "wl_table: Width and Size must be at least one, IndexBits hold an index, at most 32, and CtlBits an element");
+  if (Width < 1 || Size < 1 || IndexBits < AddressBits || IndexBits > 32
+      || CtlBits < Width) begin : g_illegal
+    $fatal(1,
+        "wl_table: Width and Size must be 1 or more, IndexBits hold an index, CtlBits an element");
   end
   if (MethodCount < 1 || MethodCount > 6) begin : g_illegal_methods
     $fatal(1, "wl_table: there must be one to six methods");
@@ -127,7 +133,9 @@ module wl_table #(
   always_comb begin
     request_index = '0;
     if (HasRead && request_method == TABLE_READ) request_index |= request_data_i[IndexBits-1:0];
-    if (HasSwap && request_method == TABLE_COMPARE_SWAP) request_index |= request_data_i[HasSwap*2*Width+:IndexBits];
+    if (HasSwap && request_method == TABLE_COMPARE_SWAP) begin
+      request_index |= request_data_i[HasSwap*2*Width+:IndexBits];
+    end
     if (HasAdd || HasFetchAdd || HasWrite || HasExchange) begin
       if (request_method != TABLE_READ && request_method != TABLE_COMPARE_SWAP) begin
         request_index |= request_data_i[HasValue*Width+:IndexBits];
@@ -142,7 +150,7 @@ module wl_table #(
   logic a_valid, a_ctl, a_in;
   logic [TagBits-1:0] a_tag;
   logic [AddressBits-1:0] a_index;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       a_valid <= 1'b0;
       a_ctl   <= 1'b0;
@@ -150,6 +158,8 @@ module wl_table #(
       a_valid <= take || (request_valid_i && request_ready_o);
       a_ctl   <= take;
     end
+  end
+  always_ff @(posedge clk_i) begin
     a_tag   <= request_tag_i;
     a_index <= index[AddressBits-1:0];
     a_in    <= {1'b0, index} < 33'(Size);
@@ -159,7 +169,7 @@ module wl_table #(
   logic b_valid, b_ctl, b_in;
   logic [TagBits-1:0] b_tag;
   logic [AddressBits-1:0] b_index;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       b_valid <= 1'b0;
       b_ctl   <= 1'b0;
@@ -167,6 +177,8 @@ module wl_table #(
       b_valid <= a_valid;
       b_ctl   <= a_ctl;
     end
+  end
+  always_ff @(posedge clk_i) begin
     b_tag   <= a_tag;
     b_index <= a_index;
     b_in    <= a_in;
@@ -199,9 +211,11 @@ module wl_table #(
     logic b_write, c_write, c_in;
     logic [AddressBits-1:0] c_index;
     logic [Width-1:0] b_new, c_value, d_value;
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) c_write <= 1'b0;
       else c_write <= b_valid && b_in && b_write;
+    end
+    always_ff @(posedge clk_i) begin
       c_in <= b_valid && b_in;
       c_index <= b_index;
       c_value <= b_new;
@@ -264,7 +278,7 @@ module wl_table #(
     assign unused = &b_index;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       reply_valid_o <= 1'b0;
       ctl_done_o <= 1'b0;
@@ -272,6 +286,8 @@ module wl_table #(
       reply_valid_o <= b_valid && !b_ctl;
       ctl_done_o <= b_ctl;
     end
+  end
+  always_ff @(posedge clk_i) begin
     reply_tag_o <= b_tag;
     reply_data_o <= b_in ? ReplyBits'({b_swapped, b_old}) : '0;
     ctl_data_o <= b_ctl && b_in && !rst_i ? CtlBits'(b_old) : '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Control port of the network processor: an AXI4-Lite slave of 32 bits that reads and writes
 // entries of tables and counters over the control bus. An entry may be wider than 32 bits: it is
 // assembled in the data registers and then transferred in one access, so that no packet sees a
@@ -110,7 +112,8 @@ module wl_axil_control #(
   logic unused;
   assign unused = &{s_axil_awaddr_i[1:0], s_axil_araddr_i[1:0], flat};
   assign write_address = {s_axil_awaddr_i[15:2], 2'b00};
-  assign write = s_axil_awvalid_i && s_axil_wvalid_i && !busy && (!s_axil_bvalid_o || s_axil_bready_i);
+  assign write = s_axil_awvalid_i && s_axil_wvalid_i && !busy
+      && (!s_axil_bvalid_o || s_axil_bready_i);
   assign s_axil_awready_o = write;
   assign s_axil_wready_o = write;
   always_comb begin
@@ -122,7 +125,7 @@ module wl_axil_control #(
     if (s_axil_wstrb_i != '1) write_good = 1'b0;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       s_axil_bvalid_o <= 1'b0;
       busy <= 1'b0;
@@ -134,6 +137,8 @@ module wl_axil_control #(
       else if (ends) busy <= 1'b0;
       if (ends) failed <= !ctl_done_i;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (write) s_axil_bresp_o <= write_good ? Okay : SlaveError;
     timer <= busy ? timer + 1'b1 : '0;
     if (write && write_good) begin
@@ -147,7 +152,9 @@ module wl_axil_control #(
       ctl_address_o <= ctl_address_o + 1'b1;
     end
     for (int unsigned word = 0; word < Words; word++) begin
-      if (write && write_good && write_address == DataBase + 16'(4 * word)) data[word] <= s_axil_wdata_i;
+      if (write && write_good && write_address == DataBase + 16'(4 * word)) begin
+        data[word] <= s_axil_wdata_i;
+      end
     end
     if (ends && !ctl_write_o) data <= (32 * Words)'(ctl_done_i ? ctl_data_i : '0);
   end
@@ -157,7 +164,8 @@ module wl_axil_control #(
   logic [15:0] read_address;
   logic [31:0] value;
   assign read_address = {s_axil_araddr_i[15:2], 2'b00};
-  assign read = s_axil_arvalid_i && (!s_axil_rvalid_o || s_axil_rready_i) && !(busy && in_data(read_address));
+  assign read = s_axil_arvalid_i && (!s_axil_rvalid_o || s_axil_rready_i)
+      && !(busy && in_data(read_address));
   assign s_axil_arready_o = read;
   always_comb begin
     case (read_address)
@@ -172,13 +180,16 @@ module wl_axil_control #(
     endcase
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) s_axil_rvalid_o <= 1'b0;
     else if (read) s_axil_rvalid_o <= 1'b1;
     else if (s_axil_rready_i) s_axil_rvalid_o <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (read) begin
       s_axil_rdata_o <= value;
-      s_axil_rresp_o <= read_address <= 16'h014 || read_address == 16'h01c || in_data(read_address) ? Okay : SlaveError;
+      s_axil_rresp_o <= read_address <= 16'h014 || read_address == 16'h01c || in_data(read_address)
+          ? Okay : SlaveError;
     end
   end
 
@@ -204,8 +215,11 @@ module wl_axil_control #(
     was_ctl <= {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o};
     if (!rst_i) begin
       WriteReply_A : assert (!was_write || (s_axil_bvalid_o && s_axil_bresp_o == was_bresp));
-      ReadReply_A : assert (!was_read || (s_axil_rvalid_o && {s_axil_rresp_o, s_axil_rdata_o} == {was_rresp, was_rdata}));
-      Access_A : assert (!was_busy || ((ctl_valid_o || nobody) && {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o} == was_ctl));
+      ReadReply_A : assert (!was_read
+          || (s_axil_rvalid_o && {s_axil_rresp_o, s_axil_rdata_o} == {was_rresp, was_rdata}));
+      Access_A : assert (!was_busy
+          || ((ctl_valid_o || nobody)
+          && {ctl_write_o, ctl_target_o, ctl_address_o, ctl_data_o} == was_ctl));
       Timeout_A : assert (!busy || 32'(timer) <= Timeout);
       Address_M : assume (!was_address || (s_axil_awvalid_i && s_axil_awaddr_i == was_awaddr));
       Data_M : assume (!was_data || (s_axil_wvalid_i && s_axil_wdata_i == was_wdata));

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Connects one AXI4-Lite port to several slaves, each with a block of 64 KiB: the address bits
 // above it are the number of the slave.
 //
@@ -78,19 +80,24 @@ module wl_axil_split #(
   assign written = {Slaves{!writing && s_axil_awvalid_i && s_axil_wvalid_i}} & write_meant;
   assign m_axil_awvalid_o = written;
   assign m_axil_wvalid_o = written;
-  assign write_taken = !writing && s_axil_awvalid_i && s_axil_wvalid_i && (write_meant & ~m_axil_awready_i) == '0;
+  assign write_taken = !writing && s_axil_awvalid_i && s_axil_wvalid_i
+      && (write_meant & ~m_axil_awready_i) == '0;
   assign s_axil_awready_o = write_taken;
   assign s_axil_wready_o = write_taken;
   assign s_axil_bvalid_o = writing && (writer == '0 || (writer & m_axil_bvalid_i) != '0);
   assign m_axil_bready_o = writer & {Slaves{writing && s_axil_bready_i}};
   always_comb begin
     s_axil_bresp_o = writer == '0 ? DecodeError : 2'b00;
-    for (int unsigned i = 0; i < Slaves; i++) if (writer[i]) s_axil_bresp_o |= m_axil_bresp_i[2*i+:2];
+    for (int unsigned i = 0; i < Slaves; i++) begin
+      if (writer[i]) s_axil_bresp_o |= m_axil_bresp_i[2*i+:2];
+    end
   end
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) writing <= 1'b0;
     else if (write_taken) writing <= 1'b1;
     else if (s_axil_bvalid_o && s_axil_bready_i) writing <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (write_taken) writer <= write_meant;
   end
 
@@ -112,10 +119,12 @@ module wl_axil_split #(
       end
     end
   end
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) reading <= 1'b0;
     else if (read_taken) reading <= 1'b1;
     else if (s_axil_rvalid_o && s_axil_rready_i) reading <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (read_taken) reader <= read_meant;
   end
 

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Body buffer of a pipe: stores the part of each packet after its header window, in order, in block
 // RAM, until the header returns.
 //
@@ -59,8 +61,8 @@ module wl_body_buffer #(
     output logic                   body_valid_o,  // the oldest body is available
     input  logic                   read_i,        // reads its next beat; only with `body_valid_o`
     output logic [8*DataBytes-1:0] read_data_o,   // from the next cycle to the next `read_i`
-    input  logic                   rewind_i,      // back to its first beat, after a read in this cycle
-    input  logic                   free_i         // frees the body, after a read in this cycle; not with rewind_i
+    input  logic                   rewind_i,      // back to its first beat, after this cycle's read
+    input  logic                   free_i         // frees the body, likewise; not with rewind_i
 );
 
   if (DataBytes < 1 || Packets < 1) begin : g_illegal
@@ -137,13 +139,14 @@ module wl_body_buffer #(
     assign any_data = data_i;
     assign access_data_o = '0;
     logic unused_access;
-    assign unused_access = &{access_read_i, access_address_i, access_write_i, access_write_address_i, access_write_data_i};
+    assign unused_access = &{access_read_i, access_address_i, access_write_i,
+        access_write_address_i, access_write_data_i};
   end
 
   logic [AddressBits-1:0] behind;  // where the next beat or body goes
   assign behind = tail + AddressBits'(write_i) + (close_i ? AddressBits'(Left) : '0);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       tail <= '0;
       place_o <= AddressBits'(Ahead);

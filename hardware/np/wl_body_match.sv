@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Multi-pattern search in packets that are stored in wl_body_buffer, for engines (docs/offloads.md,
 // `match`).
 //
@@ -86,8 +88,10 @@ module wl_body_match #(
   if (AddressBits < 1 || TagBits < 1 || ValueBits < 1) begin : g_illegal_bits
     $fatal(1, "wl_body_match: AddressBits, TagBits and ValueBits must be 1 or more");
   end
-  if (States < 2 || 2 ** StateBits != States || Classes < 2 || Classes > 256 || 2 ** ClassBits != Classes) begin : g_illegal_automaton
-    $fatal(1, "wl_body_match: States and Classes must be powers of two from 2 on, Classes at most 256");
+  if (States < 2 || 2 ** StateBits != States || Classes < 2 || Classes > 256
+      || 2 ** ClassBits != Classes) begin : g_illegal_automaton
+    $fatal(1,
+        "wl_body_match: States and Classes must be powers of two from 2 on, Classes at most 256");
   end
   if (CtlBits < 16 + ValueBits || CtlBits < StateBits + 1) begin : g_illegal_control
     $fatal(1, "wl_body_match: CtlBits must hold an entry");
@@ -139,11 +143,35 @@ module wl_body_match #(
   assign last_of_all = at + 16'd1 == behind;
 
   logic [15+ValueBits:0] match;
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) begin
+      phase <= Idle;
+      {reply_valid_o, byte_valid, class_valid, step_valid} <= '0;
+    end else begin
+      reply_valid_o <= 1'b0;
+      byte_valid <= phase == Look;
+      class_valid <= byte_valid;
+      step_valid <= class_valid;
+      unique case (phase)
+        Idle: if (request_valid_i) phase <= Range;
+        Range: begin
+          phase <= phase_t'(offset < (asked < 17'(limit) ? asked[15:0] : limit) ? Fetch : Drain);
+        end
+        Fetch: phase <= Look;
+        Look: begin
+          if (last_of_all || ended || stop) phase <= Drain;
+          else if (last_of_beat) phase <= Fetch;
+        end
+        Drain: if (wait_left == 3'd0) phase <= Find;
+        Find: phase <= Tell;
+        default: begin
+          reply_valid_o <= 1'b1;
+          phase <= Idle;
+        end
+      endcase
+    end
+  end
   always_ff @(posedge clk_i) begin
-    reply_valid_o <= 1'b0;
-    byte_valid <= phase == Look;
-    class_valid <= byte_valid;
-    step_valid <= class_valid;
     octet <= access_data_i[8*at[ByteBits-1:0]+:8];
     if (class_valid) from_first <= 1'b0;
     if (step_valid) begin
@@ -161,7 +189,6 @@ module wl_body_match #(
         tag <= request_tag_i;
         {place, offset, length, limit} <= request_data_i;
         automaton <= live;
-        if (request_valid_i) phase <= Range;
       end
       Range: begin
         at <= offset;
@@ -170,29 +197,16 @@ module wl_body_match #(
         from_first <= 1'b1;
         steps <= '0;
         wait_left <= 3'd4;
-        phase <= phase_t'(offset < (asked < 17'(limit) ? asked[15:0] : limit) ? Fetch : Drain);
       end
-      Fetch: phase <= Look;
-      Look: begin
-        at <= at + 16'd1;
-        if (last_of_all || ended || stop) phase <= Drain;
-        else if (last_of_beat) phase <= Fetch;
+      Look: at <= at + 16'd1;
+      Drain: wait_left <= wait_left - 3'd1;
+      Tell: begin
+        reply_tag_o <= tag;
+        reply_data_o <= found
+            ? {1'b1, offset + match_end - match[ValueBits+:16], match[ValueBits-1:0]} : '0;
       end
-      Drain: begin
-        wait_left <= wait_left - 3'd1;
-        if (wait_left == 3'd0) phase <= Find;
-      end
-      Find: phase <= Tell;
-      default: begin
-        {reply_valid_o, reply_tag_o} <= {1'b1, tag};
-        reply_data_o <= found ? {1'b1, offset + match_end - match[ValueBits+:16], match[ValueBits-1:0]} : '0;
-        phase <= Idle;
-      end
+      default: ;
     endcase
-    if (rst_i) begin
-      phase <= Idle;
-      {reply_valid_o, byte_valid, class_valid, step_valid} <= '0;
-    end
   end
 
   // The tables. The control plane finds idle cycles between beats and between requests, so nothing
@@ -209,8 +223,10 @@ module wl_body_match #(
       .Image({Image, "_classes"})
   ) i_classes (
       .clk_i, .rst_i,
-      .read_valid_i(byte_valid), .read_address_i({automaton, octet}), .read_data_o(octet_class), .hold_o(unused_hold[0]),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[0]), .ctl_data_o(answer[0])
+      .read_valid_i(byte_valid), .read_address_i({automaton, octet}), .read_data_o(octet_class),
+      .hold_o(unused_hold[0]),
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[0]),
+      .ctl_data_o(answer[0])
   );
   wl_read_table #(
       .Width(1 + StateBits),
@@ -221,9 +237,11 @@ module wl_body_match #(
       .Image({Image, "_next"})
   ) i_next (
       .clk_i, .rst_i,
-      .read_valid_i(class_valid), .read_address_i({automaton, state, octet_class}), .read_data_o({is_match, next_state}),
+      .read_valid_i(class_valid), .read_address_i({automaton, state, octet_class}),
+      .read_data_o({is_match, next_state}),
       .hold_o(unused_hold[1]),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[1]), .ctl_data_o(answer[1])
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[1]),
+      .ctl_data_o(answer[1])
   );
   wl_read_table #(
       .Width(16 + ValueBits),
@@ -234,17 +252,21 @@ module wl_body_match #(
       .Image({Image, "_matches"})
   ) i_matches (
       .clk_i, .rst_i,
-      .read_valid_i(phase == Find), .read_address_i({automaton, match_state}), .read_data_o(match), .hold_o(unused_hold[2]),
-      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[2]), .ctl_data_o(answer[2])
+      .read_valid_i(phase == Find), .read_address_i({automaton, match_state}), .read_data_o(match),
+      .hold_o(unused_hold[2]),
+      .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[2]),
+      .ctl_data_o(answer[2])
   );
 
   logic live_asked;
   assign live_asked = ctl_valid_i && ctl_target_i == CtlTarget + 8'd3 && !done[3];
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) live <= 1'b0;
+    else if (live_asked && ctl_write_i) live <= ctl_data_i[0];
+  end
   always_ff @(posedge clk_i) begin
     done[3] <= !rst_i && live_asked;
     answer[3] <= live_asked && !ctl_write_i ? CtlBits'(live) : '0;
-    if (rst_i) live <= 1'b0;
-    else if (live_asked && ctl_write_i) live <= ctl_data_i[0];
   end
   assign ctl_done_o = |done;
   assign ctl_data_o = answer[0] | answer[1] | answer[2] | answer[3];

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Computes the Internet checksum (RFC 1071) of a range of a body that is stored in wl_body_buffer,
 // for engines (docs/offloads.md, `checksum`).
 //
@@ -101,51 +103,55 @@ module wl_body_sum #(
   logic [15:0] result;
   assign result = folded[15:0] + 16'(folded[16]);
 
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) begin
+      state <= Idle;
+      reply_valid_o <= 1'b0;
+    end else begin
+      reply_valid_o <= 1'b0;
+      unique case (state)
+        Idle: if (request_valid_i) state <= Range;
+        Range: state <= state_t'(behind <= first ? Drain : Read);
+        Read: if (last) state <= Drain;
+        Drain: if (wait_left == 3'd0) state <= Fold;
+        Fold: state <= Turn;
+        default: begin
+          reply_valid_o <= 1'b1;
+          state <= Idle;
+        end
+      endcase
+    end
+  end
   always_ff @(posedge clk_i) begin
     reading <= !rst_i && state == Read;
     from <= skip;
     upto <= last ? edge_t'(left) + skip : edge_t'(DataBytes);
-    reply_valid_o <= 1'b0;
     unique case (state)
       Idle: begin
         tag <= request_tag_i;
         {place, begins, length, limit, initial_sum} <= request_data_i;
-        if (request_valid_i) state <= Range;
       end
       Range: begin
         address <= place + AddressBits'(first[15:ByteBits]);
         skip <= edge_t'(first[ByteBits-1:0]);
         left <= 16'(behind - first);
         wait_left <= 3'd3;
-        state <= state_t'(behind <= first ? Drain : Read);
       end
       Read: begin
         address <= address + 1'b1;
         left <= left - (16'(DataBytes) - 16'(skip));
         skip <= '0;
-        if (last) state <= Drain;
       end
-      Drain: begin
-        wait_left <= wait_left - 3'd1;
-        if (wait_left == 3'd0) state <= Fold;
-      end
-      Fold: begin
-        // At most 2^16 - 1 plus 2^15: the only second carry is that into bit 16.
-        folded <= 17'(sum[15:0]) + 17'(sum[SumBits-1:16]);
-        state <= Turn;
-      end
+      Drain: wait_left <= wait_left - 3'd1;
+      // At most 2^16 - 1 plus 2^15: the only second carry is that into bit 16.
+      Fold: folded <= 17'(sum[15:0]) + 17'(sum[SumBits-1:16]);
       default: begin
         // A range that begins at an odd byte of the body was summed with the halves of its words
         // exchanged (RFC 1071 section 2, B).
-        {reply_valid_o, reply_tag_o} <= {1'b1, tag};
+        reply_tag_o <= tag;
         reply_data_o <= plus(begins[0] ? {result[7:0], result[15:8]} : result, initial_sum);
-        state <= Idle;
       end
     endcase
-    if (rst_i) begin
-      state <= Idle;
-      reply_valid_o <= 1'b0;
-    end
   end
 
   // Returns the sum of two words, with the carry added.
@@ -173,8 +179,10 @@ module wl_body_sum #(
     end
     part_valid <= kept_valid;
     for (int unsigned k = 0; k < Parts; k++) begin
-      parts[k*PartBits+:PartBits] <= PartBits'({kept[64*k+:8], kept[64*k+8+:8]}) + PartBits'({kept[64*k+16+:8], kept[64*k+24+:8]})
-          + PartBits'({kept[64*k+32+:8], kept[64*k+40+:8]}) + PartBits'({kept[64*k+48+:8], kept[64*k+56+:8]});
+      parts[k*PartBits+:PartBits] <= PartBits'({kept[64*k+:8], kept[64*k+8+:8]})
+          + PartBits'({kept[64*k+16+:8], kept[64*k+24+:8]})
+          + PartBits'({kept[64*k+32+:8], kept[64*k+40+:8]})
+              + PartBits'({kept[64*k+48+:8], kept[64*k+56+:8]});
     end
     if (state == Range) sum <= '0;
     else if (part_valid) sum <= sum + SumBits'(beat_sum);

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Shares the single access port of wl_body_buffer among several services, which take turns.
 //
 // Contract
@@ -71,7 +73,8 @@ module wl_body_turns #(
   assign request_ready_o = service_ready_i & has_turn & {Services{may}};
   assign take = (service_valid_o & service_ready_i) != '0;
   assign answer = (reply_valid_i & has_turn) != '0;
-  assign over = others != '0 && open == '0 && !take && (served || (request_valid_i & has_turn) == '0);
+  assign over = others != '0 && open == '0 && !take
+      && (served || (request_valid_i & has_turn) == '0);
 
   // The next service that waits, counted from the one that has the turn.
   logic [TurnBits-1:0] following;
@@ -84,7 +87,7 @@ module wl_body_turns #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       turn   <= '0;
       open   <= '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Distributor of a pipe: assigns each header to a cluster, and records the choice, so that
 // wl_gatherer can restore the order.
 //
@@ -41,7 +43,7 @@ module wl_distributor #(
     // To the wl_header_serializer of each cluster: separate `valid` and `ready`, the rest in
     // common.
     output logic [         Clusters-1:0] cluster_valid_o,
-    input  logic [         Clusters-1:0] cluster_ready_i,  // room for a whole header, or the rest of one
+    input  logic [         Clusters-1:0] cluster_ready_i,  // room for the (rest of the) header
     output logic [      8*DataBytes-1:0] cluster_data_o,
     output logic                         cluster_first_o,
     output logic                         cluster_last_o,
@@ -65,12 +67,15 @@ module wl_distributor #(
   // and below them whether its turn is still to come. Three bits of two clusters are compared in
   // one LUT.
   logic [Clusters-1:0] recent;  // chosen in the cycle before
-  always_ff @(posedge clk_i) recent <= rst_i || Clusters == 1 ? '0 : cluster_valid_o & cluster_ready_i;
+  always_ff @(posedge clk_i) recent <= rst_i || Clusters == 1 ? '0
+      : cluster_valid_o & cluster_ready_i;
   // A round of turns ends when the best cluster has had its turn: all others have theirs again.
   logic [Clusters-1:0] due;  // not chosen in this round
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) due <= '1;
-    else if (order_valid_o) due <= (due[order_cluster_o] ? due : '1) & ~(Clusters'(1) << order_cluster_o);
+    else if (order_valid_o) begin
+      due <= (due[order_cluster_o] ? due : '1) & ~(Clusters'(1) << order_cluster_o);
+    end
   end
   localparam int unsigned LevelBits = FreeBits < 2 ? FreeBits : 2;
   localparam int unsigned SeenBits = LevelBits + 1;
@@ -81,12 +86,14 @@ module wl_distributor #(
     assign free  = free_i[i*FreeBits+:FreeBits];
     assign level = free >> (FreeBits - LevelBits);
     always_ff @(posedge clk_i) begin
-      levels[i*LevelBits+:LevelBits] <= FreeBits == LevelBits || free == '0 || level == FreeBits'(2 ** LevelBits - 1)
+      levels[i*LevelBits+:LevelBits] <= FreeBits == LevelBits || free == '0
+          || level == FreeBits'(2 ** LevelBits - 1)
           ? LevelBits'(level) : LevelBits'(level) + 1'b1;
     end
     logic [LevelBits-1:0] seen;
     assign seen = levels[i*LevelBits+:LevelBits];
-    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] && !recent[i] && seen != '0 ? {seen, due[i]} : '0;
+    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] && !recent[i] && seen != '0
+        ? {seen, due[i]} : '0;
   end
 
   // The first beat of a packet waits until the choice can be recorded.

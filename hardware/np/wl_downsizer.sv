@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Downsizer: converts an AXI4-Stream of wide beats to narrow beats. The lowest bytes of a wide beat
 // leave first.
 //
@@ -60,9 +62,11 @@ module wl_downsizer #(
   assign out_keep_o = keep[OutBytes-1:0];
   assign out_last_o = last && final_part;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) out_valid_o <= 1'b0;
     else if (in_ready_o) out_valid_o <= in_valid_i;
+  end
+  always_ff @(posedge clk_i) begin
     if (in_ready_o) begin
       data <= in_data_i;
       keep <= in_keep_i;
@@ -81,7 +85,8 @@ module wl_downsizer #(
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
     was <= {out_user_o, out_last_o, out_keep_o, out_data_o};
     if (!rst_i) begin
-      Stable_A : assert (!was_stalled || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
+      Stable_A : assert (!was_stalled
+          || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
       // `keep` has no holes, and only the last beat of a packet is partial.
       Holes_M : assume (!in_valid_i || (in_keep_i & (in_keep_i + 1'b1)) == '0);
       Full_M : assume (!in_valid_i || in_last_i || in_keep_i == '1);

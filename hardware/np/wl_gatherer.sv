@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Gatherer of a pipe: takes finished headers from the clusters, in the order in which
 // wl_distributor assigned them.
 //
@@ -33,7 +35,6 @@ module wl_gatherer #(
     input  logic [                   Clusters-1:0] cluster_valid_i,
     output logic [                   Clusters-1:0] cluster_ready_o,
     input  logic [       Clusters*8*DataBytes-1:0] cluster_data_i,
-    input  logic [                   Clusters-1:0] cluster_first_i,
     input  logic [                   Clusters-1:0] cluster_last_i,
     input  logic [Clusters*wl_pkg::ResultBits-1:0] cluster_result_i,
 
@@ -41,7 +42,6 @@ module wl_gatherer #(
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
     output logic [       8*DataBytes-1:0] beat_data_o,
-    output logic                          beat_first_o,
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o
 );
@@ -60,7 +60,7 @@ module wl_gatherer #(
     logic unused;
     assign unused = &{turn_ready, order_valid_i, order_cluster_i};
   end else if (Policy == 0) begin : g_known
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) turn <= '0;
       else if (turn_ready) turn <= turn == ClusterBits'(Clusters - 1) ? '0 : turn + 1'b1;
     end
@@ -93,14 +93,13 @@ module wl_gatherer #(
   assign take = cluster_valid_i & cluster_ready_o;
   assign turn_ready = |(take & final_beat);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) beat_valid_o <= 1'b0;
     else if (free) beat_valid_o <= |take;
   end
 
-  // Data, first, last and result of the cluster that has the turn; zero for the others, so that
-  // their OR is the beat.
-  localparam int unsigned Width = 8 * DataBytes + 2 + wl_pkg::ResultBits;
+  // The beat of the cluster that has the turn; zero for the others, so that their OR is the beat.
+  localparam int unsigned Width = 8 * DataBytes + 1 + wl_pkg::ResultBits;
   logic [Clusters-1:0][Width-1:0] chosen;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
     wl_pkg::result_t result;
@@ -110,7 +109,7 @@ module wl_gatherer #(
     always_ff @(posedge clk_i) begin
       if (free) begin
         if (take[i]) begin
-          chosen[i] <= {result, cluster_first_i[i], cluster_last_i[i], cluster_data_i[i*8*DataBytes+:8*DataBytes]};
+          chosen[i] <= {result, cluster_last_i[i], cluster_data_i[i*8*DataBytes+:8*DataBytes]};
         end else begin
           chosen[i] <= '0;
         end
@@ -119,8 +118,10 @@ module wl_gatherer #(
   end
 
   always_comb begin
-    {beat_result_o, beat_first_o, beat_last_o, beat_data_o} = '0;
-    for (int unsigned i = 0; i < Clusters; i++) {beat_result_o, beat_first_o, beat_last_o, beat_data_o} |= chosen[i];
+    {beat_result_o, beat_last_o, beat_data_o} = '0;
+    for (int unsigned i = 0; i < Clusters; i++) begin
+      {beat_result_o, beat_last_o, beat_data_o} |= chosen[i];
+    end
   end
 
 `ifdef FORMAL

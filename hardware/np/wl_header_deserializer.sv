@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Header deserialiser of a cluster: assembles rows from the reorder queue to beats of the pipe.
 //
 // Contract
@@ -23,20 +25,19 @@ module wl_header_deserializer #(
     input  logic                          row_valid_i,
     output logic                          row_ready_o,
     input  logic [        8*RowBytes-1:0] row_data_i,
-    input  logic                          row_first_i,
     input  logic                          row_last_i,
     input  logic [wl_pkg::ResultBits-1:0] row_result_i,  // on every row
 
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
     output logic [       8*DataBytes-1:0] beat_data_o,
-    output logic                          beat_first_o,
     output logic                          beat_last_o,
     output logic [wl_pkg::ResultBits-1:0] beat_result_o
 );
 
-  if (RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes || DataBytes % RowBytes != 0) begin : g_illegal
-    $fatal(1, "wl_header_deserializer: DataBytes must be a multiple of RowBytes, which is a power of two");
+  if (RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes
+      || DataBytes % RowBytes != 0) begin : g_illegal
+    $fatal(1, "wl_header_deserializer: DataBytes must be a multiple of RowBytes, a power of two");
   end
 
   localparam int unsigned Parts = DataBytes / RowBytes;
@@ -46,8 +47,16 @@ module wl_header_deserializer #(
   logic full, free, accept;
   logic [PartBits-1:0] part;  // the place of the row in its beat
   logic [8*DataBytes-1:0] fill_data;
-  logic fill_first, fill_last;
+  logic fill_last;
   logic [wl_pkg::ResultBits-1:0] fill_result;
+
+  typedef struct packed {
+    logic [wl_pkg::ResultBits-1:0] result;
+    logic last;
+    logic [8*DataBytes-1:0] data;
+  } beat_t;
+  beat_t beat;  // the output
+  assign {beat_result_o, beat_last_o, beat_data_o} = beat;
 
   assign free = !beat_valid_o || beat_ready_i;
   assign row_ready_o = !full || free;
@@ -60,7 +69,7 @@ module wl_header_deserializer #(
   logic unused;
   assign unused = &result;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       full <= 1'b0;
       beat_valid_o <= 1'b0;
@@ -73,6 +82,8 @@ module wl_header_deserializer #(
       if (full) beat_valid_o <= 1'b1;
       else if (beat_ready_i) beat_valid_o <= 1'b0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (accept) begin
       for (int unsigned k = 0; k < Parts; k++) begin
         for (int unsigned i = 0; i < RowBytes; i++) begin
@@ -81,33 +92,26 @@ module wl_header_deserializer #(
           end
         end
       end
-      if (part == '0) fill_first <= row_first_i;
       fill_last   <= row_last_i;
       fill_result <= row_result_i;
     end
-    if (full && free) {beat_data_o, beat_first_o, beat_last_o, beat_result_o} <= {fill_data, fill_first, fill_last, fill_result};
+    if (full && free) beat <= {fill_result, fill_last, fill_data};
   end
 
 `ifdef FORMAL
-  logic was_stalled, row_midst, beat_midst;
-  logic [8*DataBytes+1+wl_pkg::ResultBits:0] was;
+  logic was_stalled;
+  beat_t was;
   logic [1:0] lasts;  // packets that have ended here and not left yet
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
-      row_midst <= 1'b0;
-      beat_midst <= 1'b0;
       lasts <= '0;
     end else begin
-      if (accept) row_midst <= !row_last_i;
-      if (beat_valid_o && beat_ready_i) beat_midst <= !beat_last_o;
       lasts <= lasts + 2'(accept && row_last_i) - 2'(beat_valid_o && beat_ready_i && beat_last_o);
     end
     was_stalled <= !rst_i && beat_valid_o && !beat_ready_i;
-    was <= {beat_first_o, beat_last_o, beat_result_o, beat_data_o};
+    was <= beat;
     if (!rst_i) begin
-      First_M : assume (!row_valid_i || row_first_i == !row_midst);
-      Stable_A : assert (!was_stalled || (beat_valid_o && {beat_first_o, beat_last_o, beat_result_o, beat_data_o} === was));
-      First_A : assert (!beat_valid_o || beat_first_o == !beat_midst);
+      Stable_A : assert (!was_stalled || (beat_valid_o && beat === was));
       Full_A : assert (!full || part == '0);
       Count_A : assert (lasts == 2'(full && fill_last) + 2'(beat_valid_o && beat_last_o));
     end

@@ -1,5 +1,7 @@
-// Header serialiser of a cluster: stores beats of the pipe and splits them into the rows that engines
-// load.
+`include "wl_reset.svh"
+
+// Header serialiser of a cluster: stores beats of the pipe and splits them into the rows that
+// engines load.
 //
 // Contract
 //   Data and order: a packet of n bytes becomes ceil(n / RowBytes) rows, at least one and at most
@@ -43,8 +45,10 @@ module wl_header_serializer #(
     output logic [  InfoBits-1:0] row_info_o    // on every row
 );
 
-  if (2 ** $clog2(RowBytes) != RowBytes || 2 ** $clog2(DataBytes) != DataBytes || DataBytes < RowBytes) begin : g_illegal
-    $fatal(1, "wl_header_serializer: DataBytes and RowBytes must be powers of two, DataBytes not the smaller");
+  if (2 ** $clog2(RowBytes) != RowBytes || 2 ** $clog2(DataBytes) != DataBytes
+      || DataBytes < RowBytes) begin : g_illegal
+    $fatal(1,
+        "wl_header_serializer: DataBytes and RowBytes must be powers of two, DataBytes the larger");
   end
   if (InfoBits < 16) begin : g_illegal_info
     $fatal(1, "wl_header_serializer: InfoBits must be 16 or more");
@@ -92,7 +96,7 @@ module wl_header_serializer #(
   assign beat_end = part == (last ? last_part : PartBits'(Parts - 1));
   assign advance = row_valid_o && row_ready_i;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       part <= '0;
       row_first_o <= 1'b1;

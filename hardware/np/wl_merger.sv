@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Merger: releases the items of the pipes in the order of the packets' numbers: packet n, or the
 // event in its place, is not offered before packet n - 1 has been offered. In the same cycle later
 // packets may be offered on other lanes.
@@ -8,8 +10,8 @@
 //   packet is offered when the last item of the packet has been.
 //   Throughput: one record a cycle, with an item on each of its lanes, events included: as many as
 //   the sequencer makes. Latency: none; a record that enters is in use after two cycles.
-//   No lane waits for the receiver of another: `m_tvalid_o` depends on no `m_tready_i`, and an offer
-//   is never withdrawn.
+//   No lane waits for the receiver of another: `m_tvalid_o` depends on no `m_tready_i`, and an
+//   offer is never withdrawn.
 //   Events appear on separate ports, for one cycle, and cannot be stalled.
 //   With one lane the module is only wires.
 // Timing: data are wires; `m_tvalid_o` is a chain over the lanes after `pipe_valid_i`.
@@ -87,7 +89,8 @@ module wl_merger #(
         .fill_o     (unused)
     );
 
-    logic [Lanes-1:0] shown;  // the item at the end of the pipe has been offered, or an earlier beat of it
+    // the item at the end of the pipe has been offered, or an earlier beat of it
+    logic [Lanes-1:0] shown;
     logic [Lanes-1:0] passed;  // of the record: the packet's last item has been offered
     logic [Lanes-1:0] due, starts, ends;
     assign due = record ? lanes & ~passed : '0;
@@ -96,14 +99,15 @@ module wl_merger #(
       reached = 1'b1;
       for (int unsigned lane = 0; lane < Lanes; lane++) begin
         starts[lane] = reached && due[lane] && !shown[lane] && pipe_valid_i[lane];
-        reached = reached && (!due[lane] || (!shown[lane] && pipe_valid_i[lane] && !pipe_more_i[lane]));
+        reached = reached
+            && (!due[lane] || (!shown[lane] && pipe_valid_i[lane] && !pipe_more_i[lane]));
       end
       record_done = record && reached;
     end
     assign ends = starts & ~pipe_more_i;
     assign allowed = shown | starts;
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) begin
         shown  <= '0;
         passed <= '0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Store-and-forward queue: a packet leaves when it is complete, so that its receiver does not wait
 // for the sender.
 //
@@ -67,7 +69,7 @@ module wl_packet_queue #(
   assign push = in_valid_i && in_ready_o && in_last_i;
   assign pop = out_valid_o && out_ready_i && out_last_o;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       whole  <= '0;
       some   <= 1'b0;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Reads and writes chunks of the bodies that are stored in wl_body_buffer, for engines
 // (docs/offloads.md, `payload`).
 //
@@ -36,7 +38,8 @@ module wl_payload #(
     parameter int unsigned AddressBits = 11,
     parameter int unsigned TagBits = 4,
     localparam int unsigned ChunkBits = 8 * ChunkBytes,
-    localparam int unsigned RequestBits = 32'(HasRead && HasWrite) + AddressBits + 17 + 16 + (HasWrite ? ChunkBits : 0),
+    localparam int unsigned RequestBits = 32'(HasRead && HasWrite) + AddressBits + 17 + 16
+        + (HasWrite ? ChunkBits : 0),
     localparam int unsigned ReplyBits = HasRead ? ChunkBits : 1
 ) (
     input logic clk_i,
@@ -94,14 +97,18 @@ module wl_payload #(
   logic [StoreBits-1:0] asked_data;
   logic [TagBits-1:0] asked_tag;
   assign request_ready_o = !asked || move;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) asked <= 1'b0;
     else if (request_ready_o) asked <= request_valid_i;
+  end
+  always_ff @(posedge clk_i) begin
     if (request_ready_o) asked_tag <= request_tag_i;
   end
   if (HasRead && HasWrite) begin : g_both
     always_ff @(posedge clk_i) begin
-      if (request_ready_o) {asked_write, asked_place, asked_begin, asked_limit, asked_data} <= request_data_i;
+      if (request_ready_o) begin
+        {asked_write, asked_place, asked_begin, asked_limit, asked_data} <= request_data_i;
+      end
     end
   end else if (HasWrite) begin : g_writes
     always_ff @(posedge clk_i) begin
@@ -123,10 +130,13 @@ module wl_payload #(
   always_comb begin
     missing = -asked_begin;
     asked_lead = '0;
-    if (asked_begin[16]) asked_lead = missing > 17'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(missing);
+    if (asked_begin[16]) begin
+      asked_lead = missing > 17'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(missing);
+    end
     left = 18'(asked_limit) - {asked_begin[16], asked_begin};
-    if (asked_write) asked_stop = asked_limit > 16'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(asked_limit);
-    else if (left[17]) asked_stop = '0;
+    if (asked_write) begin
+      asked_stop = asked_limit > 16'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(asked_limit);
+    end else if (left[17]) asked_stop = '0;
     else asked_stop = left > 18'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(left);
   end
 
@@ -145,9 +155,11 @@ module wl_payload #(
   note_t at;
   logic [StoreBits-1:0] data;
   assign move = asked && (!busy || at.last);
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) busy <= 1'b0;
     else busy <= move || (busy && !at.last);
+  end
+  always_ff @(posedge clk_i) begin
     if (move) begin
       at.write <= asked_write;
       at.span <= '0;
@@ -171,9 +183,11 @@ module wl_payload #(
   logic here;
   note_t beat;
   logic [ByteBits-1:0] turn, turn_not;  // see wl_rotate
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) here <= 1'b0;
     else here <= busy;
+  end
+  always_ff @(posedge clk_i) begin
     beat <= at;
     turn <= -at.shift;
     turn_not <= ~(-at.shift);
@@ -184,9 +198,11 @@ module wl_payload #(
   note_t note;
   logic [8*DataBytes-1:0] turned_data;
   logic [8*DataBytes-1:0] rotated;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) turned <= 1'b0;
     else turned <= here;
+  end
+  always_ff @(posedge clk_i) begin
     note <= beat;
     turned_data <= rotated;
   end
@@ -198,9 +214,11 @@ module wl_payload #(
 
   // ---- Replies: bytes below the begin of the next beat are from this beat, the others from the
   // one before ----
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) reply_valid_o <= 1'b0;
     else reply_valid_o <= turned && note.last;
+  end
+  always_ff @(posedge clk_i) begin
     reply_tag_o <= note.tag;
   end
   if (HasRead) begin : g_read
@@ -218,7 +236,9 @@ module wl_payload #(
       assign mine = 32'(note.span) == (Place + 32'(note.shift) < DataBytes ? Group : Group + 1);
       assign counts = count_t'(k) >= note.lead && count_t'(k) < note.stop;
       always_ff @(posedge clk_i) begin
-        if (turned && mine) reply_data_o[8*(ChunkBytes-1-k)+:8] <= counts ? turned_data[8*Place+:8] : '0;
+        if (turned && mine) begin
+          reply_data_o[8*(ChunkBytes-1-k)+:8] <= counts ? turned_data[8*Place+:8] : '0;
+        end
       end
     end
   end else begin : g_no_read
@@ -246,7 +266,9 @@ module wl_payload #(
       for (int unsigned group = 0; group < Groups; group++) begin
         if (32'(beat.span) == group) begin
           for (int unsigned i = 0; i < DataBytes; i++) begin
-            if (group * DataBytes + i < ChunkBytes) part[8*i+:8] = chunk[8*(ChunkBytes-1-group*DataBytes-i)+:8];
+            if (group * DataBytes + i < ChunkBytes) begin
+              part[8*i+:8] = chunk[8*(ChunkBytes-1-group*DataBytes-i)+:8];
+            end
           end
         end
       end
@@ -259,7 +281,8 @@ module wl_payload #(
         .data_o(placed)
     );
     // Returns the position in the beat at which the valid bytes begin or end.
-    function automatic edge_t clamp(logic [CountBits-1:0] count, logic [ByteBits-1:0] shift, logic [SpanBits-1:0] span);
+    function automatic edge_t clamp(logic [CountBits-1:0] count, logic [ByteBits-1:0] shift,
+        logic [SpanBits-1:0] span);
       logic [CountBits+ByteBits:0] where, first;
       where = (CountBits + ByteBits + 1)'(count) + (CountBits + ByteBits + 1)'(shift);
       first = (CountBits + ByteBits + 1)'(span) << ByteBits;
@@ -274,14 +297,18 @@ module wl_payload #(
       first_place <= clamp(beat.lead, beat.shift, beat.span);
       end_place <= clamp(beat.stop, beat.shift, beat.span);
     end
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) access_write_o <= 1'b0;
       else access_write_o <= turned && note.write && first_place < end_place;
+    end
+    always_ff @(posedge clk_i) begin
       access_write_address_o <= note.address;
       for (int unsigned i = 0; i < DataBytes; i++) begin
-        if (edge_t'(i) < first_place || edge_t'(i) >= end_place) access_write_data_o[8*i+:8] <= old[8*i+:8];
-        else if (edge_t'(i) < edge_t'(note.shift)) access_write_data_o[8*i+:8] <= placed_before[8*i+:8];
-        else access_write_data_o[8*i+:8] <= placed_now[8*i+:8];
+        if (edge_t'(i) < first_place || edge_t'(i) >= end_place) begin
+          access_write_data_o[8*i+:8] <= old[8*i+:8];
+        end else if (edge_t'(i) < edge_t'(note.shift)) begin
+          access_write_data_o[8*i+:8] <= placed_before[8*i+:8];
+        end else access_write_data_o[8*i+:8] <= placed_now[8*i+:8];
       end
     end
   end else begin : g_no_write

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Gathers packets from narrow ports into one wide lane. Each port has an upsizer and a
 // store-and-forward queue; the ports take turns with whole packets.
 //
@@ -146,7 +148,7 @@ module wl_port_gather #(
   end
 
   logic behind;  // the first beat of a packet has left on the lane
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) behind <= 1'b0;
     else if (m_tvalid_o && m_tready_i) behind <= !m_tlast_o;
   end
@@ -166,7 +168,8 @@ module wl_port_gather #(
       Port_A : assert (!m_tvalid_o || 32'(port) < Ports);
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of a packet is
       // partial.
-      Keep_A : assert (!m_tvalid_o || ((m_tkeep_o & (m_tkeep_o + 1'b1)) == '0 && (m_tlast_o || m_tkeep_o == '1)));
+      Keep_A : assert (!m_tvalid_o
+          || ((m_tkeep_o & (m_tkeep_o + 1'b1)) == '0 && (m_tlast_o || m_tkeep_o == '1)));
     end
   end
   for (genvar i = 0; i < Ports; i++) begin : g_inside
@@ -175,7 +178,8 @@ module wl_port_gather #(
     logic begins, midst, was_waiting;
     int unsigned packets;  // packets that have begun to enter, and not yet to leave
     logic [9*InBytes:0] beat_in, was_in;
-    assign beat_in = {s_tlast_i[i], s_tkeep_i[i*InBytes+:InBytes], s_tdata_i[i*8*InBytes+:8*InBytes]};
+    assign beat_in =
+        {s_tlast_i[i], s_tkeep_i[i*InBytes+:InBytes], s_tdata_i[i*8*InBytes+:8*InBytes]};
     assign begins = s_tvalid_i[i] && s_tready_o[i] && !midst && !g_port[i].i_upsizer.cut;
     always_ff @(posedge clk_i) begin
       if (rst_i) begin

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Distributes the packets of one wide lane to narrow ports by their egress port; packets for the
 // control processor leave on a separate stream, the last. Each stream has a store-and-forward queue
 // and a downsizer.
@@ -75,7 +77,7 @@ module wl_port_spread #(
   assign begins = s_tvalid_i && s_tready_o && !behind;
   assign went_o = {Streams{begins}} & for_stream;
   assign unknown_o = begins && for_stream == '0;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) behind <= 1'b0;
     else if (s_tvalid_i && s_tready_o) behind <= !s_tlast_i;
   end

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Post-processor of a pipe: joins headers and bodies, byte by byte, without gaps.
 //
 // Its outputs are *items*. An item is a packet of one or more beats, or an event (a packet was
@@ -28,7 +30,6 @@ module wl_postprocessor #(
     input  logic                          beat_valid_i,
     output logic                          beat_ready_o,
     input  logic [       8*DataBytes-1:0] beat_data_i,
-    input  logic                          beat_first_i,
     input  logic                          beat_last_i,
     input  logic [wl_pkg::ResultBits-1:0] beat_result_i,
 
@@ -93,7 +94,8 @@ module wl_postprocessor #(
   logic [15:0] body_bytes;
   logic has_body, joins, body_last;
   assign last_place = place_t'(result.window) - 1'b1;
-  assign header_count = !sends || result.window == '0 ? '0 : !beat_last_i ? count_t'(DataBytes) : count_t'(last_place) + 1'b1;
+  assign header_count = !sends || result.window == '0 ? '0 : !beat_last_i ? count_t'(DataBytes)
+      : count_t'(last_place) + 1'b1;
   assign body_bytes = result.length - 16'(result.window);
   assign has_body = sends && body_bytes != '0;
   assign joins = beat_last_i && has_body && header_count != count_t'(DataBytes);
@@ -129,7 +131,8 @@ module wl_postprocessor #(
     header_note.header = 1'b1;
     header_note.body = joins;
     header_note.place = header_count;
-    header_note.count = (CountBits + 1)'(header_count) + (joins ? (CountBits + 1)'(beat_bytes(body_bytes)) : '0);
+    header_note.count = (CountBits + 1)'(header_count)
+        + (joins ? (CountBits + 1)'(beat_bytes(body_bytes)) : '0);
     header_note.user.kind = result.kind;
     header_note.user.reason = result.reason;
     header_note.user.egress = result.egress;
@@ -139,9 +142,11 @@ module wl_postprocessor #(
     if (!in_body) note = header_note;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) in_body <= 1'b0;
     else if (take_header || take_body) in_body <= !item_ends && (in_body || beat_last_i);
+  end
+  always_ff @(posedge clk_i) begin
     if (take_header) begin
       body_left <= left_behind;
       body_note <= header_note;
@@ -159,9 +164,11 @@ module wl_postprocessor #(
   note_t asked;
   logic [8*DataBytes-1:0] asked_header;
   logic [StartBits-1:0] asked_start;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) asked_valid <= 1'b0;
     else if (source_go) asked_valid <= take_header || take_body;
+  end
+  always_ff @(posedge clk_i) begin
     if (source_go) begin
       asked <= note;
       asked_header <= beat_data_i;
@@ -175,9 +182,11 @@ module wl_postprocessor #(
   logic [8*DataBytes-1:0] source_header, source_body;
   logic [StartBits-1:0] start, start_not;
   place_t turn, turn_not;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) source_valid <= 1'b0;
     else if (source_go) source_valid <= asked_valid;
+  end
+  always_ff @(posedge clk_i) begin
     if (source_go) begin
       source <= asked;
       source_header <= asked_header;
@@ -215,12 +224,16 @@ module wl_postprocessor #(
       .turn_i({turn_not, turn}),
       .data_o(body_turned)
   );
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) turned_valid <= 1'b0;
     else if (source_go) turned_valid <= source_valid;
+  end
+  always_ff @(posedge clk_i) begin
     if (source_go) begin
       turned <= source;
-      for (int unsigned i = 0; i < DataBytes; i++) turned_header[8*i+:8] <= header_turned[8*(DataBytes-1-i)+:8];
+      for (int unsigned i = 0; i < DataBytes; i++) begin
+        turned_header[8*i+:8] <= header_turned[8*(DataBytes-1-i)+:8];
+      end
       turned_body <= body_turned;
       spills <= source.last && source.count > (CountBits + 1)'(DataBytes);
     end
@@ -232,9 +245,10 @@ module wl_postprocessor #(
   count_t count;  // bytes of the beat
   assign go = !valid_o || ready_i;
   assign source_go = go && !(turned_valid && spills && !spilling);
-  assign count = !spilling && (spills || !turned.last) ? count_t'(DataBytes) : turned.count[CountBits-1:0] - (spilling ? count_t'(DataBytes) : '0);
+  assign count = !spilling && (spills || !turned.last) ? count_t'(DataBytes)
+      : turned.count[CountBits-1:0] - (spilling ? count_t'(DataBytes) : '0);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       valid_o  <= 1'b0;
       spilling <= 1'b0;
@@ -242,6 +256,8 @@ module wl_postprocessor #(
       valid_o  <= turned_valid;
       spilling <= turned_valid && spills && !spilling;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (go) begin
       if (turned_valid && turned.body) carry <= turned_body;
       for (int unsigned i = 0; i < DataBytes; i++) begin
@@ -271,24 +287,29 @@ module wl_postprocessor #(
   logic [2:0] put, got;
   logic [15:0] bytes, bytes_with;  // of the item that leaves, before and with this beat
   logic begins, was_stalled;
+  logic midst;  // in the middle of a header
   logic [9*DataBytes+wl_pkg::SentBits+2:0] out, was;
-  assign begins = take_header && beat_first_i;
+  assign begins = take_header && !midst;
   assign out = {event_o, more_o, last_o, user_o, keep_o, data_o};
   assign next = items[got];
   assign bytes_with = bytes + 16'($countones(keep_o));
   always_ff @(posedge clk_i) begin
     if (rst_i) begin
+      midst <= 1'b0;
       put   <= '0;
       got   <= '0;
       bytes <= '0;
     end else begin
+      if (take_header) midst <= !beat_last_i;
       if (begins) put <= put + 1'b1;
       if (valid_o && ready_i) begin
         bytes <= last_o ? '0 : bytes_with;
         if (last_o) got <= got + 1'b1;
       end
     end
-    if (begins) items[put] <= {!sends, result.more, header_note.user, sends ? result.length : 16'd0};
+    if (begins) begin
+      items[put] <= {!sends, result.more, header_note.user, sends ? result.length : 16'd0};
+    end
     was_stalled <= !rst_i && valid_o && !ready_i;
     was <= out;
     if (!rst_i) begin
@@ -299,13 +320,12 @@ module wl_postprocessor #(
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of an item is
       // partial.
       Keep_A : assert (!valid_o || ((keep_o & (keep_o + 1'b1)) == '0 && (last_o || keep_o == '1)));
-      Order_A : assert (!valid_o || (put != got && {event_o, more_o, user_o} == {next.is_event, next.more, next.user}));
-      Length_A : assert (!valid_o || (last_o ? bytes_with == next.length : bytes_with < next.length));
+      Order_A : assert (!valid_o
+          || (put != got && {event_o, more_o, user_o} == {next.is_event, next.more, next.user}));
+      Length_A : assert (!valid_o
+          || (last_o ? bytes_with == next.length : bytes_with < next.length));
     end
   end
-`else
-  logic unused;
-  assign unused = beat_first_i;
 `endif
 
 endmodule

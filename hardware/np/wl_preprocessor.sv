@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Pre-processor of a pipe: splits packets into header and body and adds their information.
 //
 // The header is the first WindowBytes bytes; the rest goes to the body buffer, with KeepHeader
@@ -111,7 +113,9 @@ module wl_preprocessor #(
   logic [Groups:0] whole;  // all groups below are ones
   always_comb begin
     whole[0] = 1'b1;
-    for (int unsigned group = 0; group < Groups; group++) whole[group+1] = keep_i[4*group+:4] == 4'hf;
+    for (int unsigned group = 0; group < Groups; group++) begin
+      whole[group+1] = keep_i[4*group+:4] == 4'hf;
+    end
     for (int unsigned step = 1; step < Groups; step *= 2) begin
       for (int unsigned group = Groups; group > step; group--) whole[group] &= whole[group-step];
     end
@@ -124,7 +128,9 @@ module wl_preprocessor #(
       ones = !keep[0] ? 2'd0 : !keep[1] ? 2'd1 : !keep[2] ? 2'd2 : 2'd3;
       hole |= (keep & (keep + 4'd1)) != '0 || (!whole[group] && keep != '0);
       if (whole[group] && !whole[group+1]) count |= CountBits'(4 * group) | CountBits'(ones);
-      for (int unsigned i = 0; i < 4; i++) kept[4*group+i] = !last_i || (whole[group] && (keep | 4'(4'he << i)) == 4'hf);
+      for (int unsigned i = 0; i < 4; i++) begin
+        kept[4*group+i] = !last_i || (whole[group] && (keep | 4'(4'he << i)) == 4'hf);
+      end
     end
   end
 
@@ -138,7 +144,7 @@ module wl_preprocessor #(
   assign ready_o = !held || go;
   assign take = valid_i && ready_o;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       held   <= 1'b0;
       behind <= 1'b0;
@@ -146,6 +152,8 @@ module wl_preprocessor #(
       if (ready_o) held <= valid_i;
       if (take) behind <= !last_i;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (ready_o) begin
       last  <= last_i;
       bytes <= last_i ? count : CountBits'(DataBytes);
@@ -171,13 +179,14 @@ module wl_preprocessor #(
   assign go = held && header_room && info_room && body_ready_i;
   assign in_window = index < IndexBits'(WindowBeats);
   assign beyond = index == IndexBits'(MaxBeats);
-  assign cut = beyond ? bytes != '0 : index == IndexBits'(MaxBeats - 1) && bytes > CountBits'(LastBytes);
+  assign cut = beyond ? bytes != '0
+      : index == IndexBits'(MaxBeats - 1) && bytes > CountBits'(LastBytes);
   assign stored = beyond ? '0 : cut ? CountBits'(LastBytes) : bytes;
   assign length = beyond ? 17'(MaxBytes) : (17'(index) << ByteBits) + 17'(stored);
   assign packet = go && last;
 
   logic was_cut;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       index   <= '0;
       was_bad <= 1'b0;
@@ -187,6 +196,8 @@ module wl_preprocessor #(
       was_bad <= !last && (was_bad || bad);
       was_cut <= !last && (was_cut || cut);
     end
+  end
+  always_ff @(posedge clk_i) begin
     packet_o    <= !rst_i && packet;
     bytes_o     <= go ? stored : '0;
     malformed_o <= !rst_i && packet && (was_bad || bad);
@@ -252,7 +263,7 @@ module wl_preprocessor #(
   assign header_first_o = beat == '0;
   assign header_last_o = beat == HeaderBeatBits'(WindowBeats - 1)
       || 32'(header_info_o[15:0]) <= (32'(beat) + 32'd1) << ByteBits;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) beat <= '0;
     else if (beat_taken) beat <= header_last_o ? '0 : beat + 1'b1;
   end

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Limits the rate of a packet stream: each beat takes one unit of credit from a bucket. A packet
 // starts only if there is credit for a beat, and is then not interrupted; if a long packet
 // overdraws the credit, the next one waits.
@@ -63,7 +65,7 @@ module wl_rate_limit #(
   assign taken = out_valid_o && out_ready_i;
   assign after = credit + Gain - (taken ? Beat : '0);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       credit <= Most;
       behind <= 1'b0;

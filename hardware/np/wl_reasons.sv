@@ -1,4 +1,7 @@
-// Counts why packets end: one increment for each reason of a program, which `wl_statistics` adds up.
+`include "wl_reset.svh"
+
+// Counts why packets end: one increment for each reason of a program, which `wl_statistics` adds
+// up.
 //
 // Contract
 //   A packet that is dropped is an event of kind EXIT_DROP; one for the control processor is sent
@@ -77,7 +80,7 @@ module wl_reasons #(
       sum = '0;
       for (int unsigned lane = 0; lane < Lanes; lane++) sum = sum + AddBits'(counted[k][lane]);
     end
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) add_o[k*AddBits+:AddBits] <= '0;
       else add_o[k*AddBits+:AddBits] <= sum;
     end

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Reorder queue of a cluster: packets get tags in order, finish in any order, and leave in the
 // order of their tags.
 //
@@ -72,7 +74,8 @@ module wl_reorder #(
   if (Tags < 1 || 2 ** $clog2(Tags) != Tags) begin : g_illegal_tags
     $fatal(1, "wl_reorder: Tags must be a power of two");
   end
-  if (Rows < 1 || Sources < 1 || RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes) begin : g_illegal
+  if (Rows < 1 || Sources < 1 || RowBytes < 1
+      || 2 ** $clog2(RowBytes) != RowBytes) begin : g_illegal
     $fatal(1, "wl_reorder: Rows and Sources must be 1 or more and RowBytes a power of two");
   end
 
@@ -92,7 +95,7 @@ module wl_reorder #(
     return Tags == 1 ? '0 : number + 1'b1;
   endfunction
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       head   <= '0;
       tail   <= '0;
@@ -139,7 +142,7 @@ module wl_reorder #(
   assign store_end = store && finish_last_i;
   assign store_last = store_end && !finish_more;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) store_rows <= '0;
     else if (store) store_rows[source] <= finish_last_i ? '0 : store_row + 1'b1;
   end
@@ -152,7 +155,8 @@ module wl_reorder #(
   logic rows, is_last;
   assign pending = some && (copy_held || given[head] != finished[head]);
   assign fetch = pending && (!row_valid_o || row_ready_i);
-  assign rows = result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE && result.window != '0;
+  assign rows = result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE
+      && result.window != '0;
   assign end_row = (result.window - 9'd1) >> ShiftBits;
   assign is_last = !rows || 9'(fetch_row) == end_row;
   assign fetch_end = fetch && is_last;
@@ -161,7 +165,7 @@ module wl_reorder #(
   assign order_head_o = head;
   assign order_drained_o = !copy_held;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       copy_held   <= 1'b0;
       fetch_row   <= '0;
@@ -173,6 +177,8 @@ module wl_reorder #(
       if (fetch) row_valid_o <= 1'b1;
       else if (row_ready_i) row_valid_o <= 1'b0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (fetch) begin
       row_first_o  <= fetch_row == '0;
       row_last_o   <= is_last;
@@ -222,11 +228,15 @@ module wl_reorder #(
     else if (store) in_records[source] <= !finish_last_i;
     if (store) record_tags[source] <= finish_tag_i;
     if (rst_i) done <= '0;
-    else done <= (done | (store_last ? Tags'(1'b1) << finish_tag_i : '0)) & ~(retire ? Tags'(1'b1) << head : '0);
+    else begin
+      done <= (done | (store_last ? Tags'(1'b1) << finish_tag_i : '0))
+          & ~(retire ? Tags'(1'b1) << head : '0);
+    end
     if (store_end && finish_more) copying <= finish_tag_i;
     if (!rst_i) begin
       Count_A : assert (free_o <= FreeBits'(Tags) && some == (free_o != FreeBits'(Tags)));
-      Pointers_A : assert (Tags == 1 || TagBits'(tail - head) == TagBits'(FreeBits'(Tags) - free_o));
+      Pointers_A : assert (Tags == 1
+          || TagBits'(tail - head) == TagBits'(FreeBits'(Tags) - free_o));
       Stable_A : assert (!was_stalled || row_valid_o);
       Marks_A : assert (!some || done[head] == (given[head] != finished[head]));
       // A copy belongs to the packet at the head, and stalls only later records of the same packet.
@@ -239,7 +249,8 @@ module wl_reorder #(
       // under way, and a copy that of the head.
       First_M : assume (!finish_valid_i || finish_first_i == !in_record);
       Contiguous_M : assume (!finish_valid_i || !in_record || finish_tag_i == record_tag);
-      UnderWay_M : assume (!finish_valid_i || FreeBits'(TagBits'(finish_tag_i - head)) < FreeBits'(Tags) - free_o);
+      UnderWay_M : assume (!finish_valid_i
+          || FreeBits'(TagBits'(finish_tag_i - head)) < FreeBits'(Tags) - free_o);
       Head_M : assume (!finish_valid_i || !finish_more || finish_tag_i == head);
       Once_M : assume (!finish_valid_i || !done[finish_tag_i]);
       Rows_M : assume (!finish_valid_i || finish_last_i || 32'(store_row) < Rows - 1);

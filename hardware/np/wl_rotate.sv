@@ -56,7 +56,8 @@ module wl_rotate #(
   always_comb begin
     Turned_A :
     assert final (turn_i[2*TurnBits-1:TurnBits] != ~turn_i[TurnBits-1:0]
-            || data_o == (8 * Bytes)'(({data_i, data_i} << {turn_i[TurnBits-1:0], 3'b0}) >> 8 * Bytes));
+            || data_o
+                == (8 * Bytes)'(({data_i, data_i} << {turn_i[TurnBits-1:0], 3'b0}) >> 8 * Bytes));
   end
 `endif
 

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Sequencer: numbers the packets of the input lanes and records their order. Lane l feeds pipe l.
 //
 // A packet gets its number in the cycle in which its first beat is first offered, accepted or not;
@@ -78,11 +80,13 @@ module wl_sequencer #(
   logic [Lanes-1:0] open;  // beats of the lane may pass
   initial midst = '0;
   always_ff @(posedge clk_i) begin
+    if (rst_i) cut <= CutsLast ? midst : '0;
+    else cut <= cut & ~(s_tvalid_i & s_tlast_i);
+  end
+  always_ff @(posedge clk_i) begin
     for (int unsigned lane = 0; lane < Lanes; lane++) begin
       if (s_tvalid_i[lane] && s_tready_o[lane]) midst[lane] <= !s_tlast_i[lane];
     end
-    if (rst_i) cut <= CutsLast ? midst : '0;
-    else cut <= cut & ~(s_tvalid_i & s_tlast_i);
   end
   assign pipe_valid_o = s_tvalid_i & open;
   assign s_tready_o = rst_i ? '0 : cut | (pipe_ready_i & open);
@@ -100,8 +104,9 @@ module wl_sequencer #(
     assign order_lanes_o = 1'b0;
 
     // The number advances at the end of a packet, so that it is stable from the first beat on.
-    always_ff @(posedge clk_i) begin
-      if (rst_i || SequenceBits == 0) number <= '0;
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+      if (rst_i) number <= '0;
+      else if (SequenceBits == 0) number <= '0;
       else if (pipe_valid_o[0] && pipe_ready_i[0] && pipe_last_o[0]) number <= number + 1'b1;
     end
     logic unused;
@@ -127,7 +132,7 @@ module wl_sequencer #(
     end
     assign pipe_sequence_o = number_of;
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) begin
         numbered <= '0;
         number <= '0;
@@ -135,6 +140,8 @@ module wl_sequencer #(
         numbered <= (numbered | fresh) & ~(pipe_valid_o & pipe_ready_i & s_tlast_i);
         number <= number_after;
       end
+    end
+    always_ff @(posedge clk_i) begin
       own <= number_of;
     end
 

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Statistics: many counters of 64 bits with little logic.
 //
 // Each counter has a few bits in registers. A scanner visits one counter after another, adds these
@@ -65,7 +67,7 @@ module wl_statistics #(
   logic [63:0] answer;
   logic reading;
   assign ctl_data_o = ctl_done_o ? CtlBits'(answer) : '0;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       asked <= 1'b0;
       ctl_done_o <= 1'b0;
@@ -73,6 +75,8 @@ module wl_statistics #(
       asked <= ask;
       ctl_done_o <= asked;
     end
+  end
+  always_ff @(posedge clk_i) begin
     exists <= ctl_address_i < Counters;
     answer <= exists && reading ? word : '0;
     reading <= !ctl_write_i;
@@ -82,7 +86,7 @@ module wl_statistics #(
   logic adding, fresh;
   logic [IndexBits-1:0] added;
   logic [NearBits-1:0] taken;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       scanned <= '0;
       first_round <= 1'b1;
@@ -94,12 +98,19 @@ module wl_statistics #(
         if (scanned == IndexBits'(Counters - 1)) first_round <= 1'b0;
       end
     end
+  end
+  always_ff @(posedge clk_i) begin
     added <= scanned;
     fresh <= first_round;
     taken <= near[scanned];
-    for (int unsigned i = 0; i < Counters; i++) begin
-      if (rst_i) near[i] <= '0;
-      else near[i] <= (!ask && scanned == IndexBits'(i) ? '0 : near[i]) + NearBits'(add_i[i*AddBits+:AddBits]);
+  end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) near <= '0;
+    else begin
+      for (int unsigned i = 0; i < Counters; i++) begin
+        near[i] <= (!ask && scanned == IndexBits'(i) ? '0 : near[i])
+            + NearBits'(add_i[i*AddBits+:AddBits]);
+      end
     end
   end
 
@@ -138,7 +149,9 @@ module wl_statistics #(
       age <= 0;
       waited <= 0;
     end else begin
-      for (int unsigned i = 0; i < Counters; i++) exact[i] <= exact[i] + 64'(add_i[i*AddBits+:AddBits]);
+      for (int unsigned i = 0; i < Counters; i++) begin
+        exact[i] <= exact[i] + 64'(add_i[i*AddBits+:AddBits]);
+      end
       age <= age == Round ? 0 : age + 1;
       if (age == Round) begin
         old <= recent;
@@ -147,7 +160,8 @@ module wl_statistics #(
       waited <= !meant || ctl_done_o || first_round ? 0 : waited + 1;
     end
     was_meant <= !rst_i && meant && !ctl_done_o;
-    {read_exact, read_old} <= exists ? {exact[IndexBits'(ctl_address_i)], old[IndexBits'(ctl_address_i)]} : '0;
+    {read_exact, read_old} <= exists
+        ? {exact[IndexBits'(ctl_address_i)], old[IndexBits'(ctl_address_i)]} : '0;
     if (!rst_i) begin
       CtlHeld_M : assume (!was_meant || meant);
       Asked_A : assert (!ctl_done_o || meant);
@@ -159,7 +173,10 @@ module wl_statistics #(
   for (genvar i = 0; i < Counters; i++) begin : g_near
     // The register of a counter has room until the scanner comes.
     always_ff @(posedge clk_i) begin
-      if (!rst_i) Room_A : assert ((NearBits + 1)'(near[i]) + (NearBits + 1)'(add_i[i*AddBits+:AddBits]) < 2 ** NearBits);
+      if (!rst_i) begin
+        Room_A : assert ((NearBits + 1)'(near[i]) + (NearBits + 1)'(add_i[i*AddBits+:AddBits])
+            < 2 ** NearBits);
+      end
     end
   end
 `endif

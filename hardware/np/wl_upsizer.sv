@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Upsizer: converts an AXI4-Stream of narrow beats to wide beats. The first narrow beat fills the
 // lowest bytes.
 //
@@ -6,9 +8,9 @@
 //   first byte of a packet is byte 0 of a wide beat. The rest of a wide beat after the packet's
 //   last narrow beat is not kept, and is zero. An output that is not taken stays stable.
 //   Any `keep` passes unchanged, including holes and beats without bytes.
-//   Reset: `in_ready_o` is low. Of a packet that reset cuts, the beats that come after reset are taken
-//   and discarded up to `in_last_i`, so that they are never taken for a packet; a sender that begins
-//   anew instead loses its first packet.
+//   Reset: `in_ready_o` is low. Of a packet that reset cuts, the beats that come after reset are
+//   taken and discarded up to `in_last_i`, so that they are never taken for a packet; a sender that
+//   begins anew instead loses its first packet.
 //   Throughput: one narrow beat a cycle. Latency: one cycle after the narrow beat that completes a
 //   wide one.
 // Timing: outputs are registers; `in_ready_o` depends on `out_ready_i`, reset and registers.
@@ -61,9 +63,10 @@ module wl_upsizer #(
   assign whole = in_last_i || part == PartBits'(Parts - 1);
 
   always_ff @(posedge clk_i) begin
-    if (in_valid_i && in_ready_o) midst <= !in_last_i;
     if (rst_i) cut <= midst;
     else if (in_valid_i && in_last_i) cut <= 1'b0;
+  end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       out_valid_o <= 1'b0;
       part <= '0;
@@ -71,6 +74,9 @@ module wl_upsizer #(
       if (room) out_valid_o <= take && whole;
       if (take) part <= whole ? '0 : part + 1'b1;
     end
+  end
+  always_ff @(posedge clk_i) begin
+    if (in_valid_i && in_ready_o) midst <= !in_last_i;
     if (take) begin
       for (int unsigned i = 0; i < Parts; i++) begin
         if (part == PartBits'(i)) begin
@@ -93,7 +99,8 @@ module wl_upsizer #(
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
     was <= {out_user_o, out_last_o, out_keep_o, out_data_o};
     if (!rst_i) begin
-      Stable_A : assert (!was_stalled || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
+      Stable_A : assert (!was_stalled
+          || (out_valid_o && {out_user_o, out_last_o, out_keep_o, out_data_o} == was));
       // The beat at the output is complete: the next narrow beat begins another.
       Whole_A : assert (!out_valid_o || part == '0);
     end

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Demultiplexer for virtual routers: each packet of a lane goes to its router, and each router has
 // its own queue. If a router does not take its packets in time, only this router loses packets.
 //
@@ -65,7 +67,7 @@ module wl_virtual_demux #(
   assign unknown_o = valid_i && !behind && meant_i == '0;
   assign cut_o = gets != '0 && full && !last_i;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       behind <= 1'b0;
       kept   <= '0;

@@ -96,7 +96,8 @@ module wl_virtual_egress #(
       tag,
       user.egress[7:0]
     };
-    assign ends_o[p] = in_event_i[p] || (in_valid_i[p] && in_ready_o[p] && in_last_i[p] && user.kind != wl_pkg::EXIT_EMIT);
+    assign ends_o[p] = in_event_i[p]
+        || (in_valid_i[p] && in_ready_o[p] && in_last_i[p] && user.kind != wl_pkg::EXIT_EMIT);
     assign event_o[p*wl_pkg::SentBits+:wl_pkg::SentBits] = {in_event_data_i[p*27+:27], tag, 8'd0};
     logic unused;
     assign unused = &{user.egress[15:8], place};
@@ -146,7 +147,10 @@ module wl_virtual_egress #(
   end
   for (genvar p = 0; p < Processors; p++) begin : g_place
     always_ff @(posedge clk_i) begin
-      if (!rst_i) Place_M : assume (!(in_valid_i[p] || in_event_i[p]) || place_i[p*8+:8] < 8'(Counts[p*9+:9]) || Counts[p*9+8]);
+      if (!rst_i) begin
+        Place_M : assume (!(in_valid_i[p] || in_event_i[p]) || place_i[p*8+:8] < 8'(Counts[p*9+:9])
+            || Counts[p*9+8]);
+      end
     end
   end
 `endif

@@ -10,7 +10,8 @@
 //   router loses nothing, whatever the others send, as long as it sends no more than its share, in
 //   bursts that its queue holds besides a packet of MaxBeats of every other router of its
 //   processor. The processors do not affect each other.
-//   Reset: of a packet that reset cuts, the beats that come after reset are discarded up to `last_i`.
+//   Reset: of a packet that reset cuts, the beats that come after reset are discarded up to
+//   `last_i`.
 //   Throughput: one beat a cycle in, and one to each processor. Latency: three cycles.
 // Timing: from a tag to the writes of the queues there are two comparisons; from the block RAM of
 // the queues the path goes through wl_rate_limit, the arbiter and the multiplexer of wl_merge to
@@ -72,7 +73,8 @@ module wl_virtual_ingress #(
       for (int unsigned k = 0; k < i; k++) if (Tags[i*8+:8] == Tags[k*8+:8]) wrong += 1;
   endfunction
   if (Processors < 1 || first(Processors) != Routers || wrong() != 0) begin : g_illegal
-    $fatal(1, "wl_virtual_ingress: each processor must have a router, each router one processor and a tag of its own");
+    $fatal(1,
+        "wl_virtual_ingress: a processor needs a router, each router a processor and its own tag");
   end
 
   logic [Routers-1:0] meant, queue_valid, queue_ready, queue_last;
@@ -86,9 +88,11 @@ module wl_virtual_ingress #(
   initial arriving = 1'b0;
   assign enters = valid_i && !cut && !rst_i;
   always_ff @(posedge clk_i) begin
-    if (valid_i) arriving <= !last_i;
     if (rst_i) cut <= valid_i ? !last_i : arriving;
     else if (valid_i && last_i) cut <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
+    if (valid_i) arriving <= !last_i;
   end
 
   wl_virtual_demux #(

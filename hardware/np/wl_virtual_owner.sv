@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Tracks the owners of the packets in a processor that virtual routers share: it reports the router
 // of the packet that leaves next, independently of the program. The valid and ready signals into
 // the processor pass through this module. It stores the routers' places in the order in which their
@@ -59,7 +61,7 @@ module wl_virtual_owner #(
     assign in_ready_o = out_ready_i && open;
     assign begins = in_valid_i && out_ready_i && !behind;
     assign place_o = 8'(place);
-    always_ff @(posedge clk_i) begin
+    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) behind <= 1'b0;
       else if (out_valid_o && out_ready_i) behind <= !in_last_i;
     end

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Packet collector of the embedded test rig: checks of every packet that returns whether it is the
 // next one, and whether it is the packet that wl_packet_generator sent, as changed by routing.
 //
@@ -54,7 +56,7 @@ module wl_packet_collector #(
   logic valid, whole, is_ip4;
   logic [31:0] number, scrambled;
   logic [18:0] sum_low, sum_high;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       behind <= 1'b0;
       valid  <= 1'b0;
@@ -62,16 +64,21 @@ module wl_packet_collector #(
       if (s_tvalid_i) behind <= !s_tlast_i;
       valid <= s_tvalid_i && s_tlast_i;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (s_tvalid_i) begin
       last_word <= words[15];
       number <= count == 5'd1 ? last_word : words[4'(count - 5'd2)];
       scrambled <= words[4'(count - 5'd1)];
-      whole <= count != 5'd0 && (behind || count > 5'd1) && (s_tkeep_i == '1 || !s_tkeep_i[6'({count[3:0], 2'b00})]);
+      whole <= count != 5'd0 && (behind || count > 5'd1)
+          && (s_tkeep_i == '1 || !s_tkeep_i[6'({count[3:0], 2'b00})]);
       // An IPv4 header follows the 14 bytes of Ethernet: five words from the middle of word 3 on.
       if (!behind) begin
         is_ip4 <= words[3][31:16] == 16'h0800;
-        sum_low <= 19'(words[3][15:0]) + 19'(words[4][31:16]) + 19'(words[4][15:0]) + 19'(words[5][31:16]) + 19'(words[5][15:0]);
-        sum_high <= 19'(words[6][31:16]) + 19'(words[6][15:0]) + 19'(words[7][31:16]) + 19'(words[7][15:0]) + 19'(words[8][31:16]);
+        sum_low <= 19'(words[3][15:0]) + 19'(words[4][31:16]) + 19'(words[4][15:0])
+            + 19'(words[5][31:16]) + 19'(words[5][15:0]);
+        sum_high <= 19'(words[6][31:16]) + 19'(words[6][15:0]) + 19'(words[7][31:16])
+            + 19'(words[7][15:0]) + 19'(words[8][31:16]);
       end
     end
   end
@@ -89,7 +96,7 @@ module wl_packet_collector #(
   );
   logic [31:0] awaited;
   assign good = whole && {number, scrambled} == mark && (!is_ip4 || fold == 17'h0ffff);
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       awaited <= First;
       {received_o, gap_o, late_o, wrong_o} <= '0;
@@ -107,8 +114,10 @@ module wl_packet_collector #(
     if (!rst_i) begin
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of a packet is
       // partial.
-      Keep_M : assume (!s_tvalid_i || ((s_tkeep_i & (s_tkeep_i + 1'b1)) == '0 && (s_tlast_i || s_tkeep_i == '1)));
-      Verdict_A : assert (2'(gap_o) + 2'(late_o) + 2'(wrong_o) <= 2'd1 && (received_o || !(gap_o || late_o || wrong_o)));
+      Keep_M : assume (!s_tvalid_i
+          || ((s_tkeep_i & (s_tkeep_i + 1'b1)) == '0 && (s_tlast_i || s_tkeep_i == '1)));
+      Verdict_A : assert (2'(gap_o) + 2'(late_o) + 2'(wrong_o) <=
+          2'd1 && (received_o || !(gap_o || late_o || wrong_o)));
     end
   end
 `endif

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Packet generator of the embedded test rig (section 4.6 of the Gorilla paper): random packets of
 // 64 bytes, one in each cycle.
 //
@@ -84,7 +86,7 @@ module wl_packet_generator #(
   logic drawn;
   logic [63:0] low, high;
   logic [31:0] number;
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       low <= Seed;
       high <= ~Seed == 64'd0 ? 64'd1 : ~Seed;
@@ -120,7 +122,9 @@ module wl_packet_generator #(
   function automatic logic [1:0] kind_of(logic [1:0] random);
     logic [1:0] kind;
     kind = random == 2'd3 ? 2'd0 : random;
-    for (int unsigned i = 0; i < 2; i++) if (!Templates[kind]) kind = kind == 2'd2 ? 2'd0 : kind + 2'd1;
+    for (int unsigned i = 0; i < 2; i++) begin
+      if (!Templates[kind]) kind = kind == 2'd2 ? 2'd0 : kind + 2'd1;
+    end
     return kind;
   endfunction
 
@@ -135,7 +139,7 @@ module wl_packet_generator #(
     length4 = draw.kind == 2'd2 ? 16'(50 - 4 * Labels) : 16'd50;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       summed_valid <= 1'b0;
       folded_valid <= 1'b0;
@@ -143,6 +147,8 @@ module wl_packet_generator #(
       summed_valid <= drawn;
       folded_valid <= summed_valid;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (go) begin
       summed <= draw;
       // Version and header length, length, hop limit 64 and protocol 253 (experiments), addresses.
@@ -159,7 +165,8 @@ module wl_packet_generator #(
   logic [63:0] mark;
   logic [511:0] frame;
   assign checksum = ~(fold[15:0] + 16'(fold[16]));
-  assign ip4 = {16'h4500, folded.kind == 2'd2 ? 16'(50 - 4 * Labels) : 16'd50, 32'd0, 16'h40fd, checksum, folded.source4, folded.to4};
+  assign ip4 = {16'h4500, folded.kind == 2'd2 ? 16'(50 - 4 * Labels) : 16'd50, 32'd0, 16'h40fd,
+      checksum, folded.source4, folded.to4};
   wl_rig_mark i_mark (
       .number_i(folded.number),
       .mark_o  (mark)
@@ -176,14 +183,17 @@ module wl_packet_generator #(
     case (folded.kind)
       2'd0: frame = {Macs, 16'h0800, ip4, 176'd0, mark};
       // No next header; traffic class and flow label 0.
-      2'd1: frame = {Macs, 16'h86dd, 32'h60000000, 16'd10, 8'd59, 8'd64, Base6, folded.to6, 16'd0, mark};
+      2'd1: frame =
+          {Macs, 16'h86dd, 32'h60000000, 16'd10, 8'd59, 8'd64, Base6, folded.to6, 16'd0, mark};
       default: frame = {Macs, 16'h8847, stack, ip4, (176 - 32 * Labels)'(0), mark};
     endcase
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) m_tvalid_o <= 1'b0;
     else if (go) m_tvalid_o <= folded_valid;
+  end
+  always_ff @(posedge clk_i) begin
     if (go) begin
       for (int unsigned i = 0; i < 64; i++) m_tdata_o[8*i+:8] <= frame[8*(63-i)+:8];
       m_tuser_o <= folded.port;

@@ -1,3 +1,5 @@
+`include "wl_reset.svh"
+
 // Report unit of the embedded test rig: starts and stops the rig, and contains its counters, which
 // are read over the control bus.
 //
@@ -55,9 +57,11 @@ module wl_report #(
     for (int unsigned i = 0; i < Lanes; i++) ones += AddBits'(set[i]);
   endfunction
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) run_o <= 1'b0;
-    else if (ctl_done_o && ctl_write_i && ctl_target_i == CtlTarget && ctl_address_i == 32'd0) run_o <= ctl_data_i[0];
+    else if (ctl_done_o && ctl_write_i && ctl_target_i == CtlTarget && ctl_address_i == 32'd0) begin
+      run_o <= ctl_data_i[0];
+    end
   end
 
   wl_statistics #(
@@ -100,7 +104,8 @@ module wl_report #(
   end
   always_ff @(posedge clk_i) begin
     was_run  <= run_o;
-    was_told <= rst_i || (ctl_done_o && ctl_write_i && ctl_target_i == CtlTarget && ctl_address_i == 32'd0);
+    was_told <= rst_i
+        || (ctl_done_o && ctl_write_i && ctl_target_i == CtlTarget && ctl_address_i == 32'd0);
     if (!rst_i) begin
       Told_A : assert (run_o == was_run || was_told);
       // At most one of these is reported for a received packet.

@@ -15,11 +15,13 @@ module tb_arbiter #(
 
   if (Fair) begin : g_fair
     wl_arbiter_fair #(.Inputs(Inputs), .Lock(Lock)) i_dut (
-        .clk_i, .rst_i, .request_i(request), .taken_i(taken), .last_i(last), .grant_o(grant), .valid_o(valid)
+        .clk_i, .rst_i, .request_i(request), .taken_i(taken), .last_i(last), .grant_o(grant),
+        .valid_o(valid)
     );
   end else begin : g_fixed
     wl_arbiter_fixed #(.Inputs(Inputs), .Lock(Lock)) i_dut (
-        .clk_i, .rst_i, .request_i(request), .taken_i(taken), .last_i(last), .grant_o(grant), .valid_o(valid)
+        .clk_i, .rst_i, .request_i(request), .taken_i(taken), .last_i(last), .grant_o(grant),
+        .valid_o(valid)
     );
   end
 
@@ -63,12 +65,18 @@ module tb_arbiter #(
       for (int i = 0; i < int'(Inputs); i++) begin
         bit moves;
         moves = winner == i && taken;
-        if (grant[i] !== (winner === i)) $fatal(1, "%m: grant is %b, not %0d, for requests %b", grant, winner, request);
+        if (grant[i] !== (winner === i)) begin
+          $fatal(1, "%m: grant is %b, not %0d, for requests %b", grant, winner, request);
+        end
         // A request that is not granted stays; in the middle of a packet the next beat may be late.
-        if (!request[i] || moves) request[i] <= tb_pkg::chance(cycle < 1500 ? 256 : cycle < 3000 || i == owner ? 128 : 4);
+        if (!request[i] || moves) begin
+          request[i] <= tb_pkg::chance(cycle < 1500 ? 256 : cycle < 3000 || i == owner ? 128 : 4);
+        end
         if (moves && last) grants[i] <= grants[i] + 1;
         waited[i] <= !request[i] || winner == i || owner == i ? 0 : waited[i] + 32'(through);
-        if (Fair && waited[i] >= Inputs) $fatal(1, "%m: input %0d waited for %0d packets", i, waited[i]);
+        if (Fair && waited[i] >= Inputs) begin
+          $fatal(1, "%m: input %0d waited for %0d packets", i, waited[i]);
+        end
       end
       if (through) served <= winner;
       if (Lock && winner >= 0) owner <= through ? -1 : winner;

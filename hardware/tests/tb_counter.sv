@@ -97,22 +97,30 @@ module tb_counter #(
       if (ctl_done_i) begin
         controls <= controls + 1;
         if (taken[Latency][RequestBits]) $fatal(1, "%m: a request and a control access at once");
-        if (!ctl_valid_o || ctl_target_o !== Target) $fatal(1, "%m: an access is done that was not asked for");
-        if (ctl_data_i !== (ctl_address_o < Size ? CtlBits'(reference[ctl_address_o%Size]) : '0)) begin
-          $fatal(1, "%m: flow %0d reads %h instead of %h", ctl_address_o, ctl_data_i, reference[ctl_address_o%Size]);
+        if (!ctl_valid_o || ctl_target_o !== Target) begin
+          $fatal(1, "%m: an access is done that was not asked for");
+        end
+        if (ctl_data_i
+            !== (ctl_address_o < Size ? CtlBits'(reference[ctl_address_o%Size]) : '0)) begin
+          $fatal(1, "%m: flow %0d reads %h instead of %h", ctl_address_o, ctl_data_i,
+              reference[ctl_address_o%Size]);
         end
         if (ctl_write_o && ctl_address_o < Size) reference[ctl_address_o] = ctl_data_o[AllBits-1:0];
       end else if (ctl_data_i !== '0) $fatal(1, "%m: control data without an access");
 
       if (!request_valid_o || request_ready_i) begin
         request_valid_o <= cycle < Cycles && !percent(Idle);
-        request_data_o <= RequestBits'({$urandom(), $urandom(), $urandom()}) >> ($urandom() % 2 * 24);
-        if (percent(Again)) request_data_o[RequestBits-1-:IndexBits] <= request_data_o[RequestBits-1-:IndexBits];
-        else request_data_o[RequestBits-1-:IndexBits] <= IndexBits'(percent(95) ? $urandom() % Size : $urandom());
+        request_data_o <= RequestBits'({$urandom(), $urandom(), $urandom()})
+            >> ($urandom() % 2 * 24);
+        if (percent(Again)) begin
+          request_data_o[RequestBits-1-:IndexBits] <= request_data_o[RequestBits-1-:IndexBits];
+        end else request_data_o[RequestBits-1-:IndexBits] <=
+            IndexBits'(percent(95) ? $urandom() % Size : $urandom());
       end
 
       if (!ctl_valid_o || ctl_done_i || (ctl_target_o != Target && percent(20))) begin
-        ctl_data_o <= CtlBits'({$urandom(), $urandom(), $urandom(), $urandom(), $urandom(), $urandom(), $urandom()});
+        ctl_data_o <= CtlBits'({$urandom(), $urandom(), $urandom(), $urandom(), $urandom(),
+            $urandom(), $urandom()});
         if (cycle < Cycles) begin
           ctl_valid_o   <= percent(Control);
           ctl_write_o   <= percent(40);
@@ -126,9 +134,15 @@ module tb_counter #(
           ctl_address_o <= checked;
           if (cycle > Cycles + 3 * Latency) checked <= checked + 1;
           if (checked == Size) begin
-            if (refused > controls) $fatal(1, "%m: %0d cycles refused for %0d accesses", refused, controls);
-            if (Idle === 0 && requests + controls + held + 100 < Cycles) $fatal(1, "%m: only %0d requests taken", requests);
-            if (Control > 0 && controls < Cycles / 100) $fatal(1, "%m: only %0d control accesses", controls);
+            if (refused > controls) begin
+              $fatal(1, "%m: %0d cycles refused for %0d accesses", refused, controls);
+            end
+            if (Idle === 0 && requests + controls + held + 100 < Cycles) begin
+              $fatal(1, "%m: only %0d requests taken", requests);
+            end
+            if (Control > 0 && controls < Cycles / 100) begin
+              $fatal(1, "%m: only %0d control accesses", controls);
+            end
             done_o <= 1'b1;
           end
         end

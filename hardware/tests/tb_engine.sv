@@ -34,7 +34,7 @@ module tb_engine #(
   localparam int unsigned StepBits = 4;
   localparam int unsigned FirstStep = 5;
   localparam int unsigned InfoBits = 64;  // length, ingress, seed
-  localparam int unsigned Context = HasPacket ? wl_pkg::StateContextLsb : 0;
+  localparam int unsigned Context = HasPacket ? wl_pkg::PacketStateBits : 0;
   localparam int unsigned StateBits = Context + 40;
   localparam int unsigned ThreadBits = wl_pkg::bits(Threads);
 
@@ -47,7 +47,8 @@ module tb_engine #(
   logic send, window_phase;
   int unsigned idle, stall;
   tb_pressure #(.Cycles(Cycles)) i_pressure (
-      .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window_phase), .done_o
+      .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window_phase),
+      .done_o
   );
 
   // ---- The device under test ----
@@ -85,26 +86,41 @@ module tb_engine #(
   end
 
 `define SHELL \
-      .Threads(Threads), .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), .ReadPorts(ReadPorts), \
-      .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Offloads(Offloads), .CoreStages(CoreStages), .TagBits(TagBits), \
+      .Threads(Threads), .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), \
+      .ReadPorts(ReadPorts), \
+      .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Offloads(Offloads), \
+      .CoreStages(CoreStages), .TagBits(TagBits), \
       .HasPacket(HasPacket), \
       .Emits(Emits), .Clears(Clears), .Scheduler(Scheduler), .Storage(Storage), \
       .WindowStorage(WindowStorage), .FirstStep(FirstStep), .ReplyLsb(Context), \
       .ReplyBits(32) \
   ) i_shell ( \
-      .clk_i, .rst_i, .load_valid_i(load_valid), .load_ready_o(load_ready), .load_first_i(load_first), .load_last_i(load_last), \
-      .load_data_i(load_data), .load_tag_i(load_tag), .load_info_i(load_info), .load_state_i(load_state), \
-      .unload_valid_o(unload_valid), .unload_ready_i(unload_ready), .unload_first_o(unload_first), .unload_last_o(unload_last), \
-      .unload_data_o(unload_data), .unload_tag_o(unload_tag), .unload_result_o(unload_result), .unload_reply_o(unload_reply), \
-      .order_head_i(order_head), .order_drained_i(order_drained), .idle_o(idle_threads), .busy_o(busy_threads), .slot_valid_o(slot_valid), \
-      .wait_o(waiting), .address_step_o(address_step), .address_state_o(address_state), .address_info_o(address_info), \
-      .address_offset_i(address_offset), .core_step_o(core_step), .core_state_o(core_state), .core_info_o(core_info), \
-      .core_words_o(words), .core_phase_o(phase), .core_request_valid_i(core_request), .core_commit_i(commit), \
+      .clk_i, .rst_i, .load_valid_i(load_valid), .load_ready_o(load_ready), \
+      .load_first_i(load_first), .load_last_i(load_last), \
+      .load_data_i(load_data), .load_tag_i(load_tag), .load_info_i(load_info), \
+      .load_state_i(load_state), \
+      .unload_valid_o(unload_valid), .unload_ready_i(unload_ready), .unload_first_o(unload_first), \
+      .unload_last_o(unload_last), \
+      .unload_data_o(unload_data), .unload_tag_o(unload_tag), .unload_result_o(unload_result), \
+      .unload_reply_o(unload_reply), \
+      .order_head_i(order_head), .order_drained_i(order_drained), .idle_o(idle_threads), \
+      .busy_o(busy_threads), .slot_valid_o(slot_valid), \
+      .wait_o(waiting), .address_step_o(address_step), .address_state_o(address_state), \
+      .address_info_o(address_info), \
+      .address_offset_i(address_offset), .core_step_o(core_step), .core_state_o(core_state), \
+      .core_info_o(core_info), \
+      .core_words_o(words), .core_phase_o(phase), .core_request_valid_i(core_request), \
+      .core_commit_i(commit), \
       .core_step_i(next_step), .core_state_i(next_state), .core_write_valid_i(write_valid), \
-      .core_write_address_i(write_address), .core_write_strobe_i(write_strobe), .core_write_data_i(write_data), \
-      .core_clear_valid_i(clear_valid), .core_clear_address_i(clear_address), .core_clear_count_i(clear_count), \
-      .core_exit_i(leave), .core_reason_i(reason), .waits_i(waits), .request_valid_o(request_valid), \
-      .request_ready_i(request_ready), .request_thread_o(request_thread), .replies_thread_o(replies_thread), \
+      .core_write_address_i(write_address), .core_write_strobe_i(write_strobe), \
+      .core_write_data_i(write_data), \
+      .core_clear_valid_i(clear_valid), .core_clear_address_i(clear_address), \
+      .core_clear_count_i(clear_count), \
+      .core_exit_i(leave), .core_reason_i(reason), .waits_i(waits), \
+      .request_valid_o(request_valid), \
+      \
+      .request_ready_i(request_ready), .request_thread_o(request_thread), \
+      .replies_thread_o(replies_thread), \
       .replied_valid_i(replied_valid), .replied_thread_i(replied_thread)
   if (Machine) begin : g_machine
     wl_engine_fsm #(`SHELL);
@@ -114,15 +130,22 @@ module tb_engine #(
 `undef SHELL
 
   tb_engine_core #(
-      .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), .ReadPorts(ReadPorts), .WritePorts(WritePorts),
-      .HeaderBytes(HeaderBytes), .Offloads(Offloads), .CoreStages(CoreStages), .HasPacket(HasPacket), .Emits(Emits), .Clears(Clears), .Calls(Calls),
+      .StateBits(StateBits), .InfoBits(InfoBits), .StepBits(StepBits), .ReadPorts(ReadPorts),
+      .WritePorts(WritePorts),
+      .HeaderBytes(HeaderBytes), .Offloads(Offloads), .CoreStages(CoreStages),
+      .HasPacket(HasPacket), .Emits(Emits), .Clears(Clears), .Calls(Calls),
       .Steps(Steps)
   ) i_core (
-      .clk_i, .waits_i(waits), .address_step_i(address_step), .address_state_i(address_state), .address_info_i(address_info),
-      .address_offset_o(address_offset), .step_i(core_step), .state_i(core_state), .info_i(core_info), .words_i(words),
-      .replies_i(replies), .phase_i(phase), .request_valid_o(core_request), .request_data_o(request_data), .commit_o(commit),
-      .step_o(next_step), .state_o(next_state), .write_valid_o(write_valid), .write_address_o(write_address),
-      .write_strobe_o(write_strobe), .write_data_o(write_data), .clear_valid_o(clear_valid), .clear_address_o(clear_address),
+      .clk_i, .waits_i(waits), .address_step_i(address_step), .address_state_i(address_state),
+      .address_info_i(address_info),
+      .address_offset_o(address_offset), .step_i(core_step), .state_i(core_state),
+      .info_i(core_info), .words_i(words),
+      .replies_i(replies), .phase_i(phase), .request_valid_o(core_request),
+      .request_data_o(request_data), .commit_o(commit),
+      .step_o(next_step), .state_o(next_state), .write_valid_o(write_valid),
+      .write_address_o(write_address),
+      .write_strobe_o(write_strobe), .write_data_o(write_data), .clear_valid_o(clear_valid),
+      .clear_address_o(clear_address),
       .clear_count_o(clear_count), .exit_o(leave), .reason_o(reason)
   );
 
@@ -137,12 +160,15 @@ module tb_engine #(
     wl_request_queue #(
         .Width(32), .Threads(Threads), .Depth(o == 0 || o + 1 < Offloads ? Threads : 2)
     ) i_queue (
-        .clk_i, .rst_i, .push_valid_i(request_valid[o]), .push_ready_o(request_ready[o]), .push_thread_i(request_thread),
-        .push_data_i(request_data[32*o+:32]), .request_valid_o(valid), .request_ready_i(ready), .request_thread_o(thread),
+        .clk_i, .rst_i, .push_valid_i(request_valid[o]), .push_ready_o(request_ready[o]),
+        .push_thread_i(request_thread),
+        .push_data_i(request_data[32*o+:32]), .request_valid_o(valid), .request_ready_i(ready),
+        .request_thread_o(thread),
         .request_data_o(data)
     );
     wl_reply_store #(.Width(32), .Threads(Threads), .Storage(Storage)) i_store (
-        .clk_i, .reply_valid_i(replied_valid[o]), .reply_thread_i(reply_thread), .reply_data_i(reply),
+        .clk_i, .reply_valid_i(replied_valid[o]), .reply_thread_i(reply_thread),
+        .reply_data_i(reply),
         .read_thread_i(replies_thread), .read_data_o(replies[32*o+:32])
     );
     assign replied_thread[o*ThreadBits+:ThreadBits] = reply_thread;
@@ -266,7 +292,10 @@ module tb_engine #(
           strobe = i_core.write_strobe(seed, step, n, w, 9'(size));
           data   = i_core.write_data(acc, w);
           for (int unsigned k = 0; k < HeaderBytes; k++) begin
-            if (strobe[k]) window[8'(32'(i_core.write_offset(seed, step, n, w))+k)] = data[8*(HeaderBytes-1-k)+:8];
+            if (strobe[k]) begin
+              window[8'(32'(i_core.write_offset(seed, step, n, w))+k)] =
+                  data[8*(HeaderBytes-1-k)+:8];
+            end
           end
         end
         leaving.result.kind = wl_pkg::EXIT_NEXT;
@@ -287,7 +316,9 @@ module tb_engine #(
       if (leaving.result.kind != wl_pkg::EXIT_NEXT) begin
         expected[Deep*32'(load_tag)+foretold[load_tag]%Deep] = leaving;
         foretold[load_tag] = foretold[load_tag] + 1;
-        if (foretold[load_tag] - left[load_tag] > Deep) $fatal(1, "%m: more is expected than the model stores");
+        if (foretold[load_tag] - left[load_tag] > Deep) begin
+          $fatal(1, "%m: more is expected than the model stores");
+        end
       end
       if (leaving.result.kind != wl_pkg::EXIT_NEXT && !leaving.result.more) break;
     end
@@ -366,8 +397,11 @@ module tb_engine #(
     end else begin
       stalled <= unload_valid && !unload_ready;
       beat_before <= beat;
-      if (stalled && (!unload_valid || beat !== beat_before)) $fatal(1, "%m: what was offered has changed");
-      if (unload_valid && !stalled && unload_first && unload_result.more && unload_tag !== order_head) begin
+      if (stalled && (!unload_valid || beat !== beat_before)) begin
+        $fatal(1, "%m: what was offered has changed");
+      end
+      if (unload_valid && !stalled && unload_first && unload_result.more
+          && unload_tag !== order_head) begin
         $fatal(1, "%m: a copy of %0d leaves before its turn, %0d", unload_tag, order_head);
       end
       if (unload_valid && unload_ready) check();
@@ -376,7 +410,9 @@ module tb_engine #(
         order_head <= order_head + 1'b1;
       end
       for (int unsigned t = 0; t < Tags; t++) begin
-        if (foretold[t] !== left[t] && cycle - since[t] > Patience) $fatal(1, "%m: packet with tag %0d starves", t);
+        if (foretold[t] !== left[t] && cycle - since[t] > Patience) begin
+          $fatal(1, "%m: packet with tag %0d starves", t);
+        end
       end
     end
   end
@@ -388,22 +424,33 @@ module tb_engine #(
     logic [31:0] last_row, at;
     bit any;
     if (unload_first === midway) $fatal(1, "%m: packets are mixed");
-    if (midway && unload_tag !== tag_before) $fatal(1, "%m: rows of tag %0d among those of %0d", unload_tag, tag_before);
-    if (foretold[unload_tag] === left[unload_tag]) $fatal(1, "%m: nothing with tag %0d should leave", unload_tag);
+    if (midway && unload_tag !== tag_before) begin
+      $fatal(1, "%m: rows of tag %0d among those of %0d", unload_tag, tag_before);
+    end
+    if (foretold[unload_tag] === left[unload_tag]) begin
+      $fatal(1, "%m: nothing with tag %0d should leave", unload_tag);
+    end
     leaving = expected[Deep*32'(unload_tag)+left[unload_tag]%Deep];
     any = HasPacket && leaving.result.window != '0 && leaving.result.kind != wl_pkg::EXIT_DROP
         && leaving.result.kind != wl_pkg::EXIT_DONE;
     last_row = any ? (32'(leaving.result.window) - 1) / 16 : 0;
     at = unload_first ? 32'd0 : 32'(unload_row_count) + 32'd1;
-    if (unload_result !== leaving.result) $fatal(1, "%m: tag %0d: result %p, not %p", unload_tag, unload_result, leaving.result);
-    if (!HasPacket && unload_reply !== leaving.reply) $fatal(1, "%m: tag %0d: reply %h, not %h", unload_tag, unload_reply, leaving.reply);
-    if (unload_last !== (at === last_row)) $fatal(1, "%m: tag %0d: row %0d of %0d, last %b", unload_tag, at, last_row + 1, unload_last);
+    if (unload_result !== leaving.result) begin
+      $fatal(1, "%m: tag %0d: result %p, not %p", unload_tag, unload_result, leaving.result);
+    end
+    if (!HasPacket && unload_reply !== leaving.reply) begin
+      $fatal(1, "%m: tag %0d: reply %h, not %h", unload_tag, unload_reply, leaving.reply);
+    end
+    if (unload_last !== (at === last_row)) begin
+      $fatal(1, "%m: tag %0d: row %0d of %0d, last %b", unload_tag, at, last_row + 1, unload_last);
+    end
     for (int k = 0; any && k < 16; k++) begin
       int position;
       position = 16 * at + (k + 16 - 32'(leaving.result.start)) % 16;
       if (position < 32'(leaving.result.window)
           && unload_data[8*(15-k)+:8] !== 8'(leaving.window >> (8 * position))) begin
-        $fatal(1, "%m: tag %0d: byte %0d is %h, not %h", unload_tag, position, unload_data[8*(15-k)+:8],
+        $fatal(1, "%m: tag %0d: byte %0d is %h, not %h", unload_tag, position,
+            unload_data[8*(15-k)+:8],
                8'(leaving.window >> (8 * position)));
       end
     end
@@ -413,8 +460,12 @@ module tb_engine #(
     if (unload_last) begin
       left[unload_tag] = left[unload_tag] + 1;
       if (!leaving.result.more) begin
-        if (foretold[unload_tag] !== left[unload_tag]) $fatal(1, "%m: tag %0d ends before its copies", unload_tag);
-        if (Scheduler === 0 && unload_tag !== order_head) $fatal(1, "%m: tag %0d overtakes %0d", unload_tag, order_head);
+        if (foretold[unload_tag] !== left[unload_tag]) begin
+          $fatal(1, "%m: tag %0d ends before its copies", unload_tag);
+        end
+        if (Scheduler === 0 && unload_tag !== order_head) begin
+          $fatal(1, "%m: tag %0d overtakes %0d", unload_tag, order_head);
+        end
         out[unload_tag] = 1'b1;
         arrived = arrived + 1;
       end
@@ -433,15 +484,27 @@ module tb_engine #(
         full_cycles <= full_cycles + 1;
         if (slot_valid) full_slots <= full_slots + 1;
       end
-      if ($countones(busy_threads) + int'(idle_threads) !== Threads) $fatal(1, "%m: threads %b have packets, %0d have none", busy_threads, idle_threads);
+      if ($countones(busy_threads) + int'(idle_threads) !== Threads) begin
+        $fatal(1, "%m: threads %b have packets, %0d have none", busy_threads, idle_threads);
+      end
       if (waiting && slot_valid) $fatal(1, "%m: waits in spite of a slot");
       if (done_o) begin
         if (sent !== arrived || sent < 40) $fatal(1, "%m: sent %0d, arrived %0d", sent, arrived);
-        if (32'(idle_threads) !== Threads) $fatal(1, "%m: %0d threads of %0d idle at the end", idle_threads, Threads);
-        if (calls !== model_calls || called_sum !== model_sum) $fatal(1, "%m: calls %p, not %p", calls, model_calls);
-        if (Calls && (calls[0] < 50 || (Offloads > 1 && refused === 0))) $fatal(1, "%m: calls %p, refused %0d", calls, refused);
-        if (HasPacket && ((Emits && copies < 10) || (Clears && pushes < 10))) $fatal(1, "%m: copies %0d, pushes %0d", copies, pushes);
-        if (full_slots * 256 < full_cycles * Slots) $fatal(1, "%m: slots in %0d of %0d cycles", full_slots, full_cycles);
+        if (32'(idle_threads) !== Threads) begin
+          $fatal(1, "%m: %0d threads of %0d idle at the end", idle_threads, Threads);
+        end
+        if (calls !== model_calls || called_sum !== model_sum) begin
+          $fatal(1, "%m: calls %p, not %p", calls, model_calls);
+        end
+        if (Calls && (calls[0] < 50 || (Offloads > 1 && refused === 0))) begin
+          $fatal(1, "%m: calls %p, refused %0d", calls, refused);
+        end
+        if (HasPacket && ((Emits && copies < 10) || (Clears && pushes < 10))) begin
+          $fatal(1, "%m: copies %0d, pushes %0d", copies, pushes);
+        end
+        if (full_slots * 256 < full_cycles * Slots) begin
+          $fatal(1, "%m: slots in %0d of %0d cycles", full_slots, full_cycles);
+        end
       end
     end
   end

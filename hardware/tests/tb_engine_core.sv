@@ -52,15 +52,17 @@ module tb_engine_core #(
     output logic [              23:0] reason_o
 );
   localparam int unsigned Word = 8 * HeaderBytes;
-  localparam int unsigned Context = HasPacket ? wl_pkg::StateContextLsb : 0;
+  localparam int unsigned Context = HasPacket ? wl_pkg::PacketStateBits : 0;
 
   // ---- The program: the decisions of a step ----
 
-  function automatic logic [31:0] decide(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, int unsigned what);
+  function automatic logic [31:0] decide(logic [31:0] seed, logic [StepBits-1:0] step,
+      logic [7:0] n, int unsigned what);
     return tb_pkg::mix(seed ^ tb_pkg::mix(32'(n) * 32'd64 + what + (32'(step) << 20)));
   endfunction
 
-  function automatic logic [16:0] offset(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, logic [31:0] acc, int unsigned port);
+  function automatic logic [16:0] offset(logic [31:0] seed, logic [StepBits-1:0] step,
+      logic [7:0] n, logic [31:0] acc, int unsigned port);
     logic [31:0] h;
     h = decide(seed, step, n, port);
     return h[9:5] == '0 ? h[31:15] : 17'(h[4:0] * h[13:11]) + 17'(acc[3:0]);
@@ -69,14 +71,18 @@ module tb_engine_core #(
   // Returns the words that were read as one number.
   function automatic logic [31:0] fold(logic [ReadPorts*Word-1:0] words);
     fold = 32'd1;
-    for (int unsigned i = 0; i < ReadPorts * HeaderBytes / 4; i++) fold = tb_pkg::mix(fold ^ words[32*i+:32]) + i;
+    for (int unsigned i = 0; i < ReadPorts * HeaderBytes / 4; i++) begin
+      fold = tb_pkg::mix(fold ^ words[32*i+:32]) + i;
+    end
   endfunction
 
-  function automatic logic [Offloads-1:0] guards(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, logic [31:0] read);
+  function automatic logic [Offloads-1:0] guards(logic [31:0] seed, logic [StepBits-1:0] step,
+      logic [7:0] n, logic [31:0] read);
     return Calls ? Offloads'(decide(seed, step, n, 8) ^ read) : '0;
   endfunction
 
-  function automatic logic [31:0] argument(logic [31:0] acc, logic [31:0] read, int unsigned offload);
+  function automatic logic [31:0] argument(logic [31:0] acc, logic [31:0] read,
+      int unsigned offload);
     return tb_pkg::mix(acc ^ read ^ offload);
   endfunction
 
@@ -85,7 +91,8 @@ module tb_engine_core #(
   endfunction
 
   // Returns the number of bytes pushed (positive) or popped (negative).
-  function automatic int resize(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, logic [8:0] window);
+  function automatic int resize(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n,
+      logic [8:0] window);
     logic [31:0] h;
     int unsigned count;
     h = decide(seed, step, n, 10);
@@ -97,11 +104,13 @@ module tb_engine_core #(
     endcase
   endfunction
 
-  function automatic logic [7:0] write_offset(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, int unsigned port);
+  function automatic logic [7:0] write_offset(logic [31:0] seed, logic [StepBits-1:0] step,
+      logic [7:0] n, int unsigned port);
     return 8'(decide(seed, step, n, 11 + port) >> 8) >> 1;
   endfunction
 
-  function automatic logic [HeaderBytes-1:0] write_strobe(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n, int unsigned port, logic [8:0] window);
+  function automatic logic [HeaderBytes-1:0] write_strobe(logic [31:0] seed,
+      logic [StepBits-1:0] step, logic [7:0] n, int unsigned port, logic [8:0] window);
     logic [31:0] h;
     h = decide(seed, step, n, 13 + port);
     write_strobe = h[16] ? '1 : h[HeaderBytes-1:0];
@@ -112,13 +121,18 @@ module tb_engine_core #(
   endfunction
 
   function automatic logic [Word-1:0] write_data(logic [31:0] acc, int unsigned port);
-    for (int unsigned i = 0; i < HeaderBytes / 4; i++) write_data[32*i+:32] = tb_pkg::mix(acc + 8 * port + i);
+    for (int unsigned i = 0; i < HeaderBytes / 4; i++) begin
+      write_data[32*i+:32] = tb_pkg::mix(acc + 8 * port + i);
+    end
   endfunction
 
-  function automatic logic [2:0] ending(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n);
+  function automatic logic [2:0] ending(logic [31:0] seed, logic [StepBits-1:0] step,
+      logic [7:0] n);
     logic [31:0] h;
     h = decide(seed, step, n, 15);
-    if (32'(n) + 1 < 1 + seed % Steps) return Emits && h[4:2] == '0 ? wl_pkg::EXIT_EMIT : wl_pkg::EXIT_NEXT;
+    if (32'(n) + 1 < 1 + seed % Steps) begin
+      return Emits && h[4:2] == '0 ? wl_pkg::EXIT_EMIT : wl_pkg::EXIT_NEXT;
+    end
     if (!HasPacket) return wl_pkg::EXIT_REPLY;
     case (h[2:0])
       0: return wl_pkg::EXIT_DROP;
@@ -128,31 +142,38 @@ module tb_engine_core #(
     endcase
   endfunction
 
-  function automatic logic [23:0] reason(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n);
+  function automatic logic [23:0] reason(logic [31:0] seed, logic [StepBits-1:0] step,
+      logic [7:0] n);
     return decide(seed, step, n, 15) >> 8;
   endfunction
 
-  function automatic logic [StepBits-1:0] next_step(logic [31:0] seed, logic [StepBits-1:0] step, logic [7:0] n);
+  function automatic logic [StepBits-1:0] next_step(logic [31:0] seed, logic [StepBits-1:0] step,
+      logic [7:0] n);
     return StepBits'(decide(seed, step, n, 16));
   endfunction
 
   // Returns the new value of acc.
-  function automatic logic [31:0] next_acc(logic [31:0] acc, logic [31:0] read, logic [Offloads*32-1:0] replies, logic [Offloads-1:0] replied);
+  function automatic logic [31:0] next_acc(logic [31:0] acc, logic [31:0] read,
+      logic [Offloads*32-1:0] replies, logic [Offloads-1:0] replied);
     next_acc = acc ^ read;
-    for (int unsigned o = 0; o < Offloads; o++) next_acc = tb_pkg::mix(next_acc ^ (replied[o] ? replies[32*o+:32] : 32'd0)) + o;
+    for (int unsigned o = 0; o < Offloads; o++) begin
+      next_acc = tb_pkg::mix(next_acc ^ (replied[o] ? replies[32*o+:32] : 32'd0)) + o;
+    end
   endfunction
 
   // ---- The same program as a core ----
 
   always_comb begin
     for (int unsigned p = 0; p < ReadPorts; p++) begin
-      address_offset_o[17*p+:17] = offset(address_info_i[32+:32], address_step_i, address_state_i[Context+32+:8],
+      address_offset_o[17*p+:17] =
+          offset(address_info_i[32+:32], address_step_i, address_state_i[Context+32+:8],
                                           address_state_i[Context+:32], p);
     end
   end
 
   localparam int unsigned OutBits =
-      Offloads * 33 + 1 + StepBits + StateBits + WritePorts * (1 + 8 + HeaderBytes + Word) + 1 + 8 + 9 + 3 + 24;
+      Offloads * 33 + 1 + StepBits + StateBits + WritePorts * (1 + 8 + HeaderBytes + Word) + 1 + 8
+          + 9 + 3 + 24;
   logic [OutBits-1:0] now, later;
 
   logic [31:0] seed, acc, read, acc_next;
@@ -168,6 +189,7 @@ module tb_engine_core #(
   logic [WritePorts*8-1:0] address;
   logic [WritePorts*HeaderBytes-1:0] strobe;
   logic [WritePorts*Word-1:0] data;
+  wl_pkg::packet_state_t packet;
   always_comb begin
     seed = info_i[32+:32];
     acc = state_i[Context+:32];
@@ -178,6 +200,7 @@ module tb_engine_core #(
     commit = phase_i || (request_valid & waits_i) == '0;
     acc_next = next_acc(acc, read, replies_i, request_valid & waits_i);
 
+    packet = '0;
     state = '0;
     front = '0;
     window = '0;
@@ -188,11 +211,12 @@ module tb_engine_core #(
     strobe = '0;
     data = '0;
     if (HasPacket) begin
-      window = state_i[wl_pkg::StateWindowLsb+:9];
+      packet = wl_pkg::PacketStateBits'(state_i);
+      window = packet.window;
       change = resize(seed, step_i, n, window);
-      front = state_i[wl_pkg::StateFrontLsb+:8] - 8'(change);
+      front = packet.front - 8'(change);
       window += 9'(change);
-      length = state_i[wl_pkg::StateLengthLsb+:16] + 16'(change);
+      length = packet.length + 16'(change);
       state = StateBits'({acc_next[15:0], length, window, front});
       for (int unsigned w = 0; w < WritePorts; w++) begin
         address[8*w+:8] = front + write_offset(seed, step_i, n, w);
@@ -203,7 +227,8 @@ module tb_engine_core #(
     end
     state[Context+:40] = {n + 8'd1, acc_next};
     clear_valid = change > 0;
-    now = {request_valid, request_data, commit, next_step(seed, step_i, n), state, valid, address, strobe, data,
+    now = {request_valid, request_data, commit, next_step(seed, step_i, n), state, valid, address,
+        strobe, data,
            clear_valid, front, 9'(change), ending(seed, step_i, n), reason(seed, step_i, n)};
   end
 
@@ -216,6 +241,7 @@ module tb_engine_core #(
     end
     assign later = stage[CoreStages-1];
   end
-  assign {request_valid_o, request_data_o, commit_o, step_o, state_o, write_valid_o, write_address_o, write_strobe_o, write_data_o,
+  assign {request_valid_o, request_data_o, commit_o, step_o, state_o, write_valid_o,
+      write_address_o, write_strobe_o, write_data_o,
           clear_valid_o, clear_address_o, clear_count_o, exit_o, reason_o} = later;
 endmodule

@@ -24,14 +24,17 @@ module tb_merge_sources #(
 );
   logic send, window;
   int unsigned idle, stall;
-  tb_pressure i_pressure (.clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o);
+  tb_pressure i_pressure (
+      .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
+  );
 
   logic [31:0] sent[Inputs];
   for (genvar i = 0; i < Inputs; i++) begin : g_source
     logic last;
     tb_source #(.Width(Width - 8), .Source(i)) i_source (
         .clk_i, .rst_i, .send_i(send), .idle_i(idle),
-        .valid_o(valid_o[i]), .ready_i(ready_i[i]), .last_o(last), .data_o(data_o[i*Width+:Width-8]), .count_o(sent[i])
+        .valid_o(valid_o[i]), .ready_i(ready_i[i]), .last_o(last),
+        .data_o(data_o[i*Width+:Width-8]), .count_o(sent[i])
     );
     assign data_o[i*Width+Width-8+:8] = 8'(i);
     assign last_o[i] = last || !Packets;
@@ -64,8 +67,12 @@ module tb_merge_sources #(
         if (data_i[Width-9:0] !== (Width - 8)'(tb_pkg::word(from, received[from]))) begin
           $fatal(1, "%m: beat %0d of input %0d is %h", received[from], from, data_i);
         end
-        if (last_i !== (tb_pkg::last(from, received[from]) || !Packets)) $fatal(1, "%m: wrong last");
-        if (owner >= 0 && owner !== int'(from)) $fatal(1, "%m: packets of %0d and %0d mixed", owner, from);
+        if (last_i !== (tb_pkg::last(from, received[from]) || !Packets)) begin
+          $fatal(1, "%m: wrong last");
+        end
+        if (owner >= 0 && owner !== int'(from)) begin
+          $fatal(1, "%m: packets of %0d and %0d mixed", owner, from);
+        end
       end
       if (valid_i && ready_o) begin
         owner <= last_i ? -1 : int'(from);
@@ -73,14 +80,19 @@ module tb_merge_sources #(
         total <= total + 1;
         for (int i = 0; i < int'(Inputs); i++) begin
           // An input also waits while the tree holds its packets.
-          waited[i] <= i == int'(from) || sent[i] == received[i] && !valid_o[i] ? 0 : waited[i] + 32'(last_i);
-          if (Wait !== 0 && waited[i] > Wait) $fatal(1, "%m: input %0d waited for %0d packets", i, waited[i]);
+          waited[i] <= i == int'(from) || sent[i] == received[i] && !valid_o[i] ? 0
+              : waited[i] + 32'(last_i);
+          if (Wait !== 0 && waited[i] > Wait) begin
+            $fatal(1, "%m: input %0d waited for %0d packets", i, waited[i]);
+          end
         end
       end
       if (done_o) begin
         if (total < 900) $fatal(1, "%m: only %0d beats", total);
         for (int i = 0; i < int'(Inputs); i++) begin
-          if (received[i] !== sent[i] || sent[i] === 0) $fatal(1, "%m: input %0d: %0d of %0d", i, received[i], sent[i]);
+          if (received[i] !== sent[i] || sent[i] === 0) begin
+            $fatal(1, "%m: input %0d: %0d of %0d", i, received[i], sent[i]);
+          end
         end
       end
     end

@@ -41,13 +41,18 @@ module tb_packet_check #(
       if (offered && !valid_i) $fatal(1, "%m: a beat of packet %0d was withdrawn", number_o);
       if (Dense && !valid_i && beat !== 0) $fatal(1, "%m: a gap in packet %0d", number_o);
       if (valid_i) begin
-        if (last_i !== ((beat + 1) * Bytes >= length)) $fatal(1, "%m: packet %0d, beat %0d: last %b", number_o, beat, last_i);
+        if (last_i !== ((beat + 1) * Bytes >= length)) begin
+          $fatal(1, "%m: packet %0d, beat %0d: last %b", number_o, beat, last_i);
+        end
         for (int unsigned i = 0; i < Bytes; i++) begin
           int unsigned place;
           place = beat * Bytes + i;
-          if (keep_i[i] !== (place < length)) $fatal(1, "%m: packet %0d of %0d bytes: keep %b", number_o, length, keep_i);
+          if (keep_i[i] !== (place < length)) begin
+            $fatal(1, "%m: packet %0d of %0d bytes: keep %b", number_o, length, keep_i);
+          end
           if (keep_i[i] && data_i[8*i+:8] !== tb_pkg::octet(Source, number_o, place)) begin
-            $fatal(1, "%m: packet %0d of %0d bytes: byte %0d is %h", number_o, length, place, data_i[8*i+:8]);
+            $fatal(1, "%m: packet %0d of %0d bytes: byte %0d is %h", number_o, length, place,
+                data_i[8*i+:8]);
           end
         end
       end

@@ -37,7 +37,9 @@ module tb_packet_source #(
       number_o <= 0;
       beat <= 0;
     end else begin
-      if (!valid_o || ready_i) valid_o <= (send_i || (valid_o ? !last_o : beat != 0)) && !tb_pkg::chance(idle_i);
+      if (!valid_o || ready_i) begin
+        valid_o <= (send_i || (valid_o ? !last_o : beat != 0)) && !tb_pkg::chance(idle_i);
+      end
       if (valid_o && ready_i) begin
         beat <= last_o ? 0 : beat + 1;
         if (last_o) number_o <= number_o + 1;

@@ -32,7 +32,8 @@ package tb_pkg;
   endfunction
 
   // Returns byte `place` of packet `number` of `source`.
-  function automatic logic [7:0] octet(int unsigned source, int unsigned number, int unsigned place);
+  function automatic logic [7:0] octet(int unsigned source, int unsigned number,
+      int unsigned place);
     logic [31:0] random;
     random = mix(number * 32'd2654435761 + source + (place / 4) * 32'd40503);
     return random[8*(place%4)+:8];
@@ -40,7 +41,8 @@ package tb_pkg;
 
   // Returns the bytes of packet `number` of `source`. Shape 0: always 64; 1: 1 to 64; 2: none to
   // 300, often near multiples of 64; 3: up to 2,000; 4: one length for some packets, then another.
-  function automatic int unsigned bytes(int unsigned shape, int unsigned source, int unsigned number);
+  function automatic int unsigned bytes(int unsigned shape, int unsigned source,
+      int unsigned number);
     int unsigned random;
     random = mix(mix(number) + source + 32'd77);
     case (shape)
@@ -57,7 +59,8 @@ package tb_pkg;
   endfunction
 
   // Returns the goal, below `goals`, of packet `number` of `source`.
-  function automatic int unsigned goal(int unsigned goals, int unsigned source, int unsigned number);
+  function automatic int unsigned goal(int unsigned goals, int unsigned source,
+      int unsigned number);
     return mix(mix(number) + source + 32'd5) % goals;
   endfunction
 

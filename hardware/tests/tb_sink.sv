@@ -24,7 +24,8 @@ module tb_sink #(
       offered <= valid_i && !ready_o;
       if (offered && !valid_i) $fatal(1, "%m: word %0d was withdrawn", count_o);
       if (valid_i && data_i !== Width'(tb_pkg::word(Source, count_o))) begin
-        $fatal(1, "%m: word %0d is %h, not %h", count_o, data_i, Width'(tb_pkg::word(Source, count_o)));
+        $fatal(1, "%m: word %0d is %h, not %h", count_o, data_i,
+            Width'(tb_pkg::word(Source, count_o)));
       end
       if (valid_i && ready_o) count_o <= count_o + 1;
     end

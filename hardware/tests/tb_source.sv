@@ -24,7 +24,9 @@ module tb_source #(
       midway <= 1'b0;
       count_o <= 0;
     end else begin
-      if (!valid_o || ready_i) valid_o <= (send_i || (valid_o ? !last_o : midway)) && !tb_pkg::chance(idle_i);
+      if (!valid_o || ready_i) begin
+        valid_o <= (send_i || (valid_o ? !last_o : midway)) && !tb_pkg::chance(idle_i);
+      end
       if (valid_o && ready_i) begin
         midway <= !last_o;
         count_o <= count_o + 1;

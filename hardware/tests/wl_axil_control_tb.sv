@@ -1,6 +1,7 @@
 // Test bench of wl_axil_control in front of wl_statistics and a memory of wide entries: registers
 // read as documented, entries are transferred as a whole, unknown targets fail at once, and those
-// that do not reply after the timeout, bad accesses get an error, and counters count every event. Over widths and numbers of counters.
+// that do not reply after the timeout, bad accesses get an error, and counters count every event.
+// Over widths and numbers of counters.
 module wl_axil_control_tb;
   localparam int unsigned Cases = 4;
 
@@ -8,9 +9,13 @@ module wl_axil_control_tb;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   control_case #(.CtlBits(64), .Counters(2)) i_2 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  control_case #(.CtlBits(216), .Counters(20), .AddBits(7)) i_20 (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  control_case #(
+      .CtlBits(216), .Counters(20), .AddBits(7)
+  ) i_20 (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
   control_case #(.CtlBits(65), .Counters(64)) i_64 (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  control_case #(.CtlBits(128), .Counters(33), .AddBits(2), .Stall(128)) i_33 (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  control_case #(
+      .CtlBits(128), .Counters(33), .AddBits(2), .Stall(128)
+  ) i_33 (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
 endmodule
 
 module control_case #(
@@ -35,14 +40,20 @@ module control_case #(
   logic [7:0] target;
   logic [31:0] address;
   logic [CtlBits-1:0] data, ram_data, statistics_data;
-  wl_axil_control #(.CtlBits(CtlBits), .Version(32'h12345678), .Geometry(32'h9abc), .Config(32'hdef0), .Targets(12), .Timeout(300)) i_dut (
+  wl_axil_control #(
+      .CtlBits(CtlBits), .Version(32'h12345678), .Geometry(32'h9abc), .Config(32'hdef0),
+      .Targets(12), .Timeout(300)
+  ) i_dut (
       .clk_i, .rst_i,
       .s_axil_awvalid_i(awvalid), .s_axil_awready_o(awready), .s_axil_awaddr_i(awaddr),
-      .s_axil_wvalid_i(wvalid), .s_axil_wready_o(wready), .s_axil_wdata_i(wdata), .s_axil_wstrb_i(wstrb),
+      .s_axil_wvalid_i(wvalid), .s_axil_wready_o(wready), .s_axil_wdata_i(wdata),
+      .s_axil_wstrb_i(wstrb),
       .s_axil_bvalid_o(bvalid), .s_axil_bready_i(bready), .s_axil_bresp_o(bresp),
       .s_axil_arvalid_i(arvalid), .s_axil_arready_o(arready), .s_axil_araddr_i(araddr),
-      .s_axil_rvalid_o(rvalid), .s_axil_rready_i(rready), .s_axil_rdata_o(rdata), .s_axil_rresp_o(rresp),
-      .ctl_valid_o(valid), .ctl_write_o(write), .ctl_target_o(target), .ctl_address_o(address), .ctl_data_o(data),
+      .s_axil_rvalid_o(rvalid), .s_axil_rready_i(rready), .s_axil_rdata_o(rdata),
+      .s_axil_rresp_o(rresp),
+      .ctl_valid_o(valid), .ctl_write_o(write), .ctl_target_o(target), .ctl_address_o(address),
+      .ctl_data_o(data),
       .ctl_done_i(ram_done || statistics_done), .ctl_data_i(ram_data | statistics_data)
   );
 
@@ -58,9 +69,12 @@ module control_case #(
       else counted[i] <= counted[i] + 64'(add[i*AddBits+:AddBits]);
     end
   end
-  wl_statistics #(.Counters(Counters), .AddBits(AddBits), .CtlTarget(8'd7), .CtlBits(CtlBits)) i_statistics (
+  wl_statistics #(
+      .Counters(Counters), .AddBits(AddBits), .CtlTarget(8'd7), .CtlBits(CtlBits)
+  ) i_statistics (
       .clk_i, .rst_i, .add_i(add),
-      .ctl_valid_i(valid), .ctl_write_i(write), .ctl_target_i(target), .ctl_address_i(address), .ctl_data_i(data),
+      .ctl_valid_i(valid), .ctl_write_i(write), .ctl_target_i(target), .ctl_address_i(address),
+      .ctl_data_i(data),
       .ctl_done_o(statistics_done), .ctl_data_o(statistics_data)
   );
 
@@ -84,7 +98,8 @@ module control_case #(
   end
 
   // The master changes its signals at falling edges, and samples at rising ones.
-  task automatic put(input logic [15:0] at, input logic [31:0] what, input logic [3:0] strobe, output logic [1:0] response);
+  task automatic put(input logic [15:0] at, input logic [31:0] what, input logic [3:0] strobe,
+      output logic [1:0] response);
     @(negedge clk_i);
     awaddr = at;
     wdata = what;
@@ -134,7 +149,9 @@ module control_case #(
     logic [31:0] word;
     logic [1:0] response;
     take(at, word, response);
-    if (word !== what || response !== 2'b00) $fatal(1, "%m: %h reads as %h, not %h", at, word, what);
+    if (word !== what || response !== 2'b00) begin
+      $fatal(1, "%m: %h reads as %h, not %h", at, word, what);
+    end
   endtask
 
   logic [31:0] word;
@@ -208,8 +225,10 @@ module control_case #(
       set(16'h018, 32'h1);
       take(16'h100, word, response);
       low = 64'(word);
-      if (low > counted[at] || low + longint'((2 * Counters + 4) * (2 ** AddBits - 1)) < before_) begin
-        $fatal(1, "%m: counter %0d is %0d, and has counted %0d to %0d", at, low, before_, counted[at]);
+      if (low > counted[at]
+          || low + longint'((2 * Counters + 4) * (2 ** AddBits - 1)) < before_) begin
+        $fatal(1, "%m: counter %0d is %0d, and has counted %0d to %0d", at, low, before_,
+            counted[at]);
       end
     end
     quiet = 1'b1;

@@ -1,8 +1,8 @@
 // Test bench of wl_bloom: keys that were added are found, and the reply for other keys is that of a
 // model of the filter, each after the promised cycles; the control plane reads, sets and replaces
-// words meanwhile; over key widths, sizes, numbers of hashes and methods. The model computes its CRCs in
-// the other direction: most significant bit first, from the polynomials as the standards print
-// them.
+// words meanwhile; over key widths, sizes, numbers of hashes and methods. The model computes its
+// CRCs in the other direction: most significant bit first, from the polynomials as the standards
+// print them.
 module wl_bloom_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] KeyBits = {32'd13, 32'd1, 32'd104, 32'd32, 32'd48};
@@ -41,12 +41,15 @@ module bloom_case #(
 
   // Method 0 of the requests is `test`, method 1 `add`.
   wl_bloom #(
-      .KeyBits(KeyBits), .Size(Size), .Hashes(Hashes), .MethodCount(2), .Methods(2'b01), .TagBits(5), .CtlBits(40), .CtlTarget(8'd7)
+      .KeyBits(KeyBits), .Size(Size), .Hashes(Hashes), .MethodCount(2), .Methods(2'b01),
+      .TagBits(5), .CtlBits(40), .CtlTarget(8'd7)
   ) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag), .request_data_i({!is_test, key}),
+      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag),
+      .request_data_i({!is_test, key}),
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd7), .ctl_address_i(ctl_address),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd7),
+      .ctl_address_i(ctl_address),
       .ctl_data_i(ctl_data), .ctl_done_o(ctl_done), .ctl_data_o(ctl_reply)
   );
 
@@ -84,15 +87,21 @@ module bloom_case #(
         logic [31:0] at;
         at = 32'(ctl_address[30:0]);
         in_range = at < 32'(Words);
-        if (!ctl_valid || ctl_reply !== (in_range ? 40'(model[32*at+:32]) : '0)) $fatal(1, "%m: word %h", ctl_reply);
-        if (ctl_write && in_range) model[32*at+:32] = (ctl_address[31] ? '0 : model[32*at+:32]) | ctl_data[31:0];
+        if (!ctl_valid || ctl_reply !== (in_range ? 40'(model[32*at+:32]) : '0)) begin
+          $fatal(1, "%m: word %h", ctl_reply);
+        end
+        if (ctl_write && in_range) begin
+          model[32*at+:32] = (ctl_address[31] ? '0 : model[32*at+:32]) | ctl_data[31:0];
+        end
         accesses <= accesses + 1;
         ctl_valid <= 1'b0;
       end else if (ctl_reply !== '0) begin
         $fatal(1, "%m: the control bus is driven");
       end
       if (reply_valid) begin
-        if (!waits || reply !== expected || reply_tag !== expected_tag) $fatal(1, "%m: %b, not %b", reply, expected);
+        if (!waits || reply !== expected || reply_tag !== expected_tag) begin
+          $fatal(1, "%m: %b, not %b", reply, expected);
+        end
         if (cycle !== 3 * Hashes + 2) $fatal(1, "%m: it took %0d cycles", cycle);
         waits <= 1'b0;
       end
@@ -115,7 +124,8 @@ module bloom_case #(
         requests <= requests + 1;
         tag <= 5'($urandom());
         is_test <= tb_pkg::chance(200);
-        key <= KeyBits'({32'($urandom() % 20), 32'd0, 32'($urandom() % 3), 32'd77}) ^ KeyBits'($urandom() % 20);
+        key <= KeyBits'({32'($urandom() % 20), 32'd0, 32'($urandom() % 3), 32'd77})
+            ^ KeyBits'($urandom() % 20);
       end else if (valid) begin
         waited <= waited + 1;
         if (waited > 3 * Hashes + 8) $fatal(1, "%m: a request is not taken");

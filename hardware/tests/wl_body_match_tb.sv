@@ -7,9 +7,15 @@ module wl_body_match_tb;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  body_match_case #(.DataBytes(64), .Ahead(2), .States(64), .Classes(8)) i_wide (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  body_match_case #(.DataBytes(8), .Ahead(3), .States(16), .Classes(256)) i_narrow (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  body_match_case #(.DataBytes(16), .Ahead(1), .States(2), .Classes(2)) i_least (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  body_match_case #(
+      .DataBytes(64), .Ahead(2), .States(64), .Classes(8)
+  ) i_wide (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
+  body_match_case #(
+      .DataBytes(8), .Ahead(3), .States(16), .Classes(256)
+  ) i_narrow (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  body_match_case #(
+      .DataBytes(16), .Ahead(1), .States(2), .Classes(2)
+  ) i_least (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
 endmodule
 
 module body_match_case #(
@@ -40,12 +46,15 @@ module body_match_case #(
   logic access_read;
   logic [AddressBits-1:0] access_address;
   logic [8*DataBytes-1:0] access_data;
-  wl_body_buffer #(.DataBytes(DataBytes), .Beats(Beats), .Packets(8), .HasAccess(1'b1), .Ahead(Ahead)) i_body (
+  wl_body_buffer #(
+      .DataBytes(DataBytes), .Beats(Beats), .Packets(8), .HasAccess(1'b1), .Ahead(Ahead)
+  ) i_body (
       .clk_i, .rst_i,
       .ready_o(room), .write_i(write), .data_i(arriving), .close_i(close), .place_o(place),
       .access_read_i(access_read), .access_address_i(access_address), .access_data_o(access_data),
       .access_write_i(1'b0), .access_write_address_i('0), .access_write_data_i('0),
-      .body_valid_o(body_valid), .read_i(1'b0), .read_data_o(unused_body), .rewind_i(1'b0), .free_i(free)
+      .body_valid_o(body_valid), .read_i(1'b0), .read_data_o(unused_body), .rewind_i(1'b0),
+      .free_i(free)
   );
 
   logic valid, ready, reply_valid;
@@ -57,14 +66,17 @@ module body_match_case #(
   logic [31:0] ctl_address;
   logic [CtlBits-1:0] ctl_data, ctl_answer;
   wl_body_match #(
-      .DataBytes(DataBytes), .AddressBits(AddressBits), .TagBits(3), .Ahead(Ahead), .ValueBits(ValueBits), .States(States),
+      .DataBytes(DataBytes), .AddressBits(AddressBits), .TagBits(3), .Ahead(Ahead),
+      .ValueBits(ValueBits), .States(States),
       .Classes(Classes), .CtlBits(CtlBits), .CtlTarget(Target)
   ) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag), .request_data_i(request),
+      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag),
+      .request_data_i(request),
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply),
       .access_read_o(access_read), .access_address_o(access_address), .access_data_i(access_data),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(ctl_target), .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(ctl_target),
+      .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
       .ctl_done_o(ctl_done), .ctl_data_o(ctl_answer)
   );
 
@@ -80,7 +92,8 @@ module body_match_case #(
     return {random[8:7] == 2'd0, StateBits'(1 + (random >> 10) % (States - 1))};
   endfunction
   function automatic logic [15+ValueBits:0] match(int unsigned a, int unsigned state);
-    return a == 0 ? '0 : {16'(1 + tb_pkg::mix(a * 99 + state) % 5), ValueBits'(tb_pkg::mix(a * 55 + state))};
+    return a == 0 ? '0
+        : {16'(1 + tb_pkg::mix(a * 99 + state) % 5), ValueBits'(tb_pkg::mix(a * 55 + state))};
   endfunction
 
   // Packet n has bytes(n) bytes.
@@ -100,7 +113,9 @@ module body_match_case #(
   assign write = willing && room && beat < beats;
   assign close = willing && room && beat + 1 >= beats;
   always_comb begin
-    for (int unsigned i = 0; i < DataBytes; i++) arriving[8*i+:8] = content(closed, beat * DataBytes + i);
+    for (int unsigned i = 0; i < DataBytes; i++) begin
+      arriving[8*i+:8] = content(closed, beat * DataBytes + i);
+    end
   end
   int unsigned turn;
   assign free = body_valid && asked == Each && !valid && !waits;
@@ -139,7 +154,8 @@ module body_match_case #(
   int unsigned cycle, most, meant;
   logic [16+ValueBits:0] also;
   int unsigned range_from, range_length, range_limit;
-  function automatic logic [16+ValueBits:0] search(int unsigned a, int unsigned n, int unsigned from, int unsigned length, int unsigned limit);
+  function automatic logic [16+ValueBits:0] search(int unsigned a, int unsigned n,
+      int unsigned from, int unsigned length, int unsigned limit);
     int unsigned state;
     logic [16+ValueBits:0] found;
     state = 1;
@@ -168,7 +184,8 @@ module body_match_case #(
       turn <= 0;
       word <= 0;
     end else if (!done_o) begin
-      willing <= closed + 32'(close) < Packets && closed + 32'(close) - freed < 7 && tb_pkg::chance(200);
+      willing <= closed + 32'(close) < Packets && closed + 32'(close) - freed < 7
+          && tb_pkg::chance(200);
       if (write) beat <= beat + 1;
       if (close) begin
         places[closed%8] <= place;
@@ -181,11 +198,16 @@ module body_match_case #(
       end
       // No request is under way when an automaton that it may use is rewritten: the control plane
       // waits for that, as its contract requires.
-      if (!ctl_valid && turn < Turns && (word != 0 || (!valid && !waits)) && tb_pkg::chance(230)) ctl_valid <= 1'b1;
+      if (!ctl_valid && turn < Turns && (word != 0 || (!valid && !waits))
+          && tb_pkg::chance(230)) begin
+        ctl_valid <= 1'b1;
+      end
       if (ctl_done) begin
         if (!ctl_valid) $fatal(1, "%m: an answer that nobody waits for");
         ctl_valid <= 1'b0;
-        if (reading && ctl_answer !== ctl_data) $fatal(1, "%m: word %0d is read as %h, not %h", word, ctl_answer, ctl_data);
+        if (reading && ctl_answer !== ctl_data) begin
+          $fatal(1, "%m: word %0d is read as %h, not %h", word, ctl_answer, ctl_data);
+        end
         reading <= !reading && word % 7 == 0;
         if (reading || word % 7 != 0) begin
           word <= word == Words ? 0 : word + 1;
@@ -200,11 +222,14 @@ module body_match_case #(
       end
       if (reply_valid) begin
         if (!waits || reply_tag !== tag) $fatal(1, "%m: a reply that nobody waits for");
-        if (reply !== expected && reply !== also) $fatal(1, "%m: request %0d of packet %0d: %h, not %h", asked, freed, reply, expected);
+        if (reply !== expected && reply !== also) begin
+          $fatal(1, "%m: request %0d of packet %0d: %h, not %h", asked, freed, reply, expected);
+        end
         if (cycle > most) $fatal(1, "%m: it took %0d cycles, not %0d", cycle, most);
         waits <= 1'b0;
       end
-      if (closed > freed && asked < Each && !valid && !waits && !(word == 0 && ctl_valid) && tb_pkg::chance(200)) begin
+      if (closed > freed && asked < Each && !valid && !waits && !(word == 0 && ctl_valid)
+          && tb_pkg::chance(200)) begin
         int unsigned limit;
         int unsigned from;
         int unsigned length;

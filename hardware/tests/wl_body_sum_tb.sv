@@ -33,7 +33,8 @@ module body_sum_case #(
       .ready_o(room), .write_i(write), .data_i(arriving), .close_i(close), .place_o(place),
       .access_read_i(access_read), .access_address_i(access_address), .access_data_o(access_data),
       .access_write_i(1'b0), .access_write_address_i('0), .access_write_data_i('0),
-      .body_valid_o(body_valid), .read_i(1'b0), .read_data_o(unused_body), .rewind_i(1'b0), .free_i(free)
+      .body_valid_o(body_valid), .read_i(1'b0), .read_data_o(unused_body), .rewind_i(1'b0),
+      .free_i(free)
   );
 
   logic valid, ready, reply_valid;
@@ -42,7 +43,8 @@ module body_sum_case #(
   logic [15:0] reply;
   wl_body_sum #(.DataBytes(DataBytes), .AddressBits(AddressBits), .TagBits(3)) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag), .request_data_i(request),
+      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag),
+      .request_data_i(request),
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply),
       .access_read_o(access_read), .access_address_o(access_address), .access_data_i(access_data)
   );
@@ -64,7 +66,9 @@ module body_sum_case #(
   assign write = willing && room && beat < beats;
   assign close = willing && room && beat + 1 >= beats;
   always_comb begin
-    for (int unsigned i = 0; i < DataBytes; i++) arriving[8*i+:8] = content(closed, beat * DataBytes + i);
+    for (int unsigned i = 0; i < DataBytes; i++) begin
+      arriving[8*i+:8] = content(closed, beat * DataBytes + i);
+    end
   end
   assign free = body_valid && asked == Each && !valid && !waits;
   assign done_o = freed == Packets;
@@ -80,7 +84,8 @@ module body_sum_case #(
       asked <= 0;
       cycle <= 0;
     end else if (!done_o) begin
-      willing <= closed + 32'(close) < Packets && closed + 32'(close) - freed < 7 && tb_pkg::chance(200);
+      willing <= closed + 32'(close) < Packets && closed + 32'(close) - freed < 7
+          && tb_pkg::chance(200);
       if (write) beat <= beat + 1;
       if (close) begin
         places[closed%8] <= place;
@@ -99,7 +104,9 @@ module body_sum_case #(
       end
       if (reply_valid) begin
         if (!waits || reply_tag !== tag) $fatal(1, "%m: a reply that nobody waits for");
-        if (reply !== expected) $fatal(1, "%m: request %0d of packet %0d: %h, not %h", asked, freed, reply, expected);
+        if (reply !== expected) begin
+          $fatal(1, "%m: request %0d of packet %0d: %h, not %h", asked, freed, reply, expected);
+        end
         if (cycle > most) $fatal(1, "%m: it took %0d cycles, not %0d", cycle, most);
         waits <= 1'b0;
       end

@@ -31,17 +31,24 @@ module turns_case #(
       .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
   );
 
-  logic [Services-1:0] request_valid, request_ready, service_valid, service_ready, reply_valid, read, write;
+  logic [Services-1:0] request_valid, request_ready, service_valid, service_ready, reply_valid,
+      read, write;
   logic [Services*AddressBits-1:0] address, write_address;
   logic [Services*Bits-1:0] write_data;
   logic access_read, access_write;
   logic [AddressBits-1:0] access_address, access_write_address;
   logic [Bits-1:0] access_write_data, memory[8], data;
-  wl_body_turns #(.Services(Services), .DataBytes(Bits / 8), .AddressBits(AddressBits), .MostOpen(MostOpen)) i_dut (
-      .clk_i, .rst_i, .request_valid_i(request_valid), .request_ready_o(request_ready), .service_valid_o(service_valid),
-      .service_ready_i(service_ready), .reply_valid_i(reply_valid), .read_i(read), .address_i(address), .write_i(write),
-      .write_address_i(write_address), .write_data_i(write_data), .access_read_o(access_read), .access_address_o(access_address),
-      .access_write_o(access_write), .access_write_address_o(access_write_address), .access_write_data_o(access_write_data)
+  wl_body_turns #(
+      .Services(Services), .DataBytes(Bits / 8), .AddressBits(AddressBits), .MostOpen(MostOpen)
+  ) i_dut (
+      .clk_i, .rst_i, .request_valid_i(request_valid), .request_ready_o(request_ready),
+      .service_valid_o(service_valid),
+      .service_ready_i(service_ready), .reply_valid_i(reply_valid), .read_i(read),
+      .address_i(address), .write_i(write),
+      .write_address_i(write_address), .write_data_i(write_data), .access_read_o(access_read),
+      .access_address_o(access_address),
+      .access_write_o(access_write), .access_write_address_o(access_write_address),
+      .access_write_data_o(access_write_data)
   );
 
   always_ff @(posedge clk_i) begin
@@ -79,13 +86,17 @@ module turns_case #(
         waited <= 0;
         others <= 0;
       end else begin
-        if (!request_valid[i] || request_ready[i]) request_valid[i] <= send && (idle != 0 || i == 0) && !tb_pkg::chance(idle);
+        if (!request_valid[i] || request_ready[i]) begin
+          request_valid[i] <= send && (idle != 0 || i == 0) && !tb_pkg::chance(idle);
+        end
         service_ready[i] <= !tb_pkg::chance(stall);
         pipe_valid <= {pipe_valid[Delay-2:0], take};
         pipe_address <= {pipe_address[Delay-2:0], AddressBits'(asked)};
         pipe_data[Delay-1:2] <= pipe_data[Delay-2:1];
         pipe_data[1] <= data;
-        if (take !== (request_valid[i] && request_ready[i])) $fatal(1, "%m: a request is lost or made up");
+        if (take !== (request_valid[i] && request_ready[i])) begin
+          $fatal(1, "%m: a request is lost or made up");
+        end
         asked <= asked + 32'(take);
         answered <= answered + 32'(reply_valid[i]);
         // While a service waits, each other service is served at most once, except for requests
@@ -93,13 +104,19 @@ module turns_case #(
         if (take || !request_valid[i]) others <= 0;
         else others <= others + 32'((service_valid & service_ready) != '0);
         if (others > Services) $fatal(1, "%m: %0d requests of others came first", others);
-        if (i === 0 && window && MostOpen > Delay && request_valid[0] && !request_ready[0]) $fatal(1, "%m: it waits alone at full speed");
-        if (done_o && (asked !== answered || asked < 50)) $fatal(1, "%m: %0d answers to %0d requests", answered, asked);
+        if (i === 0 && window && MostOpen > Delay && request_valid[0] && !request_ready[0]) begin
+          $fatal(1, "%m: it waits alone at full speed");
+        end
+        if (done_o && (asked !== answered || asked < 50)) begin
+          $fatal(1, "%m: %0d answers to %0d requests", answered, asked);
+        end
       end
     end
     // At the end the words hold the sum of all additions.
     always_comb begin
-      for (int unsigned word = 0; word < 8; word++) sums_of[i][word] = (asked + 7 - word) / 8 * (i + 1);
+      for (int unsigned word = 0; word < 8; word++) begin
+        sums_of[i][word] = (asked + 7 - word) / 8 * (i + 1);
+      end
     end
   end
   always_ff @(posedge clk_i) begin
@@ -107,7 +124,9 @@ module turns_case #(
       for (int unsigned word = 0; word < 8; word++) begin
         known[word] = 0;
         for (int unsigned i = 0; i < Services; i++) known[word] += sums_of[i][word];
-        if (memory[word] !== known[word]) $fatal(1, "%m: word %0d is %0d, not %0d", word, memory[word], known[word]);
+        if (memory[word] !== known[word]) begin
+          $fatal(1, "%m: word %0d is %0d, not %0d", word, memory[word], known[word]);
+        end
       end
     end
   end

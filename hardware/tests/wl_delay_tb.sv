@@ -9,7 +9,9 @@ module wl_delay_tb;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
-    delay_case #(.Width(Widths[32*i+:32]), .Cycles(Cycles[32*i+:32])) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
+    delay_case #(
+        .Width(Widths[32*i+:32]), .Cycles(Cycles[32*i+:32])
+    ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
 endmodule
 
@@ -28,7 +30,9 @@ module delay_case #(
   assign done_o = number == 200;
 
   wl_delay #(.Width(Width), .Cycles(Cycles)) i_plain (.clk_i, .rst_i, .data_i(in), .data_o(plain));
-  wl_delay #(.Width(Width), .Cycles(Cycles), .Reset(1'b1)) i_reset (.clk_i, .rst_i, .data_i(in), .data_o(reset));
+  wl_delay #(
+      .Width(Width), .Cycles(Cycles), .Reset(1'b1)
+  ) i_reset (.clk_i, .rst_i, .data_i(in), .data_o(reset));
 
   always_ff @(posedge clk_i) begin
     if (rst_i) number <= 0;

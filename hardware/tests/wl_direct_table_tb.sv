@@ -7,8 +7,12 @@ module wl_direct_table_tb;
   direct_table_case #(.Idle(50), .Control(30), .Extra(9)) i_idle (.done_o(done[1]));
   // Two and three bursts, with which a partial element would be visible.
   direct_table_case #(.Width(72), .Size(3), .Control(60)) i_two (.done_o(done[2]));
-  direct_table_case #(.Width(100), .Size(5), .Slots(6), .Control(60), .Hold(10)) i_three (.done_o(done[3]));
-  direct_table_case #(.Width(1), .Size(1), .Slots(1), .MemoryLatency(1), .Control(20), .IndexBits(1)) i_one (.done_o(done[4]));
+  direct_table_case #(
+      .Width(100), .Size(5), .Slots(6), .Control(60), .Hold(10)
+  ) i_three (.done_o(done[3]));
+  direct_table_case #(
+      .Width(1), .Size(1), .Slots(1), .MemoryLatency(1), .Control(20), .IndexBits(1)
+  ) i_one (.done_o(done[4]));
 
   initial begin
     for (int unsigned k = 0; k < 1000 && done !== '1; k++) #1000;
@@ -56,16 +60,21 @@ module direct_table_case #(
   logic [Slots*DataBits-1:0] read_data;
   logic [Bursts*DataBits-1:0] write_data;
   wl_direct_table #(
-      .Width(Width), .Size(Size), .IndexBits(IndexBits), .TagBits(TagBits), .DataBits(DataBits), .AddressBits(AddressBits),
+      .Width(Width), .Size(Size), .IndexBits(IndexBits), .TagBits(TagBits), .DataBits(DataBits),
+      .AddressBits(AddressBits),
       .Base(7'd20), .ReadLatency(ReadLatency), .CtlBits(CtlBits), .CtlTarget(Target), .Patience(5)
   ) i_dut (
       .clk_i(clk), .rst_i(rst),
       .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(request_tag),
-      .request_data_i(request_data), .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(ctl_target), .ctl_address_i(ctl_address),
+      .request_data_i(request_data), .reply_valid_o(reply_valid), .reply_tag_o(reply_tag),
+      .reply_data_o(reply_data),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(ctl_target),
+      .ctl_address_i(ctl_address),
       .ctl_data_i(ctl_wdata), .ctl_done_o(ctl_done), .ctl_data_o(ctl_rdata),
-      .read_valid_o(read_valid), .read_address_o(read_address), .read_data_i(read_data[Bursts*DataBits-1:0]),
-      .write_valid_o(write_valid), .write_address_o(write_address), .write_data_o(write_data), .hold_i(hold)
+      .read_valid_o(read_valid), .read_address_o(read_address),
+      .read_data_i(read_data[Bursts*DataBits-1:0]),
+      .write_valid_o(write_valid), .write_address_o(write_address), .write_data_o(write_data),
+      .hold_i(hold)
   );
 
   logic rd_cmd, wr_cmd, unused_hold, unused_done;
@@ -73,19 +82,25 @@ module direct_table_case #(
   logic [DataBits-1:0] rd_data, wr_data;
   logic [CtlBits-1:0] unused_data;
   wl_memory_channel #(
-      .Slots(Slots), .AddressBits(AddressBits), .DataBits(DataBits), .MemoryLatency(MemoryLatency), .ReadLatency(ReadLatency),
+      .Slots(Slots), .AddressBits(AddressBits), .DataBits(DataBits), .MemoryLatency(MemoryLatency),
+      .ReadLatency(ReadLatency),
       .CtlBits(CtlBits)
   ) i_channel (
       .clk_i(clk), .rst_i(rst),
-      .read_valid_i(Slots'(read_valid)), .read_address_i((Slots * AddressBits)'(read_address)), .read_data_o(read_data),
+      .read_valid_i(Slots'(read_valid)), .read_address_i((Slots * AddressBits)'(read_address)),
+      .read_data_o(read_data),
       .write_valid_i(Slots'(write_valid)), .write_address_i((Slots * AddressBits)'(write_address)),
       .write_data_i((Slots * DataBits)'(write_data)), .hold_o(unused_hold),
-      .ctl_valid_i(1'b0), .ctl_write_i(1'b0), .ctl_target_i(8'd0), .ctl_address_i(32'd0), .ctl_data_i(CtlBits'(0)),
+      .ctl_valid_i(1'b0), .ctl_write_i(1'b0), .ctl_target_i(8'd0), .ctl_address_i(32'd0),
+      .ctl_data_i(CtlBits'(0)),
       .ctl_done_o(unused_done), .ctl_data_o(unused_data),
       .clk_mem_i(clk_mem), .rd_cmd_o(rd_cmd), .rd_addr_o(rd_addr), .rd_data_i(rd_data),
       .wr_cmd_o(wr_cmd), .wr_addr_o(wr_addr), .wr_data_o(wr_data)
   );
-  wl_qdr_model #(.WordBits(18), .Words(1 << (AddressBits + 1)), .AddressBits(AddressBits), .Latency(MemoryLatency)) i_qdr (
+  wl_qdr_model #(
+      .WordBits(18), .Words(1 << (AddressBits + 1)), .AddressBits(AddressBits),
+      .Latency(MemoryLatency)
+  ) i_qdr (
       .clk_mem_i(clk_mem), .rd_cmd_i(rd_cmd), .rd_addr_i(rd_addr), .rd_data_o(rd_data),
       .wr_cmd_i(wr_cmd), .wr_addr_i(wr_addr), .wr_data_i(wr_data)
   );
@@ -137,7 +152,9 @@ module direct_table_case #(
       end
       if (ctl_done) begin
         controls <= controls + 1;
-        if (reply_valid || !ctl_valid || ctl_target !== Target) $fatal(1, "%m: an access is done that is not due");
+        if (reply_valid || !ctl_valid || ctl_target !== Target) begin
+          $fatal(1, "%m: an access is done that is not due");
+        end
         if (ctl_rdata !== (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
           $fatal(1, "%m: the control plane reads %h", ctl_rdata);
         end
@@ -148,7 +165,8 @@ module direct_table_case #(
       if (!request_valid || request_ready) begin
         request_valid <= cycle < Cycles && !percent(Idle);
         request_tag   <= TagBits'($urandom());
-        request_data  <= IndexBits'(percent(90) ? $urandom() % Size : $urandom() >> ($urandom() % 32));
+        request_data  <=
+            IndexBits'(percent(90) ? $urandom() % Size : $urandom() >> ($urandom() % 32));
       end
       if (!ctl_valid || ctl_done || (ctl_target != Target && percent(20))) begin
         ctl_valid   <= cycle < Cycles && percent(Control);
@@ -159,9 +177,15 @@ module direct_table_case #(
       end
       if (cycle > Cycles + 3 * Latency) begin
         if (requests !== replies) $fatal(1, "%m: %0d requests, %0d replies", requests, replies);
-        if (refused > controls) $fatal(1, "%m: %0d cycles refused for %0d accesses", refused, controls);
-        if (Idle === 0 && requests + controls + held + 20 < Cycles) $fatal(1, "%m: only %0d requests", requests);
-        if (Control > 0 && controls < Cycles / 50) $fatal(1, "%m: only %0d control accesses", controls);
+        if (refused > controls) begin
+          $fatal(1, "%m: %0d cycles refused for %0d accesses", refused, controls);
+        end
+        if (Idle === 0 && requests + controls + held + 20 < Cycles) begin
+          $fatal(1, "%m: only %0d requests", requests);
+        end
+        if (Control > 0 && controls < Cycles / 50) begin
+          $fatal(1, "%m: only %0d control accesses", controls);
+        end
         done <= 1'b1;
       end
     end

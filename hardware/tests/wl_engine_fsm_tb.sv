@@ -13,6 +13,7 @@ module wl_engine_fsm_tb;
   tb_engine #(.Machine(1'b1), .Threads(1), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0)) `CASE(3);
   // Without calls and clears a slot takes five cycles, and little else happens: a slot in six
   // cycles.
-  tb_engine #(.Machine(1'b1), .Threads(1), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(38)) `CASE(4);
+  tb_engine #(.Machine(1'b1), .Threads(1), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64),
+      .Slots(38)) `CASE(4);
   tb_engine #(.Machine(1'b1), .Threads(1), .HeaderBytes(4), .WritePorts(2)) `CASE(5);
 endmodule

@@ -17,17 +17,22 @@ module wl_engine_mt_tb;
   tb_engine #(.Threads(4), .Storage(1)) `CASE(5);
   tb_engine #(.Threads(5), .WritePorts(2), .ReadPorts(2)) `CASE(6);
   tb_engine #(.Threads(1), .WritePorts(2), .Storage(1), .ReadPorts(3)) `CASE(7);
-  tb_engine #(.Threads(4), .WritePorts(2), .WindowStorage(1), .CoreStages(1), .Offloads(3)) `CASE(8);
+  tb_engine #(.Threads(4), .WritePorts(2), .WindowStorage(1), .CoreStages(1),
+      .Offloads(3)) `CASE(8);
   // Neither copies nor pushes.
   tb_engine #(.Threads(4), .Emits(1'b0), .Clears(1'b0), .Offloads(1)) `CASE(9);
   // Called engines.
   tb_engine #(.Threads(4), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0)) `CASE(10);
-  tb_engine #(.Threads(1), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0), .Storage(1), .CoreStages(1)) `CASE(11);
+  tb_engine #(.Threads(1), .HasPacket(1'b0), .Emits(1'b0), .Clears(1'b0), .Storage(1),
+      .CoreStages(1)) `CASE(11);
   // Throughput: a slot in every cycle with enough threads, while these are not loading or
   // unloading. In strict order, threads also wait for longer packets before theirs.
-  tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(252)) `CASE(12);
-  tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(128), .Scheduler(0), .Storage(1)) `CASE(13);
+  tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64),
+      .Slots(252)) `CASE(12);
+  tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(128),
+      .Scheduler(0), .Storage(1)) `CASE(13);
   // Words of fewer bytes.
-  tb_engine #(.Threads(5), .HeaderBytes(8), .WritePorts(2), .ReadPorts(2), .CoreStages(1)) `CASE(14);
+  tb_engine #(.Threads(5), .HeaderBytes(8), .WritePorts(2), .ReadPorts(2),
+      .CoreStages(1)) `CASE(14);
   tb_engine #(.Threads(4), .HeaderBytes(4), .ReadPorts(3), .Storage(1), .Patience(8000)) `CASE(15);
 endmodule

@@ -1,9 +1,9 @@
 // Test bench of wl_exact_table: calls of all methods and accesses of the control plane with few
 // keys, so that chains, a full table, expiry and static entries occur together, compared with a
-// model of a flag, a value and a time for each key; the control plane also sets the time and inserts
-// entries that age, and sets the seed, which empties the table. Over sizes, ages and chains, and with
-// a single method. Keys that collide with one seed are found all the same, and do not collide with
-// another.
+// model of a flag, a value and a time for each key; the control plane also sets the time and
+// inserts entries that age, and sets the seed, which empties the table. Over sizes, ages and
+// chains, and with a single method. Keys that collide with one seed are found all the same, and do
+// not collide with another.
 module wl_exact_table_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] Size = {32'd1, 32'd5, 32'd16, 32'd9, 32'd30};
@@ -53,13 +53,16 @@ module exact_case #(
 
   wl_exact_table #(
       .KeyBits(KeyBits), .ValueBits(ValueBits), .Size(Size), .MethodCount(MethodCount),
-      .Methods((3 * MethodCount)'(24'o76543210)), .ArgumentBits(ArgumentBits), .ReplyBits(ReplyBits), .HasTime(HasTime), .Age(Age),
+      .Methods((3 * MethodCount)'(24'o76543210)), .ArgumentBits(ArgumentBits),
+      .ReplyBits(ReplyBits), .HasTime(HasTime), .Age(Age),
       .Cuts(12'h021), .TagBits(4), .CtlBits(64), .CtlTarget(8'd3), .Chains(Chains)
   ) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(request_tag), .request_data_i(request_data),
+      .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(request_tag),
+      .request_data_i(request_data),
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd3), .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd3),
+      .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
       .ctl_done_o(ctl_done), .ctl_data_o(ctl_answer)
   );
 
@@ -86,7 +89,8 @@ module exact_case #(
     return {7'(a[11:5] + b[11:5]), 5'(a[4:0] + b[4:0])};
   endfunction
 
-  function automatic logic [64:0] act(int unsigned method, int unsigned key, logic [ValueBits-1:0] value,
+  function automatic logic [64:0] act(int unsigned method, int unsigned key,
+      logic [ValueBits-1:0] value,
                                       longint unsigned older, longint unsigned now);
     longint unsigned at;
     bit existed;
@@ -163,7 +167,9 @@ module exact_case #(
       if (i_dut.i_kinds.memory[number] != 2'b10) return;
       expected = touched[i_dut.i_keys.memory[number]];
     end
-    if (ctl_answer !== expected) $fatal(1, "%m: time %h is %0d, not %0d", ctl_address, ctl_answer, expected);
+    if (ctl_answer !== expected) begin
+      $fatal(1, "%m: time %h is %0d, not %0d", ctl_address, ctl_answer, expected);
+    end
   endtask
 
   // Returns the earliest time that the table may have: that of its youngest entry.
@@ -194,12 +200,15 @@ module exact_case #(
         logic [64:0] expected;
         expected = act(method, key, value, older, now);
         if (!calling || reply_tag !== request_tag || reply_data !== ReplyBits'(expected)) begin
-          $fatal(1, "%m: method %0d of key %0d, value %h, at %0d: %h, not %h", method, key, value, now, reply_data, expected);
+          $fatal(1, "%m: method %0d of key %0d, value %h, at %0d: %h, not %h", method, key, value,
+              now, reply_data, expected);
         end
         calling <= 1'b0;
         done = done + 1;
         if (count == Size) full = full + 1;
-        if (done === Operations && Size < 20 && full < 50) $fatal(1, "%m: the table was hardly ever full");
+        if (done === Operations && Size < 20 && full < 50) begin
+          $fatal(1, "%m: the table was hardly ever full");
+        end
       end
       // No call begins while the time is set, since it might touch an entry at a later time.
       begins = !calling && !(ctl_valid && ctl_address[31:30] == 2'd3) && tb_pkg::chance(200);
@@ -216,8 +225,10 @@ module exact_case #(
         request_valid <= 1'b1;
         request_tag <= 4'($urandom());
         arguments = method == 7 ? ArgumentBits'(older)
-            : method == 2 || method == 3 || method == 4 ? ArgumentBits'({KeyBits'(key), value}) : ArgumentBits'(KeyBits'(key));
-        request_data <= HasTime ? RequestBits'({3'(method), arguments, now}) : RequestBits'({3'(method), arguments});
+            : method == 2 || method == 3 || method == 4 ? ArgumentBits'({KeyBits'(key), value})
+                : ArgumentBits'(KeyBits'(key));
+        request_data <= HasTime ? RequestBits'({3'(method), arguments, now})
+            : RequestBits'({3'(method), arguments});
       end
 
       if (ctl_valid && ctl_done) begin
@@ -228,19 +239,24 @@ module exact_case #(
         else if (ctl_write && ctl_address[31:30] == 2'd1) begin
           for (int unsigned n = 0; n < 2 ** KeyBits; n++) there[n] = 1'b0;
           count = 0;
-        end else if (ctl_write) control(ctl_data[KeyBits+ValueBits], ctl_address[31], k, ctl_data[ValueBits-1:0]);
-        else if (ctl_address[31]) check_time();
+        end else if (ctl_write) begin
+          control(ctl_data[KeyBits+ValueBits], ctl_address[31], k, ctl_data[ValueBits-1:0]);
+        end else if (ctl_address[31]) check_time();
         else if (ctl_answer[KeyBits+ValueBits+2]) begin
           int unsigned shown;
           bit live;
           shown = 32'(ctl_answer[ValueBits+:KeyBits]);
-          live = there[shown] && (!HasTime || Age == 0 || fixed[shown] || seen - touched[shown] <= Age);
+          live = there[shown]
+              && (!HasTime || Age == 0 || fixed[shown] || seen - touched[shown] <= Age);
           // A removed entry may have the same key as a present one.
-          if (ctl_answer[KeyBits+ValueBits+1] && (!live || ctl_answer[KeyBits+ValueBits] !== fixed[shown]
+          if (ctl_answer[KeyBits+ValueBits+1]
+              && (!live || ctl_answer[KeyBits+ValueBits] !== fixed[shown]
               || ctl_answer[ValueBits-1:0] !== values[shown])) begin
             $fatal(1, "%m: entry %0d is %h", ctl_address, ctl_answer);
           end
-        end else if (ctl_answer !== '0) $fatal(1, "%m: no entry %0d is %h", ctl_address, ctl_answer);
+        end else if (ctl_answer !== '0) begin
+          $fatal(1, "%m: no entry %0d is %h", ctl_address, ctl_answer);
+        end
       end else if (!ctl_valid && tb_pkg::chance(6)) begin
         ctl_valid <= 1'b1;
         ctl_write <= tb_pkg::chance(128);
@@ -251,7 +267,8 @@ module exact_case #(
         ctl_write <= tb_pkg::chance(128);
         ctl_address <= 32'hc000_0000;
         ctl_data <= youngest() + 64'($urandom() % 50);
-      end else if (!ctl_valid && !calling && !begins && tb_pkg::chance(1) && tb_pkg::chance(64)) begin
+      end else if (!ctl_valid && !calling && !begins && tb_pkg::chance(1)
+          && tb_pkg::chance(64)) begin
         ctl_valid <= 1'b1;
         ctl_write <= 1'b1;
         ctl_address <= 32'h4000_0000;
@@ -278,12 +295,15 @@ module exact_seed_case (
   logic [63:0] ctl_data;
 
   wl_exact_table #(
-      .KeyBits(KeyBits), .ValueBits(8), .Size(64), .TagBits(1), .CtlBits(64), .Chains(2 ** ChainBits)
+      .KeyBits(KeyBits), .ValueBits(8), .Size(64), .TagBits(1), .CtlBits(64),
+      .Chains(2 ** ChainBits)
   ) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(1'b0), .request_data_i(request_data),
+      .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(1'b0),
+      .request_data_i(request_data),
       .reply_valid_o(reply_valid), .reply_tag_o(), .reply_data_o(reply_data),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(1'b1), .ctl_target_i(8'd0), .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(1'b1), .ctl_target_i(8'd0), .ctl_address_i(ctl_address),
+      .ctl_data_i(ctl_data),
       .ctl_done_o(ctl_done), .ctl_data_o()
   );
 
@@ -304,7 +324,8 @@ module exact_seed_case (
   endtask
 
   // Looks a key up, and returns the cycles that this takes.
-  task automatic look_up(input int unsigned number, input logic [8:0] expected, output int unsigned cycles);
+  task automatic look_up(input int unsigned number, input logic [8:0] expected,
+      output int unsigned cycles);
     @(negedge clk_i);
     request_valid = 1'b1;
     request_data = key_of(number);
@@ -339,7 +360,9 @@ module exact_seed_case (
     // The new seed has emptied the table.
     look_up(3, '0, ignored);
     longest(seeded);
-    if (unseeded < 2 * Keys || seeded > 6 + 2 * 6) $fatal(1, "%0d cycles, and %0d with a seed", unseeded, seeded);
+    if (unseeded < 2 * Keys || seeded > 6 + 2 * 6) begin
+      $fatal(1, "%0d cycles, and %0d with a seed", unseeded, seeded);
+    end
     done_o = 1'b1;
   end
 endmodule

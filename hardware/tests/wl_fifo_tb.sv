@@ -2,14 +2,18 @@
 // widths.
 module wl_fifo_tb;
   localparam int unsigned Cases = 9;
-  localparam bit [Cases*32-1:0] Widths = {32'd1, 32'd8, 32'd8, 32'd8, 32'd40, 32'd8, 32'd8, 32'd130, 32'd8};
-  localparam bit [Cases*32-1:0] Depths = {32'd1, 32'd1, 32'd2, 32'd3, 32'd4, 32'd5, 32'd16, 32'd17, 32'd64};
+  localparam bit [Cases*32-1:0] Widths =
+      {32'd1, 32'd8, 32'd8, 32'd8, 32'd40, 32'd8, 32'd8, 32'd130, 32'd8};
+  localparam bit [Cases*32-1:0] Depths =
+      {32'd1, 32'd1, 32'd2, 32'd3, 32'd4, 32'd5, 32'd16, 32'd17, 32'd64};
 
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
-    fifo_case #(.Width(Widths[32*i+:32]), .Depth(Depths[32*i+:32])) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
+    fifo_case #(
+        .Width(Widths[32*i+:32]), .Depth(Depths[32*i+:32])
+    ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
 endmodule
 
@@ -26,7 +30,9 @@ module fifo_case #(
   logic [Width-1:0] in_data, out_data;
   logic [wl_pkg::bits(Depth + 1)-1:0] fill;
 
-  tb_pressure i_pressure (.clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o);
+  tb_pressure i_pressure (
+      .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
+  );
   tb_source #(.Width(Width)) i_source (
       .clk_i, .rst_i, .send_i(send), .idle_i(idle),
       .valid_o(in_valid), .ready_i(in_ready), .last_o(unused_last), .data_o(in_data), .count_o(sent)
@@ -37,7 +43,8 @@ module fifo_case #(
       .out_valid_o(out_valid), .out_ready_i(out_ready), .out_data_o(out_data), .fill_o(fill)
   );
   tb_sink #(.Width(Width)) i_sink (
-      .clk_i, .rst_i, .stall_i(stall), .valid_i(out_valid), .ready_o(out_ready), .data_i(out_data), .count_o(received)
+      .clk_i, .rst_i, .stall_i(stall), .valid_i(out_valid), .ready_o(out_ready), .data_i(out_data),
+      .count_o(received)
   );
 
   localparam int unsigned Every = Depth == 1 ? 2 : 1;  // cycles a word
@@ -53,8 +60,12 @@ module fifo_case #(
       since <= out_valid && out_ready ? 1 : since + 1;
       if (accepted && !out_valid) $fatal(1, "%m: latency above one cycle");
       if (window && since > Every) $fatal(1, "%m: less than a word every %0d cycles", Every);
-      if (32'(fill) !== sent - received) $fatal(1, "%m: fill is %0d, not %0d", fill, sent - received);
-      if (in_ready !== (sent - received < Depth)) $fatal(1, "%m: ready is %b with %0d words", in_ready, sent - received);
+      if (32'(fill) !== sent - received) begin
+        $fatal(1, "%m: fill is %0d, not %0d", fill, sent - received);
+      end
+      if (in_ready !== (sent - received < Depth)) begin
+        $fatal(1, "%m: ready is %b with %0d words", in_ready, sent - received);
+      end
       if (sent - received > most) most <= sent - received;
       if (done_o && !(sent === received && sent > 500 && most === Depth)) begin
         $fatal(1, "%m: sent %0d, received %0d, at most %0d at once", sent, received, most);

@@ -10,8 +10,12 @@ module wl_header_serializer_tb;
   serializer_case #(.Shape(0)) i_full (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
   serializer_case #(.Shape(2)) i_any (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
   serializer_case #(.Shape(2), .DataBytes(16)) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  serializer_case #(.Shape(1), .DataBytes(32), .WindowBytes(32)) i_narrow (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  serializer_case #(.Shape(2), .RowBytes(2), .DataBytes(4), .WindowBytes(64)) i_tiny (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
+  serializer_case #(
+      .Shape(1), .DataBytes(32), .WindowBytes(32)
+  ) i_narrow (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  serializer_case #(
+      .Shape(2), .RowBytes(2), .DataBytes(4), .WindowBytes(64)
+  ) i_tiny (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
 endmodule
 
 module serializer_case #(
@@ -42,7 +46,8 @@ module serializer_case #(
   assign last = (beat + 1) * DataBytes >= header;
   always_comb begin
     for (int unsigned i = 0; i < DataBytes; i++) begin
-      data[8*i+:8] = beat * DataBytes + i < header ? tb_pkg::octet(0, number, beat * DataBytes + i) : 8'd0;
+      data[8*i+:8] = beat * DataBytes + i < header ? tb_pkg::octet(0, number, beat * DataBytes + i)
+          : 8'd0;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -67,8 +72,10 @@ module serializer_case #(
       .DataBytes(DataBytes), .RowBytes(RowBytes), .WindowBytes(WindowBytes), .InfoBits(InfoBits)
   ) i_dut (
       .clk_i, .rst_i,
-      .valid_i(valid), .ready_o(ready), .data_i(data), .first_i(first), .last_i(last), .info_i({4'(number), 16'(length)}), .fill_o(),
-      .row_valid_o(row_valid), .row_ready_i(row_ready && join_ready), .row_data_o(row), .row_first_o(row_first), .row_last_o(row_last),
+      .valid_i(valid), .ready_o(ready), .data_i(data), .first_i(first), .last_i(last),
+      .info_i({4'(number), 16'(length)}), .fill_o(),
+      .row_valid_o(row_valid), .row_ready_i(row_ready && join_ready), .row_data_o(row),
+      .row_first_o(row_first), .row_last_o(row_last),
       .row_info_o(info)
   );
 
@@ -80,14 +87,14 @@ module serializer_case #(
     row_result.length = info[15:0];
     row_result.egress = 16'(info[19:16]);
   end
-  logic beat_valid, beat_ready, beat_first, beat_last;
+  logic beat_valid, beat_ready, beat_last;
   logic [8*DataBytes-1:0] beat_data;
   wl_header_deserializer #(.DataBytes(DataBytes), .RowBytes(RowBytes)) i_back (
       .clk_i, .rst_i,
-      .row_valid_i(row_valid && row_ready), .row_ready_o(join_ready), .row_data_i(row), .row_first_i(row_first), .row_last_i(row_last),
-      .row_result_i(row_result),
-      .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data), .beat_first_o(beat_first), .beat_last_o(beat_last),
-      .beat_result_o(result)
+      .row_valid_i(row_valid && row_ready), .row_ready_o(join_ready), .row_data_i(row),
+      .row_last_i(row_last), .row_result_i(row_result),
+      .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data),
+      .beat_last_o(beat_last), .beat_result_o(result)
   );
 
   int unsigned row_packet, row_number, back_packet, back_beat;
@@ -113,13 +120,17 @@ module serializer_case #(
       if (row_offered && !row_valid) $fatal(1, "%m: a row was withdrawn");
       if (row_valid) begin
         if (row_first !== (row_number === 0) || row_last !== (row_number === rows - 1)) begin
-          $fatal(1, "%m: row %0d of %0d has first %b, last %b", row_number, rows, row_first, row_last);
+          $fatal(1, "%m: row %0d of %0d has first %b, last %b", row_number, rows, row_first,
+              row_last);
         end
-        if (info !== {4'(row_packet), 16'(tb_pkg::bytes(Shape, 0, row_packet))}) $fatal(1, "%m: information %h", info);
+        if (info !== {4'(row_packet), 16'(tb_pkg::bytes(Shape, 0, row_packet))}) begin
+          $fatal(1, "%m: information %h", info);
+        end
         for (int unsigned i = 0; i < RowBytes; i++) begin
           int unsigned place;
           place = row_number * RowBytes + i;
-          if (row[8*(RowBytes-1-i)+:8] !== (place < bytes ? tb_pkg::octet(0, row_packet, place) : 8'd0)) begin
+          if (row[8*(RowBytes-1-i)+:8]
+              !== (place < bytes ? tb_pkg::octet(0, row_packet, place) : 8'd0)) begin
             $fatal(1, "%m: packet %0d, byte %0d", row_packet, place);
           end
         end
@@ -128,7 +139,9 @@ module serializer_case #(
           if (row_last) row_packet <= row_packet + 1;
         end
       end
-      if (window && !(row_valid && row_ready && join_ready)) $fatal(1, "%m: less than a row a cycle");
+      if (window && !(row_valid && row_ready && join_ready)) begin
+        $fatal(1, "%m: less than a row a cycle");
+      end
 
       // The beats after the conversion back have the bytes of the rows.
       begin
@@ -141,13 +154,18 @@ module serializer_case #(
         beat_offered <= beat_valid && !beat_ready;
         if (beat_offered && !beat_valid) $fatal(1, "%m: a beat was withdrawn");
         if (beat_valid) begin
-          if (beat_first !== (back_beat === 0) || beat_last !== (back_beat === beats - 1)) begin
-            $fatal(1, "%m: beat %0d of %0d has first %b, last %b", back_beat, beats, beat_first, beat_last);
+          if (beat_last !== (back_beat === beats - 1)) begin
+            $fatal(1, "%m: beat %0d of %0d has last %b", back_beat, beats, beat_last);
           end
-          if (result.egress !== 16'(4'(back_packet)) || result.length !== 16'(tb_pkg::bytes(Shape, 0, back_packet))) $fatal(1, "%m: result %p", result);
+          if (result.egress !== 16'(4'(back_packet))
+              || result.length !== 16'(tb_pkg::bytes(Shape, 0, back_packet))) begin
+            $fatal(1, "%m: result %p", result);
+          end
           for (int unsigned i = 0; i < DataBytes && back_beat * DataBytes + i < back; i++) begin
-            if (beat_data[8*i+:8] !== tb_pkg::octet(0, back_packet, back_beat * DataBytes + i)) begin
-              $fatal(1, "%m: packet %0d comes back with another byte %0d", back_packet, back_beat * DataBytes + i);
+            if (beat_data[8*i+:8]
+                !== tb_pkg::octet(0, back_packet, back_beat * DataBytes + i)) begin
+              $fatal(1, "%m: packet %0d comes back with another byte %0d", back_packet,
+                  back_beat * DataBytes + i);
             end
           end
           if (beat_ready) begin

@@ -5,10 +5,14 @@ module wl_memory_channel_tb;
   localparam int unsigned Cases = 6;
   logic [Cases-1:0] done;
   memory_channel_case #() i_qdr (.done_o(done[0]));
-  memory_channel_case #(.Slots(6), .MemoryLatency(17), .Busy(100), .CtlSlot(2)) i_qdr_plus (.done_o(done[1]));
+  memory_channel_case #(
+      .Slots(6), .MemoryLatency(17), .Busy(100), .CtlSlot(2)
+  ) i_qdr_plus (.done_o(done[1]));
   memory_channel_case #(.Slots(1), .MemoryLatency(1), .Busy(70)) i_one (.done_o(done[2]));
   memory_channel_case #(.Extra(5), .Busy(100), .Block(1'b1)) i_block (.done_o(done[3]));
-  memory_channel_case #(.Slots(2), .MemoryLatency(2), .Busy(40), .Block(1'b1), .CtlSlot(0)) i_two (.done_o(done[4]));
+  memory_channel_case #(
+      .Slots(2), .MemoryLatency(2), .Busy(40), .Block(1'b1), .CtlSlot(0)
+  ) i_two (.done_o(done[4]));
   memory_channel_case #(.MemoryLatency(9), .Busy(0)) i_idle (.done_o(done[5]));
 
   initial begin
@@ -50,13 +54,16 @@ module memory_channel_case #(
   logic [AddressBits-1:0] rd_addr, wr_addr;
   logic [DataBits-1:0] rd_data, wr_data;
   wl_memory_channel #(
-      .Slots(Slots), .AddressBits(AddressBits), .DataBits(DataBits), .MemoryLatency(MemoryLatency), .ReadLatency(ReadLatency),
+      .Slots(Slots), .AddressBits(AddressBits), .DataBits(DataBits), .MemoryLatency(MemoryLatency),
+      .ReadLatency(ReadLatency),
       .CtlSlot(CtlSlot), .CtlBits(CtlBits), .CtlTarget(8'd7), .Patience(Patience)
   ) i_dut (
       .clk_i(clk), .rst_i(rst),
       .read_valid_i(read_valid), .read_address_i(read_address), .read_data_o(read_data),
-      .write_valid_i(write_valid), .write_address_i(write_address), .write_data_i(write_data), .hold_o(hold),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(ctl_target), .ctl_address_i(ctl_address),
+      .write_valid_i(write_valid), .write_address_i(write_address), .write_data_i(write_data),
+      .hold_o(hold),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(ctl_target),
+      .ctl_address_i(ctl_address),
       .ctl_data_i(ctl_wdata), .ctl_done_o(ctl_done), .ctl_data_o(ctl_rdata),
       .clk_mem_i(clk_mem), .rd_cmd_o(rd_cmd), .rd_addr_o(rd_addr), .rd_data_i(rd_data),
       .wr_cmd_o(wr_cmd), .wr_addr_o(wr_addr), .wr_data_o(wr_data)
@@ -115,7 +122,9 @@ module memory_channel_case #(
     end else if (!done) begin
       cycle <= cycle + 1;
       for (int unsigned k = ReadLatency + 1; k > 0; k--) begin
-        for (int unsigned slot = 0; slot < Slots; slot++) answers[Slots*k+slot] = answers[Slots*(k-1)+slot];
+        for (int unsigned slot = 0; slot < Slots; slot++) begin
+          answers[Slots*k+slot] = answers[Slots*(k-1)+slot];
+        end
         ctl_answers[k] = ctl_answers[k-1];
       end
       // The cycle before this one, slot by slot: each slot reads, then writes.
@@ -132,13 +141,18 @@ module memory_channel_case #(
             store(ctl_address[AddressBits-1:0], ctl_wdata[DataBits-1:0]);
           end
         end
-        if (was_write[k]) store(was_write_address[k*AddressBits+:AddressBits], was_write_data[k*DataBits+:DataBits]);
+        if (was_write[k]) begin
+          store(was_write_address[k*AddressBits+:AddressBits],
+              was_write_data[k*DataBits+:DataBits]);
+        end
       end
       for (int unsigned k = 0; k < Slots; k++) begin
         answer = answers[Slots*ReadLatency+k];
         if (answer.due) begin
           reads = reads + 1;
-          if (read_data[k*DataBits+:DataBits] !== answer.data) $fatal(1, "%m: slot %0d reads what is not there", k);
+          if (read_data[k*DataBits+:DataBits] !== answer.data) begin
+            $fatal(1, "%m: slot %0d reads what is not there", k);
+          end
         end
       end
       was_read = read_valid;
@@ -151,7 +165,9 @@ module memory_channel_case #(
       if (hold && since_hold < Patience) $fatal(1, "%m: users are held all the time");
       if (ctl_done) begin
         controls <= controls + 1;
-        if (!ctl_valid || ctl_target !== 8'd7) $fatal(1, "%m: an access is done that was not asked for");
+        if (!ctl_valid || ctl_target !== 8'd7) begin
+          $fatal(1, "%m: an access is done that was not asked for");
+        end
         answer = ctl_answers[ReadLatency+1];
         if (ctl_write ? ctl_rdata !== '0
             : answer.due && ctl_rdata !== CtlBits'(answer.data)) begin

@@ -32,7 +32,9 @@ module merge_case #(
   logic [Width-1:0] out_data;
 
   // A register holds up to two beats of others before an input's own is seen.
-  tb_merge_sources #(.Inputs(Inputs), .Width(Width), .Wait(Fair ? Inputs - 1 + (Register ? 2 : 0) : 0)) i_sources (
+  tb_merge_sources #(
+      .Inputs(Inputs), .Width(Width), .Wait(Fair ? Inputs - 1 + (Register ? 2 : 0) : 0)
+  ) i_sources (
       .clk_i, .rst_i,
       .valid_o(in_valid), .ready_i(in_ready), .last_o(in_last), .data_o(in_data),
       .valid_i(out_valid), .ready_o(out_ready), .last_i(out_last), .data_i(out_data), .done_o

@@ -8,7 +8,9 @@ module wl_merger_tb;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
-    merger_case #(.Lanes(i + 1), .Short(i == 3)) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
+    merger_case #(
+        .Lanes(i + 1), .Short(i == 3)
+    ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
 endmodule
 
@@ -46,7 +48,8 @@ module merger_case #(
     logic word_last, midway, single;
     tb_source #(.Width(48), .Source(lane)) i_source (
         .clk_i, .rst_i, .send_i(send), .idle_i(idle),
-        .valid_o(valid[lane]), .ready_i(ready[lane]), .last_o(word_last), .data_o(word), .count_o(sent[lane])
+        .valid_o(valid[lane]), .ready_i(ready[lane]), .last_o(word_last), .data_o(word),
+        .count_o(sent[lane])
     );
     always_ff @(posedge clk_i) begin
       if (rst_i) midway <= 1'b0;
@@ -80,9 +83,11 @@ module merger_case #(
   wl_merger #(.Lanes(Lanes), .DataBytes(Bytes), .OrderDepth(20)) i_dut (
       .clk_i, .rst_i,
       .order_valid_i(order_valid), .order_ready_o(order_ready), .order_lanes_i(order_lanes),
-      .pipe_valid_i(valid), .pipe_ready_o(ready), .pipe_event_i(is_event), .pipe_more_i(more), .pipe_data_i(data),
+      .pipe_valid_i(valid), .pipe_ready_o(ready), .pipe_event_i(is_event), .pipe_more_i(more),
+      .pipe_data_i(data),
       .pipe_keep_i(keep), .pipe_last_i(last), .pipe_user_i(user),
-      .m_tvalid_o(m_valid), .m_tready_i(m_ready), .m_tdata_o(m_data), .m_tkeep_o(m_keep), .m_tlast_o(m_last), .m_tuser_o(m_user),
+      .m_tvalid_o(m_valid), .m_tready_i(m_ready), .m_tdata_o(m_data), .m_tkeep_o(m_keep),
+      .m_tlast_o(m_last), .m_tuser_o(m_user),
       .event_valid_o(event_valid), .event_kind_o(event_kind), .event_reason_o(event_reason)
   );
 
@@ -114,20 +119,32 @@ module merger_case #(
         m_ready[lane] <= !tb_pkg::chance(stall);
         offered[lane] <= m_valid[lane] && !m_ready[lane];
         if (offered[lane] && !m_valid[lane]) $fatal(1, "%m: lane %0d: a beat was withdrawn", lane);
-        if (taken !== (valid[lane] && ready[lane])) $fatal(1, "%m: lane %0d: taken and not passed on, or the reverse", lane);
-        if (m_valid[lane] && (!valid[lane] || is_event[lane])) $fatal(1, "%m: lane %0d: sends what there is not", lane);
-        if (event_valid[lane] && (!valid[lane] || !is_event[lane])) $fatal(1, "%m: lane %0d: event that there is not", lane);
-        if (m_valid[lane] && (m_last[lane] !== last[lane] || m_data[lane*8*Bytes+:8*Bytes] !== data[lane*8*Bytes+:8*Bytes]
-            || m_keep[lane*Bytes+:Bytes] !== keep[lane*Bytes+:Bytes] || m_user[lane*SentBits+:SentBits] !== user[lane*SentBits+:SentBits])) begin
+        if (taken !== (valid[lane] && ready[lane])) begin
+          $fatal(1, "%m: lane %0d: taken and not passed on, or the reverse", lane);
+        end
+        if (m_valid[lane] && (!valid[lane] || is_event[lane])) begin
+          $fatal(1, "%m: lane %0d: sends what there is not", lane);
+        end
+        if (event_valid[lane] && (!valid[lane] || !is_event[lane])) begin
+          $fatal(1, "%m: lane %0d: event that there is not", lane);
+        end
+        if (m_valid[lane]
+            && (m_last[lane] !== last[lane]
+            || m_data[lane*8*Bytes+:8*Bytes] !== data[lane*8*Bytes+:8*Bytes]
+            || m_keep[lane*Bytes+:Bytes] !== keep[lane*Bytes+:Bytes]
+                || m_user[lane*SentBits+:SentBits] !== user[lane*SentBits+:SentBits])) begin
           $fatal(1, "%m: lane %0d: the beat is changed", lane);
         end
-        if (event_valid[lane] && {event_kind[lane*3+:3], event_reason[lane*24+:24]} !== user[lane*SentBits+16+:27]) begin
+        if (event_valid[lane]
+            && {event_kind[lane*3+:3], event_reason[lane*24+:24]}
+            !== user[lane*SentBits+16+:27]) begin
           $fatal(1, "%m: lane %0d: the event is changed", lane);
         end
         // An item is offered for the first time: it belongs to the next packet in the order.
         if (shows && !shown[lane] && Lanes > 1) begin
           if (order.size() === 0 || order[0] !== lane) begin
-            $fatal(1, "%m: lane %0d is offered, and next is %0d of %0d", lane, order.size() == 0 ? -1 : order[0], order.size());
+            $fatal(1, "%m: lane %0d is offered, and next is %0d of %0d", lane,
+                order.size() == 0 ? -1 : order[0], order.size());
           end
           if (!more[lane]) void'(order.pop_front());
         end
@@ -154,8 +171,12 @@ module merger_case #(
       if (done_o) begin
         int unsigned least;
         least = packets[0];
-        for (int lane = 0; lane < int'(Lanes); lane++) if (packets[lane] < least) least = packets[lane];
-        if (least < 100 || events < 20 || copies < 20) $fatal(1, "%m: %0d packets, %0d events, %0d copies", least, events, copies);
+        for (int lane = 0; lane < int'(Lanes); lane++) begin
+          if (packets[lane] < least) least = packets[lane];
+        end
+        if (least < 100 || events < 20 || copies < 20) begin
+          $fatal(1, "%m: %0d packets, %0d events, %0d copies", least, events, copies);
+        end
       end
     end
   end

@@ -13,7 +13,8 @@ module wl_meter_tb;
   tb_end #(.Cases(Cases), .Limit(400000)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
     meter_case #(
-        .Size(Size[32*i+:32]), .TwoRates(TwoRates[i]), .MethodCount(MethodCount[32*i+:32]), .Methods(Methods[2*i+:2])
+        .Size(Size[32*i+:32]), .TwoRates(TwoRates[i]), .MethodCount(MethodCount[32*i+:32]),
+        .Methods(Methods[2*i+:2])
     ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
 endmodule
@@ -32,7 +33,8 @@ module meter_case #(
   localparam int unsigned RequestBits = (MethodCount > 1 ? 1 : 0) + ArgumentBits + 64;
   localparam int unsigned Operations = 1500;
   // A third of a token a nanosecond; bursts of a few packets.
-  localparam logic [204:0] Declared = {41'd333_333_333, 41'd2000, 41'd900, 41'd700_000_001, 41'd3001};
+  localparam logic [204:0] Declared =
+      {41'd333_333_333, 41'd2000, 41'd900, 41'd700_000_001, 41'd3001};
 
   logic request_valid, request_ready, reply_valid, ctl_valid, ctl_write, ctl_done;
   logic [2:0] request_tag, reply_tag;
@@ -42,13 +44,16 @@ module meter_case #(
   logic [204:0] ctl_data, ctl_answer;
 
   wl_meter #(
-      .Size(Size), .TwoRates(TwoRates), .Declared(Declared), .MethodCount(MethodCount), .Methods(MethodCount'(Methods)),
+      .Size(Size), .TwoRates(TwoRates), .Declared(Declared), .MethodCount(MethodCount),
+      .Methods(MethodCount'(Methods)),
       .TagBits(3), .CtlBits(205), .CtlTarget(8'd9)
   ) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(request_tag), .request_data_i(request_data),
+      .request_valid_i(request_valid), .request_ready_o(request_ready), .request_tag_i(request_tag),
+      .request_data_i(request_data),
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply_data),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd9), .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd9),
+      .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
       .ctl_done_o(ctl_done), .ctl_data_o(ctl_answer)
   );
 
@@ -58,10 +63,12 @@ module meter_case #(
   logic [63:0] last[Size];
 
   function automatic logic [127:0] fell(logic [40:0] rate, logic [63:0] from, logic [63:0] to);
-    return 128'(to) * 128'(rate) / 128'd1_000_000_000 - 128'(from) * 128'(rate) / 128'd1_000_000_000;
+    return 128'(to) * 128'(rate) / 128'd1_000_000_000
+        - 128'(from) * 128'(rate) / 128'd1_000_000_000;
   endfunction
 
-  function automatic logic [1:0] mark(int unsigned i, logic [31:0] bytes, logic [1:0] color, logic [63:0] now);
+  function automatic logic [1:0] mark(int unsigned i, logic [31:0] bytes, logic [1:0] color,
+      logic [63:0] now);
     logic [40:0] cir, cbs, ebs, pir, pbs;
     logic [127:0] fallen, into;
     logic [63:0] to;
@@ -128,13 +135,16 @@ module meter_case #(
         logic [1:0] expected;
         expected = mark(meter, bytes, color, now);
         if (!calling || reply_tag !== request_tag || reply_data !== expected) begin
-          $fatal(1, "%m: meter %0d, %0d bytes, color %0d, at %0d: %0d, not %0d", meter, bytes, color, now, reply_data, expected);
+          $fatal(1, "%m: meter %0d, %0d bytes, color %0d, at %0d: %0d, not %0d", meter, bytes,
+              color, now, reply_data, expected);
         end
         if (waited > 41) $fatal(1, "%m: %0d cycles", waited);
         seen[expected] = seen[expected] + 1;
         calling <= 1'b0;
         done = done + 1;
-        if (done === Operations && (seen[0] < 20 || seen[1] < 20 || seen[2] < 20)) $fatal(1, "%m: a colour is rare");
+        if (done === Operations && (seen[0] < 20 || seen[1] < 20 || seen[2] < 20)) begin
+          $fatal(1, "%m: a colour is rare");
+        end
       end
       if (!calling && tb_pkg::chance(200)) begin
         case ($urandom() % 16)
@@ -161,9 +171,12 @@ module meter_case #(
         logic [204:0] old;
         i = 32'(ctl_address[30:0]);
         j = i < Size ? i : 0;
-        old = ctl_address[31] ? 205'({41'(missing_committed[j]), 41'(missing_other[j]), last[j]}) : rates[j];
+        old = ctl_address[31] ? 205'({41'(missing_committed[j]), 41'(missing_other[j]), last[j]})
+            : rates[j];
         ctl_valid <= 1'b0;
-        if (ctl_answer !== (i < Size ? old : '0)) $fatal(1, "%m: meter %h is %h, not %h", ctl_address, ctl_answer, old);
+        if (ctl_answer !== (i < Size ? old : '0)) begin
+          $fatal(1, "%m: meter %h is %h, not %h", ctl_address, ctl_answer, old);
+        end
         if (ctl_write && i < Size && ctl_address[31]) begin
           missing_committed[i] = 128'(ctl_data[145:105]);
           missing_other[i] = 128'(ctl_data[104:64]);
@@ -186,11 +199,13 @@ module meter_case #(
         if (tb_pkg::chance(128)) begin
           // Buckets never lack more than they hold.
           ctl_address <= 32'h8000_0000 | (tb_pkg::chance(20) ? Size : i);
-          ctl_data <= 205'({41'(64'($urandom()) % (64'(cbs) + 1)), 41'(64'($urandom()) % (64'(other) + 1)),
+          ctl_data <=
+              205'({41'(64'($urandom()) % (64'(cbs) + 1)), 41'(64'($urandom()) % (64'(other) + 1)),
                             tb_pkg::chance(20) ? clock + 64'd9999 : clock - 64'($urandom())});
         end else begin
           ctl_address <= $urandom() % (Size + 1);
-          ctl_data <= {some_rate(), 41'($urandom() % 4000), 41'($urandom() % 4000), some_rate(), 41'($urandom() % 4000)};
+          ctl_data <= {some_rate(), 41'($urandom() % 4000), 41'($urandom() % 4000), some_rate(),
+              41'($urandom() % 4000)};
         end
       end
     end

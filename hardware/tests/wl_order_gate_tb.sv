@@ -79,7 +79,8 @@ module gate_case #(
           t++;
           k = 0;
         end
-        if (t === Total || out_data !== word(t, k) || out_tag !== TagBits'(t * 3 + k) || !waits[t]) begin
+        if (t === Total || out_data !== word(t, k) || out_tag !== TagBits'(t * 3 + k)
+            || !waits[t]) begin
           $fatal(1, "%m: call %0d of packet %0d is %h %h", k, t, out_tag, out_data);
         end
         waits[t] <= 1'b0;
@@ -87,12 +88,15 @@ module gate_case #(
         call <= k + 1;
         if (Single && t == 0) begun <= cycle;
         // A stream of single calls passes at one call a cycle.
-        if (Single && t === Total - 1 && cycle - begun !== Total - 1) $fatal(1, "%m: %0d cycles", cycle - begun);
+        if (Single && t === Total - 1 && cycle - begun !== Total - 1) begin
+          $fatal(1, "%m: %0d cycles", cycle - begun);
+        end
       end
 
       // Departures.
       left <= 1'b0;
-      if (asked[now] == calls(now) && !waits[now] && !(valid && !ready) && (Single || tb_pkg::chance(64))) begin
+      if (asked[now] == calls(now) && !waits[now] && !(valid && !ready)
+          && (Single || tb_pkg::chance(64))) begin
         left   <= 1'b1;
         oldest <= oldest + 1;
       end

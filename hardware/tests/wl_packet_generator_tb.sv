@@ -10,8 +10,11 @@ module wl_packet_generator_tb;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   rig_case #(.Templates(3'b001)) i_4 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
   rig_case #(.Templates(3'b010), .PortBits(16)) i_6 (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  rig_case #(.Templates(3'b100), .Labels(4), .First(1), .Stride(2)) i_mpls (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  rig_case #(.Templates(3'b111), .Labels(2), .PortBits(3), .Mask4(32'h00ffff00), .Base4(32'h0a000001),
+  rig_case #(
+      .Templates(3'b100), .Labels(4), .First(1), .Stride(2)
+  ) i_mpls (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  rig_case #(.Templates(3'b111), .Labels(2), .PortBits(3), .Mask4(32'h00ffff00),
+      .Base4(32'h0a000001),
              .SourceMask4(32'h0000ffff), .SourceBase4(32'h0a020000), .Stride(4)) i_all (
       .clk_i(clk), .rst_i(rst), .done_o(done[3])
   );
@@ -36,7 +39,8 @@ module rig_case #(
   logic unused_send, window;
   int unsigned idle, stall;
   tb_pressure i_pressure (
-      .clk_i, .rst_i, .send_o(unused_send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
+      .clk_i, .rst_i, .send_o(unused_send), .idle_o(idle), .stall_o(stall), .window_o(window),
+      .done_o
   );
 
   logic run, valid, ready, last;
@@ -44,11 +48,13 @@ module rig_case #(
   logic [63:0] keep;
   logic [15:0] port;
   wl_packet_generator #(
-      .Templates(Templates), .Labels(Labels), .PortBits(PortBits), .Mask4(Mask4), .Base4(Base4), .SourceMask4(SourceMask4),
+      .Templates(Templates), .Labels(Labels), .PortBits(PortBits), .Mask4(Mask4), .Base4(Base4),
+      .SourceMask4(SourceMask4),
       .SourceBase4(SourceBase4), .RouterMac(Mac), .First(First), .Stride(Stride)
   ) i_dut (
       .clk_i, .rst_i, .run_i(run),
-      .m_tvalid_o(valid), .m_tready_i(ready), .m_tdata_o(data), .m_tkeep_o(keep), .m_tlast_o(last), .m_tuser_o(port)
+      .m_tvalid_o(valid), .m_tready_i(ready), .m_tdata_o(data), .m_tkeep_o(keep), .m_tlast_o(last),
+      .m_tuser_o(port)
   );
 
   // The packets, byte 0 most significant, and the fate of each on its way.
@@ -69,7 +75,8 @@ module rig_case #(
   logic [63:0] to_keep;
   wl_packet_collector #(.First(First), .Stride(Stride)) i_collector (
       .clk_i, .rst_i,
-      .s_tvalid_i(to_valid), .s_tready_o(unused_ready), .s_tdata_i(to_data), .s_tkeep_i(to_keep), .s_tlast_i(to_last),
+      .s_tvalid_i(to_valid), .s_tready_o(unused_ready), .s_tdata_i(to_data), .s_tkeep_i(to_keep),
+      .s_tlast_i(to_last),
       .received_o(received), .gap_o(gap), .late_o(late), .wrong_o(wrong)
   );
 
@@ -80,14 +87,17 @@ module rig_case #(
   logic [63:0] ctl_data, answer;
   wl_report #(.Lanes(2), .CtlTarget(8'd5)) i_report (
       .clk_i, .rst_i, .run_o(run),
-      .sent_i({1'b0, valid && ready}), .refused_i({valid && !ready, 1'b0}), .received_i({received, 1'b0}), .gap_i({1'b0, gap}),
+      .sent_i({1'b0, valid && ready}), .refused_i({valid && !ready, 1'b0}),
+      .received_i({received, 1'b0}), .gap_i({1'b0, gap}),
       .late_i({late, 1'b0}), .wrong_i({1'b0, wrong}), .event_i({2{valid && ready}}),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd5), .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(8'd5),
+      .ctl_address_i(ctl_address), .ctl_data_i(ctl_data),
       .ctl_done_o(ctl_done), .ctl_data_o(answer)
   );
 
   typedef enum {Pass, Longer, Shorter, Lose, Twice, Spoil} fate_t;
-  int unsigned sent, refused, ran, packets, gaps, lates, wrongs, receiveds, gaps_seen, lates_seen, wrongs_seen;
+  int unsigned sent, refused, ran, packets, gaps, lates, wrongs, receiveds, gaps_seen, lates_seen,
+      wrongs_seen;
   int unsigned kinds[3];
   logic [31:0] before_to;
   logic offered, second, lost;
@@ -113,7 +123,8 @@ module rig_case #(
       second <= 1'b0;
       lost <= 1'b0;
       to_valid <= 1'b0;
-      {sent, refused, ran, packets, gaps, lates, wrongs, receiveds, gaps_seen, lates_seen, wrongs_seen} <= '0;
+      {sent, refused, ran, packets, gaps, lates, wrongs, receiveds, gaps_seen, lates_seen,
+          wrongs_seen} <= '0;
       for (int i = 0; i < 3; i++) kinds[i] <= 0;
       before_to <= '0;
     end else begin
@@ -137,26 +148,36 @@ module rig_case #(
         logic [511:0] changed;
         number = frame[63:32];
         changed = data;
-        if (number !== First + Stride * sent) $fatal(1, "%m: packet %0d has number %0d", sent, number);
-        if (keep !== '1 || !last || 32'(port) >= 2 ** PortBits) $fatal(1, "%m: packet %0d: keep, last or port", sent);
+        if (number !== First + Stride * sent) begin
+          $fatal(1, "%m: packet %0d has number %0d", sent, number);
+        end
+        if (keep !== '1 || !last || 32'(port) >= 2 ** PortBits) begin
+          $fatal(1, "%m: packet %0d: keep, last or port", sent);
+        end
         if (frame[511:464] !== Mac) $fatal(1, "%m: packet %0d is for %h", sent, frame[511:464]);
         case (frame[415:400])
           16'h0800: begin
             kinds[0] <= kinds[0] + 1;
-            if (!Templates[0] || !checksum_right(frame[399:240]) || frame[399:368] != {16'h4500, 16'd50} || frame[335:328] != 8'd64) begin
+            if (!Templates[0] || !checksum_right(frame[399:240])
+                || frame[399:368] != {16'h4500, 16'd50} || frame[335:328] != 8'd64) begin
               if (frame[335:328] !== 8'd64) $fatal(1, "%m: hop limit %h", frame[335:328]);
               $fatal(1, "%m: packet %0d: IPv4 header %h", sent, frame[399:240]);
             end
-            if ((frame[271:240] & ~Mask4) !== (Base4 & ~Mask4) || (frame[271:240] & Base4) !== Base4) begin
+            if ((frame[271:240] & ~Mask4) !== (Base4 & ~Mask4)
+                || (frame[271:240] & Base4) !== Base4) begin
               $fatal(1, "%m: packet %0d goes to %h", sent, frame[271:240]);
             end
-            if ((frame[303:272] & ~SourceMask4) !== (SourceBase4 & ~SourceMask4)) $fatal(1, "%m: packet %0d is from %h", sent, frame[303:272]);
+            if ((frame[303:272] & ~SourceMask4) !== (SourceBase4 & ~SourceMask4)) begin
+              $fatal(1, "%m: packet %0d is from %h", sent, frame[303:272]);
+            end
             if (frame[271:240] === before_to) $fatal(1, "%m: two packets to %h", before_to);
             before_to <= frame[271:240];
           end
           16'h86dd: begin
             kinds[1] <= kinds[1] + 1;
-            if (!Templates[1] || frame[399:336] !== {32'h60000000, 16'd10, 8'd59, 8'd64}) $fatal(1, "%m: IPv6 header %h", frame[399:336]);
+            if (!Templates[1] || frame[399:336] !== {32'h60000000, 16'd10, 8'd59, 8'd64}) begin
+              $fatal(1, "%m: IPv6 header %h", frame[399:336]);
+            end
             if (frame[207:205] !== 3'b001) $fatal(1, "%m: IPv6 destination %h", frame[207:80]);
           end
           16'h8847: begin
@@ -167,9 +188,13 @@ module rig_case #(
             for (int i = 0; i < int'(Labels); i++) begin
               logic [31:0] label;
               label = frame[399-32*i-:32];
-              if (label[7:0] !== 8'd64 || label[8] !== (i === int'(Labels) - 1)) $fatal(1, "%m: label %0d is %h", i, label);
+              if (label[7:0] !== 8'd64 || label[8] !== (i === int'(Labels) - 1)) begin
+                $fatal(1, "%m: label %0d is %h", i, label);
+              end
             end
-            if (!checksum_right(inner) || inner[143:128] !== 16'(50 - 4 * Labels)) $fatal(1, "%m: inner header %h", inner);
+            if (!checksum_right(inner) || inner[143:128] !== 16'(50 - 4 * Labels)) begin
+              $fatal(1, "%m: inner header %h", inner);
+            end
           end
           default: $fatal(1, "%m: packet %0d has type %h", sent, frame[415:400]);
         endcase
@@ -199,17 +224,24 @@ module rig_case #(
       lates_seen <= lates_seen + 32'(late);
       wrongs_seen <= wrongs_seen + 32'(wrong);
       if (done_o) begin
-        if (packets !== receiveds || gaps_seen !== gaps || lates_seen !== lates || wrongs_seen !== wrongs || gaps < 10 || lates < 10) begin
-          $fatal(1, "%m: %0d of %0d came, gaps %0d of %0d, late %0d of %0d, wrong %0d of %0d", packets, receiveds, gaps_seen, gaps,
+        if (packets !== receiveds || gaps_seen !== gaps || lates_seen !== lates
+            || wrongs_seen !== wrongs || gaps < 10 || lates < 10) begin
+          $fatal(1, "%m: %0d of %0d came, gaps %0d of %0d, late %0d of %0d, wrong %0d of %0d",
+              packets, receiveds, gaps_seen, gaps,
                  lates_seen, lates, wrongs_seen, wrongs);
         end
-        for (int i = 0; i < 3; i++) if (Templates[i] !== (kinds[i] > 100)) $fatal(1, "%m: %0d packets of kind %0d", kinds[i], i);
+        for (int i = 0; i < 3; i++) begin
+          if (Templates[i] !== (kinds[i] > 100)) begin
+            $fatal(1, "%m: %0d packets of kind %0d", kinds[i], i);
+          end
+        end
       end
     end
   end
 
   // Start the rig, stop it before the end, and read everything.
-  task automatic access(input logic write, input logic [31:0] address, input logic [63:0] data_in, output logic [63:0] data_out);
+  task automatic access(input logic write, input logic [31:0] address, input logic [63:0] data_in,
+      output logic [63:0] data_out);
     @(negedge clk_i);
     ctl_valid = 1'b1;
     ctl_write = write;

@@ -42,7 +42,9 @@ module payload_case #(
   logic access_read, access_write;
   logic [AddressBits-1:0] access_address, access_write_address;
   logic [8*DataBytes-1:0] access_data, access_write_data;
-  wl_body_buffer #(.DataBytes(DataBytes), .Beats(Beats), .Packets(Slots), .Spare(Spare), .HasAccess(1'b1)) i_body (
+  wl_body_buffer #(
+      .DataBytes(DataBytes), .Beats(Beats), .Packets(Slots), .Spare(Spare), .HasAccess(1'b1)
+  ) i_body (
       .clk_i, .rst_i,
       .ready_o(room), .write_i(write), .data_i(arriving), .close_i(close), .place_o(place),
       .access_read_i(access_read), .access_address_i(access_address), .access_data_o(access_data),
@@ -51,21 +53,25 @@ module payload_case #(
       .body_valid_o(body_valid), .read_i(read), .read_data_o(body), .rewind_i(1'b0), .free_i(free)
   );
 
-  localparam int unsigned RequestBits = 32'(HasRead && HasWrite) + AddressBits + 33 + (HasWrite ? 8 * ChunkBytes : 0);
+  localparam int unsigned RequestBits = 32'(HasRead && HasWrite) + AddressBits + 33
+      + (HasWrite ? 8 * ChunkBytes : 0);
   localparam int unsigned ReplyBits = HasRead ? 8 * ChunkBytes : 1;
   logic valid, ready, reply_valid;
   logic [2:0] tag, reply_tag;
   logic [RequestBits-1:0] request;
   logic [ReplyBits-1:0] reply;
   wl_payload #(
-      .ChunkBytes(ChunkBytes), .HasRead(HasRead), .HasWrite(HasWrite), .DataBytes(DataBytes), .AddressBits(AddressBits),
+      .ChunkBytes(ChunkBytes), .HasRead(HasRead), .HasWrite(HasWrite), .DataBytes(DataBytes),
+      .AddressBits(AddressBits),
       .TagBits(3)
   ) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag), .request_data_i(request),
+      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag),
+      .request_data_i(request),
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply),
       .access_read_o(access_read), .access_address_o(access_address), .access_data_i(access_data),
-      .access_write_o(access_write), .access_write_address_o(access_write_address), .access_write_data_o(access_write_data)
+      .access_write_o(access_write), .access_write_address_o(access_write_address),
+      .access_write_data_o(access_write_data)
   );
 
   // ---- Bodies arrive, and are stored byte by byte, by slot ----
@@ -78,7 +84,9 @@ module payload_case #(
   assign write = willing && room && beat < beats;
   assign close = willing && room && beat + 1 >= beats;
   always_comb begin
-    for (int unsigned i = 0; i < DataBytes; i++) arriving[8*i+:8] = tb_pkg::octet(1, closed, beat * DataBytes + i);
+    for (int unsigned i = 0; i < DataBytes; i++) begin
+      arriving[8*i+:8] = tb_pkg::octet(1, closed, beat * DataBytes + i);
+    end
   end
 
   // ---- Requests for a body that has none under way ----
@@ -100,7 +108,8 @@ module payload_case #(
     int found;
     found = -1;
     for (int unsigned n = freed; n < closed; n++) begin
-      if (!pending[n%Slots] && !(valid && 32'(tag) == n % Slots) && !(leaving && n == freed) && (found < 0 || tb_pkg::chance(100))) begin
+      if (!pending[n%Slots] && !(valid && 32'(tag) == n % Slots) && !(leaving && n == freed)
+          && (found < 0 || tb_pkg::chance(100))) begin
         found = int'(n % Slots);
       end
     end
@@ -125,8 +134,11 @@ module payload_case #(
     end else if (!done_o) begin
       cycle <= cycle + 1;
       // Arrival.
-      willing <= closed + 32'(close) < Packets && closed + 32'(close) - freed < Slots && tb_pkg::chance(200);
-      for (int unsigned i = 0; write && i < DataBytes; i++) bytes[closed%Slots][beat*DataBytes+i] <= arriving[8*i+:8];
+      willing <= closed + 32'(close) < Packets && closed + 32'(close) - freed < Slots
+          && tb_pkg::chance(200);
+      for (int unsigned i = 0; write && i < DataBytes; i++) begin
+        bytes[closed%Slots][beat*DataBytes+i] <= arriving[8*i+:8];
+      end
       if (write) beat <= beat + 1;
       if (close) begin
         int unsigned next;
@@ -157,7 +169,10 @@ module payload_case #(
           begins = int'($urandom() % (now + 20)) - 10;
           limit = now;
           for (int unsigned i = 0; i < ChunkBytes; i++) data[8*i+:8] = 8'($urandom());
-          if (tb_pkg::chance(20)) begins = tb_pkg::chance(128) ? -256 + int'($urandom() % 256) : 65535 - int'($urandom() % 3);
+          if (tb_pkg::chance(20)) begin
+            begins = tb_pkg::chance(128) ? -256 + int'($urandom() % 256)
+                : 65535 - int'($urandom() % 3);
+          end
           if (is_write) begin
             int unsigned most;
             most = ChunkBytes;
@@ -174,16 +189,19 @@ module payload_case #(
             for (int unsigned k = 0; k < ChunkBytes; k++) begin
               int at;
               at = begins + int'(k);
-              expected[slot][8*(ChunkBytes-1-k)+:8] <= at >= 0 && at < int'(now) ? bytes[slot][at] : 8'd0;
+              expected[slot][8*(ChunkBytes-1-k)+:8] <= at >= 0 && at < int'(now) ? bytes[slot][at]
+                  : 8'd0;
             end
           end
           chosen = slot;
           expects[slot] <= !is_write;
           valid <= 1'b1;
           tag <= 3'(slot);
-          if (HasRead && HasWrite) request <= RequestBits'({is_write, places[slot], 17'(begins), 16'(limit), data});
-          else if (HasWrite) request <= RequestBits'({places[slot], 17'(begins), 16'(limit), data});
-          else request <= RequestBits'({places[slot], 17'(begins), 16'(limit)});
+          if (HasRead && HasWrite) begin
+            request <= RequestBits'({is_write, places[slot], 17'(begins), 16'(limit), data});
+          end else if (HasWrite) begin
+            request <= RequestBits'({places[slot], 17'(begins), 16'(limit), data});
+          end else request <= RequestBits'({places[slot], 17'(begins), 16'(limit)});
           requests <= requests + 1;
         end
       end
@@ -211,7 +229,8 @@ module payload_case #(
           int unsigned at;
           at = was_beat * DataBytes + i;
           if (at < length[out_slot] && body[8*i+:8] !== bytes[out_slot][at]) begin
-            $fatal(1, "%m: packet %0d: byte %0d of %0d is %h, not %h", freed, at, length[out_slot], body[8*i+:8], bytes[out_slot][at]);
+            $fatal(1, "%m: packet %0d: byte %0d of %0d is %h, not %h", freed, at, length[out_slot],
+                body[8*i+:8], bytes[out_slot][at]);
           end
         end
       end
@@ -219,7 +238,8 @@ module payload_case #(
         freed <= freed + 1;
         leaving <= 1'b0;
         out_beat <= 0;
-      end else if (!leaving && closed > freed && !pending[out_slot] && !(valid && 32'(tag) == out_slot) && chosen != int'(out_slot)
+      end else if (!leaving && closed > freed && !pending[out_slot]
+          && !(valid && 32'(tag) == out_slot) && chosen != int'(out_slot)
           && tb_pkg::chance(30)) begin
         // A thread sends a packet only after its requests are done, so a body with a pending
         // request does not leave.

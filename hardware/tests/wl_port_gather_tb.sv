@@ -11,9 +11,15 @@ module wl_port_gather_tb;
   tb_end #(.Cases(Cases + 1)) i_end (.clk_o(clk), .rst_o(rst), .done_i({resets_done, done}));
   gather_reset_case i_resets (.clk_i(clk), .rst_i(rst), .done_o(resets_done));
   gather_case #(.Ports(4), .Shape(0)) i_64 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  gather_case #(.Ports(4), .InBytes(16), .Shape(3), .RestBits(64)) i_long (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  gather_case #(.Ports(3), .DataBytes(32), .Shape(2), .Beats(4), .RestBits(3)) i_cut (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  gather_case #(.Ports(1), .InBytes(32), .DataBytes(32), .Shape(1)) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  gather_case #(
+      .Ports(4), .InBytes(16), .Shape(3), .RestBits(64)
+  ) i_long (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  gather_case #(
+      .Ports(3), .DataBytes(32), .Shape(2), .Beats(4), .RestBits(3)
+  ) i_cut (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  gather_case #(
+      .Ports(1), .InBytes(32), .DataBytes(32), .Shape(1)
+  ) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
 endmodule
 
 module gather_case #(
@@ -52,10 +58,13 @@ module gather_case #(
   logic [DataBytes-1:0] out_keep;
   logic [RestBits+15:0] out_user;
   wl_port_gather #(
-      .Ports(Ports), .InBytes(InBytes), .DataBytes(DataBytes), .RestBits(RestBits), .Numbers(numbers()), .Beats(Beats)
+      .Ports(Ports), .InBytes(InBytes), .DataBytes(DataBytes), .RestBits(RestBits),
+      .Numbers(numbers()), .Beats(Beats)
   ) i_dut (
-      .clk_i, .rst_i, .s_tvalid_i(valid), .s_tready_o(ready), .s_tdata_i(data), .s_tkeep_i(keep), .s_tlast_i(last), .s_tuser_i(rest),
-      .m_tvalid_o(out_valid), .m_tready_i(out_ready), .m_tdata_o(out_data), .m_tkeep_o(out_keep), .m_tlast_o(out_last),
+      .clk_i, .rst_i, .s_tvalid_i(valid), .s_tready_o(ready), .s_tdata_i(data), .s_tkeep_i(keep),
+      .s_tlast_i(last), .s_tuser_i(rest),
+      .m_tvalid_o(out_valid), .m_tready_i(out_ready), .m_tdata_o(out_data), .m_tkeep_o(out_keep),
+      .m_tlast_o(out_last),
       .m_tuser_o(out_user), .taken_o(taken), .stall_o(stalled)
   );
 
@@ -65,26 +74,38 @@ module gather_case #(
     // The first port is slow, which must not stall the others.
     localparam bit Slow = port == 0 && Ports > 1;
     tb_packet_source #(.Bytes(InBytes), .Shape(Shape), .Source(port)) i_source (
-        .clk_i, .rst_i, .send_i(send), .idle_i(Slow && idle == 0 ? 40 : idle), .valid_o(valid[port]), .ready_i(ready[port]),
-        .last_o(last[port]), .data_o(data[port*8*InBytes+:8*InBytes]), .keep_o(keep[port*InBytes+:InBytes]), .first_o(first), .number_o(number)
+        .clk_i, .rst_i, .send_i(send), .idle_i(Slow && idle == 0 ? 40 : idle),
+        .valid_o(valid[port]), .ready_i(ready[port]),
+        .last_o(last[port]), .data_o(data[port*8*InBytes+:8*InBytes]),
+        .keep_o(keep[port*InBytes+:InBytes]), .first_o(first), .number_o(number)
     );
     assign rest[port*RestPort+:RestPort] = first ? RestPort'(tb_pkg::word(50 + port, number)) : '1;
     assign mine = out_valid && out_user[15:0] == 16'(100 * port + 7);
     tb_packet_check #(.Bytes(DataBytes), .Shape(Shape), .Source(port), .Dense(Beats > 32)) i_check (
-        .clk_i, .rst_i, .valid_i(mine), .ready_i(out_ready), .last_i(out_last), .data_i(out_data), .keep_i(out_keep), .first_o(out_first),
+        .clk_i, .rst_i, .valid_i(mine), .ready_i(out_ready), .last_i(out_last), .data_i(out_data),
+        .keep_i(out_keep), .first_o(out_first),
         .number_o(out_number), .count_o(count)
     );
     always_ff @(posedge clk_i) begin
       if (rst_i) told <= 0;
       else begin
         told <= told + 32'(taken[port]);
-        if (taken[port] !== (mine && out_ready && out_first)) $fatal(1, "%m: packet %0d: taken %b", out_number, taken[port]);
-        if (stalled[port] !== (valid[port] && !ready[port])) $fatal(1, "%m: stall %b", stalled[port]);
-        if (window && Shape === 0 && stalled[port]) $fatal(1, "%m: a beat had to wait at full speed");
-        if (mine && RestBits !== 0 && RestPort'(out_user >> 16) !== RestPort'(tb_pkg::word(50 + port, out_number))) begin
+        if (taken[port] !== (mine && out_ready && out_first)) begin
+          $fatal(1, "%m: packet %0d: taken %b", out_number, taken[port]);
+        end
+        if (stalled[port] !== (valid[port] && !ready[port])) begin
+          $fatal(1, "%m: stall %b", stalled[port]);
+        end
+        if (window && Shape === 0 && stalled[port]) begin
+          $fatal(1, "%m: a beat had to wait at full speed");
+        end
+        if (mine && RestBits !== 0
+            && RestPort'(out_user >> 16) !== RestPort'(tb_pkg::word(50 + port, out_number))) begin
           $fatal(1, "%m: packet %0d: %h came with it", out_number, out_user >> 16);
         end
-        if (done_o && (count !== number || told !== number || number < 30)) $fatal(1, "%m: %0d packets of %0d", count, number);
+        if (done_o && (count !== number || told !== number || number < 30)) begin
+          $fatal(1, "%m: %0d packets of %0d", count, number);
+        end
       end
     end
   end
@@ -120,8 +141,10 @@ module gather_reset_case (
   logic [63:0] out_keep;
   logic [15:0] out_user;
   wl_port_gather #(.Ports(Ports), .Numbers({16'd1, 16'd0}), .Beats(8)) i_dut (
-      .clk_i, .rst_i(rst_i || again), .s_tvalid_i(valid), .s_tready_o(ready), .s_tdata_i(data), .s_tkeep_i('1), .s_tlast_i(last),
-      .s_tuser_i('0), .m_tvalid_o(out_valid), .m_tready_i(out_ready), .m_tdata_o(out_data), .m_tkeep_o(out_keep),
+      .clk_i, .rst_i(rst_i || again), .s_tvalid_i(valid), .s_tready_o(ready), .s_tdata_i(data),
+      .s_tkeep_i('1), .s_tlast_i(last),
+      .s_tuser_i('0), .m_tvalid_o(out_valid), .m_tready_i(out_ready), .m_tdata_o(out_data),
+      .m_tkeep_o(out_keep),
       .m_tlast_o(out_last), .m_tuser_o(out_user), .taken_o(), .stall_o()
   );
 
@@ -178,13 +201,18 @@ module gather_reset_case (
           logic [63:0] word;
           word = out_data[64*part+:64];
           if (out_keep[8*part]) begin
-            if (word[15:0] != 16'(port) || word[63:48] != 16'(expected[port]) || word[47:32] != 16'(got)) begin
-              $fatal(1, "port %0d: packet %0d, beat %0d in the place of packet %0d, beat %0d", port, word[63:48], word[47:32],
+            if (word[15:0] != 16'(port) || word[63:48] != 16'(expected[port])
+                || word[47:32] != 16'(got)) begin
+              $fatal(1, "port %0d: packet %0d, beat %0d in the place of packet %0d, beat %0d", port,
+                  word[63:48], word[47:32],
                      expected[port], got);
             end
             got = got + 1;
             if (out_last && got > 32'(word[31:16])) $fatal(1, "port %0d: too many beats", port);
-            if (out_last && (part == 7 || !out_keep[(8*part+8)%64]) && got != 32'(word[31:16])) $fatal(1, "port %0d: a packet in part", port);
+            if (out_last && (part == 7 || !out_keep[(8*part+8)%64])
+                && got != 32'(word[31:16])) begin
+              $fatal(1, "port %0d: a packet in part", port);
+            end
           end
         end
         if (out_last) begin

@@ -13,21 +13,33 @@ module wl_postprocessor_tb;
   pipe_case #(.Clusters(6), .Policy(0), .Shape(4)) i_6 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
   pipe_case #(.Clusters(8), .Policy(1)) i_8 (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
   pipe_case #(.Clusters(5), .Policy(2)) i_5 (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  pipe_case #(.Clusters(4), .Policy(0), .Kind(1)) i_drops (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  pipe_case #(.Clusters(1), .Policy(0), .Kind(2), .Shape(2)) i_1 (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
-  pipe_case #(.Clusters(3), .Policy(1), .Kind(2), .Shape(3)) i_3 (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
-  pipe_case #(.Clusters(4), .Policy(0), .Kind(2), .Shape(2)) i_any (.clk_i(clk), .rst_i(rst), .done_o(done[6]));
-  pipe_case #(.Clusters(2), .Policy(2), .Kind(2), .Shape(2), .DataBytes(16), .OrderDepth(24)) i_narrow (
+  pipe_case #(
+      .Clusters(4), .Policy(0), .Kind(1)
+  ) i_drops (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  pipe_case #(
+      .Clusters(1), .Policy(0), .Kind(2), .Shape(2)
+  ) i_1 (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
+  pipe_case #(
+      .Clusters(3), .Policy(1), .Kind(2), .Shape(3)
+  ) i_3 (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
+  pipe_case #(
+      .Clusters(4), .Policy(0), .Kind(2), .Shape(2)
+  ) i_any (.clk_i(clk), .rst_i(rst), .done_o(done[6]));
+  pipe_case #(
+      .Clusters(2), .Policy(2), .Kind(2), .Shape(2), .DataBytes(16), .OrderDepth(24)
+  ) i_narrow (
       .clk_i(clk), .rst_i(rst), .done_o(done[7])
   );
-  pipe_case #(.Clusters(6), .Policy(1), .Kind(3), .Shape(4)) i_push (.clk_i(clk), .rst_i(rst), .done_o(done[8]));
+  pipe_case #(
+      .Clusters(6), .Policy(1), .Kind(3), .Shape(4)
+  ) i_push (.clk_i(clk), .rst_i(rst), .done_o(done[8]));
 endmodule
 
 module pipe_case #(
     parameter int unsigned Clusters = 4,
     parameter int unsigned Policy = 0,
-    // Packets leave 0: with a window of unchanged length; 1: not at all; 2: in any way; 3: with four
-    // bytes pushed in front.
+    // Packets leave 0: with a window of unchanged length; 1: not at all; 2: in any way; 3: with
+    // four bytes pushed in front.
     parameter int unsigned Kind = 0,
     parameter int unsigned Shape = 0,
     parameter int unsigned DataBytes = 64,
@@ -122,33 +134,43 @@ module pipe_case #(
       // Bytes outside the window are arbitrary.
       int unsigned place;
       place = 16 * row + (i + 16 - 32'(result.start)) % 16;
-      row_of[8*(15-i)+:8] = place >= 32'(result.window) ? 8'hff : tb_pkg::octet(2 + copy, number, place);
+      row_of[8*(15-i)+:8] = place >= 32'(result.window) ? 8'hff
+          : tb_pkg::octet(2 + copy, number, place);
     end
   endfunction
 
   // ---- The pipe ----
-  logic header_valid, header_ready, header_first, header_last, room, write, close, body_valid, read, rewind, free_body;
+  logic header_valid, header_ready, header_first, header_last, room, write, close, body_valid, read,
+      rewind, free_body;
   logic [8*DataBytes-1:0] header, stored, body;
   logic [InfoBits-1:0] info;
   logic unused_packet, unused_malformed, unused_oversize;
   logic [wl_pkg::bits(DataBytes+1)-1:0] unused_bytes;
-  wl_preprocessor #(.DataBytes(DataBytes), .SequenceBits(32), .MaxBytes(2100), .HeaderBeats(32)) i_preprocessor (
+  wl_preprocessor #(
+      .DataBytes(DataBytes), .SequenceBits(32), .MaxBytes(2100), .HeaderBeats(32)
+  ) i_preprocessor (
       .clk_i, .rst_i,
-      .valid_i(valid), .ready_o(ready), .data_i(data), .keep_i(keep), .last_i(last), .user_i(16'(number)), .sequence_i(number),
-      .header_valid_o(header_valid), .header_ready_i(header_ready), .header_data_o(header), .header_first_o(header_first),
+      .valid_i(valid), .ready_o(ready), .data_i(data), .keep_i(keep), .last_i(last),
+      .user_i(16'(number)), .sequence_i(number),
+      .header_valid_o(header_valid), .header_ready_i(header_ready), .header_data_o(header),
+      .header_first_o(header_first),
       .header_last_o(header_last), .header_info_o(info),
-      .body_ready_i(room), .body_place_i(1'b0), .body_write_o(write), .body_data_o(stored), .body_close_o(close),
-      .packet_o(unused_packet), .bytes_o(unused_bytes), .malformed_o(unused_malformed), .oversize_o(unused_oversize)
+      .body_ready_i(room), .body_place_i(1'b0), .body_write_o(write), .body_data_o(stored),
+      .body_close_o(close),
+      .packet_o(unused_packet), .bytes_o(unused_bytes), .malformed_o(unused_malformed),
+      .oversize_o(unused_oversize)
   );
   wl_body_buffer #(.DataBytes(DataBytes), .Beats(256), .Packets(256)) i_body (
       .clk_i, .rst_i,
       .ready_o(room), .write_i(write), .data_i(stored), .close_i(close),
-      .place_o(), .access_read_i(1'b0), .access_address_i('0), .access_data_o(), .access_write_i(1'b0),
+      .place_o(), .access_read_i(1'b0), .access_address_i('0), .access_data_o(),
+      .access_write_i(1'b0),
       .access_write_address_i('0), .access_write_data_i('0),
-      .body_valid_o(body_valid), .read_i(read), .read_data_o(body), .rewind_i(rewind), .free_i(free_body)
+      .body_valid_o(body_valid), .read_i(read), .read_data_o(body), .rewind_i(rewind),
+      .free_i(free_body)
   );
 
-  logic [Clusters-1:0] to_valid, to_ready, from_valid, from_ready, from_first, from_last;
+  logic [Clusters-1:0] to_valid, to_ready, from_valid, from_ready, from_last;
   logic to_first, to_last, order_valid, order_ready;
   logic [8*DataBytes-1:0] to_data;
   logic [InfoBits-1:0] to_info;
@@ -156,11 +178,16 @@ module pipe_case #(
   logic [wl_pkg::bits(Clusters)-1:0] order;
   logic [Clusters*8*DataBytes-1:0] from_data;
   logic [Clusters*ResultBits-1:0] from_result;
-  wl_distributor #(.Clusters(Clusters), .DataBytes(DataBytes), .InfoBits(InfoBits), .FreeBits(FreeBits), .Policy(Policy)) i_distributor (
+  wl_distributor #(
+      .Clusters(Clusters), .DataBytes(DataBytes), .InfoBits(InfoBits), .FreeBits(FreeBits),
+      .Policy(Policy)
+  ) i_distributor (
       .clk_i, .rst_i,
-      .header_valid_i(header_valid), .header_ready_o(header_ready), .header_data_i(header), .header_first_i(header_first),
+      .header_valid_i(header_valid), .header_ready_o(header_ready), .header_data_i(header),
+      .header_first_i(header_first),
       .header_last_i(header_last), .header_info_i(info),
-      .cluster_valid_o(to_valid), .cluster_ready_i(to_ready), .cluster_data_o(to_data), .cluster_first_o(to_first),
+      .cluster_valid_o(to_valid), .cluster_ready_i(to_ready), .cluster_data_o(to_data),
+      .cluster_first_o(to_first),
       .cluster_last_o(to_last), .cluster_info_o(to_info), .free_i(free),
       .order_valid_o(order_valid), .order_ready_i(order_ready), .order_cluster_o(order)
   );
@@ -170,36 +197,45 @@ module pipe_case #(
     logic row_valid, row_ready, row_first, row_last, alloc_ready;
     logic [FreeBits-1:0] free_tags;
     logic [wl_pkg::bits(2*((128+DataBytes-1)/DataBytes)+1)-1:0] waiting;
-    assign free[c*FreeBits+:FreeBits] = 32'(free_tags) > 32'(waiting) ? free_tags - FreeBits'(waiting) : '0;
+    assign free[c*FreeBits+:FreeBits] = 32'(free_tags) > 32'(waiting)
+        ? free_tags - FreeBits'(waiting) : '0;
     logic [127:0] row;
     logic [InfoBits-1:0] row_info;
     wl_header_serializer #(.DataBytes(DataBytes), .InfoBits(InfoBits)) i_serializer (
         .clk_i, .rst_i,
-        .valid_i(to_valid[c]), .ready_o(to_ready[c]), .data_i(to_data), .first_i(to_first), .last_i(to_last), .info_i(to_info), .fill_o(waiting),
-        .row_valid_o(row_valid), .row_ready_i(row_ready), .row_data_o(row), .row_first_o(row_first), .row_last_o(row_last),
+        .valid_i(to_valid[c]), .ready_o(to_ready[c]), .data_i(to_data), .first_i(to_first),
+        .last_i(to_last), .info_i(to_info), .fill_o(waiting),
+        .row_valid_o(row_valid), .row_ready_i(row_ready), .row_data_o(row), .row_first_o(row_first),
+        .row_last_o(row_last),
         .row_info_o(row_info)
     );
 
     logic [TagBits-1:0] alloc_tag, finish_tag, head;
-    logic finish_valid, finish_ready, finish_first, finish_last, drained, out_valid, out_ready, out_first, out_last;
+    logic finish_valid, finish_ready, finish_first, finish_last, drained, out_valid, out_ready,
+        out_last;
     logic [127:0] finish_data, out_data;
     wl_pkg::result_t finish_result;
     logic [ResultBits-1:0] out_result;
     wl_reorder #(.Tags(Tags)) i_reorder (
         .clk_i, .rst_i,
-        .alloc_valid_i(row_valid && row_first), .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free_tags),
-        .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first), .finish_last_i(finish_last), .finish_source_i('0),
+        .alloc_valid_i(row_valid && row_first), .alloc_ready_o(alloc_ready),
+        .alloc_tag_o(alloc_tag), .free_o(free_tags),
+        .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first),
+        .finish_last_i(finish_last), .finish_source_i('0),
         .finish_data_i(finish_data), .finish_tag_i(finish_tag), .finish_result_i(finish_result),
         .order_head_o(head), .order_drained_o(drained),
-        .row_valid_o(out_valid), .row_ready_i(out_ready), .row_first_o(out_first), .row_last_o(out_last), .row_data_o(out_data),
+        .row_valid_o(out_valid), .row_ready_i(out_ready), .row_first_o(),
+        .row_last_o(out_last), .row_data_o(out_data),
         .row_result_o(out_result)
     );
     wl_header_deserializer #(.DataBytes(DataBytes)) i_deserializer (
         .clk_i, .rst_i,
-        .row_valid_i(out_valid), .row_ready_o(out_ready), .row_data_i(out_data), .row_first_i(out_first), .row_last_i(out_last),
-        .row_result_i(out_result),
-        .beat_valid_o(from_valid[c]), .beat_ready_i(from_ready[c]), .beat_data_o(from_data[c*8*DataBytes+:8*DataBytes]),
-        .beat_first_o(from_first[c]), .beat_last_o(from_last[c]), .beat_result_o(from_result[c*ResultBits+:ResultBits])
+        .row_valid_i(out_valid), .row_ready_o(out_ready), .row_data_i(out_data),
+        .row_last_i(out_last), .row_result_i(out_result),
+        .beat_valid_o(from_valid[c]), .beat_ready_i(from_ready[c]),
+        .beat_data_o(from_data[c*8*DataBytes+:8*DataBytes]),
+        .beat_last_o(from_last[c]),
+        .beat_result_o(from_result[c*ResultBits+:ResultBits])
     );
 
     // Engines: packets are checked as they are loaded, and finish at random, or the oldest first at
@@ -240,10 +276,14 @@ module pipe_case #(
           packet = row_info[32+:32];
           bytes = tb_pkg::bytes(Shape, 1, packet);
           tag = row_first ? alloc_tag : load_tag;
-          if (row_info[31:0] !== {16'(packet), 16'(bytes)}) $fatal(1, "%m: information %h", row_info);
+          if (row_info[31:0] !== {16'(packet), 16'(bytes)}) begin
+            $fatal(1, "%m: information %h", row_info);
+          end
           for (int unsigned i = 0; i < 16; i++) begin
-            if (16 * load_row + i < bytes && row[8*(15-i)+:8] !== tb_pkg::octet(1, packet, 16 * load_row + i)) begin
-              $fatal(1, "%m: packet %0d is loaded with another byte %0d", packet, 16 * load_row + i);
+            if (16 * load_row + i < bytes
+                && row[8*(15-i)+:8] !== tb_pkg::octet(1, packet, 16 * load_row + i)) begin
+              $fatal(1, "%m: packet %0d is loaded with another byte %0d", packet,
+                  16 * load_row + i);
             end
           end
           load_row <= row_last ? 0 : load_row + 1;
@@ -277,25 +317,30 @@ module pipe_case #(
     end
   end
 
-  logic beat_valid, beat_ready, beat_first, beat_last, out_valid, out_ready, out_event, out_more, out_last;
+  logic beat_valid, beat_ready, beat_last, out_valid, out_ready, out_event, out_more,
+      out_last;
   logic [8*DataBytes-1:0] beat_data, out_data;
   logic [DataBytes-1:0] out_keep;
   logic [ResultBits-1:0] beat_result;
   wl_pkg::sent_t out_user;
-  wl_gatherer #(.Clusters(Clusters), .DataBytes(DataBytes), .Policy(Policy), .OrderDepth(OrderDepth)) i_gatherer (
+  wl_gatherer #(
+      .Clusters(Clusters), .DataBytes(DataBytes), .Policy(Policy), .OrderDepth(OrderDepth)
+  ) i_gatherer (
       .clk_i, .rst_i,
       .order_valid_i(order_valid), .order_ready_o(order_ready), .order_cluster_i(order),
-      .cluster_valid_i(from_valid), .cluster_ready_o(from_ready), .cluster_data_i(from_data), .cluster_first_i(from_first),
+      .cluster_valid_i(from_valid), .cluster_ready_o(from_ready), .cluster_data_i(from_data),
       .cluster_last_i(from_last), .cluster_result_i(from_result),
-      .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data), .beat_first_o(beat_first), .beat_last_o(beat_last),
-      .beat_result_o(beat_result)
+      .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_data_o(beat_data),
+      .beat_last_o(beat_last), .beat_result_o(beat_result)
   );
   wl_postprocessor #(.DataBytes(DataBytes)) i_dut (
       .clk_i, .rst_i,
-      .beat_valid_i(beat_valid), .beat_ready_o(beat_ready), .beat_data_i(beat_data), .beat_first_i(beat_first), .beat_last_i(beat_last),
-      .beat_result_i(beat_result),
-      .body_valid_i(body_valid), .body_read_o(read), .body_data_i(body), .body_rewind_o(rewind), .body_free_o(free_body),
-      .valid_o(out_valid), .ready_i(out_ready), .event_o(out_event), .more_o(out_more), .data_o(out_data), .keep_o(out_keep),
+      .beat_valid_i(beat_valid), .beat_ready_o(beat_ready), .beat_data_i(beat_data),
+      .beat_last_i(beat_last), .beat_result_i(beat_result),
+      .body_valid_i(body_valid), .body_read_o(read), .body_data_i(body), .body_rewind_o(rewind),
+      .body_free_o(free_body),
+      .valid_o(out_valid), .ready_i(out_ready), .event_o(out_event), .more_o(out_more),
+      .data_o(out_data), .keep_o(out_keep),
       .last_o(out_last), .user_o(out_user)
   );
 
@@ -318,20 +363,28 @@ module pipe_case #(
         int unsigned bytes;
         result = result_of(out_packet, out_copy);
         bytes = sends(result) ? 32'(result.length) : 0;
-        if (out_user.kind !== result.kind || out_user.reason !== result.reason || out_user.egress !== result.egress) begin
+        if (out_user.kind !== result.kind || out_user.reason !== result.reason
+            || out_user.egress !== result.egress) begin
           $fatal(1, "%m: packet %0d, copy %0d: %p, not %p", out_packet, out_copy, out_user, result);
         end
-        if (out_event === sends(result) || out_more !== result.more) $fatal(1, "%m: packet %0d: event %b", out_packet, out_event);
-        if (out_last !== (out_place + DataBytes >= bytes)) $fatal(1, "%m: packet %0d: last is %b", out_packet, out_last);
+        if (out_event === sends(result) || out_more !== result.more) begin
+          $fatal(1, "%m: packet %0d: event %b", out_packet, out_event);
+        end
+        if (out_last !== (out_place + DataBytes >= bytes)) begin
+          $fatal(1, "%m: packet %0d: last is %b", out_packet, out_last);
+        end
         for (int unsigned i = 0; i < DataBytes; i++) begin
           int unsigned place;
           logic [7:0] expected;
           place = out_place + i;
           expected = place < 32'(result.window) ? tb_pkg::octet(2 + out_copy, out_packet, place)
               : tb_pkg::octet(1, out_packet, 128 + place - 32'(result.window));
-          if (out_keep[i] !== (place < bytes)) $fatal(1, "%m: packet %0d of %0d bytes: keep %b", out_packet, bytes, out_keep);
+          if (out_keep[i] !== (place < bytes)) begin
+            $fatal(1, "%m: packet %0d of %0d bytes: keep %b", out_packet, bytes, out_keep);
+          end
           if (place < bytes && out_data[8*i+:8] !== expected) begin
-            $fatal(1, "%m: packet %0d, copy %0d (%p): byte %0d is %h, not %h", out_packet, out_copy, result, place, out_data[8*i+:8], expected);
+            $fatal(1, "%m: packet %0d, copy %0d (%p): byte %0d is %h, not %h", out_packet, out_copy,
+                result, place, out_data[8*i+:8], expected);
           end
         end
         if (out_ready) begin
@@ -344,14 +397,23 @@ module pipe_case #(
       end
       // Input is always accepted, except that of packets that leave longer than they came while the
       // output is busy.
-      if (window && Kind !== 2 && !(valid && ready) && !(Kind === 3 && out_valid && out_ready)) $fatal(1, "%m: less than a beat a cycle");
-      if (window && (Kind === 1 || Shape === 0) && !(out_valid && out_ready)) $fatal(1, "%m: less than a packet a cycle");
+      if (window && Kind !== 2 && !(valid && ready)
+          && !(Kind === 3 && out_valid && out_ready)) begin
+        $fatal(1, "%m: less than a beat a cycle");
+      end
+      if (window && (Kind === 1 || Shape === 0) && !(out_valid && out_ready)) begin
+        $fatal(1, "%m: less than a packet a cycle");
+      end
       if (done_o) begin
         int unsigned total;
         total = 0;
         for (int c = 0; c < int'(Clusters); c++) total += loaded[c];
-        if (out_packet !== number || number < 200 || total !== number) $fatal(1, "%m: in %0d, out %0d", number, out_packet);
-        for (int c = 0; c < int'(Clusters); c++) if (loaded[c] === 0) $fatal(1, "%m: cluster %0d had nothing to do", c);
+        if (out_packet !== number || number < 200 || total !== number) begin
+          $fatal(1, "%m: in %0d, out %0d", number, out_packet);
+        end
+        for (int c = 0; c < int'(Clusters); c++) begin
+          if (loaded[c] === 0) $fatal(1, "%m: cluster %0d had nothing to do", c);
+        end
       end
     end
   end

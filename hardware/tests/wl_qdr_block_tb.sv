@@ -10,7 +10,9 @@ module wl_qdr_block_tb;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
-    qdr_case #(.Latency(Latencies[32*i+:32]), .Words(Words[32*i+:32]), .WordBits(WordBits[32*i+:32])) i_case (
+    qdr_case #(
+        .Latency(Latencies[32*i+:32]), .Words(Words[32*i+:32]), .WordBits(WordBits[32*i+:32])
+    ) i_case (
         .clk_i(clk), .rst_i(rst), .done_o(done[i])
     );
   end
@@ -30,11 +32,15 @@ module qdr_case #(
   logic rd_cmd, wr_cmd;
   logic [AddressBits-1:0] rd_addr, wr_addr;
   logic [DataBits-1:0] wr_data, block_data, model_data;
-  wl_qdr_block #(.WordBits(WordBits), .Words(Words), .AddressBits(AddressBits), .Latency(Latency)) i_block (
+  wl_qdr_block #(
+      .WordBits(WordBits), .Words(Words), .AddressBits(AddressBits), .Latency(Latency)
+  ) i_block (
       .clk_mem_i(clk_i), .rd_cmd_i(rd_cmd), .rd_addr_i(rd_addr), .rd_data_o(block_data),
       .wr_cmd_i(wr_cmd), .wr_addr_i(wr_addr), .wr_data_i(wr_data)
   );
-  wl_qdr_model #(.WordBits(WordBits), .Words(Words), .AddressBits(AddressBits), .Latency(Latency)) i_model (
+  wl_qdr_model #(
+      .WordBits(WordBits), .Words(Words), .AddressBits(AddressBits), .Latency(Latency)
+  ) i_model (
       .clk_mem_i(clk_i), .rd_cmd_i(rd_cmd), .rd_addr_i(rd_addr), .rd_data_o(model_data),
       .wr_cmd_i(wr_cmd), .wr_addr_i(wr_addr), .wr_data_i(wr_data)
   );
@@ -64,14 +70,20 @@ module qdr_case #(
       cycle <= cycle + 1;
       done_o <= cycle > 2000;
       if (due[Latency] && known[Latency]) begin
-        if (block_data !== answer[Latency]) $fatal(1, "%m: block RAM answers %h, not %h", block_data, answer[Latency]);
-        if (model_data !== answer[Latency]) $fatal(1, "%m: the model answers %h, not %h", model_data, answer[Latency]);
+        if (block_data !== answer[Latency]) begin
+          $fatal(1, "%m: block RAM answers %h, not %h", block_data, answer[Latency]);
+        end
+        if (model_data !== answer[Latency]) begin
+          $fatal(1, "%m: the model answers %h, not %h", model_data, answer[Latency]);
+        end
       end
       // The model shows wrong data in cycles without read data.
       if (due[Latency]) poison <= 0;
       else if (cycle > 2 * Latency && Latency < 8 && DataBits > 8) begin
         poison <= poison + 1;
-        if (poison < 100 && model_data === answer[Latency]) $fatal(1, "%m: the model answers for longer than a cycle");
+        if (poison < 100 && model_data === answer[Latency]) begin
+          $fatal(1, "%m: the model answers for longer than a cycle");
+        end
       end
       for (int unsigned k = Latency; k > 1; k--) begin
         due[k] = due[k-1];

@@ -3,13 +3,16 @@
 module wl_random_tb;
   localparam int unsigned Cases = 4;
   localparam bit [Cases*32-1:0] Digit = {32'd1, 32'd8, 32'd16, 32'd64};
-  localparam bit [Cases*64-1:0] Seed = {64'd1, 64'd42, 64'hffff_ffff_ffff_ffff, 64'h1234_5678_9abc_def0};
+  localparam bit [Cases*64-1:0] Seed =
+      {64'd1, 64'd42, 64'hffff_ffff_ffff_ffff, 64'h1234_5678_9abc_def0};
 
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
-    random_case #(.Digit(Digit[32*i+:32]), .Seed(Seed[64*i+:64])) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
+    random_case #(
+        .Digit(Digit[32*i+:32]), .Seed(Seed[64*i+:64])
+    ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
 endmodule
 
@@ -29,7 +32,8 @@ module random_case #(
 
   wl_random #(.Seed(Seed), .Digit(Digit), .TagBits(5)) i_dut (
       .clk_i, .rst_i,
-      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag), .request_data_i({stream, number}),
+      .request_valid_i(valid), .request_ready_o(ready), .request_tag_i(tag),
+      .request_data_i({stream, number}),
       .reply_valid_o(reply_valid), .reply_tag_o(reply_tag), .reply_data_o(reply)
   );
 
@@ -55,7 +59,9 @@ module random_case #(
     end else if (!done_o) begin
       cycle <= cycle + 1;
       if (reply_valid) begin
-        if (!waits || reply !== expected || reply_tag !== expected_tag) $fatal(1, "%m: %h, not %h", reply, expected);
+        if (!waits || reply !== expected || reply_tag !== expected_tag) begin
+          $fatal(1, "%m: %h, not %h", reply, expected);
+        end
         if (cycle > 6 * 64 / Digit + 2) $fatal(1, "%m: it took %0d cycles", cycle);
         waits <= 1'b0;
       end

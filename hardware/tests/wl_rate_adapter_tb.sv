@@ -3,14 +3,18 @@
 // ratios and latencies of the memory.
 module wl_rate_adapter_tb;
   localparam int unsigned Cases = 12;
-  localparam bit [Cases*32-1:0] Slots = {32'd1, 32'd1, 32'd2, 32'd2, 32'd3, 32'd3, 32'd3, 32'd3, 32'd3, 32'd4, 32'd6, 32'd6};
-  localparam bit [Cases*32-1:0] Latency = {32'd0, 32'd3, 32'd0, 32'd5, 32'd0, 32'd1, 32'd2, 32'd5, 32'd8, 32'd7, 32'd4, 32'd9};
+  localparam bit [Cases*32-1:0] Slots =
+      {32'd1, 32'd1, 32'd2, 32'd2, 32'd3, 32'd3, 32'd3, 32'd3, 32'd3, 32'd4, 32'd6, 32'd6};
+  localparam bit [Cases*32-1:0] Latency =
+      {32'd0, 32'd3, 32'd0, 32'd5, 32'd0, 32'd1, 32'd2, 32'd5, 32'd8, 32'd7, 32'd4, 32'd9};
 
   logic unused_clk, unused_rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(unused_clk), .rst_o(unused_rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
-    adapter_case #(.Slots(Slots[32*i+:32]), .MemoryLatency(Latency[32*i+:32])) i_case (.done_o(done[i]));
+    adapter_case #(
+        .Slots(Slots[32*i+:32]), .MemoryLatency(Latency[32*i+:32])
+    ) i_case (.done_o(done[i]));
   end
 endmodule
 
@@ -45,19 +49,25 @@ module adapter_case #(
   logic [Slots*16-1:0] up;
   for (genvar k = 0; k < Slots; k++) begin : g_slot
     // Some slots are not used.
-    assign down[k*33+:33] = cycle != 0 && tb_pkg::last(2, cycle * Slots + k) ? '0 : {1'b1, 32'(tb_pkg::word(1, cycle * Slots + k))};
+    assign down[k*33+:33] = cycle != 0 && tb_pkg::last(2, cycle * Slots + k) ? '0
+        : {1'b1, 32'(tb_pkg::word(1, cycle * Slots + k))};
   end
 
   logic [32:0] memory_down;
   logic [15:0] memory_up;
-  wl_rate_adapter #(.Slots(Slots), .DownWidth(33), .UpWidth(16), .MemoryLatency(MemoryLatency)) i_dut (
-      .clk_i(clk), .rst_i(rst), .down_i(down), .up_o(up), .clk_mem_i(clk_mem), .down_o(memory_down), .up_i(memory_up)
+  wl_rate_adapter #(
+      .Slots(Slots), .DownWidth(33), .UpWidth(16), .MemoryLatency(MemoryLatency)
+  ) i_dut (
+      .clk_i(clk), .rst_i(rst), .down_i(down), .up_o(up), .clk_mem_i(clk_mem), .down_o(memory_down),
+      .up_i(memory_up)
   );
 
   // The memory replies with the upper half of the word.
   logic [MemoryLatency:0][15:0] line;
   always_ff @(posedge clk_mem) begin
-    for (int unsigned i = 1; i <= MemoryLatency; i++) line[i] <= i == 1 ? memory_down[31:16] : line[i-1];
+    for (int unsigned i = 1; i <= MemoryLatency; i++) begin
+      line[i] <= i == 1 ? memory_down[31:16] : line[i-1];
+    end
   end
   assign memory_up = MemoryLatency == 0 ? memory_down[31:16] : line[MemoryLatency];
 
@@ -78,7 +88,8 @@ module adapter_case #(
     end else begin
       bit used;
       used = !tb_pkg::last(2, next);
-      if (memory_down[32] !== used || (used && memory_down[31:0] !== 32'(tb_pkg::word(1, next)))) begin
+      if (memory_down[32] !== used
+          || (used && memory_down[31:0] !== 32'(tb_pkg::word(1, next)))) begin
         $fatal(1, "%m: word %0d at the memory is %h", next, memory_down);
       end
       next <= next + 1;
@@ -102,7 +113,10 @@ module adapter_case #(
           logic [31:0] word;
           number = (cycle - Latency) * Slots + k;
           word = tb_pkg::last(2, number) ? '0 : 32'(tb_pkg::word(1, number));
-          if (up[k*16+:16] !== word[31:16]) $fatal(1, "%m: slot %0d of cycle %0d came back as %h", k, cycle - Latency, up[k*16+:16]);
+          if (up[k*16+:16] !== word[31:16]) begin
+            $fatal(1, "%m: slot %0d of cycle %0d came back as %h", k, cycle - Latency,
+                up[k*16+:16]);
+          end
         end
       end
       if (cycle === 599 && words < 300) $fatal(1, "%m: only %0d words at the memory", words);

@@ -7,11 +7,21 @@ module wl_rate_limit_tb;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  limit_case #(.Share(65536), .Burst(1), .MaxBeats(1)) i_open (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  limit_case #(.Share(13107), .Burst(1), .MaxBeats(1)) i_fifth (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  limit_case #(.Share(13107), .Burst(16), .MaxBeats(24)) i_long (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  limit_case #(.Share(50000), .Burst(4), .MaxBeats(3)) i_most (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  limit_case #(.Share(655), .Burst(2), .MaxBeats(2)) i_trickle (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
+  limit_case #(
+      .Share(65536), .Burst(1), .MaxBeats(1)
+  ) i_open (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
+  limit_case #(
+      .Share(13107), .Burst(1), .MaxBeats(1)
+  ) i_fifth (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  limit_case #(
+      .Share(13107), .Burst(16), .MaxBeats(24)
+  ) i_long (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  limit_case #(
+      .Share(50000), .Burst(4), .MaxBeats(3)
+  ) i_most (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  limit_case #(
+      .Share(655), .Burst(2), .MaxBeats(2)
+  ) i_trickle (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
 endmodule
 
 module limit_case #(
@@ -29,7 +39,8 @@ module limit_case #(
   logic in_valid, in_ready, in_last, out_valid, out_ready, out_last;
   logic [31:0] in_data, out_data;
   wl_rate_limit #(.Width(32), .Share(Share), .Burst(Burst), .MaxBeats(MaxBeats)) i_dut (
-      .clk_i, .rst_i, .in_valid_i(in_valid), .in_ready_o(in_ready), .in_last_i(in_last), .in_data_i(in_data), .out_valid_o(out_valid),
+      .clk_i, .rst_i, .in_valid_i(in_valid), .in_ready_o(in_ready), .in_last_i(in_last),
+      .in_data_i(in_data), .out_valid_o(out_valid),
       .out_ready_i(out_ready), .out_last_o(out_last), .out_data_o(out_data)
   );
 
@@ -50,10 +61,14 @@ module limit_case #(
       done_o <= 1'b0;
     end else if (cycle < Cycles) begin
       cycle <= cycle + 1;
-      if (held && (!out_valid || {out_last, out_data} !== held_beat)) $fatal(1, "%m: a beat that was offered changes");
+      if (held && (!out_valid || {out_last, out_data} !== held_beat)) begin
+        $fatal(1, "%m: a beat that was offered changes");
+      end
       held <= out_valid && !out_ready;
       held_beat <= {out_last, out_data};
-      if ((in_valid && in_ready) !== (out_valid && out_ready)) $fatal(1, "%m: a beat is lost or made");
+      if ((in_valid && in_ready) !== (out_valid && out_ready)) begin
+        $fatal(1, "%m: a beat is lost or made");
+      end
       passed[cycle+1] = passed[cycle] + 32'(out_valid && out_ready);
       if (out_valid && out_ready) begin
         if (out_data !== expected) $fatal(1, "%m: beat %0d comes for %0d", out_data, expected);
@@ -74,11 +89,14 @@ module limit_case #(
           for (int unsigned n = 1; from + n <= Cycles; n = n * 3 + 1) begin
             most = Burst + MaxBeats - 1 + n * Share / 65536 + 1;
             if (passed[from+n] - passed[from] > most)
-              $fatal(1, "%m: %0d beats in %0d cycles from %0d", passed[from+n] - passed[from], n, from);
+              $fatal(1, "%m: %0d beats in %0d cycles from %0d", passed[from+n] - passed[from], n,
+                  from);
           end
         end
         // The guarantee, while the source always has a beat and the sink is ready.
-        if (passed[Phase] + 3 < (Phase - 2) * Share / 65536) $fatal(1, "%m: only %0d beats in %0d cycles", passed[Phase], Phase);
+        if (passed[Phase] + 3 < (Phase - 2) * Share / 65536) begin
+          $fatal(1, "%m: only %0d beats in %0d cycles", passed[Phase], Phase);
+        end
       end
       done_o <= 1'b1;
     end

@@ -7,11 +7,19 @@ module wl_read_table_tb;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
 
   read_table_case #() i_usual (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  read_table_case #(.Size(13), .ReadLatency(1), .Idle(50), .Least(30)) i_quick (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  read_table_case #(.Width(264), .Size(512), .ReadLatency(4), .Idle(10)) i_wide (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  read_table_case #(.Width(1), .Size(1), .ReadLatency(1), .Patience(1)) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  read_table_case #(
+      .Size(13), .ReadLatency(1), .Idle(50), .Least(30)
+  ) i_quick (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  read_table_case #(
+      .Width(264), .Size(512), .ReadLatency(4), .Idle(10)
+  ) i_wide (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  read_table_case #(
+      .Width(1), .Size(1), .ReadLatency(1), .Patience(1)
+  ) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
   // Users that start nothing new take some time to become idle.
-  read_table_case #(.Size(5), .Lag(20), .Patience(3), .Least(40)) i_lag (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
+  read_table_case #(
+      .Size(5), .Lag(20), .Patience(3), .Least(40)
+  ) i_lag (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
 endmodule
 
 module read_table_case #(
@@ -39,11 +47,14 @@ module read_table_case #(
   logic [31:0] ctl_address;
   logic [CtlBits-1:0] ctl_wdata, ctl_rdata;
   wl_read_table #(
-      .Width(Width), .Size(Size), .ReadLatency(ReadLatency), .CtlBits(CtlBits), .CtlTarget(Target), .Patience(Patience)
+      .Width(Width), .Size(Size), .ReadLatency(ReadLatency), .CtlBits(CtlBits), .CtlTarget(Target),
+      .Patience(Patience)
   ) i_dut (
       .clk_i, .rst_i,
-      .read_valid_i(read_valid), .read_address_i(read_address), .read_data_o(read_data), .hold_o(hold),
-      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(ctl_target), .ctl_address_i(ctl_address),
+      .read_valid_i(read_valid), .read_address_i(read_address), .read_data_o(read_data),
+      .hold_o(hold),
+      .ctl_valid_i(ctl_valid), .ctl_write_i(ctl_write), .ctl_target_i(ctl_target),
+      .ctl_address_i(ctl_address),
       .ctl_data_i(ctl_wdata), .ctl_done_o(ctl_done), .ctl_data_o(ctl_rdata)
   );
 
@@ -84,14 +95,19 @@ module read_table_case #(
       end
       due = (ReadLatency + 1)'({due, read_valid});
       old_word[0] = reference[32'(read_address)%Size];
-      new_word[0] = writing && ctl_address == 32'(read_address) ? ctl_wdata[Width-1:0] : old_word[0];
-      if (due[ReadLatency] && read_data !== old_word[ReadLatency] && read_data !== new_word[ReadLatency]) begin
-        $fatal(1, "%m: a read gives %h, not %h or %h", read_data, old_word[ReadLatency], new_word[ReadLatency]);
+      new_word[0] = writing && ctl_address == 32'(read_address) ? ctl_wdata[Width-1:0]
+          : old_word[0];
+      if (due[ReadLatency] && read_data !== old_word[ReadLatency]
+          && read_data !== new_word[ReadLatency]) begin
+        $fatal(1, "%m: a read gives %h, not %h or %h", read_data, old_word[ReadLatency],
+            new_word[ReadLatency]);
       end
       if (due[ReadLatency]) reads <= reads + 1;
       if (ctl_done) begin
         if (!ctl_valid || ctl_target !== Target) $fatal(1, "%m: an access is done that is not due");
-        if (!ctl_write && ctl_rdata !== (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
+        if (!ctl_write
+            && ctl_rdata
+            !== (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
           $fatal(1, "%m: the control plane reads %h at %0d", ctl_rdata, ctl_address);
         end
         if (ctl_write && ctl_rdata !== '0) $fatal(1, "%m: a write answers");
@@ -116,8 +132,10 @@ module read_table_case #(
         ctl_wdata   <= word();
       end
       if (cycle == Cycles + 100) begin
-        if (reads < Cycles * Least / 100 || writes < Cycles / 40 || controls < writes + Cycles / 40) begin
-          $fatal(1, "%m: only %0d reads, %0d writes, %0d control accesses", reads, writes, controls);
+        if (reads < Cycles * Least / 100 || writes < Cycles / 40
+            || controls < writes + Cycles / 40) begin
+          $fatal(1, "%m: only %0d reads, %0d writes, %0d control accesses", reads, writes,
+              controls);
         end
         done <= 1'b1;
       end

@@ -22,7 +22,8 @@ module reasons_case #(
   localparam int unsigned Counters = Reasons + 2;
   localparam int unsigned Cycles = 3000;
   // Reasons of two sets; reason 5 of set 1 both drops packets and sends them to the processor.
-  localparam logic [25*Reasons-1:0] Values = {25'h1_01_0005, 25'h0_01_0005, 25'h0_00_0005, 25'h0_00_0000};
+  localparam logic [25*Reasons-1:0] Values =
+      {25'h1_01_0005, 25'h0_01_0005, 25'h0_00_0005, 25'h0_00_0000};
   localparam int unsigned AddBits = $clog2(Lanes + 1);
 
   int unsigned cycle;
@@ -37,7 +38,9 @@ module reasons_case #(
   // The counter of a packet, or Counters if it does not count.
   function automatic int unsigned counter_of(logic is_event, logic [2:0] kind, logic [23:0] reason);
     if (kind != (is_event ? wl_pkg::EXIT_DROP : wl_pkg::EXIT_TO_CPU)) return Counters;
-    for (int unsigned k = 0; k < Reasons; k++) if (Values[25*k+:25] == {!is_event, reason}) return k;
+    for (int unsigned k = 0; k < Reasons; k++) begin
+      if (Values[25*k+:25] == {!is_event, reason}) return k;
+    end
     return is_event ? Reasons : Reasons + 1;
   endfunction
 
@@ -52,7 +55,8 @@ module reasons_case #(
       is_event = $urandom_range(1) == 1;
       kind = is_event ? ($urandom_range(3) == 0 ? wl_pkg::EXIT_DONE : wl_pkg::EXIT_DROP)
           : ($urandom_range(2) == 0 ? wl_pkg::EXIT_FINISH : wl_pkg::EXIT_TO_CPU);
-      reason = {7'd0, 1'($urandom_range(1)), 13'd0, 3'($urandom_range(1) == 0 ? 5 : $urandom_range(2))};
+      reason =
+          {7'd0, 1'($urandom_range(1)), 13'd0, 3'($urandom_range(1) == 0 ? 5 : $urandom_range(2))};
       event_kind[lane*3+:3] = kind;
       event_reason[lane*24+:24] = reason;
       sent_user[lane*wl_pkg::SentBits+:wl_pkg::SentBits] = {kind, reason, 16'($urandom)};
@@ -69,7 +73,8 @@ module reasons_case #(
   wl_reasons #(
       .Lanes(Lanes), .Reasons(Reasons), .Values(Values)
   ) i_reasons (
-      .clk_i, .rst_i, .event_valid_i(event_valid), .event_kind_i(event_kind), .event_reason_i(event_reason),
+      .clk_i, .rst_i, .event_valid_i(event_valid), .event_kind_i(event_kind),
+      .event_reason_i(event_reason),
       .sent_i(sent), .sent_user_i(sent_user), .add_o(add)
   );
 
@@ -90,7 +95,8 @@ module reasons_case #(
       done_o  <= 1'b0;
     end else if (ctl_done) begin
       if (answer != expected[address[2:0]] || answer == '0) begin
-        $fatal(1, "counter %0d of %0d lanes has %0d, not %0d", address, Lanes, answer, expected[address[2:0]]);
+        $fatal(1, "counter %0d of %0d lanes has %0d, not %0d", address, Lanes, answer,
+            expected[address[2:0]]);
       end
       address <= address + 1;
       if (address == Counters - 1) done_o <= 1'b1;

@@ -15,7 +15,9 @@ module wl_reorder_tb;
   reorder_case #(.Tags(2), .Kind(2), .Rows(1)) i_2 (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
   reorder_case #(.Tags(64), .Kind(2), .Rows(9)) i_64 (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
   reorder_case #(.Tags(32), .Sources(2)) i_two (.clk_i(clk), .rst_i(rst), .done_o(done[6]));
-  reorder_case #(.Tags(16), .Kind(2), .Sources(3)) i_three (.clk_i(clk), .rst_i(rst), .done_o(done[7]));
+  reorder_case #(
+      .Tags(16), .Kind(2), .Sources(3)
+  ) i_three (.clk_i(clk), .rst_i(rst), .done_o(done[7]));
 endmodule
 
 module reorder_case #(
@@ -66,11 +68,15 @@ module reorder_case #(
     return result;
   endfunction
   function automatic int unsigned rows_of(wl_pkg::result_t result);
-    if (result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE || result.window == '0) return 0;
+    if (result.kind == wl_pkg::EXIT_DROP || result.kind == wl_pkg::EXIT_DONE
+        || result.window == '0) begin
+      return 0;
+    end
     return (32'(result.window) + RowBytes - 1) / RowBytes;
   endfunction
 
-  logic alloc_valid, alloc_ready, finish_valid, finish_ready, finish_first, finish_last, drained, row_valid, row_ready, row_first, row_last;
+  logic alloc_valid, alloc_ready, finish_valid, finish_ready, finish_first, finish_last, drained,
+      row_valid, row_ready, row_first, row_last;
   logic [TagBits-1:0] alloc_tag, finish_tag, head;
   logic [FreeBits-1:0] free;
   logic [127:0] finish_data, row_data;
@@ -78,16 +84,20 @@ module reorder_case #(
 
   wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes), .Sources(Sources)) i_dut (
       .clk_i, .rst_i,
-      .alloc_valid_i(alloc_valid), .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag), .free_o(free),
-      .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first), .finish_last_i(finish_last),
-      .finish_source_i(SourceBits'(source)), .finish_data_i(finish_data), .finish_tag_i(finish_tag), .finish_result_i(finish_result),
+      .alloc_valid_i(alloc_valid), .alloc_ready_o(alloc_ready), .alloc_tag_o(alloc_tag),
+      .free_o(free),
+      .finish_valid_i(finish_valid), .finish_ready_o(finish_ready), .finish_first_i(finish_first),
+      .finish_last_i(finish_last),
+      .finish_source_i(SourceBits'(source)), .finish_data_i(finish_data), .finish_tag_i(finish_tag),
+      .finish_result_i(finish_result),
       .order_head_o(head), .order_drained_o(drained),
-      .row_valid_o(row_valid), .row_ready_i(row_ready), .row_first_o(row_first), .row_last_o(row_last), .row_data_o(row_data),
+      .row_valid_o(row_valid), .row_ready_i(row_ready), .row_first_o(row_first),
+      .row_last_o(row_last), .row_data_o(row_data),
       .row_result_o(row_result)
   );
 
-  // The engines: packets under way, by tag; each source chooses one of them to finish, at random, or
-  // the oldest at full speed. Sources with rows take turns at random.
+  // The engines: packets under way, by tag; each source chooses one of them to finish, at random,
+  // or the oldest at full speed. Sources with rows take turns at random.
   int owner[Tags];             // the packet, or -1
   int unsigned copy_of[Tags];  // records of it that have been sent
   int unsigned allocated;
@@ -99,7 +109,8 @@ module reorder_case #(
   assign finish_result = finish_valid ? result_of(owner[finish_tag], copy_of[finish_tag]) : '0;
   assign finish_first = now_row[source] == 0;
   assign finish_last = rows_of(finish_result) == 0 || now_row[source] == rows_of(finish_result) - 1;
-  assign finish_data = 128'(tb_pkg::word(32'(finish_result.length) + 32'(finish_result.egress) * 100_000, now_row[source]));
+  assign finish_data = 128'(tb_pkg::word(32'(finish_result.length)
+      + 32'(finish_result.egress) * 100_000, now_row[source]));
 
   logic offered;
   int unsigned out_packet, out_copy, out_row, overtakes;
@@ -131,7 +142,9 @@ module reorder_case #(
       alloc_valid <= (alloc_valid && !alloc_ready) || (send && !tb_pkg::chance(idle));
       if (alloc_valid && alloc_ready) begin
         if (owner[alloc_tag] >= 0) $fatal(1, "%m: tag %0d is given twice", alloc_tag);
-        if (32'(alloc_tag) !== allocated % Tags) $fatal(1, "%m: tag %0d is out of order", alloc_tag);
+        if (32'(alloc_tag) !== allocated % Tags) begin
+          $fatal(1, "%m: tag %0d is out of order", alloc_tag);
+        end
         held[alloc_tag] = int'(allocated);
         copy_of[alloc_tag] <= 0;
         allocated <= allocated + 1;
@@ -143,7 +156,9 @@ module reorder_case #(
         if (finish_result.more) copy_of[finish_tag] <= copy_of[finish_tag] + 1;
         else begin
           held[finish_tag] = -1;
-          for (int tag = 0; tag < int'(Tags); tag++) if (owner[tag] >= 0 && owner[tag] < owner[finish_tag]) overtakes <= overtakes + 1;
+          for (int tag = 0; tag < int'(Tags); tag++) begin
+            if (owner[tag] >= 0 && owner[tag] < owner[finish_tag]) overtakes <= overtakes + 1;
+          end
         end
       end
       if (!finish_valid || finish_ready) begin
@@ -163,7 +178,9 @@ module reorder_case #(
           tag = (from + k) % int'(Tags);
           // A packet that sends copies finishes only while it is at the head, and mostly after its
           // copies have left.
-          if (held[tag] >= 0 && owner[tag] >= 0 && !taken[tag] && (copies(owner[tag]) == 0 || (32'(head) == tag && (drained || tb_pkg::chance(64))))) begin
+          if (held[tag] >= 0 && owner[tag] >= 0 && !taken[tag]
+              && (copies(owner[tag]) == 0
+              || (32'(head) == tag && (drained || tb_pkg::chance(64))))) begin
             if (next < 0 || (oldest && owner[tag] < owner[next])) next = tag;
           end
         end
@@ -182,11 +199,17 @@ module reorder_case #(
         int unsigned rows;
         expected = result_of(out_packet, out_copy);
         rows = rows_of(expected);
-        if (row_result !== expected) $fatal(1, "%m: packet %0d, copy %0d: result %p", out_packet, out_copy, row_result);
-        if (row_first !== (out_row === 0) || row_last !== (rows === 0 || out_row === rows - 1)) begin
-          $fatal(1, "%m: packet %0d: row %0d of %0d has first %b, last %b", out_packet, out_row, rows, row_first, row_last);
+        if (row_result !== expected) begin
+          $fatal(1, "%m: packet %0d, copy %0d: result %p", out_packet, out_copy, row_result);
         end
-        if (rows !== 0 && row_data !== 128'(tb_pkg::word(out_packet % 65536 + out_copy * 100_000, out_row))) begin
+        if (row_first !== (out_row === 0)
+            || row_last !== (rows === 0 || out_row === rows - 1)) begin
+          $fatal(1, "%m: packet %0d: row %0d of %0d has first %b, last %b", out_packet, out_row,
+              rows, row_first, row_last);
+        end
+        if (rows !== 0
+            && row_data
+            !== 128'(tb_pkg::word(out_packet % 65536 + out_copy * 100_000, out_row))) begin
           $fatal(1, "%m: packet %0d: row %0d is %h", out_packet, out_row, row_data);
         end
         if (row_ready) begin
@@ -200,7 +223,9 @@ module reorder_case #(
       end
       if (out_packet > allocated) $fatal(1, "%m: a packet comes out that did not go in");
       if (32'(free) > Tags) $fatal(1, "%m: %0d tags free", free);
-      if (window && Kind !== 2 && Tags >= 8 && Sources === 1 && !(row_valid && row_ready)) $fatal(1, "%m: less than a row a cycle");
+      if (window && Kind !== 2 && Tags >= 8 && Sources === 1 && !(row_valid && row_ready)) begin
+        $fatal(1, "%m: less than a row a cycle");
+      end
       if (done_o) begin
         if (out_packet !== allocated || allocated < 60 || free !== FreeBits'(Tags)) begin
           $fatal(1, "%m: in %0d, out %0d, free %0d", allocated, out_packet, free);

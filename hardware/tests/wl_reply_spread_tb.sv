@@ -11,7 +11,9 @@ module wl_reply_spread_tb;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
-    spread_case #(.Outputs(Outputs[32*i+:32]), .TagBits(TagBits[32*i+:32]), .Register(Register[i])) i_case (
+    spread_case #(
+        .Outputs(Outputs[32*i+:32]), .TagBits(TagBits[32*i+:32]), .Register(Register[i])
+    ) i_case (
         .clk_i(clk), .rst_i(rst), .done_o(done[i])
     );
   end
@@ -36,7 +38,9 @@ module spread_case #(
   int unsigned cycle;
   assign done_o = cycle == 2000;
 
-  wl_reply_spread #(.Outputs(Outputs), .TagBits(TagBits), .DataBits(16), .Register(Register)) i_dut (
+  wl_reply_spread #(
+      .Outputs(Outputs), .TagBits(TagBits), .DataBits(16), .Register(Register)
+  ) i_dut (
       .clk_i, .rst_i,
       .in_valid_i(valid), .in_tag_i({IndexBits'(asker), tag}), .in_data_i(data),
       .out_valid_o(out_valid), .out_tag_o(out_tag), .out_data_o(out_data)
@@ -60,9 +64,12 @@ module spread_case #(
       data <= 16'($urandom());
       {valid_before, asker_before, tag_before, data_before} <= {valid, asker, tag, data};
       for (int i = 0; i < int'(Outputs); i++) begin
-        if (out_valid[i] !== (expected && whose === i)) $fatal(1, "%m: %b for asker %0d", out_valid, whose);
+        if (out_valid[i] !== (expected && whose === i)) begin
+          $fatal(1, "%m: %b for asker %0d", out_valid, whose);
+        end
       end
-      if (expected && {out_tag, out_data} !== (Register ? {tag_before, data_before} : {tag, data})) begin
+      if (expected
+          && {out_tag, out_data} !== (Register ? {tag_before, data_before} : {tag, data})) begin
         $fatal(1, "%m: %h %h for asker %0d", out_tag, out_data, whose);
       end
     end

@@ -27,7 +27,8 @@ module reply_store_case #(
   logic [ThreadBits-1:0] reply_thread, read_thread, read_thread_before;
   logic [39:0] reply, read;
   wl_reply_store #(.Width(40), .Threads(Threads), .Storage(Storage)) i_dut (
-      .clk_i, .reply_valid_i(reply_valid), .reply_thread_i(reply_thread), .reply_data_i(reply), .read_thread_i(read_thread),
+      .clk_i, .reply_valid_i(reply_valid), .reply_thread_i(reply_thread), .reply_data_i(reply),
+      .read_thread_i(read_thread),
       .read_data_o(read)
   );
 
@@ -61,7 +62,9 @@ module reply_store_case #(
       expected <= last[read_thread];
       read_thread_before <= read_thread;
       if (check) seen <= seen + 1;
-      if (check && read !== expected) $fatal(1, "%m: thread %0d reads %h, not %h", read_thread_before, read, expected);
+      if (check && read !== expected) begin
+        $fatal(1, "%m: thread %0d reads %h, not %h", read_thread_before, read, expected);
+      end
       if (done_o && seen < 500) $fatal(1, "%m: only %0d replies were read", seen);
     end
   end

@@ -13,7 +13,8 @@ module wl_request_tree_tb;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
     request_case #(
-        .Inputs(Inputs[32*i+:32]), .TagBits(TagBits[32*i+:32]), .DataBits(DataBits[32*i+:32]), .Fair(Fair[i]), .Register(i % 2 == 0)
+        .Inputs(Inputs[32*i+:32]), .TagBits(TagBits[32*i+:32]), .DataBits(DataBits[32*i+:32]),
+        .Fair(Fair[i]), .Register(i % 2 == 0)
     ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
 endmodule
@@ -51,10 +52,13 @@ module request_case #(
       .out_valid_o(out_valid), .out_ready_i(out_ready), .out_tag_o(out_tag), .out_data_o(out_data)
   );
   // One request of another requester may already be in the output register.
-  tb_merge_sources #(.Inputs(Inputs), .Width(Width), .Packets(1'b0), .Wait(Fair ? Inputs : 0)) i_sources (
+  tb_merge_sources #(
+      .Inputs(Inputs), .Width(Width), .Packets(1'b0), .Wait(Fair ? Inputs : 0)
+  ) i_sources (
       .clk_i, .rst_i,
       .valid_o(in_valid), .ready_i(in_ready), .last_o(unused_last), .data_o(in_word),
-      .valid_i(out_valid), .ready_o(out_ready), .last_i(1'b1), .data_i({out_data, out_tag[TagBits-1:0]}), .done_o
+      .valid_i(out_valid), .ready_o(out_ready), .last_i(1'b1),
+      .data_i({out_data, out_tag[TagBits-1:0]}), .done_o
   );
 
   // With fixed priorities no requester is served twice in a row while others request.
@@ -65,7 +69,8 @@ module request_case #(
     else begin
       busy <= &in_valid && out_ready ? busy + 1 : 0;
       if (out_valid && out_ready) served_before <= out_tag[TagBits+:IndexBits];
-      if (!Fair && Inputs > 1 && busy > 4 && out_valid && out_ready && out_tag[TagBits+:IndexBits] === served_before) begin
+      if (!Fair && Inputs > 1 && busy > 4 && out_valid && out_ready
+          && out_tag[TagBits+:IndexBits] === served_before) begin
         $fatal(1, "%m: asker %0d was served twice in a row", served_before);
       end
     end
@@ -81,7 +86,9 @@ module request_case #(
   logic [Inputs-1:0] replied;
   logic [TagBits-1:0] replied_tag;
   logic [DataBits-1:0] replied_data;
-  wl_reply_spread #(.Outputs(Inputs), .TagBits(TagBits), .DataBits(DataBits), .Register(Register)) i_spread (
+  wl_reply_spread #(
+      .Outputs(Inputs), .TagBits(TagBits), .DataBits(DataBits), .Register(Register)
+  ) i_spread (
       .clk_i, .rst_i,
       .in_valid_i(reply_valid), .in_tag_i(reply_tag), .in_data_i(reply_data),
       .out_valid_o(replied), .out_tag_o(replied_tag), .out_data_o(replied_data)
@@ -111,14 +118,20 @@ module request_case #(
         {reply_tag, reply_data} <= place[victim];
         waiting[victim] <= 1'b0;
       end
-      if (32'($onehot(replied)) !== 32'(replied !== '0)) $fatal(1, "%m: a reply goes to several: %b", replied);
+      if (32'($onehot(replied)) !== 32'(replied !== '0)) begin
+        $fatal(1, "%m: a reply goes to several: %b", replied);
+      end
       replies <= replies + 32'(replied != '0);
-      if (done_o && (replies < 1000 || waiting !== '0)) $fatal(1, "%m: %0d replies, waiting %b", replies, waiting);
+      if (done_o && (replies < 1000 || waiting !== '0)) begin
+        $fatal(1, "%m: %0d replies, waiting %b", replies, waiting);
+      end
     end
     for (int i = 0; i < int'(Inputs); i++) begin
       if (rst_i) balance[i] <= '0;
       else begin
-        balance[i] <= balance[i] + (in_valid[i] && in_ready[i] ? {in_data[i*DataBits+:DataBits], in_tag[i*TagBits+:TagBits]} : '0)
+        balance[i] <= balance[i]
+            + (in_valid[i] && in_ready[i]
+            ? {in_data[i*DataBits+:DataBits], in_tag[i*TagBits+:TagBits]} : '0)
             - (replied[i] ? {replied_data, replied_tag} : '0);
         if (done_o && balance[i] !== '0) $fatal(1, "%m: asker %0d did not have its answers", i);
       end

@@ -2,18 +2,24 @@
 // threads, ports, bytes of a word and storage.
 module wl_scratchpad_tb;
   localparam int unsigned Cases = 11;
-  localparam bit [Cases*32-1:0] Threads = {32'd4, 32'd1, 32'd5, 32'd2, 32'd1, 32'd2, 32'd5, 32'd8, 32'd1, 32'd4, 32'd8};
-  localparam bit [Cases*32-1:0] ReadPorts = {32'd2, 32'd1, 32'd1, 32'd2, 32'd1, 32'd3, 32'd2, 32'd1, 32'd1, 32'd2, 32'd1};
-  localparam bit [Cases*32-1:0] WritePorts = {32'd2, 32'd1, 32'd2, 32'd1, 32'd1, 32'd1, 32'd2, 32'd2, 32'd2, 32'd1, 32'd2};
-  localparam bit [Cases*32-1:0] Widths = {32'd8, 32'd8, 32'd4, 32'd4, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16};
-  localparam bit [Cases*32-1:0] Storages = {32'd1, 32'd0, 32'd0, 32'd1, 32'd0, 32'd0, 32'd0, 32'd0, 32'd1, 32'd1, 32'd1};
+  localparam bit [Cases*32-1:0] Threads =
+      {32'd4, 32'd1, 32'd5, 32'd2, 32'd1, 32'd2, 32'd5, 32'd8, 32'd1, 32'd4, 32'd8};
+  localparam bit [Cases*32-1:0] ReadPorts =
+      {32'd2, 32'd1, 32'd1, 32'd2, 32'd1, 32'd3, 32'd2, 32'd1, 32'd1, 32'd2, 32'd1};
+  localparam bit [Cases*32-1:0] WritePorts =
+      {32'd2, 32'd1, 32'd2, 32'd1, 32'd1, 32'd1, 32'd2, 32'd2, 32'd2, 32'd1, 32'd2};
+  localparam bit [Cases*32-1:0] Widths =
+      {32'd8, 32'd8, 32'd4, 32'd4, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16};
+  localparam bit [Cases*32-1:0] Storages =
+      {32'd1, 32'd0, 32'd0, 32'd1, 32'd0, 32'd0, 32'd0, 32'd0, 32'd1, 32'd1, 32'd1};
 
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
     scratchpad_case #(
-        .Threads(Threads[32*i+:32]), .ReadPorts(ReadPorts[32*i+:32]), .WritePorts(WritePorts[32*i+:32]), .HeaderBytes(Widths[32*i+:32]),
+        .Threads(Threads[32*i+:32]), .ReadPorts(ReadPorts[32*i+:32]),
+        .WritePorts(WritePorts[32*i+:32]), .HeaderBytes(Widths[32*i+:32]),
         .Storage(Storages[32*i+:32])
     ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
@@ -50,13 +56,19 @@ module scratchpad_case #(
   logic [7:0] unload_address;
   logic [127:0] load_data, unload_data;
   wl_scratchpad #(
-      .Threads(Threads), .ReadPorts(ReadPorts), .WritePorts(WritePorts), .HeaderBytes(HeaderBytes), .Storage(Storage)
+      .Threads(Threads), .ReadPorts(ReadPorts), .WritePorts(WritePorts), .HeaderBytes(HeaderBytes),
+      .Storage(Storage)
   ) i_dut (
-      .clk_i, .rst_i, .read_thread_i(read_thread), .read_front_i(read_front), .read_window_i(read_window),
-      .read_offset_i(read_offset), .read_words_o(read_words), .write_valid_i(write_busy ? '0 : write_valid),
-      .write_thread_i(write_thread), .write_address_i(write_address), .write_strobe_i(write_strobe), .write_data_i(write_data),
-      .write_zero_i(write_zero && write_valid[0] && !write_busy), .write_busy_o(write_busy), .load_valid_i(load_valid), .load_ready_o(load_ready),
-      .load_thread_i(load_thread), .load_row_i(load_row), .load_data_i(load_data), .unload_thread_i(unload_thread),
+      .clk_i, .rst_i, .read_thread_i(read_thread), .read_front_i(read_front),
+      .read_window_i(read_window),
+      .read_offset_i(read_offset), .read_words_o(read_words),
+      .write_valid_i(write_busy ? '0 : write_valid),
+      .write_thread_i(write_thread), .write_address_i(write_address), .write_strobe_i(write_strobe),
+      .write_data_i(write_data),
+      .write_zero_i(write_zero && write_valid[0] && !write_busy), .write_busy_o(write_busy),
+      .load_valid_i(load_valid), .load_ready_o(load_ready),
+      .load_thread_i(load_thread), .load_row_i(load_row), .load_data_i(load_data),
+      .unload_thread_i(unload_thread),
       .unload_address_i(unload_address), .unload_valid_o(unload_valid), .unload_data_o(unload_data)
   );
 
@@ -106,7 +118,8 @@ module scratchpad_case #(
         for (int unsigned k = 0; k < HeaderBytes; k++) begin
           int unsigned at;  // a cast to 8 bits of a signed number would be a signed, negative index
           at = 32'(read_offset[17*p+:17]) + k;
-          expected[0][Word*p+8*(HeaderBytes-1-k)+:8] = at < 32'(read_window) ? memory[read_thread][8'(32'(read_front)+at)] : 8'd0;
+          expected[0][Word*p+8*(HeaderBytes-1-k)+:8] = at < 32'(read_window)
+              ? memory[read_thread][8'(32'(read_front)+at)] : 8'd0;
         end
       end
       expected[1] <= expected[0];
@@ -125,9 +138,11 @@ module scratchpad_case #(
 
       // Unloading: the row addressed in this cycle from LUT RAM, that of the cycle before from
       // block RAM.
-      if (unload_valid && (Storage == 0 ? !preparing && cycle >= seen_at[unload_thread] : ask_before)) begin
+      if (unload_valid
+          && (Storage == 0 ? !preparing && cycle >= seen_at[unload_thread] : ask_before)) begin
         unloads <= unloads + 1;
-        if (unload_data !== (Storage === 0 ? row_of(memory[unload_thread], unload_address) : row_before)) begin
+        if (unload_data
+            !== (Storage === 0 ? row_of(memory[unload_thread], unload_address) : row_before)) begin
           $fatal(1, "%m: a row is %h", unload_data);
         end
       end

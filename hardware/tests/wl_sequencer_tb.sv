@@ -8,12 +8,24 @@ module wl_sequencer_tb;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  sequencer_case #(.Lanes(1), .SequenceBits(0), .Short(1'b0)) i_1 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  sequencer_case #(.Lanes(1), .SequenceBits(64), .Short(1'b1)) i_1n (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  sequencer_case #(.Lanes(2), .SequenceBits(64), .Short(1'b0)) i_2 (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  sequencer_case #(.Lanes(2), .SequenceBits(0), .Short(1'b1)) i_2s (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  sequencer_case #(.Lanes(3), .SequenceBits(16), .Short(1'b0)) i_3 (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
-  sequencer_case #(.Lanes(4), .SequenceBits(16), .Short(1'b1)) i_4 (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
+  sequencer_case #(
+      .Lanes(1), .SequenceBits(0), .Short(1'b0)
+  ) i_1 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
+  sequencer_case #(
+      .Lanes(1), .SequenceBits(64), .Short(1'b1)
+  ) i_1n (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  sequencer_case #(
+      .Lanes(2), .SequenceBits(64), .Short(1'b0)
+  ) i_2 (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  sequencer_case #(
+      .Lanes(2), .SequenceBits(0), .Short(1'b1)
+  ) i_2s (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  sequencer_case #(
+      .Lanes(3), .SequenceBits(16), .Short(1'b0)
+  ) i_3 (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
+  sequencer_case #(
+      .Lanes(4), .SequenceBits(16), .Short(1'b1)
+  ) i_4 (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
 endmodule
 
 module sequencer_case #(
@@ -54,7 +66,8 @@ module sequencer_case #(
     logic word_last;
     tb_source #(.Width(40), .Source(lane)) i_source (
         .clk_i, .rst_i, .send_i(send), .idle_i(idle),
-        .valid_o(valid[lane]), .ready_i(ready[lane]), .last_o(word_last), .data_o(word), .count_o(sent[lane])
+        .valid_o(valid[lane]), .ready_i(ready[lane]), .last_o(word_last), .data_o(word),
+        .count_o(sent[lane])
     );
     // A beat contains the number of its lane and its own number.
     assign last[lane] = Short || word_last;
@@ -63,12 +76,17 @@ module sequencer_case #(
     assign user[lane*UserBits+:UserBits] = 16'(sent[lane]);
   end
 
-  wl_sequencer #(.Lanes(Lanes), .DataBytes(Bytes), .UserBits(UserBits), .SequenceBits(SequenceBits)) i_dut (
+  wl_sequencer #(
+      .Lanes(Lanes), .DataBytes(Bytes), .UserBits(UserBits), .SequenceBits(SequenceBits)
+  ) i_dut (
       .clk_i, .rst_i(rst_i || again),
-      .s_tvalid_i(valid), .s_tready_o(ready), .s_tdata_i(data), .s_tkeep_i(keep), .s_tlast_i(last), .s_tuser_i(user),
-      .pipe_valid_o(pipe_valid), .pipe_ready_i(pipe_ready), .pipe_data_o(pipe_data), .pipe_keep_o(pipe_keep),
+      .s_tvalid_i(valid), .s_tready_o(ready), .s_tdata_i(data), .s_tkeep_i(keep), .s_tlast_i(last),
+      .s_tuser_i(user),
+      .pipe_valid_o(pipe_valid), .pipe_ready_i(pipe_ready), .pipe_data_o(pipe_data),
+      .pipe_keep_o(pipe_keep),
       .pipe_last_o(pipe_last), .pipe_user_o(pipe_user), .pipe_sequence_o(number),
-      .order_valid_o(order_valid), .order_ready_i(order_ready), .order_lanes_o(order_lanes), .stall_o(stalls)
+      .order_valid_o(order_valid), .order_ready_i(order_ready), .order_lanes_o(order_lanes),
+      .stall_o(stalls)
   );
 
   int unsigned discarded, passed, records;
@@ -102,27 +120,38 @@ module sequencer_case #(
         if (again && ready[lane]) $fatal(1, "%m: lane %0d: ready in reset", lane);
         if (cut[lane] && !again) begin
           if (pipe_valid[lane]) $fatal(1, "%m: lane %0d: the rest of a cut packet passes", lane);
-          if (valid[lane] && !ready[lane]) $fatal(1, "%m: lane %0d: the rest of a cut packet waits", lane);
+          if (valid[lane] && !ready[lane]) begin
+            $fatal(1, "%m: lane %0d: the rest of a cut packet waits", lane);
+          end
           if (valid[lane]) discarded <= discarded + 1;
           if (valid[lane] && last[lane]) cut[lane] <= 1'b0;
         end else if (!again) begin
           bit may;
           may = midst[lane] || waits[lane] || Lanes == 1 || order_ready;
-          if (pipe_valid[lane] !== (valid[lane] && may)) $fatal(1, "%m: lane %0d: valid %b, pipe %b", lane, valid[lane], pipe_valid[lane]);
-          if (ready[lane] !== (pipe_ready[lane] && may)) $fatal(1, "%m: lane %0d: ready depends on more than its pipe", lane);
+          if (pipe_valid[lane] !== (valid[lane] && may)) begin
+            $fatal(1, "%m: lane %0d: valid %b, pipe %b", lane, valid[lane], pipe_valid[lane]);
+          end
+          if (ready[lane] !== (pipe_ready[lane] && may)) begin
+            $fatal(1, "%m: lane %0d: ready depends on more than its pipe", lane);
+          end
           if (pipe_valid[lane]) begin
-            if (pipe_data[lane*8*Bytes+:8*Bytes] !== data[lane*8*Bytes+:8*Bytes] || pipe_keep[lane*Bytes+:Bytes] !== keep[lane*Bytes+:Bytes]
-                || pipe_user[lane*UserBits+:UserBits] !== user[lane*UserBits+:UserBits] || pipe_last[lane] !== last[lane]) begin
+            if (pipe_data[lane*8*Bytes+:8*Bytes] !== data[lane*8*Bytes+:8*Bytes]
+                || pipe_keep[lane*Bytes+:Bytes] !== keep[lane*Bytes+:Bytes]
+                || pipe_user[lane*UserBits+:UserBits] !== user[lane*UserBits+:UserBits]
+                    || pipe_last[lane] !== last[lane]) begin
               $fatal(1, "%m: lane %0d: the beat is changed", lane);
             end
             if (!midst[lane] && !waits[lane]) begin
               number_of[lane] <= following;
               begin_now[lane] = 1'b1;
-              if (SequenceBits !== 0 && number[lane*NumberBits+:NumberBits] !== NumberBits'(following)) begin
-                $fatal(1, "%m: lane %0d: number %0d, not %0d", lane, number[lane*NumberBits+:NumberBits], following);
+              if (SequenceBits !== 0
+                  && number[lane*NumberBits+:NumberBits] !== NumberBits'(following)) begin
+                $fatal(1, "%m: lane %0d: number %0d, not %0d", lane,
+                    number[lane*NumberBits+:NumberBits], following);
               end
               following++;
-            end else if (!midst[lane] && SequenceBits !== 0 && number[lane*NumberBits+:NumberBits] !== NumberBits'(number_of[lane])) begin
+            end else if (!midst[lane] && SequenceBits !== 0
+                && number[lane*NumberBits+:NumberBits] !== NumberBits'(number_of[lane])) begin
               $fatal(1, "%m: lane %0d: another number after waiting", lane);
             end
             waits[lane] <= !midst[lane] && !taken;
@@ -139,14 +168,18 @@ module sequencer_case #(
         end
       end
       if (again) following = 0;
-      else if (Lanes > 1 && (order_valid !== (begin_now !== '0) || (order_valid && order_lanes !== begin_now))) begin
+      else if (Lanes > 1
+          && (order_valid !== (begin_now !== '0)
+          || (order_valid && order_lanes !== begin_now))) begin
         $fatal(1, "%m: record %b %b, and %b began", order_valid, order_lanes, begin_now);
       end
       if (Lanes > 1 && order_valid) records <= records + 1;
       next_number <= following;
       if (!again && (stalls !== (valid & ~ready))) $fatal(1, "%m: stall_o is %b", stalls);
       if (window && (valid & ready) !== '1) $fatal(1, "%m: less than a beat a cycle and lane");
-      if (done_o && (passed < 500 * Lanes || (!Short && discarded === 0) || (Lanes > 1 && records < 300))) begin
+      if (done_o
+          && (passed < 500 * Lanes || (!Short && discarded === 0)
+          || (Lanes > 1 && records < 300))) begin
         $fatal(1, "%m: %0d beats passed, %0d discarded, %0d records", passed, discarded, records);
       end
     end

@@ -22,7 +22,9 @@ module skid_case #(
   int unsigned idle, stall, sent, received;
   logic [Width-1:0] in_data, out_data;
 
-  tb_pressure i_pressure (.clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o);
+  tb_pressure i_pressure (
+      .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window), .done_o
+  );
   tb_source #(.Width(Width)) i_source (
       .clk_i, .rst_i, .send_i(send), .idle_i(idle),
       .valid_o(in_valid), .ready_i(in_ready), .last_o(unused_last), .data_o(in_data), .count_o(sent)
@@ -33,7 +35,8 @@ module skid_case #(
       .out_valid_o(out_valid), .out_ready_i(out_ready), .out_data_o(out_data)
   );
   tb_sink #(.Width(Width)) i_sink (
-      .clk_i, .rst_i, .stall_i(stall), .valid_i(out_valid), .ready_o(out_ready), .data_i(out_data), .count_o(received)
+      .clk_i, .rst_i, .stall_i(stall), .valid_i(out_valid), .ready_o(out_ready), .data_i(out_data),
+      .count_o(received)
   );
 
   logic accepted, held_two;
@@ -44,7 +47,9 @@ module skid_case #(
       if (window && !(out_valid && out_ready)) $fatal(1, "%m: less than a word a cycle");
       if (sent - received > 2) $fatal(1, "%m: holds more than two words");
       if (sent - received == 2) held_two <= 1'b1;
-      if (done_o && !(sent === received && sent > 500 && held_two)) $fatal(1, "%m: sent %0d, received %0d", sent, received);
+      if (done_o && !(sent === received && sent > 500 && held_two)) begin
+        $fatal(1, "%m: sent %0d, received %0d", sent, received);
+      end
     end else begin
       accepted <= 1'b0;
       held_two <= 1'b0;

@@ -21,7 +21,8 @@ module wl_table_check
   localparam int unsigned CtlBits = Width + 3;
   localparam logic [7:0] Target = 8'd9;
   localparam logic Swap = table_has(MethodCount, 24'(Methods), TABLE_COMPARE_SWAP);
-  localparam int unsigned RequestBits = table_request_bits(MethodCount, 24'(Methods), IndexBits, Width);
+  localparam int unsigned RequestBits =
+      table_request_bits(MethodCount, 24'(Methods), IndexBits, Width);
   localparam int unsigned ReplyBits = Width + 32'(Swap);
   localparam int unsigned Latency = 3;
 
@@ -170,7 +171,9 @@ module wl_table_check
 
       if (ctl_done) begin
         controls <= controls + 1;
-        if (!ctl_valid || ctl_target !== Target) $fatal(1, "an access is done that was not asked for");
+        if (!ctl_valid || ctl_target !== Target) begin
+          $fatal(1, "an access is done that was not asked for");
+        end
         if (ctl_rdata !== (ctl_address < Size ? CtlBits'(reference[ctl_address%Size]) : '0)) begin
           $fatal(1, "the control plane reads %h", ctl_rdata);
         end
@@ -199,9 +202,15 @@ module wl_table_check
 
       if (cycle > Cycles + 20) begin
         if (taken !== replied) $fatal(1, "%0d requests, %0d replies", taken, replied);
-        if (refused > controls) $fatal(1, "%0d cycles refused for %0d control accesses", refused, controls);
-        if (Idle === 0 && taken + controls < Cycles - 10) $fatal(1, "not one operation a cycle: %0d", taken);
-        if (Control > 0 && controls < Cycles / 40) $fatal(1, "the control plane had only %0d accesses", controls);
+        if (refused > controls) begin
+          $fatal(1, "%0d cycles refused for %0d control accesses", refused, controls);
+        end
+        if (Idle === 0 && taken + controls < Cycles - 10) begin
+          $fatal(1, "not one operation a cycle: %0d", taken);
+        end
+        if (Control > 0 && controls < Cycles / 40) begin
+          $fatal(1, "the control plane had only %0d accesses", controls);
+        end
         done <= 1'b1;
       end
     end
@@ -237,7 +246,8 @@ module wl_table_tb;
     ) i_one (.clk, .done(done[4*k+2]));
     // Methods that return nothing, in any order of numbers.
     wl_table_check #(
-        .Size(3), .Width(8), .MethodCount(3), .Methods({TABLE_READ, TABLE_ADD, TABLE_WRITE}), .IndexBits(2), .Idle(Idle),
+        .Size(3), .Width(8), .MethodCount(3), .Methods({TABLE_READ, TABLE_ADD, TABLE_WRITE}),
+        .IndexBits(2), .Idle(Idle),
         .Control(Control)
     ) i_some (.clk, .done(done[4*k+3]));
   end

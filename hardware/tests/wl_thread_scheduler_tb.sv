@@ -2,14 +2,18 @@
 // numbers of threads and policies.
 module wl_thread_scheduler_tb;
   localparam int unsigned Cases = 10;
-  localparam bit [Cases*32-1:0] Threads = {32'd1, 32'd2, 32'd3, 32'd4, 32'd7, 32'd8, 32'd32, 32'd1, 32'd4, 32'd5};
-  localparam bit [Cases*32-1:0] Policies = {32'd1, 32'd1, 32'd1, 32'd1, 32'd1, 32'd1, 32'd1, 32'd0, 32'd0, 32'd0};
+  localparam bit [Cases*32-1:0] Threads =
+      {32'd1, 32'd2, 32'd3, 32'd4, 32'd7, 32'd8, 32'd32, 32'd1, 32'd4, 32'd5};
+  localparam bit [Cases*32-1:0] Policies =
+      {32'd1, 32'd1, 32'd1, 32'd1, 32'd1, 32'd1, 32'd1, 32'd0, 32'd0, 32'd0};
 
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
-    scheduler_case #(.Threads(Threads[32*i+:32]), .Policy(Policies[32*i+:32])) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
+    scheduler_case #(
+        .Threads(Threads[32*i+:32]), .Policy(Policies[32*i+:32])
+    ) i_case (.clk_i(clk), .rst_i(rst), .done_o(done[i]));
   end
 endmodule
 
@@ -42,10 +46,18 @@ module scheduler_case #(
     end else begin
       cycle <= cycle + 1;
       turn  <= (turn + 1) % Threads;
-      if (valid && (32'(thread) >= Threads || !ready[thread])) $fatal(1, "%m: grant to %0d, ready are %b", thread, ready);
-      if (Policy === 1 && valid !== (ready !== '0)) $fatal(1, "%m: valid is %b, ready are %b", valid, ready);
-      if (Policy === 0 && valid !== ready[turn]) $fatal(1, "%m: valid is %b, ready are %b, the turn is %0d's", valid, ready, turn);
-      if (Policy === 0 && valid && 32'(thread) !== turn) $fatal(1, "%m: grant to %0d, the turn is %0d's", thread, turn);
+      if (valid && (32'(thread) >= Threads || !ready[thread])) begin
+        $fatal(1, "%m: grant to %0d, ready are %b", thread, ready);
+      end
+      if (Policy === 1 && valid !== (ready !== '0)) begin
+        $fatal(1, "%m: valid is %b, ready are %b", valid, ready);
+      end
+      if (Policy === 0 && valid !== ready[turn]) begin
+        $fatal(1, "%m: valid is %b, ready are %b, the turn is %0d's", valid, ready, turn);
+      end
+      if (Policy === 0 && valid && 32'(thread) !== turn) begin
+        $fatal(1, "%m: grant to %0d, the turn is %0d's", thread, turn);
+      end
       for (int unsigned t = 0; t < Threads; t++) begin
         if (valid && 32'(thread) == t) begin
           granted[t] = granted[t] + 1;
@@ -53,11 +65,15 @@ module scheduler_case #(
           ready[t] <= tb_pkg::chance(256 - cycle * 256 / Cycles);
         end else if (ready[t]) begin
           if (valid) others[t] = others[t] + 1;
-          if (others[t] >= Threads) $fatal(1, "%m: thread %0d sees %0d grants to others", t, others[t]);
+          if (others[t] >= Threads) begin
+            $fatal(1, "%m: thread %0d sees %0d grants to others", t, others[t]);
+          end
         end else begin
           ready[t] <= tb_pkg::chance(32);
         end
-        if (done_o && granted[t] < Cycles / Threads / 8) $fatal(1, "%m: thread %0d had %0d grants", t, granted[t]);
+        if (done_o && granted[t] < Cycles / Threads / 8) begin
+          $fatal(1, "%m: thread %0d had %0d grants", t, granted[t]);
+        end
       end
     end
   end

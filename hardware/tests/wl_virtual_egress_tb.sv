@@ -8,10 +8,18 @@ module wl_virtual_egress_tb;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  egress_case #(.Routers(1), .Processors(1), .Counts(9'd1), .Packets(4)) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  egress_case #(.Routers(5), .Processors(1), .Counts(9'd5), .Packets(64)) i_shared (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  egress_case #(.Routers(6), .Processors(3), .Counts({9'd1, 9'd2, 9'd3}), .Packets(8)) i_three (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  egress_case #(.Routers(4), .Processors(2), .Counts({9'd2, 9'd2}), .Packets(2), .Ready(100)) i_slow (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  egress_case #(
+      .Routers(1), .Processors(1), .Counts(9'd1), .Packets(4)
+  ) i_one (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
+  egress_case #(
+      .Routers(5), .Processors(1), .Counts(9'd5), .Packets(64)
+  ) i_shared (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  egress_case #(
+      .Routers(6), .Processors(3), .Counts({9'd1, 9'd2, 9'd3}), .Packets(8)
+  ) i_three (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  egress_case #(
+      .Routers(4), .Processors(2), .Counts({9'd2, 9'd2}), .Packets(2), .Ready(100)
+  ) i_slow (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
 endmodule
 
 module egress_case #(
@@ -62,23 +70,29 @@ module egress_case #(
     wl_virtual_owner #(
         .Routers(32'(Counts[p*9+:9])), .Packets(Packets)
     ) i_owner (
-        .clk_i, .rst_i, .in_valid_i(in_valid[p]), .in_ready_o(in_ready[p]), .in_last_i(in_last[p]), .in_place_i(in_place[p*8+:8]),
-        .out_valid_o(to_valid[p]), .out_ready_i(to_ready[p]), .place_o(place[p*8+:8]), .ends_i(ends[p])
+        .clk_i, .rst_i, .in_valid_i(in_valid[p]), .in_ready_o(in_ready[p]), .in_last_i(in_last[p]),
+        .in_place_i(in_place[p*8+:8]),
+        .out_valid_o(to_valid[p]), .out_ready_i(to_ready[p]), .place_o(place[p*8+:8]),
+        .ends_i(ends[p])
     );
   end
   wl_virtual_egress #(
       .Routers(Routers), .Processors(Processors), .Counts(Counts), .Tags(Tags), .DataBytes(Bytes)
   ) i_dut (
-      .clk_i, .rst_i, .in_valid_i(out_valid), .in_ready_o(out_ready), .in_last_i(out_last), .in_data_i(out_data),
-      .in_keep_i({Processors*Bytes{1'b1}}), .in_user_i(out_user), .in_event_i(event_in), .in_event_data_i(event_data), .place_i(place),
-      .ends_o(ends), .m_tvalid_o(m_valid), .m_tready_i(m_ready), .m_tdata_o(m_data), .m_tkeep_o(m_keep), .m_tlast_o(m_last),
+      .clk_i, .rst_i, .in_valid_i(out_valid), .in_ready_o(out_ready), .in_last_i(out_last),
+      .in_data_i(out_data),
+      .in_keep_i({Processors*Bytes{1'b1}}), .in_user_i(out_user), .in_event_i(event_in),
+      .in_event_data_i(event_data), .place_i(place),
+      .ends_o(ends), .m_tvalid_o(m_valid), .m_tready_i(m_ready), .m_tdata_o(m_data),
+      .m_tkeep_o(m_keep), .m_tlast_o(m_last),
       .m_tuser_o(m_user), .event_valid_o(event_valid), .event_o(event_out)
   );
 
   // For each processor: the packets inside, {router, cycle in which it entered}; the current item,
   // and the remaining beats and copies.
   logic [63:0] held_in[Processors][Cycles+100];
-  int unsigned entered[Processors], sent[Processors], left[Processors], copies[Processors], cycle, packets, events, copied;
+  int unsigned entered[Processors], sent[Processors], left[Processors], copies[Processors], cycle,
+      packets, events, copied;
   // The packets that have ended, and for each router its packets that have left.
   int unsigned gone[Processors], who, router, numbers[Routers], number;
   logic behind[Processors], active[Processors];
@@ -110,8 +124,12 @@ module egress_case #(
       // The data of a packet contain its router, and its number among those of the router.
       if (m_valid && m_ready) begin
         router = 32'(m_data[7:0]);
-        if (m_sent.egress !== {Tags[router*8+:8], m_data[15:8]}) $fatal(1, "%m: egress port %h for router %0d", m_sent.egress, router);
-        if (m_data[63:32] !== 32'(numbers[router])) $fatal(1, "%m: router %0d: number %0d, not %0d", router, m_data[63:32], numbers[router]);
+        if (m_sent.egress !== {Tags[router*8+:8], m_data[15:8]}) begin
+          $fatal(1, "%m: egress port %h for router %0d", m_sent.egress, router);
+        end
+        if (m_data[63:32] !== 32'(numbers[router])) begin
+          $fatal(1, "%m: router %0d: number %0d, not %0d", router, m_data[63:32], numbers[router]);
+        end
         if (m_keep !== '1) $fatal(1, "%m: bytes are missing");
         if (m_last && m_sent.kind != wl_pkg::EXIT_EMIT) numbers[router] = numbers[router] + 1;
         if (m_last && m_sent.kind == wl_pkg::EXIT_EMIT) copied = copied + 1;
@@ -120,8 +138,13 @@ module egress_case #(
       for (int p = 0; p < int'(Processors); p++) begin
         if (event_valid[p]) begin
           router = 0;
-          for (int r = 0; r < int'(Routers); r++) if (Tags[r*8+:8] == event_out[p*Sent+8+:8]) router = r;
-          if (event_out[p*Sent+16+:16] !== 16'(numbers[router])) $fatal(1, "%m: event %0d of router %0d, not %0d", event_out[p*Sent+16+:16], router, numbers[router]);
+          for (int r = 0; r < int'(Routers); r++) begin
+            if (Tags[r*8+:8] == event_out[p*Sent+8+:8]) router = r;
+          end
+          if (event_out[p*Sent+16+:16] !== 16'(numbers[router])) begin
+            $fatal(1, "%m: event %0d of router %0d, not %0d", event_out[p*Sent+16+:16], router,
+                numbers[router]);
+          end
           numbers[router] = numbers[router] + 1;
           events = events + 1;
         end
@@ -132,11 +155,15 @@ module egress_case #(
           if (!behind[p]) begin
             held_in[p][entered[p]] = {32'(firsts[p]) + 32'(in_place[p*8+:8]), 32'(cycle)};
             entered[p] = entered[p] + 1;
-            if (Counts[p*9+:9] > 1 && entered[p] - gone[p] > Packets + 2) $fatal(1, "%m: %0d packets inside", entered[p] - gone[p]);
+            if (Counts[p*9+:9] > 1 && entered[p] - gone[p] > Packets + 2) begin
+              $fatal(1, "%m: %0d packets inside", entered[p] - gone[p]);
+            end
           end
           behind[p] = !in_last[p];
         end
-        if (to_valid[p] && !in_valid[p] || in_ready[p] && !to_ready[p]) $fatal(1, "%m: something from nothing");
+        if (to_valid[p] && !in_valid[p] || in_ready[p] && !to_ready[p]) begin
+          $fatal(1, "%m: something from nothing");
+        end
         if (!in_valid[p] || in_ready[p]) begin
           if (!in_valid[p] || in_last[p]) in_place[p*8+:8] <= 8'($urandom() % 32'(Counts[p*9+:9]));
           in_valid[p] <= cycle < Cycles && tb_pkg::chance(200) || in_valid[p] && !in_last[p];
@@ -163,8 +190,11 @@ module egress_case #(
         if (!out_valid[p] || out_ready[p]) begin
           who = 32'(held_in[p][sent[p]][63:32]);
           number = 0;
-          for (int k = 0; k < int'(sent[p]); k++) if (32'(held_in[p][k][63:32]) == who) number = number + 1;
-          if (!active[p] && sent[p] < entered[p] && cycle - 32'(held_in[p][sent[p]][31:0]) >= Latency && tb_pkg::chance(200)) begin
+          for (int k = 0; k < int'(sent[p]); k++) begin
+            if (32'(held_in[p][k][63:32]) == who) number = number + 1;
+          end
+          if (!active[p] && sent[p] < entered[p]
+              && cycle - 32'(held_in[p][sent[p]][31:0]) >= Latency && tb_pkg::chance(200)) begin
             if (tb_pkg::chance(60)) begin
               event_in[p] <= 1'b1;
               event_data[p*27+:27] <= {wl_pkg::EXIT_DROP, 8'd0, 16'(number)};
@@ -180,14 +210,19 @@ module egress_case #(
             out_last[p] <= left[p] == 0;
             out_data[p*8*Bytes+:8*Bytes] <= {32'(number), 16'd0, 8'(cycle), 8'(who)};
             // The upper byte of the program's egress port is ignored.
-            out_user[p*Sent+:Sent] <= {copies[p] != 0 ? wl_pkg::EXIT_EMIT : wl_pkg::EXIT_FINISH, 24'($urandom()), 8'($urandom()), 8'(cycle)};
+            out_user[p*Sent+:Sent] <= {copies[p] != 0 ? wl_pkg::EXIT_EMIT : wl_pkg::EXIT_FINISH,
+                24'($urandom()), 8'($urandom()), 8'(cycle)};
           end
         end
       end
       if (cycle == Cycles + 2500) begin
         for (int p = 0; p < int'(Processors); p++)
-          if (sent[p] !== entered[p]) $fatal(1, "%m: processor %0d has %0d packets left", p, entered[p] - sent[p]);
-        if (packets < 500 || events < 50 || copied < 50) $fatal(1, "%m: %0d packets, %0d events, %0d copies", packets, events, copied);
+          if (sent[p] !== entered[p]) begin
+            $fatal(1, "%m: processor %0d has %0d packets left", p, entered[p] - sent[p]);
+          end
+        if (packets < 500 || events < 50 || copied < 50) begin
+          $fatal(1, "%m: %0d packets, %0d events, %0d copies", packets, events, copied);
+        end
         done_o <= 1'b1;
       end
     end

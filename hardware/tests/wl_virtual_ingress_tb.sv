@@ -9,11 +9,22 @@ module wl_virtual_ingress_tb;
   logic clk, rst;
   logic [Cases-1:0] done;
   tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  ingress_case #(.Routers(2), .Share(19660), .MaxBeats(1), .Ready(170)) i_two (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  ingress_case #(.Routers(3), .Share(13107), .MaxBeats(4), .Ready(170)) i_long (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  ingress_case #(.Routers(5), .Share(11000), .MaxBeats(2), .Ready(228)) i_five (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  ingress_case #(.Routers(10), .Share(6000), .MaxBeats(3), .Ready(250)) i_ten (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  ingress_case #(.Routers(6), .Processors(3), .Counts({9'd1, 9'd3, 9'd2}), .Share(8000), .MaxBeats(3), .Ready(120)) i_processors (
+  ingress_case #(
+      .Routers(2), .Share(19660), .MaxBeats(1), .Ready(170)
+  ) i_two (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
+  ingress_case #(
+      .Routers(3), .Share(13107), .MaxBeats(4), .Ready(170)
+  ) i_long (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  ingress_case #(
+      .Routers(5), .Share(11000), .MaxBeats(2), .Ready(228)
+  ) i_five (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  ingress_case #(
+      .Routers(10), .Share(6000), .MaxBeats(3), .Ready(250)
+  ) i_ten (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  ingress_case #(
+      .Routers(6), .Processors(3), .Counts({9'd1, 9'd3, 9'd2}), .Share(8000), .MaxBeats(3),
+      .Ready(120)
+  ) i_processors (
       .clk_i(clk), .rst_i(rst), .done_o(done[4])
   );
 endmodule
@@ -47,11 +58,14 @@ module ingress_case #(
   endfunction
   localparam logic [Routers*8-1:0] Tags = all_tags();
   wl_virtual_ingress #(
-      .Routers(Routers), .Processors(Processors), .Counts(Counts), .Tags(Tags), .Width(Width), .Beats(Beats), .MaxBeats(MaxBeats),
+      .Routers(Routers), .Processors(Processors), .Counts(Counts), .Tags(Tags), .Width(Width),
+      .Beats(Beats), .MaxBeats(MaxBeats),
       .Burst(4), .Shares({Routers{17'(Share)}})
   ) i_dut (
-      .clk_i, .rst_i, .valid_i(valid), .tag_i(tag), .last_i(last), .data_i(data), .out_valid_o(out_valid), .out_ready_i(out_ready),
-      .out_place_o(out_place), .out_last_o(out_last), .out_data_o(out_data), .lost_o(lost), .unknown_o(unknown), .cut_o(cut)
+      .clk_i, .rst_i, .valid_i(valid), .tag_i(tag), .last_i(last), .data_i(data),
+      .out_valid_o(out_valid), .out_ready_i(out_ready),
+      .out_place_o(out_place), .out_last_o(out_last), .out_data_o(out_data), .lost_o(lost),
+      .unknown_o(unknown), .cut_o(cut)
   );
 
   // The expected beats of each router, how many are known, and how many have arrived. The credit
@@ -82,10 +96,14 @@ module ingress_case #(
       done_o <= cycle > Cycles + 1000;
       if (valid) begin
         if (first) kept = !lost[sender];
-        if (unknown !== (strange && first) || cut) $fatal(1, "%m: unknown %b, cut %b", unknown, cut);
+        if (unknown !== (strange && first) || cut) begin
+          $fatal(1, "%m: unknown %b, cut %b", unknown, cut);
+        end
         if (strange) kept = 1'b0;
         if (strange && first) strangers = strangers + 1;
-        if ((lost >> 1) !== '0) $fatal(1, "%m: routers %b lose a packet to router 0's overload", lost);
+        if ((lost >> 1) !== '0) begin
+          $fatal(1, "%m: routers %b lose a packet to router 0's overload", lost);
+        end
         if (lost[0]) losses = losses + 1;
         if (kept) begin
           awaited[sender][known[sender]] = {last, data};
@@ -114,23 +132,31 @@ module ingress_case #(
       for (int p = 0; p < int'(Processors); p++) begin
         out_ready[p] <= tb_pkg::chance(Ready);
         if (out_valid[p] && out_ready[p]) begin
-          if (out_place[p*8+:8] >= Counts[p*9+:9]) $fatal(1, "%m: processor %0d has no router %0d", p, out_place[p*8+:8]);
+          if (out_place[p*8+:8] >= Counts[p*9+:9]) begin
+            $fatal(1, "%m: processor %0d has no router %0d", p, out_place[p*8+:8]);
+          end
           from = first_of + 32'(out_place[p*8+:8]);
           if (got[from] === known[from]) $fatal(1, "%m: router %0d gets what was not for it", from);
-          if (awaited[from][got[from]] !== {out_last[p], out_data[p*Width+:Width]}) $fatal(1, "%m: router %0d gets another beat", from);
+          if (awaited[from][got[from]] !== {out_last[p], out_data[p*Width+:Width]}) begin
+            $fatal(1, "%m: router %0d gets another beat", from);
+          end
           got[from] = got[from] + 1;
         end
         first_of = first_of + 32'(Counts[p*9+:9]);
       end
       if (cycle == Cycles) begin
         // The overloaded router still gets its share.
-        if (got[0] < Cycles / 100 * Share / 65536 * 97) $fatal(1, "%m: router 0 got %0d beats", got[0]);
+        if (got[0] < Cycles / 100 * Share / 65536 * 97) begin
+          $fatal(1, "%m: router 0 got %0d beats", got[0]);
+        end
         if (losses < 100) $fatal(1, "%m: router 0 lost %0d packets", losses);
         if (strangers < 20) $fatal(1, "%m: %0d packets of no router", strangers);
       end
       if (done_o) begin
         for (int i = 0; i < int'(Routers); i++)
-          if (got[i] !== known[i]) $fatal(1, "%m: router %0d misses %0d beats", i, known[i] - got[i]);
+          if (got[i] !== known[i]) begin
+            $fatal(1, "%m: router %0d misses %0d beats", i, known[i] - got[i]);
+          end
       end
     end
   end

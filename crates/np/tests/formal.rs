@@ -17,6 +17,7 @@ fn hardware() -> PathBuf {
 /// Makes two tests of each proof: one that it succeeds, and one that its trials fail.
 macro_rules! proofs {
     (quick: $($quick:ident)* ; slow: $($slow:ident)*) => {
+        const QUICK: &[&str] = &[$(stringify!($quick)),*];
         const PROOFS: &[&str] = &[$(stringify!($quick),)* $(stringify!($slow),)*];
         mod proof {
             $(#[test] fn $quick() { super::prove(stringify!($quick)); })*
@@ -50,6 +51,7 @@ proofs! {
     wl_header_deserializer_proof
     wl_header_serializer_proof
     wl_lanes_proof
+    wl_preprocessor_proof
     wl_reorder_proof
     wl_hash_cache_proof
     wl_meter_proof
@@ -131,13 +133,46 @@ fn prove(proof: &str) {
     assert_eq!(code, Some(0), "{proof} does not hold:\n{said}");
 }
 
+/// Proves with the asynchronous reset, which a proof asserts and releases like the other one.
+fn prove_asynchronous(proof: &str) {
+    let folder = copied(&format!("{proof}.asynchronous"));
+    let formal = folder.join("hardware/formal");
+    let file = formal.join(format!("{proof}.sby"));
+    let text = std::fs::read_to_string(&file).expect("the proof was copied");
+    let define = "read_slang --threads 1 ";
+    assert!(text.contains(define), "{proof}.sby reads its files otherwise");
+    let text = text.replace(define, &format!("{define}-D WL_ASYNCHRONOUS_RESET "));
+    std::fs::write(&file, text).expect("the copy can be written");
+    let (code, said) = symbiyosys(&formal, proof, &folder);
+    assert_eq!(code, Some(0), "{proof} does not hold with an asynchronous reset:\n{said}");
+}
+
+#[test]
+fn some_proofs_hold_with_an_asynchronous_reset() {
+    for proof in ["wl_skid_proof", "wl_fifo_proof", "wl_random_proof"] {
+        prove_asynchronous(proof);
+    }
+}
+
+#[test]
+#[ignore = "slow: make formal"]
+fn all_quick_proofs_hold_with_an_asynchronous_reset() {
+    QUICK.iter().for_each(|proof| prove_asynchronous(proof));
+}
+
+/// Returns a folder with a copy of hardware/.
+fn copied(name: &str) -> PathBuf {
+    let folder = scratch(name);
+    let copied = Command::new("cp").arg("-r").arg(hardware()).arg(&folder).status();
+    assert!(copied.is_ok_and(|status| status.success()), "hardware/ can be copied");
+    folder
+}
+
 fn refute(proof: &str) {
     let breaks = breaks(proof);
     assert!(!breaks.is_empty(), "{proof}.sby has no line `# broken by FILE: OLD => NEW`");
     for (number, change) in breaks.iter().enumerate() {
-        let folder = scratch(&format!("{proof}.broken{number}"));
-        let copied = Command::new("cp").arg("-r").arg(hardware()).arg(&folder).status();
-        assert!(copied.is_ok_and(|status| status.success()), "hardware/ can be copied");
+        let folder = copied(&format!("{proof}.broken{number}"));
         let formal = folder.join("hardware/formal");
         let file = formal.join(&change.file);
         let text = std::fs::read_to_string(&file)

@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 use wireloom_codegen::hardware::tables::{TrieImage, Write};
 use wireloom_compile::pipeline;
 use wireloom_net::Packet;
-use wireloom_np::description::Machine;
+use wireloom_np::description::{Machine, Reset};
 use wireloom_np::processor::{self, Processor};
 use wireloom_np::simulation::{self, Arrival, BuildOptions, Left, Settings, Simulation};
 use wireloom_offloads::Content;
@@ -88,11 +88,12 @@ struct Change {
     done: u64,
 }
 
-fn processor() -> (Processor, Vec<String>, TrieImage, tempfile::TempDir) {
+fn processor(reset: Reset) -> (Processor, Vec<String>, TrieImage, tempfile::TempDir) {
     let checked =
         wireloom_lang::check_source("ask.loom", SOURCE, &wireloom_lang::Options::default());
     let mut program = wireloom_compile::lower(&checked.program.expect("a program without errors"));
-    let machine = Machine::find("np-1-2-2").expect("a machine");
+    let mut machine = Machine::find("np-1-2-2").expect("a machine");
+    machine.reset = reset;
     pipeline::optimise(&mut program, &machine.pass_options());
     let processor =
         processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));
@@ -212,7 +213,17 @@ fn prefix(random: &mut Random, routes: &[(u32, u32, u16)]) -> (u32, u32) {
 
 #[test]
 fn tables_change_whole_while_packets_flow() {
-    let (processor, arguments, trie, _folder) = processor();
+    change_tables(Reset::Synchronous);
+}
+
+#[test]
+#[ignore = "slow: make test-all"]
+fn tables_change_whole_with_an_asynchronous_reset() {
+    change_tables(Reset::Asynchronous);
+}
+
+fn change_tables(reset: Reset) {
+    let (processor, arguments, trie, _folder) = processor(reset);
     let options = BuildOptions { assertions: true, ..BuildOptions::default() };
     let model = simulation::build(&processor.source(), &options, &mut |_| ())
         .unwrap_or_else(|error| panic!("{error}"));

@@ -321,12 +321,12 @@ mod tests {
         ];
         let cells: Vec<String> =
             cells.iter().enumerate().map(|(i, c)| format!("\"c{i}\":{c}")).collect();
-        let names = r#""u_a.from":{"bits":[2]},"$made":{"hide_name":1,"bits":[4]},"sum":{"bits":[7,5]},"u_b.to":{"bits":[6]}"#;
+        let names = r#""i_a.from":{"bits":[2]},"$made":{"hide_name":1,"bits":[4]},"sum":{"bits":[7,5]},"i_b.to":{"bits":[6]}"#;
         let json = format!(
             r#"{{"modules":{{"m":{{"cells":{{{}}},"netnames":{{{names}}}}}}}}}"#,
             cells.join(",")
         );
-        assert_eq!(read(&json, "m").unwrap().path, ["u_a.from", "sum", "u_b.to"]);
+        assert_eq!(read(&json, "m").unwrap().path, ["i_a.from", "sum", "i_b.to"]);
     }
 
     #[test]

@@ -67,6 +67,8 @@ pub struct Machine {
     pub threads: usize,
     /// Lanes on which packets enter and leave the processor.
     lanes: Lanes,
+    /// The reset of all registers that have one.
+    pub reset: Reset,
     /// The packet streams of the processor.
     pub ports: Ports,
     /// Clocks.
@@ -94,6 +96,16 @@ pub struct Machine {
 pub enum Kind {
     /// A network processor in SystemVerilog.
     Np,
+}
+
+/// The reset of a processor, which is active high.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reset {
+    /// Sampled at the rising edge of the clock.
+    Synchronous,
+    /// Asserted at any time. It must be released synchronously to the clock.
+    Asynchronous,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]

@@ -49,7 +49,7 @@ pub(super) fn turns(plan: &Plan) -> Vec<Item> {
         };
         Expr::Concat(services.iter().rev().map(of).collect())
     };
-    let mut turns = clocked("wl_body_turns", "u_body_turns")
+    let mut turns = clocked("wl_body_turns", "i_body_turns")
         .parameter("Services", int(services.len()))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("AddressBits", int(plan.place_bits))

@@ -69,7 +69,7 @@ pub fn module(plan: &Plan) -> Module {
     let mut module = Module::new(plan.cluster_module(), &doc);
     module.ports = vec![
         bit_in("clk_i", "Clock."),
-        bit_in("rst_i", "Reset, synchronous."),
+        bit_in("rst_i", "Reset, active high."),
         bit_in("header_valid_i", "Headers: beats, byte 0 in the lowest bits."),
         bit_out("header_ready_o", ""),
         input("header_data_i", beat, ""),
@@ -84,7 +84,6 @@ pub fn module(plan: &Plan) -> Module {
         bit_out("beat_valid_o", "Windows in order: beats, byte 0 in the lowest bits."),
         bit_in("beat_ready_i", ""),
         output("beat_data_o", beat, ""),
-        bit_out("beat_first_o", ""),
         bit_out("beat_last_o", ""),
         output("beat_result_o", RESULT, "wl_pkg::result_t."),
     ];
@@ -138,7 +137,7 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let engines = plan.machine.engines;
     let width = 1 + ROW + plan.info_bits + tag_bits;
     let idle_bits = bits(plan.machine.threads + 1) as usize;
-    let serializer = clocked("wl_header_serializer", "u_serializer")
+    let serializer = clocked("wl_header_serializer", "i_serializer")
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("InfoBits", int(plan.info_bits))
         .parameter("Beats", int(WAITING_BEATS))
@@ -155,7 +154,7 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("row_first_o", name("row_first"))
         .port("row_last_o", name("row_last"))
         .port("row_info_o", name("row_info"));
-    let balancer = clocked("wl_balancer", "u_balancer")
+    let balancer = clocked("wl_balancer", "i_balancer")
         .parameter("Targets", int(engines))
         .parameter("Width", int(width))
         .parameter("FreeBits", int(idle_bits))
@@ -226,7 +225,7 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
 fn engine(plan: &Plan, tag_bits: usize) -> Instance {
     let i = || name("i");
     let idle_bits = bits(plan.machine.threads + 1) as usize;
-    clocked(&plan.engine_module, "u_engine")
+    clocked(&plan.engine_module, "i_engine")
         .port("load_valid_i", bit("load_valid", i()))
         .port("load_ready_o", bit("load_ready", i()))
         .port("load_first_i", name("load_first"))
@@ -250,7 +249,7 @@ fn engine(plan: &Plan, tag_bits: usize) -> Instance {
 /// Returns a pipelined engine, which receives headers in order of arrival and returns them in the
 /// same order.
 fn pipelined(plan: &Plan) -> Vec<Item> {
-    let mut engine = clocked(&plan.engine_module, "u_engine").port("idle_o", name("free_o"));
+    let mut engine = clocked(&plan.engine_module, "i_engine").port("idle_o", name("free_o"));
     for port in ["valid_i", "ready_o", "data_i", "first_i", "last_i", "info_i"] {
         let port = format!("header_{port}");
         engine = engine.port(port.clone(), Expr::name(port));
@@ -348,7 +347,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
             comment: None,
         }],
     });
-    let merge = clocked("wl_merge", "u_finish")
+    let merge = clocked("wl_merge", "i_finish")
         .parameter("Inputs", int(engines))
         .parameter("Width", int(finished))
         .parameter("Fair", int(usize::from(machine.arbitration.cluster == Policy::Fair)))
@@ -385,12 +384,11 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         Item::net("order_drained", wireloom_codegen::hardware::sv::Type::Bit),
         Item::net("out_valid", wireloom_codegen::hardware::sv::Type::Bit),
         Item::net("out_ready", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("out_first", wireloom_codegen::hardware::sv::Type::Bit),
         Item::net("out_last", wireloom_codegen::hardware::sv::Type::Bit),
         vector("out_data", ROW),
         vector("out_result", RESULT),
     ]);
-    let reorder = clocked("wl_reorder", "u_reorder")
+    let reorder = clocked("wl_reorder", "i_reorder")
         .parameter("Tags", int(plan.cluster_tags()))
         .parameter("Rows", Expr::int(WINDOW_ROWS))
         .parameter("Sources", int(engines))
@@ -410,22 +408,20 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("order_drained_o", name("order_drained"))
         .port("row_valid_o", name("out_valid"))
         .port("row_ready_i", name("out_ready"))
-        .port("row_first_o", name("out_first"))
+        .open("row_first_o")
         .port("row_last_o", name("out_last"))
         .port("row_data_o", name("out_data"))
         .port("row_result_o", name("out_result"));
-    let deserializer = clocked("wl_header_deserializer", "u_deserializer")
+    let deserializer = clocked("wl_header_deserializer", "i_deserializer")
         .parameter("DataBytes", int(plan.data_bytes))
         .port("row_valid_i", name("out_valid"))
         .port("row_ready_o", name("out_ready"))
         .port("row_data_i", name("out_data"))
-        .port("row_first_i", name("out_first"))
         .port("row_last_i", name("out_last"))
         .port("row_result_i", name("out_result"))
         .port("beat_valid_o", name("beat_valid_o"))
         .port("beat_ready_i", name("beat_ready_i"))
         .port("beat_data_o", name("beat_data_o"))
-        .port("beat_first_o", name("beat_first_o"))
         .port("beat_last_o", name("beat_last_o"))
         .port("beat_result_o", name("beat_result_o"));
     items.extend([Item::Instance(reorder), Item::Instance(deserializer)]);
@@ -511,7 +507,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
             ]);
         }
     }
-    let tree = clocked("wl_request_tree", format!("u_{s}_requests"))
+    let tree = clocked("wl_request_tree", format!("i_{s}_requests"))
         .parameter("Inputs", int(engines))
         .parameter("TagBits", int(thread_bits))
         .parameter("DataBits", int(service.request_bits))
@@ -526,7 +522,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
         .port("out_data_o", end("request_data_o", "in_data"));
     items.push(Item::Instance(tree));
     if service.reply_bits > 0 {
-        let spread = clocked("wl_reply_spread", format!("u_{s}_replies"))
+        let spread = clocked("wl_reply_spread", format!("i_{s}_replies"))
             .parameter("Outputs", int(engines))
             .parameter("TagBits", int(thread_bits))
             .parameter("DataBits", int(service.reply_bits))

@@ -10,6 +10,7 @@ use super::plan::{Channel, Plan};
 use super::reasons::ReasonCounter;
 use super::services::memory_port_names;
 use super::top::EVENT;
+use crate::description::Reset;
 
 /// Cycles of reset that every part has seen, as in the test bench.
 const RESET_CYCLES: usize = 8;
@@ -57,12 +58,17 @@ fn clocks(plan: &Plan) -> String {
 fn reset(plan: &Plan, map: &MemoryMap) -> String {
     let inputs = if plan.machine.ports.are_narrow() { "port" } else { "lane" };
     let mut text = format!(
-        "\n### Reset\n\n`rst_i` is active high and synchronous to `clk_i`. Hold it for at least {RESET_CYCLES} cycles{}. While it is high, `s_axis_tready_o` \
+        "\n### Reset\n\n`rst_i` is active high and {}. Hold it for at least {RESET_CYCLES} cycles{}. While it is high, `s_axis_tready_o` \
          is low on every {inputs}, and no packet is taken.\n\n\
          - Packets inside are lost. A packet that is leaving ends without `tlast`: reset the receivers too.\n\
          - Of a packet that reset cuts on its way in, the rest is taken after the reset and discarded up to `tlast`, so it never becomes a packet. A \
          sender that begins a new packet instead loses this one.\n\
          - The statistics and counters of reasons begin at zero. Contents of tables stay, with these exceptions:\n",
+        match plan.machine.reset {
+            Reset::Synchronous => "synchronous to `clk_i`",
+            Reset::Asynchronous =>
+                "asserted at any time, but released synchronously to `clk_i`: put a reset synchroniser before it",
+        },
         if plan.channels.is_empty() {
             ""
         } else {

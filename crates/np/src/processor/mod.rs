@@ -166,7 +166,7 @@ fn build(
         }
     }
     generated.extend(modules.iter().map(|module| File::generated(module, &module.name)));
-    let (files, simulation) = templates::complete(generated, &simulation);
+    let (files, simulation) = templates::complete(generated, &simulation, machine.reset);
     let unit = |name: &str, instances: Vec<(String, usize)>| Unit {
         name: name.to_owned(),
         parameters: Vec::new(),
@@ -225,7 +225,7 @@ impl Processor {
             calls: step.calls.clone(),
         };
         Followed {
-            top: format!("TOP.{}.u_np", self.simulation_top()),
+            top: format!("TOP.{}.i_np", self.simulation_top()),
             modules: [plan.pipe_module(), plan.cluster_module(), engine.name.clone()],
             counts: [plan.machine.clusters_a_pipe(), plan.machine.engines],
             shell,

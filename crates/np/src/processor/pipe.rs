@@ -27,7 +27,7 @@ pub fn module(plan: &Plan) -> Module {
         plan.engine, machine.name
     );
     let mut module = Module::new(plan.pipe_module(), &doc);
-    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")];
     if !plan.channels.is_empty() {
         module.ports.push(bit_in("clk_mem_i", "Clock of the memories, in phase with the other."));
     }
@@ -83,7 +83,7 @@ fn entrance(plan: &Plan) -> Vec<Item> {
     let clusters = plan.machine.clusters_a_pipe();
     let beat = 8 * plan.data_bytes;
     let free_bits = plan.free_bits();
-    let preprocessor = clocked("wl_preprocessor", "u_preprocessor")
+    let preprocessor = clocked("wl_preprocessor", "i_preprocessor")
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("UserBits", int(plan.user_bits))
         .parameter("SequenceBits", int(plan.sequence_bits))
@@ -114,7 +114,7 @@ fn entrance(plan: &Plan) -> Vec<Item> {
         .open("bytes_o")
         .port("malformed_o", bit("malformed_o", int(0)))
         .port("oversize_o", bit("oversize_o", int(0)));
-    let distributor = clocked("wl_distributor", "u_distributor")
+    let distributor = clocked("wl_distributor", "i_distributor")
         .parameter("Clusters", int(clusters))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("InfoBits", int(plan.info_bits))
@@ -170,7 +170,7 @@ fn clusters_of(plan: &Plan) -> Item {
     let machine = &plan.machine;
     let beat = 8 * plan.data_bytes;
     let free_bits = plan.free_bits();
-    let mut cluster = clocked(plan.cluster_module(), "u_cluster")
+    let mut cluster = clocked(plan.cluster_module(), "i_cluster")
         .port("header_valid_i", bit("cluster_valid", i()))
         .port("header_ready_o", bit("cluster_ready", i()))
         .port("header_data_i", name("cluster_data"))
@@ -181,7 +181,6 @@ fn clusters_of(plan: &Plan) -> Item {
         .port("beat_valid_o", bit("beat_valid", i()))
         .port("beat_ready_i", bit("beat_ready", i()))
         .port("beat_data_o", element("beat_data", i(), beat))
-        .port("beat_first_o", bit("beat_first", i()))
         .port("beat_last_o", bit("beat_last", i()))
         .port("beat_result_o", element("beat_result", i(), RESULT));
     for port in probes::of_cluster(plan) {
@@ -235,7 +234,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
     // As many packets as the clusters have places for, and some on the way to them.
     let packets = (clusters * plan.cluster_tags() + 16).next_power_of_two();
     let single = |name: &str| Item::net(name, Type::Bit);
-    let gatherer = clocked("wl_gatherer", "u_gatherer")
+    let gatherer = clocked("wl_gatherer", "i_gatherer")
         .parameter("Clusters", int(clusters))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("Policy", int(plan.machine.balance.clusters.number() as usize))
@@ -246,16 +245,14 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("cluster_valid_i", name("beat_valid"))
         .port("cluster_ready_o", name("beat_ready"))
         .port("cluster_data_i", name("beat_data"))
-        .port("cluster_first_i", name("beat_first"))
         .port("cluster_last_i", name("beat_last"))
         .port("cluster_result_i", name("beat_result"))
         .port("beat_valid_o", name("window_valid"))
         .port("beat_ready_i", name("window_ready"))
         .port("beat_data_o", name("window_data"))
-        .port("beat_first_o", name("window_first"))
         .port("beat_last_o", name("window_last"))
         .port("beat_result_o", name("window_result"));
-    let buffer = bodies::access(plan, clocked("wl_body_buffer", "u_body_buffer"))
+    let buffer = bodies::access(plan, clocked("wl_body_buffer", "i_body_buffer"))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("Beats", int(BODY_BEATS))
         .parameter("Packets", int(packets))
@@ -268,12 +265,11 @@ fn exit(plan: &Plan) -> Vec<Item> {
         .port("read_data_o", name("body_read_data"))
         .port("rewind_i", name("body_rewind"))
         .port("free_i", name("body_free"));
-    let postprocessor = clocked("wl_postprocessor", "u_postprocessor")
+    let postprocessor = clocked("wl_postprocessor", "i_postprocessor")
         .parameter("DataBytes", int(plan.data_bytes))
         .port("beat_valid_i", name("window_valid"))
         .port("beat_ready_o", name("window_ready"))
         .port("beat_data_i", name("window_data"))
-        .port("beat_first_i", name("window_first"))
         .port("beat_last_i", name("window_last"))
         .port("beat_result_i", name("window_result"))
         .port("body_valid_i", name("body_valid"))
@@ -297,13 +293,11 @@ fn exit(plan: &Plan) -> Vec<Item> {
         vector("beat_valid", clusters),
         vector("beat_ready", clusters),
         vector("beat_data", clusters * beat),
-        vector("beat_first", clusters),
         vector("beat_last", clusters),
         vector("beat_result", clusters * RESULT),
         single("window_valid"),
         single("window_ready"),
         vector("window_data", beat),
-        single("window_first"),
         single("window_last"),
         vector("window_result", RESULT),
         Item::Instance(gatherer),
@@ -362,7 +356,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     // The tree leads to the service, or to the order gate before it.
     let is_ordered = service.port.ordered;
     let end = |what: &str| here(&format!("{}_{what}", if is_ordered { "any" } else { "in" }));
-    let tree = clocked("wl_request_tree", format!("u_{s}_requests"))
+    let tree = clocked("wl_request_tree", format!("i_{s}_requests"))
         .parameter("Inputs", int(clusters))
         .parameter("TagBits", int(cluster_tag))
         .parameter("DataBits", int(service.request_bits))
@@ -399,7 +393,7 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     }
     if answers {
         items.push(vector(format!("{s}_in_tag"), pipe_tag));
-        let spread = clocked("wl_reply_spread", format!("u_{s}_replies"))
+        let spread = clocked("wl_reply_spread", format!("i_{s}_replies"))
             .parameter("Outputs", int(clusters))
             .parameter("TagBits", int(cluster_tag))
             .parameter("DataBits", int(service.reply_bits))
@@ -428,7 +422,7 @@ fn gate(plan: &Plan, service: &Service) -> Vec<Item> {
     let s = &service.name;
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
     let pipe_tag = plan.pipe_tag_bits();
-    let gate = clocked("wl_order_gate", format!("u_{s}_order"))
+    let gate = clocked("wl_order_gate", format!("i_{s}_order"))
         .parameter("Slots", int(plan.order_slots()))
         .parameter("TicketBits", Expr::int(u64::from(TICKET_BITS)))
         .parameter("TagBits", int(pipe_tag))

@@ -104,7 +104,7 @@ pub(super) fn items(plan: &Plan) -> Vec<Item> {
         }
         instance
     };
-    let mut gather = shape(clocked("wl_port_gather", "u_gather"), "InBytes")
+    let mut gather = shape(clocked("wl_port_gather", "i_gather"), "InBytes")
         .parameter("RestBits", int(rest_bits(plan)));
     gather = outside(gather, "s", &["tvalid_i", "tready_o", "tdata_i", "tkeep_i", "tlast_i"]);
     let rest = if rest_bits(plan) > 0 { name("s_axis_tuser_i") } else { Expr::Zeros };
@@ -116,7 +116,7 @@ pub(super) fn items(plan: &Plan) -> Vec<Item> {
         .port("m_tready_i", name("gathered_tready"))
         .port("taken_o", name("taken_o"))
         .port("stall_o", name("port_stall"));
-    let mut spread = shape(clocked("wl_port_spread", "u_spread"), "OutBytes");
+    let mut spread = shape(clocked("wl_port_spread", "i_spread"), "OutBytes");
     for what in ["tvalid", "tdata", "tkeep", "tlast", "tuser"] {
         spread = spread.port(format!("s_{what}_i"), name(format!("merged_{what}")));
     }

@@ -156,7 +156,7 @@ pub(super) fn items(plan: &Plan, sent: Expr, user: Expr) -> Vec<Item> {
     let value = |counted: &Counted| {
         Expr::number(25, u64::from(counted.to_cpu) << 24 | u64::from(counted.code))
     };
-    let instance = clocked("wl_reasons", "u_reasons")
+    let instance = clocked("wl_reasons", "i_reasons")
         .parameter("Lanes", int(plan.machine.lanes()))
         .parameter("Reasons", int(reasons.len()))
         .parameter("Values", Expr::Concat(reasons.iter().rev().map(value).collect()))

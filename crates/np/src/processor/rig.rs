@@ -159,7 +159,7 @@ fn net(port: &str) -> String {
 }
 
 fn processor(plan: &Plan) -> Instance {
-    let mut processor = Instance::new("np_top", "u_np");
+    let mut processor = Instance::new("np_top", "i_np");
     for port in ports(plan) {
         let passes =
             port.name.starts_with("s_axil") || port.name.starts_with("clk") || port.name == "rst_i";
@@ -189,7 +189,7 @@ fn lanes(plan: &Plan) -> Item {
     let (four, six) = (rig.network4(), rig.network6());
     let first = i().cast(int(32));
     let stride = Expr::number(32, plan.machine.lanes() as u64);
-    let generator = clocked("wl_packet_generator", "u_generator")
+    let generator = clocked("wl_packet_generator", "i_generator")
         .parameter("Templates", Expr::number(3, rig.templates()))
         .parameter("Labels", int(rig.labels as usize))
         .parameter("LabelMask", wide(20, (1 << rig.label_bits) - 1))
@@ -211,7 +211,7 @@ fn lanes(plan: &Plan) -> Item {
         .port("m_tkeep_o", element("s_axis_tkeep", i(), plan.data_bytes))
         .port("m_tlast_o", bit("s_axis_tlast", i()))
         .port("m_tuser_o", element("s_axis_tuser", i(), plan.user_bits));
-    let collector = clocked("wl_packet_collector", "u_collector")
+    let collector = clocked("wl_packet_collector", "i_collector")
         .parameter("First", first)
         .parameter("Stride", stride)
         .port("s_tvalid_i", bit("m_axis_tvalid", i()))
@@ -233,7 +233,7 @@ fn lanes(plan: &Plan) -> Item {
 
 fn report(plan: &Plan) -> Vec<Item> {
     let offered = || name("s_axis_tvalid");
-    let unit = clocked("wl_report", "u_report")
+    let unit = clocked("wl_report", "i_report")
         .parameter("Lanes", int(plan.machine.lanes()))
         .parameter("CtlTarget", Expr::number(8, 0))
         .parameter("CtlBits", int(REPORT_BITS))
@@ -276,7 +276,7 @@ fn memory(plan: &Plan, channel: &Channel) -> Item {
     };
     let net = |what: &str| format!("{}_{what}", channel.name);
     let data = |what: &str| element(net(what), i(), channel.data_bits());
-    let block = Instance::new("wl_qdr_block", format!("u_{}", channel.name))
+    let block = Instance::new("wl_qdr_block", format!("i_{}", channel.name))
         .parameter("WordBits", int(channel.word_bits))
         .parameter("Words", int(words))
         .parameter("AddressBits", int(has))
@@ -305,7 +305,7 @@ pub fn simulation(plan: &Plan) -> Module {
         "The embedded test rig with the ports of `np_sim`; its lanes are dead.",
     );
     module.ports = ports(plan);
-    let mut rig = Instance::new("np_rig", "u_rig");
+    let mut rig = Instance::new("np_rig", "i_rig");
     for port in clocks(plan).into_iter().chain([probe(plan)]) {
         let value = name(&port.name);
         rig = rig.port(port.name, value);

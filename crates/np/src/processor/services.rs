@@ -183,7 +183,7 @@ pub(crate) fn memory_ports(channel: &Channel, pipes: usize) -> Vec<Port> {
 /// Returns a channel with its memory side connected. The caller connects the user side and the
 /// control bus.
 pub(crate) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
-    let mut instance = clocked("wl_memory_channel", format!("u_{}_channel", channel.name))
+    let mut instance = clocked("wl_memory_channel", format!("i_{}_channel", channel.name))
         .parameter("Slots", int(channel.slots))
         .parameter("AddressBits", int(channel.address_bits()))
         .parameter("DataBits", int(channel.data_bits()))
@@ -203,7 +203,7 @@ pub(crate) fn memory_side(plan: &Plan, channel: &Channel) -> Instance {
 /// Returns simulation models of one memory for all pipes.
 pub(crate) fn model(plan: &Plan, channel: &Channel) -> Item {
     let i = || name("i");
-    let mut model = Instance::new("wl_qdr_model", format!("u_{}", channel.name))
+    let mut model = Instance::new("wl_qdr_model", format!("i_{}", channel.name))
         .parameter("WordBits", int(channel.word_bits))
         .parameter("Words", int(channel.words))
         .parameter("AddressBits", int(channel.address_bits()))

@@ -3,12 +3,20 @@
 use std::collections::BTreeSet;
 
 use super::design::File;
+use crate::description::Reset;
 use wireloom_codegen::hardware::sv::Module;
 
 include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 
 /// The package that all templates use.
 const PACKAGE: &str = "wl_pkg";
+/// The first lines of a file that uses [`EDGES`].
+const INCLUDE: &str = "`include \"wl_reset.svh\"\n\n";
+/// The first lines of files with an asynchronous reset.
+const SAMPLED: &str = "// Some registers look at the reset at the clock's edge: it is released synchronously.\n\
+                       // verilator lint_off SYNCASYNCNET\n\n";
+/// The macro for the edges of registers with a reset, up to its arguments.
+const EDGES: &str = "`WL_EDGES(";
 
 /// Returns the templates that the texts name, directly or through other templates; the package
 /// comes first.
@@ -34,8 +42,12 @@ pub fn needed(texts: &[&str]) -> Vec<File> {
 }
 
 /// Puts the templates that a design needs before its generated files. Likewise puts the top module
-/// of the simulation after the templates that only the simulation needs.
-pub(super) fn complete(generated: Vec<File>, simulation: &Module) -> (Vec<File>, Vec<File>) {
+/// of the simulation after the templates that only the simulation needs. Registers get this reset.
+pub(super) fn complete(
+    generated: Vec<File>,
+    simulation: &Module,
+    reset: Reset,
+) -> (Vec<File>, Vec<File>) {
     let texts: Vec<&str> = generated.iter().map(|file| file.text.as_str()).collect();
     let mut files = needed(&texts);
     let top = File::generated(simulation, &simulation.name);
@@ -43,7 +55,35 @@ pub(super) fn complete(generated: Vec<File>, simulation: &Module) -> (Vec<File>,
     only_simulation.retain(|file| !files.contains(file));
     only_simulation.push(top);
     files.extend(generated);
+    for file in files.iter_mut().chain(&mut only_simulation) {
+        file.text = with_reset(&file.text, reset);
+    }
     (files, only_simulation)
+}
+
+/// Returns a text with the macro `WL_EDGES` of hardware/wl_reset.svh expanded and without the
+/// line that includes it. A built processor is thus plain SystemVerilog: tools need no define and
+/// no folder of headers, and nobody can compile it with the other reset by mistake. A text that is
+/// expanded already stays as it is.
+pub fn with_reset(text: &str, reset: Reset) -> String {
+    let mut expanded = String::new();
+    if reset == Reset::Asynchronous && text.contains("rst_i") && !text.starts_with(SAMPLED) {
+        expanded += SAMPLED;
+    }
+    let mut parts = text.strip_prefix(INCLUDE).unwrap_or(text).split(EDGES);
+    expanded += parts.next().unwrap_or("");
+    for part in parts {
+        let (arguments, rest) = part.split_once(')').expect("the macro has arguments");
+        let (clock, line) = arguments.split_once(", ").expect("the macro has two arguments");
+        expanded += "posedge ";
+        expanded += clock;
+        if reset == Reset::Asynchronous {
+            expanded += " or posedge ";
+            expanded += line;
+        }
+        expanded += rest;
+    }
+    expanded
 }
 
 /// Returns the words in a text that start like template names.
@@ -59,11 +99,25 @@ mod tests {
 
     #[test]
     fn templates_bring_what_they_are_made_of() {
-        let files = needed(&["  wl_request_tree #(.Inputs(2)) u_tree ();"]);
+        let files = needed(&["  wl_request_tree #(.Inputs(2)) i_tree ();"]);
         let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
         assert_eq!(names[0], "templates/wl_pkg.sv");
         assert!(names.contains(&"templates/wl_request_tree.sv"));
         assert!(!names.contains(&"templates/wl_reorder.sv"));
+    }
+
+    #[test]
+    fn the_reset_is_chosen_for_a_whole_design() {
+        let text = "`include \"wl_reset.svh\"\n\nalways_ff @(`WL_EDGES(clk_i, rst_i)) begin\n";
+        assert_eq!(with_reset(text, Reset::Synchronous), "always_ff @(posedge clk_i) begin\n");
+        assert_eq!(
+            with_reset(text, Reset::Asynchronous),
+            format!("{SAMPLED}always_ff @(posedge clk_i or posedge rst_i) begin\n")
+        );
+        for (name, text) in TEMPLATES {
+            let expanded = with_reset(text, Reset::Asynchronous);
+            assert!(!expanded.contains("WL_") && !expanded.contains("`include"), "{name}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn pipe_probe_bits(plan: &Plan) -> usize {
 
 /// Returns the clock and reset ports.
 pub(super) fn clocks(plan: &Plan) -> Vec<Port> {
-    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")];
     if !plan.channels.is_empty() {
         let ratio = plan.machine.clock.memory_ratio;
         ports.push(bit_in(
@@ -194,7 +194,7 @@ fn nets(plan: &Plan) -> Vec<Item> {
 }
 
 fn sequencer(plan: &Plan) -> Item {
-    let mut sequencer = clocked("wl_sequencer", "u_sequencer")
+    let mut sequencer = clocked("wl_sequencer", "i_sequencer")
         .parameter("Lanes", int(plan.machine.lanes()))
         .parameter("DataBytes", int(plan.data_bytes))
         .parameter("UserBits", int(plan.user_bits))
@@ -227,7 +227,7 @@ fn sequencer(plan: &Plan) -> Item {
 fn pipes(plan: &Plan) -> Item {
     let i = || name("i");
     let beat = 8 * plan.data_bytes;
-    let mut pipe = clocked(plan.pipe_module(), "u_pipe");
+    let mut pipe = clocked(plan.pipe_module(), "i_pipe");
     if !plan.channels.is_empty() {
         pipe = pipe.port("clk_mem_i", name("clk_mem_i"));
     }
@@ -284,7 +284,7 @@ fn probe_part(stride: usize, at: usize, width: usize) -> Expr {
 
 fn exit(plan: &Plan) -> Vec<Item> {
     let lanes = plan.machine.lanes();
-    let mut merger = clocked("wl_merger", "u_merger")
+    let mut merger = clocked("wl_merger", "i_merger")
         .parameter("Lanes", int(lanes))
         .parameter("DataBytes", int(plan.data_bytes))
         .port("order_valid_i", name("order_valid"))
@@ -344,7 +344,7 @@ fn control(plan: &Plan) -> Vec<Item> {
         [narrow::counted(plan), vec![name("stall"), name("event_valid_o"), sent.clone()]].concat();
     let counters = memory_map::counters_before_reasons(plan);
     let add = plan.increment_bits();
-    let statistics = clocked("wl_statistics", "u_statistics")
+    let statistics = clocked("wl_statistics", "i_statistics")
         .parameter("Counters", int(counters + plan.reason_counters().len()))
         .parameter("AddBits", int(add))
         .parameter("CtlTarget", Expr::number(8, 0))
@@ -408,7 +408,7 @@ pub(super) fn axil_slave(plan: &Plan, ports: &str, bus: &str) -> Instance {
     let machine = &plan.machine;
     let lanes = machine.lanes();
     let geometry = (machine.clusters << 16 | machine.engines << 8 | machine.threads) as u64;
-    let mut slave = clocked("wl_axil_control", "u_control")
+    let mut slave = clocked("wl_axil_control", "i_control")
         .parameter("Geometry", Expr::number(32, geometry))
         .parameter("Config", Expr::number(32, (plan.targets_a_pipe() << 8 | lanes) as u64));
     for (port, outside) in axil("s_axil", "").into_iter().zip(axil(ports, "")) {
@@ -430,7 +430,7 @@ pub(super) fn axil_slave(plan: &Plan, ports: &str, bus: &str) -> Instance {
 pub fn simulation(plan: &Plan) -> Module {
     let mut module = Module::new("np_sim", "The network processor with models of its memories.");
     module.ports = ports(plan);
-    let mut processor = Instance::new("np_top", "u_np");
+    let mut processor = Instance::new("np_top", "i_np");
     for port in &module.ports {
         processor = processor.port(port.name.clone(), name(&port.name));
     }

@@ -50,7 +50,7 @@ impl Realisation for Bloom {
     fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
         let config = &service.config;
         let ends = Ends::behind_tree(service);
-        let filter = clocked("wl_bloom", format!("u_{}", service.name))
+        let filter = clocked("wl_bloom", format!("i_{}", service.name))
             .parameter("KeyBits", int(service.key_bits()))
             .parameter("Size", int(service.elements()))
             .parameter("Hashes", int(config.param("hashes").low_u64() as usize))

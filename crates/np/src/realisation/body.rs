@@ -43,7 +43,7 @@ impl Realisation for Body {
     }
 
     fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, _target: usize) -> Vec<Item> {
-        let u = format!("u_{}", service.name);
+        let u = format!("i_{}", service.name);
         let (ends, access) = turn(plan, service);
         let net = |what: &str| name(format!("{access}_{what}"));
         let instance = match service.port.body {

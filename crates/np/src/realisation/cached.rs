@@ -124,7 +124,7 @@ impl Realisation for Cached {
 /// Returns the cache of a cluster, between the cluster's request tree and its ports.
 fn cache(plan: &Plan, service: &Service) -> Instance {
     let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
-    let cache = clocked("wl_hash_cache", format!("u_{}", service.name))
+    let cache = clocked("wl_hash_cache", format!("i_{}", service.name))
         .parameter("KeyBits", int(index_bits(service.elements())))
         .parameter("Size", int(service.elements()))
         .parameter("ValueBits", int(service.value_bits()))

@@ -33,7 +33,7 @@ impl Realisation for Counters {
     fn items(&self, plan: &Plan, service: &Service, _tag_bits: usize, target: usize) -> Vec<Item> {
         let ends = Ends::behind_tree(service);
         let counters =
-            counter_parameters(clocked("wl_counter_table", format!("u_{}", service.name)), service)
+            counter_parameters(clocked("wl_counter_table", format!("i_{}", service.name)), service)
                 .parameter("CtlTarget", Expr::number(8, target as u64))
                 .parameter("Image", plan.image(&service.offload))
                 .port("request_valid_i", ends.request_valid)

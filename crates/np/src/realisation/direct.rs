@@ -48,7 +48,7 @@ impl Realisation for Direct {
     }
 
     fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
-        let table = clocked("wl_direct_table", format!("u_{}", service.name))
+        let table = clocked("wl_direct_table", format!("i_{}", service.name))
             .parameter("Width", int(service.value_bits()))
             .parameter("Size", int(service.elements()))
             .parameter("IndexBits", int(service.request_bits))

@@ -56,7 +56,7 @@ impl Realisation for FlowCounter {
     fn items(&self, plan: &Plan, service: &Service, _tag_bits: usize, target: usize) -> Vec<Item> {
         let ends = Ends::behind_tree(service);
         let counters =
-            counter_parameters(clocked("wl_flow_counter", format!("u_{}", service.name)), service)
+            counter_parameters(clocked("wl_flow_counter", format!("i_{}", service.name)), service)
                 .parameter("CtlTarget", Expr::number(8, target as u64))
                 .port("request_valid_i", ends.request_valid)
                 .port("request_ready_o", ends.request_ready)

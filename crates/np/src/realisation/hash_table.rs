@@ -62,7 +62,7 @@ impl Realisation for HashTable {
     }
 
     fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
-        let table = clocked("wl_exact_table", format!("u_{}", service.name))
+        let table = clocked("wl_exact_table", format!("i_{}", service.name))
             .parameter("KeyBits", int(service.key_bits()))
             .parameter("ValueBits", int(service.value_bits()))
             .parameter("Size", int(service.elements()))

@@ -52,7 +52,7 @@ impl Realisation for Meter {
     fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
         let config = &service.config;
         let declared = RATES.map(|name| Expr::Number(config.param(name).resize(RATE_BITS)));
-        let meter = clocked("wl_meter", format!("u_{}", service.name))
+        let meter = clocked("wl_meter", format!("i_{}", service.name))
             .parameter("Size", int(service.elements()))
             .parameter("TwoRates", Expr::number(1, u64::from(config.param("rates").low_u64() == 2)))
             .parameter("Declared", Expr::Concat(declared.to_vec()))

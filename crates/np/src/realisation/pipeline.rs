@@ -156,7 +156,7 @@ fn items(plan: &Plan, service: &Service, called: &Called, target: usize) -> Vec<
     let s = &service.name;
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
     let mut items = Vec::new();
-    let mut walk = clocked(&called.pipeline.module.name, format!("u_{s}"))
+    let mut walk = clocked(&called.pipeline.module.name, format!("i_{s}"))
         .parameter("TagBits", int(plan.pipe_tag_bits()));
     let (mut holds, mut dones, mut answers) = (Vec::new(), Vec::new(), Vec::new());
     for (index, memory) in called.pipeline.memories.iter().enumerate() {
@@ -235,7 +235,7 @@ fn items(plan: &Plan, service: &Service, called: &Called, target: usize) -> Vec<
 
 /// Returns a copy of a table without the ports that differ between copies.
 fn table(memory: &MemoryPort, instance: &str, image: Expr, target: usize, copy: usize) -> Instance {
-    clocked("wl_read_table", format!("u_{instance}{copy}"))
+    clocked("wl_read_table", format!("i_{instance}{copy}"))
         .parameter("Width", int(memory.data_bits))
         .parameter("Size", int(memory.size))
         .parameter("ReadLatency", int(TABLE_LATENCY))

@@ -36,7 +36,7 @@ impl Realisation for Random {
     }
 
     fn items(&self, _plan: &Plan, service: &Service, tag_bits: usize, _target: usize) -> Vec<Item> {
-        let random = clocked("wl_random", format!("u_{}", service.name))
+        let random = clocked("wl_random", format!("i_{}", service.name))
             .parameter("Seed", Expr::Number(service.config.param("seed").resize(64)))
             .parameter("TagBits", int(tag_bits));
         vec![Item::Instance(Ends::behind_tree(service).whole(random))]

@@ -142,7 +142,7 @@ fn table_method(method: &str) -> u64 {
 fn table(plan: &Plan, service: &Service, tag_bits: usize, target: Expr, ends: &Ends) -> Instance {
     let methods = &service.port.methods;
     let method = |m: &PortMethod| Expr::number(3, table_method(&m.name));
-    let table = clocked("wl_table", format!("u_{}", service.name))
+    let table = clocked("wl_table", format!("i_{}", service.name))
         .parameter("Width", int(service.value_bits()))
         .parameter("Size", int(service.elements()))
         .parameter("MethodCount", int(methods.len()))

@@ -267,7 +267,7 @@ fn items(plan: &Plan, service: &Service, target: usize) -> Vec<Item> {
     let lookup = plan.lookup(service);
     let here = |what: &str| Expr::name(format!("{s}_{what}"));
     let mut items = answer_nets(plan, s);
-    let mut instance = clocked(&lookup.module.name, format!("u_{s}"))
+    let mut instance = clocked(&lookup.module.name, format!("i_{s}"))
         .parameter("TagBits", int(plan.pipe_tag_bits()))
         .parameter("ValueBits", int(service.value_bits()))
         .parameter("Values", int(service.rule.values))

@@ -75,10 +75,11 @@ struct Engine {
 struct Cluster {
     Signal offered, taken, first, tag;
     Signal finish, finish_ready, finish_last, finish_tag;
-    Signal out, out_ready, out_first, out_last, out_result;
+    Signal out, out_ready, out_last, out_result;
     std::vector<Engine> engines;
     uint64_t received = 0, placed = 0, left = 0;   // packets so far
     bool inside = false;                           // a packet is leaving
+    bool begins = true;                            // the next row in order is an output's first
 };
 
 // A step of a pipelined engine; all its packets are in order.
@@ -121,7 +122,7 @@ class Follower {
     // Finds the signals of the model.
     void begin(VerilatedContext &context) {
         for (unsigned p = 0; p < LANES; ++p) {
-            const std::string scope = WL_FOLLOW_TOP ".gen_pipe[" + std::to_string(p) + "].u_pipe";
+            const std::string scope = WL_FOLLOW_TOP ".gen_pipe[" + std::to_string(p) + "].i_pipe";
             auto signal = [&](const char *name) { return Signal(context, scope, name); };
             Pipe pipe;
             pipe.valid = signal("cluster_valid");
@@ -129,9 +130,9 @@ class Follower {
             pipe.first = signal("cluster_first");
             for (unsigned c = 0; c < WL_CLUSTERS; ++c) {
                 const std::string index = std::to_string(c);
-                const std::string inner = scope + ".gen_cluster[" + index + "].u_cluster";
+                const std::string inner = scope + ".gen_cluster[" + index + "].i_cluster";
 #if WL_PIPELINED
-                stages_of(context, inner + ".gen_engine[0].u_engine", pipe);
+                stages_of(context, inner + ".gen_engine[0].i_engine", pipe);
 #else
                 pipe.clusters.push_back(cluster_of(context, inner));
 #endif
@@ -232,18 +233,17 @@ class Follower {
         cluster.finish_tag = signal("finish_tag");
         cluster.out = signal("out_valid");
         cluster.out_ready = signal("out_ready");
-        cluster.out_first = signal("out_first");
         cluster.out_last = signal("out_last");
         cluster.out_result = signal("out_result");
         for (unsigned e = 0; e < WL_ENGINES; ++e)
             cluster.engines.push_back(
-                engine_of(context, scope + ".gen_engine[" + std::to_string(e) + "].u_engine"));
+                engine_of(context, scope + ".gen_engine[" + std::to_string(e) + "].i_engine"));
         return cluster;
     }
 
     static Engine engine_of(VerilatedContext &context, const std::string &scope) {
         auto signal = [&](const std::string &name) { return Signal(context, scope, name); };
-        auto shell = [&](const char *name) { return Signal(context, scope + ".u_shell", name); };
+        auto shell = [&](const char *name) { return Signal(context, scope + ".i_shell", name); };
         Engine engine;
         engine.load = signal("load_valid_i");
         engine.load_ready = signal("load_ready_o");
@@ -308,7 +308,8 @@ class Follower {
     void look_at_exit(Cluster &own, bool is_this, uint64_t cycle) {
         if (!own.out || !own.out_ready) return;
         const bool is_its = is_this && own.left == in_cluster;
-        if (own.out_first && is_its) note(cycle, Happened::IN_ORDER);
+        if (own.begins && is_its) note(cycle, Happened::IN_ORDER);
+        own.begins = static_cast<bool>(own.out_last);
         if (!own.out_last || own.out_result.bit(0)) return;   // wl_pkg::result_t::more
         ++own.left;
         if (is_its) tag = NONE;

@@ -103,7 +103,7 @@ pub fn run_bench(name: &str) {
     let tests = copy(&hardware().join("tests"), &out, str::to_string);
     let mut build = icarus("iverilog");
     // Deferred and concurrent assertions are not supported: Verilator checks them.
-    build.args(["-g2012", "-DFORMAL", "-gsupported-assertions", "-Y.sv"]);
+    build.args(["-g2012", "-DFORMAL", "-gsupported-assertions", "-Y.sv", "-I"]).arg(hardware());
     for folder in template_folders() {
         build.arg("-y").arg(copy(&folder, &out, watched));
     }

@@ -2,10 +2,11 @@
 //!
 //! A test bench is a module `hardware/tests/NAME_tb.sv`. It is built with Verilator below target/
 //! and must print `PASS` (docs/hardware/README.md). The assertions of the templates are enabled.
-//! `make test-all` also runs each bench in a four-state simulator.
+//! `make test-all` also runs each bench in a four-state simulator, and with the asynchronous reset.
 
 mod four_state;
 mod streams;
+mod style;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,12 +23,34 @@ fn hardware() -> PathBuf {
     repository().join("hardware")
 }
 
-/// Makes two tests of each bench, one in each simulator, and a list of all benches.
+/// Returns the names of the network processors of machines/.
+fn machines() -> Vec<String> {
+    let installed = wireloom_description::Description::installed();
+    installed.into_iter().filter(|name| name.starts_with("np")).collect()
+}
+
+/// What selects a reset of the templates (hardware/wl_reset.svh).
+type ResetStyle = &'static [&'static str];
+const SYNCHRONOUS: ResetStyle = &[];
+/// Some registers also look at an asynchronous reset at the edge of the clock: those that only have
+/// to be cleared before the reset ends, and those that record what a reset cuts. They may, because
+/// it is released synchronously.
+const ASYNCHRONOUS: ResetStyle = &["-DWL_ASYNCHRONOUS_RESET", "-Wno-SYNCASYNCNET"];
+
+/// Makes three tests of each bench, one with each reset and one in the other simulator, and a list
+/// of all benches.
 macro_rules! benches {
     ($($name:ident)*) => {
         const BENCHES: &[&str] = &[$(stringify!($name)),*];
         mod bench {
-            $(#[test] fn $name() { super::run_bench(stringify!($name)); })*
+            $(#[test] fn $name() { super::run_bench(stringify!($name), super::SYNCHRONOUS); })*
+        }
+        mod asynchronous {
+            $(
+                #[test]
+                #[ignore = "slow: make test-all"]
+                fn $name() { super::run_bench(stringify!($name), super::ASYNCHRONOUS); }
+            )*
         }
         mod icarus {
             $(
@@ -131,12 +154,12 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ("wl_rate_limit", &["Burst=0"], "wl_rate_limit: Width, Burst and MaxBeats must be 1 or more"),
     ("wl_virtual_demux", &["Routers=0"], "wl_virtual_demux: Routers and Width must be 1 or more"),
     ("wl_virtual_demux", &["Beats=8"], "a queue hold the longest packet"),
-    ("wl_virtual_ingress", &["Processors=2"], "each router one processor and a tag of its own"),
-    ("wl_virtual_ingress", &["Tags=0"], "each router one processor and a tag of its own"),
+    ("wl_virtual_ingress", &["Processors=2"], "each router a processor and its own tag"),
+    ("wl_virtual_ingress", &["Tags=0"], "each router a processor and its own tag"),
     ("wl_virtual_owner", &["Routers=0"], "Routers must be 1 to 256 and Packets 2 or more"),
     ("wl_virtual_egress", &["Routers=3", "Counts=2"], "each router must have one processor"),
     ("wl_axil_split", &["Slaves=0"], "wl_axil_split: Slaves must be 1 to 256"),
-    ("wl_table", &["Size=0"], "Width and Size must be at least one"),
+    ("wl_table", &["Size=0"], "wl_table: Width and Size must be 1 or more"),
     ("wl_table", &["MethodCount=7"], "there must be one to six methods"),
     ("wl_thread_scheduler", &["Threads=0"], "wl_thread_scheduler: Threads must be at least one"),
     (
@@ -198,7 +221,7 @@ const REFUSED: &[(&str, &[&str], &str)] = &[
     ),
     ("wl_memory_channel", &["CtlSlot=3"], "there must be a slot, and CtlSlot be one"),
     ("wl_direct_table", &["Size=2097153"], "the elements must fit the memory"),
-    ("wl_direct_table", &["Width=72", "Size=1024", "Base=1"], "a multiple of an element's bursts"),
+    ("wl_direct_table", &["Width=72", "Size=1024", "Base=1"], "a multiple of their bursts"),
     ("wl_flow_counter", &["CounterBits=73"], "each of which a burst holds"),
     ("wl_flow_counter", &["Adds=2"], "Adds names an argument that there is not"),
     ("wl_flow_counter", &["Size=1048576"], "the banks must fit the memory"),
@@ -323,7 +346,11 @@ fn verilator() -> Command {
     for folder in template_folders() {
         command.arg("-y").arg(folder);
     }
-    command.arg("--assert").arg("-DFORMAL").arg(package());
+    command
+        .arg(format!("-I{}", hardware().display()))
+        .arg("--assert")
+        .arg("-DFORMAL")
+        .arg(package());
     command
 }
 
@@ -338,9 +365,10 @@ fn outcome(command: &mut Command) -> (bool, String) {
     (output.status.success(), said)
 }
 
-fn run_bench(name: &str) {
+fn run_bench(name: &str, reset: ResetStyle) {
     let tests = hardware().join("tests");
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hardware").join(name);
+    let folder = if reset == SYNCHRONOUS { "hardware" } else { "hardware-asynchronous" };
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder).join(name);
     std::fs::create_dir_all(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let (built, said) = outcome(
@@ -358,6 +386,7 @@ fn run_bench(name: &str) {
             ])
             // One C++ file per bench, because several files would read the same headers again.
             .args(["--output-split", "0"])
+            .args(reset)
             // The templates are linted separately below, and a bench is not a design.
             .args(["-Wno-lint", "-Wno-style"])
             .arg("-y")
@@ -391,11 +420,21 @@ fn every_bench_is_listed() {
 
 #[test]
 fn verilator_has_nothing_to_say_of_a_template() {
+    lint(SYNCHRONOUS);
+}
+
+#[test]
+fn verilator_has_nothing_to_say_of_a_template_with_an_asynchronous_reset() {
+    lint(ASYNCHRONOUS);
+}
+
+fn lint(reset: ResetStyle) {
     let mut complaints = String::new();
     for path in templates() {
         let (fine, said) = outcome(
             verilator()
                 .args(["--lint-only", "-Wall", "--quiet", "--top-module", module(&path)])
+                .args(reset)
                 .arg(&path),
         );
         if !fine {
@@ -413,9 +452,13 @@ fn yosys_has_nothing_to_say_of_the_templates() {
         path.to_str().expect("a path in UTF-8").to_string()
     };
     let files: Vec<String> = templates().iter().map(|path| relative(path)).collect();
-    for defines in ["-D SYNTHESIS", "-D FORMAL"] {
+    for defines in ["-D SYNTHESIS", "-D FORMAL", "-D SYNTHESIS -D WL_ASYNCHRONOUS_RESET"] {
+        // Flip-flops are what parts have: with either reset, or none. A register that an
+        // asynchronous reset forgets would load itself, and one that gets no constant its input.
         let script = format!(
-            "read_slang --threads 1 {defines} {} {}",
+            "read_slang --threads 1 -I hardware {defines} {} {}\n\
+             opt_expr\nopt_dff\n\
+             select -assert-none t:$aldff t:$aldffe t:$dffsr t:$dffsre t:$dlatch t:$adlatch",
             relative(&package()),
             files.join(" ")
         );

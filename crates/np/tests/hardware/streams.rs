@@ -11,7 +11,7 @@ use wireloom_install::tools;
 use wireloom_np::description::Machine;
 use wireloom_np::processor::{self, NOT_ESTIMATED};
 
-use super::{hardware, outcome, repository};
+use super::{hardware, machines, outcome, repository};
 
 /// A module, parameters, and two ports between which there must be no path.
 type Edge = (&'static str, &'static str, &'static str, &'static str);
@@ -50,7 +50,7 @@ fn independent((module, parameters, from, to): Edge) -> (bool, String) {
     let folder = hardware().join("np");
     assert!(folder.join(format!("{module}.sv")).exists(), "there is no {module}");
     let script = format!(
-        "read_slang --threads 1 -D SYNTHESIS {parameters} --top {module} -y hardware/flow \
+        "read_slang --threads 1 -I hardware -D SYNTHESIS {parameters} --top {module} -y hardware/flow \
          -y hardware/memory -y hardware/np -Y .sv hardware/wl_pkg.sv hardware/np/{module}.sv\n\
          prep -flatten -top {module}\n\
          select -assert-any w:{from}\n\
@@ -160,6 +160,21 @@ fn no_lane_of_a_whole_machine_waits_for_another_or_for_its_other_side() {
 fn no_narrow_port_of_a_whole_machine_waits_for_another_or_for_its_other_side() {
     let (fine, said) = all_independent(&build("ports", PORTS));
     assert!(fine, "there may be a path:\n{said}");
+}
+
+/// The machines of the folder machines/, each around the same program: what differs between them
+/// are lanes, ports, shells and counts.
+#[test]
+#[ignore = "slow: make test-all"]
+fn no_stream_of_any_machine_waits_for_another_or_for_its_other_side() {
+    let mut searched = 0;
+    for name in machines() {
+        let text = format!("extends = {name:?}\n");
+        let (fine, said) = all_independent(&build(&format!("machine-{name}"), &text));
+        assert!(fine, "there may be a path in {name}:\n{said}");
+        searched += 1;
+    }
+    assert!(searched >= 8, "machines/ has more than {searched} network processors");
 }
 
 #[test]

@@ -182,12 +182,7 @@ fn refusals(name: &str, lines: &[&str]) -> Vec<String> {
         let (_, rest) = line.split_once(&begin)?;
         Some(rest.split_once('"')?.0.to_owned())
     };
-    lines
-        .iter()
-        .skip_while(|line| line.trim().is_empty())
-        .filter(|line| line.contains("$fatal"))
-        .filter_map(read)
-        .collect()
+    lines.iter().skip_while(|line| line.trim().is_empty()).filter_map(read).collect()
 }
 
 fn assertions(lines: &[&str]) -> Vec<String> {

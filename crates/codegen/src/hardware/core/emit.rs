@@ -260,7 +260,7 @@ impl<'a> Emitter<'a> {
             items.push(Item::net(name.clone(), Type::bits(self.graph.width(node))));
             body.push(Statement::assign(name, before));
         }
-        items.push(Item::AlwaysFf { clock: "clk_i".into(), body });
+        items.push(Item::registers(body));
         items
     }
 

@@ -7,7 +7,7 @@ use wireloom_ir::{Engine, EngineKind, Program, StepId};
 use super::offload::{OffloadPort, PLACE_BITS, TICKET_BITS, TimeUse, bits_for};
 
 /// The lowest bit of the window's front, the first field of the packet's part of the state
-/// (`wl_pkg::State*Lsb`).
+/// (`wl_pkg::packet_state_t`).
 pub const FRONT: u32 = 0;
 /// The lowest bit of the window's length (9 bits).
 pub const WINDOW: u32 = 8;
@@ -18,7 +18,7 @@ pub const EGRESS: u32 = 33;
 /// The lowest bit of the context.
 pub const CONTEXT: u32 = 49;
 
-/// The lowest bit of the length at arrival (`wl_pkg::InfoLengthLsb`).
+/// The lowest bit of the length at arrival (`wl_pkg::packet_info_t`).
 pub const INFO_LENGTH: u32 = 0;
 /// The lowest bit of the ingress port.
 pub const INFO_INGRESS: u32 = 16;

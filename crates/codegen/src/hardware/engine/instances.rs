@@ -10,7 +10,7 @@ impl Wrapper<'_> {
     pub(super) fn shell(&self) -> Instance {
         let core = self.core;
         let layout = &core.layout;
-        let mut shell = Instance::new(self.shell.module(), "u_shell")
+        let mut shell = Instance::new(self.shell.module(), "i_shell")
             .parameter("Threads", name("Threads"))
             .parameter("StateBits", int(layout.state_bits))
             .parameter("InfoBits", int(layout.info_bits))
@@ -116,7 +116,7 @@ impl Wrapper<'_> {
     }
 
     pub(super) fn address(&self) -> Instance {
-        Instance::new(format!("{}_address", self.core.name), "u_address")
+        Instance::new(format!("{}_address", self.core.name), "i_address")
             .port("step_i", name("address_step"))
             .port("state_i", name("address_state"))
             .port("info_i", name("address_info"))
@@ -124,7 +124,7 @@ impl Wrapper<'_> {
     }
 
     pub(super) fn steps(&self) -> Instance {
-        let mut core = Instance::new(format!("{}_core", self.core.name), "u_core")
+        let mut core = Instance::new(format!("{}_core", self.core.name), "i_core")
             .port("clk_i", name("clk_i"));
         for (port, wire) in [
             ("step_i", "core_step"),
@@ -178,7 +178,7 @@ impl Wrapper<'_> {
             )
         };
         let mut items = vec![Item::Instance(
-            Instance::new("wl_request_queue", format!("u_{x}_requests"))
+            Instance::new("wl_request_queue", format!("i_{x}_requests"))
                 .parameter("Width", int(port.request_bits.max(1)))
                 .parameter("Threads", name("Threads"))
                 .port("clk_i", name("clk_i"))
@@ -202,7 +202,7 @@ impl Wrapper<'_> {
             return items;
         }
         items.push(Item::Instance(
-            Instance::new("wl_reply_store", format!("u_{x}_replies"))
+            Instance::new("wl_reply_store", format!("i_{x}_replies"))
                 .parameter("Width", int(port.reply_bits))
                 .parameter("Threads", name("Threads"))
                 .parameter("Storage", name("Storage"))

@@ -185,7 +185,7 @@ impl Wrapper<'_> {
         let word = || Type::vector(name("wl_pkg::WordBits"));
         let mut ports = vec![
             Port::input("clk_i", Type::Bit, "Clock."),
-            Port::input("rst_i", Type::Bit, "Synchronous reset."),
+            Port::input("rst_i", Type::Bit, "Reset, active high."),
             Port::input("load_valid_i", Type::Bit, "Packets in, by rows of 16 bytes."),
             Port::output("load_ready_o", Type::Bit, ""),
             Port::input("load_first_i", Type::Bit, "The row is its packet's first."),

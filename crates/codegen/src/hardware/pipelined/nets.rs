@@ -100,18 +100,17 @@ impl Builder<'_> {
                 (None, None) => unreachable!("steps that are present came from somewhere"),
             }
         };
-        let mut body = Vec::new();
         if !after.at.is_empty() {
             let zero =
                 |(_, name): &(usize, String)| Statement::assign(name.clone(), Expr::number(1, 0));
             let next =
                 |(step, name): &(usize, String)| Statement::assign(name.clone(), arrives(*step));
-            body.push(Statement::If(
-                "rst_i".into(),
+            items.push(Item::reset_registers(
                 after.at.iter().map(zero).collect(),
                 after.at.iter().map(next).collect(),
             ));
         }
+        let mut body = Vec::new();
         if let Some(held) = &after.held {
             let leaves = outputs[first_leaf..first_inside].iter().rev().cloned().collect();
             body.push(Statement::assign(held.clone(), concat(leaves)));
@@ -119,7 +118,9 @@ impl Builder<'_> {
         if let (Some(earlier), true) = (&after.earlier, has_reply) {
             body.push(Statement::assign(earlier.clone(), outputs[first_reply].clone()));
         }
-        items.push(Item::AlwaysFf { clock: "clk_i".into(), body });
+        if !body.is_empty() {
+            items.push(Item::registers(body));
+        }
         (after, depth)
     }
 

@@ -199,7 +199,7 @@ impl Builder<'_> {
             params.iter().map(|param| self.frame.engine.context[param.index()].width).sum();
         module.ports.extend([
             Port::input("clk_i", Type::Bit, "Clock."),
-            Port::input("rst_i", Type::Bit, "Synchronous reset."),
+            Port::input("rst_i", Type::Bit, "Reset, active high."),
             Port::input("request_valid_i", Type::Bit, "There is a request."),
             Port::output("request_ready_o", Type::Bit, "Always one."),
             Port::input("request_tag_i", Type::vector(tag.clone()), "Tag of the request."),
@@ -334,11 +334,11 @@ impl Builder<'_> {
         }
         let valid = Statement::assign(names.at[0].1.clone(), Expr::name("request_valid_i"));
         let cleared = Statement::assign(names.at[0].1.clone(), Expr::number(1, 0));
-        let mut body = vec![Statement::If("rst_i".into(), vec![cleared], vec![valid])];
+        items.push(Item::reset_registers(vec![cleared], vec![valid]));
         if let Some(held) = &names.held {
-            body.push(Statement::assign(held.clone(), concat(parts)));
+            let request = Statement::assign(held.clone(), concat(parts));
+            items.push(Item::registers(vec![request]));
         }
-        items.push(Item::AlwaysFf { clock: "clk_i".into(), body });
         names
     }
 

@@ -127,6 +127,10 @@ pub enum Item {
     AlwaysFf {
         /// The clock.
         clock: String,
+        /// The reset of its registers, active high. With one, the body is a single `if` over it
+        /// that gives every register of the block a constant, and the block prints the macro
+        /// `WL_EDGES` of hardware/wl_reset.svh, which makes the reset synchronous or asynchronous.
+        reset: Option<String>,
         /// Its statements; assignments are non-blocking.
         body: Vec<Statement>,
     },
@@ -296,6 +300,18 @@ impl Item {
     /// An assignment to a net or port.
     pub fn assign(name: impl Into<String>, value: Expr) -> Self {
         Self::Assign { target: Expr::name(name), value, comment: None }
+    }
+
+    /// Registers of `clk_i` without a reset.
+    pub fn registers(body: Vec<Statement>) -> Self {
+        Self::AlwaysFf { clock: "clk_i".into(), reset: None, body }
+    }
+
+    /// Registers of `clk_i` that `rst_i` resets: the assignments under reset, which give each
+    /// register a constant, and the others.
+    pub fn reset_registers(reset: Vec<Statement>, body: Vec<Statement>) -> Self {
+        let body = vec![Statement::If("rst_i".into(), reset, body)];
+        Self::AlwaysFf { clock: "clk_i".into(), reset: Some("rst_i".into()), body }
     }
 
     /// A numeric `localparam`.

@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 use super::{Binary, Direction, Expr, Instance, Item, Module, Port, Statement, Type};
 
 /// The line length at which lines break if possible.
-const COLUMNS: usize = 118;
+const COLUMNS: usize = 100;
 
 /// Writes a comment of one line. Its text can have the name of a source file, which must not end
 /// the line and become code.
@@ -17,9 +17,11 @@ fn remark(text: &str) -> String {
 
 pub(super) fn module(module: &Module) -> String {
     let mut out = Writer { text: String::new(), indent: 0 };
-    for line in &module.doc {
-        out.line(remark(line).trim_end());
+    if module.items.iter().any(has_reset) {
+        out.line("`include \"wl_reset.svh\"");
+        out.line("");
     }
+    module.doc.iter().for_each(|line| out.comment(line));
     if module.parameters.is_empty() {
         out.line(&format!("module {} (", module.name));
     } else {
@@ -47,6 +49,17 @@ pub(super) fn module(module: &Module) -> String {
     }
     out.line("endmodule");
     out.text
+}
+
+/// Whether an item, or one inside it, is a block of registers with a reset.
+fn has_reset(item: &Item) -> bool {
+    match item {
+        Item::AlwaysFf { reset, .. } => reset.is_some(),
+        Item::For { items, .. } | Item::If { items, .. } | Item::Under { items, .. } => {
+            items.iter().any(has_reset)
+        }
+        _ => false,
+    }
 }
 
 fn ports(ports: &[Port]) -> Vec<(String, &str)> {
@@ -90,33 +103,64 @@ impl Writer {
         self.text.push('\n');
     }
 
+    /// The columns between the indentation and the end of a line.
+    fn room(&self) -> usize {
+        COLUMNS.saturating_sub(2 * self.indent)
+    }
+
+    /// Writes a comment on lines of its own.
+    fn comment(&mut self, text: &str) {
+        let text = remark(text);
+        let mut line = String::new();
+        for word in text.trim_end().split(' ') {
+            if line.len() > 2 && line.len() + 1 + word.len() > self.room() {
+                self.line(&line);
+                line = "//".into();
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        self.line(&line);
+    }
+
+    /// Writes a line with a comment, which goes above it if it has no room after `column`.
+    fn remarked(&mut self, line: &str, column: usize, doc: &str) {
+        let whole = format!("{line:column$}  {}", remark(doc));
+        if doc.is_empty() {
+            self.line(line);
+        } else if whole.len() <= self.room() {
+            self.line(&whole);
+        } else {
+            self.comment(doc);
+            self.line(line);
+        }
+    }
+
     /// Writes lines with a comment each. The comments are aligned if there is room.
     fn documented(&mut self, lines: &[(String, &str)]) {
         self.indent += 1;
         let commented = lines.iter().filter(|(_, doc)| !doc.is_empty());
         let column = commented.map(|(line, _)| line.len()).filter(|l| *l <= 60).max().unwrap_or(0);
         for (line, doc) in lines {
-            if doc.is_empty() {
-                self.line(line);
-            } else {
-                self.line(&format!("{line:column$}  {}", remark(doc)));
-            }
+            self.remarked(line, column, doc);
         }
         self.indent -= 1;
     }
 
-    /// Writes `head value;`, broken if it is too long.
-    fn statement(&mut self, head: &str, value: &Expr, comment: Option<&str>) {
-        let room = COLUMNS.saturating_sub(2 * self.indent);
-        let text = broken(head, value, ";", room);
-        let last = text.len() - 1;
-        for (index, line) in text.iter().enumerate() {
-            match comment {
-                Some(comment) if index == last => {
-                    self.line(&format!("{line}  {}", remark(comment)));
-                }
-                _ => self.line(line),
+    /// Writes `head value tail`, broken if it is too long. The comment may be empty; it follows the
+    /// last line, or precedes the first one if there is no room.
+    fn statement(&mut self, head: &str, value: &Expr, tail: &str, comment: &str) {
+        let lines = broken(head, value, tail, self.room());
+        let (last, before) = lines.split_last().expect("there is a line");
+        if before.is_empty() {
+            self.remarked(last, 0, comment);
+        } else {
+            if !comment.is_empty() {
+                self.comment(comment);
             }
+            lines.iter().for_each(|line| self.line(line));
         }
     }
 }
@@ -131,24 +175,28 @@ fn item(out: &mut Writer, item: &Item) {
     match item {
         Item::Blank => out.line(""),
         Item::Comment(lines) => {
-            lines.iter().for_each(|line| out.line(remark(line).trim_end()));
+            lines.iter().for_each(|line| out.comment(line));
         }
         Item::LocalParameter { name, ty: of, value } => {
-            out.statement(&format!("localparam {}{name} = ", ty(of)), value, None);
+            out.statement(&format!("localparam {}{name} = ", ty(of)), value, ";", "");
         }
-        Item::Net { name, ty: of, value: None, comment } => match comment {
-            Some(comment) => out.line(&format!("{}{name};  {}", ty(of), remark(comment))),
-            None => out.line(&format!("{}{name};", ty(of))),
-        },
+        Item::Net { name, ty: of, value: None, comment } => {
+            out.remarked(&format!("{}{name};", ty(of)), 0, comment.as_deref().unwrap_or(""));
+        }
         Item::Net { name, ty: of, value: Some(value), comment } => {
             out.line(&format!("{}{name};", ty(of)));
-            out.statement(&format!("assign {name} = "), value, comment.as_deref());
+            let comment = comment.as_deref().unwrap_or("");
+            out.statement(&format!("assign {name} = "), value, ";", comment);
         }
         Item::Assign { target, value, comment } => {
-            out.statement(&format!("assign {} = ", flat(target)), value, comment.as_deref());
+            let comment = comment.as_deref().unwrap_or("");
+            out.statement(&format!("assign {} = ", flat(target)), value, ";", comment);
         }
-        Item::AlwaysFf { clock, body } => {
-            out.line(&format!("always_ff @(posedge {clock}) begin"));
+        Item::AlwaysFf { clock, reset, body } => {
+            match reset {
+                None => out.line(&format!("always_ff @(posedge {clock}) begin")),
+                Some(reset) => out.line(&format!("always_ff @(`WL_EDGES({clock}, {reset})) begin")),
+            }
             block(out, body, "<=");
             out.line("end");
         }
@@ -166,11 +214,11 @@ fn item(out: &mut Writer, item: &Item) {
             nested(out, inner);
         }
         Item::If { label, condition, items: inner } => {
-            out.line(&format!("if ({}) begin : {label}", flat(condition)));
+            out.statement("if (", condition, &format!(") begin : {label}"), "");
             nested(out, inner);
         }
         Item::Refuse { label, condition, message } => {
-            out.line(&format!("if ({}) begin : {label}", flat(condition)));
+            out.statement("if (", condition, &format!(") begin : {label}"), "");
             out.line(&format!("  $fatal(1, \"{}\");", escaped(message)));
             out.line("end");
         }
@@ -200,12 +248,12 @@ fn block(out: &mut Writer, body: &[Statement], arrow: &str) {
 
 fn statement(out: &mut Writer, each: &Statement, arrow: &str) {
     match each {
-        Statement::Comment(text) => out.line(&remark(text)),
+        Statement::Comment(text) => out.comment(text),
         Statement::Assign(target, value) => {
-            out.statement(&format!("{} {arrow} ", flat(target)), value, None);
+            out.statement(&format!("{} {arrow} ", flat(target)), value, ";", "");
         }
         Statement::If(condition, then, otherwise) => {
-            out.line(&format!("if ({}) begin", flat(condition)));
+            out.statement("if (", condition, ") begin", "");
             block(out, then, arrow);
             if !otherwise.is_empty() {
                 out.line("end else begin");
@@ -218,12 +266,7 @@ fn statement(out: &mut Writer, each: &Statement, arrow: &str) {
             out.indent += 1;
             for (labels, comment, body) in arms {
                 let labels: Vec<String> = labels.iter().map(flat).collect();
-                let comment = if comment.is_empty() {
-                    String::new()
-                } else {
-                    format!("  {}", remark(comment))
-                };
-                out.line(&format!("{}: begin{comment}", labels.join(", ")));
+                out.remarked(&format!("{}: begin", labels.join(", ")), 0, comment);
                 block(out, body, arrow);
                 out.line("end");
             }
@@ -234,7 +277,7 @@ fn statement(out: &mut Writer, each: &Statement, arrow: &str) {
             out.line("endcase");
         }
         Statement::Assert { name, condition } => {
-            out.line(&format!("{name} : assert ({});", flat(condition)));
+            out.statement(&format!("{name} : assert ("), condition, ");", "");
         }
     }
 }
@@ -268,10 +311,7 @@ fn print_instance(out: &mut Writer, instance: &Instance) {
 
 fn connection(out: &mut Writer, name: &str, value: &Expr, comma: &str) {
     out.indent += 1;
-    let room = COLUMNS.saturating_sub(2 * out.indent);
-    for line in broken(&format!(".{name}("), value, &format!("){comma}"), room) {
-        out.line(&line);
-    }
+    out.statement(&format!(".{name}("), value, &format!("){comma}"), "");
     out.indent -= 1;
 }
 
@@ -285,11 +325,11 @@ fn broken(head: &str, value: &Expr, tail: &str, room: usize) -> Vec<String> {
     // The opening bracket stays on the head's line; the closing one begins a new line with the
     // tail.
     let (open, close) = match value {
-        Expr::Concat(_) => ("{", "}"),
-        Expr::Replicate(..) | Expr::Call(..) | Expr::Cast(..) => {
-            unreachable!("these have no parts")
-        }
-        _ => ("", ""),
+        Expr::Concat(_) => ("{".to_owned(), "}"),
+        Expr::Cast(to, _) => (format!("{}'(", operand(to, None)), ")"),
+        Expr::Call(function, _) => (format!("{function}("), ")"),
+        Expr::Replicate(count, _) => (format!("{{{}{{", operand(count, None)), "}}"),
+        _ => (String::new(), ""),
     };
     let mut lines = Vec::new();
     if !format!("{head}{open}").is_empty() {
@@ -335,7 +375,13 @@ fn parts(value: &Expr) -> Vec<Part<'_>> {
             ("? ".into(), then, String::new(), matches!(**then, Expr::Ternary(..))),
             (": ".into(), otherwise, String::new(), false),
         ],
-        Expr::Concat(parts) => {
+        Expr::Unary(op, value) if !parts(value).is_empty() => {
+            vec![(op.symbol().to_owned(), value, String::new(), !is_primary(value))]
+        }
+        Expr::Cast(_, value) | Expr::Replicate(_, value) => {
+            vec![(String::new(), value, String::new(), false)]
+        }
+        Expr::Concat(parts) | Expr::Call(_, parts) => {
             let last = parts.len().saturating_sub(1);
             let comma = |i| if i == last { String::new() } else { ",".into() };
             parts.iter().enumerate().map(|(i, p)| (String::new(), p, comma(i), false)).collect()

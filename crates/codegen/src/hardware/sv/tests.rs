@@ -32,17 +32,13 @@ fn a_module_prints_as_a_person_would_write_it() {
             ),
             comment: Some("router.loom:15".into()),
         },
-        Item::AlwaysFf {
-            clock: "clk_i".into(),
-            body: vec![Statement::If(
-                name("rst_i"),
-                vec![Statement::assign("count_o", Expr::Zeros)],
-                vec![Statement::assign(
-                    "count_o",
-                    name("count_o").add(Expr::int(1).cast(name("Width"))),
-                )],
+        Item::reset_registers(
+            vec![Statement::assign("count_o", Expr::Zeros)],
+            vec![Statement::assign(
+                "count_o",
+                name("count_o").add(Expr::int(1).cast(name("Width"))),
             )],
-        },
+        ),
         Item::AlwaysComb {
             body: vec![Statement::Case {
                 subject: name("kind_i"),
@@ -59,7 +55,7 @@ fn a_module_prints_as_a_person_would_write_it() {
             variable: "i".into(),
             count: name("Lanes"),
             items: vec![Item::Instance(
-                Instance::new("wl_fifo", "u_fifo")
+                Instance::new("wl_fifo", "i_fifo")
                     .parameter("Width", name("Width"))
                     .port("clk_i", name("clk_i"))
                     .port("data_i", name("all").part(name("i").mul(name("Width")), name("Width")))
@@ -71,6 +67,7 @@ fn a_module_prints_as_a_person_would_write_it() {
             defined: true,
             items: vec![Item::AlwaysFf {
                 clock: "clk_i".into(),
+                reset: None,
                 body: vec![Statement::Assert {
                     name: "Small_A".into(),
                     condition: name("count_o").less(Expr::int(7)),

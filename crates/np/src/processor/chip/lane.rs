@@ -41,7 +41,7 @@ fn who(members: &[Member]) -> [(&'static str, Expr); 4] {
 
 /// Returns the clock and reset ports.
 fn clocks() -> Vec<wireloom_codegen::hardware::sv::Port> {
-    vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")]
+    vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")]
 }
 
 /// Returns the name of the ingress module of a lane.
@@ -87,7 +87,7 @@ pub(super) fn ingress(lane: usize, members: &[Member]) -> Module {
         bit_out("unknown_o", "One that begins is of no router."),
         bit_out("cut_o", "One is too long, and its rest is cut off."),
     ]);
-    let mut ingress = clocked("wl_virtual_ingress", "u_ingress");
+    let mut ingress = clocked("wl_virtual_ingress", "i_ingress");
     for (parameter, value) in who(members) {
         ingress = ingress.parameter(parameter, value);
     }
@@ -125,7 +125,7 @@ pub(super) fn ingress(lane: usize, members: &[Member]) -> Module {
     ];
     for (place, member) in members.iter().enumerate() {
         let at = || int(place);
-        let owner = clocked("wl_virtual_owner", format!("u_owner{place}"))
+        let owner = clocked("wl_virtual_owner", format!("i_owner{place}"))
             .parameter("Routers", int(member.routers.len()))
             .parameter("Packets", int(INSIDE))
             .port("in_valid_i", bit("open_valid", at()))
@@ -189,7 +189,7 @@ pub(super) fn egress(lane: usize, members: &[Member]) -> Module {
         output("event_valid_o", count, "Packets that end without being sent, by processor."),
         output("event_o", count * SENT, "The same of them."),
     ]);
-    let mut egress = clocked("wl_virtual_egress", "u_egress");
+    let mut egress = clocked("wl_virtual_egress", "i_egress");
     for (parameter, value) in who(members) {
         egress = egress.parameter(parameter, value);
     }

@@ -105,7 +105,8 @@ pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
         of_processors.filter(|file| file.unit.is_some()).cloned().collect();
     let own = modules.into_iter().map(super::declared_first);
     generated.extend(own.map(|module| File::generated(&module, &module.name)));
-    let (files, simulation) = templates::complete(generated, &simulation);
+    let reset = lanes[0][0].processor.plan.machine.reset;
+    let (files, simulation) = templates::complete(generated, &simulation, reset);
     let processors = members(&lanes).count();
     let geometry = Geometry {
         lanes: lanes.len(),
@@ -132,7 +133,7 @@ fn members(lanes: &[Vec<Member>]) -> impl Iterator<Item = &Member> {
 fn check(lanes: &[Vec<Member>]) -> Result<Vec<usize>, NotJoined> {
     let refuse = |why: String| Err(NotJoined(why));
     let Some(first) = members(lanes).next() else { return refuse("there are none".into()) };
-    let clock = first.processor.plan.machine.clock;
+    let (clock, reset) = (first.processor.plan.machine.clock, first.processor.plan.machine.reset);
     if lanes.iter().any(Vec::is_empty) {
         return refuse("a lane has no processor".into());
     }
@@ -153,6 +154,12 @@ fn check(lanes: &[Vec<Member>]) -> Result<Vec<usize>, NotJoined> {
             }
             if machine.ports.are_narrow() {
                 return refuse(format!("machine {} has narrow ports", machine.name));
+            }
+            if machine.reset != reset {
+                return refuse(format!(
+                    "machine {} has another reset than the first",
+                    machine.name
+                ));
             }
             if machine.clock != clock {
                 return refuse(format!("machine {} has other clocks than the first", machine.name));

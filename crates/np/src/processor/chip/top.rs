@@ -34,7 +34,7 @@ fn has_memories(lanes: &[Vec<Member>]) -> bool {
 fn ports(lanes: &[Vec<Member>]) -> Vec<Port> {
     let count = lanes.len();
     let processors = members(lanes).count();
-    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    let mut ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")];
     if has_memories(lanes) {
         ports.push(bit_in("clk_mem_i", "Clock of the memories, in phase with the other."));
     }
@@ -85,7 +85,7 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
         "Control registers: block 0 is the chip's (packets lost by each router, of no router on each lane, cut on each lane), block 1 + p \
          processor p's.",
     );
-    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, synchronous.")];
+    module.ports = vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")];
     module.ports.extend(axil_wide("s_axil", "AXI4-Lite.", ADDRESS));
     module.ports.extend(to_slaves(processors));
     module.ports.extend([
@@ -93,11 +93,11 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
         input("unknown_i", lanes.len(), "of each lane."),
         input("cut_i", lanes.len(), ""),
     ]);
-    let mut split = clocked("wl_axil_split", "u_split").parameter("Slaves", int(slaves));
+    let mut split = clocked("wl_axil_split", "i_split").parameter("Slaves", int(slaves));
     for port in axil("s_axil", "") {
         split = split.port(port.name.clone(), name(port.name.clone()));
     }
-    let mut own = clocked("wl_axil_control", "u_control")
+    let mut own = clocked("wl_axil_control", "i_control")
         .parameter("CtlBits", int(CONTROL_BITS))
         .parameter("Config", Expr::number(32, (processors << 8 | lanes.len()) as u64));
     for port in to_slaves(slaves) {
@@ -124,7 +124,7 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
             }
         });
     }
-    let mut statistics = clocked("wl_statistics", "u_statistics")
+    let mut statistics = clocked("wl_statistics", "i_statistics")
         .parameter("Counters", int(routers(lanes) + 2 * lanes.len()))
         .parameter("CtlTarget", Expr::number(8, 0))
         .parameter("CtlBits", int(CONTROL_BITS))
@@ -222,7 +222,7 @@ pub(super) fn top(lanes: &[Vec<Member>]) -> Module {
         );
     }
     lost.sort_unstable_by_key(|(number, _)| std::cmp::Reverse(*number));
-    let mut control = clocked(CONTROL, "u_control")
+    let mut control = clocked(CONTROL, "i_control")
         .port("lost_i", Expr::Concat(lost.into_iter().map(|(_, bit)| bit).collect()))
         .port("unknown_i", name("unknown"))
         .port("cut_i", name("cut"));
@@ -266,7 +266,7 @@ fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
     .into_iter()
     .map(|(what, width)| net(number, what, width))
     .collect();
-    let mut ingress = clocked(lane::ingress_module(number), format!("u_ingress{number}"))
+    let mut ingress = clocked(lane::ingress_module(number), format!("i_ingress{number}"))
         .port("tvalid_i", bit("s_axis_tvalid_i", at()))
         .port("tdata_i", element("s_axis_tdata_i", at(), 8 * BYTES))
         .port("tkeep_i", element("s_axis_tkeep_i", at(), BYTES))
@@ -295,7 +295,7 @@ fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
     for (place, member) in members.iter().enumerate() {
         items.push(processor(number, place, first + place, member));
     }
-    let mut egress = clocked(lane::egress_module(number), format!("u_egress{number}"));
+    let mut egress = clocked(lane::egress_module(number), format!("i_egress{number}"));
     for (port, what) in [
         ("valid_i", "out_valid"),
         ("ready_o", "out_ready"),
@@ -329,7 +329,7 @@ fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
 fn processor(lane: usize, place: usize, number: usize, member: &Member) -> Item {
     let plan = &member.processor.plan;
     let at = || int(place);
-    let mut instance = clocked(plan.top_module(), format!("u_processor{number}"));
+    let mut instance = clocked(plan.top_module(), format!("i_processor{number}"));
     if !plan.channels.is_empty() {
         instance = instance.port("clk_mem_i", name("clk_mem_i"));
     }
@@ -374,7 +374,7 @@ fn processor(lane: usize, place: usize, number: usize, member: &Member) -> Item 
 pub(super) fn simulation(lanes: &[Vec<Member>]) -> Module {
     let mut module = Module::new(SIMULATION, "The virtual routers with models of their memories.");
     module.ports = ports(lanes);
-    let mut chip = Instance::new(TOP, "u_chip");
+    let mut chip = Instance::new(TOP, "i_chip");
     for port in &module.ports {
         chip = chip.port(port.name.clone(), name(port.name.clone()));
     }

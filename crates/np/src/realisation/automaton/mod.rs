@@ -64,7 +64,7 @@ impl Realisation for Automaton {
     fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
         let (ends, access) = turn(plan, service);
         let search =
-            reader(clocked("wl_body_match", format!("u_{}", service.name)), tag_bits, &access)
+            reader(clocked("wl_body_match", format!("i_{}", service.name)), tag_bits, &access)
                 .parameter("DataBytes", int(plan.data_bytes))
                 .parameter("Ahead", int(plan.beats_ahead()))
                 .parameter("ValueBits", int(service.value_bits()))

@@ -121,7 +121,7 @@ module echo #(
   logic [Lanes*80-1:0]  pipe_user;
   wl_sequencer #(
     .Lanes(Lanes), .DataBytes(64), .UserBits(80)
-  ) u_sequencer (
+  ) i_sequencer (
     .clk_i, .rst_i,
     .s_tvalid_i(s_axis_tvalid_i), .s_tready_o(s_axis_tready_o), .s_tdata_i(s_axis_tdata_i), .s_tkeep_i(s_axis_tkeep_i),
     .s_tlast_i(s_axis_tlast_i), .s_tuser_i(s_axis_tuser_i),
@@ -131,7 +131,7 @@ module echo #(
   );
   logic [Lanes*32-1:0] packets;
   for (genvar i = 0; i < Lanes; i++) begin : gen_lane
-    echo_lane u_lane (
+    echo_lane i_lane (
       .clk_i, .rst_i,
       .data_i(pipe_data[i*512+:512]), .keep_i(pipe_keep[i*64+:64]), .valid_i(pipe_valid[i]), .ready_o(pipe_ready[i]),
       .last_i(pipe_last[i]), .user_i(pipe_user[i*80+:80]),

@@ -61,7 +61,7 @@ impl Assembly<'_> {
         let beat = || Type::vector(Expr::int(8 * BEAT));
         let mut ports = vec![
             Port::input("clk_i", Type::Bit, "Clock."),
-            Port::input("rst_i", Type::Bit, "Synchronous reset."),
+            Port::input("rst_i", Type::Bit, "Reset, active high."),
             Port::input(
                 "header_valid_i",
                 Type::Bit,
@@ -83,7 +83,6 @@ impl Assembly<'_> {
             ),
             Port::input("beat_ready_i", Type::Bit, ""),
             Port::output("beat_data_o", beat(), ""),
-            Port::output("beat_first_o", Type::Bit, ""),
             Port::output("beat_last_o", Type::Bit, ""),
             Port::output(
                 "beat_result_o",
@@ -129,7 +128,7 @@ impl Assembly<'_> {
 
     fn entrance(&self) -> Vec<Item> {
         let layout = &self.frame.layout;
-        let load = clocked("wl_pipeline_load", "u_load")
+        let load = clocked("wl_pipeline_load", "i_load")
             .parameter("Packets", name("Threads"))
             .parameter("Headroom", int(self.headroom))
             .parameter("DataBytes", Expr::int(BEAT))
@@ -244,7 +243,7 @@ impl Assembly<'_> {
             Item::net(format!("valid_{}", index + 1), Type::Bit),
             Item::net(format!("record_{}", index + 1), vector(self.record_bits())),
         ]);
-        let mut template = clocked("wl_pipeline_step", format!("u_{x}"))
+        let mut template = clocked("wl_pipeline_step", format!("i_{x}"))
             .parameter("Packets", name("Threads"))
             .parameter("Headroom", int(self.headroom))
             .parameter("StateBits", int(state))
@@ -295,7 +294,7 @@ impl Assembly<'_> {
         let mut idle = Vec::new();
         match &step.address {
             Some(module) => items.push(Item::Instance(
-                Instance::new(&module.name, format!("u_{x}_address"))
+                Instance::new(&module.name, format!("i_{x}_address"))
                     .port("state_i", own_wire("address_state"))
                     .port("info_i", own_wire("address_info"))
                     .port("offset_o", own_wire("address_offset")),
@@ -325,7 +324,7 @@ impl Assembly<'_> {
     fn edit(&self, step: &Logic, idle: &mut Vec<Expr>) -> Instance {
         let x = &self.frame.steps[step.step];
         let own_wire = |what: &str| Expr::name(format!("{x}_{what}"));
-        let mut logic = Instance::new(&step.edit.name, format!("u_{x}_edit"))
+        let mut logic = Instance::new(&step.edit.name, format!("i_{x}_edit"))
             .port("clk_i", name("clk_i"))
             .port("state_i", own_wire("edit_state"))
             .port("info_i", own_wire("edit_info"));
@@ -354,7 +353,7 @@ impl Assembly<'_> {
         let last = format!("record_{}", self.steps.len());
         let field = |low: u32, width: u32| Expr::name(last.clone()).bits(low, width);
         let above = layout.state_bits;
-        let unload = clocked("wl_pipeline_unload", "u_unload")
+        let unload = clocked("wl_pipeline_unload", "i_unload")
             .parameter("Packets", name("Threads"))
             .parameter("Headroom", int(self.headroom))
             .parameter("DataBytes", Expr::int(BEAT))
@@ -367,7 +366,7 @@ impl Assembly<'_> {
             .port("exit_i", field(above + 24, 3))
             .port("reason_i", field(above, 24))
             .port("left_o", name("left"));
-        let unload = ["valid_o", "ready_i", "data_o", "first_o", "last_o", "result_o"]
+        let unload = ["valid_o", "ready_i", "data_o", "last_o", "result_o"]
             .into_iter()
             .map(|port| format!("beat_{port}"))
             .fold(unload, |unload, port| unload.port(port.clone(), Expr::name(port)));

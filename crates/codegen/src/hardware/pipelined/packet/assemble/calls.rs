@@ -39,7 +39,7 @@ impl Assembly<'_> {
             idle.extend(["issue_valid", "reply_take"].map(own_wire));
             return items;
         };
-        let mut logic = Instance::new(&module.name, format!("u_{x}_request"))
+        let mut logic = Instance::new(&module.name, format!("i_{x}_request"))
             .port("clk_i", name("clk_i"))
             .port("state_i", own_wire("request_state"))
             .port("info_i", own_wire("request_info"));
@@ -76,7 +76,7 @@ impl Assembly<'_> {
                     self.wire(step, call, "head")
                 }
             };
-            let queue = clocked("wl_pipeline_call", format!("u_{x}_{}", port.name))
+            let queue = clocked("wl_pipeline_call", format!("i_{x}_{}", port.name))
                 .parameter("Packets", name("Threads"))
                 .parameter("RequestBits", int(request_bits))
                 .parameter("ReplyBits", int(port.reply_bits))
@@ -128,7 +128,7 @@ impl Assembly<'_> {
         let mut items = vec![
             Item::net(tag.clone(), vector(site_bits + 1)),
             Item::Instance(
-                clocked("wl_request_tree", format!("u_{x}_requests"))
+                clocked("wl_request_tree", format!("i_{x}_requests"))
                     .parameter("Inputs", int(count))
                     .parameter("TagBits", int(1))
                     .parameter("DataBits", int(port.request_bits.max(1)))
