@@ -37,7 +37,10 @@ const SCRIPT: &str = "application.ld";
 /// The reason why an application cannot run on a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplicationError {
-    /// The application does not compile.
+    /// The compiler refuses the application's source, with this text.
+    #[error("the application does not compile:\n{0}")]
+    Source(String),
+    /// The application cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The interface file is invalid.
@@ -107,7 +110,12 @@ pub fn compile(source: &Source<'_>, set: Set) -> Result<Compiled, ApplicationErr
     options.extend(source.define.iter().flat_map(|name| ["-D", name]).map(OsStr::new));
     let script = folder.path().join(SCRIPT);
     let toolchain = Toolchain::of(set.into());
-    let warnings = toolchain.compile(Optimisation::Tuned, &options, &script, &files, &output)?;
+    let compiled = toolchain.compile(Optimisation::Tuned, &options, &script, &files, &output);
+    let warnings = compiled.map_err(|error| match error {
+        // The source is the user's, so what the compiler says of it is for the user.
+        BuildError::Compiler { output, .. } => ApplicationError::Source(output),
+        other => other.into(),
+    })?;
     let program = Program::read(&output)
         .map_err(|source| BuildError::Program { path: output.clone(), source })?;
     Ok(Compiled { program, warnings })

@@ -150,7 +150,7 @@ mod tests {
                        "received_packets": packets, "received_bytes": packets * 125,
                        "sent_packets": 0, "sent_bytes": 0, "lost_at_input": 4,
                        "lost_at_output": 0, "lost_to_kernel": 0}],
-            "without_port": 0, "sent": [], "cpu": [],
+            "without_port": 0, "sent": [], "cpu": [], "policed": [],
             "dropped": [{"reason": "NO_ROUTE", "packets": packets, "bytes": 0}],
             "offloads": [{"name": "flows", "kind": "exact", "entries": 1234}]
         }))

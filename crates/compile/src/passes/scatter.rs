@@ -131,7 +131,7 @@ impl Writer<'_> {
                     self.write(&mut out, path, (array, index), (value, op.guard), loc);
                 }
                 OpKind::If { condition, then, otherwise } => {
-                    let (then, otherwise, results) =
+                    let ([then, otherwise], results) =
                         self.branches([then, otherwise], op.results, path);
                     let kind = OpKind::If { condition, then, otherwise };
                     out.push(Op { kind, results, guard: op.guard, loc });
@@ -158,7 +158,7 @@ impl Writer<'_> {
         arms: [(Block, Vec<Value>); 2],
         mut results: Vec<Value>,
         path: &mut Path,
-    ) -> ((Block, Vec<Value>), (Block, Vec<Value>), Vec<Value>) {
+    ) -> ([(Block, Vec<Value>); 2], Vec<Value>) {
         let [then, otherwise] = arms;
         let (mut in_then, mut in_otherwise) = (path.clone(), path.clone());
         let mut then = (self.block(then.0, &mut in_then), then.1);
@@ -180,7 +180,7 @@ impl Writer<'_> {
             in_then.insert(id, merged);
             in_otherwise.insert(id, merged);
         }
-        (then, otherwise, results)
+        ([then, otherwise], results)
     }
 
     /// The elements that an index may choose, each with the condition under which it does; `None` if

@@ -254,7 +254,7 @@ fn pipelined(plan: &Plan) -> Vec<Item> {
         let port = format!("header_{port}");
         engine = engine.port(port.clone(), Expr::name(port));
     }
-    for port in ["valid_o", "ready_i", "data_o", "first_o", "last_o", "result_o"] {
+    for port in ["valid_o", "ready_i", "data_o", "last_o", "result_o"] {
         let port = format!("beat_{port}");
         engine = engine.port(port.clone(), Expr::name(port));
     }
