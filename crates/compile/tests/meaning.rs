@@ -491,27 +491,6 @@ fn long_arrays_indexed_at_run_time_are_memory_with_the_meaning_of_choices() {
 }
 
 #[test]
-fn an_index_outside_of_the_longest_array_is_no_element() {
-    // Every bit that a context may have is an element, so the last one is number 65,535.
-    let source = "header In { u16 wide; };
-        header Out { u8 last; u8 outside; };
-        engine longest() {
-            u1 grid[256][256];
-            In in @ 0;
-            Out out @ 0;
-            step set { grid[255][255] = 1; next read; }
-            step read {
-                u1 last = grid[(u9)in.wide - 3][255];
-                u1 outside = grid[(u9)in.wide][255];
-                out.last = last;
-                out.outside = outside;
-                finish;
-            }
-        }";
-    assert_eq!(run(source, &[1, 2])[0].1[..2], [1, 0], "rows 255 and 258");
-}
-
-#[test]
 fn machines_without_arrays_get_choices() {
     let source = with_arrays("bytes[in.i] = in.v; x[0] = bytes[in.j];");
     let checked = wireloom_lang::check_source("test.loom", &source, &Default::default());

@@ -158,9 +158,8 @@ impl<'a> StepLowering<'a> {
     /// The index of a scalar in its array: `at` counts in values of the part's type, which has
     /// `each` scalars in the array. An index beyond its own array leads outside of this one.
     fn index_in_array(&mut self, indices: &[(Value, u32)], each: u32, at: u32) -> Value {
-        /// Enough for every array, of at most 65,536 elements, and for an index outside of it.
-        const WIDTH: u32 = 17;
-        const OUTSIDE: u32 = (1 << WIDTH) - 1;
+        /// Enough for every array, and for an index outside of it.
+        const WIDTH: u32 = 16;
         if let ([(index, _)], 1) = (indices, each)
             && self.b.width(*index) <= WIDTH
         {
@@ -188,7 +187,7 @@ impl<'a> StepLowering<'a> {
         flat = self.b.binary(BinaryOp::Mul, flat, each);
         flat = self.b.binary(BinaryOp::Add, flat, at);
         let Some(inside) = inside else { return flat };
-        let outside = self.b.number(WIDTH, OUTSIDE.into());
+        let outside = self.b.number(WIDTH, u16::MAX.into());
         self.b.select(inside, flat, outside)
     }
 
