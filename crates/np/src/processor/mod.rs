@@ -25,7 +25,7 @@ pub(crate) mod probes;
 mod reasons;
 pub(crate) mod rig;
 pub(crate) mod services;
-mod templates;
+pub(crate) mod templates;
 mod testbench;
 mod top;
 pub(crate) mod wires;

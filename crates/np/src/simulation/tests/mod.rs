@@ -9,7 +9,8 @@ use wireloom_ir::{Reason, ReasonSetId, Verdict};
 use wireloom_net::Packet;
 
 use super::*;
-use crate::processor::File;
+use crate::description::Reset;
+use crate::processor::{File, templates::with_reset};
 
 /// Returns the echo machine with this many lanes. It is built once for all test runs.
 fn echo(lanes: usize, waves: bool) -> Model {
@@ -35,13 +36,11 @@ fn echo_source(lanes: usize) -> Source {
         routers: None,
     };
     let file = |name: &str, text| File { name: name.to_owned(), text, unit: None };
+    let sequencer = include_str!("../../../../../hardware/np/wl_sequencer.sv");
     Source {
         files: vec![
             file("wl_pkg.sv", include_str!("../../../../../hardware/wl_pkg.sv").to_owned()),
-            file(
-                "wl_sequencer.sv",
-                include_str!("../../../../../hardware/np/wl_sequencer.sv").to_owned(),
-            ),
+            file("wl_sequencer.sv", with_reset(sequencer, Reset::Synchronous)),
             file("echo.sv", text),
         ],
         top: "echo".to_owned(),
