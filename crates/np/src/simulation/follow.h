@@ -180,7 +180,7 @@ class Follower {
             Stage stage;
             stage.begins = signal("valid_" + std::to_string(index));
             stage.ends = signal("valid_" + std::to_string(index + 1));
-            stage.reads = Signal(context, scope + ".u_" + name, "r_valid");
+            stage.reads = Signal(context, scope + ".i_" + name, "r_valid");
             stage.issue = signal(name + "_issue_valid");
             stage.take = signal(name + "_reply_take");
             stage.issued.resize(step.calls.size());
