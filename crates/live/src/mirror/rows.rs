@@ -46,14 +46,16 @@ mod meaning {
     pub const CONNECTED: u8 = 4;
     pub const REJECT: u8 = 5;
     pub const DISCARD: u8 = 6;
-    pub const SPREAD: u8 = 7;
 }
+
+/// The next hop of a route to group 0 (`FIRST_GROUP` of programs/include/forwarding.loom).
+const FIRST_GROUP: u32 = 64_512;
 
 /// A row of the tables of routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RouteRow {
     pub kind: u8,
-    /// Next hop or group.
+    /// Next hop, or a group's number and [`FIRST_GROUP`].
     pub next_hop: u32,
 }
 
@@ -92,6 +94,8 @@ pub struct Rows {
     hops: Numbers<Neighbour>,
     hop_rows: Vec<HopRow>,
     groups: Numbers<Vec<Member>>,
+    /// The least next hop of a route that leads to a group.
+    first_group: u32,
     group_rows: Vec<[u32; BUCKETS]>,
     /// Per group, the number of each member, in its order.
     group_hops: Vec<Vec<u32>>,
@@ -115,13 +119,15 @@ struct New {
 impl Rows {
     /// Empty tables for ports with these interfaces, for so many next hops and groups.
     pub fn new(ports: Vec<Option<u32>>, hops: u32, groups: u32) -> Self {
+        let first_group = if groups > 0 { FIRST_GROUP } else { u32::MAX };
         Self {
             macs: vec![None; ports.len()],
             ports,
             routes: BTreeMap::new(),
-            hops: Numbers::new(1, hops),
+            hops: Numbers::new(1, hops.min(first_group)),
             hop_rows: vec![HopRow::default(); 1],
             groups: Numbers::new(0, groups),
+            first_group,
             group_rows: Vec::new(),
             group_hops: Vec::new(),
             released: Released::default(),
@@ -307,7 +313,7 @@ impl Rows {
                 self.group_hops[number as usize] = hops;
                 new.groups.insert(number);
             }
-            return RouteRow { kind: meaning::SPREAD, next_hop: number };
+            return RouteRow { kind: meaning::FORWARD, next_hop: FIRST_GROUP + number };
         }
         let next_hop = first.map_or(0, |neighbour| self.hop(neighbour, new));
         RouteRow { kind: meaning::FORWARD, next_hop }
@@ -325,15 +331,17 @@ impl Rows {
     }
 
     fn release(&mut self, row: RouteRow) {
-        match row.kind {
-            meaning::FORWARD => self.release_hop(row.next_hop),
-            meaning::SPREAD if self.groups.release(row.next_hop).is_some() => {
-                for hop in std::mem::take(&mut self.group_hops[row.next_hop as usize]) {
-                    self.release_hop(hop);
-                }
-                self.released.groups.push(row.next_hop);
+        if row.kind != meaning::FORWARD {
+            return;
+        }
+        let Some(group) = row.next_hop.checked_sub(self.first_group) else {
+            return self.release_hop(row.next_hop);
+        };
+        if self.groups.release(group).is_some() {
+            for hop in std::mem::take(&mut self.group_hops[group as usize]) {
+                self.release_hop(hop);
             }
-            _ => {}
+            self.released.groups.push(group);
         }
     }
 
@@ -473,7 +481,7 @@ mod tests {
         };
         let dirty = insert(&mut state, both.clone());
         let changes = rows.update(&state, &dirty);
-        assert_eq!(route(&changes, net), Some((meaning::SPREAD, 0)));
+        assert_eq!(route(&changes, net), Some((meaning::FORWARD, FIRST_GROUP)));
         let buckets =
             changes.iter().filter(|change| matches!(change, Change::Bucket(0..256, 1 | 2)));
         assert_eq!(buckets.count(), BUCKETS);
@@ -486,7 +494,7 @@ mod tests {
         let dirty = insert(&mut state, both);
         let changes = rows.update(&state, &dirty);
         assert_eq!(changes.len(), 1, "the buckets are still there: {changes:?}");
-        assert_eq!(route(&changes, net), Some((meaning::SPREAD, 0)));
+        assert_eq!(route(&changes, net), Some((meaning::FORWARD, FIRST_GROUP)));
     }
 
     #[test]
