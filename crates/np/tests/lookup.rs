@@ -294,7 +294,7 @@ fn verilator() -> Command {
     for folder in ["flow", "memory"] {
         command.arg("-y").arg(hardware().join(folder));
     }
-    command.arg(hardware().join("wl_pkg.sv"));
+    command.arg(format!("-I{}", hardware().display())).arg(hardware().join("wl_pkg.sv"));
     command
 }
 

@@ -293,6 +293,7 @@ fn a_pipeline_replies_as_golden_does() {
 
 fn verilator() -> Command {
     let mut command = tools::verilator().unwrap_or_else(|message| panic!("{message}"));
+    command.arg(format!("-I{}", hardware().display()));
     command.arg("-y").arg(hardware().join("flow")).arg(hardware().join("wl_pkg.sv"));
     command
 }

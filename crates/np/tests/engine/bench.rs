@@ -95,6 +95,7 @@ impl Bench {
             .arg(format!("-GWindowStorage={}", setting.storage))
             .arg("-Mdir")
             .arg(folder.join("build"))
+            .arg(format!("-I{}", crate::hardware().display()))
             .arg(crate::hardware().join("wl_pkg.sv"))
             .args(&files)
             .arg(bench)
