@@ -13,6 +13,8 @@ mod echo;
 mod limits;
 #[path = "live/network.rs"]
 mod network;
+#[path = "live/patience.rs"]
+mod patience;
 #[path = "live/random.rs"]
 mod random;
 #[path = "live/routes.rs"]
@@ -21,35 +23,15 @@ mod routes;
 mod wire;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use echo::{Answer, Echo, REPLY4, REPLY6};
 use network::{Namespace, Network};
-
-/// How long something may take that has to happen.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long one packet may take before it is sent again.
-const TRY: Duration = Duration::from_millis(200);
-
-fn address(text: &str) -> IpAddr {
-    text.parse().expect("an address")
-}
-
-/// Repeats until there is a result.
-fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(result) = attempt() {
-            return result;
-        }
-        assert!(Instant::now() < deadline, "{what}");
-    }
-}
+use patience::{PATIENCE, TRY, address, until};
 
 fn command(options: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -11,40 +11,23 @@ mod echo;
 #[path = "live/network.rs"]
 #[expect(dead_code, reason = "the tests of forwarding itself use more of it")]
 mod network;
+#[path = "live/patience.rs"]
+mod patience;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use echo::{Answer, Echo, REPLY4};
 use network::Network;
+use patience::{PATIENCE, TRY, address, until};
 use serde_json::Value;
 use tempfile::TempDir;
-
-/// How long something may take that has to happen.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How long one packet may take before it is sent again.
-const TRY: Duration = Duration::from_millis(200);
-
-fn address(text: &str) -> IpAddr {
-    text.parse().expect("an address")
-}
-
-fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(result) = attempt() {
-            return result;
-        }
-        assert!(Instant::now() < deadline, "{what}");
-    }
-}
 
 fn wireloom(args: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

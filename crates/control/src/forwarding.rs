@@ -181,8 +181,8 @@ impl Forwarding {
         })
     }
 
-    /// Goes on with another engine: with the next packet. Offloads whose state packets change go
-    /// over to it as they are, if both declare them in the same way. No entry is copied.
+    /// Replaces the engine: the next packet goes to the new one. Offloads whose state packets change
+    /// move to it as they are, if both engines declare them in the same way. No entry is copied.
     pub fn exchange(&mut self, mut built: Built) -> (Exchanged, Replaced) {
         let begin = Instant::now();
         let is_following = built.control.is_some();

@@ -59,7 +59,7 @@ pub struct Trace {
     pub seconds: u64,
 }
 
-/// What the forwarder answers.
+/// The reply of the forwarder.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reply {

@@ -125,7 +125,7 @@ fn write(out: &mut BufWriter<&UnixStream>, reply: &Reply) -> io::Result<()> {
 }
 
 impl Session {
-    /// Answers the requests of a client, one after the other, until it leaves.
+    /// Serves the requests of a client, one after the other, until it disconnects.
     fn serve(&self, stream: &UnixStream) {
         let _ = stream.set_write_timeout(Some(WRITE_PATIENCE));
         let mut lines = BufReader::new(stream);

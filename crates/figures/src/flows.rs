@@ -30,7 +30,7 @@ const GAP_NS: u64 = 200;
 /// A machine and packets of many flows.
 pub struct Flows {
     machine: Running,
-    /// The packets of which a pass takes some: arrival port and bytes.
+    /// The packets, arrival port and bytes; each pass takes some of them.
     kinds: Vec<(u16, [u8; BYTES])>,
     /// The bytes of a pass, in their order.
     bytes: Vec<u8>,

@@ -23,7 +23,7 @@ const HOP_BYTES: usize = 32;
 pub struct Peer {
     child: Child,
     ask: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    replies: BufReader<ChildStdout>,
     // Holds the program and its input while it runs.
     folder: wireloom_files::TemporaryFolder,
 }
@@ -79,8 +79,8 @@ impl Peer {
             .spawn()
             .map_err(|e| failed("the DPDK peer", e))?;
         let ask = child.stdin.take();
-        let answers = BufReader::new(child.stdout.take().expect("its output is a pipe"));
-        let mut peer = Self { child, ask, answers, folder };
+        let replies = BufReader::new(child.stdout.take().expect("its output is a pipe"));
+        let mut peer = Self { child, ask, replies, folder };
         // DPDK may print messages first.
         while peer.answer()?.trim() != "ready" {}
         Ok(peer)
@@ -88,7 +88,7 @@ impl Peer {
 
     fn answer(&mut self) -> Result<String> {
         let mut line = String::new();
-        match self.answers.read_line(&mut line) {
+        match self.replies.read_line(&mut line) {
             Ok(0) => Err(Error::new("the DPDK peer ended before its time")),
             Ok(_) => Ok(line),
             Err(error) => Err(failed("the DPDK peer", error)),
@@ -108,7 +108,7 @@ impl Peer {
                 mpps: packets as f64 / nanoseconds as f64 * 1e3,
                 table_bytes: bytes as f64,
             })),
-            _ => Err(failed("the DPDK peer answers", answer)),
+            _ => Err(failed("the DPDK peer's reply", answer)),
         }
     }
 

@@ -351,6 +351,21 @@ impl Expr {
             ExprKind::Call(_, args) | ExprKind::Offload(_, _, args) => args.iter().collect(),
         }
     }
+
+    /// Whether the value is known when the loops that count these variables are unrolled.
+    pub fn is_known(&self, counters: &[VarId]) -> bool {
+        match &self.kind {
+            ExprKind::Read(Place { root: Root::Var(var), path, .. }) => {
+                path.is_empty() && counters.contains(var)
+            }
+            ExprKind::Read(_)
+            | ExprKind::Meta(_)
+            | ExprKind::Call(..)
+            | ExprKind::Offload(..)
+            | ExprKind::Resize(_) => false,
+            _ => self.parts().into_iter().all(|part| part.is_known(counters)),
+        }
+    }
 }
 
 /// Binary operators. Both operands have the same type, which is also the result's unless stated

@@ -83,7 +83,7 @@ fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
                 wire.send(ha, frame).expect("sent");
             }
         });
-        let deadline = Instant::now() + super::PATIENCE;
+        let deadline = Instant::now() + super::patience::PATIENCE;
         let mut found = vec![None; frames.len()];
         loop {
             let arrived = at_right.receive(deadline).expect("frames").expect("the last one");
@@ -258,8 +258,8 @@ fn change(random: &mut ChaCha8Rng, prefixes: usize) -> String {
         7 => format!("del {net} {hop} {metric}"),
         _ => format!("del {net} {metric}"),
     };
-    // IPv6 takes several routes of one metric for one route with several next hops, of which the
-    // kernel chooses by a hash of its own.
+    // The kernel joins IPv6 routes of one metric into one route with several next hops, and
+    // chooses a next hop by a hash of its own.
     let how = match version {
         "-6" => how.replace("append ", "replace ").replace("prepend ", "replace "),
         _ => how,

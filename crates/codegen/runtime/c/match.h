@@ -22,8 +22,7 @@ struct wl_match_walk {
     uint32_t state, match, end;
 };
 
-/* Continues with `count` bytes, the first of which has this offset. Returns whether the search goes
- * on. */
+/* Continues with `count` bytes, from this offset. Returns whether the search continues. */
 WL_INLINE bool wl_match_bytes(const struct wl_match *m, struct wl_match_walk *walk, const uint8_t *bytes,
                               uint32_t count, uint32_t offset)
 {

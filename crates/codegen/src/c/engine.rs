@@ -21,7 +21,7 @@ use super::tree::{
 use super::types::Model;
 use super::{effects, exits, source_line};
 
-/// The most jumps to a step of which each contains the step.
+/// The most jumps to a step that each get a copy of the step.
 const MOST_INLINE: usize = 4;
 
 /// The properties of an engine that all its functions share.

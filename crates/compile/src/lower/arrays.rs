@@ -299,26 +299,11 @@ impl Indexed {
     fn place(&mut self, place: &Place) {
         let Root::Var(var) = place.root else { return };
         let is_chosen = |projection: &Projection| match projection {
-            Projection::Index(index) => !self.is_known(index),
+            Projection::Index(index) => !index.is_known(&self.counters),
             _ => false,
         };
         if place.path.iter().any(is_chosen) {
             self.found.insert(var);
-        }
-    }
-
-    /// Whether an index is known when loops are unrolled.
-    fn is_known(&self, index: &Expr) -> bool {
-        match &index.kind {
-            ExprKind::Read(Place { root: Root::Var(var), path, .. }) => {
-                path.is_empty() && self.counters.contains(var)
-            }
-            ExprKind::Read(_)
-            | ExprKind::Meta(_)
-            | ExprKind::Call(..)
-            | ExprKind::Offload(..)
-            | ExprKind::Resize(_) => false,
-            _ => index.parts().into_iter().all(|part| self.is_known(part)),
         }
     }
 }

@@ -114,7 +114,7 @@ impl Size<'_, '_> {
                     checker.structs[id.index()].fields[*field as usize].ty.clone()
                 }
                 (Projection::Index(index), Type::Array(element, count)) => {
-                    if !self.is_known(index) {
+                    if !index.is_known(&self.counters) {
                         choices += u64::from(count) * self.leaves(&element);
                     }
                     *element
@@ -135,21 +135,6 @@ impl Size<'_, '_> {
                 .sum(),
             Type::Array(element, count) => u64::from(*count) * self.leaves(element),
             _ => 1,
-        }
-    }
-
-    /// Whether the value of an index is known when loops are unrolled.
-    fn is_known(&self, index: &Expr) -> bool {
-        match &index.kind {
-            ExprKind::Read(Place { root: Root::Var(var), path, .. }) => {
-                path.is_empty() && self.counters.contains(var)
-            }
-            ExprKind::Read(_)
-            | ExprKind::Meta(_)
-            | ExprKind::Call(..)
-            | ExprKind::Offload(..)
-            | ExprKind::Resize(_) => false,
-            _ => index.parts().into_iter().all(|part| self.is_known(part)),
         }
     }
 }

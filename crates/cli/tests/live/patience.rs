@@ -1,0 +1,28 @@
+//! How long tests of live forwarding wait.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// How long something may take that has to happen.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How long one packet may take before it is sent again.
+pub const TRY: Duration = Duration::from_millis(200);
+
+/// Parses an address of the tests.
+pub fn address(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}
+
+/// Repeats until there is a result.
+///
+/// # Panics
+/// After [`PATIENCE`], with these words.
+pub fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(result) = attempt() {
+            return result;
+        }
+        assert!(Instant::now() < deadline, "{what}");
+    }
+}
