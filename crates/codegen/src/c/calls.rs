@@ -136,6 +136,12 @@ pub fn advance(
     search.advance(&access(around, emitter, op), pause, walk)
 }
 
+/// Returns the pointer in the state of a search that is set at its first pause, if the search cannot
+/// do without it.
+pub fn begun(engine: &Engine, op: &Op, walk: &Expr) -> Option<Expr> {
+    split_phase(engine, &op.kind)?.search()?.begun(walk)
+}
+
 /// Returns how a call splits into a request and a reply, or `None` if splitting does not pay off.
 pub fn split_phase(engine: &Engine, kind: &OpKind) -> Option<&'static dyn SplitPhase> {
     let config = config(engine, kind)?;

@@ -371,6 +371,9 @@ impl<'a> PacketEngine<'a> {
                 (Some(pause), Some(walk)) => calls::advance(&around, &mut emitter, op, pause, walk),
                 _ => Some(calls::fetch(&around, &mut emitter, op, walk.as_ref())),
             };
+            if is_first && let Some(begun) = self.begun(index, op, walk.as_ref()) {
+                emitter.plain(Stmt::Assign(begun, Expr::name("NULL")));
+            }
             let guard = guards.iter().find(|(call, _)| call.results == op.results);
             match (statement, guard) {
                 (Some(statement), Some((_, guard))) => {
@@ -407,6 +410,13 @@ impl<'a> PacketEngine<'a> {
             body.push(self.end());
         }
         body
+    }
+
+    /// The pointer in the state of a search that says whether it has begun, if a thread may come to
+    /// the call without the pauses before it.
+    fn begun(&self, step: usize, op: &Op, walk: Option<&Expr>) -> Option<Expr> {
+        let skips_pauses = self.plans[step].ordered != 0;
+        skips_pauses.then_some(walk?).and_then(|walk| calls::begun(self.engine, op, walk))
     }
 
     fn kept(&self, step: usize, name: &str) -> Expr {
@@ -563,7 +573,13 @@ impl Effects for StepEffects<'_> {
                 let walk = engine.splits[self.from]
                     .walk(&all, op)
                     .map(|name| engine.kept(self.from, name));
-                calls::call(&engine.surroundings(), emitter, op, result, walk)
+                let around = engine.surroundings();
+                let begin = engine.begun(self.from, op, walk.as_ref()).and_then(|begun| {
+                    let begin = calls::advance(&around, emitter, op, 0, walk.as_ref()?)?;
+                    Some(Stmt::If(begun.not(), vec![begin]))
+                });
+                let call = calls::call(&around, emitter, op, result, walk);
+                begin.into_iter().chain(call).collect()
             }
             OpKind::Exit(exit) => self.exit(emitter, exit),
             _ => unreachable!("edits are written"),

@@ -44,6 +44,10 @@ impl Search for Table {
         if config.key.as_ref().map_or(0, Layout::width) <= 32 { 2 } else { 3 }
     }
 
+    fn begun(&self, state: &Expr) -> Option<Expr> {
+        Some(state.clone().member("leaf"))
+    }
+
     /// Tables of blocks, which IPv4 tables are unless they have very many values, need no more than
     /// the first pause.
     fn is_needed(&self, slot: &Expr, config: &Config, pause: usize) -> Option<Expr> {

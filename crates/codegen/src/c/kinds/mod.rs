@@ -115,6 +115,12 @@ pub trait Search {
         None
     }
 
+    /// Returns the pointer in the state that is set at pause 0, if the call cannot do without that
+    /// pause. Threads that pass through ordered steps in their turn skip pauses.
+    fn begun(&self, _state: &Expr) -> Option<Expr> {
+        None
+    }
+
     /// Returns a condition that says at run time whether a search makes use of pause number
     /// `pause`; `None` if it always does. `slot` is the address of the offload's slot.
     fn is_needed(&self, _slot: &Expr, _config: &Config, _pause: usize) -> Option<Expr> {
