@@ -1,23 +1,19 @@
 //! Table files.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::error::{Position, TableError};
 use super::line::{self, Key, Line};
 use super::literal::Literal;
 use super::prefix::{Family, Prefix};
-use crate::input;
-
-/// The longest text of a table file, decompressed, in bytes.
-const MAX_TEXT_BYTES: u64 = 512 << 20;
+use super::text::Text;
 
 /// A table file whose lines are well-formed. Entries are parsed at each visit, and imports are
-/// streamed, so that a file with a million entries takes only the memory of its text.
+/// streamed, so that a file with a million entries takes only the memory of its compressed text.
 #[derive(Clone, Debug)]
 pub struct TableFile {
     path: PathBuf,
-    text: String,
+    text: Text,
     sections: Vec<(String, u64)>,
     imports: Vec<PathBuf>,
 }
@@ -48,46 +44,13 @@ impl Entry<'_> {
     }
 }
 
-/// U+FEFF in UTF-8, with which some editors begin a file.
-pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-
-/// Reads the text of a file that may be compressed, without a byte order mark.
-pub(super) fn read_text(path: &Path) -> Result<String, TableError> {
-    let mut stream = input::open(path).map_err(|e| TableError::io(path, Position::Whole, &e))?;
-    let mut bytes = Vec::new();
-    stream
-        .by_ref()
-        .take(MAX_TEXT_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| TableError::io(path, Position::Whole, &e))?;
-    if bytes.len() as u64 > MAX_TEXT_BYTES {
-        return Err(TableError::new(
-            path,
-            Position::Whole,
-            format!("longer than {MAX_TEXT_BYTES} bytes; import long lists, which are not kept"),
-        ));
-    }
-    if bytes.starts_with(BYTE_ORDER_MARK) {
-        bytes.drain(..BYTE_ORDER_MARK.len());
-    }
-    String::from_utf8(bytes).map_err(|e| {
-        let good = &e.as_bytes()[..e.utf8_error().valid_up_to()];
-        let line = good.iter().filter(|&&b| b == b'\n').count() as u64 + 1;
-        TableError::new(
-            path,
-            Position::Line(line),
-            "this is not UTF-8 text, which a table file must be",
-        )
-    })
-}
-
 impl TableFile {
     /// Reads a table file and checks its form, but not the files that it imports.
     ///
     /// # Errors
     /// If the file cannot be read, or at its first malformed line.
     pub fn open(path: &Path) -> Result<Self, TableError> {
-        Self::from_text(path, read_text(path)?)
+        Self::check(path, Text::read(path)?)
     }
 
     /// Creates a table file from its text. Messages refer to it by `path`, and imports are relative
@@ -95,17 +58,17 @@ impl TableFile {
     ///
     /// # Errors
     /// At the first malformed line.
-    pub fn from_text(path: &Path, text: impl Into<String>) -> Result<Self, TableError> {
-        let mut file = Self {
-            path: path.to_owned(),
-            text: text.into(),
-            sections: Vec::new(),
-            imports: Vec::new(),
-        };
+    pub fn from_text(path: &Path, text: impl AsRef<str>) -> Result<Self, TableError> {
+        Self::check(path, Text::from(text.as_ref()))
+    }
+
+    fn check(path: &Path, text: Text) -> Result<Self, TableError> {
+        let mut file =
+            Self { path: path.to_owned(), text, sections: Vec::new(), imports: Vec::new() };
         let folder = path.parent().unwrap_or(Path::new(""));
         let (mut sections, mut imports) = (Vec::new(), Vec::new());
-        for (number, line) in file.lines() {
-            match line? {
+        file.for_each_line(|number, line| {
+            match line {
                 Line::Table(name) => sections.push((name, number)),
                 Line::Entry(..) | Line::Import(_) if sections.is_empty() => {
                     return Err(file.error(number, "an entry before the first `table NAME`"));
@@ -115,7 +78,8 @@ impl TableFile {
                 }
                 Line::Entry(..) | Line::Import(_) | Line::Empty => {}
             }
-        }
+            Ok(())
+        })?;
         (file.sections, file.imports) = (sections, imports);
         Ok(file)
     }
@@ -152,8 +116,8 @@ impl TableFile {
     ) -> Result<(), TableError> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let mut table = String::new();
-        for (number, line) in self.lines() {
-            match line? {
+        self.for_each_line(|number, line| {
+            match line {
                 Line::Empty => {}
                 Line::Table(name) => table = name,
                 Line::Entry(key, fields) => {
@@ -188,13 +152,16 @@ impl TableFile {
                         .map_err(|e| e.imported_at(&self.path, number))?;
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
-    fn lines(&self) -> impl Iterator<Item = (u64, Result<Line, TableError>)> {
-        self.text.lines().zip(1..).map(|(text, number)| {
-            (number, line::parse(text).map_err(|what| self.error(number, what)))
+    fn for_each_line(
+        &self,
+        mut visit: impl FnMut(u64, Line) -> Result<(), TableError>,
+    ) -> Result<(), TableError> {
+        self.text.for_each_line(|number, text| {
+            visit(number, line::parse(text).map_err(|what| self.error(number, what))?)
         })
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::error::{Position, TableError};
 use super::expr::{Expr, Variables};
-use super::file::BYTE_ORDER_MARK;
 use super::literal::Literal;
 use super::prefix::{Family, Prefix};
+use super::text::BYTE_ORDER_MARK;
 use super::{kernel, mrt, pyasn};
 use crate::input::{self, Source};
 

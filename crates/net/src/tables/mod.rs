@@ -59,6 +59,7 @@ mod literal;
 mod mrt;
 mod prefix;
 mod pyasn;
+mod text;
 mod updates;
 
 pub use error::TableError;

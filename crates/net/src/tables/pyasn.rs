@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::error::{Position, TableError};
-use super::file::BYTE_ORDER_MARK;
 use super::import::{Route, Visit};
+use super::text::BYTE_ORDER_MARK;
 
 /// Maximum length of a line of such a file or of a table file; a file with a longer line is not
 /// text.

@@ -17,9 +17,9 @@
 use std::path::{Path, PathBuf};
 
 use super::error::{Position, TableError};
-use super::file::read_text;
 use super::line::{self, Key, Line, UpdateLine};
 use super::literal::Literal;
+use super::text::Text;
 
 /// A well-formed update file, in order.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ impl UpdateFile {
     /// # Errors
     /// If the file cannot be read, or at its first malformed line.
     pub fn open(path: &Path) -> Result<Self, TableError> {
-        Self::from_text(path, &read_text(path)?)
+        Self::parse(path, &Text::read(path)?)
     }
 
     /// Creates an update file from its text; messages refer to it by `path`.
@@ -58,9 +58,13 @@ impl UpdateFile {
     /// # Errors
     /// At the first malformed line.
     pub fn from_text(path: &Path, text: &str) -> Result<Self, TableError> {
+        Self::parse(path, &Text::from(text))
+    }
+
+    fn parse(path: &Path, text: &Text) -> Result<Self, TableError> {
         let mut file = Self { path: path.to_owned(), updates: Vec::new() };
         let (mut packet, mut table) = (None, None);
-        for (text, number) in text.lines().zip(1..) {
+        text.for_each_line(|number, text| {
             let error = |what: String| TableError::new(path, Position::Line(number), what);
             let (key, fields) = match line::parse_update(text).map_err(error)? {
                 UpdateLine::At(at) if packet.is_some_and(|before| at < before) => {
@@ -70,12 +74,12 @@ impl UpdateFile {
                 }
                 UpdateLine::At(at) => {
                     packet = Some(at);
-                    continue;
+                    return Ok(());
                 }
-                UpdateLine::Table(Line::Empty) => continue,
+                UpdateLine::Table(Line::Empty) => return Ok(()),
                 UpdateLine::Table(Line::Table(name)) => {
                     table = Some(name);
-                    continue;
+                    return Ok(());
                 }
                 UpdateLine::Table(Line::Import(_)) => {
                     let what = "an import in an update file; write out its entries, or load it with --tables";
@@ -91,7 +95,8 @@ impl UpdateFile {
                 return Err(error("an update before the first `table NAME`".into()));
             };
             file.updates.push(UpdateEntry { packet, table, key, fields, line: number });
-        }
+            Ok(())
+        })?;
         Ok(file)
     }
 
