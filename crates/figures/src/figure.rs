@@ -9,8 +9,8 @@ use super::store::Cost;
 use super::{
     Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order, mpsoc_partition,
     mpsoc_policies, mpsoc_router, mpsoc_smallest, native, np_arbitration, np_area, np_channels,
-    np_million, np_rig, np_search, np_sizes, np_storage, np_threads, np_throughput, np_units,
-    np_virtual, steps,
+    np_million, np_modules, np_rig, np_search, np_sizes, np_storage, np_threads, np_throughput,
+    np_units, np_virtual, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -115,6 +115,7 @@ pub const FIGURES: &[Figure] = &[
     np_sizes::FIGURE,
     np_area::FIGURE_11,
     np_area::FIGURE_12,
+    np_modules::FIGURE,
     np_units::FIGURE,
     np_threads::FIGURE,
     np_arbitration::FIGURE,

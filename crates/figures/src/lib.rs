@@ -22,6 +22,7 @@ mod np_arbitration;
 mod np_area;
 mod np_channels;
 mod np_million;
+mod np_modules;
 mod np_rig;
 mod np_search;
 mod np_sizes;

@@ -1,6 +1,8 @@
 //! A design: its sources and its hierarchy.
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use super::templates;
 use wireloom_codegen::hardware::sv::Module;
 
 /// A source file.
@@ -45,6 +47,18 @@ pub struct Design {
 }
 
 impl Design {
+    /// Returns a template of hardware/ and what it needs as a design of one unit, with a synchronous
+    /// reset. Parameters that are not given have their defaults. `None` if there is no such
+    /// template.
+    pub fn of_template(name: &str, parameters: &[(&str, usize)]) -> Option<Self> {
+        let files = templates::with_synchronous_reset(templates::needed(&[name]));
+        let is_there = files.iter().any(|file| file.name == templates::path(name));
+        let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), *value));
+        let unit =
+            Unit { name: name.to_owned(), parameters: parameters.collect(), instances: Vec::new() };
+        is_there.then(|| Self { top: name.to_owned(), files, units: vec![unit] })
+    }
+
     /// Returns the number of instances of each unit in the whole design, by name.
     pub fn counts(&self) -> BTreeMap<&str, u64> {
         let mut counts = BTreeMap::from([(self.top.as_str(), 1)]);

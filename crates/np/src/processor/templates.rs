@@ -36,9 +36,20 @@ pub fn needed(texts: &[&str]) -> Vec<File> {
     let file = |name: &str| {
         let text =
             TEMPLATES.iter().find(|(template, _)| *template == name).map_or("", |(_, text)| text);
-        File { name: format!("templates/{name}.sv"), text: text.to_owned(), unit: None }
+        File { name: path(name), text: text.to_owned(), unit: None }
     };
     std::iter::once(PACKAGE).chain(wanted).map(file).collect()
+}
+
+/// The path of a template in the folder of a design.
+pub(super) fn path(name: &str) -> String {
+    format!("templates/{name}.sv")
+}
+
+/// Gives the registers of some files a synchronous reset.
+pub(super) fn with_synchronous_reset(mut files: Vec<File>) -> Vec<File> {
+    files.iter_mut().for_each(|file| file.text = with_reset(&file.text, Reset::Synchronous));
+    files
 }
 
 /// Puts the templates that a design needs before its generated files. Likewise puts the top module
