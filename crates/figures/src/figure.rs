@@ -8,9 +8,9 @@ use super::pages::PageTable;
 use super::store::Cost;
 use super::{
     Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order, mpsoc_partition,
-    mpsoc_policies, mpsoc_router, mpsoc_smallest, native, np_arbitration, np_area, np_channels,
-    np_million, np_modules, np_rig, np_search, np_sizes, np_storage, np_threads, np_throughput,
-    np_units, np_virtual, steps,
+    mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native, np_arbitration, np_area,
+    np_channels, np_million, np_modules, np_pins, np_rig, np_search, np_sizes, np_storage,
+    np_threads, np_throughput, np_units, np_virtual, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -116,6 +116,7 @@ pub const FIGURES: &[Figure] = &[
     np_area::FIGURE_11,
     np_area::FIGURE_12,
     np_modules::FIGURE,
+    np_pins::FIGURE,
     np_units::FIGURE,
     np_threads::FIGURE,
     np_arbitration::FIGURE,
@@ -131,6 +132,7 @@ pub const FIGURES: &[Figure] = &[
     mpsoc_million::FIGURE,
     mpsoc_calls::FIGURE,
     mpsoc_policies::FIGURE,
+    mpsoc_programs::FIGURE,
     mpsoc_partition::FIGURE,
     mpsoc_order::FIGURE,
     native::FIGURE,
