@@ -75,6 +75,9 @@ echo "   (the model is kept in .cache/np: the next run begins at once)"
 title "7. The same program compiled for ARM, on a simulated chip of 16 processors of 8 threads on a network (the StepNP paper's for 2.5 Gb/s)"
 try "$wireloom" verify programs/router.loom --on mpsoc-oc48 --tables "$tables" --in "$out/np.pcapng" --json "$out/mpsoc.json"
 
+title "8. Live: two network namespaces, the kernel's routes, the kernel for 3 seconds and then the router for 10"
+try scripts/demo-live.sh "$wireloom" "$out"
+
 title "Done in $((SECONDS - begin)) s. In $out:"
 ls -1 "$out"
 cat <<END

@@ -32,7 +32,8 @@ pub struct Forward {
     config: Option<PathBuf>,
     /// Forward on this interface: ports 0, 1, ... of the program in the order given. `tap:NAME`
     /// creates a TAP device, whose kernel side is the other end of the cable; `pcap:FILE@RATE` plays
-    /// a capture (RATE as of `run --rate`) and discards what is sent there
+    /// a capture (RATE as of `run --rate`) and discards what is sent there, `pcap-loop:FILE@RATE`
+    /// again and again
     #[arg(long = "port", value_name = "INTERFACE", required = true)]
     ports: Vec<String>,
     /// Load a table file at the start (may be given several times); entries from the kernel replace

@@ -111,8 +111,8 @@ pub struct Port {
 }
 
 impl Port {
-    /// Takes an interface as port `number`, or opens `tap:NAME` or `pcap:FILE@RATE`. Returns also
-    /// why AF_XDP is not used, where it was tried.
+    /// Takes an interface as port `number`, or opens `tap:NAME`, `pcap:FILE@RATE` or
+    /// `pcap-loop:FILE@RATE`. Returns also why AF_XDP is not used, where it was tried.
     ///
     /// # Errors
     /// If there is no such interface or file, or without the rights.
@@ -121,7 +121,10 @@ impl Port {
             return Ok((tap::open(name, device, number)?, None));
         }
         if let Some(what) = name.strip_prefix(CAPTURE) {
-            return Ok((replay::open(name, what, number)?, None));
+            return Ok((replay::open(name, what, number, replay::Times::Once)?, None));
+        }
+        if let Some(what) = name.strip_prefix(CAPTURE_LOOP) {
+            return Ok((replay::open(name, what, number, replay::Times::Endless)?, None));
         }
         let index = interface_index(name)?;
         match io {
@@ -137,13 +140,14 @@ impl Port {
 
 const TAP: &str = "tap:";
 const CAPTURE: &str = "pcap:";
+const CAPTURE_LOOP: &str = "pcap-loop:";
 
 /// Returns the index of the interface that a port is; `None` for TAP devices and captures.
 ///
 /// # Errors
 /// If there is no such interface.
 pub fn interface(name: &str) -> Result<Option<u32>> {
-    match name.starts_with(TAP) || name.starts_with(CAPTURE) {
+    match [TAP, CAPTURE, CAPTURE_LOOP].iter().any(|kind| name.starts_with(kind)) {
         true => Ok(None),
         false => interface_index(name).map(Some),
     }

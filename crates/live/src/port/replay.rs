@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use wireloom_machine::{Error, Rate, Result};
@@ -16,11 +16,20 @@ use crate::system::{check, owned};
 /// Frames that are received at once.
 const BATCH: usize = 64;
 
-/// Opens the capture of `pcap:FILE@RATE`; without a rate packets come in their own time.
+/// How many times a capture is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Once.
+    Once,
+    /// Again from the beginning after its end, until the command stops.
+    Endless,
+}
+
+/// Opens the capture of `FILE@RATE`; without a rate packets come in their own time.
 ///
 /// # Errors
-/// If the file cannot be read or the rate is none.
-pub fn open(name: &str, what: &str, number: u16) -> Result<Port> {
+/// If the file cannot be read, the rate is none, or a capture that is played again has no rate.
+pub fn open(name: &str, what: &str, number: u16, times: Times) -> Result<Port> {
     let (file, rate) = match what.rsplit_once('@') {
         Some((file, rate)) => {
             let rate = rate.parse();
@@ -28,12 +37,18 @@ pub fn open(name: &str, what: &str, number: u16) -> Result<Port> {
         }
         None => (what, Rate::Capture),
     };
+    if times == Times::Endless && rate == Rate::Capture {
+        return Err(Error::new(format!(
+            "port {name}: a capture that is played again and again needs a rate, such as {name}@max"
+        )));
+    }
     let reader = Reader::open(Path::new(file)).map_err(Error::new)?;
     // SAFETY: plain system call.
     let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) })
         .map_err(|error| Error::new(format!("port {name}: a timer: {error}")))?;
     let mut receiver = Receiver {
         number,
+        path: (times == Times::Endless).then(|| file.into()),
         reader,
         rate,
         descriptors: [timer.as_raw_fd()],
@@ -57,6 +72,8 @@ pub fn open(name: &str, what: &str, number: u16) -> Result<Port> {
 
 struct Receiver {
     number: u16,
+    /// The capture, if it is played again after its end.
+    path: Option<PathBuf>,
     reader: Reader,
     rate: Rate,
     /// Readable when the next packet is due.
@@ -75,7 +92,11 @@ struct Receiver {
 impl Receiver {
     fn read(&mut self) -> Result {
         let mut packet = Packet::default();
-        let is_there = self.reader.read_into(&mut packet).map_err(Error::new)?;
+        let mut is_there = self.reader.read_into(&mut packet).map_err(Error::new)?;
+        if let Some(path) = self.path.as_deref().filter(|_| !is_there) {
+            self.reader = Reader::open(path).map_err(Error::new)?;
+            is_there = self.reader.read_into(&mut packet).map_err(Error::new)?;
+        }
         self.next = is_there.then_some(packet);
         Ok(())
     }
