@@ -9,8 +9,8 @@ use super::store::Cost;
 use super::{
     Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order, mpsoc_partition,
     mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native, np_arbitration, np_area,
-    np_channels, np_million, np_modules, np_pins, np_rig, np_search, np_sizes, np_storage,
-    np_threads, np_throughput, np_units, np_virtual, steps,
+    np_channels, np_million, np_modules, np_pins, np_rig, np_search, np_shells, np_sizes,
+    np_storage, np_threads, np_throughput, np_units, np_virtual, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -112,6 +112,7 @@ pub const FIGURES: &[Figure] = &[
     np_channels::FIGURE,
     np_throughput::FIGURE_9,
     np_throughput::FIGURE_10,
+    np_shells::FIGURE,
     np_sizes::FIGURE,
     np_area::FIGURE_11,
     np_area::FIGURE_12,

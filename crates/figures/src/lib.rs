@@ -27,6 +27,7 @@ mod np_modules;
 mod np_pins;
 mod np_rig;
 mod np_search;
+mod np_shells;
 mod np_sizes;
 mod np_storage;
 mod np_threads;

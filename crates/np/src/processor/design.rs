@@ -59,6 +59,18 @@ impl Design {
         is_there.then(|| Self { top: name.to_owned(), files, units: vec![unit] })
     }
 
+    /// Returns a unit and everything inside it as a design of its own.
+    ///
+    /// # Panics
+    /// If there is no such unit.
+    pub fn part(&self, unit: &str) -> Self {
+        let inside = self.inside(unit);
+        let units = self.units.iter().filter(|unit| inside.contains(&unit.name)).cloned();
+        let (files, units) = (self.sources_of(unit).cloned().collect(), units.collect::<Vec<_>>());
+        assert!(!units.is_empty(), "{unit} is a unit of the design");
+        Self { top: unit.to_owned(), files, units }
+    }
+
     /// Returns the number of instances of each unit in the whole design, by name.
     pub fn counts(&self) -> BTreeMap<&str, u64> {
         let mut counts = BTreeMap::from([(self.top.as_str(), 1)]);
@@ -73,15 +85,21 @@ impl Design {
 
     /// Returns the files of a unit and of everything inside it.
     pub fn sources_of(&self, unit: &str) -> impl Iterator<Item = &File> {
+        let inside = self.inside(unit);
+        self.files
+            .iter()
+            .filter(move |file| file.unit.as_ref().is_none_or(|unit| inside.contains(unit)))
+    }
+
+    /// The names of a unit and of those inside it.
+    fn inside(&self, unit: &str) -> BTreeSet<String> {
         let mut inside = BTreeSet::from([unit.to_owned()]);
         for unit in self.units.iter().rev() {
             if inside.contains(&unit.name) {
                 inside.extend(unit.instances.iter().map(|(name, _)| name.clone()));
             }
         }
-        self.files
-            .iter()
-            .filter(move |file| file.unit.as_ref().is_none_or(|unit| inside.contains(unit)))
+        inside
     }
 }
 
