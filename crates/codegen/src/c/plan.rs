@@ -53,6 +53,9 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
     for offload in order::sensitive(program, id) {
         sensitive[offload.index()] = 1 << offload.index().min(63);
     }
+    let calls = engine.steps.iter().flat_map(ops);
+    let prefetches =
+        calls.filter(|op| split_phase(engine, &op.kind).is_some()).count() <= MOST_PREFETCHED;
     let mut plans: Vec<StepPlan> = engine
         .steps
         .iter()
@@ -61,7 +64,7 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
             for op in ops(step) {
                 if let OpKind::Call { offload, .. } = &op.kind {
                     plan.ordered |= sensitive[offload.index()];
-                    plan.waits |= split_phase(engine, &op.kind).is_some();
+                    plan.waits |= prefetches && split_phase(engine, &op.kind).is_some();
                 }
             }
             plan.waits |= plan.ordered != 0;
@@ -92,6 +95,11 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
     }
     plans
 }
+
+/// The most calls of an engine whose memory is fetched while other packets are executed. Each takes
+/// functions and lists of its own; engines with more are compiled without optimisation, and their
+/// calls wait for their memory.
+const MOST_PREFETCHED: usize = 256;
 
 /// The most steps in a chain in which none waits. Each is a call of the one before, on the thread's
 /// stack if the C compiler does not optimise.
