@@ -44,6 +44,9 @@ pub struct PacketEngine<'a> {
     step_names: Vec<String>,
     context: Vec<String>,
     arrays: Vec<String>,
+    /// The expressions of the context's variables and of its arrays.
+    variables: Vec<Expr>,
+    elements: Vec<Expr>,
     splits: Vec<Split>,
     inline: Vec<bool>,
     ahead: Ahead,
@@ -79,8 +82,10 @@ impl<'a> PacketEngine<'a> {
         let mut names = Names::default();
         let step_names = engine.steps.iter().map(|step| names.give(&step.name)).collect();
         let mut fields = Names::default();
-        let context = engine.context.iter().map(|var| fields.give(&var.name)).collect();
-        let arrays = engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
+        let context: Vec<String> =
+            engine.context.iter().map(|var| fields.give(&var.name)).collect();
+        let arrays: Vec<String> =
+            engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
         let splits = engine.steps.iter().zip(&plans);
         let splits = splits
             .map(|(step, plan)| if plan.waits { Split::of(engine, step) } else { Split::default() })
@@ -95,6 +100,8 @@ impl<'a> PacketEngine<'a> {
             slot_index,
             functions,
             step_names,
+            variables: expressions(&context),
+            elements: expressions(&arrays),
             context,
             arrays,
             splits,
@@ -309,23 +316,16 @@ impl<'a> PacketEngine<'a> {
         vec![Item::Comment(comment), Item::Function(signature, all), Item::Blank]
     }
 
-    fn scope<'s>(&'s self, index: usize, (context, arrays): (&'s [Expr], &'s [Expr])) -> Scope<'s> {
+    fn scope(&self, index: usize) -> Scope<'_> {
         Scope {
             program: self.program,
             engine: self.engine,
             step: &self.engine.steps[index],
-            context,
-            arrays,
+            context: &self.variables,
+            arrays: &self.elements,
             packet: Expr::name("p"),
             model: Model::Bits64,
         }
-    }
-
-    /// The expressions of the context's variables and of its arrays.
-    fn context(&self) -> (Vec<Expr>, Vec<Expr>) {
-        let fields =
-            |names: &[String]| names.iter().map(|name| Expr::name("c").arrow(name)).collect();
-        (fields(&self.context), fields(&self.arrays))
     }
 
     /// Writes the function that computes requests and prefetches their data, or the one that
@@ -350,8 +350,7 @@ impl<'a> PacketEngine<'a> {
         let guards = split.guarded.iter().filter_map(|call| Some((all[*call], all[*call].guard?)));
         let guards: Vec<(&Op, Value)> = guards.collect();
         wanted.extend(guards.iter().map(|(_, guard)| *guard));
-        let (context, arrays) = self.context();
-        let mut emitter = Emitter::new(self.scope(index, (&context, &arrays)), ops, &wanted);
+        let mut emitter = Emitter::new(self.scope(index), ops, &wanted);
         for (value, name) in &split.kept {
             let place = self.kept(index, name);
             if is_first {
@@ -398,9 +397,7 @@ impl<'a> PacketEngine<'a> {
             .map(|(_, op)| op)
             .collect();
         let ops = exits::arrange(&ops);
-        let (context, arrays) = self.context();
-        let mut emitter =
-            Emitter::new(self.scope(index, (&context, &arrays)), ops.iter().collect(), &[]);
+        let mut emitter = Emitter::new(self.scope(index), ops.iter().collect(), &[]);
         for (value, name) in &split.kept {
             emitter.provide(*value, self.kept(index, name));
         }
@@ -449,6 +446,11 @@ impl<'a> PacketEngine<'a> {
         statements.push(Stmt::Return(Expr::call(self.enter(to.index()), arguments)));
         statements
     }
+}
+
+/// The expressions of fields of the context.
+fn expressions(names: &[String]) -> Vec<Expr> {
+    names.iter().map(|name| Expr::name("c").arrow(name)).collect()
 }
 
 /// For each step, whether the function that enters it becomes part of those that jump to it: it never

@@ -126,8 +126,9 @@ struct Scheduler<'a> {
     changes: Vec<(Past, u32)>,
     /// The position in `changes` of each, unless header ports tell accesses apart.
     change_of: HashMap<Access, usize>,
-    /// The reads of the packet of which a change may yet end the time.
-    open_reads: Vec<usize>,
+    /// The reads of the packet of which a change may yet end the time: those of one field together,
+    /// unless header ports tell accesses apart.
+    open_reads: HashMap<(Access, usize), Vec<usize>>,
     /// The calls of each offload so far, by time.
     calls: HashMap<OffloadId, BTreeMap<u32, Vec<usize>>>,
     variables: HashMap<ContextId, Uses>,
@@ -171,7 +172,7 @@ pub(super) fn schedule(
         latest_access: 0,
         changes: Vec::new(),
         change_of: HashMap::new(),
-        open_reads: Vec::new(),
+        open_reads: HashMap::new(),
         calls: HashMap::new(),
         variables: HashMap::new(),
         arrays: HashMap::new(),
@@ -541,17 +542,21 @@ impl Scheduler<'_> {
         let past = Past { op: index, access, guard: self.ops[index].guard, call };
         self.latest_access = self.latest_access.max(time);
         if access.writes() {
+            // No later change is earlier than this.
+            let floor = self.first_part.get(index).map_or(1, |part| 2 * part + 1);
             let mut open = std::mem::take(&mut self.open_reads);
-            open.retain(|&read| {
-                let until = self.schedule.until[read];
-                let own = self.packets.access(&self.ops[read]);
-                let before = Past { op: read, access: own, guard: None, call: None };
-                if until > time && self.conflict(&before, index, &access) {
-                    self.schedule.until[read] = time;
+            for ((own, _), reads) in &mut open {
+                let before = Past { op: reads[0], access: *own, guard: None, call: None };
+                if !self.conflict(&before, index, &access) {
+                    continue;
                 }
-                // No change is earlier than the first edit.
-                self.schedule.until[read] > 1
-            });
+                reads.retain(|&read| {
+                    let until = &mut self.schedule.until[read];
+                    *until = time.min(*until);
+                    *until > floor
+                });
+            }
+            open.retain(|_, reads| !reads.is_empty());
             self.open_reads = open;
             // Changes of the same field differ in their time alone.
             let same = self.schedule.ports.is_none().then(|| self.change_of.get(&access)).flatten();
@@ -564,7 +569,8 @@ impl Scheduler<'_> {
                 }
             }
         } else if call.is_none() {
-            self.open_reads.push(index);
+            let apart = if self.schedule.ports.is_some() { index } else { 0 };
+            self.open_reads.entry((access, apart)).or_default().push(index);
         }
         self.accesses.push(past);
     }
