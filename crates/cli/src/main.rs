@@ -47,9 +47,10 @@ fn main() -> ExitCode {
         Ok(line) => line.command,
         Err(error) => return told(&error),
     };
-    if !command.handles_signals()
-        && let Err(error) = wireloom_files::remove_on_signals()
-    {
+    let handled = wireloom_files::fail_at_size_limit().and_then(|()| {
+        if command.handles_signals() { Ok(()) } else { wireloom_files::remove_on_signals() }
+    });
+    if let Err(error) = handled {
         output::note(format!("warning: signals cannot be handled: {error}"));
     }
     match command.run() {

@@ -1,6 +1,7 @@
 //! Lowers the checked program to step IR, and defines the passes over it.
 
 pub mod analysis;
+mod deep;
 mod eval;
 pub mod explain;
 pub mod lower;

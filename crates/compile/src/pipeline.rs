@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use wireloom_ir::Program;
 
-use crate::passes::{PassOptions, pass};
+use crate::deep;
+use crate::passes::{Pass, PassOptions, pass};
 
 /// The passes that [`optimise`] runs, in this order: from sequential code to regions. Each line
 /// gives the reason for its position.
@@ -73,12 +74,21 @@ pub fn run(
 /// In debug builds, if the pass leaves a program that does not verify.
 pub fn run_pass(program: &mut Program, name: &str, options: &PassOptions) -> bool {
     let Some(pass) = pass(name) else { return false };
+    if deep::is_deep(program) {
+        deep::call(|| run_on_this_stack(pass, program, options));
+    } else {
+        run_on_this_stack(pass, program, options);
+    }
+    true
+}
+
+fn run_on_this_stack(pass: &Pass, program: &mut Program, options: &PassOptions) {
     (pass.run)(program, options);
     if cfg!(debug_assertions)
         && let Err(problems) = wireloom_ir::verify(program)
     {
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        let name = pass.name;
         panic!("after {name}:\n{}\n{}", problems.join("\n"), wireloom_ir::print(program));
     }
-    true
 }

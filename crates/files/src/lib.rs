@@ -4,5 +4,5 @@
 mod temporary;
 mod text;
 
-pub use temporary::{TemporaryFile, TemporaryFolder, exit, remove_on_signals};
+pub use temporary::{TemporaryFile, TemporaryFolder, exit, fail_at_size_limit, remove_on_signals};
 pub use text::{MAX_TEXT_BYTES, STANDARD_STREAM, is_standard_stream, read_text};

@@ -10,11 +10,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::{Builder, NamedTempFile, TempDir};
@@ -131,11 +131,12 @@ impl TemporaryFile {
 
 impl Write for TemporaryFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        // Errors of the file itself do not name it: it is not the user's.
+        self.file.as_file_mut().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.file.as_file_mut().flush()
     }
 }
 
@@ -154,6 +155,16 @@ pub fn remove_on_signals() -> io::Result<()> {
             let _ = emulate_default_handler(signal);
         }
     })?;
+    Ok(())
+}
+
+/// From now on, a write past the largest size of a file (`ulimit -f`) fails, as one on a full disk
+/// does. Otherwise SIGXFSZ ends the process on the spot. Child processes are not changed.
+///
+/// # Errors
+/// If the system refuses the handler.
+pub fn fail_at_size_limit() -> io::Result<()> {
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! The time that each part of a native build takes, for programs in files:
-//! `cargo run --release -p wireloom-native --example build_times FILE...`.
+//! `cargo run --release -p wireloom-native --example build_times FILE...`. With `--keep DIR` first,
+//! the C of the last program stays there.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,15 +14,23 @@ const LONG: f64 = 0.5;
 
 fn main() {
     println!("file: check, lower, passes, C, C and compiler (seconds); operations, KB of C");
-    for file in std::env::args().skip(1) {
-        match times(Path::new(&file)) {
+    let mut files: Vec<String> = std::env::args().skip(1).collect();
+    let mut options = BuildOptions::default();
+    if let [option, dir, ..] = &files[..]
+        && option == "--keep"
+    {
+        options.keep_dir = Some(dir.into());
+        files.drain(..2);
+    }
+    for file in files {
+        match times(Path::new(&file), &options) {
             Ok(line) => println!("{file}: {line}"),
             Err(why) => println!("{file}: {}", why.lines().next().unwrap_or_default()),
         }
     }
 }
 
-fn times(file: &Path) -> Result<String, String> {
+fn times(file: &Path, options: &BuildOptions) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
     let start = Instant::now();
     let checked = check_source(&file.display().to_string(), &text, &Options::default());
@@ -44,7 +53,7 @@ fn times(file: &Path) -> Result<String, String> {
     let unit = wireloom_codegen::c::unit(&program, "");
     let generated = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let built = Library::build(&program, &BuildOptions::default());
+    let built = Library::build(&program, options);
     let compiled = start.elapsed().as_secs_f64();
     let mut operations = 0;
     for step in program.engines.iter().flat_map(|engine| &engine.steps) {

@@ -40,7 +40,7 @@ impl Default for BuildOptions {
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// A file could not be written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: cannot be written: {source}", path.display())]
     File {
         /// Which.
         path: PathBuf,
@@ -67,10 +67,17 @@ pub enum BuildError {
         log: Option<PathBuf>,
     },
     /// The shared object could not be loaded.
-    #[error("{}: {reason}", path.display())]
+    #[error(
+        "what the C compiler `{command}` wrote cannot be loaded ({reason}): CC and \
+         WIRELOOM_NATIVE_CFLAGS must name a working compiler and linker for this computer, and \
+         programs in {} must be allowed to execute",
+        folder.display()
+    )]
     Load {
-        /// Which.
-        path: PathBuf,
+        /// The compiler, as a command with arguments.
+        command: String,
+        /// The folder of the shared object.
+        folder: PathBuf,
         /// Why.
         reason: String,
     },
@@ -140,7 +147,11 @@ impl Library {
         write(&source, &text)?;
         let object = dir.join("engines.so");
         run_compiler(options, c::level(&text), &source, &runtime, &object)?;
-        load(&object, programs, &units)
+        load(&object, programs, &units).map_err(|reason| BuildError::Load {
+            command: options.cc.clone(),
+            folder: dir.parent().unwrap_or(dir).to_owned(),
+            reason,
+        })
     }
 
     pub(crate) fn engine(&self) -> &'static abi::Engine {
@@ -208,10 +219,13 @@ fn compiler(cc: &str) -> Command {
     }
 }
 
-fn load(object: &Path, programs: &[Program], units: &[Unit]) -> Result<Vec<Library>, BuildError> {
-    let refused = |reason: String| BuildError::Load { path: object.to_owned(), reason };
+/// Loads the libraries, or says why that is impossible.
+fn load(object: &Path, programs: &[Program], units: &[Unit]) -> Result<Vec<Library>, String> {
+    if !object.is_file() {
+        return Err("it wrote no file".to_owned());
+    }
     // SAFETY: the object was just built from our own code, which has no initialisers.
-    let shared = unsafe { libloading::Library::new(object) }.map_err(|e| refused(e.to_string()))?;
+    let shared = unsafe { libloading::Library::new(object) }.map_err(|e| e.to_string())?;
     let shared = Arc::new(shared);
     let mut libraries = Vec::new();
     for (program, unit) in programs.iter().zip(units) {
@@ -219,10 +233,10 @@ fn load(object: &Path, programs: &[Program], units: &[Unit]) -> Result<Vec<Libra
         // as long as `shared`, which every `Library` holds.
         let engine: &'static abi::Engine = unsafe {
             let symbol = shared.get::<*const abi::Engine>(unit.symbol.as_bytes());
-            &**symbol.map_err(|e| refused(e.to_string()))?
+            &**symbol.map_err(|e| e.to_string())?
         };
         if engine.abi != abi::ABI {
-            return Err(refused(format!("runtime {} where {} was expected", engine.abi, abi::ABI)));
+            return Err(format!("runtime {} where {} was expected", engine.abi, abi::ABI));
         }
         let program = Arc::new(program.clone());
         libraries.push(Library { _object: Arc::clone(&shared), engine, program });

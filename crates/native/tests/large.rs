@@ -1,5 +1,6 @@
-//! Programs that would become very much C if arrays were choices. The size of the C, on which the
-//! time of a build depends, is bounded.
+//! Large programs. The time of a build depends on the size of the C and, more than linearly, on the
+//! length of its functions: both are bounded. A test's thread has a stack of 2 MB, which no
+//! program exceeds, and native and golden agree.
 
 mod support;
 
@@ -34,8 +35,12 @@ fn packets() -> Vec<Packet> {
 /// Native and golden agree, and the C has at most so many bytes.
 fn holds(source: &str, most: usize) {
     let program = compile(source);
-    let size = unit(&program, "").text.len();
+    let text = unit(&program, "").text;
+    let size = text.len();
     assert!(size <= most, "{size} bytes of C for {source:.300}");
+    let body = |function: &str| function.len() - function.rfind("\n{\n").unwrap_or(0);
+    let longest = text.split("\n}\n").map(body).max().unwrap_or(0);
+    assert!(longest <= 200_000, "a function of {longest} bytes for {source:.300}");
     let offloads = || store(&program).expect("offloads");
     let library = Library::build(&program, &options()).unwrap_or_else(|error| panic!("{error}"));
     let mut native = Native::new(library, offloads());
@@ -57,4 +62,58 @@ fn arrays_indexed_at_run_time_are_arrays_in_c() {
     // One effect for each element of a local array, which its declaration clears.
     let local = "u8 t[512]; t[(u9)h.a] = h.d; packet.egress = (u16)t[(u9)h.b];";
     holds(&engine("", "", local), 40_000);
+}
+
+#[test]
+fn long_chains_of_operations_become_short_functions() {
+    let chain = "u32 s = h.c; for (u16 j = 0; j < 2; j++)
+                 for (u16 i = 0; i < 4000; i++) s = (s ^ i) + (s >> 5);
+                 packet.egress = (u16)s;";
+    holds(&engine("", "", chain), 700_000);
+    let choices = "u32 s = h.c; for (u16 i = 0; i < 1000; i++) {
+                       if (s[0:0] == 1) s = s * 3 + 1; else s = s >> 1;
+                   } packet.egress = (u16)s;";
+    holds(&engine("", "", choices), 250_000);
+}
+
+#[test]
+fn loops_that_end_early_nest_on_any_stack() {
+    let ends = "u32 s = h.c; for (u16 i = 0; i < 1500; i++) {
+                    if (s[7:0] == 7) break;
+                    if (s[3:0] == 1) { s = s + 9; continue; }
+                    s = s * 5 + 3; h.b += 1;
+                } packet.egress = (u16)s;";
+    holds(&engine("", "", ends), 850_000);
+}
+
+#[test]
+fn many_exits_and_cases_stay_linear() {
+    let drops: String =
+        (0..1000).map(|i| format!("h.c = h.c * 5 + {i}; if (h.a == {i}) drop(R);\n")).collect();
+    holds(&engine("enum Why : u8 { R };", "", &drops), 750_000);
+    let cases: String = (0..1000)
+        .map(|i| format!("case {i}: x{} = h.c + {i}; packet.egress = {i}; break;\n", i % 20))
+        .collect();
+    let variables: Vec<String> = (0..20).map(|i| format!("x{i}")).collect();
+    let context = format!("u32 {};", variables.join(", "));
+    let sum = variables.join(" + ");
+    let switch = format!(
+        "switch (h.a) {{ {cases} default: break; }} next t; }} step t {{ H h @ 0; h.c = {sum};"
+    );
+    holds(&engine("", &context, &switch), 1_000_000);
+    let calls: String =
+        (0..500).map(|i| format!("case {i}: x = t.search(h.c ^ {i}); break;\n")).collect();
+    let switch = format!("u32 x = 0; switch (h.a) {{ {calls} default: break; }} h.c = x;");
+    holds(&engine("", "offload t : lpm<u32, u32, miss = 7>;", &switch), 350_000);
+}
+
+#[test]
+fn long_chains_of_steps_do_not_grow_the_stack() {
+    let steps: String =
+        (0..2000).map(|i| format!("step s{i} {{ x = x * 3 + {i}; next s{}; }}\n", i + 1)).collect();
+    let source = format!(
+        "{HEADER} engine e() {{ u32 x; {steps}
+         step s2000 {{ H h @ 0; packet.egress = (u16)x; h.c = x; finish; }} }}"
+    );
+    holds(&source, 800_000);
 }

@@ -122,6 +122,28 @@ fn what_cannot_be_written_is_an_error() {
 }
 
 #[test]
+fn a_file_that_may_not_grow_is_an_error_and_leaves_nothing() {
+    let place = Workplace::new();
+    place.wireloom("traffic --packets 200 --out many.pcapng").status(0);
+    let before = place.files();
+    // 8 blocks of 512 bytes.
+    for (words, said) in [
+        ("traffic --packets 2000 --out out.pcapng", "out.pcapng: cannot write the capture"),
+        ("run hub.loom --on golden --in many.pcapng --out out.pcapng", "out.pcapng: cannot write"),
+        ("build hub.loom --on native -o out", "cannot be written"),
+    ] {
+        let output = Command::new("sh")
+            .args(["-c", r#"ulimit -f 8; exec "$0" "$@""#, env!("CARGO_BIN_EXE_wireloom")])
+            .args(words.split_whitespace())
+            .current_dir(place.path(""))
+            .output()
+            .expect("a shell");
+        Ran::from(output).status(2).complains(&[said, "File too large"]);
+        assert_eq!(place.files(), before, "{words}");
+    }
+}
+
+#[test]
 fn a_signal_leaves_nothing() {
     let place = Workplace::new();
     let before = place.files();

@@ -16,7 +16,13 @@
 /* Values of 65 to 128 bits. */
 typedef unsigned __int128 wl_u128;
 
+#ifdef __OPTIMIZE__
 #define WL_INLINE static inline __attribute__((always_inline, unused))
+#else
+/* Programs that are compiled without optimisation are long, and compilers take more than linear
+ * time for thousands of copies in one function. */
+#define WL_INLINE static inline __attribute__((unused))
+#endif
 #define WL_FUNCTION static __attribute__((unused))
 #define WL_COLD static __attribute__((unused, noinline, cold))
 #define WL_LIKELY(x) __builtin_expect(!!(x), 1)

@@ -5,6 +5,8 @@
 //! and edits, and jumps: it ends with a call of the first function of the next step. Any other step
 //! is one function.
 
+use std::collections::HashSet;
+
 use wireloom_ir::{Engine, Exit, OffloadId, Op, OpKind, Program, Step, StepId, Value};
 
 use super::ahead::{self, Ahead};
@@ -24,6 +26,9 @@ use super::{effects, exits, source_line};
 /// The most jumps to a step that each get a copy of the step.
 const MOST_INLINE: usize = 4;
 
+/// The most operations of a step of which jumps get copies.
+const LONGEST_INLINE: usize = 200;
+
 /// The properties of an engine that all its functions share.
 pub struct PacketEngine<'a> {
     /// The program.
@@ -39,7 +44,11 @@ pub struct PacketEngine<'a> {
     step_names: Vec<String>,
     context: Vec<String>,
     arrays: Vec<String>,
+    /// The expressions of the context's variables and of its arrays.
+    variables: Vec<Expr>,
+    elements: Vec<Expr>,
     splits: Vec<Split>,
+    inline: Vec<bool>,
     ahead: Ahead,
 }
 
@@ -73,12 +82,15 @@ impl<'a> PacketEngine<'a> {
         let mut names = Names::default();
         let step_names = engine.steps.iter().map(|step| names.give(&step.name)).collect();
         let mut fields = Names::default();
-        let context = engine.context.iter().map(|var| fields.give(&var.name)).collect();
-        let arrays = engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
+        let context: Vec<String> =
+            engine.context.iter().map(|var| fields.give(&var.name)).collect();
+        let arrays: Vec<String> =
+            engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
         let splits = engine.steps.iter().zip(&plans);
         let splits = splits
             .map(|(step, plan)| if plan.waits { Split::of(engine, step) } else { Split::default() })
             .collect();
+        let inline = inline(engine, &plans);
         let ahead = Ahead::default();
         let mut planned = Self {
             program,
@@ -88,9 +100,12 @@ impl<'a> PacketEngine<'a> {
             slot_index,
             functions,
             step_names,
+            variables: expressions(&context),
+            elements: expressions(&arrays),
             context,
             arrays,
             splits,
+            inline,
             ahead,
         };
         planned.ahead = Ahead::of(&planned);
@@ -235,8 +250,8 @@ impl<'a> PacketEngine<'a> {
     /// Writes the functions of all steps.
     pub fn steps(&self) -> Vec<Item> {
         let steps = 0..self.engine.steps.len();
-        let mut items: Vec<Item> =
-            steps.clone().map(|step| Item::Prototype(self.signature(self.enter(step)))).collect();
+        let enter = |step| self.signature(self.enter(step), self.inline[step]);
+        let mut items: Vec<Item> = steps.clone().map(|step| Item::Prototype(enter(step))).collect();
         items.push(Item::Blank);
         items.extend(steps.flat_map(|step| self.step(step)));
         items
@@ -248,34 +263,25 @@ impl<'a> PacketEngine<'a> {
         let why = step.split.as_ref().map(|why| format!(" Split off: {why}.")).unwrap_or_default();
         if !self.plans[index].waits {
             let comment = format!("Step `{}`{place}.{why}", step.name);
-            return self.function(comment, self.enter(index), self.late_part(index));
+            let signature = self.signature(self.enter(index), self.inline[index]);
+            return self.function(comment, signature, self.late_part(index));
         }
         let comment = format!("Step `{}`{place}: requests.{why}", step.name);
-        let mut items = self.function(comment, self.enter(index), self.early_part(index, None));
+        let called = |name| self.signature(name, false);
+        let mut items =
+            self.function(comment, called(self.enter(index)), self.early_part(index, None));
         for (pause, function) in self.advances(index).into_iter().enumerate() {
             let comment = format!("Step `{}`: access {} of its searches.", step.name, pause + 1);
-            items.extend(self.function(comment, function, self.early_part(index, Some(pause))));
+            let body = self.early_part(index, Some(pause));
+            items.extend(self.function(comment, called(function), body));
         }
         let comment = format!("Step `{}`: replies, edits and the jump.", step.name);
-        items.extend(self.function(comment, self.resume(index), self.late_part(index)));
+        items.extend(self.function(comment, called(self.resume(index)), self.late_part(index)));
         items
     }
 
-    /// Whether the function that enters a step becomes part of those that jump to it: it never waits
-    /// and ends the packet, and few steps jump to it. Context that is written before such a jump
-    /// then stays in registers.
-    fn is_inline(&self, step: usize) -> bool {
-        let steps = &self.engine.steps;
-        let jumps = steps.iter().flat_map(plan::successors).filter(|to| *to == step).count();
-        !self.plans[step].waits
-            && jumps <= MOST_INLINE
-            && plan::successors(&steps[step]).next().is_none()
-    }
-
-    fn signature(&self, name: String) -> Signature {
+    fn signature(&self, name: String, is_inline: bool) -> Signature {
         let own = |what: &str| Type::structure(&format!("{}_{what}", self.prefix)).pointer();
-        let mut steps = 0..self.engine.steps.len();
-        let is_inline = steps.any(|step| name == self.enter(step) && self.is_inline(step));
         Signature {
             storage: if is_inline { "WL_INLINE" } else { "WL_FUNCTION" },
             returns: Type::named("uint32_t"),
@@ -284,7 +290,7 @@ impl<'a> PacketEngine<'a> {
         }
     }
 
-    fn function(&self, comment: String, name: String, body: Vec<Stmt>) -> Vec<Item> {
+    fn function(&self, comment: String, signature: Signature, body: Vec<Stmt>) -> Vec<Item> {
         let (m, t) = (Expr::name("m"), Expr::name("t"));
         let context = Type::structure(&format!("{}_context", self.prefix));
         let local =
@@ -307,26 +313,19 @@ impl<'a> PacketEngine<'a> {
                 all.insert(0, Expr::name(unused).unused());
             }
         }
-        vec![Item::Comment(comment), Item::Function(self.signature(name), all), Item::Blank]
+        vec![Item::Comment(comment), Item::Function(signature, all), Item::Blank]
     }
 
-    fn scope<'s>(&'s self, index: usize, (context, arrays): (&'s [Expr], &'s [Expr])) -> Scope<'s> {
+    fn scope(&self, index: usize) -> Scope<'_> {
         Scope {
             program: self.program,
             engine: self.engine,
             step: &self.engine.steps[index],
-            context,
-            arrays,
+            context: &self.variables,
+            arrays: &self.elements,
             packet: Expr::name("p"),
             model: Model::Bits64,
         }
-    }
-
-    /// The expressions of the context's variables and of its arrays.
-    fn context(&self) -> (Vec<Expr>, Vec<Expr>) {
-        let fields =
-            |names: &[String]| names.iter().map(|name| Expr::name("c").arrow(name)).collect();
-        (fields(&self.context), fields(&self.arrays))
     }
 
     /// Writes the function that computes requests and prefetches their data, or the one that
@@ -351,8 +350,7 @@ impl<'a> PacketEngine<'a> {
         let guards = split.guarded.iter().filter_map(|call| Some((all[*call], all[*call].guard?)));
         let guards: Vec<(&Op, Value)> = guards.collect();
         wanted.extend(guards.iter().map(|(_, guard)| *guard));
-        let (context, arrays) = self.context();
-        let mut emitter = Emitter::new(self.scope(index, (&context, &arrays)), ops, &wanted);
+        let mut emitter = Emitter::new(self.scope(index), ops, &wanted);
         for (value, name) in &split.kept {
             let place = self.kept(index, name);
             if is_first {
@@ -392,15 +390,14 @@ impl<'a> PacketEngine<'a> {
     /// Writes the rest of the step. Effects other than exits keep their program order.
     fn late_part(&self, index: usize) -> Vec<Stmt> {
         let split = &self.splits[index];
+        let early: HashSet<usize> = split.early.iter().copied().collect();
         let ops: Vec<&Op> = plan::ops(&self.engine.steps[index])
             .enumerate()
-            .filter(|(i, op)| !split.early.contains(i) || is_free(&op.kind))
+            .filter(|(i, op)| !early.contains(i) || is_free(&op.kind))
             .map(|(_, op)| op)
             .collect();
         let ops = exits::arrange(&ops);
-        let (context, arrays) = self.context();
-        let mut emitter =
-            Emitter::new(self.scope(index, (&context, &arrays)), ops.iter().collect(), &[]);
+        let mut emitter = Emitter::new(self.scope(index), ops.iter().collect(), &[]);
         for (value, name) in &split.kept {
             emitter.provide(*value, self.kept(index, name));
         }
@@ -451,6 +448,26 @@ impl<'a> PacketEngine<'a> {
     }
 }
 
+/// The expressions of fields of the context.
+fn expressions(names: &[String]) -> Vec<Expr> {
+    names.iter().map(|name| Expr::name("c").arrow(name)).collect()
+}
+
+/// For each step, whether the function that enters it becomes part of those that jump to it: it never
+/// waits and ends the packet, it is short, and few steps jump to it. Context that is written before
+/// such a jump then stays in registers.
+fn inline(engine: &Engine, plans: &[StepPlan]) -> Vec<bool> {
+    let mut jumps = vec![0; engine.steps.len()];
+    engine.steps.iter().flat_map(plan::successors).for_each(|to| jumps[to] += 1);
+    let is_inline = |(index, step): (usize, &Step)| {
+        !plans[index].waits
+            && jumps[index] <= MOST_INLINE
+            && plan::successors(step).next().is_none()
+            && plan::ops(step).count() <= LONGEST_INLINE
+    };
+    engine.steps.iter().enumerate().map(is_inline).collect()
+}
+
 /// The machine's common part.
 fn machine() -> Expr {
     Expr::name("m").arrow("machine")
@@ -471,12 +488,15 @@ fn is_free(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Const(_) | OpKind::ReadContext(_))
 }
 
-/// Whether a value depends on no effect of these operations.
-fn is_early(ops: &[&Op], value: Value) -> bool {
-    let definition = ops.iter().find(|op| op.results.contains(&value));
-    definition.is_some_and(|op| {
-        !op.kind.has_effect() && op.kind.operands().into_iter().all(|v| is_early(ops, v))
-    })
+/// The values that depend on no effect of these operations.
+fn free_of_effects(ops: &[&Op]) -> HashSet<Value> {
+    let mut free = HashSet::new();
+    for op in ops {
+        if !op.kind.has_effect() && op.kind.operands().iter().all(|v| free.contains(v)) {
+            free.extend(&op.results);
+        }
+    }
+    free
 }
 
 /// Returns the key of a split-phase call.
@@ -499,10 +519,11 @@ impl Split {
         for call in &fetched {
             needed[key_of(ops[*call]).index()] = true;
         }
+        let free = free_of_effects(&ops[..end]);
         let is_guarded = |call: &usize| {
             let phases = split_phase(engine, &ops[*call].kind);
             phases.is_some_and(SplitPhase::is_guarded)
-                && ops[*call].guard.is_some_and(|guard| is_early(&ops[..end], guard))
+                && ops[*call].guard.is_some_and(|guard| free.contains(&guard))
         };
         let guarded: Vec<usize> = fetched.iter().copied().filter(is_guarded).collect();
         for guard in guarded.iter().filter_map(|call| ops[*call].guard) {
@@ -517,16 +538,17 @@ impl Split {
             }
         }
         early.reverse();
+        let mut is_late = vec![true; ops.len()];
+        early.iter().for_each(|index| is_late[*index] = false);
+        let late = ops.iter().zip(is_late).filter(|(_, is_late)| *is_late);
+        let used_later: HashSet<Value> =
+            late.flat_map(|(op, _)| op.kind.operands().into_iter().chain(op.guard)).collect();
         let mut names = Names::default();
         let mut kept: Vec<(Value, String)> = Vec::new();
         for index in &early {
             let op = ops[*index];
             let value = op.results[0];
-            let later = ops.iter().enumerate().any(|(i, user)| {
-                !early.contains(&i)
-                    && (user.guard == Some(value) || user.kind.operands().contains(&value))
-            });
-            if later && !is_free(&op.kind) {
+            if used_later.contains(&value) && !is_free(&op.kind) {
                 let hint = step.values[value.index()]
                     .name
                     .clone()

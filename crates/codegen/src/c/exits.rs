@@ -8,6 +8,9 @@ use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
 /// The maximum number of independent conditions for which truth tables are made.
 const MOST_CONDITIONS: usize = 16;
 
+/// The most words that are compared if each guard's table is compared with each other's.
+const MOST_COMPARED: usize = 1 << 22;
+
 /// Returns the operations of a step, arranged so that the C code makes few tests. Guards that
 /// always agree become one. If no two exits can happen together, the exit under the guard of the
 /// last edit comes first (they share an `if`), then the exits to other steps, then those that drop
@@ -101,6 +104,9 @@ impl Tables {
             }
         }
         let words = 1usize << conditions.len().saturating_sub(6);
+        if guards.len() * guards.len() * words > MOST_COMPARED {
+            return None;
+        }
         let mut known: HashMap<Value, Table> = conditions
             .iter()
             .enumerate()

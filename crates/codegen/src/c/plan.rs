@@ -1,8 +1,10 @@
 //! Plans the execution of a packet engine's steps: which of them wait on a list, and which calls
 //! keep packets in order.
 
+use std::collections::BTreeSet;
+
 use wireloom_compile::analysis::order;
-use wireloom_ir::{Block, Code, EngineId, Exit, Op, OpKind, Program, Step};
+use wireloom_ir::{Block, Code, Engine, EngineId, Exit, Op, OpKind, Program, Step};
 
 use super::calls::split_phase;
 
@@ -31,8 +33,8 @@ pub fn successors(step: &Step) -> impl Iterator<Item = usize> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepPlan {
     /// Whether threads wait here: the step has calls worth a prefetch, has calls that must keep the
-    /// order of arrival, or begins a loop. Any other step executes as part of the step that jumps
-    /// to it.
+    /// order of arrival, begins a loop, or follows a long chain of steps that do not wait. Any other
+    /// step executes as part of the step that jumps to it.
     pub waits: bool,
     /// The order-sensitive offloads that the step calls, one bit each.
     pub ordered: u64,
@@ -51,6 +53,9 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
     for offload in order::sensitive(program, id) {
         sensitive[offload.index()] = 1 << offload.index().min(63);
     }
+    let calls = engine.steps.iter().flat_map(ops);
+    let prefetches =
+        calls.filter(|op| split_phase(engine, &op.kind).is_some()).count() <= MOST_PREFETCHED;
     let mut plans: Vec<StepPlan> = engine
         .steps
         .iter()
@@ -59,7 +64,7 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
             for op in ops(step) {
                 if let OpKind::Call { offload, .. } = &op.kind {
                     plan.ordered |= sensitive[offload.index()];
-                    plan.waits |= split_phase(engine, &op.kind).is_some();
+                    plan.waits |= prefetches && split_phase(engine, &op.kind).is_some();
                 }
             }
             plan.waits |= plan.ordered != 0;
@@ -72,16 +77,44 @@ pub fn plan(program: &Program, id: EngineId) -> Vec<StepPlan> {
             plans[to].waits = true;
         }
     }
-    loop {
-        let mut changed = false;
-        for (from, step) in engine.steps.iter().enumerate().rev() {
-            let reach =
-                successors(step).fold(plans[from].reach, |reach, to| reach | plans[to].reach);
-            changed |= reach != plans[from].reach;
-            plans[from].reach = reach;
+    break_chains(engine, &mut plans);
+    let mut predecessors = vec![Vec::new(); plans.len()];
+    for (from, step) in engine.steps.iter().enumerate() {
+        successors(step).for_each(|to| predecessors[to].push(from));
+    }
+    // The last first, since most jumps lead forward.
+    let mut open: BTreeSet<usize> = (0..plans.len()).collect();
+    while let Some(step) = open.pop_last() {
+        let reach = plans[step].reach;
+        for &from in &predecessors[step] {
+            if plans[from].reach | reach != plans[from].reach {
+                plans[from].reach |= reach;
+                open.insert(from);
+            }
         }
-        if !changed {
-            return plans;
+    }
+    plans
+}
+
+/// The most calls of an engine whose memory is fetched while other packets are executed. Each takes
+/// functions and lists of its own; engines with more are compiled without optimisation, and their
+/// calls wait for their memory.
+const MOST_PREFETCHED: usize = 256;
+
+/// The most steps in a chain in which none waits. Each is a call of the one before, on the thread's
+/// stack if the C compiler does not optimise.
+const LONGEST_CHAIN: u32 = 64;
+
+/// Lets threads wait in long chains of steps in which none waits.
+fn break_chains(engine: &Engine, plans: &mut [StepPlan]) {
+    let mut before = vec![0; plans.len()];
+    for (from, step) in engine.steps.iter().enumerate() {
+        if before[from] >= LONGEST_CHAIN {
+            plans[from].waits = true;
+        }
+        let length = if plans[from].waits { 0 } else { before[from] };
+        for to in successors(step).filter(|to| *to > from) {
+            before[to] = before[to].max(length + 1);
         }
     }
 }

@@ -4,7 +4,8 @@
 //! value that it wrote or found there; the exit that is taken says more about that value. A step
 //! that jumps on only `if (at <= 84)` passes on an `at` of at most seven bits.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::rc::Rc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Code, ContextId, Engine, EngineKind, Op, OpKind, Step, Value};
@@ -18,10 +19,20 @@ use super::{Definitions, is_pure};
 /// The known bits of an engine's context.
 pub struct KnownContext {
     /// By step and variable; zero in unreachable steps.
-    at: Vec<Vec<Known>>,
+    at: Vec<Rc<Vec<Known>>>,
     /// The known bits of each variable at any time of a thread's life, parameters included.
     ever: Vec<Known>,
 }
+
+/// The most variables, counted for each step, of engines that are analysed.
+const MOST_TRACKED: usize = 1 << 22;
+
+/// The most pairs of an operation of a step and a guard, for which what follows from the guard is
+/// used. In larger steps the values themselves say what is known.
+const MOST_PAIRS: usize = 1 << 20;
+
+/// How deeply the operands of a value are searched for what a guard says.
+const MAX_DEPTH: u32 = 100;
 
 /// After this many visits of a step, bits that still change are given up, since a loop may count
 /// bit by bit.
@@ -37,7 +48,11 @@ impl KnownContext {
                 first[p.index()] = Known::nothing(engine.context[p.index()].width);
             }
         }
-        let mut found = Self { at: vec![first.clone(); engine.steps.len()], ever: first };
+        if engine.steps.len().saturating_mul(engine.context.len()) > MOST_TRACKED {
+            return Self::nothing(engine);
+        }
+        let at = vec![Rc::new(first.clone()); engine.steps.len()];
+        let mut found = Self { at, ever: first };
         let mut visits = vec![0; engine.steps.len()];
         let mut reached = vec![false; engine.steps.len()];
         let mut open = VecDeque::new();
@@ -45,22 +60,31 @@ impl KnownContext {
             *first = true;
             open.push_back(0);
         }
+        let mut is_open = reached.clone();
         while let Some(index) = open.pop_front() {
             visits[index] += 1;
+            is_open[index] = false;
             let left = leave(&engine.steps[index], &found.at[index], &mut found.ever);
             for (next, context) in left {
                 let changed = if std::mem::replace(&mut reached[next], true) {
-                    join(&mut found.at[next], &context, visits[next] > MOST_VISITS)
+                    let before = Rc::make_mut(&mut found.at[next]);
+                    join(before, &context, visits[next] > MOST_VISITS)
                 } else {
                     found.at[next] = context;
                     true
                 };
-                if changed && !open.contains(&next) {
+                if changed && !std::mem::replace(&mut is_open[next], true) {
                     open.push_back(next);
                 }
             }
         }
         found
+    }
+
+    /// Nothing is known of any variable.
+    fn nothing(engine: &Engine) -> Self {
+        let ever: Vec<Known> = engine.context.iter().map(|c| Known::nothing(c.width)).collect();
+        Self { at: vec![Rc::new(ever.clone()); engine.steps.len()], ever }
     }
 
     /// The known bits of each variable when a step begins.
@@ -94,9 +118,12 @@ fn join(context: &mut [Known], other: &[Known], give_up: bool) -> bool {
 
 /// Returns each successor step, and the context that it receives. Written values are added to
 /// `ever`.
-fn leave(step: &Step, at: &[Known], ever: &mut [Known]) -> Vec<(usize, Vec<Known>)> {
+fn leave(step: &Step, at: &Rc<Vec<Known>>, ever: &mut [Known]) -> Vec<(usize, Rc<Vec<Known>>)> {
     let definitions = Definitions::of(step);
     let known = known_bits::of_step(step, at);
+    if is_large(step) {
+        return leave_large(step, at, &known, ever);
+    }
     let guards = Guards::new(&definitions);
     let facts = |guard: Option<Value>| Facts::new(&definitions, &known, guards.holds(guard));
     let mut ops = Vec::new();
@@ -119,20 +146,58 @@ fn leave(step: &Step, at: &[Known], ever: &mut [Known]) -> Vec<(usize, Vec<Known
             // With structured choices it is unknown which writes precede an exit.
             let before = if is_flat { &ops[..index] } else { &ops[..] };
             let guard = op.guard.filter(|_| is_flat);
-            left.push((next.index(), at_exit(before, at, facts(guard), !is_flat)));
+            left.push((next.index(), Rc::new(at_exit(before, at, facts(guard), !is_flat))));
         }
     }
     debug_assert!(is_flat || matches!(step.code, Code::Sequential(_)));
     left
 }
 
+fn is_large(step: &Step) -> bool {
+    let (mut ops, mut guards) = (0usize, 0);
+    step.for_each_op(|op| {
+        ops += 1;
+        if matches!(op.kind, OpKind::WriteContext(..) | OpKind::Exit(_)) && op.guard.is_some() {
+            guards += 1;
+        }
+    });
+    ops.saturating_mul(guards) > MOST_PAIRS
+}
+
+/// The same for a large step: each of its writes may have happened at each exit.
+fn leave_large(
+    step: &Step,
+    at: &Rc<Vec<Known>>,
+    known: &[Known],
+    ever: &mut [Known],
+) -> Vec<(usize, Rc<Vec<Known>>)> {
+    let mut context = Rc::clone(at);
+    let mut successors = BTreeSet::new();
+    step.for_each_op(|op| match &op.kind {
+        OpKind::WriteContext(id, value) => {
+            let written = &known[value.index()];
+            for known in [&mut Rc::make_mut(&mut context)[id.index()], &mut ever[id.index()]] {
+                *known = known.either(written);
+            }
+        }
+        OpKind::Exit(exit) => successors.extend(successor(exit)),
+        _ => {}
+    });
+    successors.into_iter().map(|next| (next.index(), Rc::clone(&context))).collect()
+}
+
 /// The context at an exit that follows some operations.
 fn at_exit(before: &[&Op], at: &[Known], mut facts: Facts<'_>, any: bool) -> Vec<Known> {
     let mut context = at.to_vec();
+    let write = |op: &&Op| match op.kind {
+        OpKind::WriteContext(id, _) => Some(id),
+        _ => None,
+    };
+    let written: HashSet<ContextId> = before.iter().filter_map(write).collect();
     for op in before {
         match op.kind {
             // A value that was read and not yet overwritten is still there.
-            OpKind::ReadContext(id) if !is_written(before, id) => {
+            OpKind::ReadContext(id) if !written.contains(&id) => {
                 context[id.index()] = facts.of(op.results[0])
             }
             OpKind::WriteContext(id, value) => {
@@ -151,10 +216,6 @@ fn at_exit(before: &[&Op], at: &[Known], mut facts: Facts<'_>, any: bool) -> Vec
         }
     }
     context
-}
-
-fn is_written(ops: &[&Op], id: ContextId) -> bool {
-    ops.iter().any(|op| matches!(op.kind, OpKind::WriteContext(other, _) if other == id))
 }
 
 /// The known bits of values under a guard that is true.
@@ -235,6 +296,10 @@ impl<'a> Facts<'a> {
 
     /// The known bits of a value.
     fn of(&mut self, value: Value) -> Known {
+        self.of_at(value, MAX_DEPTH)
+    }
+
+    fn of_at(&mut self, value: Value, depth: u32) -> Known {
         if let Some(found) = self.found.get(&value) {
             return found.clone();
         }
@@ -242,9 +307,10 @@ impl<'a> Facts<'a> {
         // Without a fact nothing follows.
         if let Some(kind) =
             self.definitions.kind(value).filter(|kind| is_pure(kind) && !self.said.is_empty())
+            && depth > 0
         {
             let operands: HashMap<Value, Known> =
-                kind.operands().into_iter().map(|v| (v, self.of(v))).collect();
+                kind.operands().into_iter().map(|v| (v, self.of_at(v, depth - 1))).collect();
             let computed = known_bits::of_operation(kind, known.width(), &[], |v| &operands[&v]);
             known = known.both(&computed);
         }

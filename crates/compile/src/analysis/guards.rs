@@ -4,9 +4,12 @@
 //! values, each of which must be 1 or must be 0. Two guards exclude each other if their literals
 //! contradict: one value must be both 1 and 0, one value equals two constants, or comparisons of
 //! two values allow no order of them. A literal that is a disjunction contradicts if both of its
-//! sides do. A result of "no" means "not known".
+//! sides do. A result of "no" means "not known". So that large steps take no more than linear time
+//! for each question, only so many literals and disjunctions are considered.
 
-use std::collections::HashMap;
+use std::cell::{Cell, RefCell};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::rc::Rc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, OpKind, UnaryOp, Value};
@@ -17,18 +20,132 @@ use super::holds::Holds;
 /// How deeply disjunctions are split; a switch over a few labels needs 1.
 const MAX_DEPTH: u32 = 4;
 
+/// The most literals of a guard that are compared, those nearest to it. Guards after thousands of
+/// exits have as many, and fewer show less, but nothing wrong.
+const MOST_LITERALS: usize = 256;
+
+/// The most literals that are kept for all guards of a step. Once there are as many, further guards
+/// are compared by [`FEW_LITERALS`].
+const MOST_KEPT: usize = 1 << 20;
+
+const FEW_LITERALS: usize = 8;
+
+/// The most comparisons of sides of disjunctions for two guards.
+const MOST_CHOICES: u32 = 256;
+
 /// Values, and what each of them must be.
 pub type Literals = HashMap<Value, bool>;
 
 /// The guards of one step, with what is known about them.
 pub struct Guards<'a> {
     definitions: &'a Definitions<'a>,
+    /// What was found about values and their bits.
+    demands: RefCell<HashMap<(Value, bool), Rc<Demands<'a>>>>,
+    /// The number of literals in `demands`.
+    kept: Cell<usize>,
+}
+
+/// What must hold for a value to have a certain bit.
+struct Demands<'a> {
+    literals: Literals,
+    /// The values that must equal a constant.
+    equal: HashMap<Value, &'a Bits>,
+    /// Values and constants that must differ.
+    unequal: HashSet<(Value, &'a Bits)>,
+    /// The orders that comparisons of two values leave open.
+    orders: HashMap<(Value, Value), u8>,
+    /// Disjunctions: the sides, of which one must have that bit.
+    choices: Vec<(Value, Value, bool)>,
+    /// Whether the demands contradict each other.
+    never: bool,
+}
+
+impl<'a> Demands<'a> {
+    fn new(definitions: &'a Definitions<'a>, literals: Literals) -> Self {
+        let mut demands = Self {
+            literals,
+            equal: HashMap::new(),
+            unequal: HashSet::new(),
+            orders: HashMap::new(),
+            choices: Vec::new(),
+            never: false,
+        };
+        // In order, so that the same program always gives the same result.
+        let mut sorted: Vec<(Value, bool)> =
+            demands.literals.iter().map(|(value, bit)| (*value, *bit)).collect();
+        sorted.sort_unstable();
+        for (value, bit) in sorted {
+            let Some(OpKind::Binary(op, x, y)) = definitions.kind(value) else { continue };
+            match (op, bit) {
+                (BinaryOp::Or, true) | (BinaryOp::And, false) => {
+                    demands.choices.push((*x, *y, bit));
+                }
+                _ => demands.compare(definitions, *op, *x, *y, bit),
+            }
+        }
+        demands
+    }
+
+    /// Adds what a comparison says that must have the given bit.
+    fn compare(
+        &mut self,
+        definitions: &'a Definitions<'a>,
+        op: BinaryOp,
+        x: Value,
+        y: Value,
+        bit: bool,
+    ) {
+        if let BinaryOp::Eq | BinaryOp::Ne = op
+            && let Some((value, constant)) = definitions
+                .constant(y)
+                .map(|bits| (x, bits))
+                .or_else(|| definitions.constant(x).map(|bits| (y, bits)))
+        {
+            if bit != (op == BinaryOp::Eq) {
+                self.unequal.insert((value, constant));
+            } else if *self.equal.entry(value).or_insert(constant) != constant {
+                self.never = true;
+            }
+        }
+        // The order of the first to the second, sorted by their numbers.
+        let (less, equal, greater) = if x < y { (1, 2, 4) } else { (4, 2, 1) };
+        let holds = match op {
+            BinaryOp::Ult => less,
+            BinaryOp::Ule => less | equal,
+            BinaryOp::Eq => equal,
+            BinaryOp::Ne => less | greater,
+            _ => return,
+        };
+        let left = self.orders.entry((x.min(y), x.max(y))).or_insert(7);
+        *left &= if bit { holds } else { 7 - holds };
+        self.never |= *left == 0;
+    }
+
+    /// Whether these demands and others contradict each other, disjunctions not counted.
+    fn contradict(&self, other: &Self) -> bool {
+        if self.literals.len() > other.literals.len() {
+            return other.contradict(self);
+        }
+        let differs = |(x, c): (&Value, &&Bits)| other.equal.get(x).is_some_and(|d| d != c);
+        let denied =
+            |a: &Self, b: &Self| a.equal.iter().any(|(x, c)| b.unequal.contains(&(*x, *c)));
+        self.never
+            || other.never
+            || self.literals.iter().any(|(x, bit)| other.literals.get(x).is_some_and(|b| b != bit))
+            || self.equal.iter().any(differs)
+            || denied(self, other)
+            || denied(other, self)
+            || self
+                .orders
+                .iter()
+                .any(|(x, left)| other.orders.get(x).is_some_and(|also| left & also == 0))
+    }
 }
 
 impl<'a> Guards<'a> {
     /// Creates an analysis of the step to which the definitions belong.
     pub fn new(definitions: &'a Definitions<'a>) -> Self {
-        Self { definitions }
+        Self { definitions, demands: RefCell::default(), kept: Cell::new(0) }
     }
 
     /// Whether the two guards are certainly never both true. `None` stands for a guard that is
@@ -38,19 +155,39 @@ impl<'a> Guards<'a> {
         if a == b {
             return false;
         }
-        self.contradict(&self.literals(a, true), &self.literals(b, true), MAX_DEPTH)
+        let (a, b) = (self.demands(a, true), self.demands(b, true));
+        self.contradict(&a, &b, MAX_DEPTH, &mut { MOST_CHOICES })
+    }
+
+    /// What must hold for a value to have a bit.
+    fn demands(&self, value: Value, bit: bool) -> Rc<Demands<'a>> {
+        if let Some(known) = self.demands.borrow().get(&(value, bit)) {
+            return Rc::clone(known);
+        }
+        let most = if self.kept.get() < MOST_KEPT { MOST_LITERALS } else { FEW_LITERALS };
+        let demands = Rc::new(Demands::new(self.definitions, self.nearest(value, bit, most)));
+        self.kept.set(self.kept.get() + demands.literals.len());
+        self.demands.borrow_mut().insert((value, bit), Rc::clone(&demands));
+        demands
     }
 
     /// Everything that follows from `value` being `polarity`, itself included.
     pub fn literals(&self, value: Value, polarity: bool) -> Literals {
+        self.nearest(value, polarity, usize::MAX)
+    }
+
+    /// At most so many literals, those nearest to the value.
+    fn nearest(&self, value: Value, polarity: bool, most: usize) -> Literals {
         let mut known = Literals::new();
-        let mut work = vec![(value, polarity)];
-        while let Some((value, polarity)) = work.pop() {
+        let mut work = VecDeque::from([(value, polarity)]);
+        while known.len() < most
+            && let Some((value, polarity)) = work.pop_front()
+        {
             if known.insert(value, polarity).is_some() {
                 continue;
             }
             match (self.definitions.kind(value), polarity) {
-                (Some(OpKind::Unary(UnaryOp::Not, x)), _) => work.push((*x, !polarity)),
+                (Some(OpKind::Unary(UnaryOp::Not, x)), _) => work.push_back((*x, !polarity)),
                 (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
                 | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
                     work.extend([(*a, polarity), (*b, polarity)]);
@@ -71,76 +208,28 @@ impl<'a> Guards<'a> {
         Holds::new(self.definitions, said)
     }
 
-    fn contradict(&self, a: &Literals, b: &Literals, depth: u32) -> bool {
-        a.iter().any(|(value, polarity)| b.get(value).is_some_and(|other| other != polarity))
-            || self.unequal(a, b)
-            || self.misordered(a, b)
+    fn contradict(&self, a: &Demands<'a>, b: &Demands<'a>, depth: u32, choices: &mut u32) -> bool {
+        a.contradict(b)
             || depth > 0
-                && (self.choice_contradicts(a, b, depth) || self.choice_contradicts(b, a, depth))
-    }
-
-    /// Whether one value is compared equal to different constants, or equal and unequal to the same
-    /// constant.
-    fn unequal(&self, a: &Literals, b: &Literals) -> bool {
-        let equations = |literals: &Literals| -> Vec<(Value, &'a Bits, bool)> {
-            literals
-                .iter()
-                .filter_map(|(value, polarity)| match self.definitions.kind(*value)? {
-                    OpKind::Binary(op @ (BinaryOp::Eq | BinaryOp::Ne), x, c) => {
-                        let (x, c) = self
-                            .definitions
-                            .constant(*c)
-                            .map(|bits| (*x, bits))
-                            .or_else(|| self.definitions.constant(*x).map(|bits| (*c, bits)))?;
-                        Some((x, c, *polarity == (*op == BinaryOp::Eq)))
-                    }
-                    _ => None,
-                })
-                .collect()
-        };
-        let b = equations(b);
-        equations(a).iter().any(|(x, c, equal)| {
-            b.iter().any(|(y, d, other)| {
-                x == y
-                    && match (equal, other) {
-                        (true, true) => c != d,
-                        (false, false) => false,
-                        _ => c == d,
-                    }
-            })
-        })
-    }
-
-    /// Whether comparisons of two values exclude every order of them.
-    fn misordered(&self, a: &Literals, b: &Literals) -> bool {
-        let mut orders: HashMap<(Value, Value), u8> = HashMap::new();
-        a.iter().chain(b).any(|(value, polarity)| {
-            let Some(OpKind::Binary(op, x, y)) = self.definitions.kind(*value) else {
-                return false;
-            };
-            // The order of the first to the second, sorted by their numbers.
-            let (less, equal, greater) = if x < y { (1, 2, 4) } else { (4, 2, 1) };
-            let holds = match op {
-                BinaryOp::Ult => less,
-                BinaryOp::Ule => less | equal,
-                BinaryOp::Eq => equal,
-                BinaryOp::Ne => less | greater,
-                _ => return false,
-            };
-            let left = orders.entry((*x.min(y), *x.max(y))).or_insert(7);
-            *left &= if *polarity { holds } else { 7 - holds };
-            *left == 0
-        })
+                && (self.choice_contradicts(a, b, depth, choices)
+                    || self.choice_contradicts(b, a, depth, choices))
     }
 
     /// Whether `a` demands a disjunction whose sides both contradict `b`.
-    fn choice_contradicts(&self, a: &Literals, b: &Literals, depth: u32) -> bool {
-        a.iter().any(|(value, polarity)| match (self.definitions.kind(*value), polarity) {
-            (Some(OpKind::Binary(BinaryOp::Or, x, y)), true)
-            | (Some(OpKind::Binary(BinaryOp::And, x, y)), false) => [x, y]
-                .iter()
-                .all(|side| self.contradict(&self.literals(**side, *polarity), b, depth - 1)),
-            _ => false,
+    fn choice_contradicts(
+        &self,
+        a: &Demands<'a>,
+        b: &Demands<'a>,
+        depth: u32,
+        choices: &mut u32,
+    ) -> bool {
+        a.choices.iter().any(|(x, y, bit)| {
+            [x, y].into_iter().all(|side| {
+                *choices > 0 && {
+                    *choices -= 1;
+                    self.contradict(&self.demands(*side, *bit), b, depth - 1, choices)
+                }
+            })
         })
     }
 }

@@ -15,6 +15,16 @@ use super::Definitions;
 /// Maximum number of open conjunctions and disjunctions that are tried.
 const MOST_TRIALS: usize = 100;
 
+/// The most values that are known while open cases are tried: each trial begins with a copy.
+const MOST_KNOWN_IN_TRIALS: usize = 500;
+
+/// The most values that are derived, and the most open cases. What else follows is not known.
+const MOST_KNOWN: usize = 4096;
+const MOST_OPEN: usize = 256;
+
+/// How deeply the operands of a value are searched for bits that are known.
+const MAX_DEPTH: u32 = 64;
+
 /// Everything that follows from conditions that are true. If they contradict each other, any result
 /// is possible.
 #[derive(Clone)]
@@ -40,22 +50,29 @@ impl<'a> Holds<'a> {
             open: Vec::new(),
             found: RefCell::default(),
         };
+        holds.extend(said);
+        holds
+    }
+
+    /// Derives what follows if one-bit values are as given, too.
+    pub fn extend(&mut self, said: impl IntoIterator<Item = (Value, bool)>) {
+        let holds = self;
         if !holds.add(said.into_iter().collect()) {
-            return holds;
+            return;
         }
         let mut at = 0;
         while holds.open.len() <= MOST_TRIALS
+            && holds.known.len() <= MOST_KNOWN_IN_TRIALS
             && let Some(&(a, b, bit)) = holds.open.get(at)
         {
             let sides = [a, b].into_iter().find(|side| !holds.clone().add(vec![(*side, !bit)]));
             match sides {
                 // The new knowledge may decide earlier trials.
                 Some(side) if holds.add(vec![(side, bit)]) => at = 0,
-                Some(_) => return holds,
+                Some(_) => return,
                 None => at += 1,
             }
         }
-        holds
     }
 
     /// The values that the conditions determine, with their bits.
@@ -65,27 +82,31 @@ impl<'a> Holds<'a> {
 
     /// The value of a one-bit value, if it follows.
     pub fn bit(&self, value: Value) -> Option<bool> {
+        self.bit_at(value, MAX_DEPTH)
+    }
+
+    fn bit_at(&self, value: Value, depth: u32) -> Option<bool> {
         if let Some(bit) = self.known.get(&value) {
             return Some(*bit);
         }
         if let Some(bit) = self.found.borrow().get(&value) {
             return *bit;
         }
-        let bit = self.computed_bit(value);
+        let bit = self.computed_bit(value, depth.checked_sub(1)?);
         self.found.borrow_mut().insert(value, bit);
         bit
     }
 
-    fn computed_bit(&self, value: Value) -> Option<bool> {
+    fn computed_bit(&self, value: Value, depth: u32) -> Option<bool> {
         match self.definitions.kind(value)? {
             OpKind::Const(bits) if bits.width() == 1 => Some(!bits.is_zero()),
-            OpKind::Unary(UnaryOp::Not, x) => self.bit(*x).map(|bit| !bit),
+            OpKind::Unary(UnaryOp::Not, x) => self.bit_at(*x, depth).map(|bit| !bit),
             OpKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b)
                 if self.definitions.width(*a) == 1 =>
             {
                 // The bit that decides the result alone.
                 let strong = *op == BinaryOp::Or;
-                match (self.bit(*a), self.bit(*b)) {
+                match (self.bit_at(*a, depth), self.bit_at(*b, depth)) {
                     (Some(bit), _) | (_, Some(bit)) if bit == strong => Some(strong),
                     (Some(_), Some(_)) => Some(!strong),
                     _ => None,
@@ -100,6 +121,9 @@ impl<'a> Holds<'a> {
     fn add(&mut self, mut said: Vec<(Value, bool)>) -> bool {
         loop {
             while let Some((value, bit)) = said.pop() {
+                if self.known.len() >= MOST_KNOWN {
+                    return true;
+                }
                 match self.bit(value) {
                     Some(known) if known != bit => return false,
                     _ if self.known.insert(value, bit).is_some() => continue,
@@ -111,7 +135,9 @@ impl<'a> Holds<'a> {
                     | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
                         said.extend([(*a, bit), (*b, bit)]);
                     }
-                    (Some(OpKind::Binary(BinaryOp::And | BinaryOp::Or, a, b)), _) => {
+                    (Some(OpKind::Binary(BinaryOp::And | BinaryOp::Or, a, b)), _)
+                        if self.open.len() < MOST_OPEN =>
+                    {
                         self.open.push((*a, *b, bit));
                     }
                     _ => {}

@@ -6,7 +6,9 @@
 //! exit that is taken only if the write happens, and has no effect on the way to one that is taken
 //! only if it does not.
 
-use wireloom_ir::{Block, ContextId, Engine, EngineKind, Op, OpKind, Step};
+use std::collections::{BTreeSet, HashMap};
+
+use wireloom_ir::{Block, ContextId, Engine, EngineKind, Op, OpKind, Step, StepId};
 
 use super::Definitions;
 use super::effects::successor;
@@ -47,6 +49,11 @@ impl ContextSet {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
     }
 
+    /// Whether all variables of another set are in this one.
+    pub fn holds(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).all(|(a, b)| b & !a == 0)
+    }
+
     /// The variables that are in both sets.
     pub fn both(&self, other: &Self) -> Self {
         Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
@@ -57,6 +64,10 @@ impl ContextSet {
         (0..self.0.len() as u32 * 64).map(ContextId).filter(|id| self.contains(*id))
     }
 }
+
+/// The most pairs of an exit and an operation of a step, for which exits are told apart. In larger
+/// steps a guarded write ends no life.
+const MOST_PAIRS: usize = 1 << 20;
 
 /// The live variables at the boundaries of each step of an engine.
 pub struct Liveness {
@@ -75,8 +86,7 @@ pub struct Liveness {
 }
 
 impl Liveness {
-    /// Analyses an engine. Few rounds are needed, since most jumps lead forward and the rounds go
-    /// backward.
+    /// Analyses an engine.
     pub fn of(engine: &Engine) -> Self {
         let empty = ContextSet::empty(engine.context.len());
         let mut live = Self {
@@ -87,18 +97,18 @@ impl Liveness {
             kept_out: Vec::new(),
         };
         let flat: Vec<Option<Flat<'_>>> = engine.steps.iter().map(Flat::of).collect();
-        loop {
-            let mut changed = false;
-            for (index, step) in engine.steps.iter().enumerate().rev() {
-                let before = match &flat[index] {
-                    Some(flat) => flat.before(&live.live_in, &empty, &mut |_| {}),
-                    None => step_before(step, &live.live_in, empty.clone(), &mut |_, _| {}),
-                };
-                changed |= before != live.live_in[index];
+        let predecessors = predecessors(engine);
+        let mut open = Worklist::of(engine.steps.len());
+        while let Some(index) = open.take_last() {
+            let before = match &flat[index] {
+                Some(flat) => flat.before(&live.live_in, &empty, &mut |_| {}),
+                None => {
+                    step_before(&engine.steps[index], &live.live_in, empty.clone(), &mut |_, _| {})
+                }
+            };
+            if before != live.live_in[index] {
                 live.live_in[index] = before;
-            }
-            if !changed {
-                break;
+                predecessors[index].iter().for_each(|step| open.add(*step));
             }
         }
         for (index, step) in engine.steps.iter().enumerate() {
@@ -139,9 +149,9 @@ impl Liveness {
 /// A step without `if`.
 struct Flat<'a> {
     ops: Vec<&'a Op>,
-    /// Index of each exit, or the number of operations for none, and whether each write happens if
-    /// the exit is taken.
-    exits: Vec<(usize, Vec<Option<bool>>)>,
+    /// Index of each exit, or the number of operations for none, and the guarded writes before it
+    /// with whether each happens if the exit is taken.
+    exits: Vec<(usize, HashMap<usize, Option<bool>>)>,
 }
 
 impl<'a> Flat<'a> {
@@ -150,17 +160,20 @@ impl<'a> Flat<'a> {
         if ops.iter().any(|op| matches!(op.kind, OpKind::If { .. })) {
             return None;
         }
+        let is_exit = |index: &usize| matches!(ops[*index].kind, OpKind::Exit(_));
+        if (0..ops.len()).filter(is_exit).count() * ops.len() > MOST_PAIRS {
+            return None;
+        }
         let definitions = Definitions::of(step);
         let guards = Guards::new(&definitions);
-        let is_exit = |index: &usize| matches!(ops[*index].kind, OpKind::Exit(_));
         // A thread that takes no exit ends.
         let exits = (0..ops.len()).filter(is_exit).chain([ops.len()]).map(|exit| {
             let holds = guards.holds(ops.get(exit).and_then(|op| op.guard));
-            let happens = |op: &&Op| match (&op.kind, op.guard) {
-                (OpKind::WriteContext(..), Some(guard)) => holds.bit(guard),
-                _ => Some(true),
+            let happens = |index: usize| match (&ops[index].kind, ops[index].guard) {
+                (OpKind::WriteContext(..), Some(guard)) => Some((index, holds.bit(guard))),
+                _ => None,
             };
-            (exit, ops[..exit].iter().map(happens).collect())
+            (exit, (0..exit).filter_map(happens).collect())
         });
         let exits = exits.collect();
         Some(Self { ops, exits })
@@ -184,10 +197,11 @@ impl<'a> Flat<'a> {
                 match self.ops[index].kind {
                     OpKind::ReadContext(id) => live.insert(id),
                     OpKind::WriteContext(id, _) if live.contains(id) => {
-                        if happens[index] != Some(false) {
+                        let happens = happens.get(&index).copied().unwrap_or(Some(true));
+                        if happens != Some(false) {
                             at_live_write(index);
                         }
-                        if happens[index] == Some(true) {
+                        if happens == Some(true) {
                             live.remove(id);
                         }
                     }
@@ -215,24 +229,59 @@ pub fn written(engine: &Engine) -> Vec<ContextSet> {
     if let (EngineKind::Call { params, .. }, Some(first)) = (&engine.kind, sets.first_mut()) {
         params.iter().for_each(|p| first.insert(*p));
     }
-    loop {
-        let mut changed = false;
-        for (index, step) in engine.steps.iter().enumerate() {
-            let mut out = sets[index].clone();
-            add_writes(step, &mut out);
-            step.for_each_op(|op| {
-                if let OpKind::Exit(exit) = &op.kind
-                    && let Some(next) = successor(exit)
-                {
-                    let before = sets[next.index()].clone();
-                    sets[next.index()].extend(&out);
-                    changed |= before != sets[next.index()];
-                }
-            });
+    let mut open = Worklist::of(engine.steps.len());
+    while let Some(index) = open.take_first() {
+        let mut out = sets[index].clone();
+        add_writes(&engine.steps[index], &mut out);
+        for next in successors(&engine.steps[index]) {
+            if !sets[next].holds(&out) {
+                sets[next].extend(&out);
+                open.add(next);
+            }
         }
-        if !changed {
-            return sets;
+    }
+    sets
+}
+
+/// The steps at which a step may continue.
+fn successors(step: &Step) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    step.for_each_op(|op| {
+        if let OpKind::Exit(exit) = &op.kind {
+            found.extend(successor(exit).map(StepId::index));
         }
+    });
+    found
+}
+
+/// The steps that may continue at each step.
+fn predecessors(engine: &Engine) -> Vec<Vec<usize>> {
+    let mut found = vec![Vec::new(); engine.steps.len()];
+    for (index, step) in engine.steps.iter().enumerate() {
+        successors(step).into_iter().for_each(|next| found[next].push(index));
+    }
+    found
+}
+
+/// Steps that are yet to be visited, each at most once.
+struct Worklist(BTreeSet<usize>);
+
+impl Worklist {
+    /// All steps.
+    fn of(steps: usize) -> Self {
+        Self((0..steps).collect())
+    }
+
+    fn add(&mut self, step: usize) {
+        self.0.insert(step);
+    }
+
+    fn take_first(&mut self) -> Option<usize> {
+        self.0.pop_first()
+    }
+
+    fn take_last(&mut self) -> Option<usize> {
+        self.0.pop_last()
     }
 }
 

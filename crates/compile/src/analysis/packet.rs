@@ -47,7 +47,7 @@ impl Field {
 }
 
 /// The effect of an operation on the packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
     reads: u8,
     writes: u8,

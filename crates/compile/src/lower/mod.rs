@@ -32,6 +32,10 @@ use state::{Flow, State};
 
 /// Lowers a checked program: every engine, in the same order.
 pub fn lower(program: &hir::Program) -> ir::Program {
+    crate::deep::call(|| lower_program(program))
+}
+
+fn lower_program(program: &hir::Program) -> ir::Program {
     let mut reasons = Reasons { sets: Vec::new(), ids: HashMap::new() };
     let lines = Lines::new(program);
     let engines = program

@@ -27,6 +27,9 @@ enum Work<'a> {
     StepEnd,
 }
 
+/// The most cases of a `switch` that are tried one after the other. More are halved first.
+const MOST_IN_CHAIN: usize = 64;
+
 type Queue<'a> = VecDeque<Work<'a>>;
 
 fn work(stmts: &[Stmt]) -> Queue<'_> {
@@ -72,14 +75,26 @@ impl<'a> StepLowering<'a> {
                 Work::Switch { cases: [], default, .. } => {
                     queue = followed_by(work(default), &queue)
                 }
+                Work::Switch { on, loc, cases, default } if cases.len() > MOST_IN_CHAIN => {
+                    self.b.loc = loc;
+                    let (first, others) = cases.split_at(cases.len() / 2);
+                    let (last, first) = first.split_last().expect("half of many is not empty");
+                    let labels = first.iter().chain([last]).flat_map(|(labels, _)| labels);
+                    let labels: Vec<&Bits> = labels.collect();
+                    let Some(hit) = self.is_one_of(on, &labels) else {
+                        queue.push_front(Work::Switch { on, loc, cases: others, default });
+                        continue;
+                    };
+                    let then = Work::Switch { on, loc, cases: first, default: &last.1 };
+                    let otherwise = Work::Switch { on, loc, cases: others, default };
+                    let arms = [then, otherwise].map(|work| VecDeque::from([work]));
+                    let [then, otherwise] = arms;
+                    self.if_else(hit, then, otherwise, &mut queue);
+                }
                 Work::Switch { on, loc, cases: [(constants, body), cases @ ..], default } => {
                     self.b.loc = loc;
-                    let mut hit = None;
-                    for constant in constants {
-                        let constant = self.b.constant(constant.clone());
-                        let same = self.b.binary(BinaryOp::Eq, on, constant);
-                        hit = Some(hit.map_or(same, |h| self.b.binary(BinaryOp::Or, h, same)));
-                    }
+                    let labels: Vec<&Bits> = constants.iter().collect();
+                    let hit = self.is_one_of(on, &labels);
                     let others = VecDeque::from([Work::Switch { on, loc, cases, default }]);
                     let Some(hit) = hit else {
                         queue = followed_by(others, &queue);
@@ -105,6 +120,15 @@ impl<'a> StepLowering<'a> {
                 }
             }
         }
+    }
+
+    /// Whether a value is one of the labels; `None` if there are none.
+    fn is_one_of(&mut self, on: Value, labels: &[&Bits]) -> Option<Value> {
+        labels.iter().fold(None, |hit, label| {
+            let label = self.b.constant((*label).clone());
+            let same = self.b.binary(BinaryOp::Eq, on, label);
+            Some(hit.map_or(same, |hit| self.b.binary(BinaryOp::Or, hit, same)))
+        })
     }
 
     /// Lowers a statement that contains no statements, or a loop.

@@ -19,13 +19,17 @@ use crate::analysis::effects::Effects;
 use crate::analysis::liveness::Liveness;
 use crate::analysis::{is_pure, is_read};
 
+/// The most rounds over an engine. A chain of variables, each read only for the next, needs a round
+/// for each; what is left of longer ones is removed by the next run, or costs a little time.
+const MAX_ROUNDS: usize = 16;
+
 /// Cleans every engine until nothing more is dead: removing a write may end the life of a variable
 /// in another step.
 pub fn run(program: &mut Program, _: &PassOptions) {
     let effects = Effects::of(program);
     for (index, engine) in program.engines.iter_mut().enumerate() {
         let id = EngineId(index as u32);
-        loop {
+        for _ in 0..MAX_ROUNDS {
             let live = Liveness::of(engine);
             let writes: Vec<Vec<bool>> =
                 engine.steps.iter().map(|s| live.writes(engine, s)).collect();

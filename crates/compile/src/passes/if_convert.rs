@@ -29,6 +29,10 @@ use crate::analysis::effects::Effects;
 use crate::analysis::packet::{Access, Packets};
 use crate::analysis::{Definitions, is_pure, is_read};
 
+/// The depth of choices up to which reads move before the effects of the other arm. Each operation
+/// is looked at, and moved, once for each choice around it.
+const DEEPEST_MOVED: u32 = 64;
+
 /// Flattens every step of sequential code.
 pub fn run(program: &mut Program, _: &PassOptions) {
     let effects = Effects::of(program);
@@ -49,7 +53,8 @@ fn convert(step: &mut Step, effects: &Effects, engine: EngineId) {
     let packets = Packets::new(effects, engine, step, &definitions);
     let mut flat = Flatten { packets, values: step.values.clone() };
     let mut path = Path { guard: None, left: Left::Never };
-    let ops = flat.block(block, &mut path);
+    let mut ops = Vec::new();
+    flat.block(&mut ops, block, &mut path, 0);
     let values = flat.values;
     step.values = values;
     step.code = Code::Sequential(Block { ops });
@@ -107,25 +112,26 @@ impl Flatten<'_> {
         }
     }
 
-    fn block(&mut self, block: Block, path: &mut Path) -> Vec<Op> {
-        let mut ops = Vec::new();
+    /// Appends a block, inside so many choices, to flat operations.
+    fn block(&mut self, ops: &mut Vec<Op>, block: Block, path: &mut Path, depth: u32) {
         for mut op in block.ops {
             let loc = op.loc;
             match op.kind {
                 OpKind::If { condition, then, otherwise } => {
-                    self.choice(&mut ops, (condition, then, otherwise), op.results, loc, path);
+                    let choice = (condition, then, otherwise);
+                    self.choice(ops, choice, op.results, loc, (path, depth + 1));
                 }
                 ref kind if is_pure(kind) || is_read(kind) => ops.push(op),
                 ref kind => {
                     let exits = matches!(kind, OpKind::Exit(_));
                     op.guard = match op.guard {
-                        Some(own) => Some(self.and(&mut ops, path.guard, own, loc)),
+                        Some(own) => Some(self.and(ops, path.guard, own, loc)),
                         None => path.guard,
                     };
                     if exits && op.guard == path.guard {
                         path.left = Left::Always;
                     } else if let (true, Some(guard)) = (exits, op.guard) {
-                        self.leave(&mut ops, path, guard, loc);
+                        self.leave(ops, path, guard, loc);
                     }
                     ops.push(op);
                 }
@@ -134,7 +140,6 @@ impl Flatten<'_> {
                 break;
             }
         }
-        ops
     }
 
     /// Records that some path ended the step under the condition `gone`; the following code is
@@ -154,19 +159,25 @@ impl Flatten<'_> {
         (condition, then, otherwise): (Value, Arm, Arm),
         results: Vec<Value>,
         loc: Loc,
-        path: &mut Path,
+        (path, depth): (&mut Path, u32),
     ) {
         let if_then = self.and(ops, path.guard, condition, loc);
         let not = self.not(ops, condition, loc);
         let if_not = self.and(ops, path.guard, not, loc);
         let mut taken = Path { guard: Some(if_then), left: Left::Never };
         let mut other = Path { guard: Some(if_not), left: Left::Never };
-        let then_ops = self.block(then.0, &mut taken);
-        let other_ops = self.block(otherwise.0, &mut other);
-        let (then_early, then_late) = self.early(then_ops);
-        let (other_early, other_late) = self.early(other_ops);
-        for part in [then_early, other_early, then_late, other_late] {
-            ops.extend(part);
+        if depth > DEEPEST_MOVED {
+            self.block(ops, then.0, &mut taken, depth);
+            self.block(ops, otherwise.0, &mut other, depth);
+        } else {
+            let (mut then_ops, mut other_ops) = (Vec::new(), Vec::new());
+            self.block(&mut then_ops, then.0, &mut taken, depth);
+            self.block(&mut other_ops, otherwise.0, &mut other, depth);
+            let (then_early, then_late) = self.early(then_ops);
+            let (other_early, other_late) = self.early(other_ops);
+            for part in [then_early, other_early, then_late, other_late] {
+                ops.extend(part);
+            }
         }
         for (i, result) in results.into_iter().enumerate() {
             let kind = OpKind::Select(condition, then.1[i], otherwise.1[i]);
@@ -204,12 +215,12 @@ impl Flatten<'_> {
     /// rest.
     fn early(&self, ops: Vec<Op>) -> (Vec<Op>, Vec<Op>) {
         let (mut early, mut late) = (Vec::new(), Vec::new());
-        let mut late_values = vec![false; self.values.len()];
+        let mut late_values: HashSet<Value> = HashSet::new();
         let mut written: Vec<Access> = Vec::new();
         let (mut contexts, mut arrays) = (HashSet::new(), HashSet::new());
         for op in ops {
             let mut ready = is_pure(&op.kind) || is_read(&op.kind);
-            op.kind.for_each_operand(|v| ready &= !late_values[v.index()]);
+            op.kind.for_each_operand(|v| ready &= !late_values.contains(&v));
             let access = self.access(&op);
             match op.kind {
                 OpKind::ReadContext(id) => ready &= !contexts.contains(&id),
@@ -223,7 +234,7 @@ impl Flatten<'_> {
                 early.push(op);
                 continue;
             }
-            op.results.iter().for_each(|r| late_values[r.index()] = true);
+            late_values.extend(&op.results);
             match op.kind {
                 OpKind::WriteContext(id, _) => _ = contexts.insert(id),
                 OpKind::WriteElement { array, .. } => _ = arrays.insert(array),

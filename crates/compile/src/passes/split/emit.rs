@@ -8,7 +8,7 @@
 //! *spilled*: written to a context variable of its own in the part that knows it, and read in the
 //! parts that need it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
@@ -51,10 +51,45 @@ struct Emitter<'a> {
     definitions: Vec<Option<usize>>,
     /// What each part needs: the source, and the latest region.
     needs: Vec<BTreeMap<Value, (Source, Region)>>,
-    spilled: BTreeMap<Value, ContextId>,
+    spilled: HashMap<Value, ContextId>,
+    /// The values that each part keeps for later ones.
+    kept: Vec<BTreeSet<Value>>,
+    /// The effects of each part, exits included, in program order.
+    effects: Vec<Vec<usize>>,
     /// What each part knows because the exits of earlier parts were not taken.
     certain: Vec<Holds<'a>>,
     context: &'a mut Vec<ContextVar>,
+    names: &'a mut Names,
+}
+
+/// The names of an engine's context variables.
+pub(super) struct Names {
+    taken: HashSet<String>,
+    /// The numbers at which the search for a free name begins.
+    next: HashMap<String, u64>,
+}
+
+impl Names {
+    /// Knows the names of variables that there are.
+    pub(super) fn of(context: &[ContextVar]) -> Self {
+        let taken = context.iter().map(|var| var.name.clone()).collect();
+        Self { taken, next: HashMap::new() }
+    }
+
+    /// Returns a name that no variable has: the wanted one, or that with the least number.
+    fn give(&mut self, wanted: String) -> String {
+        if self.taken.insert(wanted.clone()) {
+            return wanted;
+        }
+        let next = self.next.entry(wanted.clone()).or_insert(2);
+        loop {
+            let name = format!("{wanted}.{next}");
+            *next += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
 }
 
 /// Returns the parts of a step as new steps. `target` maps the old number of a step to the new one;
@@ -64,7 +99,7 @@ pub(super) fn emit(
     ops: &[Op],
     schedule: &Schedule,
     reasons: &[Option<String>],
-    context: &mut Vec<ContextVar>,
+    (context, names): (&mut Vec<ContextVar>, &mut Names),
     first: u32,
     target: impl Fn(StepId) -> StepId,
 ) -> Vec<Step> {
@@ -74,15 +109,25 @@ pub(super) fn emit(
         op.results.iter().for_each(|r| definitions[r.index()] = Some(index));
     }
     let known = Definitions::of(step);
+    let mut effects = vec![Vec::new(); parts as usize];
+    for (index, op) in ops.iter().enumerate() {
+        let part = (schedule.time[index] / 2) as usize;
+        if part < effects.len() && !is_pure(&op.kind) && !is_read(&op.kind) {
+            effects[part].push(index);
+        }
+    }
     let mut emitter = Emitter {
         step,
         ops,
         schedule,
         definitions,
         needs: vec![BTreeMap::new(); parts as usize],
-        spilled: BTreeMap::new(),
+        spilled: HashMap::new(),
+        kept: vec![BTreeSet::new(); parts as usize],
+        effects,
         certain: certainties(ops, schedule, &Guards::new(&known), parts),
         context,
+        names,
     };
     emitter.find_needs(parts);
     let part = |part: u32| {
@@ -107,13 +152,21 @@ fn certainties<'a>(
     guards: &Guards<'a>,
     parts: u32,
 ) -> Vec<Holds<'a>> {
-    let before = |part: u32| {
-        let exits =
-            ops.iter().zip(&schedule.time).filter(|(op, _)| matches!(op.kind, OpKind::Exit(_)));
-        let taken = exits.filter(|(_, time)| **time / 2 < part);
-        taken.filter_map(|(op, _)| Some((op.guard?, false))).collect()
+    let mut not_taken = vec![Vec::new(); parts as usize];
+    for (op, time) in ops.iter().zip(&schedule.time) {
+        let next = (time / 2 + 1) as usize;
+        if let (OpKind::Exit(_), Some(guard), true) = (&op.kind, op.guard, next < not_taken.len()) {
+            not_taken[next].push((guard, false));
+        }
+    }
+    let mut holds = guards.together(Vec::new());
+    let part = |said: Vec<(Value, bool)>| {
+        if !said.is_empty() {
+            holds.extend(said);
+        }
+        holds.clone()
     };
-    (0..parts).map(|part| guards.together(before(part))).collect()
+    not_taken.into_iter().map(part).collect()
 }
 
 /// Number of parts up to the last exit; nothing happens after it.
@@ -148,6 +201,10 @@ fn logic_cost(kind: &OpKind) -> u32 {
 /// Depth of the search for something cheaper than a spill.
 const SEARCH_DEPTH: u32 = 6;
 
+/// The same in a step that is split for its length, where much would be computed again in each of
+/// many parts.
+const SEARCH_DEPTH_LONG: u32 = 1;
+
 impl Emitter<'_> {
     fn width(&self, value: Value) -> u32 {
         self.step.values[value.index()].width
@@ -159,10 +216,8 @@ impl Emitter<'_> {
 
     /// The exits between which the jump of a part chooses, in program order.
     fn exits(&self, part: u32) -> Vec<usize> {
-        let here = |i: &usize| {
-            matches!(self.ops[*i].kind, OpKind::Exit(_)) && self.schedule.time[*i] / 2 == part
-        };
-        (0..self.ops.len()).filter(here).collect()
+        let is_exit = |index: &&usize| matches!(self.ops[**index].kind, OpKind::Exit(_));
+        self.effects[part as usize].iter().filter(is_exit).copied().collect()
     }
 
     /// The value of a bit that is certain in a part.
@@ -171,6 +226,7 @@ impl Emitter<'_> {
     }
 
     fn find_needs(&mut self, parts: u32) {
+        let last_exit = self.exits(parts - 1).last().copied();
         for index in 0..self.ops.len() {
             let op = &self.ops[index];
             let part = self.schedule.time[index] / 2;
@@ -184,9 +240,7 @@ impl Emitter<'_> {
             };
             let mut wanted = op.kind.operands();
             // The last exit of the last part happens if no other does.
-            let implied = region == Region::Jump
-                && part + 1 == parts
-                && self.exits(part).last() == Some(&index);
+            let implied = last_exit == Some(index);
             wanted.extend(op.guard.filter(|_| !implied));
             for value in wanted {
                 self.need(value, part, region);
@@ -194,7 +248,23 @@ impl Emitter<'_> {
         }
     }
 
+    /// Records that a part needs a value in a region, and all that follows from it. The values
+    /// wait on a list, since a chain of operations may be as long as a step.
     fn need(&mut self, value: Value, part: u32, region: Region) {
+        let mut open = vec![(value, part, region)];
+        while let Some((value, part, region)) = open.pop() {
+            self.need_one(value, part, region, &mut open);
+        }
+    }
+
+    /// Records one need, and adds to `open` those that follow, the first last.
+    fn need_one(
+        &mut self,
+        value: Value,
+        part: u32,
+        region: Region,
+        open: &mut Vec<(Value, u32, Region)>,
+    ) {
         let known = self.needs[part as usize].get(&value).copied();
         if known.is_some_and(|(_, at)| at <= region) {
             return;
@@ -216,12 +286,14 @@ impl Emitter<'_> {
         };
         self.needs[part as usize].insert(value, (source, region));
         match source {
-            Source::Spilled => return self.spill(value),
-            Source::Certain(_) => return,
-            Source::Here | Source::Effect => {}
-        }
-        for operand in kind.operands() {
-            self.need(operand, part, region);
+            Source::Spilled if self.spill(value) => {
+                open.push((value, self.home(value), Region::Edit));
+            }
+            Source::Spilled | Source::Certain(_) | Source::Effect => {}
+            Source::Here => {
+                let operands = kind.operands().into_iter().rev();
+                open.extend(operands.map(|operand| (operand, part, region)));
+            }
         }
     }
 
@@ -253,7 +325,7 @@ impl Emitter<'_> {
                 op,
                 index,
                 2 * part + u32::from(region > Region::Request),
-                SEARCH_DEPTH,
+                if self.schedule.is_long { SEARCH_DEPTH_LONG } else { SEARCH_DEPTH },
             );
             // For a bit and its complement only one is kept.
             let limit =
@@ -289,22 +361,21 @@ impl Emitter<'_> {
         Some(cost)
     }
 
-    fn spill(&mut self, value: Value) {
+    /// Gives a value a context variable; returns whether it had none.
+    fn spill(&mut self, value: Value) -> bool {
         if self.spilled.contains_key(&value) {
-            return;
+            return false;
         }
         let id = ContextId(self.context.len() as u32);
         let info = &self.step.values[value.index()];
         let name = info.name.clone().unwrap_or_else(|| format!("v{}", value.0));
         let wanted = format!("{}.{name}", self.step.name);
-        let taken = |name: &str| self.context.iter().any(|c| c.name == name);
-        let name = std::iter::once(wanted.clone())
-            .chain((2..).map(|n| format!("{wanted}.{n}")))
-            .find(|name| !taken(name))
-            .expect("numbers do not run out");
+        let name = self.names.give(wanted);
         self.context.push(ContextVar { name, width: info.width });
         self.spilled.insert(value, id);
-        self.need(value, self.home(value), Region::Edit);
+        let home = self.home(value) as usize;
+        self.kept[home].insert(value);
+        true
     }
 
     fn part(
@@ -317,16 +388,10 @@ impl Emitter<'_> {
             Writer { emitter: self, part, values: Vec::new(), numbers: BTreeMap::new() };
         let request = writer.region(Region::Request);
         let mut edit = writer.region(Region::Edit);
-        for (value, id) in &self.spilled {
-            if self.home(*value) == part {
-                let kind = OpKind::WriteContext(*id, writer.numbers[value]);
-                edit.ops.push(Op {
-                    kind,
-                    results: vec![],
-                    guard: None,
-                    loc: writer.loc_of(*value),
-                });
-            }
+        for value in &self.kept[part as usize] {
+            let kind = OpKind::WriteContext(self.spilled[value], writer.numbers[value]);
+            let loc = writer.loc_of(*value);
+            edit.ops.push(Op { kind, results: vec![], guard: None, loc });
         }
         let mut jump = writer.region(Region::Jump);
         writer.exits(&mut jump, go_on, target);
@@ -368,20 +433,20 @@ impl Writer<'_> {
                 ops.push(Op { kind, results, guard: None, loc: self.loc_of(*value) });
             }
         }
-        for (index, op) in self.emitter.ops.iter().enumerate() {
-            let time = self.emitter.schedule.time[index];
-            let here = match &op.kind {
-                kind if is_pure(kind) || is_read(kind) => {
-                    needs.get(&op.results[0]) == Some(&(Source::Here, region))
-                }
+        let effect_is_here = |index: &usize| {
+            let time = self.emitter.schedule.time[*index];
+            match self.emitter.ops[*index].kind {
                 OpKind::Exit(_) => false,
                 OpKind::Call { .. } => region == Region::Request && time == 2 * self.part,
                 _ => region == Region::Edit && time == 2 * self.part + 1,
-            };
-            if here {
-                ops.push(self.copy(op));
             }
-        }
+        };
+        let effects = self.emitter.effects[self.part as usize].iter().copied();
+        let computed = needs.iter().filter(|(_, need)| **need == (Source::Here, region));
+        let computed = computed.filter_map(|(value, _)| self.emitter.definitions[value.index()]);
+        let mut here: Vec<usize> = computed.chain(effects.filter(effect_is_here)).collect();
+        here.sort_unstable();
+        ops.extend(here.into_iter().map(|index| self.copy(&self.emitter.ops[index])));
         Block { ops }
     }
 

@@ -119,10 +119,11 @@ fn split_engine(program: &mut Program, id: EngineId, effects: &Effects, options:
         next += planned.plan.as_ref().map_or(1, |p| emit::part_count(&p.ops, &p.schedule));
     }
     let target = |old: StepId| numbers[old.index()];
+    let mut names = emit::Names::of(&engine.context);
     for (mut planned, first) in planned.into_iter().zip(&numbers) {
         match &planned.plan {
             Some(Plan { ops, schedule, reasons }) => {
-                let context = &mut engine.context;
+                let context = (&mut engine.context, &mut names);
                 let parts =
                     emit::emit(&planned.step, ops, schedule, reasons, context, first.0, target);
                 engine.steps.extend(parts);

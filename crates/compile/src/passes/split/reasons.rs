@@ -14,7 +14,7 @@ pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<O
         let cause = schedule.cause[index];
         let is_call = matches!(op.kind, OpKind::Call { .. });
         let has_reason = is_call || schedule.ports.is_some() && waits_itself(op, index, cause);
-        if part == 0 || !has_reason || cause == Cause::Later {
+        if part == 0 || !has_reason || matches!(cause, Cause::Later | Cause::Long) {
             continue;
         }
         let sentence = sentence(engine, ops, index, cause);
@@ -25,7 +25,13 @@ pub(super) fn reasons(engine: &Engine, ops: &[Op], schedule: &Schedule) -> Vec<O
     reasons
         .into_iter()
         .enumerate()
-        .map(|(part, list)| (part > 0).then(|| list.join("; ")))
+        .map(|(part, list)| match &list[..] {
+            _ if part == 0 => None,
+            [] if schedule.ports.is_none() => {
+                Some("the step is too long for one function of C".to_owned())
+            }
+            list => Some(list.join("; ")),
+        })
         .collect()
 }
 
@@ -37,7 +43,12 @@ fn waits_itself(op: &Op, index: usize, cause: Cause) -> bool {
         Cause::Change(_) => op.kind.has_effect(),
         Cause::Overlap(_) => matches!(op.kind, OpKind::WritePacket { .. }),
         Cause::Packet(_) => matches!(op.kind, OpKind::ReadPacket { .. }),
-        Cause::None | Cause::Later | Cause::Reply(_) | Cause::Resize(_) | Cause::Port(_) => false,
+        Cause::None
+        | Cause::Later
+        | Cause::Long
+        | Cause::Reply(_)
+        | Cause::Resize(_)
+        | Cause::Port(_) => false,
     }
 }
 
@@ -45,7 +56,9 @@ fn sentence(engine: &Engine, ops: &[Op], index: usize, cause: Cause) -> String {
     let op = &ops[index];
     let what = describe(engine, op);
     match cause {
-        Cause::None | Cause::Later => format!("{what} must follow the operations before it"),
+        Cause::None | Cause::Later | Cause::Long => {
+            format!("{what} must follow the operations before it")
+        }
         Cause::Reply(call) => format!("{what} needs the reply of {}", name(engine, &ops[call])),
         Cause::Resize(edit) => {
             format!("{what} needs to know whether the {} succeeded", name(engine, &ops[edit]))

@@ -19,9 +19,10 @@
 //!   part with an earlier write or resize. A write after a resize counts its offset from the new
 //!   front.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use wireloom_ir::{ArrayId, ContextId, EngineId, Exit, Op, OpKind, Step, Value};
+use wireloom_ir::{ArrayId, ContextId, EngineId, Exit, OffloadId, Op, OpKind, Step, Value};
 
 use crate::analysis::effects::{CallEffects, Effects};
 use crate::analysis::guards::Guards;
@@ -56,8 +57,27 @@ pub(super) enum Cause {
     Change(usize),
     /// It was moved to this part, though it could be in an earlier one.
     Later,
+    /// The operations before it are enough for a part.
+    Long,
     /// It may write the same bytes as this write of another port.
     Overlap(usize),
+}
+
+/// The most that a part of a step weighs in software, in operations on 64 bits. Compilers take more
+/// than linear time for long functions, and a part becomes one.
+const LONGEST_PART: u32 = 1024;
+
+/// For each operation, the first part that it can be in so that no part is too long.
+fn first_parts(step: &Step, ops: &[Op]) -> Vec<u32> {
+    let mut weight = 0;
+    let weigh = |op: &Op| {
+        let width = |value: Value| step.values[value.index()].width;
+        let mut widest = op.results.iter().map(|value| width(*value)).max().unwrap_or(0);
+        op.kind.for_each_operand(|value| widest = widest.max(width(value)));
+        weight += 1 + widest / 64;
+        (weight - 1) / LONGEST_PART
+    };
+    ops.iter().map(weigh).collect()
 }
 
 /// The times of all operations and values.
@@ -74,9 +94,12 @@ pub(super) struct Schedule {
     pub ports: Option<PartPorts>,
     /// Number of parts.
     pub parts: u32,
+    /// Whether the step is split for its length.
+    pub is_long: bool,
 }
 
 /// The earlier operations that later ones may have to wait for.
+#[derive(Clone)]
 struct Past {
     op: usize,
     access: Access,
@@ -91,16 +114,27 @@ struct Scheduler<'a> {
     effects: &'a Effects,
     engine: EngineId,
     schedule: Schedule,
+    /// The first part that each operation can be in; empty if parts may be of any length.
+    first_part: Vec<u32>,
     /// Why each value is not available earlier.
     value_cause: Vec<Cause>,
     /// Packet accesses so far.
     accesses: Vec<Past>,
-    calls: Vec<usize>,
-    context_reads: HashMap<ContextId, Vec<usize>>,
-    context_writes: HashMap<ContextId, Vec<usize>>,
-    arrays: HashMap<ArrayId, ArrayUse>,
-    /// Effects that exits wait for.
-    effects_so_far: Vec<usize>,
+    /// The latest time of a packet access so far.
+    latest_access: u32,
+    /// The distinct changes of the packet so far, each with the latest time and its operation.
+    changes: Vec<(Past, u32)>,
+    /// The position in `changes` of each, unless header ports tell accesses apart.
+    change_of: HashMap<Access, usize>,
+    /// The reads of the packet of which a change may yet end the time: those of one field together,
+    /// unless header ports tell accesses apart.
+    open_reads: HashMap<(Access, usize), Vec<usize>>,
+    /// The calls of each offload so far, by time.
+    calls: HashMap<OffloadId, BTreeMap<u32, Vec<usize>>>,
+    variables: HashMap<ContextId, Uses>,
+    arrays: HashMap<ArrayId, Uses>,
+    /// The guards of the effects that exits wait for, by the effects' time.
+    effects_so_far: BTreeMap<u32, HashSet<EffectGuard>>,
     /// The first part in which each value can be the offset of a read, and the operation that it
     /// waits for.
     offset_part: Vec<(u32, usize)>,
@@ -116,6 +150,7 @@ pub(super) fn schedule(
     options: &PassOptions,
 ) -> Schedule {
     let definitions = Definitions::of(step);
+    let first_part = if options.header.is_none() { first_parts(step, ops) } else { Vec::new() };
     let mut scheduler = Scheduler {
         ops,
         guards: Guards::new(&definitions),
@@ -129,14 +164,19 @@ pub(super) fn schedule(
             cause: vec![Cause::None; ops.len()],
             ports: options.header.map(|limits| PartPorts::new(limits, step, ops, known)),
             parts: 1,
+            is_long: first_part.last().is_some_and(|part| *part > 0),
         },
+        first_part,
         value_cause: vec![Cause::None; step.values.len()],
         accesses: Vec::new(),
-        calls: Vec::new(),
-        context_reads: HashMap::new(),
-        context_writes: HashMap::new(),
+        latest_access: 0,
+        changes: Vec::new(),
+        change_of: HashMap::new(),
+        open_reads: HashMap::new(),
+        calls: HashMap::new(),
+        variables: HashMap::new(),
         arrays: HashMap::new(),
-        effects_so_far: Vec::new(),
+        effects_so_far: BTreeMap::new(),
         offset_part: vec![(0, 0); step.values.len()],
     };
     for index in 0..ops.len() {
@@ -157,16 +197,36 @@ fn is_resize(kind: &OpKind) -> bool {
     matches!(kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. })
 }
 
-/// The uses of a context array so far.
+/// The uses of a context variable or array so far.
 #[derive(Default)]
-struct ArrayUse {
-    /// The last write in program order, which is also the latest.
-    last_write: Option<usize>,
+struct Uses {
+    /// The first of the latest writes. Later writes come at the same time or later.
+    write: Option<usize>,
     /// The latest time of a read or a write.
     latest: u32,
     /// The reads since the last write.
     reads: Vec<usize>,
 }
+
+impl Uses {
+    fn read(&mut self, index: usize, time: u32) {
+        self.latest = self.latest.max(time);
+        self.reads.push(index);
+    }
+
+    /// Records a write and returns the reads that must not see it.
+    fn write(&mut self, index: usize, times: &[u32]) -> Vec<usize> {
+        if self.write.is_none_or(|before| times[before] < times[index]) {
+            self.write = Some(index);
+        }
+        self.latest = self.latest.max(times[index]);
+        std::mem::take(&mut self.reads)
+    }
+}
+
+/// The guard of an effect, and whether the effect is on the context, which matters only to threads
+/// that continue.
+type EffectGuard = (Option<Value>, bool);
 
 /// The earliest time found so far, and the operation that it waits for.
 struct Earliest {
@@ -196,6 +256,9 @@ impl Scheduler<'_> {
     fn place(&mut self, index: usize) {
         let op = &self.ops[index];
         let mut at = Earliest { time: 0, cause: Cause::None };
+        if let Some(part) = self.first_part.get(index) {
+            at.after(2 * part, Cause::Long);
+        }
         op.kind.for_each_operand(|v| self.value(v, &mut at));
         op.guard.iter().for_each(|v| self.value(*v, &mut at));
         let access = self.packets.access(op);
@@ -203,14 +266,12 @@ impl Scheduler<'_> {
         match &op.kind {
             kind if is_pure(kind) => {}
             OpKind::ReadContext(id) => {
-                for &write in self.context_writes.get(id).into_iter().flatten() {
+                if let Some(write) = self.variables.get(id).and_then(|uses| uses.write) {
                     at.after(self.schedule.time[write], self.cause_of(write));
                 }
-                self.context_reads.entry(*id).or_default().push(index);
             }
             OpKind::ReadElement { array, .. } => {
-                let uses = self.arrays.entry(*array).or_default();
-                if let Some(write) = uses.last_write {
+                if let Some(write) = self.arrays.get(array).and_then(|uses| uses.write) {
                     at.after(self.schedule.time[write], self.cause_of(write));
                 }
             }
@@ -225,11 +286,8 @@ impl Scheduler<'_> {
             }
             OpKind::WriteContext(id, _) => {
                 at.delay_to_edit();
-                let others = [self.context_reads.get(id), self.context_writes.get(id)];
-                for &other in others.into_iter().flatten().flatten() {
-                    at.after(self.schedule.time[other] | 1, Cause::None);
-                }
-                self.context_writes.entry(*id).or_default().push(index);
+                let before = self.variables.get(id).map_or(0, |uses| uses.latest);
+                at.after(before | 1, Cause::None);
             }
             OpKind::WriteElement { array, .. } => {
                 at.delay_to_edit();
@@ -277,11 +335,14 @@ impl Scheduler<'_> {
     /// Orders a read after the changes that it must see.
     fn order_read(&self, index: usize, access: &Access, at: &mut Earliest) {
         let at_beginning = self.schedule.ports.is_some() && access.field().is_some();
-        for past in
-            self.accesses.iter().filter(|p| p.access.writes() && self.conflict(p, index, access))
-        {
-            let behind = self.schedule.time[past.op] | 1;
-            at.after(behind + u32::from(at_beginning), Cause::Packet(past.op));
+        let behind = |time: u32| (time | 1) + u32::from(at_beginning);
+        let waits = self
+            .changes
+            .iter()
+            .filter(|(past, time)| behind(*time) > at.time && self.conflict(past, index, access));
+        // The latest of them, and the first of those.
+        if let Some((past, time)) = waits.max_by_key(|(past, time)| (*time, Reverse(past.op))) {
+            at.after(behind(*time), Cause::Packet(past.op));
         }
     }
 
@@ -315,39 +376,49 @@ impl Scheduler<'_> {
         let op = &self.ops[index];
         at.delay_to_request();
         let OpKind::Call { offload, .. } = op.kind else { unreachable!("the operation is a call") };
-        for past in &self.accesses {
-            if past.call.is_none()
+        let past = if access.touches() { &self.accesses[..] } else { &[] };
+        for past in past {
+            let time = self.schedule.time[past.op];
+            let waits = match past.call {
+                // Calls of one part are issued together; a call that changes the packet cannot be
+                // in one part with calls that read it.
+                Some(_) => time + 2,
+                None if past.access.writes() => (time + 1).next_multiple_of(2),
+                None => time.next_multiple_of(2),
+            };
+            if waits > at.time
                 && access.conflicts(&past.access)
                 && !self.exclusive(past.guard, op.guard)
             {
-                let time = self.schedule.time[past.op];
-                let waits = if past.access.writes() { time + 1 } else { time };
-                at.after(waits.next_multiple_of(2), Cause::Packet(past.op));
-            }
-            // Calls of one part are issued together; a call that changes the packet cannot be in
-            // one part with calls that read it.
-            if past.call.is_some()
-                && access.conflicts(&past.access)
-                && !self.exclusive(past.guard, op.guard)
-            {
-                at.after(self.schedule.time[past.op] + 2, Cause::Packet(past.op));
+                at.after(waits, Cause::Packet(past.op));
             }
         }
-        for &call in &self.calls {
-            let OpKind::Call { offload: other, .. } = self.ops[call].kind else { continue };
-            if other == offload && !self.exclusive(self.ops[call].guard, op.guard) {
-                at.after(self.schedule.time[call] + 2, Cause::Port(call));
+        let latest_first =
+            self.calls.get(&offload).into_iter().flat_map(|calls| calls.iter().rev());
+        for (time, calls) in latest_first.take_while(|(time, _)| **time + 2 > at.time) {
+            let meets = |call: &&usize| !self.exclusive(self.ops[**call].guard, op.guard);
+            if let Some(call) = calls.iter().find(meets) {
+                return at.after(time + 2, Cause::Port(*call));
             }
         }
     }
 
     fn order_edit(&self, index: usize, access: &Access, at: &mut Earliest) {
         let op = &self.ops[index];
-        for past in self.accesses.iter().filter(|p| self.conflict(p, index, access)) {
-            if self.exclusive(past.guard, op.guard) {
+        // The latest time that an access can delay to.
+        let limit = (self.latest_access | 1) + if self.schedule.ports.is_some() { 2 } else { 0 };
+        if limit <= at.time {
+            return;
+        }
+        for past in &self.accesses {
+            let time = self.schedule.time[past.op];
+            let limit = (time | 1) + if self.schedule.ports.is_some() { 2 } else { 0 };
+            if limit <= at.time
+                || !self.conflict(past, index, access)
+                || self.exclusive(past.guard, op.guard)
+            {
                 continue;
             }
-            let time = self.schedule.time[past.op];
             at.after(time | 1, Cause::Packet(past.op));
             let Some(ports) = &self.schedule.ports else { continue };
             let next = (time | 1) + 2;
@@ -365,15 +436,16 @@ impl Scheduler<'_> {
 
     /// Puts an exit into the jump of the part that does the last of the effects before it.
     fn order_exit(&self, op: &Op, exit: &Exit, at: &mut Earliest) {
-        for &effect in &self.effects_so_far {
-            let before = &self.ops[effect];
-            let goes_on = matches!(exit, Exit::Next(_) | Exit::Emit(_));
-            let is_context =
-                matches!(before.kind, OpKind::WriteContext(..) | OpKind::WriteElement { .. });
-            let matters = goes_on || !is_context;
-            if matters && !self.exclusive(before.guard, op.guard) {
-                at.after(self.schedule.time[effect], Cause::None);
-            }
+        // The jump is the last region of a part.
+        at.delay_to_edit();
+        let goes_on = matches!(exit, Exit::Next(_) | Exit::Emit(_));
+        let waits = |(guard, is_context): &EffectGuard| {
+            (goes_on || !is_context) && !self.exclusive(*guard, op.guard)
+        };
+        let latest_first = self.effects_so_far.iter().rev();
+        let mut later = latest_first.take_while(|(time, _)| **time > at.time);
+        if let Some((time, _)) = later.find(|(_, guards)| guards.iter().any(waits)) {
+            at.after(*time, Cause::None);
         }
     }
 
@@ -395,14 +467,14 @@ impl Scheduler<'_> {
                 latest
             }
             OpKind::ReadContext(id) => {
-                behind(&mut self.context_writes.get(id).into_iter().flatten().copied())
+                behind(&mut self.variables.get(id).and_then(|uses| uses.write).into_iter())
             }
             OpKind::ReadMeta(_) => behind(
                 &mut self
-                    .accesses
+                    .changes
                     .iter()
-                    .filter(|p| p.access.writes() && p.access.conflicts(access))
-                    .map(|p| p.op),
+                    .filter(|(past, _)| past.access.conflicts(access))
+                    .map(|(past, _)| past.op),
             ),
             _ => (time / 2 + 1, index),
         }
@@ -432,46 +504,74 @@ impl Scheduler<'_> {
             }
             _ => None,
         };
-        if let OpKind::WriteContext(id, _) = op.kind {
-            for &read in self.context_reads.get(&id).into_iter().flatten() {
-                self.schedule.until[read] = self.schedule.until[read].min(time);
-            }
-        }
         match op.kind {
+            OpKind::ReadContext(id) => self.variables.entry(id).or_default().read(index, time),
             OpKind::ReadElement { array, .. } => {
-                let uses = self.arrays.entry(array).or_default();
-                uses.latest = uses.latest.max(time);
-                uses.reads.push(index);
-            }
-            OpKind::WriteElement { array, .. } => {
-                let uses = self.arrays.entry(array).or_default();
-                uses.latest = uses.latest.max(time);
-                uses.last_write = Some(index);
-                // Later writes come at the same time or later.
-                for read in uses.reads.drain(..) {
-                    self.schedule.until[read] = self.schedule.until[read].min(time);
-                }
+                self.arrays.entry(array).or_default().read(index, time);
             }
             _ => {}
         }
-        if access.writes() {
-            for past in self.accesses.iter().filter(|p| !p.access.writes() && p.call.is_none()) {
-                if self.conflict(past, index, &access) {
-                    self.schedule.until[past.op] = self.schedule.until[past.op].min(time);
-                }
+        let ended = match op.kind {
+            OpKind::WriteContext(id, _) => {
+                self.variables.entry(id).or_default().write(index, &self.schedule.time)
             }
+            OpKind::WriteElement { array, .. } => {
+                self.arrays.entry(array).or_default().write(index, &self.schedule.time)
+            }
+            _ => Vec::new(),
+        };
+        for read in ended {
+            self.schedule.until[read] = self.schedule.until[read].min(time);
         }
-        if call.is_some() {
-            self.calls.push(index);
+        if let OpKind::Call { offload, .. } = op.kind {
+            let calls = self.calls.entry(offload).or_default();
+            calls.entry(time).or_default().push(index);
         }
-        if access.writes()
-            || call.is_some_and(|c| c.has_effect)
-            || matches!(op.kind, OpKind::WriteContext(..) | OpKind::WriteElement { .. })
-        {
-            self.effects_so_far.push(index);
+        let is_context = matches!(op.kind, OpKind::WriteContext(..) | OpKind::WriteElement { .. });
+        if access.writes() || call.is_some_and(|c| c.has_effect) || is_context {
+            self.effects_so_far.entry(time).or_default().insert((op.guard, is_context));
         }
         if access.touches() {
-            self.accesses.push(Past { op: index, access, guard: op.guard, call });
+            self.touch(index, access, call);
         }
+    }
+
+    /// Records an access to the packet.
+    fn touch(&mut self, index: usize, access: Access, call: Option<CallEffects>) {
+        let time = self.schedule.time[index];
+        let past = Past { op: index, access, guard: self.ops[index].guard, call };
+        self.latest_access = self.latest_access.max(time);
+        if access.writes() {
+            // No later change is earlier than this.
+            let floor = self.first_part.get(index).map_or(1, |part| 2 * part + 1);
+            let mut open = std::mem::take(&mut self.open_reads);
+            for ((own, _), reads) in &mut open {
+                let before = Past { op: reads[0], access: *own, guard: None, call: None };
+                if !self.conflict(&before, index, &access) {
+                    continue;
+                }
+                reads.retain(|&read| {
+                    let until = &mut self.schedule.until[read];
+                    *until = time.min(*until);
+                    *until > floor
+                });
+            }
+            open.retain(|_, reads| !reads.is_empty());
+            self.open_reads = open;
+            // Changes of the same field differ in their time alone.
+            let same = self.schedule.ports.is_none().then(|| self.change_of.get(&access)).flatten();
+            match same.copied() {
+                Some(at) if self.changes[at].1 >= time => {}
+                Some(at) => self.changes[at] = (past.clone(), time),
+                None => {
+                    self.change_of.insert(access, self.changes.len());
+                    self.changes.push((past.clone(), time));
+                }
+            }
+        } else if call.is_none() {
+            let apart = if self.schedule.ports.is_some() { index } else { 0 };
+            self.open_reads.entry((access, apart)).or_default().push(index);
+        }
+        self.accesses.push(past);
     }
 }
