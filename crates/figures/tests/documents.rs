@@ -14,14 +14,10 @@ const BY_HAND: [(&str, &str); 1] =
 
 /// Tables and rows of docs/results whose numbers have no comment, by the beginning of the table's
 /// first line or of the row, and why.
-const UNMARKED: [(&str, &str); 7] = [
-    ("| engine | LUTs | flip-flops |", "machines of one engine, built by hand"),
+const UNMARKED: [(&str, &str); 3] = [
     ("| accelerator calls a packet", "counted by hand in the output of `wireloom explain`"),
-    ("| the same: rate of 2 clusters", "`wireloom verify` with the demonstration's packets"),
     ("| simulation speed, one core |", "depends on the computer"),
     ("| IPv6 added to the IPv4 program |", "nothing is measured"),
-    ("| pipe of `crates/cli/tests/np/services.loom`", "an area by hand"),
-    ("| engine, 16 threads, contexts and windows in block RAM |", "an area by hand"),
 ];
 
 /// Words that follow a measured number in the pages of [`held`], or stand in the head of its column.
