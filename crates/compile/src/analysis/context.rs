@@ -51,7 +51,9 @@ impl KnownContext {
         if engine.steps.len().saturating_mul(engine.context.len()) > MOST_TRACKED {
             return Self::nothing(engine);
         }
-        let at = vec![Rc::new(first.clone()); engine.steps.len()];
+        // Steps share what is known until they differ.
+        let shared = Rc::new(first.clone());
+        let at = vec![shared; engine.steps.len()];
         let mut found = Self { at, ever: first };
         let mut visits = vec![0; engine.steps.len()];
         let mut reached = vec![false; engine.steps.len()];
@@ -84,7 +86,8 @@ impl KnownContext {
     /// Nothing is known of any variable.
     fn nothing(engine: &Engine) -> Self {
         let ever: Vec<Known> = engine.context.iter().map(|c| Known::nothing(c.width)).collect();
-        Self { at: vec![Rc::new(ever.clone()); engine.steps.len()], ever }
+        let shared = Rc::new(ever.clone());
+        Self { at: vec![shared; engine.steps.len()], ever }
     }
 
     /// The known bits of each variable when a step begins.
