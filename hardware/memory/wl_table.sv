@@ -211,6 +211,7 @@ module wl_table #(
     logic b_write, c_write, c_in;
     logic [AddressBits-1:0] c_index;
     logic [Width-1:0] b_new, c_value, d_value;
+    initial c_write = 1'b0;  // the first reset leaves the elements as they are
     always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) c_write <= 1'b0;
       else c_write <= b_valid && b_in && b_write;
@@ -223,7 +224,7 @@ module wl_table #(
       b_after_c <= b_valid && b_in && b_index == a_index;
       b_after_d <= c_in && c_index == a_index;
     end
-    assign write = c_write && !rst_i;
+    assign write = c_write;
     assign write_index = c_index;
     assign write_value = c_value;
     assign b_old = b_after_c ? c_value : b_after_d ? d_value : b_stored;
@@ -269,7 +270,8 @@ module wl_table #(
   end else begin : g_read_only
     // Only the control plane writes. It does so as soon as the element is read (the RAM returns the
     // old one), so that later requests see it. A control access holds its data until it is done.
-    assign write = a_ctl && ctl_write_i && a_in && !rst_i;
+    initial a_ctl = 1'b0;  // the first reset leaves the elements as they are
+    assign write = a_ctl && ctl_write_i && a_in;
     assign write_index = a_index;
     assign write_value = ctl_data_i[Width-1:0];
     assign b_old = b_stored;
@@ -282,15 +284,16 @@ module wl_table #(
     if (rst_i) begin
       reply_valid_o <= 1'b0;
       ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
     end else begin
       reply_valid_o <= b_valid && !b_ctl;
       ctl_done_o <= b_ctl;
+      ctl_data_o <= b_ctl && b_in ? CtlBits'(b_old) : '0;
     end
   end
   always_ff @(posedge clk_i) begin
     reply_tag_o <= b_tag;
     reply_data_o <= b_in ? ReplyBits'({b_swapped, b_old}) : '0;
-    ctl_data_o <= b_ctl && b_in && !rst_i ? CtlBits'(b_old) : '0;
   end
 
   logic unused;

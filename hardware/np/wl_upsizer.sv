@@ -25,7 +25,10 @@ module wl_upsizer #(
     parameter int unsigned UserBits = 1
 ) (
     input logic clk_i,
+    // Some registers look at it at the clock's edge, since their value in reset is no constant.
+    // verilator lint_off SYNCASYNCNET
     input logic rst_i,
+    // verilator lint_on SYNCASYNCNET
 
     input  logic                 in_valid_i,
     output logic                 in_ready_o,

@@ -40,7 +40,10 @@ module wl_virtual_ingress #(
     parameter logic [Routers*17-1:0] Shares = {Routers{17'd13107}}
 ) (
     input logic clk_i,
+    // Some registers look at it at the clock's edge, since their value in reset is no constant.
+    // verilator lint_off SYNCASYNCNET
     input logic rst_i,
+    // verilator lint_on SYNCASYNCNET
 
     input logic             valid_i,
     input logic [      7:0] tag_i,    // valid on the first beat of a packet
