@@ -64,10 +64,10 @@ module wl_engine_threads #(
       else if (set[t]) runnable[t] <= 1'b1;
       else if (pick_valid_o && pick_thread_o == ThreadBits'(t)) runnable[t] <= 1'b0;
     end
-    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-      if (rst_i) due[t] <= '0;
-      else begin
-        for (int unsigned o = 0; o < Offloads; o++) begin
+    for (genvar o = 0; o < Offloads; o++) begin : g_offload
+      always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+        if (rst_i) due[t][o] <= 1'b0;
+        else begin
           due[t][o] <= (due_valid_i[o] && issues[t])
               || (due[t][o] && !(replied_low[o][t%2**LowBits] && replied_high[o][t/2**LowBits]));
         end

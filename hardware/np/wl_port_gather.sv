@@ -38,7 +38,7 @@ module wl_port_gather #(
 ) (
     input logic clk_i,
     // verilator lint_off SYNCASYNCNET
-    input logic rst_i,  // as in wl_upsizer
+    input logic rst_i,  // wl_upsizer takes it at the clock's edge too
     // verilator lint_on SYNCASYNCNET
 
     // Ports: byte 0 of a beat in bits 7:0.

@@ -25,9 +25,8 @@ module wl_upsizer #(
     parameter int unsigned UserBits = 1
 ) (
     input logic clk_i,
-    // Some registers look at it at the clock's edge, since their value in reset is no constant.
     // verilator lint_off SYNCASYNCNET
-    input logic rst_i,
+    input logic rst_i,  // registers that record what it cuts take it at the clock's edge
     // verilator lint_on SYNCASYNCNET
 
     input  logic                 in_valid_i,

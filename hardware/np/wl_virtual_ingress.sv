@@ -40,9 +40,8 @@ module wl_virtual_ingress #(
     parameter logic [Routers*17-1:0] Shares = {Routers{17'd13107}}
 ) (
     input logic clk_i,
-    // Some registers look at it at the clock's edge, since their value in reset is no constant.
     // verilator lint_off SYNCASYNCNET
-    input logic rst_i,
+    input logic rst_i,  // registers that record what it cuts take it at the clock's edge
     // verilator lint_on SYNCASYNCNET
 
     input logic             valid_i,
