@@ -4,9 +4,8 @@
 // are read no further than necessary, and freed with the last item; an offer stays until it is
 // taken; a beat or event leaves in each cycle as long as headers and bodies are there. One byte is
 // marked, which may be any of any window or body; it must be at its place, and nowhere else. This
-// is enough, because the
-module does not look at the data. Items have any two results in turn. Headers,
-// bodies and the receiver pause at will.
+// is enough, because the module does not look at the data. Items have any two results in turn.
+// Headers, bodies and the receiver pause at will.
 module wl_postprocessor_proof (
     input logic clk_i,
     input logic rst_i,
