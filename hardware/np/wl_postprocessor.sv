@@ -29,11 +29,11 @@ module wl_postprocessor #(
     input logic rst_i,
 
     // Headers, from wl_gatherer.
-    input  logic                          beat_valid_i,
-    output logic                          beat_ready_o,
-    input  logic [       8*DataBytes-1:0] beat_data_i,
-    input  logic                          beat_last_i,
-    input  logic [wl_pkg::ResultBits-1:0] beat_result_i,
+    input  logic                   beat_valid_i,
+    output logic                   beat_ready_o,
+    input  logic [8*DataBytes-1:0] beat_data_i,
+    input  logic                   beat_last_i,
+    input  wl_pkg::result_t        beat_result_i,
 
     // Bodies, from wl_body_buffer: data come a cycle after `body_read_o`, and stay until the next.
     input  logic                   body_valid_i,
@@ -43,14 +43,14 @@ module wl_postprocessor #(
     output logic                   body_free_o,
 
     // Items, to wl_merger: byte 0 of a beat in bits 7:0.
-    output logic                        valid_o,
-    input  logic                        ready_i,
-    output logic                        event_o,  // an event: one beat without data
-    output logic                        more_o,   // the same packet will send another item
-    output logic [     8*DataBytes-1:0] data_o,
-    output logic [       DataBytes-1:0] keep_o,
-    output logic                        last_o,
-    output logic [wl_pkg::SentBits-1:0] user_o    // wl_pkg::sent_t, on every beat
+    output logic                   valid_o,
+    input  logic                   ready_i,
+    output logic                   event_o,  // an event: one beat without data
+    output logic                   more_o,   // the same packet will send another item
+    output logic [8*DataBytes-1:0] data_o,
+    output logic [  DataBytes-1:0] keep_o,
+    output logic                   last_o,
+    output wl_pkg::sent_t          user_o    // on every beat
 );
 
   if (RowBytes < 2 || RowBytes > 16 || 2 ** $clog2(RowBytes) != RowBytes) begin : g_illegal_row
