@@ -64,13 +64,18 @@ module wl_engine_threads #(
       else if (set[t]) runnable[t] <= 1'b1;
       else if (pick_valid_o && pick_thread_o == ThreadBits'(t)) runnable[t] <= 1'b0;
     end
-    always_ff @(posedge clk_i) begin
-      for (int unsigned o = 0; o < Offloads; o++) begin
-        due[t][o] <= !rst_i && ((due_valid_i[o] && issues[t])
-            || (due[t][o] && !(replied_low[o][t%2**LowBits] && replied_high[o][t/2**LowBits])));
+    for (genvar o = 0; o < Offloads; o++) begin : g_offload
+      always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+        if (rst_i) due[t][o] <= 1'b0;
+        else begin
+          due[t][o] <= (due_valid_i[o] && issues[t])
+              || (due[t][o] && !(replied_low[o][t%2**LowBits] && replied_high[o][t/2**LowBits]));
+        end
       end
+    end
 
 `ifdef FORMAL
+    always_ff @(posedge clk_i) begin
       if (!rst_i) begin
         NotTwice_M : assert (!set[t] || !runnable[t]);
         for (int unsigned o = 0; o < Offloads; o++) begin
@@ -78,8 +83,8 @@ module wl_engine_threads #(
               && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) || due[t][o]);
         end
       end
-`endif
     end
+`endif
     assign due_any[t] = |due[t];
   end
 

@@ -137,10 +137,11 @@ module wl_engine_unload #(
   // window or on the way through the windows' port.
   logic ended;
   logic [ThreadBits-1:0] ended_thread;
-  always_ff @(posedge clk_i) begin
-    ended <= !rst_i && finish_valid_i;
-    ended_thread <= finish_thread_i;
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) ended <= 1'b0;
+    else ended <= finish_valid_i;
   end
+  always_ff @(posedge clk_i) ended_thread <= finish_thread_i;
   for (genvar t = 0; t < Threads; t++) begin : g_finished
     always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) finished[t] <= 1'b0;

@@ -240,9 +240,16 @@ module wl_scratchpad #(
       end
     end
   end
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) begin
+      b_load  <= 1'b0;
+      b_write <= 1'b0;
+    end else begin
+      b_load  <= load_valid_i && !w_valid;
+      b_write <= load_valid_i || w_valid;
+    end
+  end
   always_ff @(posedge clk_i) begin
-    b_load  <= load_valid_i && !w_valid && !rst_i;
-    b_write <= (load_valid_i || w_valid) && !rst_i;
     if (w_valid) loaded <= '0;
     else loaded <= load_data_i;
     b_thread <= w_valid ? w_thread : load_thread_i;

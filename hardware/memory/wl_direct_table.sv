@@ -162,15 +162,16 @@ module wl_direct_table #(
     if (rst_i) begin
       reply_valid_o <= 1'b0;
       ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
     end else begin
       reply_valid_o <= b_valid && !b_ctl;
       ctl_done_o <= b_ctl;
+      ctl_data_o <= b_ctl && b_in ? CtlBits'(read_data_i[Width-1:0]) : '0;
     end
   end
   always_ff @(posedge clk_i) begin
     reply_tag_o <= b_tag;
     reply_data_o <= b_in ? read_data_i[Width-1:0] : '0;
-    ctl_data_o <= b_ctl && b_in && !rst_i ? CtlBits'(read_data_i[Width-1:0]) : '0;
   end
 
   logic unused;

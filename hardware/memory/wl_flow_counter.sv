@@ -281,15 +281,16 @@ module wl_flow_counter #(
     if (rst_i) begin
       w_valid <= 1'b0;
       ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
     end else begin
       w_valid <= e_valid;
       ctl_done_o <= e_ctl;
+      ctl_data_o <= e_ctl && e_valid ? CtlBits'(e_old) : '0;
     end
   end
   always_ff @(posedge clk_i) begin
     w_flow <= e_flow;
     w_sums <= e_sums;
-    ctl_data_o <= e_ctl && e_valid && !rst_i ? CtlBits'(e_old) : '0;
   end
   assign write_valid_o = {Counters{w_valid}};
   assign write_address_o = addresses(w_flow);

@@ -114,15 +114,14 @@ module wl_memory_channel #(
       entered <= 1'b0;
       waited <= '0;
       ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
     end else begin
       if (take_read || take_write) entered <= 1'b1;
       else if (ctl_done_o) entered <= 1'b0;
       waited <= !wanted || take_read || take_write || hold_o ? '0 : waited + 1'b1;
       ctl_done_o <= read_done || take_write;
+      ctl_data_o <= read_done ? CtlBits'(read_data_o[CtlSlot*DataBits+:DataBits]) : '0;
     end
-  end
-  always_ff @(posedge clk_i) begin
-    ctl_data_o <= read_done && !rst_i ? CtlBits'(read_data_o[CtlSlot*DataBits+:DataBits]) : '0;
   end
 
   // The path to the memory.

@@ -80,16 +80,15 @@ module wl_read_table #(
       entered <= 1'b0;
       waited <= '0;
       ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
     end else begin
       if (take_read || take_write) entered <= 1'b1;
       else if (ctl_done_o) entered <= 1'b0;
       if (!wanted || take_read || take_write) waited <= '0;
       else if (!hold_o) waited <= waited + 1'b1;
       ctl_done_o <= read_done || take_write;
+      ctl_data_o <= read_done && exists ? CtlBits'(read_data_o) : '0;
     end
-  end
-  always_ff @(posedge clk_i) begin
-    ctl_data_o <= read_done && exists && !rst_i ? CtlBits'(read_data_o) : '0;
   end
 
   logic [Width-1:0] data;

@@ -76,16 +76,14 @@ module wl_table #(
     output logic               ctl_done_o,     // a pulse
     output logic [CtlBits-1:0] ctl_data_o      // the old element, zero unless done
 );
-  import wl_pkg::*;
-
-  localparam int unsigned AddressBits = bits(Size);
-  localparam int unsigned SelectBits = MethodCount > 1 ? bits(MethodCount) : 0;
+  localparam int unsigned AddressBits = wl_pkg::bits(Size);
+  localparam int unsigned SelectBits = MethodCount > 1 ? wl_pkg::bits(MethodCount) : 0;
   localparam logic [23:0] All = 24'(Methods);
-  localparam logic HasRead = table_has(MethodCount, All, TABLE_READ);
-  localparam logic HasAdd = table_has(MethodCount, All, TABLE_ADD);
-  localparam logic HasFetchAdd = table_has(MethodCount, All, TABLE_FETCH_ADD);
-  localparam logic HasWrite = table_has(MethodCount, All, TABLE_WRITE);
-  localparam logic HasExchange = table_has(MethodCount, All, TABLE_EXCHANGE);
+  localparam logic HasRead = wl_pkg::table_has(MethodCount, All, wl_pkg::TABLE_READ);
+  localparam logic HasAdd = wl_pkg::table_has(MethodCount, All, wl_pkg::TABLE_ADD);
+  localparam logic HasFetchAdd = wl_pkg::table_has(MethodCount, All, wl_pkg::TABLE_FETCH_ADD);
+  localparam logic HasWrite = wl_pkg::table_has(MethodCount, All, wl_pkg::TABLE_WRITE);
+  localparam logic HasExchange = wl_pkg::table_has(MethodCount, All, wl_pkg::TABLE_EXCHANGE);
   // Whether requests carry a value; if none does, only the control plane writes.
   localparam logic HasValue = HasAdd || HasFetchAdd || HasWrite || HasExchange || HasSwap;
 
@@ -114,30 +112,35 @@ module wl_table #(
       .done_i(ctl_done_o)
   );
 
-  logic [MethodBits-1:0] request_method;
+  logic [wl_pkg::MethodBits-1:0] request_method;
   if (MethodCount > 1) begin : g_select
     logic [SelectBits-1:0] select;
     assign select = request_data_i[RequestBits-1-:SelectBits];
     always_comb begin
-      request_method = Methods[MethodBits-1:0];
+      request_method = Methods[wl_pkg::MethodBits-1:0];
       for (int unsigned k = 1; k < MethodCount; k++) begin
-        if (select == SelectBits'(k)) request_method = Methods[k*MethodBits+:MethodBits];
+        if (select == SelectBits'(k)) begin
+          request_method = Methods[k*wl_pkg::MethodBits+:wl_pkg::MethodBits];
+        end
       end
     end
   end else begin : g_single
-    assign request_method = Methods[MethodBits-1:0];
+    assign request_method = Methods[wl_pkg::MethodBits-1:0];
   end
 
   // The index is the first argument, so it is above the others.
   logic [IndexBits-1:0] request_index;
   always_comb begin
     request_index = '0;
-    if (HasRead && request_method == TABLE_READ) request_index |= request_data_i[IndexBits-1:0];
-    if (HasSwap && request_method == TABLE_COMPARE_SWAP) begin
+    if (HasRead && request_method == wl_pkg::TABLE_READ) begin
+      request_index |= request_data_i[IndexBits-1:0];
+    end
+    if (HasSwap && request_method == wl_pkg::TABLE_COMPARE_SWAP) begin
       request_index |= request_data_i[HasSwap*2*Width+:IndexBits];
     end
     if (HasAdd || HasFetchAdd || HasWrite || HasExchange) begin
-      if (request_method != TABLE_READ && request_method != TABLE_COMPARE_SWAP) begin
+      if (request_method != wl_pkg::TABLE_READ
+          && request_method != wl_pkg::TABLE_COMPARE_SWAP) begin
         request_index |= request_data_i[HasValue*Width+:IndexBits];
       end
     end
@@ -211,6 +214,7 @@ module wl_table #(
     logic b_write, c_write, c_in;
     logic [AddressBits-1:0] c_index;
     logic [Width-1:0] b_new, c_value, d_value;
+    initial c_write = 1'b0;  // the first reset leaves the elements as they are
     always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) c_write <= 1'b0;
       else c_write <= b_valid && b_in && b_write;
@@ -223,15 +227,15 @@ module wl_table #(
       b_after_c <= b_valid && b_in && b_index == a_index;
       b_after_d <= c_in && c_index == a_index;
     end
-    assign write = c_write && !rst_i;
+    assign write = c_write;
     assign write_index = c_index;
     assign write_value = c_value;
     assign b_old = b_after_c ? c_value : b_after_d ? d_value : b_stored;
 
-    logic [MethodBits-1:0] a_method, b_method;
+    logic [wl_pkg::MethodBits-1:0] a_method, b_method;
     logic [Width-1:0] a_value, b_value;
     always_ff @(posedge clk_i) begin
-      a_method <= !take ? request_method : ctl_write_i ? TABLE_WRITE : TABLE_READ;
+      a_method <= !take ? request_method : ctl_write_i ? wl_pkg::TABLE_WRITE : wl_pkg::TABLE_READ;
       b_method <= a_method;
       a_value  <= take ? ctl_data_i[Width-1:0] : request_data_i[Width-1:0];
       b_value  <= a_value;
@@ -257,19 +261,21 @@ module wl_table #(
         a_expected <= request_data_i[Width+:Width];
         b_expected <= a_expected;
       end
-      assign b_swapped = b_method == TABLE_COMPARE_SWAP && b_old == b_expected;
+      assign b_swapped = b_method == wl_pkg::TABLE_COMPARE_SWAP && b_old == b_expected;
     end else begin : g_no_swap
       assign b_swapped = 1'b0;
     end
 
     logic b_adds;
-    assign b_adds  = b_method == TABLE_ADD || b_method == TABLE_FETCH_ADD;
-    assign b_write = b_adds || b_method == TABLE_WRITE || b_method == TABLE_EXCHANGE || b_swapped;
+    assign b_adds  = b_method == wl_pkg::TABLE_ADD || b_method == wl_pkg::TABLE_FETCH_ADD;
+    assign b_write = b_adds || b_method == wl_pkg::TABLE_WRITE
+        || b_method == wl_pkg::TABLE_EXCHANGE || b_swapped;
     assign b_new   = b_adds ? b_sum : b_write ? b_value : b_old;
   end else begin : g_read_only
     // Only the control plane writes. It does so as soon as the element is read (the RAM returns the
     // old one), so that later requests see it. A control access holds its data until it is done.
-    assign write = a_ctl && ctl_write_i && a_in && !rst_i;
+    initial a_ctl = 1'b0;  // the first reset leaves the elements as they are
+    assign write = a_ctl && ctl_write_i && a_in;
     assign write_index = a_index;
     assign write_value = ctl_data_i[Width-1:0];
     assign b_old = b_stored;
@@ -282,15 +288,16 @@ module wl_table #(
     if (rst_i) begin
       reply_valid_o <= 1'b0;
       ctl_done_o <= 1'b0;
+      ctl_data_o <= '0;
     end else begin
       reply_valid_o <= b_valid && !b_ctl;
       ctl_done_o <= b_ctl;
+      ctl_data_o <= b_ctl && b_in ? CtlBits'(b_old) : '0;
     end
   end
   always_ff @(posedge clk_i) begin
     reply_tag_o <= b_tag;
     reply_data_o <= b_in ? ReplyBits'({b_swapped, b_old}) : '0;
-    ctl_data_o <= b_ctl && b_in && !rst_i ? CtlBits'(b_old) : '0;
   end
 
   logic unused;

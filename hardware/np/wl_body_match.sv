@@ -261,11 +261,15 @@ module wl_body_match #(
   logic live_asked;
   assign live_asked = ctl_valid_i && ctl_target_i == CtlTarget + 8'd3 && !done[3];
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-    if (rst_i) live <= 1'b0;
-    else if (live_asked && ctl_write_i) live <= ctl_data_i[0];
+    if (rst_i) begin
+      live <= 1'b0;
+      done[3] <= 1'b0;
+    end else begin
+      if (live_asked && ctl_write_i) live <= ctl_data_i[0];
+      done[3] <= live_asked;
+    end
   end
   always_ff @(posedge clk_i) begin
-    done[3] <= !rst_i && live_asked;
     answer[3] <= live_asked && !ctl_write_i ? CtlBits'(live) : '0;
   end
   assign ctl_done_o = |done;

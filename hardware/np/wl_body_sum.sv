@@ -106,8 +106,10 @@ module wl_body_sum #(
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       state <= Idle;
+      reading <= 1'b0;
       reply_valid_o <= 1'b0;
     end else begin
+      reading <= state == Read;
       reply_valid_o <= 1'b0;
       unique case (state)
         Idle: if (request_valid_i) state <= Range;
@@ -123,7 +125,6 @@ module wl_body_sum #(
     end
   end
   always_ff @(posedge clk_i) begin
-    reading <= !rst_i && state == Read;
     from <= skip;
     upto <= last ? edge_t'(left) + skip : edge_t'(DataBytes);
     unique case (state)

@@ -67,8 +67,10 @@ module wl_distributor #(
   // and below them whether its turn is still to come. Three bits of two clusters are compared in
   // one LUT.
   logic [Clusters-1:0] recent;  // chosen in the cycle before
-  always_ff @(posedge clk_i) recent <= rst_i || Clusters == 1 ? '0
-      : cluster_valid_o & cluster_ready_i;
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) recent <= '0;
+    else recent <= Clusters == 1 ? '0 : cluster_valid_o & cluster_ready_i;
+  end
   // A round of turns ends when the best cluster has had its turn: all others have theirs again.
   logic [Clusters-1:0] due;  // not chosen in this round
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin

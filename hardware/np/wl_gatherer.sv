@@ -32,18 +32,18 @@ module wl_gatherer #(
     input  logic [ClusterBits-1:0] order_cluster_i,
 
     // From each cluster's wl_header_deserializer.
-    input  logic [                   Clusters-1:0] cluster_valid_i,
-    output logic [                   Clusters-1:0] cluster_ready_o,
-    input  logic [       Clusters*8*DataBytes-1:0] cluster_data_i,
-    input  logic [                   Clusters-1:0] cluster_last_i,
-    input  logic [Clusters*wl_pkg::ResultBits-1:0] cluster_result_i,
+    input  logic            [            Clusters-1:0] cluster_valid_i,
+    output logic            [            Clusters-1:0] cluster_ready_o,
+    input  logic            [Clusters*8*DataBytes-1:0] cluster_data_i,
+    input  logic            [            Clusters-1:0] cluster_last_i,
+    input  wl_pkg::result_t [            Clusters-1:0] cluster_result_i,
 
     // To wl_postprocessor.
-    output logic                          beat_valid_o,
-    input  logic                          beat_ready_i,
-    output logic [       8*DataBytes-1:0] beat_data_o,
-    output logic                          beat_last_o,
-    output logic [wl_pkg::ResultBits-1:0] beat_result_o
+    output logic                   beat_valid_o,
+    input  logic                   beat_ready_i,
+    output logic [8*DataBytes-1:0] beat_data_o,
+    output logic                   beat_last_o,
+    output wl_pkg::result_t        beat_result_o
 );
 
   if (Clusters < 1 || DataBytes < 1 || OrderDepth < 1) begin : g_illegal
@@ -103,7 +103,7 @@ module wl_gatherer #(
   logic [Clusters-1:0][Width-1:0] chosen;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
     wl_pkg::result_t result;
-    assign result = cluster_result_i[i*wl_pkg::ResultBits+:wl_pkg::ResultBits];
+    assign result = cluster_result_i[i];
     assign final_beat[i] = cluster_last_i[i] && !result.more;
 
     always_ff @(posedge clk_i) begin

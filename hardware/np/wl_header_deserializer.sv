@@ -26,13 +26,13 @@ module wl_header_deserializer #(
     output logic                          row_ready_o,
     input  logic [        8*RowBytes-1:0] row_data_i,
     input  logic                          row_last_i,
-    input  logic [wl_pkg::ResultBits-1:0] row_result_i,  // on every row
+    input  wl_pkg::result_t               row_result_i,  // on every row
 
     output logic                          beat_valid_o,
     input  logic                          beat_ready_i,
     output logic [       8*DataBytes-1:0] beat_data_o,
     output logic                          beat_last_o,
-    output logic [wl_pkg::ResultBits-1:0] beat_result_o
+    output wl_pkg::result_t               beat_result_o
 );
 
   if (RowBytes < 1 || 2 ** $clog2(RowBytes) != RowBytes
@@ -48,26 +48,24 @@ module wl_header_deserializer #(
   logic [PartBits-1:0] part;  // the place of the row in its beat
   logic [8*DataBytes-1:0] fill_data;
   logic fill_last;
-  logic [wl_pkg::ResultBits-1:0] fill_result;
+  wl_pkg::result_t fill_result;
 
   typedef struct packed {
-    logic [wl_pkg::ResultBits-1:0] result;
+    wl_pkg::result_t result;
     logic last;
     logic [8*DataBytes-1:0] data;
   } beat_t;
   beat_t beat;  // the output
-  assign {beat_result_o, beat_last_o, beat_data_o} = beat;
+  assign beat_result_o = beat.result;
+  assign beat_last_o = beat.last;
+  assign beat_data_o = beat.data;
 
   assign free = !beat_valid_o || beat_ready_i;
   assign row_ready_o = !full || free;
   assign accept = row_valid_i && row_ready_o;
 
-  wl_pkg::result_t result;
   logic [31:0] start;
-  assign result = row_result_i;
-  assign start = 32'(result.start) & (RowBytes - 1);
-  logic unused;
-  assign unused = &result;
+  assign start = 32'(row_result_i.start) & (RowBytes - 1);
 
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
@@ -95,7 +93,11 @@ module wl_header_deserializer #(
       fill_last   <= row_last_i;
       fill_result <= row_result_i;
     end
-    if (full && free) beat <= {fill_result, fill_last, fill_data};
+    if (full && free) begin
+      beat.result <= fill_result;
+      beat.last   <= fill_last;
+      beat.data   <= fill_data;
+    end
   end
 
 `ifdef FORMAL

@@ -37,7 +37,9 @@ module wl_port_gather #(
     localparam int unsigned RestPort = RestBits == 0 ? 1 : RestBits
 ) (
     input logic clk_i,
-    input logic rst_i,
+    // verilator lint_off SYNCASYNCNET
+    input logic rst_i,  // wl_upsizer takes it at the clock's edge too
+    // verilator lint_on SYNCASYNCNET
 
     // Ports: byte 0 of a beat in bits 7:0.
     input  logic [          Ports-1:0] s_tvalid_i,

@@ -19,19 +19,21 @@
 // multiplexers, and a body by any number of bytes, three.
 //
 // Parameters
-//   DataBytes   bytes of a beat, a power of two, at least 16
+//   DataBytes   bytes of a beat, a power of two, at least RowBytes
+//   RowBytes    bytes of a row of the header memory, a power of two, 2 to 16
 module wl_postprocessor #(
-    parameter int unsigned DataBytes = 64
+    parameter int unsigned DataBytes = 64,
+    parameter int unsigned RowBytes = wl_pkg::WordBytes
 ) (
     input logic clk_i,
     input logic rst_i,
 
     // Headers, from wl_gatherer.
-    input  logic                          beat_valid_i,
-    output logic                          beat_ready_o,
-    input  logic [       8*DataBytes-1:0] beat_data_i,
-    input  logic                          beat_last_i,
-    input  logic [wl_pkg::ResultBits-1:0] beat_result_i,
+    input  logic                   beat_valid_i,
+    output logic                   beat_ready_o,
+    input  logic [8*DataBytes-1:0] beat_data_i,
+    input  logic                   beat_last_i,
+    input  wl_pkg::result_t        beat_result_i,
 
     // Bodies, from wl_body_buffer: data come a cycle after `body_read_o`, and stay until the next.
     input  logic                   body_valid_i,
@@ -41,24 +43,27 @@ module wl_postprocessor #(
     output logic                   body_free_o,
 
     // Items, to wl_merger: byte 0 of a beat in bits 7:0.
-    output logic                        valid_o,
-    input  logic                        ready_i,
-    output logic                        event_o,  // an event: one beat without data
-    output logic                        more_o,   // the same packet will send another item
-    output logic [     8*DataBytes-1:0] data_o,
-    output logic [       DataBytes-1:0] keep_o,
-    output logic                        last_o,
-    output logic [wl_pkg::SentBits-1:0] user_o    // wl_pkg::sent_t, on every beat
+    output logic                   valid_o,
+    input  logic                   ready_i,
+    output logic                   event_o,  // an event: one beat without data
+    output logic                   more_o,   // the same packet will send another item
+    output logic [8*DataBytes-1:0] data_o,
+    output logic [  DataBytes-1:0] keep_o,
+    output logic                   last_o,
+    output wl_pkg::sent_t          user_o    // on every beat
 );
 
-  if (DataBytes < 16 || 2 ** $clog2(DataBytes) != DataBytes) begin : g_illegal
-    $fatal(1, "wl_postprocessor: DataBytes must be a power of two from 16 on");
+  if (RowBytes < 2 || RowBytes > 16 || 2 ** $clog2(RowBytes) != RowBytes) begin : g_illegal_row
+    $fatal(1, "wl_postprocessor: RowBytes must be 2, 4, 8 or 16");
+  end
+  if (DataBytes < RowBytes || 2 ** $clog2(DataBytes) != DataBytes) begin : g_illegal
+    $fatal(1, "wl_postprocessor: DataBytes must be a power of two from RowBytes on");
   end
 
   localparam int unsigned ByteBits = $clog2(DataBytes);
   localparam int unsigned CountBits = ByteBits + 1;
   // Bits of the position in a row at which a window begins.
-  localparam int unsigned StartBits = 4;
+  localparam int unsigned StartBits = wl_pkg::bits(RowBytes);
   typedef logic [ByteBits-1:0] place_t;  // position of a byte in a beat
   typedef logic [CountBits-1:0] count_t;  // number of bytes of a beat
 
@@ -172,7 +177,7 @@ module wl_postprocessor #(
     if (source_go) begin
       asked <= note;
       asked_header <= beat_data_i;
-      asked_start <= result.start;
+      asked_start <= result.start[StartBits-1:0];
     end
   end
 

@@ -197,11 +197,18 @@ module wl_preprocessor #(
       was_cut <= !last && (was_cut || cut);
     end
   end
-  always_ff @(posedge clk_i) begin
-    packet_o    <= !rst_i && packet;
-    bytes_o     <= go ? stored : '0;
-    malformed_o <= !rst_i && packet && (was_bad || bad);
-    oversize_o  <= !rst_i && packet && (was_cut || cut);
+  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
+    if (rst_i) begin
+      packet_o    <= 1'b0;
+      bytes_o     <= '0;
+      malformed_o <= 1'b0;
+      oversize_o  <= 1'b0;
+    end else begin
+      packet_o    <= packet;
+      bytes_o     <= go ? stored : '0;
+      malformed_o <= packet && (was_bad || bad);
+      oversize_o  <= packet && (was_cut || cut);
+    end
   end
 
   // A last beat without bytes that is not the first adds nothing, and is not stored.

@@ -56,7 +56,7 @@ module wl_reorder #(
     input  logic [        SourceBits-1:0] finish_source_i,
     input  logic [        8*RowBytes-1:0] finish_data_i,
     input  logic [           TagBits-1:0] finish_tag_i,
-    input  logic [wl_pkg::ResultBits-1:0] finish_result_i,
+    input  wl_pkg::result_t               finish_result_i,
 
     // To the engines: the tag at the head, and whether all that it has sent so far has left.
     output logic [TagBits-1:0] order_head_o,
@@ -68,7 +68,7 @@ module wl_reorder #(
     output logic                          row_first_o,
     output logic                          row_last_o,
     output logic [        8*RowBytes-1:0] row_data_o,
-    output logic [wl_pkg::ResultBits-1:0] row_result_o
+    output wl_pkg::result_t               row_result_o
 );
 
   if (Tags < 1 || 2 ** $clog2(Tags) != Tags) begin : g_illegal_tags
@@ -135,8 +135,7 @@ module wl_reorder #(
   logic [SourceBits-1:0] source;
   assign source = Sources == 1 ? '0 : finish_source_i;
   assign store_row = store_rows[source];
-  // `more` is the lowest bit of result_t; the other bits are used when the record is read.
-  assign finish_more = finish_result_i[0];
+  assign finish_more = finish_result_i.more;
   assign finish_ready_o = !(copy_held && finish_tag_i == head);
   assign store = finish_valid_i && finish_ready_o;
   assign store_end = store && finish_last_i;

@@ -38,7 +38,9 @@ module wl_sequencer #(
     localparam int unsigned NumberBits = SequenceBits == 0 ? 1 : SequenceBits
 ) (
     input logic clk_i,
-    input logic rst_i,
+    // verilator lint_off SYNCASYNCNET
+    input logic rst_i,  // registers that record what it cuts take it at the clock's edge
+    // verilator lint_on SYNCASYNCNET
 
     // AXI4-Stream lanes: byte 0 of a beat in bits 7:0.
     input  logic [            Lanes-1:0] s_tvalid_i,

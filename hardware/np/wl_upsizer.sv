@@ -25,7 +25,9 @@ module wl_upsizer #(
     parameter int unsigned UserBits = 1
 ) (
     input logic clk_i,
-    input logic rst_i,
+    // verilator lint_off SYNCASYNCNET
+    input logic rst_i,  // registers that record what it cuts take it at the clock's edge
+    // verilator lint_on SYNCASYNCNET
 
     input  logic                 in_valid_i,
     output logic                 in_ready_o,

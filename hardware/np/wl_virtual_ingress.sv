@@ -40,7 +40,9 @@ module wl_virtual_ingress #(
     parameter logic [Routers*17-1:0] Shares = {Routers{17'd13107}}
 ) (
     input logic clk_i,
-    input logic rst_i,
+    // verilator lint_off SYNCASYNCNET
+    input logic rst_i,  // registers that record what it cuts take it at the clock's edge
+    // verilator lint_on SYNCASYNCNET
 
     input logic             valid_i,
     input logic [      7:0] tag_i,    // valid on the first beat of a packet

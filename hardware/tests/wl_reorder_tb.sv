@@ -81,6 +81,7 @@ module reorder_case #(
   logic [FreeBits-1:0] free;
   logic [127:0] finish_data, row_data;
   wl_pkg::result_t finish_result, row_result;
+  int unsigned source;  // it offers its row
 
   wl_reorder #(.Tags(Tags), .Rows(Rows), .RowBytes(RowBytes), .Sources(Sources)) i_dut (
       .clk_i, .rst_i,
@@ -103,7 +104,6 @@ module reorder_case #(
   int unsigned allocated;
   int unsigned now_row[Sources];
   int choice[Sources];         // the tag that finishes, or -1
-  int unsigned source;         // it offers its row
   assign finish_valid = choice[source] >= 0;
   assign finish_tag = TagBits'(choice[source]);
   assign finish_result = finish_valid ? result_of(owner[finish_tag], copy_of[finish_tag]) : '0;

@@ -51,6 +51,8 @@ proofs! {
     wl_header_deserializer_proof
     wl_header_serializer_proof
     wl_lanes_proof
+    wl_pipe_proof
+    wl_postprocessor_proof
     wl_preprocessor_proof
     wl_reorder_proof
     wl_hash_cache_proof

@@ -133,7 +133,10 @@ fn groups(lines: &[&str]) -> Vec<Group> {
                 ));
             }
         } else if let Some(comment) = line.strip_prefix("//") {
-            group.about.push(comment.trim().to_owned());
+            // What a comment says to a tool is not part of the text.
+            if !comment.trim().starts_with("verilator ") {
+                group.about.push(comment.trim().to_owned());
+            }
         } else {
             group.ports.push(port(line));
         }
