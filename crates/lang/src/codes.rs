@@ -102,7 +102,7 @@ pub static CODES: &[Code] = &[
     code("E0518", "function calls itself"),
     code("E0519", "wrong number of arguments"),
     code("E0520", "`switch` on a value that is not a number"),
-    code("E0521", "step too large"),
+    code("E0521", "step or engine too large"),
     code("E0522", "early `break` together with `continue`"),
     code("E0523", "case label outside of a `switch`"),
     code("E0524", "calls nested too deeply"),

@@ -318,6 +318,35 @@ fn an_index_known_at_run_time_only_counts_as_a_choice_among_all_elements() {
 }
 
 #[test]
+fn an_index_into_a_header_counts_eight_times_as_many() {
+    let rounds = |n: u32| {
+        codes(&format!(
+            "header H {{ u8 a[128]; }};
+             engine e() {{
+                 step s {{
+                     H h @ 0;
+                     for (u16 k = 0; k < {n}; k++) h.a[(u7)packet.length ^ (u7)k] = 1;
+                     finish;
+                 }}
+             }}"
+        ))
+    };
+    assert_eq!(rounds(200), Vec::<&str>::new());
+    assert_eq!(rounds(300), ["E0521"]);
+}
+
+#[test]
+fn an_engine_of_very_many_steps_is_refused() {
+    let steps = |n: u32| {
+        let all: String =
+            (0..n).map(|k| format!("step s{k} {{ x += {k}; next s{}; }} ", k + 1)).collect();
+        codes(&format!("engine e() {{ u16 x; {all} step s{n} {{ packet.egress = x; finish; }} }}"))
+    };
+    assert_eq!(steps(4000), Vec::<&str>::new());
+    assert_eq!(steps(8000), ["E0521"]);
+}
+
+#[test]
 fn enumerations_become_numbers_but_not_the_other_way() {
     let with = |body: &str| format!("enum T : u16 {{ A = 7, B, C = A + 3 }};\n{}", step(body));
     let value = egress(&with("packet.egress = C;"));

@@ -1,14 +1,24 @@
-//! The limit on the size of a step after functions are inlined and loops unrolled.
+//! The limits on the size of a step and of an engine after functions are inlined and loops unrolled,
+//! so that every accepted program compiles within seconds.
 
 use super::Checker;
 use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Expr, ExprKind, Place, Projection, Root, Stmt, StmtKind, Type, VarId};
 
-/// The maximum number of operations of a step.
-const MAX_STEP_COST: u64 = 1 << 18;
+/// The maximum number of operations of a step, and of an engine. Operations on wide values count
+/// once for each 64 bits.
+const MAX_COST: u64 = 1 << 18;
+
+/// A step costs as much as so many operations, whatever is in it.
+const STEP_COST: u64 = 32;
+
+/// A choice among the elements of a header costs as much as so many operations: a read or a write of
+/// the packet for each element.
+const HEADER_CHOICE_COST: u64 = 8;
 
 impl Checker<'_> {
-    /// Refuses steps that inlining and unrolling would make too large.
+    /// Refuses steps that inlining and unrolling would make too large, and engines of too many
+    /// steps.
     pub(super) fn check_cost(&mut self, steps: &[hir::Step]) {
         let mut size = Size { checker: self, functions: Vec::new(), counters: Vec::new() };
         // The functions that a function calls come before it.
@@ -17,11 +27,27 @@ impl Checker<'_> {
             size.functions.push(cost);
         }
         let costs: Vec<u64> = steps.iter().map(|step| size.statements(&step.body)).collect();
-        for (step, cost) in steps.iter().zip(costs).filter(|(_, cost)| *cost > MAX_STEP_COST) {
+        for (step, cost) in steps.iter().zip(&costs).filter(|(_, cost)| **cost > MAX_COST) {
             let message = format!("step `{}` becomes too large: {cost} operations", step.name);
             self.report(Diagnostic::new("E0521", step.span, message).help(format!(
                 "loops are unrolled and functions inlined, and an index known at run time only \
-                 chooses among all elements; the limit is {MAX_STEP_COST}. Loop over steps instead"
+                 chooses among all elements; the limit is {MAX_COST}. Loop over steps instead"
+            )));
+        }
+        let mut sum = 0u64;
+        let too_many = steps.iter().zip(&costs).find(|(_, cost)| {
+            let before = sum;
+            sum = sum.saturating_add(**cost).saturating_add(STEP_COST);
+            before <= MAX_COST && sum > MAX_COST
+        });
+        if let Some((step, cost)) = too_many
+            && *cost <= MAX_COST
+        {
+            let message =
+                format!("the engine becomes too large: {sum} operations with step `{}`", step.name);
+            self.report(Diagnostic::new("E0521", step.span, message).help(format!(
+                "a step counts as {STEP_COST} operations and those in it; the limit is {MAX_COST}. \
+                 Share steps, or divide the work among engines that call each other"
             )));
         }
     }
@@ -88,10 +114,15 @@ impl Size<'_, '_> {
     fn expression(&self, e: &Expr) -> u64 {
         let own = match &e.kind {
             ExprKind::Call(id, _) => self.functions[id.index()],
-            ExprKind::Read(place) => self.choices(place).saturating_add(1),
-            _ => 1,
+            ExprKind::Read(place) => self.choices(place).saturating_add(self.words(&e.ty)),
+            _ => self.words(&e.ty),
         };
         e.parts().into_iter().map(|e| self.expression(e)).fold(own, u64::saturating_add)
+    }
+
+    /// The number of words of 64 bits of a value.
+    fn words(&self, ty: &Type) -> u64 {
+        u64::from(self.checker.width(ty).div_ceil(64)).max(1)
     }
 
     /// The number of scalars among which the indices of a place choose at run time. Constant
@@ -107,6 +138,7 @@ impl Size<'_, '_> {
             Root::Local(_, header) => Type::Struct(*header),
             Root::Meta(_) => return 0,
         };
+        let is_header = matches!(place.root, Root::View(_) | Root::Local(..));
         let mut choices = 0u64;
         for projection in &place.path {
             ty = match (projection, ty) {
@@ -122,7 +154,7 @@ impl Size<'_, '_> {
                 _ => break,
             };
         }
-        choices
+        if is_header { choices.saturating_mul(HEADER_CHOICE_COST) } else { choices }
     }
 
     /// The number of scalars in a value of a type. Types are bounded, and so is this.
