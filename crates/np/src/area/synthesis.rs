@@ -1,5 +1,6 @@
 //! Runs Yosys on one unit, and stores the result under a hash of all inputs.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -160,9 +161,10 @@ pub(super) fn run(
     if output.status.success() {
         return Ok(text.into_owned());
     }
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    let message = lines[lines.len().saturating_sub(8)..].join("\n");
-    Err(AreaError::Refused { tool, module: module.to_owned(), message })
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
+    let log = wireloom_install::Cache::of_user("area").log(tool, &words.join(" "), &text);
+    Err(AreaError::Failed { tool, module: module.to_owned(), log })
 }
 
 /// Returns the cache key for the result of a tool on a unit: a hash of the unit's sources and

@@ -91,12 +91,15 @@ pub enum BuildError {
     /// Models cannot be stored and loaded.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// Verilator or the C++ compiler refused the design.
-    #[error("Verilator failed; all that it said is in {}\n{message}", log.display())]
+    /// Verilator or the C++ compiler failed on the design.
+    #[error(
+        "Verilator, or the C++ compiler that it calls, failed on a design that working ones accept: \
+         one of them is broken, or there is not enough memory; their messages are in {}. \
+         `wireloom tools --fetch hardware` installs the Verilator that Wireloom is tested with",
+        log.display()
+    )]
     Verilator {
-        /// The lines of the log that state errors.
-        message: String,
-        /// The path of the whole log.
+        /// The file with what they printed.
         log: PathBuf,
     },
     /// The finished model cannot be loaded.
@@ -334,7 +337,7 @@ fn verilate(
     }
     let path = options.cache.open()?.join("failed.log");
     fs::write(&path, &log.text).map_err(file_error(&path))?;
-    Err(BuildError::Verilator { message: essence(&log.text), log: path })
+    Err(BuildError::Verilator { log: path })
 }
 
 /// Returns the number of C++ files that Verilator has written to a folder and its subfolders.
@@ -387,25 +390,5 @@ impl Log<'_> {
         let status = child.wait().map_err(file_error(Path::new(&program)))?;
         self.text += &fs::read_to_string(&errors).map_err(file_error(&errors))?;
         Ok(status.success())
-    }
-}
-
-/// Returns the lines of a log that state errors, at most ten.
-fn essence(log: &str) -> String {
-    let bad = |line: &&str| ["%Error", "error:", "Error "].iter().any(|mark| line.contains(mark));
-    let lines: Vec<&str> = log.lines().filter(bad).take(10).collect();
-    if lines.is_empty() { "it gave no reason".to_owned() } else { lines.join("\n") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_essence_of_a_log_is_what_is_wrong() {
-        let log =
-            "c++ -c a.cpp\n%Error: a.sv:3: syntax error\nmake: something\na.cpp:1: error: no\n";
-        assert_eq!(essence(log), "%Error: a.sv:3: syntax error\na.cpp:1: error: no");
-        assert_eq!(essence("nothing"), "it gave no reason");
     }
 }
