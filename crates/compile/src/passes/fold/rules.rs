@@ -273,6 +273,12 @@ fn slice(f: &mut Folder<'_>, a: Value, lo: u32, width: u32) -> Option<Simpler> {
     }
     match f.kind(a)?.clone() {
         OpKind::Slice(inner, below) => Some(Becomes(OpKind::Slice(inner, below + lo))),
+        OpKind::Binary(BinaryOp::Lshr, inner, amount) => {
+            // Bits that the shift brought from further up.
+            let from = lo.checked_add(f.constant(amount)?.to_shift())?;
+            let is_inside = from.checked_add(width)? <= f.width(inner);
+            is_inside.then_some(Becomes(OpKind::Slice(inner, from)))
+        }
         OpKind::Extend(inner) => {
             let own = f.width(inner);
             if lo >= own {
