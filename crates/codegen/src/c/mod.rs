@@ -305,20 +305,20 @@ fn wide_sizes(widths: BTreeSet<u32>, model: Model) -> BTreeSet<u32> {
 
 /// The level of optimisation for code of so many bytes. Compilers need more than linear time for
 /// long functions: with gcc 12, choices among 1,024 elements (190 KB) take 19 s at `-O3` and 4 s at
-/// `-O1`, those among 4,096 (800 KB) 38 s at `-O1` and 2 s at `-O0`.
+/// `-O1`, those among 4,096 (800 KB) 38 s at `-O1` and 2 s at `-O0`; conditions in 60 levels (70 KB)
+/// 9 s at `-O3` and 1 s at `-O1`.
 pub fn level(text: &str) -> &'static str {
     let longest = text.split("\n}\n").map(str::len).max().unwrap_or(0);
     match text.len() {
-        0..=100_000 => "-O3",
-        100_001..=200_000 if longest <= LONGEST_FUNCTION => "-O3",
-        100_001..=200_000 => "-O1",
+        0..=200_000 if longest <= LONGEST_FUNCTION => "-O3",
+        0..=200_000 => "-O1",
         _ => "-O0",
     }
 }
 
 /// Programs of up to 200 KB are compiled with `-O3` if no function has more bytes: `nat` (120 KB,
 /// the longest function 12 KB) takes 2 s.
-const LONGEST_FUNCTION: usize = 20_000;
+const LONGEST_FUNCTION: usize = 15_000;
 
 /// Flags of the C compiler besides the level of optimisation: checks that most packets pass become
 /// branches, which are predicted, rather than arithmetic on conditions. clang ignores it.
@@ -383,7 +383,8 @@ mod tests {
     #[test]
     fn long_functions_are_optimised_less() {
         assert_eq!(level(&"int f(void) { }\n}\n".repeat(9000)), "-O3");
-        assert_eq!(level(&"x".repeat(90_000)), "-O3");
+        assert_eq!(level(&"x".repeat(14_000)), "-O3");
+        assert_eq!(level(&"x".repeat(16_000)), "-O1");
         assert_eq!(level(&"x".repeat(150_000)), "-O1");
         assert_eq!(level(&"x\n}\n".repeat(60_000)), "-O0");
     }
