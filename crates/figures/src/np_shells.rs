@@ -2,13 +2,13 @@
 //! machine with one of them.
 
 use serde::Serialize;
-use wireloom_compile::pipeline;
 use wireloom_np::area::{Cache, Cost as Area, estimate};
 use wireloom_np::description::{Machine, ShellKind, Storage};
-use wireloom_np::processor::assemble;
+use wireloom_np::machine::{Form, processor};
 
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::np_traffic::Traffic;
+use super::np_units::SMALL;
 use super::pages::{PageTable, Table};
 use super::store::Cost;
 use super::values::{Values, decimal, slug};
@@ -102,12 +102,9 @@ impl Case {
     /// The area of the engine for a Virtex-7, and its levels of LUTs.
     fn area(&self, settings: &Settings) -> Result<(Area, u32)> {
         let machine = self.machine()?;
-        let small = [("COUNT_FLOWS", "false"), ("CHECK_SOURCE", "false"), ("NEXT_HOPS", "4096")];
-        let set = small.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let set = SMALL.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let source = Source { set, ..Source::of(settings.file(PROGRAM)?) };
-        let mut program = source.compiled()?.lowered;
-        pipeline::optimise(&mut program, &machine.pass_options());
-        let processor = assemble(&program, &machine).map_err(Error::new)?;
+        let processor = processor(&machine, &source.compiled()?, Form::Alone)?;
         let engine = processor.design.part(&processor.engine.name);
         let report = estimate(&engine, FAMILY, &Cache::of_user(), |_| {}).map_err(Error::new)?;
         let levels = report.units.iter().map(|unit| unit.levels).max().unwrap_or(0);

@@ -33,6 +33,11 @@ pub const FIGURE: Figure = Figure {
 /// The part that they are compared with, a Virtex-7.
 const PART: &str = "XC7VH870T";
 
+/// The constants of programs without flow counting and check of the source, and with 4,096 next
+/// hops.
+pub const SMALL: [(&str, &str); 3] =
+    [("COUNT_FLOWS", "false"), ("CHECK_SOURCE", "false"), ("NEXT_HOPS", "4096")];
+
 /// A machine, and the program that it is built for.
 struct Design {
     machine: &'static str,
@@ -88,8 +93,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 fn row(settings: &Settings, design: &Design) -> Result<Row> {
     let part = parts().into_iter().find(|part| part.name == PART);
     let part = part.expect("hardware/parts.toml has it");
-    let small = [("COUNT_FLOWS", "false"), ("CHECK_SOURCE", "false"), ("NEXT_HOPS", "4096")];
-    let set = small.into_iter().filter(|_| design.is_small);
+    let set = SMALL.into_iter().filter(|_| design.is_small);
     let program = Source {
         set: set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
         ..Source::of(settings.file(design.program)?)

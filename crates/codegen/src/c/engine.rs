@@ -26,7 +26,7 @@ use super::{effects, exits, source_line};
 /// The most jumps to a step that each get a copy of the step.
 const MOST_INLINE: usize = 4;
 
-/// The most operations of a step of which jumps get copies.
+/// The most operations of such a step.
 const LONGEST_INLINE: usize = 200;
 
 /// The properties of an engine that all its functions share.

@@ -1,7 +1,9 @@
 //! The effects of the calls of a program: a table over every method of every offload of every
 //! engine. The effects of an engine offload summarise those of the called engine.
 
-use wireloom_ir::{Engine, EngineId, Exit, OffloadId, OffloadTarget, OpKind, Program, StepId};
+use wireloom_ir::{
+    Engine, EngineId, Exit, OffloadId, OffloadTarget, OpKind, Program, Step, StepId,
+};
 use wireloom_offloads::{Delay, StateUse, registry};
 
 use super::loops::Loops;
@@ -102,4 +104,17 @@ pub fn successor(exit: &Exit) -> Option<StepId> {
         Exit::Next(step) | Exit::Emit(step) => Some(*step),
         _ => None,
     }
+}
+
+/// The numbers of the steps at which a step may continue, each once, in order.
+pub fn successors(step: &Step) -> Vec<usize> {
+    let mut found = Vec::new();
+    step.for_each_op(|op| {
+        if let OpKind::Exit(exit) = &op.kind {
+            found.extend(successor(exit).map(StepId::index));
+        }
+    });
+    found.sort_unstable();
+    found.dedup();
+    found
 }

@@ -54,7 +54,7 @@ struct Demands<'a> {
     unequal: HashSet<(Value, &'a Bits)>,
     /// The orders that comparisons of two values leave open.
     orders: HashMap<(Value, Value), u8>,
-    /// Disjunctions: the sides, of which one must have that bit.
+    /// Disjunctions: both sides, and the bit that one of them must have.
     choices: Vec<(Value, Value, bool)>,
     /// Whether the demands contradict each other.
     never: bool,

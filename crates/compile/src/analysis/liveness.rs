@@ -8,10 +8,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use wireloom_ir::{Block, ContextId, Engine, EngineKind, Op, OpKind, Step, StepId};
+use wireloom_ir::{Block, ContextId, Engine, EngineKind, Op, OpKind, Step};
 
 use super::Definitions;
-use super::effects::successor;
+use super::effects::{successor, successors};
 use super::guards::Guards;
 
 /// A set of context variables.
@@ -241,17 +241,6 @@ pub fn written(engine: &Engine) -> Vec<ContextSet> {
         }
     }
     sets
-}
-
-/// The steps at which a step may continue.
-fn successors(step: &Step) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    step.for_each_op(|op| {
-        if let OpKind::Exit(exit) = &op.kind {
-            found.extend(successor(exit).map(StepId::index));
-        }
-    });
-    found
 }
 
 /// The steps that may continue at each step.

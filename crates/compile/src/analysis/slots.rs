@@ -7,7 +7,7 @@
 use serde::Serialize;
 use wireloom_ir::{Engine, Exit, OpKind, Step, StepId};
 
-use super::effects::successor;
+use super::effects::successors;
 use super::loops::Loops;
 
 /// A path through the steps of an engine.
@@ -65,18 +65,6 @@ pub fn paths(engine: &Engine) -> Vec<Path> {
     found.sort();
     found.dedup();
     found
-}
-
-fn successors(step: &Step) -> Vec<usize> {
-    let mut next = Vec::new();
-    step.for_each_op(|op| {
-        if let OpKind::Exit(exit) = &op.kind {
-            next.extend(successor(exit).map(StepId::index));
-        }
-    });
-    next.sort_unstable();
-    next.dedup();
-    next
 }
 
 fn sends(step: &Step) -> bool {

@@ -36,9 +36,8 @@ impl Checker<'_> {
         }
         let mut sum = 0u64;
         let too_many = steps.iter().zip(&costs).find(|(_, cost)| {
-            let before = sum;
             sum = sum.saturating_add(**cost).saturating_add(STEP_COST);
-            before <= MAX_COST && sum > MAX_COST
+            sum > MAX_COST
         });
         if let Some((step, cost)) = too_many
             && *cost <= MAX_COST

@@ -126,7 +126,7 @@ struct Scheduler<'a> {
     changes: Vec<(Past, u32)>,
     /// The position in `changes` of each, unless header ports tell accesses apart.
     change_of: HashMap<Access, usize>,
-    /// The reads of the packet of which a change may yet end the time: those of one field together,
+    /// The reads of the packet that a later change may still affect: those of one field together,
     /// unless header ports tell accesses apart.
     open_reads: HashMap<(Access, usize), Vec<usize>>,
     /// The calls of each offload so far, by time.
