@@ -322,7 +322,7 @@ mod tests {
         let program = Program::new(&checked.program.expect("a program"));
         let mut store = ir::store(&program.optimised).expect("offloads");
         let file = TableFile::from_text(std::path::Path::new("t.tables"), tables);
-        load_tables(&mut store, &file.expect("tables")).expect("entries");
+        load_tables(&mut store, file.expect("tables")).expect("entries");
         store
     }
 

@@ -52,7 +52,7 @@ pub fn load_store(
         progress(&format!("loading {}", path.display()));
         let file = TableFile::open(path).map_err(Error::new)?;
         loaded.imported.extend_from_slice(file.imports());
-        loaded.entries += load_tables(&mut store, &file).map_err(Error::new)?.entries();
+        loaded.entries += load_tables(&mut store, file).map_err(Error::new)?.entries();
     }
     loaded.time = begin.elapsed();
     Ok((store, loaded))

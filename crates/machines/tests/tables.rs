@@ -13,7 +13,7 @@ fn values_that_the_router_does_not_define_are_refused() {
     let load = |text: &str| {
         let mut store = wireloom_ir::store(&program.optimised).expect("a store");
         let file = TableFile::from_text(Path::new("t"), text).expect("well-formed");
-        load_tables(&mut store, &file).map_err(|error| error.to_string())
+        load_tables(&mut store, file).map_err(|error| error.to_string())
     };
     let route = "table destinations4\n10.0.0.0/8 next_hop=1";
     assert!(load(&format!("{route} kind=DISCARD\n")).is_ok());

@@ -109,7 +109,7 @@ fn loaded(program: &Program, tables: &[PathBuf]) -> Result<Store, String> {
     let mut store = store(program).map_err(|refused| refused.0)?;
     for path in tables {
         let file = TableFile::open(path).map_err(|e| e.to_string())?;
-        load_tables(&mut store, &file).map_err(|e| e.to_string())?;
+        load_tables(&mut store, file).map_err(|e| e.to_string())?;
     }
     Ok(store)
 }

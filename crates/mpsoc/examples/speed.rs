@@ -228,7 +228,7 @@ impl Router {
     fn run(&self, gbps: f64, packets: u64, effort: Effort) -> Result<Run, String> {
         let mut store = store(&self.program).map_err(|refused| refused.0)?;
         let tables = TableFile::open(&self.tables).map_err(|e| e.to_string())?;
-        load_tables(&mut store, &tables).map_err(|e| e.to_string())?;
+        load_tables(&mut store, tables).map_err(|e| e.to_string())?;
         let options = Options { effort, ..Options::default() };
         let mut engine = Engine::new(&machine(gbps)?, &self.program, store, options)
             .map_err(|e| e.to_string())?;

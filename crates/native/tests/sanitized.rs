@@ -80,7 +80,7 @@ fn with_sanitizers() {
             if !tables.is_empty() {
                 let file =
                     TableFile::open(&programs().join("tables").join(tables)).expect("tables");
-                load_tables(store, &file).unwrap_or_else(|e| panic!("{tables}: {e}"));
+                load_tables(store, file).unwrap_or_else(|e| panic!("{tables}: {e}"));
             }
         };
         support::agree(&[compiled(name)], &all, &load);

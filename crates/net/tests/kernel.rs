@@ -73,9 +73,9 @@ fn in_namespace(test: &str, check: impl Fn()) {
 /// The entries that an import line gives, as `PREFIX VALUE VALUE ...`, or the error.
 fn import(line: &str) -> Result<Vec<String>, String> {
     let text = format!("table r\nimport kernel {line}\n");
-    let file = TableFile::from_text(Path::new("t"), text).map_err(|error| error.to_string())?;
+    let mut file = TableFile::from_text(Path::new("t"), text).map_err(|error| error.to_string())?;
     let mut entries = Vec::new();
-    file.for_each(&mut |entry| {
+    file.drain(&mut |entry| {
         let Key::Prefix { value, length } = entry.key else { return Err("no prefix".into()) };
         let values: Vec<_> = entry.fields.iter().map(|(_, value)| format!(" {value}")).collect();
         entries.push(format!("{value}/{length}{}", values.concat()));

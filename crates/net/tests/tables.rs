@@ -18,9 +18,9 @@ fn file(text: &str) -> Result<TableFile, TableError> {
 }
 
 /// Entries as text: `table: key fields`.
-fn entries(file: &TableFile) -> Result<Vec<String>, TableError> {
+fn entries(mut file: TableFile) -> Result<Vec<String>, TableError> {
     let mut out = Vec::new();
-    file.for_each(&mut |entry| {
+    file.drain(&mut |entry| {
         let fields: Vec<_> =
             entry.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let key = match entry.key {
@@ -69,7 +69,7 @@ fn an_import_gives_its_fields_by_arithmetic() {
         table.display()
     );
     assert_eq!(
-        entries(&file(&text).expect("well-formed")),
+        entries(file(&text).expect("well-formed")),
         Ok(vec![
             "routes:2 1.0.0.0/24 port=1 class=240".to_owned(),
             "routes:2 1.0.4.0/24 port=11 class=241".to_owned(),
@@ -119,7 +119,7 @@ fn a_limit_makes_do_with_the_beginning_of_a_dump() {
         "table r\nimport mrt \"{}\" limit=100 port=(asn % 4)\n",
         common::table(MRT_SAMPLES[0].0).display()
     );
-    assert_eq!(entries(&file(&text).expect("well-formed")).map(|e| e.len()), Ok(100));
+    assert_eq!(entries(file(&text).expect("well-formed")).map(|e| e.len()), Ok(100));
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn imports_are_relative_to_the_table_file_and_errors_name_both() {
         "table r\nimport prefixes \"good.txt\" = (index)\nimport pyasn \"bad.dat\" = (asn)\n",
     )
     .expect("writes");
-    let table = TableFile::open(&path).expect("well-formed itself");
+    let mut table = TableFile::open(&path).expect("well-formed itself");
     let mut seen = 0;
     let error = table
-        .for_each(&mut |_| {
+        .drain(&mut |_| {
             seen += 1;
             Ok(())
         })
@@ -156,9 +156,9 @@ fn imports_are_relative_to_the_table_file_and_errors_name_both() {
 
 #[test]
 fn what_the_visitor_refuses_is_an_error_at_the_line() {
-    let table = file("table a\n1 = 1\n2 = 2\n").expect("well-formed");
+    let mut table = file("table a\n1 = 1\n2 = 2\n").expect("well-formed");
     let error = table
-        .for_each(&mut |entry| if entry.line == 3 { Err("no".to_owned()) } else { Ok(()) })
+        .drain(&mut |entry| if entry.line == 3 { Err("no".to_owned()) } else { Ok(()) })
         .expect_err("refused");
     assert_eq!(error.to_string(), "t.tables:3: no");
 }
@@ -238,7 +238,7 @@ fn the_running_kernel_has_a_table() {
     let text = "table r\nimport kernel port=(port) via=(gateway) metric=(metric) if=(device)\n";
     let table = file(text).expect("well-formed");
     // The contents depend on the host, but the form is known.
-    for entry in entries(&table).expect("the kernel's table can be read") {
+    for entry in entries(table).expect("the kernel's table can be read") {
         assert!(entry.starts_with("r:2 ") && entry.contains(" via="), "{entry}");
     }
 }
@@ -256,10 +256,10 @@ fn a_hundred_thousand_lines_of_text_are_read() {
             i % 251
         );
     }
-    let table = file(&text).expect("well-formed");
+    let mut table = file(&text).expect("well-formed");
     let mut sum = 0;
     table
-        .for_each(&mut |entry| {
+        .drain(&mut |entry| {
             let Literal::Number(port) = &entry.fields[0].1 else {
                 return Err("a number".to_owned());
             };
@@ -273,8 +273,8 @@ fn a_hundred_thousand_lines_of_text_are_read() {
 proptest! {
     #[test]
     fn no_text_panics(lines in prop::collection::vec("(table|import|mrt|kernel|[a-z0-9./:=()\"\\\\#>% -]){0,12}", 0..6)) {
-        if let Ok(table) = file(&lines.join("\n")) {
-            let _ = table.for_each(&mut |entry| {
+        if let Ok(mut table) = file(&lines.join("\n")) {
+            let _ = table.drain(&mut |entry| {
                 let _ = entry.key.to_prefix(32);
                 for (_, value) in entry.fields {
                     let _ = value.to_bits(16);

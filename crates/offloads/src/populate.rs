@@ -30,7 +30,7 @@ impl LoadSummary {
 /// # Errors
 /// At the first entry that does not suit its offload. The error names the file, the line, the
 /// problem and a remedy. Entries before it stay loaded.
-pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, TableError> {
+pub fn load_tables(store: &mut Store, mut file: TableFile) -> Result<LoadSummary, TableError> {
     let mut summary = LoadSummary::default();
     for (path, line) in file.sections() {
         target(store, path).map_err(|what| file.error(line, what))?;
@@ -42,7 +42,7 @@ pub fn load_tables(store: &mut Store, file: &TableFile) -> Result<LoadSummary, T
     for path in &paths {
         target(store, path).expect("it was found above").1.begin_load();
     }
-    let loaded = file.for_each(&mut |entry| {
+    let loaded = file.drain(&mut |entry| {
         let (config, instance) = target(store, entry.table)?;
         let key = entry_key(config, entry.key)?;
         let value = entry_value(config, entry.fields)?;

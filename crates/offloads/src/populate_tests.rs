@@ -50,7 +50,7 @@ fn store() -> Store {
 
 fn load(store: &mut Store, text: &str) -> Result<LoadSummary, String> {
     let file = TableFile::from_text(Path::new("t.tables"), text).expect("well-formed lines");
-    load_tables(store, &file).map_err(|e| e.to_string())
+    load_tables(store, file).map_err(|e| e.to_string())
 }
 
 fn rows(store: &Store, path: &str) -> Vec<Row> {

@@ -73,7 +73,7 @@ fn the_internet_of_2015_is_loaded_and_searched() {
     );
     let file = TableFile::from_text(Path::new("internet.tables"), text).expect("a table file");
     let begin = Instant::now();
-    let summary = load_tables(&mut store, &file).expect("a real table");
+    let summary = load_tables(&mut store, file).expect("a real table");
     let took = begin.elapsed();
     assert_eq!(summary.tables, [("v4".to_owned(), 606_138), ("v6".to_owned(), 27_693)]);
 

@@ -61,7 +61,7 @@ impl Router {
         let loaded = || -> Store {
             let mut store = store(&program).expect("the router's offloads");
             let file = TableFile::open(&path).expect("the table file parses");
-            load_tables(&mut store, &file).expect("the table file suits the router");
+            load_tables(&mut store, file).expect("the table file suits the router");
             store
         };
         let library =

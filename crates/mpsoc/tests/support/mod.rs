@@ -50,7 +50,7 @@ pub fn generated(spec: &traffic::Spec) -> Vec<Packet> {
 /// Loads a table file of that folder.
 pub fn load_file(store: &mut Store, name: &str) {
     let file = TableFile::open(&programs(name)).unwrap_or_else(|e| panic!("{e}"));
-    load_tables(store, &file).unwrap_or_else(|e| panic!("{e}"));
+    load_tables(store, file).unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// An output with its bytes: sequence, arrival, ingress, verdict, bytes.

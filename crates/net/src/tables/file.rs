@@ -8,9 +8,10 @@ use super::literal::Literal;
 use super::prefix::{Family, Prefix};
 use super::text::Text;
 
-/// A table file whose lines are well-formed. Entries are parsed at each visit, and imports are
-/// streamed, so that a file with a million entries takes only the memory of its compressed text.
-#[derive(Clone, Debug)]
+/// A table file whose lines are well-formed. Entries are parsed when they are visited, and imports
+/// are streamed, so that a file with a million entries takes only the memory of its compressed text,
+/// and ever less of it while they are loaded.
+#[derive(Clone, Debug, Default)]
 pub struct TableFile {
     path: PathBuf,
     text: Text,
@@ -63,12 +64,11 @@ impl TableFile {
     }
 
     fn check(path: &Path, text: Text) -> Result<Self, TableError> {
-        let mut file =
-            Self { path: path.to_owned(), text, sections: Vec::new(), imports: Vec::new() };
+        let mut file = Self { path: path.to_owned(), ..Self::default() };
         let folder = path.parent().unwrap_or(Path::new(""));
         let (mut sections, mut imports) = (Vec::new(), Vec::new());
-        file.for_each_line(|number, line| {
-            match line {
+        text.for_each_line(|number, line| {
+            match file.parse(number, line)? {
                 Line::Table(name) => sections.push((name, number)),
                 Line::Entry(..) | Line::Import(_) if sections.is_empty() => {
                     return Err(file.error(number, "an entry before the first `table NAME`"));
@@ -80,7 +80,7 @@ impl TableFile {
             }
             Ok(())
         })?;
-        (file.sections, file.imports) = (sections, imports);
+        (file.text, file.sections, file.imports) = (text, sections, imports);
         Ok(file)
     }
 
@@ -104,20 +104,21 @@ impl TableFile {
         TableError::new(&self.path, Position::Line(line), what)
     }
 
-    /// Visits every entry, including those of imports, in order. A refusal of the visitor becomes
-    /// an error at the entry's line (for an imported entry, at the line or byte of the imported
-    /// file).
+    /// Visits every entry, including those of imports, in order, and frees the text on the way:
+    /// afterwards the file has sections, but no entries. A refusal of the visitor becomes an error
+    /// at the entry's line (for an imported entry, at the line or byte of the imported file).
     ///
     /// # Errors
     /// The first refusal, or that an imported file cannot be read or is malformed.
-    pub fn for_each(
-        &self,
+    pub fn drain(
+        &mut self,
         visit: &mut dyn FnMut(&Entry<'_>) -> Result<(), String>,
     ) -> Result<(), TableError> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let mut table = String::new();
-        self.for_each_line(|number, line| {
-            match line {
+        let text = std::mem::take(&mut self.text);
+        text.drain(|number, line| {
+            match self.parse(number, line)? {
                 Line::Empty => {}
                 Line::Table(name) => table = name,
                 Line::Entry(key, fields) => {
@@ -156,12 +157,7 @@ impl TableFile {
         })
     }
 
-    fn for_each_line(
-        &self,
-        mut visit: impl FnMut(u64, Line) -> Result<(), TableError>,
-    ) -> Result<(), TableError> {
-        self.text.for_each_line(|number, text| {
-            visit(number, line::parse(text).map_err(|what| self.error(number, what))?)
-        })
+    fn parse(&self, number: u64, text: &str) -> Result<Line, TableError> {
+        line::parse(text).map_err(|what| self.error(number, what))
     }
 }

@@ -368,7 +368,7 @@ pub fn read_routes(
 pub fn read_prefixes(path: &Path) -> Result<Vec<Prefix>, TableError> {
     let mut prefixes = Vec::new();
     let Some(kind) = recognise(path)? else {
-        super::TableFile::open(path)?.for_each(&mut |entry| {
+        super::TableFile::open(path)?.drain(&mut |entry| {
             prefixes.extend(entry.ip_prefix());
             Ok(())
         })?;

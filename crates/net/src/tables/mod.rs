@@ -23,7 +23,7 @@
 //!
 //! A value is a number (`5`, `0x1f`, `0b101`, `0o17`, `_` between digits), an IPv4 or IPv6 address,
 //! a MAC address, `true`, `false`, or arithmetic in parentheses, with C's operators. Only the
-//! offloads know names and widths, so [`TableFile::for_each`] passes on what the file contains,
+//! offloads know names and widths, so [`TableFile::drain`] passes on what the file contains,
 //! with positions.
 //!
 //! `import SOURCE "path" OPTION=... FIELD=...` imports prefixes from another source; the path is

@@ -81,21 +81,41 @@ impl Text {
         mut visit: impl FnMut(u64, &str) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mut number, mut unpacked) = (0, String::new());
-        for piece in self.packed.iter().map(Some).chain([None]) {
-            let piece = match piece {
-                Some(packed) => {
-                    unpack(packed, &mut unpacked);
-                    &unpacked
-                }
-                None => &self.last,
-            };
-            for line in piece.lines() {
-                number += 1;
-                visit(number, line)?;
-            }
+        for piece in &self.packed {
+            unpack(piece, &mut unpacked);
+            visit_lines(&unpacked, &mut number, &mut visit)?;
         }
-        Ok(())
+        visit_lines(&self.last, &mut number, &mut visit)
     }
+
+    /// Like [`Text::for_each_line`], and frees each piece before its lines are visited.
+    ///
+    /// # Errors
+    /// The error of `visit`.
+    pub(super) fn drain<E>(
+        self,
+        mut visit: impl FnMut(u64, &str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut number, mut unpacked) = (0, String::new());
+        for piece in self.packed {
+            unpack(&piece, &mut unpacked);
+            drop(piece);
+            visit_lines(&unpacked, &mut number, &mut visit)?;
+        }
+        visit_lines(&self.last, &mut number, &mut visit)
+    }
+}
+
+/// Calls `visit` with each line of a piece, and its number; `number` is that of the line before.
+fn visit_lines<E>(
+    piece: &str,
+    number: &mut u64,
+    visit: &mut impl FnMut(u64, &str) -> Result<(), E>,
+) -> Result<(), E> {
+    piece.lines().try_for_each(|line| {
+        *number += 1;
+        visit(*number, line)
+    })
 }
 
 impl From<&str> for Text {
@@ -130,16 +150,17 @@ mod tests {
         for (end, tail) in [("\n", ""), ("\r\n", "x"), ("\n", "\n")] {
             let whole = lines.join(end) + tail;
             let text = Text::from(whole.as_str());
-            let mut found = Vec::new();
-            text.for_each_line(|number, line| {
-                found.push((number, line.to_owned()));
+            assert!(text.packed.len() >= 3 && text.packed.len() < lines.len());
+            let (mut found, mut drained) = (Vec::new(), Vec::new());
+            let list = |to: &mut Vec<_>, number: u64, line: &str| {
+                to.push((number, line.to_owned()));
                 Ok::<(), ()>(())
-            })
-            .expect("no line is refused");
+            };
+            text.for_each_line(|number, line| list(&mut found, number, line)).expect("visited");
+            text.drain(|number, line| list(&mut drained, number, line)).expect("visited");
             let expected: Vec<(u64, String)> =
                 (1..).zip(whole.lines().map(str::to_owned)).collect();
-            assert!(text.packed.len() >= 3 && text.packed.len() < lines.len());
-            assert!(found == expected, "{end:?} {tail:?}");
+            assert!(found == expected && drained == expected, "{end:?} {tail:?}");
         }
     }
 

@@ -50,7 +50,7 @@ impl UpdateFile {
     /// # Errors
     /// If the file cannot be read, or at its first malformed line.
     pub fn open(path: &Path) -> Result<Self, TableError> {
-        Self::parse(path, &Text::read(path)?)
+        Self::parse(path, Text::read(path)?)
     }
 
     /// Creates an update file from its text; messages refer to it by `path`.
@@ -58,13 +58,13 @@ impl UpdateFile {
     /// # Errors
     /// At the first malformed line.
     pub fn from_text(path: &Path, text: &str) -> Result<Self, TableError> {
-        Self::parse(path, &Text::from(text))
+        Self::parse(path, Text::from(text))
     }
 
-    fn parse(path: &Path, text: &Text) -> Result<Self, TableError> {
+    fn parse(path: &Path, text: Text) -> Result<Self, TableError> {
         let mut file = Self { path: path.to_owned(), updates: Vec::new() };
         let (mut packet, mut table) = (None, None);
-        text.for_each_line(|number, text| {
+        text.drain(|number, text| {
             let error = |what: String| TableError::new(path, Position::Line(number), what);
             let (key, fields) = match line::parse_update(text).map_err(error)? {
                 UpdateLine::At(at) if packet.is_some_and(|before| at < before) => {

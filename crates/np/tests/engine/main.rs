@@ -41,7 +41,7 @@ fn loaded(program: &Program, tables: Option<&Path>) -> Store {
     let mut store = bench::empty(program);
     if let Some(path) = tables {
         let file = TableFile::open(path).unwrap_or_else(|problem| panic!("{problem}"));
-        load_tables(&mut store, &file).unwrap_or_else(|problem| panic!("{problem}"));
+        load_tables(&mut store, file).unwrap_or_else(|problem| panic!("{problem}"));
     }
     store
 }
