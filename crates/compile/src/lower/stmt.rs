@@ -36,9 +36,10 @@ fn work(stmts: &[Stmt]) -> Queue<'_> {
     stmts.iter().map(Work::Stmt).collect()
 }
 
-fn followed_by<'a>(mut first: Queue<'a>, rest: &Queue<'a>) -> Queue<'a> {
-    first.extend(rest);
-    first
+/// Puts work in front of what remains, which is not copied: there may be thousands of statements
+/// after an `if`, and as many more of these among them.
+fn prepend<'a>(rest: &mut Queue<'a>, first: Queue<'a>) {
+    first.into_iter().rev().for_each(|work| rest.push_front(work));
 }
 
 impl<'a> StepLowering<'a> {
@@ -72,9 +73,7 @@ impl<'a> StepLowering<'a> {
             }
             match queue.pop_front().expect("the queue is not empty") {
                 Work::StepEnd => self.step_end(),
-                Work::Switch { cases: [], default, .. } => {
-                    queue = followed_by(work(default), &queue)
-                }
+                Work::Switch { cases: [], default, .. } => prepend(&mut queue, work(default)),
                 Work::Switch { on, loc, cases, default } if cases.len() > MOST_IN_CHAIN => {
                     self.b.loc = loc;
                     let (first, others) = cases.split_at(cases.len() / 2);
@@ -97,7 +96,7 @@ impl<'a> StepLowering<'a> {
                     let hit = self.is_one_of(on, &labels);
                     let others = VecDeque::from([Work::Switch { on, loc, cases, default }]);
                     let Some(hit) = hit else {
-                        queue = followed_by(others, &queue);
+                        prepend(&mut queue, others);
                         continue;
                     };
                     self.if_else(hit, work(body), others, &mut queue);
@@ -105,7 +104,7 @@ impl<'a> StepLowering<'a> {
                 Work::Stmt(stmt) => {
                     self.b.loc = self.lines.loc(stmt.span);
                     match &stmt.kind {
-                        StmtKind::Block(inner) => queue = followed_by(work(inner), &queue),
+                        StmtKind::Block(inner) => prepend(&mut queue, work(inner)),
                         StmtKind::If(condition, then, otherwise) => {
                             let condition = self.scalar(condition);
                             self.if_else(condition, work(then), work(otherwise), &mut queue);
@@ -293,7 +292,7 @@ impl<'a> StepLowering<'a> {
     ) {
         if let Some(known) = self.b.as_constant(condition) {
             let taken = if known.is_zero() { otherwise } else { then };
-            *rest = followed_by(taken, rest);
+            prepend(rest, taken);
             return;
         }
         let loc = self.b.loc;
@@ -304,9 +303,8 @@ impl<'a> StepLowering<'a> {
         let mut then_state = replace(&mut self.state, before.clone());
         self.b.open();
         if then_state.flow.is_dead() {
-            let all = followed_by(otherwise, rest);
-            rest.clear();
-            self.sequence(all);
+            prepend(rest, otherwise);
+            self.sequence(std::mem::take(rest));
         } else {
             self.sequence(otherwise);
             if self.state.flow.is_dead() && !rest.is_empty() {
