@@ -111,6 +111,25 @@ fn check_refuses_a_bad_program_with_status_1() {
 }
 
 #[test]
+fn programs_that_compilers_take_too_long_for_are_refused_by_every_subcommand() {
+    let place = Workplace::new();
+    let searches = |n: u32| {
+        format!(
+            "header Word {{ u32 value; }};\nengine e() {{\n  offload routes : lpm<u32, u32, miss = 0>;\n  \
+             step s {{ Word word @ 0;\n    for (u16 i = 0; i < {n}; i++) word.value += \
+             routes.search(word.value ^ i);\n    finish;\n  }}\n}}\n"
+        )
+    };
+    place.write("some.loom", searches(1500).as_bytes());
+    place.wireloom("check some.loom").status(0);
+    place.write("many.loom", searches(3000).as_bytes());
+    for command in ["check many.loom", "explain many.loom", "build many.loom --on native --out n"] {
+        let refused = ["error[E0802]", "the program becomes too large", "many.loom:4:", "step s"];
+        place.wireloom(command).status(1).complains(&refused);
+    }
+}
+
+#[test]
 fn check_on_a_machine_says_at_the_line_what_it_cannot_hold() {
     let place = Workplace::new();
     place.write(

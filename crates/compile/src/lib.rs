@@ -9,6 +9,7 @@ pub mod names;
 pub mod passes;
 pub mod pipeline;
 pub mod share;
+pub mod size;
 
 pub use explain::svg;
 pub use lower::lower;

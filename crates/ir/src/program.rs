@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_offloads::Config;
+use wireloom_offloads::{Config, Kind, registry};
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
@@ -138,6 +138,21 @@ pub enum OffloadTarget {
     Kind(Config),
     /// Another engine; the method is 0.
     Engine(EngineId),
+}
+
+impl Offload {
+    /// Its kind; `None` for an engine.
+    pub fn kind(&self) -> Option<&'static Kind> {
+        let OffloadTarget::Kind(config) = &self.target else { return None };
+        Some(registry::kind(&config.kind).expect("verified programs use registered kinds"))
+    }
+
+    /// Whether a method is a function ([`Method::is_function`]).
+    ///
+    /// [`Method::is_function`]: wireloom_offloads::Method::is_function
+    pub fn is_function(&self, method: usize) -> bool {
+        self.kind().is_some_and(|kind| kind.methods[method].is_function())
+    }
 }
 
 /// A step.

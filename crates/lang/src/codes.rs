@@ -126,6 +126,7 @@ pub static CODES: &[Code] = &[
     code("E0618", "offload parameter out of range"),
     code("E0620", "context too large"),
     code("E0801", "machine cannot hold the program"),
+    code("E0802", "program too large for compilers"),
     code("W0601", "narrowing can lose bits"),
     code("W0602", "comparison is always true or false"),
     code("W0603", "shift by the width or more"),

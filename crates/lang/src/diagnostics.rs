@@ -57,6 +57,12 @@ impl Diagnostic {
         Self::new("E0801", span, format!("{machine} cannot hold this program: {why}"))
     }
 
+    /// Creates the error that compilers would take too long for a program, whose largest step
+    /// stands at a span.
+    pub fn too_large(step: Span, what: &str, help: &str) -> Self {
+        Self::new("E0802", step, what).help(help)
+    }
+
     /// Adds a remark at the primary span.
     pub(crate) fn here(mut self, text: impl Into<String>) -> Self {
         self.labels[0].text = text.into();

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use wireloom_compile::passes::PassOptions;
+use wireloom_compile::size::{self, TooLarge};
 use wireloom_compile::{lower, pipeline};
 use wireloom_install::embedded;
 use wireloom_ir as ir;
+use wireloom_lang::diagnostics::Diagnostic;
 use wireloom_lang::{self as lang, Checked, LIBRARY, hir};
 
 use crate::{Error, Result};
@@ -56,7 +58,9 @@ impl Source {
             sets: self.set.clone(),
             engine: self.engine.clone(),
         };
-        Ok(lang::check(&self.file, &options))
+        let mut checked = lang::check(&self.file, &options);
+        refuse_if_too_large(&mut checked);
+        Ok(checked)
     }
 
     /// Checks and compiles the program. Warnings are not shown.
@@ -68,6 +72,27 @@ impl Source {
         let refused = || Error::new(lang::render(&checked.diagnostics, &checked.sources, false));
         Ok(Program::new(checked.program.as_ref().ok_or_else(refused)?))
     }
+}
+
+/// Refuses a program that compilers would need too long for.
+fn refuse_if_too_large(checked: &mut Checked) {
+    let Some(program) = &checked.program else { return };
+    let Err(TooLarge { engine, step, largest, whole }) = size::check(&lower(program)) else {
+        return;
+    };
+    let step = &program.engines[engine].steps[step];
+    let what = format!(
+        "the program becomes too large for compilers: {whole} operations, {largest} in step `{}`",
+        step.name
+    );
+    let help = format!(
+        "the limit is {} after inlining and unrolling, where a way out of a step counts as 18, a \
+         call as 28 and a write of the packet as 5. Loop over steps instead, or keep constants in \
+         a table",
+        size::MOST
+    );
+    checked.diagnostics.push(Diagnostic::too_large(step.span, &what, &help));
+    checked.program = None;
 }
 
 impl Program {

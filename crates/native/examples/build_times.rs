@@ -41,6 +41,9 @@ fn times(file: &Path, options: &BuildOptions) -> Result<String, String> {
     let start = Instant::now();
     let mut program = lower(&program);
     let lowered = start.elapsed().as_secs_f64();
+    if let Err(size) = wireloom_compile::size::check(&program) {
+        return Err(format!("{check:.2}, {lowered:.2}, too large: {size:?}"));
+    }
     let start = Instant::now();
     let mut long = String::new();
     pipeline::run(&mut program, pipeline::DEFAULT, &Default::default(), |pass, _, took| {

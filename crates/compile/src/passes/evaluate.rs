@@ -13,8 +13,7 @@
 //! ([`PassOptions::served`]) its calls stay calls.
 
 use wireloom_bits::Bits;
-use wireloom_ir::{Block, Offload, OffloadTarget, Op, OpKind, Program, Value, ValueInfo};
-use wireloom_offloads::registry;
+use wireloom_ir::{Block, Offload, Op, OpKind, Program, Value, ValueInfo};
 
 use super::PassOptions;
 
@@ -61,9 +60,9 @@ impl Evaluate<'_> {
     }
 
     fn is_function(&self, offload: usize, method: usize) -> bool {
-        let OffloadTarget::Kind(config) = &self.offloads[offload].target else { return false };
-        let kind = registry::kind(&config.kind).expect("verified programs use registered kinds");
-        kind.methods[method].is_function() && !self.options.served.contains(&kind.name)
+        let offload = &self.offloads[offload];
+        offload.kind().is_some_and(|kind| !self.options.served.contains(&kind.name))
+            && offload.is_function(method)
     }
 
     /// Adds the operation. The result of a call that does not happen is zero.

@@ -74,7 +74,8 @@ fn first_parts(step: &Step, ops: &[Op]) -> Vec<u32> {
         let width = |value: Value| step.values[value.index()].width;
         let mut widest = op.results.iter().map(|value| width(*value)).max().unwrap_or(0);
         op.kind.for_each_operand(|value| widest = widest.max(width(value)));
-        weight += 1 + widest / 64;
+        let parts = if let OpKind::Concat(parts) = &op.kind { parts.len() as u32 } else { 1 };
+        weight += parts + widest / 64;
         (weight - 1) / LONGEST_PART
     };
     ops.iter().map(weigh).collect()
