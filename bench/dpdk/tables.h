@@ -61,6 +61,28 @@ static inline uint32_t address4(const uint8_t *a)
 	return (uint32_t)a[0] << 24 | (uint32_t)a[1] << 16 | (uint32_t)a[2] << 8 | a[3];
 }
 
+// Makes a table of IPv6 prefixes, if these entries and so many groups hold them.
+static inline int make_table6(struct table *table, const char *name, const struct prefix *prefixes, size_t count,
+			      enum rte_fib_trie_nh_sz entry, uint32_t groups)
+{
+	struct rte_fib6_conf config = {
+		.type = RTE_FIB6_TRIE,
+		.default_nh = 0,
+		.max_routes = (int)count + 1,
+		.trie = { .nh_sz = entry, .num_tbl8 = groups },
+	};
+	table->v6 = rte_fib6_create(name, SOCKET_ID_ANY, &config);
+	if (!table->v6)
+		fail("the IPv6 table cannot be made");
+	for (size_t i = 0; i < count; i++) {
+		if (rte_fib6_add(table->v6, prefixes[i].address, prefixes[i].length, prefixes[i].value)) {
+			rte_fib6_free(table->v6);
+			return 0;
+		}
+	}
+	return 1;
+}
+
 // Makes a table of the prefixes in file NAME, for addresses of 4 or 16 bytes. The fastest lookup of this processor is
 // chosen: vector instructions where DPDK has them for it.
 static inline struct table make_table(const char *folder, const char *name, int address_bytes)
@@ -84,18 +106,17 @@ static inline struct table make_table(const char *folder, const char *name, int 
 				fail("an IPv4 prefix is refused");
 		rte_fib_select_lookup(table.v4, RTE_FIB_LOOKUP_DEFAULT);
 	} else {
-		struct rte_fib6_conf config = {
-			.type = RTE_FIB6_TRIE,
-			.default_nh = 0,
-			.max_routes = (int)count + 1,
-			.trie = { .nh_sz = RTE_FIB6_TRIE_2B, .num_tbl8 = groups },
-		};
-		table.v6 = rte_fib6_create(name, SOCKET_ID_ANY, &config);
-		if (!table.v6)
-			fail("the IPv6 table cannot be made");
+		/* rte_fib6 refuses a prefix when it has reserved all groups, and it reserves some that it never
+		 * uses: one for each byte of a prefix past its parent. Entries of two bytes can name 32,767
+		 * groups. If these do not suffice, entries have four bytes. */
+		uint32_t reserved = 16;
 		for (size_t i = 0; i < count; i++)
-			if (rte_fib6_add(table.v6, prefixes[i].address, prefixes[i].length, prefixes[i].value))
-				fail("an IPv6 prefix is refused");
+			if (prefixes[i].length > 24)
+				reserved += (prefixes[i].length - 24 + 7u) / 8;
+		size_t entry = make_table6(&table, name, prefixes, count, RTE_FIB6_TRIE_2B, RTE_MIN(reserved, 32767u)) ? 2 : 4;
+		if (entry == 4 && !make_table6(&table, name, prefixes, count, RTE_FIB6_TRIE_4B, reserved))
+			fail("an IPv6 prefix is refused");
+		table.bytes = entry * ((size_t)(1 << 24) + (size_t)groups * 256);
 		rte_fib6_select_lookup(table.v6, RTE_FIB6_LOOKUP_DEFAULT);
 	}
 	free(prefixes);

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 /// `WL_ABI`: changes with any of these structures.
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 3;
 /// `WL_NO_OUTPUT`
 pub const NO_OUTPUT: u32 = u32::MAX;
 
@@ -118,6 +118,7 @@ pub struct Engine {
         state: *mut c_void,
         packets: *const Arrival,
         count: u32,
+        known: u32,
         sequence: u64,
     ),
     pub close: unsafe extern "C" fn(state: *mut c_void),

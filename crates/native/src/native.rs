@@ -40,7 +40,7 @@ impl Native {
         assert!(suits(program, program.main.index(), &store), "the store is another program's");
         let engine = library.engine();
         let offloads = Offloads::new(&mut store, engine);
-        let arrivals = Vec::with_capacity(engine.batch as usize);
+        let arrivals = Vec::with_capacity(2 * engine.batch as usize);
         Self {
             store,
             offloads,
@@ -86,7 +86,11 @@ impl Execute for Native {
         }
         let engine = self.state.library.engine();
         let batch = engine.batch as usize;
-        for (index, chunk) in frames.chunks(batch).enumerate() {
+        self.arrivals.clear();
+        // The batch in hand, and the one after it, which is on its way to the cache meanwhile.
+        let mut rest = frames.iter().map(arrival);
+        self.arrivals.extend(rest.by_ref().take(2 * batch));
+        for index in 0..frames.len().div_ceil(batch) {
             if index % BATCHES_PER_LOOK == 0 {
                 self.offloads.release(&mut self.store);
                 self.controlled.apply(&mut self.store);
@@ -94,29 +98,25 @@ impl Execute for Native {
                 // SAFETY: the state begins with the machine and is not in use.
                 unsafe { (*self.state.machine()).slots = slots };
             }
-            self.arrivals.clear();
-            self.arrivals.extend(chunk.iter().map(|frame| abi::Arrival {
-                bytes: frame.bytes.as_ptr(),
-                arrival_ns: frame.arrival_ns,
-                length: frame.bytes.len().min(MAX_LENGTH) as u32,
-                ingress: frame.ingress,
-            }));
-            let next = &frames[((index + 1) * batch).min(frames.len())..];
-            next.iter().take(batch).for_each(|frame| prefetch(frame.bytes));
-            // SAFETY: the state is the engine's own. The arrivals describe at most a batch of
-            // packets, which live until the outputs have been handed on. The slots are those of a
+            let count = self.arrivals.len().min(batch);
+            // SAFETY: the state is the engine's own. The arrivals describe packets which live until
+            // the outputs have been handed on, the first at most a batch. The slots are those of a
             // store that suits the program.
             unsafe {
                 let state = self.state.start;
                 (engine.execute)(
                     state,
                     self.arrivals.as_ptr(),
-                    chunk.len() as u32,
+                    count as u32,
+                    self.arrivals.len() as u32,
                     self.next_sequence,
                 );
-                hand_on(self.state.machine(), &self.arrivals, self.next_sequence, sink);
+                let executed = &self.arrivals[..count];
+                hand_on(self.state.machine(), executed, self.next_sequence, sink);
             }
-            self.next_sequence += chunk.len() as u64;
+            self.next_sequence += count as u64;
+            self.arrivals.drain(..count);
+            self.arrivals.extend(rest.by_ref().take(count));
         }
         self.offloads.release(&mut self.store);
     }
@@ -186,18 +186,13 @@ unsafe fn bytes(output: &abi::Output) -> &[u8] {
     unsafe { std::slice::from_raw_parts(output.bytes, output.length as usize) }
 }
 
-/// Brings the first bytes of a packet nearer while the batch before is executed: the line that it
-/// begins in and, since packets begin anywhere in a line, the one that a short packet's last byte
-/// lies in. Into the second-level cache: the first level is full of the batch in hand.
-fn prefetch(bytes: &[u8]) {
-    #[cfg(target_arch = "x86_64")]
-    for at in [0, bytes.len().min(64).saturating_sub(1)] {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program can see, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(bytes.as_ptr().wrapping_add(at).cast()) };
+fn arrival(frame: &Frame<'_>) -> abi::Arrival {
+    abi::Arrival {
+        bytes: frame.bytes.as_ptr(),
+        arrival_ns: frame.arrival_ns,
+        length: frame.bytes.len().min(MAX_LENGTH) as u32,
+        ingress: frame.ingress,
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = bytes;
 }
 
 /// The memory that generated code works on: a machine of its engine.

@@ -10,7 +10,14 @@
 #define WL_BATCH 64
 #endif
 
-#define WL_ABI 2
+/* The number of threads that begin in a round, in engines whose packets may overtake each other. Their
+ * accesses to memory are few enough for the processor to have all of them under way at once, and
+ * spread evenly over the time. */
+#ifndef WL_ADMITTED
+#define WL_ADMITTED 8
+#endif
+
+#define WL_ABI 3
 
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 
@@ -55,8 +62,10 @@ struct wl_machine {
 struct wl_engine {
     uint32_t abi, batch, slots;
     size_t state_size;
-    /* Executes at most `batch` packets, the first of which has the number `sequence`. */
-    void (*execute)(void *state, const struct wl_arrival *packets, uint32_t count, uint64_t sequence);
+    /* Executes `count` packets, at most `batch`, the first of which has the number `sequence`. The
+     * array goes on up to `known` packets, which are only fetched. */
+    void (*execute)(void *state, const struct wl_arrival *packets, uint32_t count, uint32_t known,
+                    uint64_t sequence);
     void (*close)(void *state);
     void (*show)(const struct wl_packet *packet, struct wl_view *view);
     void (*replace)(struct wl_packet *packet, struct wl_arena *arena, const struct wl_view *view);
@@ -74,6 +83,20 @@ WL_FUNCTION void wl_machine_close(struct wl_machine *m)
     free(m->emitted);
     m->emitted = NULL;
     m->emitted_count = m->emitted_room = 0;
+}
+
+/* Returns the end of the packets that begin in a round: those from `first` on, `most` at most. Fetches
+ * as many that follow, those of the next batch too: of each the line that it begins in and, since
+ * packets begin anywhere in a line, the one that a short packet's last byte lies in. */
+WL_INLINE uint32_t wl_admit(const struct wl_arrival *packets, uint32_t first, uint32_t count, uint32_t known,
+                            uint32_t most)
+{
+    uint32_t end = count - first < most ? count : first + most;
+    for (uint32_t i = end; first < count && i < known && i - end < most; i++) {
+        WL_PREFETCH(packets[i].bytes);
+        WL_PREFETCH(packets[i].bytes + (packets[i].length < 64 ? packets[i].length : 64));
+    }
+    return end;
 }
 
 WL_INLINE void wl_end_begin(struct wl_end *end)

@@ -214,9 +214,14 @@ WL_INLINE bool wl_insert(struct wl_packet *p, uint32_t offset, uint32_t count)
     if (offset > p->window || p->window + count > WL_END || wl_length(p) + count > WL_MAX_LENGTH)
         return false;
     uint8_t *front = wl_front(p);
-    if (offset)
-        memmove(front - count, front, offset);
-    memset(front - count + offset, 0, count);
+    if (WL_LIKELY(!offset && count <= 16 && p->window <= WL_END - 16)) {
+        /* All bytes in front of the window are free, so a store of constant size will do. */
+        memset(front - 16, 0, 16);
+    } else {
+        if (offset)
+            memmove(front - count, front, offset);
+        memset(front - count + offset, 0, count);
+    }
     p->window = (uint16_t)(p->window + count);
     return true;
 }

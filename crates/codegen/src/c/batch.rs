@@ -41,7 +41,7 @@ fn constant(name: &str, value: Expr) -> Stmt {
 
 /// Counts `i` from zero to below a limit.
 pub fn count_to(limit: Expr, body: Vec<Stmt>) -> Stmt {
-    Stmt::Count { variable: "i".into(), limit, body }
+    Stmt::Count { variable: "i".into(), first: Expr::number(0), limit, body }
 }
 
 pub fn function(
@@ -72,7 +72,7 @@ pub fn returning(
 /// Writes the states and the machine's structure.
 pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
     let mut enumerators = vec![engine.ended()];
-    enumerators.extend(engine.waiting().map(|step| engine.state(step)));
+    enumerators.extend(engine.waiting().flat_map(|step| engine.states(step)));
     enumerators.push(format!("{}_STATES", engine.prefix.to_uppercase()));
 
     let batch = || name("WL_BATCH");
@@ -89,7 +89,7 @@ pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
         fields.push(at.commented("the state of each thread").into());
     }
     let lines = Expr::SizeOfType(thread_type(engine)).binary(Binary::Div, Expr::number(64));
-    let odd = Expr::number(2).binary(Binary::Sub, lines.binary(Binary::Rem, Expr::number(2)));
+    let odd = Expr::number(1).binary(Binary::Add, lines.binary(Binary::Rem, Expr::number(2)));
     let apart = Expr::number(64).binary(Binary::Mul, odd);
     let seat = vec![
         Declaration::new(thread_type(engine), "thread").into(),
@@ -187,51 +187,105 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
         begin.push(cleared(t().arrow("context"), t().arrow("context").address()));
     }
     begin.extend(ahead::begin(engine));
+    // Those near the end of the engine first: so a thread that advances to another list waits there
+    // until the next round.
     let mut rounds: Vec<Stmt> = unordered
         .iter()
+        .rev()
         .map(|step| Stmt::call(format!("{}_list", engine.enter(*step)), [name("m")]))
         .collect();
     if engine.is_ordered() {
         rounds.extend(ahead::calls(engine));
-        rounds.push(Stmt::call(format!("{prefix}_in_order"), [name("m"), name("count")]));
+        rounds.push(Stmt::call(format!("{prefix}_in_order"), [name("m"), name("admitted")]));
     }
+    let from_first = |body: Vec<Stmt>| Stmt::Count {
+        variable: "i".into(),
+        first: name("first"),
+        limit: name("admitted"),
+        body,
+    };
+    let admit = if engine.is_ordered() { "WL_BATCH" } else { "WL_ADMITTED" };
+    let admitted = [name("packets"), name("first"), name("count"), name("known")];
+    rounds.extend([
+        constant("first", name("admitted")),
+        Stmt::Assign(
+            name("admitted"),
+            Expr::call("wl_admit", admitted.into_iter().chain([name(admit)])),
+        ),
+        from_first(begin),
+        Stmt::Comment(
+            "Not in the loop above: the copies are on their way to the cache while the first packets are read."
+                .into(),
+        ),
+        from_first(vec![put_on_list(engine, "i", go_on(engine.enter(0), thread(i())))]),
+    ]);
     let ended = field("waiting").index(name(engine.ended()));
     let body = vec![
         Declaration::new(machine_type(engine).const_pointer(), "m").with(name("state")).into(),
         Stmt::call("wl_machine_begin", [field("machine").address()]),
         cleared(field("waiting"), field("waiting")),
-        count_to(name("count"), begin),
-        Stmt::Comment(
-            "Not in the loop above: the copies are on their way to the cache while the first packets are read."
-                .into(),
-        ),
-        count_to(name("count"), vec![put_on_list(engine, "i", go_on(engine.enter(0), thread(i())))]),
+        Declaration::new("uint32_t", "admitted").with(Expr::number(0)).into(),
         Stmt::While(ended.binary(Binary::Less, name("count")), rounds),
     ];
     let parameters = vec![
         (Type::named("void").pointer(), "state"),
         (Type::structure("wl_arrival").constant().pointer(), "packets"),
         (Type::named("uint32_t"), "count"),
+        (Type::named("uint32_t"), "known"),
         (Type::named("uint64_t"), "sequence"),
     ];
     function("Executes a batch.", "static", format!("{prefix}_execute"), parameters, body)
 }
 
-/// Writes the function for one list. Each access of all its searches is in flight before the first
-/// search needs it.
+/// Writes the function for the lists of one step. In a round, threads whose searches are done go on,
+/// and the others take their searches to the next access: so each access has the work of a round to
+/// arrive. A paused thread is still in the state of the step for `..._in_order`.
 fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
-    let state = || name(engine.state(step));
-    let waiting = || field("waiting").index(state());
-    let entry = || field("list").index(state()).index(name("i"));
-    let mut body = vec![constant("count", waiting())];
-    body.extend(ahead::advances(engine, step));
+    let states = engine.states(step);
+    let waiting = |state: Expr| field("waiting").index(state);
+    let entry = |state: Expr| field("list").index(state).index(name("i"));
+    let mut body = Vec::new();
+    let needed: Vec<Option<Expr>> =
+        (1..states.len()).map(|pause| engine.is_pause_needed(step, pause - 1)).collect();
+    // The state of threads that need no further pause.
+    let last = name(states.last().expect("at least one"));
+    let ready = (needed.iter().zip(&states).rev()).fold(last, |ready, (needed, state)| {
+        needed.iter().fold(ready, |ready, needed| needed.clone().choose(ready, name(state)))
+    });
+    let ready = match ready {
+        Expr::Name(_) => ready,
+        chosen => {
+            body.push(constant("ready", chosen));
+            name("ready")
+        }
+    };
+    body.push(constant("count", waiting(ready.clone())));
     body.push(Stmt::Comment(
         "A thread that comes back to this list takes a place that is already done with.".into(),
     ));
-    body.push(Stmt::Assign(waiting(), Expr::number(0)));
+    body.push(Stmt::Assign(waiting(ready.clone()), Expr::number(0)));
     let resumed = go_on(engine.resume(step), thread(name("thread")));
-    let each = vec![constant("thread", entry()), put_on_list(engine, "thread", resumed)];
+    let each = vec![constant("thread", entry(ready)), put_on_list(engine, "thread", resumed)];
     body.push(count_to(name("count"), each));
+    let pauses = engine.advances(step).into_iter().zip(needed).zip(states.windows(2));
+    for ((advance, needed), pair) in pauses.rev() {
+        let [from, to] = [name(&pair[0]), name(&pair[1])];
+        let each = vec![
+            constant("thread", entry(from.clone())),
+            Stmt::Assign(entry(to.clone()), name("thread").cast("uint16_t")),
+            Stmt::Expr(go_on(advance, thread(name("thread")))),
+        ];
+        let all = vec![
+            constant("paused", waiting(from.clone())),
+            Stmt::Assign(waiting(from), Expr::number(0)),
+            count_to(name("paused"), each),
+            Stmt::Assign(waiting(to), name("paused")),
+        ];
+        body.push(match needed {
+            Some(condition) => Stmt::If(condition, all),
+            None => Stmt::Block(all),
+        });
+    }
     let comment = format!("All threads that wait at `{}`.", engine.engine.steps[step].name);
     let parameters = vec![(machine_type(engine).pointer(), "m")];
     function(&comment, "WL_FUNCTION", format!("{}_list", engine.enter(step)), parameters, body)

@@ -181,6 +181,16 @@ impl<'a> PacketEngine<'a> {
         format!("{}_AT_{}", self.prefix.to_uppercase(), self.step_names[step])
     }
 
+    /// The names of the states of a thread at a step whose calls keep no order: before its searches,
+    /// and after each pause of them.
+    pub fn states(&self, step: usize) -> Vec<String> {
+        let pauses = if self.plans[step].ordered == 0 { self.advances(step).len() } else { 0 };
+        let paused = (1..=pauses).map(|pause| {
+            format!("{}_AT{pause}_{}", self.prefix.to_uppercase(), self.step_names[step])
+        });
+        std::iter::once(self.state(step)).chain(paused).collect()
+    }
+
     /// The name of the state of a thread that has ended.
     pub fn ended(&self) -> String {
         format!("{}_ENDED", self.prefix.to_uppercase())

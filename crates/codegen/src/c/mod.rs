@@ -348,8 +348,8 @@ fn readme(name: &str, symbol: &str) -> String {
          packets on it. The state begins with `struct wl_machine`: the caller points `slots` at the offloads, in the\n\
          order of their declaration (runtime/slot.h), and after each batch finds in `ends` and `emitted` what left.\n\n\
          Each step of the engine is a function of its name. A step that waits for replies is two: the first computes\n\
-         its requests and fetches the memory that they will read, the second, named `..._reply`, does the rest when\n\
-         the whole batch has come so far. Comments give the source lines.\n"
+         its requests and fetches the memory that they will read, the second, named `..._reply`, does the rest in\n\
+         a later round, when it has arrived. Comments give the source lines.\n"
     )
 }
 

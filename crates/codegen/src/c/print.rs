@@ -516,8 +516,10 @@ impl Writer {
                 self.body(body);
                 self.line("}");
             }
-            Stmt::Count { variable: i, limit, body } => {
-                let mut flat = Flat::of(&format!("for (uint32_t {i} = 0; {i} < "));
+            Stmt::Count { variable: i, first, limit, body } => {
+                let mut flat = Flat::of(&format!("for (uint32_t {i} = "));
+                flat.expression(first);
+                flat.push(&format!("; {i} < "));
                 flat.expression(limit);
                 flat.push(&format!("; {i}++) {{"));
                 self.flat(&flat);

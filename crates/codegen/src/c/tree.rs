@@ -158,8 +158,8 @@ pub enum Stmt {
     Expr(Expr),
     /// Executes the statements if the condition holds.
     If(Expr, Vec<Stmt>),
-    /// Counts a `uint32_t` of this name from zero to below the limit.
-    Count { variable: String, limit: Expr, body: Vec<Stmt> },
+    /// Counts a `uint32_t` of this name from the first value to below the limit.
+    Count { variable: String, first: Expr, limit: Expr, body: Vec<Stmt> },
     /// Repeats the statements while the condition holds.
     While(Expr, Vec<Stmt>),
     /// Repeats the statements forever.
@@ -441,7 +441,8 @@ impl Stmt {
             }
             Self::Assign(to, value) | Self::Include(to, value) => vec![to, value],
             Self::Expr(value) | Self::If(value, _) | Self::While(value, _) => vec![value],
-            Self::Count { limit: value, .. } | Self::Return(value) => vec![value],
+            Self::Count { first, limit, .. } => vec![first, limit],
+            Self::Return(value) => vec![value],
             Self::Switch(value, cases) => std::iter::once(value)
                 .chain(cases.iter().filter_map(|(label, _)| label.as_ref()))
                 .collect(),
