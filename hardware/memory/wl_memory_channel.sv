@@ -13,6 +13,7 @@
 //   cycle it sees those of lower slots, but not that of its own slot: if an element of several
 //   bursts is read in the same slots in which it is written, a reader never sees a partial write.
 //   Throughput: every slot in every core cycle. Nothing stalls.
+//   Reset: of the writes of a core cycle all are performed or none, whenever the reset comes.
 //   Control plane: an access is one burst at its address in the memory. It takes slot `CtlSlot` in
 //   a cycle in which the user of the slot leaves it idle. If there is no such cycle for `Patience`
 //   cycles, `hold_o` asks the users for one cycle to accept no new request, and again after as many
@@ -46,7 +47,9 @@ module wl_memory_channel #(
     parameter int unsigned Patience = 16
 ) (
     input logic clk_i,
-    input logic rst_i,
+    // verilator lint_off SYNCASYNCNET
+    input logic rst_i,  // wl_rate_adapter takes it at the clock's edge
+    // verilator lint_on SYNCASYNCNET
 
     // Users: slot k at bits [k*Bits +: Bits].
     input  logic [            Slots-1:0] read_valid_i,
