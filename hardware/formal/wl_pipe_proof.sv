@@ -3,9 +3,9 @@
 // contract: a thread takes a header with the tag that it gets, and ends its packet after any number
 // of cycles, whatever the other threads do; some packets are dropped. One byte is marked, which may
 // be any of any packet; it must be at its place, and nowhere else. This is enough, because no
-// module looks at the data. Packets have any two lengths in turn. With Prompt a thread takes a header
-// as soon as there is one, and of sender and receiver those never pause whose parameter is not set;
-// without it all pause at will.
+// module looks at the data. Packets have any two lengths in turn. With Prompt a thread takes a
+// header as soon as there is one, and of sender and receiver those never pause whose parameter is
+// not set; without it all pause at will.
 module wl_pipe_proof #(
     parameter int unsigned Clusters = 2,
     parameter int unsigned Tags = 2,  // threads of a cluster

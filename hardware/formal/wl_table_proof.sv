@@ -1,7 +1,7 @@
 // Proof of wl_table, for any requests and control accesses: each operation on an arbitrary element
-// finds the result of the previous one, and its own result is that of its method. With a method that
-// writes, this holds over resets at any time: an operation that has read its element is performed.
-// Unbounded, by induction.
+// finds the result of the previous one, and its own result is that of its method. With a method
+// that writes, this holds over resets at any time: an operation that has read its element is
+// performed. Unbounded, by induction.
 module wl_table_proof
   import wl_pkg::*;
 #(

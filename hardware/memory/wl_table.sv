@@ -19,8 +19,8 @@
 //   (`wl_control_slot`).
 //   Contents: zero at power-up; in simulation from +wl_image_<Image>=FILE.
 //   Reset: elements keep their values. A request that a reset cuts is performed whole if its
-//   element has been read, or not at all, and has no reply; with either kind of reset (wl_reset.svh)
-//   the RAM is written by a register that the reset does not clear.
+//   element has been read, or not at all, and has no reply; with either kind of reset
+//   (wl_reset.svh). If a method writes, the RAM is written by a register that no reset clears.
 // Request: {method, if there are several; arguments, the first most significant}, the arguments
 // zero-extended on the left:
 //   {index} for read; {index, value} for write, add, fetch_add and exchange;
