@@ -52,7 +52,7 @@ module wl_engine_fsm #(
     output logic                          unload_last_o,
     output logic [  wl_pkg::WordBits-1:0] unload_data_o,
     output logic [           TagBits-1:0] unload_tag_o,
-    output logic [wl_pkg::ResultBits-1:0] unload_result_o,
+    output wl_pkg::result_t               unload_result_o,
     output logic [         ReplyBits-1:0] unload_reply_o,   // HasPacket = 0 only
 
     // A copy (`more`) is unloaded only while its tag is at the head of the order and all packets

@@ -41,7 +41,7 @@ module wl_engine_packet #(
     output logic                          unload_last_o,
     output logic [               Row-1:0] unload_data_o,
     output logic [           TagBits-1:0] unload_tag_o,
-    output logic [wl_pkg::ResultBits-1:0] unload_result_o,
+    output wl_pkg::result_t               unload_result_o,
     output logic [         ReplyBits-1:0] unload_reply_o,
     input  logic [           TagBits-1:0] order_head_i,
     input  logic                          order_drained_i,

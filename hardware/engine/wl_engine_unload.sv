@@ -37,11 +37,11 @@ module wl_engine_unload #(
     input logic [   TagBits-1:0] tag_i,
 
     // Results arrive when threads finish.
-    input logic                          finish_valid_i,
-    input logic [        ThreadBits-1:0] finish_thread_i,
-    input logic [wl_pkg::ResultBits-1:0] finish_result_i,
-    input logic [                   3:0] finish_row_i,     // row with the window's first byte
-    input logic [         ReplyBits-1:0] finish_reply_i,
+    input logic                             finish_valid_i,
+    input logic            [ThreadBits-1:0] finish_thread_i,
+    input wl_pkg::result_t                  finish_result_i,
+    input logic            [           3:0] finish_row_i,     // row with the window's first byte
+    input logic            [ ReplyBits-1:0] finish_reply_i,
 
     output logic                  end_valid_o,
     output logic                  end_more_o,
@@ -57,14 +57,14 @@ module wl_engine_unload #(
     input  logic                  row_valid_i,
     input  logic [      Word-1:0] row_data_i,
 
-    output logic                          unload_valid_o,
-    input  logic                          unload_ready_i,
-    output logic                          unload_first_o,
-    output logic                          unload_last_o,
-    output logic [              Word-1:0] unload_data_o,
-    output logic [           TagBits-1:0] unload_tag_o,
-    output logic [wl_pkg::ResultBits-1:0] unload_result_o,
-    output logic [         ReplyBits-1:0] unload_reply_o
+    output logic                            unload_valid_o,
+    input  logic                            unload_ready_i,
+    output logic                            unload_first_o,
+    output logic                            unload_last_o,
+    output logic            [     Word-1:0] unload_data_o,
+    output logic            [  TagBits-1:0] unload_tag_o,
+    output wl_pkg::result_t                 unload_result_o,
+    output logic            [ReplyBits-1:0] unload_reply_o
 );
   // ---- Finished threads, and the search for the next one to unload ----
 
@@ -72,43 +72,47 @@ module wl_engine_unload #(
   logic [ThreadBits-1:0] turn;
   logic found, start;
 
-  logic [wl_pkg::ResultBits-1:0] result_bits;
+  // What is stored of a finished thread.
+  localparam int unsigned EndBits = HasPacket ? 4 : ReplyBits;
+  typedef struct packed {
+    logic [EndBits-1:0] place;  // the row with the window's first byte, or the reply of a call
+    wl_pkg::result_t result;
+  } finished_t;
+  finished_t finishing, oldest;
   logic [3:0] first_row;
   logic [ReplyBits-1:0] reply;
   logic [TagBits-1:0] tag;
   wl_pkg::result_t result;
-  assign result = result_bits;
+  assign result = oldest.result;
   logic unused_result;
   assign unused_result = &result;
 
-  localparam int unsigned FinishBits = wl_pkg::ResultBits + (HasPacket ? 4 : ReplyBits);
-  logic [FinishBits-1:0] finish_word, found_word;
+  assign finishing.result = finish_result_i;
   if (HasPacket) begin : g_finish_packet
-    assign finish_word = {finish_row_i, finish_result_i};
-    assign first_row = found_word[FinishBits-1-:4];
+    assign finishing.place = finish_row_i;
+    assign first_row = oldest.place;
     assign reply = '0;
     logic unused;
     assign unused = &finish_reply_i;
   end else begin : g_finish_reply
-    assign finish_word = {finish_reply_i, finish_result_i};
-    assign reply = found_word[FinishBits-1-:ReplyBits];
+    assign finishing.place = finish_reply_i;
+    assign reply = oldest.place;
     assign first_row = '0;
     logic unused;
     assign unused = &finish_row_i;
   end
-  assign result_bits = found_word[wl_pkg::ResultBits-1:0];
 
   wl_thread_memory #(
-      .Width  (FinishBits),
+      .Width  ($bits(finished_t)),
       .Threads(Threads)
   ) i_results (
       .clk_i,
       .write_i(finish_valid_i),
       .write_thread_i(finish_thread_i),
-      .write_data_i(finish_word),
+      .write_data_i(finishing),
       .next_thread_i(turn),
       .thread_i(turn),
-      .read_data_o(found_word)
+      .read_data_o(oldest)
   );
   wl_thread_memory #(
       .Width  (TagBits),
@@ -179,10 +183,8 @@ module wl_engine_unload #(
     logic [3:0] left;        // rows after this one
 
     // A packet's tag and result, until its rows take them along.
-    logic [TagBits-1:0] read_tag;
-    logic [wl_pkg::ResultBits-1:0] read_result;
+    logic [TagBits-1:0] leaving_tag;
     wl_pkg::result_t leaving;
-    assign leaving = read_result;
     assign start = found && (!active || (take && left == '0));
     assign take = active && row_valid_i && (!unload_valid_o || unload_ready_i);
 
@@ -208,15 +210,19 @@ module wl_engine_unload #(
         thread <= turn;
         row    <= first_row;
         left   <= no_data ? '0 : bytes_after[7:4];
-        {read_tag, read_result} <= {tag, result_bits};
+        leaving_tag <= tag;
+        leaving <= result;
       end else if (take) begin
         fresh <= 1'b0;
         row   <= row + 1'b1;
         left  <= left - 1'b1;
       end
       if (take) begin
-        {unload_first_o, unload_last_o, unload_data_o} <= {fresh, left == '0, row_data_i};
-        {unload_tag_o, unload_result_o} <= {read_tag, read_result};
+        unload_first_o  <= fresh;
+        unload_last_o   <= left == '0;
+        unload_data_o   <= row_data_i;
+        unload_tag_o    <= leaving_tag;
+        unload_result_o <= leaving;
       end
     end
     logic unused;
@@ -251,7 +257,11 @@ module wl_engine_unload #(
       else if (unload_ready_i) unload_valid_o <= 1'b0;
     end
     always_ff @(posedge clk_i) begin
-      if (take) {unload_tag_o, unload_result_o, unload_reply_o} <= {tag, result_bits, reply};
+      if (take) begin
+        unload_tag_o    <= tag;
+        unload_result_o <= result;
+        unload_reply_o  <= reply;
+      end
     end
     assign unload_first_o = 1'b1;
     assign unload_last_o = 1'b1;

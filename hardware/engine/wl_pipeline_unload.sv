@@ -30,11 +30,11 @@ module wl_pipeline_unload #(
 
     output logic left_o,  // a packet has left
 
-    output logic                          beat_valid_o,
-    input  logic                          beat_ready_i,
-    output logic [       8*DataBytes-1:0] beat_data_o,
-    output logic                          beat_last_o,
-    output logic [wl_pkg::ResultBits-1:0] beat_result_o   // wl_pkg::result_t
+    output logic                              beat_valid_o,
+    input  logic                              beat_ready_i,
+    output logic            [8*DataBytes-1:0] beat_data_o,
+    output logic                              beat_last_o,
+    output wl_pkg::result_t                   beat_result_o
 );
   if (Packets < 1) begin : g_illegal_count
     $fatal(1, "wl_pipeline_unload: Packets must be at least one");
@@ -46,39 +46,44 @@ module wl_pipeline_unload #(
   localparam int unsigned Rows = DataBytes / 16;   // rows of a beat
   localparam int unsigned Stored = Bytes / 16;     // rows of a window's memory
   localparam int unsigned FirstRow = (wl_pkg::WindowFront - Headroom) / 16;
-  localparam int unsigned Width = 8 * Bytes + 4 + wl_pkg::ResultBits;
 
-  wl_pkg::result_t result, head;
+  // A packet that waits.
+  typedef struct packed {
+    logic [8*Bytes-1:0] window;
+    logic [3:0] first_row;  // row of the window's memory in which the window begins
+    wl_pkg::result_t result;
+  } packet_t;
+  packet_t entering, waiting;
   always_comb begin
-    result.kind = exit_i;
-    result.reason = reason_i;
-    result.egress = egress_i;
-    result.start = front_i[3:0];
-    result.window = length_i;
-    result.length = packet_i;
-    result.more = 1'b0;
+    entering.window = window_i;
+    entering.first_row = front_i[7:4] - 4'(FirstRow);
+    entering.result.kind = exit_i;
+    entering.result.reason = reason_i;
+    entering.result.egress = egress_i;
+    entering.result.start = front_i[3:0];
+    entering.result.window = length_i;
+    entering.result.length = packet_i;
+    entering.result.more = 1'b0;
   end
 
   logic stored_ready, there, take;
   logic [wl_pkg::bits(Packets + 2)-1:0] fill;
-  logic [8*Bytes-1:0] window;
-  logic [3:0] first_row;
-  logic [wl_pkg::ResultBits-1:0] head_bits;
   wl_fifo_block #(
-      .Width(Width),
+      .Width($bits(packet_t)),
       .Depth(Packets)
   ) i_packets (
       .clk_i,
       .rst_i,
       .in_valid_i(valid_i),
       .in_ready_o(stored_ready),
-      .in_data_i({window_i, front_i[7:4] - 4'(FirstRow), result}),
+      .in_data_i(entering),
       .out_valid_o(there),
       .out_ready_i(take),
-      .out_data_o({window, first_row, head_bits}),
+      .out_data_o(waiting),
       .fill_o(fill)
   );
-  assign head = head_bits;
+  wl_pkg::result_t head;
+  assign head = waiting.result;
 
   // Rows after the current beat, if it is not the last.
   logic last, move;
@@ -95,7 +100,7 @@ module wl_pipeline_unload #(
   logic [8*Bytes-1:0] shifted;
   logic [8*(Bytes+16)-1:0] longer;  // with a row after the window's memory
   logic [8*DataBytes-1:0] beat;
-  assign row = 6'(first_row) + 6'(done);
+  assign row = 6'(waiting.first_row) + 6'(done);
   assign longer = {128'b0, shifted};
   // The bytes of the first row before `start` are those of the row after the beat.
   always_comb begin
@@ -104,7 +109,7 @@ module wl_pipeline_unload #(
       if (i < 32'(head.start)) beat[8*i+:8] = longer[8*(DataBytes+i)+:8];
     end
   end
-  assign shifted = row >= 6'(Stored) ? '0 : window >> {row, 7'b0};
+  assign shifted = row >= 6'(Stored) ? '0 : waiting.window >> {row, 7'b0};
 
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
@@ -118,7 +123,11 @@ module wl_pipeline_unload #(
     end
   end
   always_ff @(posedge clk_i) begin
-    if (move) {beat_data_o, beat_last_o, beat_result_o} <= {beat, last, head_bits};
+    if (move) begin
+      beat_data_o   <= beat;
+      beat_last_o   <= last;
+      beat_result_o <= head;
+    end
   end
   logic unused;
   assign unused = &{stored_ready, fill, longer, head};

@@ -37,18 +37,27 @@ module wl_request_queue #(
     logic unused;
     assign unused = &fill;
 
+    typedef struct packed {
+      logic [ThreadBits-1:0] thread;
+      logic [Width-1:0] data;
+    } request_t;
+    request_t pushed, oldest;
+    assign pushed.thread = push_thread_i;
+    assign pushed.data = push_data_i;
+    assign request_thread_o = oldest.thread;
+    assign request_data_o = oldest.data;
     wl_fifo #(
-        .Width(ThreadBits + Width),
+        .Width($bits(request_t)),
         .Depth(Depth)
     ) i_fifo (
         .clk_i,
         .rst_i,
         .in_valid_i (push_valid_i),
         .in_ready_o (push_ready_o),
-        .in_data_i  ({push_thread_i, push_data_i}),
+        .in_data_i  (pushed),
         .out_valid_o(request_valid_o),
         .out_ready_i(request_ready_i),
-        .out_data_o ({request_thread_o, request_data_o}),
+        .out_data_o (oldest),
         .fill_o     (fill)
     );
   end

@@ -1,5 +1,3 @@
-`include "wl_reset.svh"
-
 // Rate adapter: sends Slots parallel words of the core's clock one after the other on a memory's
 // clock, which is Slots times as fast, and returns the replies in parallel. With it a 100 MHz
 // pipeline has three reads a cycle of a 300 MHz memory.
@@ -14,7 +12,8 @@
 //   Data and order: slot k of a core cycle leaves as the k-th word of a group of memory cycles,
 //   once. There is no `valid`, and nothing stalls: each slot of each cycle is transferred, from the
 //   second core cycle after reset on. Until then `down_o` is zero, so the bit of a word that marks
-//   a command should be active high.
+//   a command should be active high. The words that were taken before a reset leave, all those of a
+//   core cycle, whenever the reset comes: it takes effect at an edge of `clk_i`.
 //   The word at `up_i` MemoryLatency memory cycles after a word was at `down_o` returns in that
 //   word's slot.
 //   Throughput: Slots words a core cycle, in both directions.
@@ -65,19 +64,14 @@ module wl_rate_adapter #(
   logic [Slots*DownWidth-1:0] down;
   logic beat;  // toggles every core cycle: a change marks the begin of a core cycle
   logic settled;  // the phase is known when the words taken now leave
-  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-    if (rst_i) begin
-      beat <= 1'b0;
-      settled <= 1'b0;
-    end else begin
-      beat <= !beat;
-      settled <= 1'b1;
-    end
-  end
-  always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-    if (rst_i) down <= '0;
-    else if (!settled) down <= '0;
-    else down <= down_i;
+  // An asynchronous reset in the middle of a core cycle must change neither the phase nor the words
+  // that have not left, so these registers take it at the clock's edge.
+  initial beat = 1'b0;
+  initial settled = 1'b0;
+  always_ff @(posedge clk_i) begin
+    beat <= !beat;
+    settled <= !rst_i;
+    down <= settled ? down_i : '0;
   end
 
   // The number of the memory cycle in its core cycle.
@@ -122,10 +116,12 @@ module wl_rate_adapter #(
   // words.
   logic [Slots*DownWidth-1:0] given, given_next, asked;
   logic known;  // the phase is known
+  logic was_settled;
   assign given_next = (Slots * DownWidth)'({down_o, given} >> DownWidth);
   always_ff @(posedge clk_i) begin
     asked <= down;
-    if (!rst_i) Quiet_A : assert (settled || down == '0);
+    was_settled <= settled;
+    if (!rst_i) Quiet_A : assert (settled || was_settled || down == '0);
   end
   always_ff @(posedge clk_mem_i) begin
     known <= settled;

@@ -202,7 +202,7 @@ module wl_hash_cache_proof #(
             && (!i_dut.c_empty || age == '0 || i_dut.c_key == was_key));
         Gone_A : assert (age != 2'd3 || emptying != '0 || !full || upper != was_key);
         Entry_A : assert (i_dut.sweeping || !full || value == element[upper] || stale);
-        BRead_A : assert (!i_dut.b_empty || {i_dut.b_full[0], i_dut.g_bin[0].upper}
+        BRead_A : assert (!i_dut.b_empty || {i_dut.b_full[0], i_dut.g_bin[0].entry.upper}
             == {full, upper} || !full);
         Match_A : assert (!i_dut.c_empty || !full || upper != i_dut.c_key || i_dut.c_match[0]);
         Fill_A : assert (!i_dut.f_valid || i_dut.f_value == element[i_dut.f_key]);

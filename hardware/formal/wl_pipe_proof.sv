@@ -3,14 +3,17 @@
 // contract: a thread takes a header with the tag that it gets, and ends its packet after any number
 // of cycles, whatever the other threads do; some packets are dropped. One byte is marked, which may
 // be any of any packet; it must be at its place, and nowhere else. This is enough, because no
-// module looks at the data. Packets have any two lengths in turn. With Prompt, sender and receiver
-// never pause, and a thread takes a header as soon as there is one; without it they pause at will.
+// module looks at the data. Packets have any two lengths in turn. With Prompt a thread takes a
+// header as soon as there is one, and of sender and receiver those never pause whose parameter is
+// not set; without it all pause at will.
 module wl_pipe_proof #(
     parameter int unsigned Clusters = 2,
     parameter int unsigned Tags = 2,  // threads of a cluster
     parameter int unsigned Policy = 0,
     // 1: only the ends of threads vary: fewer runs, so that longer ones can be checked.
-    parameter bit Prompt = 1'b1
+    parameter bit Prompt = 1'b1,
+    parameter bit SenderPauses = 1'b0,
+    parameter bit ReceiverPauses = 1'b0
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -202,7 +205,9 @@ module wl_pipe_proof #(
   always_ff @(posedge clk_i) begin
     started <= 1'b1;
     Reset_M : assume (rst_i == !started);
-    if (Prompt) Prompt_M : assume (valid_i && ready_i && load_i == '1);
+    if (Prompt) Prompt_M : assume (load_i == '1);
+    if (Prompt && !SenderPauses) Sender_M : assume (valid_i);
+    if (Prompt && !ReceiverPauses) Receiver_M : assume (ready_i);
     if (rst_i) begin
       {number, beat, out, out_beat, under_way} <= '0;
     end else begin

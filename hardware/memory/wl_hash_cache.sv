@@ -94,7 +94,6 @@ module wl_hash_cache #(
   localparam int unsigned AddressBits = wl_pkg::bits(Sets);
   localparam int unsigned UpperBits = KeyBits > SetBits ? KeyBits - SetBits : 1;
   localparam int unsigned BinBits = wl_pkg::bits(Bins);
-  localparam int unsigned EntryBits = 1 + UpperBits + ValueBits;
   localparam int unsigned Patience = 15;
 
   if (Bins < 1 || Sets < 1 || Sets != 1 << SetBits) begin : g_illegal_sets
@@ -215,15 +214,20 @@ module wl_hash_cache #(
     b_in  <= a_in;
   end
 
+  typedef struct packed {
+    logic full;
+    logic [UpperBits-1:0] upper;  // upper bits of the key
+    logic [ValueBits-1:0] value;
+  } entry_t;
   logic [Bins-1:0] b_full, b_match;
   logic [Bins*ValueBits-1:0] b_values;
   logic [Bins-1:0] write;
   logic [AddressBits-1:0] write_set;
-  logic [EntryBits-1:0] write_entry;
+  entry_t write_entry;
   for (genvar k = 0; k < Bins; k++) begin : g_bin
-    logic [UpperBits-1:0] upper;
+    entry_t entry;
     wl_ram_block #(
-        .Width(EntryBits),
+        .Width($bits(entry_t)),
         .Depth(Sets)
     ) i_ram (
         .clk_i,
@@ -232,9 +236,11 @@ module wl_hash_cache #(
         .write_data_i(write_entry),
         .read_i(a_valid || a_empty),
         .read_address_i(set_of(seed, a_key)),
-        .read_data_o({b_full[k], upper, b_values[k*ValueBits+:ValueBits]})
+        .read_data_o(entry)
     );
-    assign b_match[k] = b_full[k] && upper == upper_of(b_key);
+    assign b_full[k] = entry.full;
+    assign b_values[k*ValueBits+:ValueBits] = entry.value;
+    assign b_match[k] = entry.full && entry.upper == upper_of(b_key);
   end
 
   // The value of the bin that matches, and the bin that a miss will fill.
@@ -339,7 +345,9 @@ module wl_hash_cache #(
   // Emptying has priority over filling: a reply that is not cached only causes another miss.
   always_comb begin
     write_set   = sweeping ? sweep : set_of(seed, c_empty ? c_key : f_key);
-    write_entry = {!(sweeping || c_empty), upper_of(f_key), f_value};
+    write_entry.full = !(sweeping || c_empty);
+    write_entry.upper = upper_of(f_key);
+    write_entry.value = f_value;
     for (int unsigned k = 0; k < Bins; k++) begin
       write[k] = sweeping || (c_empty ? c_match[k] : f_valid && f_bin == BinBits'(k));
     end

@@ -13,6 +13,7 @@
 //   cycle it sees those of lower slots, but not that of its own slot: if an element of several
 //   bursts is read in the same slots in which it is written, a reader never sees a partial write.
 //   Throughput: every slot in every core cycle. Nothing stalls.
+//   Reset: of the writes of a core cycle all are performed or none, whenever the reset comes.
 //   Control plane: an access is one burst at its address in the memory. It takes slot `CtlSlot` in
 //   a cycle in which the user of the slot leaves it idle. If there is no such cycle for `Patience`
 //   cycles, `hold_o` asks the users for one cycle to accept no new request, and again after as many
@@ -46,7 +47,9 @@ module wl_memory_channel #(
     parameter int unsigned Patience = 16
 ) (
     input logic clk_i,
-    input logic rst_i,
+    // verilator lint_off SYNCASYNCNET
+    input logic rst_i,  // wl_rate_adapter takes it at the clock's edge
+    // verilator lint_on SYNCASYNCNET
 
     // Users: slot k at bits [k*Bits +: Bits].
     input  logic [            Slots-1:0] read_valid_i,
@@ -76,7 +79,6 @@ module wl_memory_channel #(
 );
   localparam int unsigned Least = wl_pkg::adapter_latency(Slots, MemoryLatency);
   localparam int unsigned WaitBits = wl_pkg::bits(Patience + 1);
-  localparam int unsigned DownWidth = 2 + 2 * AddressBits + DataBits;
 
   if (Slots < 1 || CtlSlot >= Slots) begin : g_illegal_slot
     $fatal(1, "wl_memory_channel: there must be a slot, and CtlSlot be one");
@@ -125,34 +127,40 @@ module wl_memory_channel #(
   end
 
   // The path to the memory.
-  logic [Slots*DownWidth-1:0] down;
-  for (genvar k = 0; k < Slots; k++) begin : g_slot
-    logic reads, writes;
-    logic [AddressBits-1:0] read_address, write_address;
+  typedef struct packed {
+    logic reads;
+    logic writes;
+    logic [AddressBits-1:0] read_address;
+    logic [AddressBits-1:0] write_address;
     logic [DataBits-1:0] write_data;
-    assign down[k*DownWidth+:DownWidth] = {reads, writes, read_address, write_address, write_data};
+  } command_t;
+  command_t [Slots-1:0] down;
+  command_t command;  // of the memory cycle
+  for (genvar k = 0; k < Slots; k++) begin : g_slot
+    command_t slot;
+    assign down[k] = slot;
     if (k == CtlSlot) begin : g_shared
-      assign reads = read_valid_i[k] || take_read;
-      assign writes = write_valid_i[k] || take_write;
-      assign read_address = read_valid_i[k] ? read_address_i[k*AddressBits+:AddressBits]
+      assign slot.reads = read_valid_i[k] || take_read;
+      assign slot.writes = write_valid_i[k] || take_write;
+      assign slot.read_address = read_valid_i[k] ? read_address_i[k*AddressBits+:AddressBits]
           : ctl_address_i[AddressBits-1:0];
-      assign write_address = write_valid_i[k] ? write_address_i[k*AddressBits+:AddressBits]
+      assign slot.write_address = write_valid_i[k] ? write_address_i[k*AddressBits+:AddressBits]
           : ctl_address_i[AddressBits-1:0];
-      assign write_data = write_valid_i[k] ? write_data_i[k*DataBits+:DataBits]
+      assign slot.write_data = write_valid_i[k] ? write_data_i[k*DataBits+:DataBits]
           : ctl_data_i[DataBits-1:0];
     end else begin : g_own
-      assign reads = read_valid_i[k];
-      assign writes = write_valid_i[k];
-      assign read_address = read_address_i[k*AddressBits+:AddressBits];
-      assign write_address = write_address_i[k*AddressBits+:AddressBits];
-      assign write_data = write_data_i[k*DataBits+:DataBits];
+      assign slot.reads = read_valid_i[k];
+      assign slot.writes = write_valid_i[k];
+      assign slot.read_address = read_address_i[k*AddressBits+:AddressBits];
+      assign slot.write_address = write_address_i[k*AddressBits+:AddressBits];
+      assign slot.write_data = write_data_i[k*DataBits+:DataBits];
     end
   end
 
   logic [Slots*DataBits-1:0] up;
   wl_rate_adapter #(
       .Slots(Slots),
-      .DownWidth(DownWidth),
+      .DownWidth($bits(command_t)),
       .UpWidth(DataBits),
       .MemoryLatency(MemoryLatency)
   ) i_adapter (
@@ -161,9 +169,14 @@ module wl_memory_channel #(
       .down_i(down),
       .up_o(up),
       .clk_mem_i,
-      .down_o({rd_cmd_o, wr_cmd_o, rd_addr_o, wr_addr_o, wr_data_o}),
+      .down_o(command),
       .up_i(rd_data_i)
   );
+  assign rd_cmd_o = command.reads;
+  assign rd_addr_o = command.read_address;
+  assign wr_cmd_o = command.writes;
+  assign wr_addr_o = command.write_address;
+  assign wr_data_o = command.write_data;
 
   wl_delay #(
       .Width (Slots * DataBits),

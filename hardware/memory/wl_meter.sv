@@ -132,13 +132,31 @@ module wl_meter #(
   logic [1:0] request_color;
   logic is_aware;
   assign is_aware = Methods == '0 ? 1'b0 : MethodCount == 1 ? 1'b1 : request_data_i[RequestBits-1];
+  typedef struct packed {
+    logic [31:0] index;
+    logic [31:0] bytes;
+    logic [63:0] now;
+  } blind_t;
+  typedef struct packed {
+    logic [31:0] index;
+    logic [31:0] bytes;
+    logic [1:0] color;
+    logic [63:0] now;
+  } aware_t;
+  blind_t blind;
+  assign blind = request_data_i[$bits(blind_t)-1:0];
   if (ArgumentBits == 64) begin : g_blind
-    assign {request_index, request_bytes} = request_data_i[127:64];
+    assign request_index = blind.index;
+    assign request_bytes = blind.bytes;
     assign request_color = 2'd0;
   end else begin : g_aware
-    assign {request_index, request_bytes} = is_aware ? request_data_i[129:66]
-        : request_data_i[127:64];
-    assign request_color = is_aware ? request_data_i[65:64] : 2'd0;
+    aware_t aware;
+    assign aware = request_data_i[$bits(aware_t)-1:0];
+    assign request_index = is_aware ? aware.index : blind.index;
+    assign request_bytes = is_aware ? aware.bytes : blind.bytes;
+    assign request_color = is_aware ? aware.color : 2'd0;
+    logic unused;
+    assign unused = &aware.now;
   end
 
   // ---- Memories ----
@@ -166,30 +184,38 @@ module wl_meter #(
   );
 
   // Rates, if the control plane has set them.
-  localparam int unsigned RatesBits = 1 + $bits(rates_t) + Units * $bits(parts_t);
-  logic is_set, rates_write;
-  rates_t stored, rates, new_rates;
-  parts_t [Units-1:0] stored_parts, rate, declared_parts, found_parts;
+  typedef struct packed {
+    logic is_set;
+    rates_t rates;
+    parts_t [Units-1:0] parts;
+  } setting_t;
+  setting_t stored, new_setting;
+  logic rates_write;
+  rates_t rates, new_rates;
+  parts_t [Units-1:0] rate, declared_parts, found_parts;
+  assign new_setting.is_set = state != CLEAR;
+  assign new_setting.rates = new_rates;
+  assign new_setting.parts = found_parts;
   wl_ram_block #(
-      .Width(RatesBits),
+      .Width($bits(setting_t)),
       .Depth(Size)
   ) i_rates (
       .clk_i,
       .write_i(rates_write),
       .write_address_i(at),
-      .write_data_i({state != CLEAR, new_rates, found_parts}),
+      .write_data_i(new_setting),
       .read_i(read),
       .read_address_i(read_at),
-      .read_data_o({is_set, stored, stored_parts})
+      .read_data_o(stored)
   );
   rates_t declared;
   assign declared = Declared;
-  assign rates = is_set ? stored : declared;
+  assign rates = stored.is_set ? stored.rates : declared;
   assign declared_parts[0] = parts(declared.cir);
   if (TwoRates) begin : g_peak
     assign declared_parts[1] = parts(declared.pir);
   end
-  assign rate = is_set ? stored_parts : declared_parts;
+  assign rate = stored.is_set ? stored.parts : declared_parts;
 
   // ---- Tokens until a time: long multiplication by the time; the sum is kept divided by 10^9 ----
 
@@ -363,7 +389,7 @@ module wl_meter #(
         tag <= request_tag_i;
         {index, bytes, color} <= {request_index, request_bytes, request_color};
         of_buckets <= !take && ctl_address_i[31];
-        now <= take ? request_data_i[63:0] : ctl_data_i[63:0];
+        now <= take ? blind.now : ctl_data_i[63:0];
         new_rates <= ctl_data_i[204:0];
         in_range <= {1'b0, take ? request_index : {1'b0, ctl_address_i[30:0]}} < 33'(Size);
       end

@@ -60,10 +60,15 @@ module wl_order_gate #(
     $fatal(1, "wl_order_gate: TicketBits must hold a number below Slots");
   end
 
+  typedef struct packed {
+    logic last;
+    logic [TicketBits-1:0] ticket;
+    logic [DataBits-1:0] data;
+  } request_t;
+  request_t request;
   logic [SlotBits-1:0] slot;
-  logic last;
-  assign slot = request_data_i[DataBits+:SlotBits];
-  assign last = request_data_i[DataBits+TicketBits];
+  assign request = request_data_i;
+  assign slot = request.ticket[SlotBits-1:0];
 
   // After a reset the marks are cleared, one a cycle.
   logic clearing;
@@ -133,18 +138,26 @@ module wl_order_gate #(
   assign gone = g_gone[0].mark;
   assign gone_there = g_gone[1].mark;
 
-  logic [TagBits-1:0] tag;
-  logic [DataBits-1:0] data;
+  typedef struct packed {
+    logic last;
+    logic [TagBits-1:0] tag;
+    logic [DataBits-1:0] data;
+  } waiting_t;
+  waiting_t stored, oldest;
+  assign stored.last = request.last;
+  assign stored.tag = request_tag_i;
+  assign stored.data = request.data;
+  assign is_last = oldest.last;
   wl_ram_lut #(
-      .Width(1 + TagBits + DataBits),
+      .Width($bits(waiting_t)),
       .Depth(Slots)
   ) i_requests (
       .clk_i,
       .write_i(store),
       .write_address_i(slot),
-      .write_data_i({last, request_tag_i, request_data_i[DataBits-1:0]}),
+      .write_data_i(stored),
       .read_address_i(turn[SlotBits-1:0]),
-      .read_data_o({is_last, tag, data})
+      .read_data_o(oldest)
   );
 
   assign take = came != gone && !clearing && !passed && (!out_valid_o || out_ready_i);
@@ -154,12 +167,15 @@ module wl_order_gate #(
     else if (out_ready_i) out_valid_o <= 1'b0;
   end
   always_ff @(posedge clk_i) begin
-    if (take) {out_tag_o, out_data_o} <= {tag, data};
+    if (take) begin
+      out_tag_o  <= oldest.tag;
+      out_data_o <= oldest.data;
+    end
   end
 
   if (TicketBits > SlotBits) begin : g_ticket
     logic unused;
-    assign unused = &request_data_i[DataBits+SlotBits+:TicketBits-SlotBits];
+    assign unused = &request.ticket[TicketBits-1:SlotBits];
   end
 
 `ifdef FORMAL

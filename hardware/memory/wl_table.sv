@@ -18,6 +18,9 @@
 //   Throughput: one request a cycle, except for the cycles that control accesses take
 //   (`wl_control_slot`).
 //   Contents: zero at power-up; in simulation from +wl_image_<Image>=FILE.
+//   Reset: elements keep their values. A request that a reset cuts is performed whole if its
+//   element has been read, or not at all, and has no reply; with either kind of reset
+//   (wl_reset.svh). If a method writes, the RAM is written by a register that no reset clears.
 // Request: {method, if there are several; arguments, the first most significant}, the arguments
 // zero-extended on the left:
 //   {index} for read; {index, value} for write, add, fetch_add and exchange;
@@ -172,6 +175,7 @@ module wl_table #(
   logic b_valid, b_ctl, b_in;
   logic [TagBits-1:0] b_tag;
   logic [AddressBits-1:0] b_index;
+  initial b_valid = 1'b0;  // the first reset leaves the elements as they are
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       b_valid <= 1'b0;
@@ -209,17 +213,15 @@ module wl_table #(
 
   if (HasValue) begin : g_change
     // Cycle 3: the element after the operation. The data read do not include the last two
-    // operations.
+    // operations. A reset does not clear `c_write`: an asynchronous one would take the write from
+    // the RAM at any time before the edge of the clock.
     logic b_after_c, b_after_d;
     logic b_write, c_write, c_in;
     logic [AddressBits-1:0] c_index;
     logic [Width-1:0] b_new, c_value, d_value;
-    initial c_write = 1'b0;  // the first reset leaves the elements as they are
-    always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-      if (rst_i) c_write <= 1'b0;
-      else c_write <= b_valid && b_in && b_write;
-    end
+    initial c_write = 1'b0;
     always_ff @(posedge clk_i) begin
+      c_write <= b_valid && b_in && b_write;
       c_in <= b_valid && b_in;
       c_index <= b_index;
       c_value <= b_new;
@@ -304,10 +306,12 @@ module wl_table #(
   assign unused = &{1'b0, ctl_data_i, request_data_i};
 
 `ifdef FORMAL
-  // For an arbitrary element, each operation sees the result of the one before.
+  // For an arbitrary element, each operation sees the result of the one before, also of one that a
+  // reset has cut.
   logic [AddressBits-1:0] f_index;  // arbitrary constant
   always_ff @(posedge clk_i) f_index <= f_index;
   logic f_known, f_touched;
+  initial f_known = 1'b0;
   logic [Width-1:0] f_value, f_new;
   assign f_touched = b_valid && b_in && b_index == f_index;
   if (HasValue) begin : g_f_change
@@ -316,7 +320,7 @@ module wl_table #(
     assign f_new = b_ctl && ctl_write_i ? ctl_data_i[Width-1:0] : b_old;
   end
   always_ff @(posedge clk_i) begin
-    if (rst_i) f_known <= 1'b0;
+    if (rst_i && !HasValue) f_known <= 1'b0;
     else if (f_touched) f_known <= 1'b1;
     if (f_touched) f_value <= f_new;
     if (!rst_i && f_touched && f_known) Exact_A : assert (b_old == f_value);

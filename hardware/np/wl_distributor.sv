@@ -60,7 +60,12 @@ module wl_distributor #(
     $fatal(1, "wl_distributor: Clusters, DataBytes, InfoBits and FreeBits must be 1 or more");
   end
 
-  localparam int unsigned Width = InfoBits + 1 + 8 * DataBytes;
+  // A beat of a header, without `last`.
+  typedef struct packed {
+    logic [InfoBits-1:0] info;
+    logic first;
+    logic [8*DataBytes-1:0] data;
+  } header_t;
 
   // What the balancer sees of a cluster: zero if it has no room for a header or was chosen in the
   // cycle before, else the free places of the cycle before, in thirds of the maximum, rounded up,
@@ -104,9 +109,13 @@ module wl_distributor #(
   assign header_ready_o = ready && (order_ready_i || !header_first_i);
   assign order_valid_o = header_valid_i && header_ready_o && header_first_i;
 
+  header_t header, given;
+  assign header.info = header_info_i;
+  assign header.first = header_first_i;
+  assign header.data = header_data_i;
   wl_balancer #(
       .Targets(Clusters),
-      .Width(Width),
+      .Width($bits(header_t)),
       .FreeBits(SeenBits),
       .Policy(Policy)
   ) i_balancer (
@@ -115,37 +124,41 @@ module wl_distributor #(
       .in_valid_i(valid),
       .in_ready_o(ready),
       .in_last_i(header_last_i),
-      .in_data_i({header_info_i, header_first_i, header_data_i}),
+      .in_data_i(header),
       .free_i(eligible),
       .out_valid_o(cluster_valid_o),
       .out_ready_i(cluster_ready_i),
       .out_last_o(cluster_last_o),
-      .out_data_o({cluster_info_o, cluster_first_o, cluster_data_o}),
+      .out_data_o(given),
       .target_o(order_cluster_o)
   );
+  assign cluster_info_o = given.info;
+  assign cluster_first_o = given.first;
+  assign cluster_data_o = given.data;
 
 `ifdef FORMAL
-  logic taken, midst, was_waiting;
+  logic taken, midst, was_waiting, was_last;
   // The cluster of this beat, and that of the packet.
-  logic [Clusters-1:0] given, chosen, was_stalled;
-  logic [8*DataBytes+InfoBits+1:0] header, was;
+  logic [Clusters-1:0] takes, chosen, was_stalled;
+  header_t was;
   assign taken = header_valid_i && header_ready_o;
-  assign given = cluster_valid_o & cluster_ready_i;
-  assign header = {header_info_i, header_first_i, header_last_i, header_data_i};
+  assign takes = cluster_valid_o & cluster_ready_i;
   always_ff @(posedge clk_i) begin
     if (rst_i) midst <= 1'b0;
     else if (taken) midst <= !header_last_i;
     if (order_valid_o) chosen <= Clusters'(1) << order_cluster_o;
     was_waiting <= !rst_i && header_valid_i && !header_ready_o;
+    was_last <= header_last_i;
     was <= header;
     was_stalled <= rst_i ? '0 : cluster_valid_o & ~cluster_ready_i;
     if (!rst_i) begin
       First_M : assume (!header_valid_i || header_first_i == !midst);
-      Held_M : assume (!was_waiting || (header_valid_i && header == was));
+      Held_M : assume (!was_waiting
+          || (header_valid_i && header_last_i == was_last && header == was));
       Stable_A : assert ((was_stalled & ~cluster_valid_o) == '0);
-      Once_A : assert ($onehot0(given) && taken == (given != '0));
+      Once_A : assert ($onehot0(takes) && taken == (takes != '0));
       Recorded_A : assert (order_valid_o == (taken && !midst) && (!order_valid_o || order_ready_i));
-      Whole_A : assert (!taken || given == (midst ? chosen : Clusters'(1) << order_cluster_o));
+      Whole_A : assert (!taken || takes == (midst ? chosen : Clusters'(1) << order_cluster_o));
     end
   end
 `endif

@@ -99,30 +99,32 @@ module wl_gatherer #(
   end
 
   // The beat of the cluster that has the turn; zero for the others, so that their OR is the beat.
-  localparam int unsigned Width = 8 * DataBytes + 1 + wl_pkg::ResultBits;
-  logic [Clusters-1:0][Width-1:0] chosen;
-  for (genvar i = 0; i < Clusters; i++) begin : g_cluster
+  typedef struct packed {
     wl_pkg::result_t result;
-    assign result = cluster_result_i[i];
-    assign final_beat[i] = cluster_last_i[i] && !result.more;
+    logic last;
+    logic [8*DataBytes-1:0] data;
+  } beat_t;
+  beat_t [Clusters-1:0] chosen;
+  for (genvar i = 0; i < Clusters; i++) begin : g_cluster
+    beat_t offered;
+    assign offered.result = cluster_result_i[i];
+    assign offered.last = cluster_last_i[i];
+    assign offered.data = cluster_data_i[i*8*DataBytes+:8*DataBytes];
+    assign final_beat[i] = offered.last && !offered.result.more;
 
     always_ff @(posedge clk_i) begin
-      if (free) begin
-        if (take[i]) begin
-          chosen[i] <= {result, cluster_last_i[i], cluster_data_i[i*8*DataBytes+:8*DataBytes]};
-        end else begin
-          chosen[i] <= '0;
-        end
-      end
+      if (free) chosen[i] <= take[i] ? offered : '0;
     end
   end
 
+  beat_t beat;
   always_comb begin
-    {beat_result_o, beat_last_o, beat_data_o} = '0;
-    for (int unsigned i = 0; i < Clusters; i++) begin
-      {beat_result_o, beat_last_o, beat_data_o} |= chosen[i];
-    end
+    beat = '0;
+    for (int unsigned i = 0; i < Clusters; i++) beat |= chosen[i];
   end
+  assign beat_result_o = beat.result;
+  assign beat_last_o = beat.last;
+  assign beat_data_o = beat.data;
 
 `ifdef FORMAL
   logic was_stalled;

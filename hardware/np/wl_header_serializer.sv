@@ -66,22 +66,31 @@ module wl_header_serializer #(
   logic room;  // for the beat; by the contract there always is
   assign ready_o = !first_i || fill_o <= FillBits'(Beats - WindowBeats);
 
-  logic last, beat_end, advance;
-  logic [8*DataBytes-1:0] data;
+  logic beat_end, advance;
+  typedef struct packed {
+    logic [InfoBits-1:0] info;
+    logic last;
+    logic [8*DataBytes-1:0] data;
+  } beat_t;
+  beat_t entering, beat;  // the oldest beat
+  assign entering.info = info_i;
+  assign entering.last = last_i;
+  assign entering.data = data_i;
   wl_fifo #(
-      .Width(InfoBits + 1 + 8 * DataBytes),
+      .Width($bits(beat_t)),
       .Depth(Beats)
   ) i_beats (
       .clk_i,
       .rst_i,
       .in_valid_i (valid_i && ready_o),
       .in_ready_o (room),
-      .in_data_i  ({info_i, last_i, data_i}),
+      .in_data_i  (entering),
       .out_valid_o(row_valid_o),
       .out_ready_i(row_ready_i && beat_end),
-      .out_data_o ({row_info_o, last, data}),
+      .out_data_o (beat),
       .fill_o
   );
+  assign row_info_o = beat.info;
 
   // The last row of the packet's last beat that holds a byte. `last_byte` is the number of the
   // packet's last byte; a packet that is longer than its header fills all rows of its last beat.
@@ -93,7 +102,7 @@ module wl_header_serializer #(
   assign last_byte = row_info_o[15:0] == '0 ? '0 : row_info_o[15:0] - 1'b1;
   assign last_part = whole ? PartBits'(Parts - 1) : last_byte[PartLsb+:PartBits];
 
-  assign beat_end = part == (last ? last_part : PartBits'(Parts - 1));
+  assign beat_end = part == (beat.last ? last_part : PartBits'(Parts - 1));
   assign advance = row_valid_o && row_ready_i;
 
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
@@ -106,9 +115,11 @@ module wl_header_serializer #(
     end
   end
 
-  assign row_last_o = last && beat_end;
+  assign row_last_o = beat.last && beat_end;
 
+  logic [8*DataBytes-1:0] data;
   logic [8*RowBytes-1:0] row;
+  assign data = beat.data;
   assign row = data[32'(part)*8*RowBytes+:8*RowBytes];
   for (genvar i = 0; i < RowBytes; i++) begin : g_byte
     assign row_data_o[8*(RowBytes-1-i)+:8] = row[8*i+:8];

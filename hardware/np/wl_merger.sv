@@ -34,22 +34,22 @@ module wl_merger #(
     input  logic [Lanes-1:0] order_lanes_i,
 
     // From each pipe's wl_postprocessor.
-    input  logic [                 Lanes-1:0] pipe_valid_i,
-    output logic [                 Lanes-1:0] pipe_ready_o,
-    input  logic [                 Lanes-1:0] pipe_event_i,
-    input  logic [                 Lanes-1:0] pipe_more_i,
-    input  logic [     Lanes*8*DataBytes-1:0] pipe_data_i,
-    input  logic [       Lanes*DataBytes-1:0] pipe_keep_i,
-    input  logic [                 Lanes-1:0] pipe_last_i,
-    input  logic [Lanes*wl_pkg::SentBits-1:0] pipe_user_i,
+    input  logic          [            Lanes-1:0] pipe_valid_i,
+    output logic          [            Lanes-1:0] pipe_ready_o,
+    input  logic          [            Lanes-1:0] pipe_event_i,
+    input  logic          [            Lanes-1:0] pipe_more_i,
+    input  logic          [Lanes*8*DataBytes-1:0] pipe_data_i,
+    input  logic          [  Lanes*DataBytes-1:0] pipe_keep_i,
+    input  logic          [            Lanes-1:0] pipe_last_i,
+    input  wl_pkg::sent_t [            Lanes-1:0] pipe_user_i,
 
     // AXI4-Stream lanes.
-    output logic [                 Lanes-1:0] m_tvalid_o,
-    input  logic [                 Lanes-1:0] m_tready_i,
-    output logic [     Lanes*8*DataBytes-1:0] m_tdata_o,
-    output logic [       Lanes*DataBytes-1:0] m_tkeep_o,
-    output logic [                 Lanes-1:0] m_tlast_o,
-    output logic [Lanes*wl_pkg::SentBits-1:0] m_tuser_o,   // wl_pkg::sent_t: {kind, reason, egress}
+    output logic          [            Lanes-1:0] m_tvalid_o,
+    input  logic          [            Lanes-1:0] m_tready_i,
+    output logic          [Lanes*8*DataBytes-1:0] m_tdata_o,
+    output logic          [  Lanes*DataBytes-1:0] m_tkeep_o,
+    output logic          [            Lanes-1:0] m_tlast_o,
+    output wl_pkg::sent_t [            Lanes-1:0] m_tuser_o,
 
     // Events: packets that end without being sent.
     output logic [   Lanes-1:0] event_valid_o,
@@ -144,7 +144,7 @@ module wl_merger #(
   assign m_tuser_o = pipe_user_i;
   for (genvar lane = 0; lane < Lanes; lane++) begin : g_event
     wl_pkg::sent_t user;
-    assign user = pipe_user_i[lane*wl_pkg::SentBits+:wl_pkg::SentBits];
+    assign user = pipe_user_i[lane];
     assign event_kind_o[lane*3+:3] = user.kind;
     assign event_reason_o[lane*24+:24] = user.reason;
     logic unused;

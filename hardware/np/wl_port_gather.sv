@@ -67,13 +67,24 @@ module wl_port_gather #(
   end
 
   localparam int unsigned PortBits = wl_pkg::bits(Ports);
-  localparam int unsigned Width = RestPort + DataBytes + 8 * DataBytes;
+
+  // A beat of a port, without `last`, and one with the number of its port.
+  typedef struct packed {
+    logic [RestPort-1:0] rest;
+    logic [DataBytes-1:0] keep;
+    logic [8*DataBytes-1:0] data;
+  } beat_t;
+  typedef struct packed {
+    logic [PortBits-1:0] port;
+    beat_t beat;
+  } lane_t;
 
   logic [Ports-1:0] whole_valid, whole_ready, whole_last;
-  logic [Ports*(PortBits+Width)-1:0] whole_data;
+  lane_t [Ports-1:0] whole;
   for (genvar i = 0; i < Ports; i++) begin : g_port
     logic valid, ready, last;
-    logic [Width-1:0] beat;
+    beat_t beat;
+    lane_t oldest;
     wl_upsizer #(
         .InBytes (InBytes),
         .OutBytes(DataBytes),
@@ -89,13 +100,13 @@ module wl_port_gather #(
         .in_user_i  (s_tuser_i[i*RestPort+:RestPort]),
         .out_valid_o(valid),
         .out_ready_i(ready),
-        .out_data_o (beat[8*DataBytes-1:0]),
-        .out_keep_o (beat[8*DataBytes+:DataBytes]),
+        .out_data_o (beat.data),
+        .out_keep_o (beat.keep),
         .out_last_o (last),
-        .out_user_o (beat[Width-1-:RestPort])
+        .out_user_o (beat.rest)
     );
     wl_packet_queue #(
-        .Width(Width),
+        .Width($bits(beat_t)),
         .Beats(Beats)
     ) i_queue (
         .clk_i,
@@ -107,17 +118,17 @@ module wl_port_gather #(
         .out_valid_o(whole_valid[i]),
         .out_ready_i(whole_ready[i]),
         .out_last_o (whole_last[i]),
-        .out_data_o (whole_data[i*(PortBits+Width)+:Width])
+        .out_data_o (oldest.beat)
     );
-    assign whole_data[i*(PortBits+Width)+Width+:PortBits] = PortBits'(i);
+    assign oldest.port = PortBits'(i);
+    assign whole[i] = oldest;
     assign stall_o[i] = s_tvalid_i[i] && !s_tready_o[i];
   end
 
-  logic [PortBits-1:0] port;
-  logic [RestPort-1:0] rest;
+  lane_t lane;
   wl_merge #(
       .Inputs(Ports),
-      .Width(PortBits + Width),
+      .Width($bits(lane_t)),
       .Register(1'b1)
   ) i_merge (
       .clk_i,
@@ -125,28 +136,30 @@ module wl_port_gather #(
       .in_valid_i(whole_valid),
       .in_ready_o(whole_ready),
       .in_last_i(whole_last),
-      .in_data_i(whole_data),
+      .in_data_i(whole),
       .out_valid_o(m_tvalid_o),
       .out_ready_i(m_tready_i),
       .out_last_o(m_tlast_o),
-      .out_data_o({port, rest, m_tkeep_o, m_tdata_o})
+      .out_data_o(lane)
   );
+  assign m_tkeep_o = lane.beat.keep;
+  assign m_tdata_o = lane.beat.data;
 
   logic [15:0] number;
   wl_select #(
       .Inputs(Ports),
       .Width (16)
   ) i_number (
-      .index_i(port),
+      .index_i(lane.port),
       .data_i (Numbers),
       .data_o (number)
   );
   if (RestBits == 0) begin : g_number
     assign m_tuser_o = number;
     logic unused;
-    assign unused = &{1'b0, rest};
+    assign unused = &{1'b0, lane.beat.rest};
   end else begin : g_rest
-    assign m_tuser_o = {rest, number};
+    assign m_tuser_o = {lane.beat.rest, number};
   end
 
   logic behind;  // the first beat of a packet has left on the lane
@@ -155,19 +168,19 @@ module wl_port_gather #(
     else if (m_tvalid_o && m_tready_i) behind <= !m_tlast_o;
   end
   for (genvar i = 0; i < Ports; i++) begin : g_taken
-    assign taken_o[i] = m_tvalid_o && m_tready_i && !behind && port == PortBits'(i);
+    assign taken_o[i] = m_tvalid_o && m_tready_i && !behind && lane.port == PortBits'(i);
   end
 
 `ifdef FORMAL
-  logic was_stalled;
-  logic [9*DataBytes+RestBits+16:0] lane, was;
-  assign lane = {m_tuser_o, m_tlast_o, m_tkeep_o, m_tdata_o};
+  logic was_stalled, was_last;
+  lane_t was;
   always_ff @(posedge clk_i) begin
     was_stalled <= !rst_i && m_tvalid_o && !m_tready_i;
+    was_last <= m_tlast_o;
     was <= lane;
     if (!rst_i) begin
-      Stable_A : assert (!was_stalled || (m_tvalid_o && lane == was));
-      Port_A : assert (!m_tvalid_o || 32'(port) < Ports);
+      Stable_A : assert (!was_stalled || (m_tvalid_o && m_tlast_o == was_last && lane == was));
+      Port_A : assert (!m_tvalid_o || 32'(lane.port) < Ports);
       // The bytes of a beat are contiguous from byte 0 on, and only the last beat of a packet is
       // partial.
       Keep_A : assert (!m_tvalid_o

@@ -36,20 +36,20 @@ module wl_port_spread #(
     input logic rst_i,
 
     // The lane.
-    input  logic                        s_tvalid_i,
-    output logic                        s_tready_o,
-    input  logic [     8*DataBytes-1:0] s_tdata_i,
-    input  logic [       DataBytes-1:0] s_tkeep_i,
-    input  logic                        s_tlast_i,
-    input  logic [wl_pkg::SentBits-1:0] s_tuser_i,   // wl_pkg::sent_t, on each beat
+    input  logic                            s_tvalid_i,
+    output logic                            s_tready_o,
+    input  logic          [8*DataBytes-1:0] s_tdata_i,
+    input  logic          [  DataBytes-1:0] s_tkeep_i,
+    input  logic                            s_tlast_i,
+    input  wl_pkg::sent_t                   s_tuser_i,   // on each beat
 
     // The ports, and after them the stream to the control processor.
-    output logic [                 Streams-1:0] m_tvalid_o,
-    input  logic [                 Streams-1:0] m_tready_i,
-    output logic [      Streams*8*OutBytes-1:0] m_tdata_o,
-    output logic [        Streams*OutBytes-1:0] m_tkeep_o,
-    output logic [                 Streams-1:0] m_tlast_o,
-    output logic [Streams*wl_pkg::SentBits-1:0] m_tuser_o,
+    output logic          [           Streams-1:0] m_tvalid_o,
+    input  logic          [           Streams-1:0] m_tready_i,
+    output logic          [Streams*8*OutBytes-1:0] m_tdata_o,
+    output logic          [  Streams*OutBytes-1:0] m_tkeep_o,
+    output logic          [           Streams-1:0] m_tlast_o,
+    output wl_pkg::sent_t [           Streams-1:0] m_tuser_o,
 
     // Statistics on a packet, in the cycle in which its first beat is taken from the lane.
     output logic [Streams-1:0] went_o,    // the packet goes to this stream
@@ -60,7 +60,12 @@ module wl_port_spread #(
     $fatal(1, "wl_port_spread: Ports must be 1 to 8");
   end
 
-  localparam int unsigned Width = wl_pkg::SentBits + DataBytes + 8 * DataBytes;
+  // A beat of the lane, without `last`.
+  typedef struct packed {
+    wl_pkg::sent_t user;
+    logic [DataBytes-1:0] keep;
+    logic [8*DataBytes-1:0] data;
+  } beat_t;
 
   function automatic logic [Streams-1:0] goal(logic [2:0] kind, logic [15:0] egress);
     goal = '0;
@@ -71,9 +76,7 @@ module wl_port_spread #(
   // The statistics observe the lane itself, like the events of packets that do not leave.
   logic behind, begins;
   logic [Streams-1:0] for_stream;
-  wl_pkg::sent_t lane_user;
-  assign lane_user = s_tuser_i;
-  assign for_stream = goal(lane_user.kind, lane_user.egress);
+  assign for_stream = goal(s_tuser_i.kind, s_tuser_i.egress);
   assign begins = s_tvalid_i && s_tready_o && !behind;
   assign went_o = {Streams{begins}} & for_stream;
   assign unknown_o = begins && for_stream == '0;
@@ -83,30 +86,31 @@ module wl_port_spread #(
   end
 
   logic valid, ready, last;
-  logic [Width-1:0] beat;
+  beat_t lane, beat;
   logic [Streams-1:0] to, room;
+  assign lane.user = s_tuser_i;
+  assign lane.keep = s_tkeep_i;
+  assign lane.data = s_tdata_i;
   wl_skid #(
-      .Width(Width + 1)
+      .Width($bits(beat_t) + 1)
   ) i_skid (
       .clk_i,
       .rst_i,
       .in_valid_i(s_tvalid_i),
       .in_ready_o(s_tready_o),
-      .in_data_i({s_tlast_i, s_tuser_i, s_tkeep_i, s_tdata_i}),
+      .in_data_i({s_tlast_i, lane}),
       .out_valid_o(valid),
       .out_ready_i(ready),
       .out_data_o({last, beat})
   );
-  wl_pkg::sent_t user;
-  assign user = beat[Width-1-:wl_pkg::SentBits];
-  assign to = goal(user.kind, user.egress);
+  assign to = goal(beat.user.kind, beat.user.egress);
   assign ready = (to & ~room) == '0;
 
   for (genvar i = 0; i < Streams; i++) begin : g_stream
     logic whole_valid, whole_ready, whole_last;
-    logic [Width-1:0] whole;
+    beat_t whole;
     wl_packet_queue #(
-        .Width(Width),
+        .Width($bits(beat_t)),
         .Beats(Beats)
     ) i_queue (
         .clk_i,
@@ -129,21 +133,21 @@ module wl_port_spread #(
         .rst_i,
         .in_valid_i (whole_valid),
         .in_ready_o (whole_ready),
-        .in_data_i  (whole[8*DataBytes-1:0]),
-        .in_keep_i  (whole[8*DataBytes+:DataBytes]),
+        .in_data_i  (whole.data),
+        .in_keep_i  (whole.keep),
         .in_last_i  (whole_last),
-        .in_user_i  (whole[Width-1-:wl_pkg::SentBits]),
+        .in_user_i  (whole.user),
         .out_valid_o(m_tvalid_o[i]),
         .out_ready_i(m_tready_i[i]),
         .out_data_o (m_tdata_o[i*8*OutBytes+:8*OutBytes]),
         .out_keep_o (m_tkeep_o[i*OutBytes+:OutBytes]),
         .out_last_o (m_tlast_o[i]),
-        .out_user_o (m_tuser_o[i*wl_pkg::SentBits+:wl_pkg::SentBits])
+        .out_user_o (m_tuser_o[i])
     );
   end
 
   logic unused;
-  assign unused = &{1'b0, lane_user.reason, user.reason};
+  assign unused = &{1'b0, s_tuser_i.reason, beat};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

@@ -32,8 +32,8 @@ module wl_reasons #(
     input logic [Lanes*24-1:0] event_reason_i,
 
     // Packets that are sent.
-    input logic [                 Lanes-1:0] sent_i,      // the last beat leaves
-    input logic [Lanes*wl_pkg::SentBits-1:0] sent_user_i, // wl_pkg::sent_t
+    input logic          [Lanes-1:0] sent_i,      // the last beat leaves
+    input wl_pkg::sent_t [Lanes-1:0] sent_user_i,
 
     // To wl_statistics.
     output logic [(Reasons+2)*AddBits-1:0] add_o
@@ -50,7 +50,7 @@ module wl_reasons #(
   logic [Lanes-1:0][23:0] why_dropped, why_to_cpu;
   for (genvar lane = 0; lane < Lanes; lane++) begin : g_lane
     wl_pkg::sent_t user;
-    assign user = sent_user_i[lane*wl_pkg::SentBits+:wl_pkg::SentBits];
+    assign user = sent_user_i[lane];
     assign dropped[lane] = event_valid_i[lane] && event_kind_i[lane*3+:3] == wl_pkg::EXIT_DROP;
     assign to_cpu[lane] = sent_i[lane] && user.kind == wl_pkg::EXIT_TO_CPU;
     assign why_dropped[lane] = event_reason_i[lane*24+:24];

@@ -33,33 +33,38 @@ module wl_virtual_egress #(
     input logic rst_i,
 
     // From the processors, of one lane each.
-    input  logic [                 Processors-1:0] in_valid_i,
-    output logic [                 Processors-1:0] in_ready_o,
-    input  logic [                 Processors-1:0] in_last_i,
-    input  logic [     Processors*8*DataBytes-1:0] in_data_i,
-    input  logic [       Processors*DataBytes-1:0] in_keep_i,
-    input  logic [Processors*wl_pkg::SentBits-1:0] in_user_i,   // wl_pkg::sent_t
-    input  logic [                 Processors-1:0] in_event_i,
-    input  logic [              Processors*27-1:0] in_event_data_i,  // {kind, reason}
+    input  logic          [            Processors-1:0] in_valid_i,
+    output logic          [            Processors-1:0] in_ready_o,
+    input  logic          [            Processors-1:0] in_last_i,
+    input  logic          [Processors*8*DataBytes-1:0] in_data_i,
+    input  logic          [  Processors*DataBytes-1:0] in_keep_i,
+    input  wl_pkg::sent_t [            Processors-1:0] in_user_i,
+    input  logic          [            Processors-1:0] in_event_i,
+    input  logic          [         Processors*27-1:0] in_event_data_i,  // {kind, reason}
 
     // The owner of the next packet of each processor: its place among the processor's routers.
     input  logic [Processors*8-1:0] place_i,
     output logic [  Processors-1:0] ends_o,
 
     // The lane.
-    output logic                        m_tvalid_o,
-    input  logic                        m_tready_i,
-    output logic [     8*DataBytes-1:0] m_tdata_o,
-    output logic [       DataBytes-1:0] m_tkeep_o,
-    output logic                        m_tlast_o,
-    output logic [wl_pkg::SentBits-1:0] m_tuser_o,
+    output logic                            m_tvalid_o,
+    input  logic                            m_tready_i,
+    output logic          [8*DataBytes-1:0] m_tdata_o,
+    output logic          [  DataBytes-1:0] m_tkeep_o,
+    output logic                            m_tlast_o,
+    output wl_pkg::sent_t                   m_tuser_o,
 
     // Events, one port for each processor.
-    output logic [                 Processors-1:0] event_valid_o,
-    output logic [Processors*wl_pkg::SentBits-1:0] event_o
+    output logic          [Processors-1:0] event_valid_o,
+    output wl_pkg::sent_t [Processors-1:0] event_o
 );
 
-  localparam int unsigned Width = 9 * DataBytes + wl_pkg::SentBits;
+  // A beat of the lane, without `last`.
+  typedef struct packed {
+    logic [DataBytes-1:0] keep;
+    logic [8*DataBytes-1:0] data;
+    wl_pkg::sent_t user;
+  } beat_t;
 
   function automatic int unsigned first(int unsigned processor);
     first = 0;
@@ -69,14 +74,15 @@ module wl_virtual_egress #(
     $fatal(1, "wl_virtual_egress: each router must have one processor, and a beat a byte");
   end
 
-  logic [Processors*Width-1:0] data;
+  beat_t [Processors-1:0] beats;
   for (genvar p = 0; p < Processors; p++) begin : g_processor
     localparam int unsigned First = first(p);
     localparam int unsigned Count = 32'(Counts[p*9+:9]);
     localparam int unsigned PlaceBits = wl_pkg::bits(Count);
     logic [Count*8-1:0] own;
     logic [7:0] place, tag;
-    wl_pkg::sent_t user;
+    wl_pkg::sent_t user, ended;
+    beat_t beat;
     assign own = Tags[First*8+:Count*8];
     assign place = place_i[p*8+:8];
     wl_select #(
@@ -87,26 +93,28 @@ module wl_virtual_egress #(
         .data_i (own),
         .data_o (tag)
     );
-    assign user = in_user_i[p*wl_pkg::SentBits+:wl_pkg::SentBits];
-    assign data[p*Width+:Width] = {
-      in_keep_i[p*DataBytes+:DataBytes],
-      in_data_i[p*8*DataBytes+:8*DataBytes],
-      user.kind,
-      user.reason,
-      tag,
-      user.egress[7:0]
-    };
+    assign user = in_user_i[p];
+    always_comb begin
+      beat.keep = in_keep_i[p*DataBytes+:DataBytes];
+      beat.data = in_data_i[p*8*DataBytes+:8*DataBytes];
+      beat.user = user;
+      beat.user.egress[15:8] = tag;
+      {ended.kind, ended.reason} = in_event_data_i[p*27+:27];
+      ended.egress = {tag, 8'd0};
+    end
+    assign beats[p] = beat;
     assign ends_o[p] = in_event_i[p]
         || (in_valid_i[p] && in_ready_o[p] && in_last_i[p] && user.kind != wl_pkg::EXIT_EMIT);
-    assign event_o[p*wl_pkg::SentBits+:wl_pkg::SentBits] = {in_event_data_i[p*27+:27], tag, 8'd0};
+    assign event_o[p] = ended;
     logic unused;
     assign unused = &{user.egress[15:8], place};
   end
   assign event_valid_o = in_event_i;
 
+  beat_t lane;
   wl_merge #(
       .Inputs(Processors),
-      .Width(Width),
+      .Width($bits(beat_t)),
       .Register(1'b0)
   ) i_merge (
       .clk_i,
@@ -114,20 +122,23 @@ module wl_virtual_egress #(
       .in_valid_i,
       .in_ready_o,
       .in_last_i,
-      .in_data_i(data),
+      .in_data_i(beats),
       .out_valid_o(m_tvalid_o),
       .out_ready_i(m_tready_i),
       .out_last_o(m_tlast_o),
-      .out_data_o({m_tkeep_o, m_tdata_o, m_tuser_o})
+      .out_data_o(lane)
   );
+  assign m_tkeep_o = lane.keep;
+  assign m_tdata_o = lane.data;
+  assign m_tuser_o = lane.user;
 
 `ifdef FORMAL
   logic midst, was_stalled;
-  logic [9*DataBytes+wl_pkg::SentBits:0] lane, was;
+  logic was_last;
+  beat_t was;
   logic [7:0] tag, owner;  // of the offered packet, and of the packet under way
   logic known;  // the tag belongs to a router
-  assign lane = {m_tlast_o, m_tkeep_o, m_tuser_o, m_tdata_o};
-  assign tag = m_tuser_o[15:8];  // the upper byte of the egress port
+  assign tag = lane.user.egress[15:8];
   always_comb begin
     known = 1'b0;
     for (int unsigned i = 0; i < Routers; i++) known |= Tags[i*8+:8] == tag;
@@ -137,10 +148,11 @@ module wl_virtual_egress #(
     else if (m_tvalid_o && m_tready_i) midst <= !m_tlast_o;
     if (m_tvalid_o && m_tready_i) owner <= tag;
     was_stalled <= !rst_i && m_tvalid_o && !m_tready_i;
+    was_last <= m_tlast_o;
     was <= lane;
     if (!rst_i) begin
       Alone_M : assume ((in_event_i & in_valid_i) == '0);
-      Stable_A : assert (!was_stalled || (m_tvalid_o && lane == was));
+      Stable_A : assert (!was_stalled || (m_tvalid_o && m_tlast_o == was_last && lane == was));
       Tag_A : assert (!m_tvalid_o || known);
       Owner_A : assert (!m_tvalid_o || !midst || tag == owner);
     end

@@ -79,6 +79,12 @@ module wl_virtual_ingress #(
         "wl_virtual_ingress: a processor needs a router, each router a processor and its own tag");
   end
 
+  // A beat with the place of its router among those of its processor.
+  typedef struct packed {
+    logic [7:0] place;
+    logic [Width-1:0] data;
+  } beat_t;
+
   logic [Routers-1:0] meant, queue_valid, queue_ready, queue_last;
   logic [Routers*Width-1:0] queue_data;
   for (genvar i = 0; i < Routers; i++) begin : g_tag
@@ -122,9 +128,12 @@ module wl_virtual_ingress #(
     localparam int unsigned First = first(p);
     localparam int unsigned Count = 32'(Counts[p*9+:9]);
     logic [Count-1:0] open_valid, open_ready, open_last;
-    logic [Count*(Width+8)-1:0] open_data;
+    beat_t [Count-1:0] open;
+    beat_t chosen;
     for (genvar i = 0; i < Count; i++) begin : g_router
-      assign open_data[i*(Width+8)+Width+:8] = 8'(i);
+      beat_t beat;
+      assign beat.place = 8'(i);
+      assign open[i] = beat;
       wl_rate_limit #(
           .Width(Width),
           .Share(32'(Shares[(First+i)*17+:17])),
@@ -140,13 +149,13 @@ module wl_virtual_ingress #(
           .out_valid_o(open_valid[i]),
           .out_ready_i(open_ready[i]),
           .out_last_o (open_last[i]),
-          .out_data_o (open_data[i*(Width+8)+:Width])
+          .out_data_o (beat.data)
       );
     end
 
     wl_merge #(
         .Inputs(Count),
-        .Width(Width + 8),
+        .Width($bits(beat_t)),
         .Register(1'b1)
     ) i_merge (
         .clk_i,
@@ -154,12 +163,14 @@ module wl_virtual_ingress #(
         .in_valid_i(open_valid),
         .in_ready_o(open_ready),
         .in_last_i(open_last),
-        .in_data_i(open_data),
+        .in_data_i(open),
         .out_valid_o(out_valid_o[p]),
         .out_ready_i(out_ready_i[p]),
         .out_last_o(out_last_o[p]),
-        .out_data_o({out_place_o[p*8+:8], out_data_o[p*Width+:Width]})
+        .out_data_o(chosen)
     );
+    assign out_place_o[p*8+:8] = chosen.place;
+    assign out_data_o[p*Width+:Width] = chosen.data;
   end
 
 `ifdef FORMAL

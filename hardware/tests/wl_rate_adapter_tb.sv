@@ -3,18 +3,89 @@
 // ratios and latencies of the memory.
 module wl_rate_adapter_tb;
   localparam int unsigned Cases = 12;
+  localparam int unsigned Cuts = 6;
   localparam bit [Cases*32-1:0] Slots =
       {32'd1, 32'd1, 32'd2, 32'd2, 32'd3, 32'd3, 32'd3, 32'd3, 32'd3, 32'd4, 32'd6, 32'd6};
   localparam bit [Cases*32-1:0] Latency =
       {32'd0, 32'd3, 32'd0, 32'd5, 32'd0, 32'd1, 32'd2, 32'd5, 32'd8, 32'd7, 32'd4, 32'd9};
 
   logic unused_clk, unused_rst;
-  logic [Cases-1:0] done;
-  tb_end #(.Cases(Cases)) i_end (.clk_o(unused_clk), .rst_o(unused_rst), .done_i(done));
+  logic [Cases+Cuts-1:0] done;
+  tb_end #(.Cases(Cases + Cuts)) i_end (.clk_o(unused_clk), .rst_o(unused_rst), .done_i(done));
   for (genvar i = 0; i < Cases; i++) begin : g_case
     adapter_case #(
         .Slots(Slots[32*i+:32]), .MemoryLatency(Latency[32*i+:32])
     ) i_case (.done_o(done[i]));
+  end
+  for (genvar i = 0; i < Cuts; i++) begin : g_cut
+    cut_case #(.Slots(i + 1)) i_case (.done_o(done[Cases+i]));
+  end
+endmodule
+
+// Resets at any time: of the words of a core cycle all leave, in order, or none.
+module cut_case #(
+    parameter int unsigned Slots = 3
+) (
+    output logic done_o
+);
+  localparam int unsigned Resets = 60;
+  logic clk, clk_mem, rst;
+  int unsigned resets, left;  // half cycles of the memory's clock until the reset changes
+  assign done_o = resets == Resets;
+  initial begin
+    {clk, clk_mem, rst} = 3'b001;
+    resets = 0;
+    left = 7 * Slots;
+    for (int unsigned half = 0; !done_o; half++) begin
+      clk_mem = half % 2 == 0;
+      clk = half % (2 * Slots) < Slots;
+      #1;
+      left--;
+      // It is released at an edge of the core's clock at which no register looks at it.
+      if (rst && left <= 2 * Slots && half % (2 * Slots) == Slots) begin
+        rst = 1'b0;
+        left = 16 * Slots + $urandom() % (4 * Slots);
+      end else if (!rst && left == 0) begin
+        rst = 1'b1;
+        left = 4 * Slots + $urandom() % (4 * Slots);
+        resets++;
+      end
+    end
+  end
+
+  // Each word names its core cycle and its slot.
+  logic [15:0] cycle;
+  initial cycle = '0;
+  always_ff @(posedge clk) cycle <= cycle + 1'b1;
+  logic [Slots*25-1:0] down;
+  for (genvar k = 0; k < Slots; k++) begin : g_slot
+    assign down[k*25+:25] = {1'b1, 8'(k), cycle};
+  end
+  logic [24:0] word;
+  logic [Slots-1:0] unused;
+  wl_rate_adapter #(
+      .Slots(Slots), .DownWidth(25), .UpWidth(1), .MemoryLatency(1)
+  ) i_dut (
+      .clk_i(clk), .rst_i(rst), .down_i(down), .up_o(unused), .clk_mem_i(clk_mem), .down_o(word),
+      .up_i(1'b0)
+  );
+
+  logic [7:0] slot;  // of the next word
+  logic [15:0] of;   // its core cycle, if it is not the first
+  initial slot = '0;
+  always_ff @(posedge clk_mem) begin
+    // Before the first reset the adapter knows nothing.
+    if (resets != 0 || !rst) begin
+      if (!word[24] && slot !== '0) $fatal(1, "%m: only %0d words of cycle %0d leave", slot, of);
+      if (word[24]) begin
+        if (word[23:16] !== slot || (slot !== '0 && word[15:0] !== of)) begin
+          $fatal(1, "%m: word %0d of cycle %0d leaves after %0d of %0d", word[23:16], word[15:0],
+              slot, of);
+        end
+        of   <= word[15:0];
+        slot <= slot === 8'(Slots - 1) ? '0 : slot + 1'b1;
+      end
+    end
   end
 endmodule
 

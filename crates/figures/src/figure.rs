@@ -119,6 +119,7 @@ pub const FIGURES: &[Figure] = &[
     np_modules::FIGURE,
     np_pins::FIGURE,
     np_units::FIGURE,
+    np_units::LINE_RATE,
     np_threads::FIGURE,
     np_arbitration::FIGURE,
     np_search::FIGURE,

@@ -30,6 +30,22 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
+/// The whole router on the machine that carries it at line rate.
+pub const LINE_RATE: Figure = Figure {
+    name: "np-line-rate",
+    what: "Area of np-line-rate with the whole router, unit by unit",
+    choice: Choice::None,
+    make: |settings| drawn(settings, &[&WHOLE]),
+    kept: Kept {
+        cost: Cost::Dear,
+        built: "programs/router.loom as it is",
+        names: &["machine", "unit"],
+        skip: &[],
+        tools: &["Yosys"],
+        tables: &[],
+    },
+};
+
 /// The part that they are compared with, a Virtex-7.
 const PART: &str = "XC7VH870T";
 
@@ -51,6 +67,9 @@ const DESIGNS: [Design; 3] = [
     Design { machine: "np-200mpps", program: "programs/router.loom", is_small: true },
     Design { machine: "np-pipeline", program: "programs/ipv4.loom", is_small: true },
 ];
+
+const WHOLE: Design =
+    Design { machine: "np-line-rate", program: "programs/router.loom", is_small: false };
 
 /// A processor.
 #[derive(Clone, Debug, Serialize)]
@@ -83,7 +102,11 @@ struct Unit {
 
 fn make(settings: &Settings) -> Result<Drawn> {
     let designs = DESIGNS.iter().filter(|design| settings.wants(design.machine));
-    let rows = designs.map(|design| row(settings, design)).collect::<Result<Vec<Row>>>()?;
+    drawn(settings, &designs.collect::<Vec<_>>())
+}
+
+fn drawn(settings: &Settings, designs: &[&Design]) -> Result<Drawn> {
+    let rows = designs.iter().map(|design| row(settings, design)).collect::<Result<Vec<Row>>>()?;
     let groups = rows.iter().map(|row| Group::new(row.machine.as_str(), [row.total.luts as f64]));
     let svg = Bars::new("Area of whole processors", "LUTs", ["here"], groups.collect()).svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
@@ -148,9 +171,15 @@ fn text(rows: &[Row]) -> String {
         .iter()
         .flat_map(|row| row.lacks.iter().map(|lack| format!("\n{}: {lack}.\n", row.machine)));
     let lacks: String = lacks.collect();
+    let built = if rows.iter().all(|row| row.machine == WHOLE.machine) {
+        "The router is as it is."
+    } else {
+        "The router of np-2-2-4 is as it is; the others are built without flow counting and check \
+         of the source, with 4,096 next hops, np-pipeline for IPv4 alone."
+    };
     format!(
-        "{table}\n\nSynthesised by Yosys for a Virtex-7, neither placed nor routed; own: without the units inside. Block RAMs are of 18 Kb. The router of np-2-2-4 is as it is; \
-         the others are built without flow counting and check of the source, with 4,096 next hops, np-pipeline for IPv4 alone.\n{lacks}"
+        "{table}\n\nSynthesised by Yosys for a Virtex-7, neither placed nor routed; own: without \
+         the units inside. Block RAMs are of 18 Kb. {built}\n{lacks}"
     )
 }
 

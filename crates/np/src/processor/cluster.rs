@@ -6,7 +6,7 @@ use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
 use super::{probes, services};
 use crate::description::{Place, Policy};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Module, Port};
+use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Module, Port, Type};
 
 /// Rows of 16 bytes of the longest window, 256 bytes.
 pub(super) const WINDOW_ROWS: u64 = 16;
@@ -16,6 +16,11 @@ const WAITING_BEATS: usize = 4;
 const ROW: usize = 128;
 /// Bits of `wl_pkg::result_t`.
 pub(super) const RESULT: usize = 73;
+
+/// Returns the type of an engine's result for a packet.
+pub(super) fn result_type() -> Type {
+    Type::Named("wl_pkg::result_t".into())
+}
 
 /// Returns the ports of the control bus, as a slave.
 pub(super) fn control_ports(plan: &Plan) -> Vec<Port> {
@@ -85,7 +90,7 @@ pub fn module(plan: &Plan) -> Module {
         bit_in("beat_ready_i", ""),
         output("beat_data_o", beat, ""),
         bit_out("beat_last_o", ""),
-        output("beat_result_o", RESULT, "wl_pkg::result_t."),
+        Port::output("beat_result_o", result_type(), "What becomes of the packet."),
     ];
     module.ports.extend(
         probes::of_cluster(plan).iter().map(|port| output(&port.name, port.width, port.doc)),
@@ -189,18 +194,18 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         Item::comment(
             "Headers come in beats and go to an engine in rows; the first row takes a tag, which keeps the packet's place.",
         ),
-        Item::net("row_valid", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("row_ready", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("row_first", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("row_last", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("row_valid", Type::Bit),
+        Item::net("row_ready", Type::Bit),
+        Item::net("row_first", Type::Bit),
+        Item::net("row_last", Type::Bit),
         vector("row_data", ROW),
         vector("row_info", plan.info_bits),
         vector("waiting", bits(WAITING_BEATS + 1) as usize),
         Item::Instance(serializer),
         Item::Blank,
-        Item::net("tag_free", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("offered", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("taken", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("tag_free", Type::Bit),
+        Item::net("offered", Type::Bit),
+        Item::net("taken", Type::Bit),
         vector("tag", tag_bits),
         Item::assign(
             "offered",
@@ -210,8 +215,8 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         Item::Blank,
         vector("load_valid", engines),
         vector("load_ready", engines),
-        Item::net("load_first", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("load_last", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("load_first", Type::Bit),
+        Item::net("load_last", Type::Bit),
         vector("load_row", ROW),
         vector("load_info", plan.info_bits),
         vector("load_tag", tag_bits),
@@ -371,20 +376,20 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
             ]),
         );
     for single in ["finish_valid", "finish_ready", "finish_first", "finish_last"] {
-        items.push(Item::net(single, wireloom_codegen::hardware::sv::Type::Bit));
+        items.push(Item::net(single, Type::Bit));
     }
     items.extend([
         vector("finish_source", source_bits),
         vector("finish_row", ROW),
         vector("finish_tag", tag_bits),
-        vector("finish_result", RESULT),
+        Item::net("finish_result", result_type()),
         Item::Instance(merge),
         Item::Blank,
         vector("order_head", tag_bits),
-        Item::net("order_drained", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("out_valid", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("out_ready", wireloom_codegen::hardware::sv::Type::Bit),
-        Item::net("out_last", wireloom_codegen::hardware::sv::Type::Bit),
+        Item::net("order_drained", Type::Bit),
+        Item::net("out_valid", Type::Bit),
+        Item::net("out_ready", Type::Bit),
+        Item::net("out_last", Type::Bit),
         vector("out_data", ROW),
         vector("out_result", RESULT),
     ]);
@@ -494,14 +499,14 @@ fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     if !leads_out {
         let tag_bits = plan.cluster_tag_bits();
         items.extend([
-            Item::net(format!("{s}_in_valid"), wireloom_codegen::hardware::sv::Type::Bit),
-            Item::net(format!("{s}_in_ready"), wireloom_codegen::hardware::sv::Type::Bit),
+            Item::net(format!("{s}_in_valid"), Type::Bit),
+            Item::net(format!("{s}_in_ready"), Type::Bit),
             vector(format!("{s}_in_tag"), tag_bits),
             vector(format!("{s}_in_data"), service.request_bits),
         ]);
         if service.reply_bits > 0 {
             items.extend([
-                Item::net(format!("{s}_out_valid"), wireloom_codegen::hardware::sv::Type::Bit),
+                Item::net(format!("{s}_out_valid"), Type::Bit),
                 vector(format!("{s}_out_tag"), tag_bits),
                 vector(format!("{s}_out_data"), service.reply_bits),
             ]);

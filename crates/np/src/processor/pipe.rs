@@ -1,7 +1,7 @@
 //! A pipe: all modules that one lane of packets passes through.
 
 use super::bodies;
-use super::cluster::{RESULT, cluster_control_ports, control_ports};
+use super::cluster::{RESULT, cluster_control_ports, control_ports, result_type};
 use super::plan::{Plan, Service};
 use super::probes;
 use super::services;
@@ -299,7 +299,7 @@ fn exit(plan: &Plan) -> Vec<Item> {
         single("window_ready"),
         vector("window_data", beat),
         single("window_last"),
-        vector("window_result", RESULT),
+        Item::net("window_result", result_type()),
         Item::Instance(gatherer),
         single("body_valid"),
         single("body_read"),

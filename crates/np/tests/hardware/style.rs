@@ -12,8 +12,10 @@ use super::{hardware, machines, repository};
 const COLUMNS: usize = 100;
 
 /// Modules in which registers look at the reset at the edge of the clock, whatever the reset is:
-/// they record which packets it cuts, so their value in reset is no constant.
-const SAMPLE_RESET: [&str; 3] = ["wl_sequencer", "wl_upsizer", "wl_virtual_ingress"];
+/// three record which packets it cuts, so their value in reset is no constant, and one sends the
+/// words of a whole core cycle.
+const SAMPLE_RESET: [&str; 4] =
+    ["wl_rate_adapter", "wl_sequencer", "wl_upsizer", "wl_virtual_ingress"];
 
 /// Returns name and text of each hand-written file.
 fn written() -> Vec<(String, String)> {

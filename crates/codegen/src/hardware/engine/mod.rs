@@ -218,8 +218,8 @@ impl Wrapper<'_> {
             Port::output("unload_tag_o", tag(), ""),
             Port::output(
                 "unload_result_o",
-                Type::vector(name("wl_pkg::ResultBits")),
-                "wl_pkg::result_t.",
+                Type::Named("wl_pkg::result_t".into()),
+                "What becomes of the packet.",
             ),
         ]);
         if !layout.has_packet {

@@ -86,8 +86,8 @@ impl Assembly<'_> {
             Port::output("beat_last_o", Type::Bit, ""),
             Port::output(
                 "beat_result_o",
-                Type::vector(name("wl_pkg::ResultBits")),
-                "wl_pkg::result_t.",
+                Type::Named("wl_pkg::result_t".into()),
+                "What becomes of the packet.",
             ),
             Port::output(
                 "idle_o",
