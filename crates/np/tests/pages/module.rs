@@ -157,7 +157,7 @@ fn port(line: &str) -> Port {
             (None, Ok(high)) => (high + 1).to_string(),
             (None, Err(_)) => format!("{}+1", high.trim()),
         },
-        None => kind.to_owned(),
+        None => kind.split_whitespace().collect(),
     };
     Port { name: name.to_owned(), is_input: direction == "input", width, meaning }
 }
