@@ -87,7 +87,7 @@ impl Execute for Native {
         let engine = self.state.library.engine();
         let batch = engine.batch as usize;
         self.arrivals.clear();
-        // The batch in hand, and the one after it, which is on its way to the cache meanwhile.
+        // This batch and the next one, whose packets are prefetched while this one is executed.
         let mut rest = frames.iter().map(arrival);
         self.arrivals.extend(rest.by_ref().take(2 * batch));
         for index in 0..frames.len().div_ceil(batch) {

@@ -62,8 +62,8 @@ struct wl_machine {
 struct wl_engine {
     uint32_t abi, batch, slots;
     size_t state_size;
-    /* Executes `count` packets, at most `batch`, the first of which has the number `sequence`. The
-     * array goes on up to `known` packets, which are only fetched. */
+    /* Executes the first `count` packets of the array, at most `batch`, with numbers from `sequence`
+     * on. The array has `known` packets; those after the first `count` are only prefetched. */
     void (*execute)(void *state, const struct wl_arrival *packets, uint32_t count, uint32_t known,
                     uint64_t sequence);
     void (*close)(void *state);
