@@ -358,13 +358,28 @@ fn a_port_that_is_too_large_for_xdp_uses_packet_sockets() {
 
 #[test]
 fn a_port_that_is_removed_ends_the_command() {
-    each_way(|options| {
-        let Some((network, mut forwarding)) = start(options) else { return };
-        network.router.ip("link delete r2\n");
-        let mut err = String::new();
-        forwarding.child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
-        assert_eq!(forwarding.child.wait().expect("an end").code(), Some(2));
-        assert!(err.contains("port r2: the interface was removed"), "{err}");
+    each_way(|way| {
+        // Without the kernel's routes nothing but the removal wakes the command. One that is down
+        // already tells its sockets no more.
+        for more in [&[][..], &["--static"]] {
+            for before in ["", "link set r2 down\n"] {
+                let options = [way, more].concat();
+                let Some((network, mut forwarding)) = start(&options) else { return };
+                network.router.ip(&format!("{before}link delete r2\n"));
+                let end = until("the command ends", || {
+                    let ended = forwarding.child.try_wait().expect("a child");
+                    if ended.is_none() {
+                        std::thread::sleep(TRY);
+                    }
+                    ended
+                });
+                assert_eq!(end.code(), Some(2));
+                let mut err = String::new();
+                let mut stderr = forwarding.child.stderr.take().expect("a pipe");
+                stderr.read_to_string(&mut err).expect("text");
+                assert!(err.contains("port r2: the interface was removed"), "{err}");
+            }
+        }
     });
 }
 

@@ -12,6 +12,7 @@ use crate::attention::Attention;
 use crate::control::Control;
 use crate::police::{Limits, Police};
 use crate::port::{Exchange, Io, Port, Receive, Transmit};
+use crate::removal::Removals;
 use crate::stop::Stop;
 use crate::twin::Twin;
 
@@ -25,6 +26,9 @@ pub struct Forwarder {
     names: Vec<(String, Exchange)>,
     receivers: Vec<Box<dyn Receive>>,
     transmitters: Vec<Box<dyn Transmit>>,
+    /// Per port, the index of its interface.
+    interfaces: Vec<Option<u32>>,
+    removals: Removals,
     /// `None` for ports of which the kernel is not the control plane.
     twins: Vec<Option<Twin>>,
     /// Per port, packets and bytes received.
@@ -89,6 +93,8 @@ impl Forwarder {
             names: Vec::new(),
             receivers: Vec::new(),
             transmitters: Vec::new(),
+            interfaces: Vec::new(),
+            removals: Removals::subscribe()?,
             twins: Vec::new(),
             received: vec![(0, 0); names.len()],
             undelivered: vec![0; names.len()],
@@ -107,6 +113,7 @@ impl Forwarder {
             }
             let twin = port.index.map(|index| Twin::create(number, index)).transpose()?;
             forwarder.twins.push(twin);
+            forwarder.interfaces.push(port.index);
             forwarder.names.push((port.name, port.exchange));
             forwarder.receivers.push(port.receiver);
             forwarder.transmitters.push(port.transmitter);
@@ -134,6 +141,7 @@ impl Forwarder {
         observer: &mut dyn Observer,
     ) -> Result<Paused> {
         let asked = [stop.descriptor(), attention.descriptor()];
+        let removals = asked.len();
         let patience = if busy { 0 } else { -1 };
         loop {
             let mut is_idle = self.round(machine, observer)?;
@@ -146,14 +154,24 @@ impl Forwarder {
                 }
                 continue;
             }
-            let others = asked.into_iter().chain(control.as_deref().map(Control::descriptor));
+            let control = control.as_deref().map(Control::descriptor);
+            let others = asked.into_iter().chain([self.removals.descriptor()]).chain(control);
             let ports = self.receivers.iter().flat_map(|receiver| receiver.descriptors());
             let ports = ports.copied();
             let mut polled: Vec<_> = others.chain(ports).map(readable).collect();
             if let Some(paused) = paused(&mut polled, patience)? {
                 return Ok(paused);
             }
+            if polled[removals].revents != 0 {
+                self.unless_removed()?;
+            }
         }
+    }
+
+    /// Fails if the interface of a port was removed.
+    fn unless_removed(&self) -> Result {
+        let ports = self.names.iter().zip(&self.interfaces);
+        self.removals.check(ports.filter_map(|((name, _), index)| Some((name.as_str(), (*index)?))))
     }
 
     /// Takes one batch from each port. Returns whether there was nothing.

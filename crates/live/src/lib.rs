@@ -32,6 +32,7 @@ mod ingress;
 mod mirror;
 mod police;
 mod port;
+mod removal;
 mod rights;
 mod segment;
 mod stop;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use wireloom_machine::{Error, Result};
 use wireloom_net::Frame;
 
-use crate::system::{exists, interface_index};
+use crate::system::interface_index;
 
 /// How frames are exchanged with interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,14 +150,5 @@ pub fn interface(name: &str) -> Result<Option<u32>> {
     match [TAP, CAPTURE, CAPTURE_LOOP].iter().any(|kind| name.starts_with(kind)) {
         true => Ok(None),
         false => interface_index(name).map(Some),
-    }
-}
-
-/// The error of an interface that is down or gone: none if it still exists, since its sockets work
-/// again when it comes back.
-fn unless_exists(name: &str, index: u32) -> Result {
-    match exists(index) {
-        true => Ok(()),
-        false => Err(Error::new(format!("port {name}: the interface was removed"))),
     }
 }

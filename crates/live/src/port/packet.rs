@@ -9,9 +9,10 @@ use std::ptr::null_mut;
 use wireloom_machine::Result;
 use wireloom_net::Frame;
 
-use super::{Exchange, Port, Receive, Sent, Transmit, unless_exists};
+use super::{Exchange, Port, Receive, Sent, Transmit};
 use crate::bpf::Attached;
 use crate::ingress::{MARK, drop_all_but_marked};
+use crate::removal::unless_removed;
 use crate::segment::{Finished, OffloadHeader, finish};
 use crate::system::{check, failed, owned, set};
 
@@ -177,7 +178,7 @@ impl Receiver {
             }
             // The port went down. Its socket works again when it comes back.
             Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => {
-                unless_exists(&self.name, self.index)
+                unless_removed(&self.name, self.index)
             }
             _ => Err(failed(&format!("port {}: receiving", self.name), error)),
         }

@@ -14,8 +14,9 @@ use xdp::socket::{XdpSocket, XdpSocketBuilder};
 use xdp::umem::UmemCfgBuilder;
 use xdp::{CompletionRing, FillRing, Packet, RingConfigBuilder, RxRing, TxRing, Umem};
 
-use super::{Exchange, Port, Receive, Sent, Transmit, unless_exists};
+use super::{Exchange, Port, Receive, Sent, Transmit};
 use crate::bpf::{Attached, Hook, Instruction, Sockets, attach, op};
+use crate::removal::unless_removed;
 use crate::segment::complete_if_partial;
 use crate::system::{check, failed, set};
 
@@ -214,7 +215,7 @@ impl Receive for Receiver {
                 match option(&queue.socket, libc::SOL_SOCKET, libc::SO_ERROR) {
                     None | Some(0) => {}
                     Some(error) => {
-                        unless_exists(&self.name, self.index)?;
+                        unless_removed(&self.name, self.index)?;
                         let error = io::Error::from_raw_os_error(error as i32);
                         return Err(failed(&format!("port {}: receiving", self.name), &error));
                     }

@@ -1,0 +1,69 @@
+//! Tells the forwarder of interfaces that were removed while it sleeps.
+//!
+//! The sockets of a port do not do that reliably: a packet socket reports an error when its
+//! interface goes down, at which time it still exists, and none when it is removed afterwards.
+
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
+use wireloom_machine::{Error, Result};
+
+use crate::system::{exists, failed};
+
+/// `RTNLGRP_LINK`: each change of an interface.
+const LINKS: u32 = 1;
+
+/// A subscription to changes of interfaces.
+pub struct Removals {
+    socket: Socket,
+}
+
+impl Removals {
+    /// Subscribes. Interfaces that are looked up later cannot vanish unnoticed.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn subscribe() -> Result<Self> {
+        let subscribed = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            socket.add_membership(LINKS)?;
+            socket.set_non_blocking(true)?;
+            Ok(Self { socket })
+        };
+        subscribed().map_err(|error: io::Error| failed("notifications of interfaces", &error))
+    }
+
+    /// Becomes readable when an interface has changed.
+    pub fn descriptor(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+
+    /// Takes the notifications that wait, and fails if one of these interfaces is gone. Notifications
+    /// that the kernel had no room for do not matter: the interfaces themselves are looked at.
+    ///
+    /// # Errors
+    /// If an interface was removed.
+    pub fn check<'a>(&self, ports: impl Iterator<Item = (&'a str, u32)>) -> Result {
+        let mut nothing: &mut [u8] = &mut [];
+        // A notification that is longer than the buffer is cut: it is not looked into.
+        while self.socket.recv(&mut nothing, libc::MSG_TRUNC).is_ok() {}
+        for (name, index) in ports {
+            unless_removed(name, index)?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails if an interface does not exist any more. One that is down does: its sockets work again
+/// when it is up.
+///
+/// # Errors
+/// If the interface was removed.
+pub fn unless_removed(name: &str, index: u32) -> Result {
+    match exists(index) {
+        true => Ok(()),
+        false => Err(Error::new(format!("port {name}: the interface was removed"))),
+    }
+}
