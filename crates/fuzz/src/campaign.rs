@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::compare::{self, Failure, compile, run_batch};
+use crate::crash;
 use crate::generate::program;
 use crate::input::Input;
 use crate::regression::save;
@@ -40,9 +41,10 @@ pub struct Found {
     pub name: String,
 }
 
-/// Runs a campaign. It stops at the first failure, which it shrinks and saves. Returns the number
-/// of programs run.
+/// Runs a campaign. It stops at the first failure, which it shrinks and saves. A crash of native
+/// code ends the process, and names the seed. Returns the number of programs run.
 pub fn run(campaign: &Campaign<'_>) -> (u64, Option<Found>) {
+    crash::name_seeds();
     let (next, done) = (AtomicU64::new(0), AtomicU64::new(0));
     let (stop, found) = (AtomicBool::new(false), Mutex::new(None));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -88,7 +90,8 @@ fn batch(first: u64, count: u64) -> Option<(u64, Failure)> {
             (compiled, case.input)
         })
         .collect();
-    let results = run_batch(&cases).into_iter().zip(first..);
+    let results = run_batch(&cases, |index| crash::works_on(first + index as u64));
+    let results = results.into_iter().zip(first..);
     results.filter_map(|(result, seed)| result.err().map(|failure| (seed, failure))).next()
 }
 

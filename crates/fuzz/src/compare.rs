@@ -196,9 +196,12 @@ fn build_options() -> BuildOptions {
     BuildOptions { flags: vec!["-O1".to_owned()], ..BuildOptions::default() }
 }
 
-/// Runs programs in all ways. The native code of all of them is built together. Returns their
-/// outcomes in order.
-pub fn run_batch(batch: &[(Result<Compiled, Failure>, Input)]) -> Vec<Result<(), Failure>> {
+/// Runs programs in all ways. The native code of all of them is built together. `begin` gets the
+/// index of each before it runs. Returns their outcomes in order.
+pub fn run_batch(
+    batch: &[(Result<Compiled, Failure>, Input)],
+    begin: impl Fn(usize),
+) -> Vec<Result<(), Failure>> {
     let good: Vec<&Program> =
         batch.iter().filter_map(|(c, _)| c.as_ref().ok()).map(|c| &c.optimised).collect();
     let programs: Vec<Program> = good.into_iter().cloned().collect();
@@ -207,7 +210,9 @@ pub fn run_batch(batch: &[(Result<Compiled, Failure>, Input)]) -> Vec<Result<(),
     let mut built = together.into_iter().flatten();
     batch
         .iter()
-        .map(|(compiled, input)| {
+        .enumerate()
+        .map(|(index, (compiled, input))| {
+            begin(index);
             let compiled = compiled.as_ref().map_err(Clone::clone)?;
             let library = match built.next() {
                 Some(library) => library,
@@ -238,7 +243,7 @@ fn build(programs: &[Program]) -> Result<Vec<Library>, Failure> {
 pub fn run(source: &str, input: &Input, with_native: bool) -> Result<(), Failure> {
     let compiled = compile(source)?;
     if with_native {
-        return run_batch(&[(Ok(compiled), input.clone())]).remove(0);
+        return run_batch(&[(Ok(compiled), input.clone())], |_| ()).remove(0);
     }
     reference(&compiled, input).map(|_| ())
 }

@@ -3,10 +3,11 @@
 //!
 //! [`generate`] makes programs, [`input`] makes tables and packets for them, [`compare`] runs both
 //! on the golden model before and after optimisation and as native code, [`shrink`] reduces
-//! failures, and [`regression`] saves them as tests.
+//! failures, and [`regression`] saves them as tests. [`crash`] names the program of a crash.
 
 pub mod campaign;
 pub mod compare;
+pub mod crash;
 pub mod generate;
 pub mod input;
 pub mod regression;

@@ -2,9 +2,11 @@
 //! machine, and that the fuzzer detects differences.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use wireloom_fuzz::campaign::{self, Campaign, case};
 use wireloom_fuzz::compare::{Compiled, Failure, FailureKind, compile, run, run_batch};
+use wireloom_fuzz::crash;
 use wireloom_fuzz::input::Input;
 use wireloom_fuzz::regression;
 use wireloom_fuzz::shrink::shrink;
@@ -127,9 +129,25 @@ fn what_keeps_one_program_from_running_does_not_keep_others() {
     let refused =
         compile("engine e() { step s { nonsense; } }").map(|_| unreachable!("it is refused"));
     let batch = [(refused, case.input.clone()), (compiled, case.input)];
-    let results = run_batch(&batch);
+    let results = run_batch(&batch, |_| ());
     assert!(matches!(&results[0], Err(Failure { kind: FailureKind::Refused(_), .. })));
     assert_eq!(results[1], Ok(()));
+}
+
+#[test]
+fn a_crash_names_its_seed() {
+    const CRASHES: &str = "WIRELOOM_FUZZ_CRASHES";
+    if std::env::var_os(CRASHES).is_some() {
+        crash::name_seeds();
+        crash::works_on(1_234_567);
+        std::process::abort();
+    }
+    let test = ["--exact", "a_crash_names_its_seed", "--nocapture"];
+    let mut itself = Command::new(std::env::current_exe().expect("a file"));
+    let output = itself.args(test).env(CRASHES, "1").output().expect("it can be run");
+    assert_eq!(output.status.code(), None, "a signal ends it");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("native code crashed in the program of seed 1234567"), "{said}");
 }
 
 /// Shrinks an artificial failure: the program inserts bytes and one of the packets contains 0xff.
