@@ -170,7 +170,7 @@ impl Run {
             output::write_file(path, page.html().as_bytes())?;
         }
         let mut text = report.text();
-        if let Some(out) = &self.out {
+        if let Some(out) = self.out.as_ref().filter(|out| out.as_os_str() != "-") {
             text += &format!("packets are in {}\n", out.display());
         }
         if let Some(path) = &job.report {
