@@ -101,6 +101,12 @@ for purpose in "$@"; do
     bench)
       # The peer that longest-prefix matching is measured against.
       need pkg-config pkg-config
+      # The rig of live forwarding.
+      if [ "$(uname -s)" = Linux ] &&
+        ! { command -v bpf-gcc && [ -x /usr/sbin/ethtool ] && [ -e /usr/include/bpf/bpf.h ]; } >/dev/null &&
+        ! install_packages gcc-bpf libbpf-dev ethtool; then
+        echo "note: live forwarding is not measured (apt-get install gcc-bpf libbpf-dev ethtool)." >&2
+      fi
       if ! pkg-config --exists libdpdk && ! install_packages libdpdk-dev; then
         echo "note: libdpdk-dev is missing: the comparison with DPDK's rte_fib is left out (apt-get install libdpdk-dev)." >&2
       fi

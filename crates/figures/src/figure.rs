@@ -7,10 +7,10 @@ use wireloom_np::description::Machine;
 use super::pages::PageTable;
 use super::store::Cost;
 use super::{
-    Settings, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order, mpsoc_partition,
-    mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native, np_arbitration, np_area,
-    np_channels, np_million, np_modules, np_pins, np_rig, np_search, np_shells, np_sizes,
-    np_storage, np_threads, np_throughput, np_units, np_virtual, steps,
+    Settings, live, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order,
+    mpsoc_partition, mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native,
+    np_arbitration, np_area, np_channels, np_million, np_modules, np_pins, np_rig, np_search,
+    np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units, np_virtual, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -138,6 +138,7 @@ pub const FIGURES: &[Figure] = &[
     mpsoc_partition::FIGURE,
     mpsoc_order::FIGURE,
     native::FIGURE,
+    live::FIGURE,
 ];
 
 #[cfg(test)]
@@ -163,6 +164,7 @@ mod tests {
             ("np-units", "np-1-1-1"),
             ("steps", "np-2-2-4"),
             ("np-million", "native"),
+            ("live", "native"),
             ("np-throughput-50g", "np-8-4"),
             ("mpsoc-threads", "np-2-2-4"),
             ("mpsoc-router", "np-2-2-4"),

@@ -5,6 +5,7 @@
 
 pub mod figure;
 mod flows;
+mod live;
 mod lookups;
 mod mpsoc;
 mod mpsoc_ablation;
