@@ -206,20 +206,24 @@ module wl_engine_mt #(
 
   logic state_write;
   logic [ThreadBits-1:0] state_thread;
-  logic [StepBits-1:0] step_write_data, stored_step;
-  logic [StateBits-1:0] state_write_data, stored_state;
+  // What is kept of a thread between its slots.
+  typedef struct packed {
+    logic [StepBits-1:0] step;
+    logic [StateBits-1:0] state;
+  } kept_t;
+  kept_t keeps, kept;
   wl_thread_memory #(
-      .Width  (StepBits + StateBits),
+      .Width  ($bits(kept_t)),
       .Threads(Threads),
       .Storage(Storage)
   ) i_state (
       .clk_i,
       .write_i(state_write),
       .write_thread_i(state_thread),
-      .write_data_i({step_write_data, state_write_data}),
+      .write_data_i(keeps),
       .next_thread_i(pick_thread),
       .thread_i(a_thread),
-      .read_data_o({stored_step, stored_state})
+      .read_data_o(kept)
   );
 
   wl_thread_memory #(
@@ -275,16 +279,16 @@ module wl_engine_mt #(
     wl_pkg::packet_info_t loaded_info;
     wl_pkg::packet_state_t packet;
     assign loaded_info = address_info_o[wl_pkg::PacketInfoBits-1:0];
-    assign address_step_o = a_committed ? stored_step : StepBits'(FirstStep);
-    assign address_state_o = a_committed ? stored_state
+    assign address_step_o = a_committed ? kept.step : StepBits'(FirstStep);
+    assign address_state_o = a_committed ? kept.state
         : StateBits'(wl_pkg::loaded_state(loaded_info.length));
     assign packet = address_state_o[wl_pkg::PacketStateBits-1:0];
     assign {front, window} = {packet.front, packet.window};
     logic unused_packet;
     assign unused_packet = &{loaded_info, packet};
   end else begin : g_stored
-    assign address_step_o = stored_step;
-    assign address_state_o = stored_state;
+    assign address_step_o = kept.step;
+    assign address_state_o = kept.state;
     assign {front, window} = '0;
   end
 
@@ -329,14 +333,23 @@ module wl_engine_mt #(
       .data_i({x_slot, x_token}),
       .data_o({end_slot, end_token})
   );
+  typedef struct packed {
+    logic [ThreadBits-1:0] thread;
+    progress_t progress;
+  } slot_t;
+  slot_t entering, leaving;
+  assign entering.thread = x_thread;
+  assign entering.progress = x_progress;
+  assign end_thread = leaving.thread;
+  assign end_progress = leaving.progress;
   wl_delay #(
-      .Width (ThreadBits + $bits(progress_t)),
+      .Width ($bits(slot_t)),
       .Cycles(CoreStages)
   ) i_slot (
       .clk_i,
       .rst_i,
-      .data_i({x_thread, x_progress}),
-      .data_o({end_thread, end_progress})
+      .data_i(entering),
+      .data_o(leaving)
   );
 
   // ---- End of the slot ----
@@ -442,8 +455,8 @@ module wl_engine_mt #(
     assign pick_token = 1'b0;
     assign state_write = commit;
     assign state_thread = end_thread;
-    assign step_write_data = core_step_i;
-    assign state_write_data = core_state_i;
+    assign keeps.step = core_step_i;
+    assign keeps.state = core_state_i;
     logic unused;
     assign unused = &{load_state_i, room, end_token, left, left_thread};
   end else begin : g_call_state
@@ -457,8 +470,8 @@ module wl_engine_mt #(
     end
     assign state_write = commit || end_token;
     assign state_thread = end_token ? load_thread : end_thread;
-    assign step_write_data = end_token ? StepBits'(FirstStep) : core_step_i;
-    assign state_write_data = end_token ? load_state_i : core_state_i;
+    assign keeps.step = end_token ? StepBits'(FirstStep) : core_step_i;
+    assign keeps.state = end_token ? load_state_i : core_state_i;
     logic unused;
     assign unused = &{a_committed, left, left_thread};
   end

@@ -199,9 +199,19 @@ module wl_pipeline_step #(
   logic j_valid;
   record_t j;
   if (Waits) begin : g_wait
+    // A record with what was read of its window, and with the offloads whose replies it waits for.
+    typedef struct packed {
+      record_t record;
+      logic [Reads*Word-1:0] words;
+    } read_t;
+    typedef struct packed {
+      read_t read;
+      logic [Calls-1:0] called;
+    } waiting_t;
     logic q_valid;
-    record_t q;
-    logic [Reads*Word-1:0] q_words;
+    read_t r_read, q_read;
+    assign r_read.record = r;
+    assign r_read.words  = request_words_o;
     wl_delay #(
         .Width (1),
         .Cycles(RequestStages),
@@ -213,42 +223,44 @@ module wl_pipeline_step #(
         .data_o(q_valid)
     );
     wl_delay #(
-        .Width (RecordBits + Reads * Word),
+        .Width ($bits(read_t)),
         .Cycles(RequestStages)
     ) i_record (
         .clk_i,
         .rst_i,
-        .data_i({r, request_words_o}),
-        .data_o({q, q_words})
+        .data_i(r_read),
+        .data_o(q_read)
     );
 
     logic ready, there, go;
     logic [wl_pkg::bits(Packets + 2)-1:0] fill;
-    record_t w;
-    logic [Reads*Word-1:0] w_words;
-    logic [Calls-1:0] w_called;
+    waiting_t q_waiting, w;
+    assign q_waiting.read   = q_read;
+    assign q_waiting.called = issue_valid_o & replies_i;
     wl_fifo_block #(
-        .Width(RecordBits + Reads * Word + Calls),
+        .Width($bits(waiting_t)),
         .Depth(Packets)
     ) i_waiting (
         .clk_i,
         .rst_i,
         .in_valid_i(q_valid),
         .in_ready_o(ready),
-        .in_data_i({q, q_words, issue_valid_o & replies_i}),
+        .in_data_i(q_waiting),
         .out_valid_o(there),
         .out_ready_i(go),
-        .out_data_o({w, w_words, w_called}),
+        .out_data_o(w),
         .fill_o(fill)
     );
-    assign go = there && (w_called & ~reply_valid_i) == '0;
-    assign reply_take_o = w_called & {Calls{go}};
+    assign go = there && (w.called & ~reply_valid_i) == '0;
+    assign reply_take_o = w.called & {Calls{go}};
     always_ff @(`WL_EDGES(clk_i, rst_i)) begin
       if (rst_i) j_valid <= 1'b0;
       else j_valid <= go;
     end
     always_ff @(posedge clk_i) begin
-      {j, edit_words_o, edit_replies_o} <= {w, w_words, reply_data_i};
+      j <= w.read.record;
+      edit_words_o <= w.read.words;
+      edit_replies_o <= reply_data_i;
     end
     logic unused;
     assign unused = &{ready, fill};

@@ -42,11 +42,18 @@ module wl_merge #(
     $fatal(1, "wl_merge: Width must be 1 or more");
   end
 
-  logic valid, ready, last;
+  typedef struct packed {
+    logic last;
+    logic [Width-1:0] data;
+  } beat_t;
+  beat_t beat, out;
+  assign out_last_o = out.last;
+  assign out_data_o = out.data;
+
+  logic valid, ready;
   logic [Inputs-1:0] grant;
   logic [wl_pkg::bits(Inputs)-1:0] index;
-  logic [ Width-1:0] data;
-  assign last = |(grant & in_last_i);
+  assign beat.last = |(grant & in_last_i);
   assign in_ready_o = grant & {Inputs{ready}};
 
   if (Fair) begin : g_fair
@@ -57,7 +64,7 @@ module wl_merge #(
         .rst_i,
         .request_i(in_valid_i),
         .taken_i(ready),
-        .last_i(last),
+        .last_i(beat.last),
         .grant_o(grant),
         .valid_o(valid)
     );
@@ -69,7 +76,7 @@ module wl_merge #(
         .rst_i,
         .request_i(in_valid_i),
         .taken_i(ready),
-        .last_i(last),
+        .last_i(beat.last),
         .grant_o(grant),
         .valid_o(valid)
     );
@@ -87,27 +94,26 @@ module wl_merge #(
   ) i_select (
       .index_i(index),
       .data_i (in_data_i),
-      .data_o (data)
+      .data_o (beat.data)
   );
 
   if (Register) begin : g_register
     wl_skid #(
-        .Width(Width + 1)
+        .Width($bits(beat_t))
     ) i_skid (
         .clk_i,
         .rst_i,
         .in_valid_i(valid),
         .in_ready_o(ready),
-        .in_data_i({last, data}),
+        .in_data_i(beat),
         .out_valid_o,
         .out_ready_i,
-        .out_data_o({out_last_o, out_data_o})
+        .out_data_o(out)
     );
   end else begin : g_wire
     assign out_valid_o = valid;
     assign ready = out_ready_i;
-    assign out_last_o = last;
-    assign out_data_o = data;
+    assign out = beat;
   end
 
 `ifdef FORMAL
@@ -115,7 +121,7 @@ module wl_merge #(
   logic [Inputs-1:0] taken, was_waiting, was_last, owner;
   logic [Inputs*Width-1:0] was_data;
   logic midst, was_stalled;
-  logic [Width:0] was;
+  beat_t was;
   logic [2:0] held;  // beats inside the module
   assign taken = in_valid_i & in_ready_o;
   always_ff @(posedge clk_i) begin
@@ -123,7 +129,7 @@ module wl_merge #(
       midst <= 1'b0;
       held  <= '0;
     end else begin
-      if (taken != '0) midst <= !last;
+      if (taken != '0) midst <= !beat.last;
       held <= held + 3'(taken != '0) - 3'(out_valid_o && out_ready_i);
     end
     if (taken != '0) owner <= taken;
@@ -131,9 +137,9 @@ module wl_merge #(
     was_last <= in_last_i;
     was_data <= in_data_i;
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
-    was <= {out_last_o, out_data_o};
+    was <= out;
     if (!rst_i) begin
-      Stable_A : assert (!was_stalled || (out_valid_o && {out_last_o, out_data_o} == was));
+      Stable_A : assert (!was_stalled || (out_valid_o && out == was));
       Whole_A : assert (!midst || (taken & ~owner) == '0);
       Count_A : assert (32'(held) <= (Register ? 2 : 0));
     end

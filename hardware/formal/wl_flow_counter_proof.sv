@@ -109,11 +109,12 @@ module wl_flow_counter_proof #(
   always_ff @(posedge clk_i) begin
     if (!rst_i) begin
       if (e_due && 32'(e_index) < Size) begin
-        Due_A : assert (i_dut.e_valid && !i_dut.e_ctl && i_dut.e_flow == e_index[FlowBits-1:0]);
+        Due_A : assert (i_dut.e_access.valid && !i_dut.e_access.ctl
+            && i_dut.e_change.flow == e_index[FlowBits-1:0]);
         Sum_A : assert (i_dut.e_sums == {CounterBits'(i_dut.e_old[CounterBits+:CounterBits] + 1'b1),
                                          CounterBits'(i_dut.e_old[CounterBits-1:0] + e_argument)});
       end else begin
-        Nothing_A : assert (!i_dut.e_valid || i_dut.e_ctl);
+        Nothing_A : assert (!i_dut.e_access.valid || i_dut.e_access.ctl);
       end
     end
   end

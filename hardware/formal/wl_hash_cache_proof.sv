@@ -205,7 +205,7 @@ module wl_hash_cache_proof #(
         BRead_A : assert (!i_dut.b_empty || {i_dut.b_full[0], i_dut.g_bin[0].entry.upper}
             == {full, upper} || !full);
         Match_A : assert (!i_dut.c_empty || !full || upper != i_dut.c_key || i_dut.c_match[0]);
-        Fill_A : assert (!i_dut.f_valid || i_dut.f_value == element[i_dut.f_key]);
+        Fill_A : assert (!i_dut.f_valid || i_dut.f_value == element[i_dut.f_place.key]);
         NoFill_A : assert (!i_dut.f_valid || age == '0);
         Queues_A : assert (1'(i_dut.i_misses.g_ram.tail - i_dut.i_misses.g_ram.head)
             == i_dut.i_misses.fill_o[0] && 1'(i_dut.i_late.g_ram.tail

@@ -115,9 +115,17 @@ module wl_bloom #(
   logic [AddressBits-1:0] address;
   logic [4:0] place;
 
+  // A request; one that has no choice of methods calls number 0.
+  typedef struct packed {
+    logic method;
+    logic [KeyBits-1:0] key;
+  } request_t;
+  request_t request;
+  assign request = $bits(request_t)'(request_data_i);
+
   logic method;
   if (MethodCount > 1) begin : g_select
-    assign method = Methods[request_data_i[RequestBits-1]];
+    assign method = Methods[request.method];
   end else begin : g_only
     assign method = Methods[0];
   end
@@ -173,7 +181,7 @@ module wl_bloom #(
       is_test <= method;
       all_set <= 1'b1;
       count <= '0;
-      key <= request_data_i[KeyBits-1:0];
+      key <= request.key;
       if (!takes_control) reply_tag_o <= request_tag_i;
       in_range <= 32'(ctl_address_i[30:0]) < 32'(Words);
       replaces <= takes_control && ctl_write_i && ctl_address_i[31]
@@ -197,7 +205,7 @@ module wl_bloom #(
   end
 
   logic unused;
-  assign unused = &{1'b0, product[31:0], ctl_address_i, ctl_data_i};
+  assign unused = &{1'b0, request, product[31:0], ctl_address_i, ctl_data_i};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

@@ -107,55 +107,62 @@ module wl_direct_table #(
   assign index = take ? ctl_address_i : 32'(request_data_i);
 
   // The path to the memory.
-  logic a_valid, a_ctl, a_in;
-  logic [TagBits-1:0] a_tag;
+  typedef struct packed {
+    logic valid;
+    logic ctl;
+  } access_t;
+  typedef struct packed {
+    logic in_range;
+    logic [TagBits-1:0] tag;
+  } asker_t;
+  access_t a_access;
+  asker_t a_asker;
   logic [AddressBits-1:0] a_address;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
-      a_valid <= 1'b0;
-      a_ctl   <= 1'b0;
+      a_access <= '0;
     end else begin
-      a_valid <= take || (request_valid_i && request_ready_o);
-      a_ctl   <= take;
+      a_access.valid <= take || (request_valid_i && request_ready_o);
+      a_access.ctl   <= take;
     end
   end
   always_ff @(posedge clk_i) begin
-    a_in <= {1'b0, index} < 33'(Size);
-    a_tag <= request_tag_i;
+    a_asker.in_range <= {1'b0, index} < 33'(Size);
+    a_asker.tag <= request_tag_i;
     a_address <= Base + (AddressBits'(index) << ShiftBits);
   end
 
   logic [Bursts*DataBits-1:0] element;
   assign element = (Bursts * DataBits)'(ctl_data_i[Width-1:0]);  // held until the access is done
   for (genvar k = 0; k < Bursts; k++) begin : g_burst
-    assign read_valid_o[k] = a_valid && a_in;
-    assign write_valid_o[k] = a_ctl && a_in && ctl_write_i;
+    assign read_valid_o[k] = a_access.valid && a_asker.in_range;
+    assign write_valid_o[k] = a_access.ctl && a_asker.in_range && ctl_write_i;
     assign read_address_o[k*AddressBits+:AddressBits] = a_address | AddressBits'(k);
     assign write_address_o[k*AddressBits+:AddressBits] = a_address | AddressBits'(k);
   end
   assign write_data_o = element;
 
   // The path from the memory.
-  logic b_valid, b_ctl, b_in;
-  logic [TagBits-1:0] b_tag;
+  access_t b_access;
+  asker_t b_asker;
   wl_delay #(
-      .Width (2),
+      .Width ($bits(access_t)),
       .Cycles(ReadLatency),
       .Reset (1'b1)
   ) i_valid (
       .clk_i,
       .rst_i,
-      .data_i({a_valid, a_ctl}),
-      .data_o({b_valid, b_ctl})
+      .data_i(a_access),
+      .data_o(b_access)
   );
   wl_delay #(
-      .Width (1 + TagBits),
+      .Width ($bits(asker_t)),
       .Cycles(ReadLatency)
   ) i_tag (
       .clk_i,
       .rst_i,
-      .data_i({a_in, a_tag}),
-      .data_o({b_in, b_tag})
+      .data_i(a_asker),
+      .data_o(b_asker)
   );
 
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
@@ -164,14 +171,14 @@ module wl_direct_table #(
       ctl_done_o <= 1'b0;
       ctl_data_o <= '0;
     end else begin
-      reply_valid_o <= b_valid && !b_ctl;
-      ctl_done_o <= b_ctl;
-      ctl_data_o <= b_ctl && b_in ? CtlBits'(read_data_i[Width-1:0]) : '0;
+      reply_valid_o <= b_access.valid && !b_access.ctl;
+      ctl_done_o <= b_access.ctl;
+      ctl_data_o <= b_access.ctl && b_asker.in_range ? CtlBits'(read_data_i[Width-1:0]) : '0;
     end
   end
   always_ff @(posedge clk_i) begin
-    reply_tag_o <= b_tag;
-    reply_data_o <= b_in ? read_data_i[Width-1:0] : '0;
+    reply_tag_o <= b_asker.tag;
+    reply_data_o <= b_asker.in_range ? read_data_i[Width-1:0] : '0;
   end
 
   logic unused;
@@ -182,7 +189,7 @@ module wl_direct_table #(
     if (!rst_i) begin
       Alone_A : assert (!(take && request_valid_i && request_ready_o));
       Reply_A : assert (!(reply_valid_o && ctl_done_o));
-      if (a_ctl || b_ctl) CtlHeld_M : assume (ctl_valid_i);
+      if (a_access.ctl || b_access.ctl) CtlHeld_M : assume (ctl_valid_i);
     end
   end
 `endif

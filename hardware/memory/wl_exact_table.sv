@@ -53,8 +53,7 @@
 //   Cuts                 where the fields of a value begin (`wl_field_add`)
 //   TagBits              bits of the tag that a reply repeats
 //   CtlBits, CtlTarget   those of the control bus; the data hold an entry, a seed and, if HasTime,
-//   a
-//                        time
+//                        a time
 //   Chains               chains; a power of two
 module wl_exact_table #(
     parameter int unsigned KeyBits = 32,
@@ -262,10 +261,14 @@ module wl_exact_table #(
   );
 
   // Whether an entry is in the table, and whether it is static.
-  logic kind_write, entry_there, entry_static;
-  logic [1:0] kind_data;
+  typedef struct packed {
+    logic there;
+    logic is_static;
+  } kind_t;
+  logic kind_write;
+  kind_t kind_data, entry_kind;
   wl_ram_block #(
-      .Width(2),
+      .Width($bits(kind_t)),
       .Depth(Size)
   ) i_kinds (
       .clk_i,
@@ -274,7 +277,7 @@ module wl_exact_table #(
       .write_data_i(kind_data),
       .read_i(read_entry),
       .read_address_i(read_node),
-      .read_data_o({entry_there, entry_static})
+      .read_data_o(entry_kind)
   );
 
   logic older_write, newer_write, touched_write;
@@ -327,47 +330,76 @@ module wl_exact_table #(
 
   // ---- Requests and control accesses ----
 
+  // A request. Without a choice of methods it calls number 0, and without time it comes at zero.
+  typedef struct packed {
+    logic [wl_pkg::bits(MethodCount)-1:0] select;
+    logic [ArgumentBits-1:0] arguments;
+    logic [63:0] at;
+  } request_t;
+  request_t request;
+  if (HasTime) begin : g_timed
+    assign request = $bits(request_t)'(request_data_i);
+  end else begin : g_timeless
+    assign request = $bits(request_t)'({request_data_i, 64'd0});
+  end
+
+  // The arguments of the methods that take a key and a value.
+  typedef struct packed {
+    logic [KeyBits-1:0] key;
+    logic [ValueBits-1:0] value;
+  } pair_t;
+
+  // What the control plane writes to an entry, and reads of it.
+  typedef struct packed {
+    logic removes;
+    pair_t pair;
+  } change_t;
+  typedef struct packed {
+    logic used;
+    logic live;
+    logic is_static;
+    pair_t pair;
+  } shown_t;
+  change_t change;
+  shown_t shown;
+  assign change = ctl_data_i[$bits(change_t)-1:0];
+
   logic is_control, of_time, of_seed, take;
   assign of_time = ctl_address_i[31:30] == 2'd3;
   assign of_seed = ctl_address_i[31:30] == 2'd1;
-  logic [SelectBits-1+32'(SelectBits==0):0] select;
   method_e asked;
   assign is_control = ctl_valid_i && ctl_target_i == CtlTarget && !ctl_done_o && !reseeded;
   assign take = request_valid_i && request_ready_o;
-  if (SelectBits > 0) begin : g_select
-    assign select = request_data_i[RequestBits-1-:SelectBits];
-  end else begin : g_single
-    assign select = '0;
-  end
   logic [2:0] asked_number;
   always_comb begin
     asked_number = Methods[2:0];
     for (int unsigned k = 1; k < MethodCount; k++) begin
-      if (32'(select) == k) asked_number = Methods[3*k+:3];
+      if (32'(request.select) == k) asked_number = Methods[3*k+:3];
     end
   end
   assign asked = method_e'({1'b0, asked_number});
 
   // A call that changes something first removes expired entries.
   logic sweeps;
-  logic [63:0] call_time, control_time;
+  logic [63:0] control_time;
   assign sweeps = HasTime && asked != LOOKUP && asked != AGE;
   if (HasTime) begin : g_call_time
-    assign call_time = request_data_i[63:0];
     assign control_time = ctl_data_i[63:0];
   end else begin : g_no_call_time
-    assign {call_time, control_time} = '0;
+    assign control_time = '0;
   end
 
   // The control plane gets every second operation if it requests one.
   logic control_turn;
   assign request_ready_o = state == IDLE && !(is_control && control_turn) && !reseeded;
 
-  localparam int unsigned ArgumentLsb = HasTime ? 64 : 0;
-  // Extended, so that every argument can be selected.
-  logic [ArgumentBits+KeyBits+ValueBits+63:0] arguments;
-  assign arguments =
-      (ArgumentBits + KeyBits + ValueBits + 64)'(request_data_i[ArgumentLsb+:ArgumentBits]);
+  // The arguments as the methods have them: a key and a value, only one of them, or an age.
+  pair_t both;
+  logic [KeyBits-1:0] only_key;
+  logic [63:0] only_age;
+  assign both = $bits(pair_t)'(request.arguments);
+  assign only_key = KeyBits'(request.arguments);
+  assign only_age = 64'(request.arguments);
 
   // ---- Age of an entry ----
 
@@ -380,7 +412,7 @@ module wl_exact_table #(
     logic is_late;
     always_ff @(posedge clk_i) is_late <= now < seen;
     assign at = state == EXPIRED || is_late || method == SHOW ? seen : now;
-    assign age = entry_static ? '0 : at - touched;
+    assign age = entry_kind.is_static ? '0 : at - touched;
     assign is_live = Age == 0 || age <= Age;
     assign has_expired = age > limit;
   end else begin : g_no_age
@@ -390,6 +422,12 @@ module wl_exact_table #(
     logic unused;
     assign unused = &{limit, now, seen, touched};
   end
+
+  assign shown.used = 1'b1;
+  assign shown.live = entry_kind.there && is_live;
+  assign shown.is_static = entry_kind.is_static;
+  assign shown.pair.key = entry_key;
+  assign shown.pair.value = entry_value;
 
   // ---- One operation after the other ----
 
@@ -402,7 +440,8 @@ module wl_exact_table #(
 
   // The entry leaves the list of ageing entries.
   logic unlinks;
-  assign unlinks = HasTime && hit && !entry_static && (takes_out || touches || method == LOAD);
+  assign unlinks = HasTime && hit && !entry_kind.is_static
+      && (takes_out || touches || method == LOAD);
 
   always_comb begin
     read_head = state == HEAD;
@@ -445,7 +484,8 @@ module wl_exact_table #(
         || (hit && !sweeping && (method == UPDATE || method == ACCUMULATE || method == LOAD));
     value_data = state == WALK && method == ACCUMULATE ? sum : value;
     kind_write = state == PUT || takes_out || (hit && method == LOAD);
-    kind_data = {!takes_out, method == LOAD};
+    kind_data.there = !takes_out;
+    kind_data.is_static = method == LOAD;
 
     older_write = (unlinks && newer.some) || state == LINK;
     older_address = state == LINK ? node : newer.index;
@@ -485,10 +525,10 @@ module wl_exact_table #(
           else if (is_control) control_turn <= 1'b0;
           if (reseeded) state <= CLEAR;
           if (take) begin
-            now <= call_time;
+            now <= request.at;
             state <= state_e'(sweeps ? OLDEST : HEAD);
             // Time never decreases.
-            if (sweeps && call_time > seen) seen <= call_time;
+            if (sweeps && request.at > seen) seen <= request.at;
           end else if (is_control) begin
             state <= state_e'(ctl_write_i && !of_time && !of_seed ? HEAD : SHOWN);
             if (ctl_write_i && of_time) seen <= control_time;
@@ -516,7 +556,7 @@ module wl_exact_table #(
         WALK: begin
           if (!is_the_one) state <= state_e'(next.some ? COMPARE : MISS);
           else if (takes_out) state <= FREE;
-          else state <= state_e'(HasTime && touches && !entry_static ? LINK : REPLY);
+          else state <= state_e'(HasTime && touches && !entry_kind.is_static ? LINK : REPLY);
           if (unlinks) begin
             if (!older.some) oldest <= newer;
             if (!newer.some) newest <= older;
@@ -555,8 +595,7 @@ module wl_exact_table #(
           end
           if (!ctl_write_i && of_time) ctl_data_o <= CtlBits'(seen);
           else if (!ctl_write_i && !of_seed && 32'(ctl_address_i[29:0]) < 32'(fresh)) begin
-            ctl_data_o <= ctl_address_i[31] ? CtlBits'(touched)
-                : CtlBits'({1'b1, entry_there && is_live, entry_static, entry_key, entry_value});
+            ctl_data_o <= ctl_address_i[31] ? CtlBits'(touched) : CtlBits'(shown);
           end
         end
 
@@ -593,13 +632,14 @@ module wl_exact_table #(
         if (take) begin
           method <= asked;
           key <= asked == INSERT || asked == UPDATE || asked == ACCUMULATE
-              ? arguments[ValueBits+:KeyBits] : arguments[0+:KeyBits];
-          value <= arguments[0+:ValueBits];
-          older_than <= arguments[0+:64];
+              ? both.key : only_key;
+          value <= both.value;
+          older_than <= only_age;
         end else if (is_control) begin
           method <= method_e'(!ctl_write_i ? SHOW
-              : ctl_data_i[KeyBits+ValueBits] ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD);
-          {key, value} <= ctl_data_i[KeyBits+ValueBits-1:0];
+              : change.removes ? UNLOAD : ctl_address_i[31] ? INSERT : LOAD);
+          key <= change.pair.key;
+          value <= change.pair.value;
         end
       end
 
@@ -668,16 +708,16 @@ module wl_exact_table #(
   always_comb begin
     wanted = state == EXPIRED ? entry_key : key;
     if (state == IDLE) begin
-      if (!take) wanted = ctl_data_i[ValueBits+:KeyBits];
+      if (!take) wanted = change.pair.key;
       else if (asked == INSERT || asked == UPDATE || asked == ACCUMULATE) begin
-        wanted = arguments[ValueBits+:KeyBits];
-      end else wanted = arguments[0+:KeyBits];
+        wanted = both.key;
+      end else wanted = only_key;
     end
   end
 
   logic unused;
-  assign unused = &{arguments, ctl_address_i, ctl_data_i, request_data_i, expired, reply_age,
-      older_than, value};
+  assign unused = &{request, both, only_key, only_age, ctl_address_i, ctl_data_i, request_data_i,
+      expired, reply_age, older_than, value};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
@@ -685,7 +725,7 @@ module wl_exact_table #(
       Room_A : assert (used <= CountBits'(Size) && fresh <= CountBits'(Size) && used <= fresh);
       List_A : assert (state != IDLE || oldest.some == newest.some);
       // A request always has a valid method.
-      Method_M : assume (!take || 32'(select) < MethodCount);
+      Method_M : assume (!take || 32'(request.select) < MethodCount);
     end
   end
 `endif

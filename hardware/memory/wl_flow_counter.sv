@@ -91,7 +91,8 @@ module wl_flow_counter #(
   localparam int unsigned FlowBits = wl_pkg::bits(Size);
   localparam int unsigned BankBits = $clog2(Counters);
   localparam int unsigned AllBits = Counters * CounterBits;
-  localparam int unsigned AddendBits = Arguments > 0 ? Arguments * ArgumentBits : 1;
+  localparam int unsigned Addends = Arguments > 0 ? Arguments : 1;
+  localparam int unsigned AddendBits = Arguments > 0 ? ArgumentBits : 1;
   // A read sees a write this many cycles after the read that the write belongs to; sums that are
   // younger are forwarded.
   localparam int unsigned Window = ReadLatency + 1;
@@ -135,14 +136,22 @@ module wl_flow_counter #(
       .done_i(ctl_done_o)
   );
 
-  logic [31:0] index;
-  logic [AddendBits-1:0] addends;
-  assign index = take ? ctl_address_i : 32'(request_data_i[RequestBits-1-:IndexBits]);
+  // The arguments of a request, the last one in element 0. Without arguments there is one that no
+  // counter adds.
+  typedef logic [Addends-1:0][AddendBits-1:0] addends_t;
+  typedef struct packed {
+    logic [IndexBits-1:0] index;
+    addends_t addends;
+  } request_t;
+  request_t request;
   if (Arguments > 0) begin : g_arguments
-    assign addends = request_data_i[AddendBits-1:0];
+    assign request = request_data_i;
   end else begin : g_no_arguments
-    assign addends = '0;
+    assign request.index = request_data_i;
+    assign request.addends = '0;
   end
+  logic [31:0] index;
+  assign index = take ? ctl_address_i : 32'(request.index);
 
   function automatic logic [Counters*AddressBits-1:0] addresses(logic [FlowBits-1:0] flow);
     for (int unsigned k = 0; k < Counters; k++) begin
@@ -151,25 +160,31 @@ module wl_flow_counter #(
     end
   endfunction
 
-  // Cycle 1: read. `a_valid`: the flow is in range.
-  logic a_valid, a_ctl;
-  logic [FlowBits-1:0] a_flow;
-  logic [AddendBits-1:0] a_addends;
+  // Cycle 1: read.
+  typedef struct packed {
+    logic valid;  // an operation on a flow in range
+    logic ctl;
+  } access_t;
+  typedef struct packed {
+    logic [FlowBits-1:0] flow;
+    addends_t addends;
+  } change_t;
+  access_t a_access;
+  change_t a_change;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
-      a_valid <= 1'b0;
-      a_ctl   <= 1'b0;
+      a_access <= '0;
     end else begin
-      a_valid <= (take || (request_valid_i && request_ready_o)) && {1'b0, index} < 33'(Size);
-      a_ctl   <= take;
+      a_access.valid <= (take || (request_valid_i && request_ready_o)) && {1'b0, index} < 33'(Size);
+      a_access.ctl   <= take;
     end
   end
   always_ff @(posedge clk_i) begin
-    a_flow <= index[FlowBits-1:0];
-    a_addends <= addends;
+    a_change.flow <= index[FlowBits-1:0];
+    a_change.addends <= request.addends;
   end
-  assign read_valid_o = {Counters{a_valid}};
-  assign read_address_o = addresses(a_flow);
+  assign read_valid_o = {Counters{a_access.valid}};
+  assign read_address_o = addresses(a_change.flow);
 
   // Marks the operations under way that have the same flow: bit d - 1 is that of the read d cycles
   // before.
@@ -177,8 +192,8 @@ module wl_flow_counter #(
   logic [Window*FlowBits-1:0] past_flow;
   logic [(Window+1)*FlowBits-1:0] past_flow_next;
   logic [Window:0] past_valid_next;
-  assign past_flow_next  = {past_flow, a_flow};
-  assign past_valid_next = {past_valid, a_valid};
+  assign past_flow_next  = {past_flow, a_change.flow};
+  assign past_valid_next = {past_valid, a_access.valid};
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) past_valid <= '0;
     else past_valid <= past_valid_next[Window-1:0];
@@ -186,60 +201,66 @@ module wl_flow_counter #(
   always_ff @(posedge clk_i) begin
     past_flow <= past_flow_next[Window*FlowBits-1:0];
     for (int unsigned d = 0; d < Window; d++) begin
-      same[d] <= past_valid[d] && past_flow[d*FlowBits+:FlowBits] == a_flow;
+      same[d] <= past_valid[d] && past_flow[d*FlowBits+:FlowBits] == a_change.flow;
     end
   end
 
   // Cycle 2: the youngest of them, and the address of its sum at the time when the data of this
   // operation arrive.
-  logic [PointerBits-1:0] cycle, from;
-  logic near, far;
+  typedef struct packed {
+    logic previous;  // it is the operation before this one
+    logic earlier;
+    logic [PointerBits-1:0] from;
+  } youngest_t;
+  logic [PointerBits-1:0] cycle;
+  youngest_t youngest;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) cycle <= '0;
     else cycle <= cycle + 1'b1;
   end
-  assign near = same[0];
-  assign far  = same != '0 && !near;
   always_comb begin
-    from = '0;
+    youngest.previous = same[0];
+    youngest.earlier = same != '0 && !same[0];
+    youngest.from = '0;
     for (int unsigned d = Window; d > 1; d--) begin
-      if (same[d-1]) from = PointerBits'(ReadLatency) - PointerBits'(d);
+      if (same[d-1]) youngest.from = PointerBits'(ReadLatency) - PointerBits'(d);
     end
-    from = from + cycle;
+    youngest.from = youngest.from + cycle;
   end
 
   // Cycle 1 + ReadLatency: the data arrive.
-  logic e_valid, e_ctl, e_near, e_far;
-  logic [FlowBits-1:0] e_flow;
-  logic [AddendBits-1:0] e_addends;
-  logic [PointerBits-1:0] e_from;
+  access_t e_access;
+  change_t e_change;
+  addends_t e_addends;
+  assign e_addends = e_change.addends;
+  youngest_t e_youngest;
   wl_delay #(
-      .Width (2),
+      .Width ($bits(access_t)),
       .Cycles(ReadLatency),
       .Reset (1'b1)
   ) i_valid (
       .clk_i,
       .rst_i,
-      .data_i({a_valid, a_ctl}),
-      .data_o({e_valid, e_ctl})
+      .data_i(a_access),
+      .data_o(e_access)
   );
   wl_delay #(
-      .Width (FlowBits + AddendBits),
+      .Width ($bits(change_t)),
       .Cycles(ReadLatency)
   ) i_flow (
       .clk_i,
       .rst_i,
-      .data_i({a_flow, a_addends}),
-      .data_o({e_flow, e_addends})
+      .data_i(a_change),
+      .data_o(e_change)
   );
   wl_delay #(
-      .Width (2 + PointerBits),
+      .Width ($bits(youngest_t)),
       .Cycles(ReadLatency - 1)
   ) i_from (
       .clk_i,
       .rst_i,
-      .data_i({near, far, from}),
-      .data_o({e_near, e_far, e_from})
+      .data_i(youngest),
+      .data_o(e_youngest)
   );
 
   // The sums of the cycles before.
@@ -254,7 +275,7 @@ module wl_flow_counter #(
       .write_i(1'b1),
       .write_address_i(cycle),
       .write_data_i(w_sums),
-      .read_address_i(e_from),
+      .read_address_i(e_youngest.from),
       .read_data_o(e_kept)
   );
 
@@ -264,13 +285,14 @@ module wl_flow_counter #(
     if (Argument == 0) begin : g_one
       assign addend = CounterBits'(1);
     end else begin : g_argument
-      assign addend = CounterBits'(e_addends[(Arguments-Argument)*ArgumentBits+:ArgumentBits]);
+      assign addend = CounterBits'(e_addends[Arguments-Argument]);
     end
-    assign old = e_near ? w_sums[k*CounterBits+:CounterBits]
-               : e_far ? e_kept[k*CounterBits+:CounterBits] : read_data_i[k*DataBits+:CounterBits];
+    assign old = e_youngest.previous ? w_sums[k*CounterBits+:CounterBits]
+               : e_youngest.earlier ? e_kept[k*CounterBits+:CounterBits]
+                   : read_data_i[k*DataBits+:CounterBits];
     assign e_old[k*CounterBits+:CounterBits] = old;
     // A control access holds its data until it is done; a read access writes back what it read.
-    assign e_sums[k*CounterBits+:CounterBits] = !e_ctl ? old + addend
+    assign e_sums[k*CounterBits+:CounterBits] = !e_access.ctl ? old + addend
                                               : ctl_write_i ? ctl_data_i[k*CounterBits+:CounterBits]
                                                   : old;
     assign write_data_o[k*DataBits+:DataBits] = DataBits'(w_sums[k*CounterBits+:CounterBits]);
@@ -283,20 +305,21 @@ module wl_flow_counter #(
       ctl_done_o <= 1'b0;
       ctl_data_o <= '0;
     end else begin
-      w_valid <= e_valid;
-      ctl_done_o <= e_ctl;
-      ctl_data_o <= e_ctl && e_valid ? CtlBits'(e_old) : '0;
+      w_valid <= e_access.valid;
+      ctl_done_o <= e_access.ctl;
+      ctl_data_o <= e_access.ctl && e_access.valid ? CtlBits'(e_old) : '0;
     end
   end
   always_ff @(posedge clk_i) begin
-    w_flow <= e_flow;
+    w_flow <= e_change.flow;
     w_sums <= e_sums;
   end
   assign write_valid_o = {Counters{w_valid}};
   assign write_address_o = addresses(w_flow);
 
   logic unused;
-  assign unused = &{1'b0, ctl_data_i, read_data_i, past_flow_next, past_valid_next, e_addends};
+  assign unused = &{1'b0, ctl_data_i, read_data_i, past_flow_next, past_valid_next,
+      e_addends};
 
 `ifdef FORMAL
   // For an arbitrary flow, each operation sees the result of the one before.
@@ -304,13 +327,13 @@ module wl_flow_counter #(
   always_ff @(posedge clk_i) f_flow <= f_flow;
   logic f_known, f_touched;
   logic [AllBits-1:0] f_sums;
-  assign f_touched = e_valid && e_flow == f_flow;
+  assign f_touched = e_access.valid && e_change.flow == f_flow;
   always_ff @(posedge clk_i) begin
     if (rst_i) f_known <= 1'b0;
     else if (f_touched) f_known <= 1'b1;
     if (f_touched) f_sums <= e_sums;
     if (!rst_i && f_touched && f_known) Exact_A : assert (e_old == f_sums);
-    if (!rst_i && e_ctl) CtlHeld_M : assume (ctl_valid_i);
+    if (!rst_i && e_access.ctl) CtlHeld_M : assume (ctl_valid_i);
   end
 `endif
 endmodule

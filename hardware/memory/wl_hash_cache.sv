@@ -285,35 +285,48 @@ module wl_hash_cache #(
   assign miss_o = c_miss;
 
   // Misses go to the table, and into a memory that is read when the table replies.
+  typedef struct packed {
+    logic [TagBits-1:0] tag;
+    logic [KeyBits-1:0] key;
+  } miss_t;
+  typedef struct packed {
+    logic [KeyBits-1:0] key;
+    logic [BinBits-1:0] bin;  // the bin that the reply will fill
+  } place_t;
   logic miss_room;
-  logic [KeyBits-1:0] miss_key, filled_key;
-  logic [BinBits-1:0] filled_bin;
+  miss_t missed, asked;
+  place_t missing, filled;
+  assign missed.tag  = c_tag;
+  assign missed.key  = c_key;
+  assign missing.key = c_key;
+  assign missing.bin = c_bin;
+  assign miss_tag_o  = asked.tag;
   logic [wl_pkg::bits(Tags+1)-1:0] miss_fill, fill_fill;
-  assign miss_data_o = IndexBits'(miss_key);
+  assign miss_data_o = IndexBits'(asked.key);
   wl_fifo #(
-      .Width(TagBits + KeyBits),
+      .Width($bits(miss_t)),
       .Depth(Tags)
   ) i_misses (
       .clk_i,
       .rst_i,
       .in_valid_i(c_miss),
       .in_ready_o(miss_room),
-      .in_data_i({c_tag, c_key}),
+      .in_data_i(missed),
       .out_valid_o(miss_valid_o),
       .out_ready_i(miss_ready_i),
-      .out_data_o({miss_tag_o, miss_key}),
+      .out_data_o(asked),
       .fill_o(miss_fill)
   );
   wl_ram_lut #(
-      .Width(KeyBits + BinBits),
+      .Width($bits(place_t)),
       .Depth(Tags)
   ) i_missed (
       .clk_i,
       .write_i(c_miss),
       .write_address_i(c_tag),
-      .write_data_i({c_key, c_bin}),
+      .write_data_i(missing),
       .read_address_i(fill_tag_i),
-      .read_data_o({filled_key, filled_bin})
+      .read_data_o(filled)
   );
 
   // A reply that may predate a change is delivered to its requester, but not cached.
@@ -324,8 +337,7 @@ module wl_hash_cache #(
   end
 
   logic f_valid;
-  logic [KeyBits-1:0] f_key;
-  logic [BinBits-1:0] f_bin;
+  place_t f_place;
   logic [ValueBits-1:0] f_value;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) f_valid <= 1'b0;
@@ -337,26 +349,32 @@ module wl_hash_cache #(
     else if (f_valid) turn <= turn == BinBits'(Bins - 1) ? '0 : turn + 1'b1;
   end
   always_ff @(posedge clk_i) begin
-    f_key   <= filled_key;
-    f_bin   <= filled_bin;
+    f_place <= filled;
     f_value <= fill_data_i;
   end
 
   // Emptying has priority over filling: a reply that is not cached only causes another miss.
   always_comb begin
-    write_set   = sweeping ? sweep : set_of(seed, c_empty ? c_key : f_key);
+    write_set   = sweeping ? sweep : set_of(seed, c_empty ? c_key : f_place.key);
     write_entry.full = !(sweeping || c_empty);
-    write_entry.upper = upper_of(f_key);
+    write_entry.upper = upper_of(f_place.key);
     write_entry.value = f_value;
     for (int unsigned k = 0; k < Bins; k++) begin
-      write[k] = sweeping || (c_empty ? c_match[k] : f_valid && f_bin == BinBits'(k));
+      write[k] = sweeping || (c_empty ? c_match[k] : f_valid && f_place.bin == BinBits'(k));
     end
   end
 
   // Replies: hits at their fixed time, replies of the table in the gaps between them.
+  typedef struct packed {
+    logic [TagBits-1:0] tag;
+    logic [ValueBits-1:0] value;
+  } reply_t;
   logic d_hit, late_valid, late_ready, late_room;
-  logic [TagBits-1:0] d_tag, late_tag;
-  logic [ValueBits-1:0] d_value, late_value;
+  reply_t c_reply, d_reply, fill, late;
+  assign c_reply.tag = c_tag;
+  assign c_reply.value = c_value;
+  assign fill.tag = fill_tag_i;
+  assign fill.value = fill_data_i;
   wl_delay #(
       .Width (1),
       .Cycles(HitLatency - 4),
@@ -368,26 +386,26 @@ module wl_hash_cache #(
       .data_o(d_hit)
   );
   wl_delay #(
-      .Width (TagBits + ValueBits),
+      .Width ($bits(reply_t)),
       .Cycles(HitLatency - 4)
   ) i_value (
       .clk_i,
       .rst_i,
-      .data_i({c_tag, c_value}),
-      .data_o({d_tag, d_value})
+      .data_i(c_reply),
+      .data_o(d_reply)
   );
   wl_fifo #(
-      .Width(TagBits + ValueBits),
+      .Width($bits(reply_t)),
       .Depth(Tags)
   ) i_late (
       .clk_i,
       .rst_i,
       .in_valid_i(fill_valid_i),
       .in_ready_o(late_room),
-      .in_data_i({fill_tag_i, fill_data_i}),
+      .in_data_i(fill),
       .out_valid_o(late_valid),
       .out_ready_i(late_ready),
-      .out_data_o({late_tag, late_value}),
+      .out_data_o(late),
       .fill_o(fill_fill)
   );
   assign late_ready = !d_hit;
@@ -404,8 +422,8 @@ module wl_hash_cache #(
   end
   always_ff @(posedge clk_i) begin
     make_gap <= waited == 4'(Patience);
-    reply_tag_o  <= d_hit ? d_tag : late_tag;
-    reply_data_o <= d_hit ? d_value : late_value;
+    reply_tag_o  <= d_hit ? d_reply.tag : late.tag;
+    reply_data_o <= d_hit ? d_reply.value : late.value;
   end
 
   logic unused;

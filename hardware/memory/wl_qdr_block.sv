@@ -43,17 +43,28 @@ module wl_qdr_block #(
   // Stages before the RAM; the read of the RAM is one stage, and the others follow it.
   localparam int unsigned Before = Latency > 2 ? 1 : 0;
 
-  logic rd_cmd, wr_cmd;
-  logic [BurstBits-1:0] rd_addr, wr_addr;
-  logic [DataBits-1:0] wr_data, rd_data;
+  typedef struct packed {
+    logic rd_cmd;
+    logic [BurstBits-1:0] rd_addr;
+    logic wr_cmd;
+    logic [BurstBits-1:0] wr_addr;
+    logic [DataBits-1:0] wr_data;
+  } command_t;
+  command_t pins, command;
+  assign pins.rd_cmd  = rd_cmd_i;
+  assign pins.rd_addr = rd_addr_i[BurstBits-1:0];
+  assign pins.wr_cmd  = wr_cmd_i;
+  assign pins.wr_addr = wr_addr_i[BurstBits-1:0];
+  assign pins.wr_data = wr_data_i;
+  logic [DataBits-1:0] rd_data;
   wl_delay #(
-      .Width (2 + 2 * BurstBits + DataBits),
+      .Width ($bits(command_t)),
       .Cycles(Before)
   ) i_before (
       .clk_i (clk_mem_i),
       .rst_i (1'b0),
-      .data_i({rd_cmd_i, rd_addr_i[BurstBits-1:0], wr_cmd_i, wr_addr_i[BurstBits-1:0], wr_data_i}),
-      .data_o({rd_cmd, rd_addr, wr_cmd, wr_addr, wr_data})
+      .data_i(pins),
+      .data_o(command)
   );
 
   wl_ram_block #(
@@ -62,11 +73,11 @@ module wl_qdr_block #(
       .Image(Image)
   ) i_ram (
       .clk_i(clk_mem_i),
-      .write_i(wr_cmd),
-      .write_address_i(wr_addr),
-      .write_data_i(wr_data),
-      .read_i(rd_cmd),
-      .read_address_i(rd_addr),
+      .write_i(command.wr_cmd),
+      .write_address_i(command.wr_addr),
+      .write_data_i(command.wr_data),
+      .read_i(command.rd_cmd),
+      .read_address_i(command.rd_addr),
       .read_data_o(rd_data)
   );
 

@@ -46,6 +46,13 @@ module wl_random #(
   localparam int unsigned Digits = 64 / Digit;
   localparam int unsigned CountBits = wl_pkg::bits(Digits);
 
+  typedef struct packed {
+    logic [31:0] stream;
+    logic [63:0] packet;  // the packet's number
+  } request_t;
+  request_t request;
+  assign request = request_data_i;
+
   logic busy;
   logic [2:0] product;  // number of the product, in the order number, mix, mix, stream, mix, mix
   logic [CountBits-1:0] count;
@@ -85,10 +92,10 @@ module wl_random #(
     if (!busy) begin
       count <= '0;
       product <= '0;
-      stream <= request_data_i[95:64];
+      stream <= request.stream;
       reply_tag_o <= request_tag_i;
       sum <= Seed;
-      rest <= request_data_i[63:0] + 64'd1;
+      rest <= request.packet + 64'd1;
       factor <= Gamma;
     end else if (ends) begin
       count <= '0;

@@ -131,20 +131,32 @@ module wl_table #(
     assign request_method = Methods[wl_pkg::MethodBits-1:0];
   end
 
-  // The index is the first argument, so it is above the others.
+  // The arguments as the methods have them, in the lowest bits of a request.
+  typedef struct packed {
+    logic [IndexBits-1:0] index;
+    logic [Width-1:0] value;
+  } change_t;
+  typedef struct packed {
+    logic [IndexBits-1:0] index;
+    logic [Width-1:0] expected;
+    logic [Width-1:0] value;
+  } swap_t;
+  logic [IndexBits-1:0] read_index;
+  change_t change;
+  swap_t swap;
+  assign read_index = request_data_i[IndexBits-1:0];
+  assign change = $bits(change_t)'(request_data_i);
+  assign swap = $bits(swap_t)'(request_data_i);
+
   logic [IndexBits-1:0] request_index;
   always_comb begin
     request_index = '0;
-    if (HasRead && request_method == wl_pkg::TABLE_READ) begin
-      request_index |= request_data_i[IndexBits-1:0];
-    end
-    if (HasSwap && request_method == wl_pkg::TABLE_COMPARE_SWAP) begin
-      request_index |= request_data_i[HasSwap*2*Width+:IndexBits];
-    end
+    if (HasRead && request_method == wl_pkg::TABLE_READ) request_index |= read_index;
+    if (HasSwap && request_method == wl_pkg::TABLE_COMPARE_SWAP) request_index |= swap.index;
     if (HasAdd || HasFetchAdd || HasWrite || HasExchange) begin
       if (request_method != wl_pkg::TABLE_READ
           && request_method != wl_pkg::TABLE_COMPARE_SWAP) begin
-        request_index |= request_data_i[HasValue*Width+:IndexBits];
+        request_index |= change.index;
       end
     end
   end
@@ -239,7 +251,7 @@ module wl_table #(
     always_ff @(posedge clk_i) begin
       a_method <= !take ? request_method : ctl_write_i ? wl_pkg::TABLE_WRITE : wl_pkg::TABLE_READ;
       b_method <= a_method;
-      a_value  <= take ? ctl_data_i[Width-1:0] : request_data_i[Width-1:0];
+      a_value  <= take ? ctl_data_i[Width-1:0] : change.value;
       b_value  <= a_value;
     end
 
@@ -260,7 +272,7 @@ module wl_table #(
     if (HasSwap) begin : g_swap
       logic [Width-1:0] a_expected, b_expected;
       always_ff @(posedge clk_i) begin
-        a_expected <= request_data_i[Width+:Width];
+        a_expected <= swap.expected;
         b_expected <= a_expected;
       end
       assign b_swapped = b_method == wl_pkg::TABLE_COMPARE_SWAP && b_old == b_expected;
@@ -303,7 +315,7 @@ module wl_table #(
   end
 
   logic unused;
-  assign unused = &{1'b0, ctl_data_i, request_data_i};
+  assign unused = &{1'b0, ctl_data_i, request_data_i, read_index, change, swap};
 
 `ifdef FORMAL
   // For an arbitrary element, each operation sees the result of the one before, also of one that a

@@ -112,37 +112,62 @@ module wl_body_match #(
   phase_t phase;
   assign request_ready_o = phase == Idle;
 
+  typedef struct packed {
+    logic [AddressBits-1:0] place;
+    logic [15:0] offset;
+    logic [15:0] length;
+    logic [15:0] limit;
+  } request_t;
+  typedef struct packed {
+    logic found;
+    logic [15:0] offset;
+    logic [ValueBits-1:0] value;
+  } reply_t;
+  request_t request;
+  reply_t reply;
+  assign reply_data_o = reply;
+
   logic [TagBits-1:0] tag;
-  logic [AddressBits-1:0] place;
-  logic [15:0] offset, length, limit;
   logic automaton, live;
 
   // The range within the packet, and the number of the current byte: at most 65,535.
   logic [16:0] asked;
-  logic [15:0] at, behind;
-  assign asked = 17'(offset) + 17'(length);
+  logic [15:0] at, behind, upto;
+  assign asked = 17'(request.offset) + 17'(request.length);
+  assign upto = asked < 17'(request.limit) ? asked[15:0] : request.limit;
   assign access_read_o = phase == Fetch;
-  assign access_address_o = place + AddressBits'(at[15:ByteBits]) - AddressBits'(Ahead);
+  assign access_address_o = request.place + AddressBits'(at[15:ByteBits]) - AddressBits'(Ahead);
 
   // Three stages: the byte, its class, and the next state, which is known one cycle later.
   logic byte_valid, class_valid, step_valid;
   logic [7:0] octet;
   logic [ClassBits-1:0] octet_class;
-  state_t state, next_state, held;
-  logic is_match, from_first;
+  // An entry of the table of transitions.
+  typedef struct packed {
+    logic is_match;
+    state_t state;
+  } next_t;
+  state_t state, held;
+  next_t next;
+  logic from_first;
   logic [15:0] steps;  // bytes that the automaton has processed
-  assign state = from_first ? First : step_valid ? next_state : held;
+  assign state = from_first ? First : step_valid ? next.state : held;
 
   logic found, ended, stop;
   state_t match_state;
   logic [15:0] match_end;  // counted from `offset`
-  assign stop = step_valid && next_state == '0;
+  assign stop = step_valid && next.state == '0;
   logic [2:0] wait_left;
   logic last_of_beat, last_of_all;
   assign last_of_beat = at[ByteBits-1:0] == '1;
   assign last_of_all = at + 16'd1 == behind;
 
-  logic [15+ValueBits:0] match;
+  // An entry of the table of matches.
+  typedef struct packed {
+    logic [15:0] length;
+    logic [ValueBits-1:0] value;
+  } match_t;
+  match_t match;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       phase <= Idle;
@@ -155,7 +180,7 @@ module wl_body_match #(
       unique case (phase)
         Idle: if (request_valid_i) phase <= Range;
         Range: begin
-          phase <= phase_t'(offset < (asked < 17'(limit) ? asked[15:0] : limit) ? Fetch : Drain);
+          phase <= phase_t'(request.offset < upto ? Fetch : Drain);
         end
         Fetch: phase <= Look;
         Look: begin
@@ -175,24 +200,24 @@ module wl_body_match #(
     octet <= access_data_i[8*at[ByteBits-1:0]+:8];
     if (class_valid) from_first <= 1'b0;
     if (step_valid) begin
-      held <= next_state;
+      held <= next.state;
       steps <= steps + 16'd1;
-      if (is_match && !ended) begin
+      if (next.is_match && !ended) begin
         found <= 1'b1;
-        match_state <= next_state;
+        match_state <= next.state;
         match_end <= steps + 16'd1;
       end
-      if (next_state == '0) ended <= 1'b1;
+      if (next.state == '0) ended <= 1'b1;
     end
     unique case (phase)
       Idle: begin
         tag <= request_tag_i;
-        {place, offset, length, limit} <= request_data_i;
+        request <= request_data_i;
         automaton <= live;
       end
       Range: begin
-        at <= offset;
-        behind <= asked < 17'(limit) ? asked[15:0] : limit;
+        at <= request.offset;
+        behind <= upto;
         {found, ended} <= '0;
         from_first <= 1'b1;
         steps <= '0;
@@ -202,8 +227,12 @@ module wl_body_match #(
       Drain: wait_left <= wait_left - 3'd1;
       Tell: begin
         reply_tag_o <= tag;
-        reply_data_o <= found
-            ? {1'b1, offset + match_end - match[ValueBits+:16], match[ValueBits-1:0]} : '0;
+        reply <= '0;
+        if (found) begin
+          reply.found  <= 1'b1;
+          reply.offset <= request.offset + match_end - match.length;
+          reply.value  <= match.value;
+        end
       end
       default: ;
     endcase
@@ -229,7 +258,7 @@ module wl_body_match #(
       .ctl_data_o(answer[0])
   );
   wl_read_table #(
-      .Width(1 + StateBits),
+      .Width($bits(next_t)),
       .Size(2 * States * Classes),
       .ReadLatency(1),
       .CtlBits(CtlBits),
@@ -238,13 +267,13 @@ module wl_body_match #(
   ) i_next (
       .clk_i, .rst_i,
       .read_valid_i(class_valid), .read_address_i({automaton, state, octet_class}),
-      .read_data_o({is_match, next_state}),
+      .read_data_o(next),
       .hold_o(unused_hold[1]),
       .ctl_valid_i, .ctl_write_i, .ctl_target_i, .ctl_address_i, .ctl_data_i, .ctl_done_o(done[1]),
       .ctl_data_o(answer[1])
   );
   wl_read_table #(
-      .Width(16 + ValueBits),
+      .Width($bits(match_t)),
       .Size(2 * States),
       .ReadLatency(1),
       .CtlBits(CtlBits),

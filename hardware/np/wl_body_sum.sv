@@ -73,18 +73,23 @@ module wl_body_sum #(
   state_t state;
   assign request_ready_o = state == Idle;
 
+  typedef struct packed {
+    logic [AddressBits-1:0] place;
+    logic [16:0] begins;
+    logic [15:0] length;
+    logic [15:0] limit;
+    logic [15:0] initial_sum;
+  } request_t;
+  request_t request;
   logic [TagBits-1:0] tag;
-  logic [AddressBits-1:0] place;
-  logic [16:0] begins;
-  logic [15:0] length, limit, initial_sum;
 
   // The range within the body: its first byte, and the first byte after it.
   logic [17:0] end_asked, first, behind;
   always_comb begin
-    end_asked = {begins[16], begins} + 18'(length);
-    first = begins[16] ? '0 : 18'(begins);
+    end_asked = {request.begins[16], request.begins} + 18'(request.length);
+    first = request.begins[16] ? '0 : 18'(request.begins);
     if (end_asked[17]) behind = '0;
-    else behind = end_asked < 18'(limit) ? end_asked : 18'(limit);
+    else behind = end_asked < 18'(request.limit) ? end_asked : 18'(request.limit);
   end
 
   logic [AddressBits-1:0] address;
@@ -130,10 +135,10 @@ module wl_body_sum #(
     unique case (state)
       Idle: begin
         tag <= request_tag_i;
-        {place, begins, length, limit, initial_sum} <= request_data_i;
+        request <= request_data_i;
       end
       Range: begin
-        address <= place + AddressBits'(first[15:ByteBits]);
+        address <= request.place + AddressBits'(first[15:ByteBits]);
         skip <= edge_t'(first[ByteBits-1:0]);
         left <= 16'(behind - first);
         wait_left <= 3'd3;
@@ -150,7 +155,8 @@ module wl_body_sum #(
         // A range that begins at an odd byte of the body was summed with the halves of its words
         // exchanged (RFC 1071 section 2, B).
         reply_tag_o <= tag;
-        reply_data_o <= plus(begins[0] ? {result[7:0], result[15:8]} : result, initial_sum);
+        reply_data_o <= plus(request.begins[0] ? {result[7:0], result[15:8]} : result,
+            request.initial_sum);
       end
     endcase
   end

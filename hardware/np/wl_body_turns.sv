@@ -103,21 +103,30 @@ module wl_body_turns #(
 
   assign access_read_o = read_i != '0;
   assign access_write_o = write_i != '0;
-  logic [Services*(2*AddressBits+8*DataBytes)-1:0] accesses;
+  typedef struct packed {
+    logic [AddressBits-1:0] address;
+    logic [AddressBits-1:0] write_address;
+    logic [8*DataBytes-1:0] write_data;
+  } access_t;
+  access_t [Services-1:0] accesses;
+  access_t access;
   wl_select #(
       .Inputs(Services),
-      .Width (2 * AddressBits + 8 * DataBytes)
+      .Width ($bits(access_t))
   ) i_access (
       .index_i(turn),
       .data_i (accesses),
-      .data_o ({access_address_o, access_write_address_o, access_write_data_o})
+      .data_o (access)
   );
+  assign access_address_o = access.address;
+  assign access_write_address_o = access.write_address;
+  assign access_write_data_o = access.write_data;
   for (genvar i = 0; i < Services; i++) begin : g_access
-    assign accesses[i*(2*AddressBits+8*DataBytes)+:2*AddressBits+8*DataBytes] = {
-      address_i[i*AddressBits+:AddressBits],
-      write_address_i[i*AddressBits+:AddressBits],
-      write_data_i[i*8*DataBytes+:8*DataBytes]
-    };
+    access_t one;
+    assign one.address = address_i[i*AddressBits+:AddressBits];
+    assign one.write_address = write_address_i[i*AddressBits+:AddressBits];
+    assign one.write_data = write_data_i[i*8*DataBytes+:8*DataBytes];
+    assign accesses[i] = one;
   end
 
 `ifdef FORMAL

@@ -47,18 +47,28 @@ module wl_packet_queue #(
   logic [FillBits-1:0] fill, whole;  // beats in the queue; packets whose last beat is in it
   logic some, midway;  // a whole packet is stored; the packet at the output has begun to leave
   logic valid, open, push, pop;
+
+  typedef struct packed {
+    logic last;
+    logic [Width-1:0] data;
+  } beat_t;
+  beat_t in, out;
+  assign in.last = in_last_i;
+  assign in.data = in_data_i;
+  assign out_last_o = out.last;
+  assign out_data_o = out.data;
   wl_fifo_block #(
-      .Width(Width + 1),
+      .Width($bits(beat_t)),
       .Depth(Beats)
   ) i_beats (
       .clk_i,
       .rst_i,
       .in_valid_i,
       .in_ready_o,
-      .in_data_i({in_last_i, in_data_i}),
+      .in_data_i(in),
       .out_valid_o(valid),
       .out_ready_i(out_ready_i && open),
-      .out_data_o({out_last_o, out_data_o}),
+      .out_data_o(out),
       .fill_o(fill)
   );
 
@@ -88,12 +98,12 @@ module wl_packet_queue #(
 
 `ifdef FORMAL
   logic was_stalled;
-  logic [Width:0] was;
+  beat_t was;
   always_ff @(posedge clk_i) begin
     was_stalled <= !rst_i && out_valid_o && !out_ready_i;
-    was <= {out_last_o, out_data_o};
+    was <= out;
     if (!rst_i) begin
-      Stable_A : assert (!was_stalled || (out_valid_o && {out_last_o, out_data_o} == was));
+      Stable_A : assert (!was_stalled || (out_valid_o && out == was));
       Some_A : assert (some == (whole != '0));
       Whole_A : assert (whole <= fill);
     end

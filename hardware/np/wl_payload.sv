@@ -89,12 +89,15 @@ module wl_payload #(
   typedef logic [PlaceBits-1:0] edge_t;  // a byte position in a beat, or its end
 
   // ---- The request ----
+  typedef struct packed {
+    logic write;
+    logic [AddressBits-1:0] place;
+    logic [16:0] begins;
+    logic [15:0] limit;
+    logic [StoreBits-1:0] data;
+  } request_t;
+  request_t request, stored, call;
   logic asked, move;
-  logic asked_write;
-  logic [AddressBits-1:0] asked_place;
-  logic [16:0] asked_begin;
-  logic [15:0] asked_limit;
-  logic [StoreBits-1:0] asked_data;
   logic [TagBits-1:0] asked_tag;
   assign request_ready_o = !asked || move;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
@@ -102,25 +105,26 @@ module wl_payload #(
     else if (request_ready_o) asked <= request_valid_i;
   end
   always_ff @(posedge clk_i) begin
-    if (request_ready_o) asked_tag <= request_tag_i;
+    if (request_ready_o) begin
+      asked_tag <= request_tag_i;
+      stored <= request;
+    end
   end
   if (HasRead && HasWrite) begin : g_both
-    always_ff @(posedge clk_i) begin
-      if (request_ready_o) begin
-        {asked_write, asked_place, asked_begin, asked_limit, asked_data} <= request_data_i;
-      end
-    end
+    assign request = request_data_i;
   end else if (HasWrite) begin : g_writes
-    always_ff @(posedge clk_i) begin
-      if (request_ready_o) {asked_place, asked_begin, asked_limit, asked_data} <= request_data_i;
-    end
-    assign asked_write = 1'b1;
+    assign request = {1'b1, request_data_i};
   end else begin : g_reads
-    always_ff @(posedge clk_i) begin
-      if (request_ready_o) {asked_place, asked_begin, asked_limit} <= request_data_i;
+    assign request = {1'b0, request_data_i, StoreBits'(0)};
+  end
+  // What no request says is a constant, not a register.
+  always_comb begin
+    call = stored;
+    if (!HasRead) call.write = 1'b1;
+    if (!HasWrite) begin
+      call.write = 1'b0;
+      call.data  = '0;
     end
-    assign asked_write = 1'b0;
-    assign asked_data = '0;
   end
 
   // The valid bytes of the chunk: from `lead` on, before `stop`.
@@ -128,14 +132,14 @@ module wl_payload #(
   logic [17:0] left;  // bytes of the body from `begin` on, signed
   logic [16:0] missing;  // bytes of the chunk before the body
   always_comb begin
-    missing = -asked_begin;
+    missing = -call.begins;
     asked_lead = '0;
-    if (asked_begin[16]) begin
+    if (call.begins[16]) begin
       asked_lead = missing > 17'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(missing);
     end
-    left = 18'(asked_limit) - {asked_begin[16], asked_begin};
-    if (asked_write) begin
-      asked_stop = asked_limit > 16'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(asked_limit);
+    left = 18'(call.limit) - {call.begins[16], call.begins};
+    if (call.write) begin
+      asked_stop = call.limit > 16'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(call.limit);
     end else if (left[17]) asked_stop = '0;
     else asked_stop = left > 18'(ChunkBytes) ? count_t'(ChunkBytes) : count_t'(left);
   end
@@ -161,15 +165,15 @@ module wl_payload #(
   end
   always_ff @(posedge clk_i) begin
     if (move) begin
-      at.write <= asked_write;
+      at.write <= call.write;
       at.span <= '0;
       at.last <= Spans == 1;
-      at.address <= asked_place + AddressBits'($signed(asked_begin[16:ByteBits]));
-      at.shift <= asked_begin[ByteBits-1:0];
+      at.address <= call.place + AddressBits'($signed(call.begins[16:ByteBits]));
+      at.shift <= call.begins[ByteBits-1:0];
       at.lead <= asked_lead;
       at.stop <= asked_stop;
       at.tag <= asked_tag;
-      data <= asked_data;
+      data <= call.data;
     end else begin
       at.span <= at.span + 1'b1;
       at.last <= 32'(at.span) + 32'd2 >= Spans;

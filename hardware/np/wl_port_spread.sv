@@ -60,12 +60,16 @@ module wl_port_spread #(
     $fatal(1, "wl_port_spread: Ports must be 1 to 8");
   end
 
-  // A beat of the lane, without `last`.
+  // A beat of the lane, without `last` and with it.
   typedef struct packed {
     wl_pkg::sent_t user;
     logic [DataBytes-1:0] keep;
     logic [8*DataBytes-1:0] data;
   } beat_t;
+  typedef struct packed {
+    logic last;
+    beat_t beat;
+  } lane_t;
 
   function automatic logic [Streams-1:0] goal(logic [2:0] kind, logic [15:0] egress);
     goal = '0;
@@ -85,25 +89,26 @@ module wl_port_spread #(
     else if (s_tvalid_i && s_tready_o) behind <= !s_tlast_i;
   end
 
-  logic valid, ready, last;
-  beat_t lane, beat;
+  logic valid, ready;
+  lane_t lane, oldest;
   logic [Streams-1:0] to, room;
-  assign lane.user = s_tuser_i;
-  assign lane.keep = s_tkeep_i;
-  assign lane.data = s_tdata_i;
+  assign lane.last = s_tlast_i;
+  assign lane.beat.user = s_tuser_i;
+  assign lane.beat.keep = s_tkeep_i;
+  assign lane.beat.data = s_tdata_i;
   wl_skid #(
-      .Width($bits(beat_t) + 1)
+      .Width($bits(lane_t))
   ) i_skid (
       .clk_i,
       .rst_i,
       .in_valid_i(s_tvalid_i),
       .in_ready_o(s_tready_o),
-      .in_data_i({s_tlast_i, lane}),
+      .in_data_i(lane),
       .out_valid_o(valid),
       .out_ready_i(ready),
-      .out_data_o({last, beat})
+      .out_data_o(oldest)
   );
-  assign to = goal(beat.user.kind, beat.user.egress);
+  assign to = goal(oldest.beat.user.kind, oldest.beat.user.egress);
   assign ready = (to & ~room) == '0;
 
   for (genvar i = 0; i < Streams; i++) begin : g_stream
@@ -117,8 +122,8 @@ module wl_port_spread #(
         .rst_i,
         .in_valid_i (valid && to[i]),
         .in_ready_o (room[i]),
-        .in_last_i  (last),
-        .in_data_i  (beat),
+        .in_last_i  (oldest.last),
+        .in_data_i  (oldest.beat),
         .out_valid_o(whole_valid),
         .out_ready_i(whole_ready),
         .out_last_o (whole_last),
@@ -147,7 +152,7 @@ module wl_port_spread #(
   end
 
   logic unused;
-  assign unused = &{1'b0, s_tuser_i.reason, beat};
+  assign unused = &{1'b0, s_tuser_i.reason, oldest};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin

@@ -59,9 +59,15 @@ module wl_virtual_demux #(
   logic [Routers-1:0] kept;  // router that gets the beats of this packet; none if they are dropped
   logic [CountBits-1:0] count;  // beats of the packet before this one
   logic [Routers-1:0] room, gets;
-  logic full, last;
+  logic full;
+  typedef struct packed {
+    logic last;
+    logic [Width-1:0] data;
+  } beat_t;
+  beat_t beat;
   assign full = count == CountBits'(MaxBeats - 1);
-  assign last = last_i || full;
+  assign beat.last = last_i || full;
+  assign beat.data = data_i;
   assign gets = {Routers{valid_i}} & (behind ? kept : meant_i & room);
   assign lost_o = {Routers{valid_i && !behind}} & meant_i & ~room;
   assign unknown_o = valid_i && !behind && meant_i == '0;
@@ -75,7 +81,7 @@ module wl_virtual_demux #(
     end else if (valid_i) begin
       behind <= !last_i;
       // Beats past the longest packet's end are dropped.
-      kept   <= last ? '0 : gets;
+      kept   <= beat.last ? '0 : gets;
       count  <= last_i || full ? '0 : count + 1'b1;
     end
   end
@@ -83,19 +89,22 @@ module wl_virtual_demux #(
   logic [Routers-1:0] ready;
   for (genvar i = 0; i < Routers; i++) begin : g_router
     logic [FillBits-1:0] fill;
+    beat_t oldest;
+    assign router_last_o[i] = oldest.last;
+    assign router_data_o[i*Width+:Width] = oldest.data;
     assign room[i] = fill <= FillBits'(Beats - MaxBeats);
     wl_fifo_block #(
-        .Width(Width + 1),
+        .Width($bits(beat_t)),
         .Depth(Beats)
     ) i_queue (
         .clk_i,
         .rst_i,
         .in_valid_i(gets[i]),
         .in_ready_o(ready[i]),
-        .in_data_i({last, data_i}),
+        .in_data_i(beat),
         .out_valid_o(router_valid_o[i]),
         .out_ready_i(router_ready_i[i]),
-        .out_data_o({router_last_o[i], router_data_o[i*Width+:Width]}),
+        .out_data_o(oldest),
         .fill_o(fill)
     );
   end

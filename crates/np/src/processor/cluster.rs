@@ -2,11 +2,11 @@
 //! offloads.
 
 use super::plan::{Plan, Service};
-use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
+use super::wires::{array, bit, bit_in, bit_out, bits, element, input, output, typed, vector};
 use super::{probes, services};
 use crate::description::{Place, Policy};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Module, Port, Type};
+use wireloom_codegen::hardware::sv::short::{self, clocked, int, name};
+use wireloom_codegen::hardware::sv::{Binary, Expr, Field, Instance, Item, Module, Port, Type};
 
 /// Rows of 16 bytes of the longest window, 256 bytes.
 pub(super) const WINDOW_ROWS: u64 = 16;
@@ -14,13 +14,12 @@ pub(super) const WINDOW_ROWS: u64 = 16;
 const WAITING_BEATS: usize = 4;
 /// Bits in a row.
 const ROW: usize = 128;
-/// Bits of `wl_pkg::result_t`.
-pub(super) const RESULT: usize = 73;
-
-/// Returns the type of an engine's result for a packet.
-pub(super) fn result_type() -> Type {
-    Type::Named("wl_pkg::result_t".into())
-}
+/// The type of an engine's result for a packet.
+pub(super) const RESULT: &str = "wl_pkg::result_t";
+/// The type of a row on its way to an engine.
+const LOAD: &str = "load_t";
+/// The type of a row that an engine has finished.
+const FINISHED: &str = "finished_t";
 
 /// Returns the ports of the control bus, as a slave.
 pub(super) fn control_ports(plan: &Plan) -> Vec<Port> {
@@ -90,7 +89,7 @@ pub fn module(plan: &Plan) -> Module {
         bit_in("beat_ready_i", ""),
         output("beat_data_o", beat, ""),
         bit_out("beat_last_o", ""),
-        Port::output("beat_result_o", result_type(), "What becomes of the packet."),
+        Port::output("beat_result_o", Type::Named(RESULT.into()), "What becomes of the packet."),
     ];
     module.ports.extend(
         probes::of_cluster(plan).iter().map(|port| output(&port.name, port.width, port.doc)),
@@ -106,7 +105,7 @@ pub fn module(plan: &Plan) -> Module {
         module.items = pipelined(plan);
     } else {
         module.items = headers(plan, tag_bits);
-        module.items.push(engines_of(plan, engine(plan, tag_bits)));
+        module.items.push(engines_of(plan, engine(plan)));
         module.items.extend(reordering(plan, tag_bits));
     }
     for service in plan.services.iter().filter(|s| s.rule.place != Place::Engine) {
@@ -140,7 +139,6 @@ pub(super) fn request_ports(service: &Service, tag_bits: usize) -> Vec<Port> {
 /// Converts header beats to rows, and assigns each packet a tag and an engine.
 fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let engines = plan.machine.engines;
-    let width = 1 + ROW + plan.info_bits + tag_bits;
     let idle_bits = bits(plan.machine.threads + 1) as usize;
     let serializer = clocked("wl_header_serializer", "i_serializer")
         .parameter("DataBytes", int(plan.data_bytes))
@@ -161,34 +159,18 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .port("row_info_o", name("row_info"));
     let balancer = clocked("wl_balancer", "i_balancer")
         .parameter("Targets", int(engines))
-        .parameter("Width", int(width))
+        .parameter("Width", Expr::call("$bits", vec![name(LOAD)]))
         .parameter("FreeBits", int(idle_bits))
         .parameter("Policy", int(plan.machine.balance.engines.number() as usize))
         .port("in_valid_i", name("offered"))
         .port("in_ready_o", name("taken"))
         .port("in_last_i", name("row_last"))
-        .port(
-            "in_data_i",
-            Expr::Concat(vec![
-                "row_first".into(),
-                "row_data".into(),
-                "row_info".into(),
-                "tag".into(),
-            ]),
-        )
+        .port("in_data_i", name("entering"))
         .port("free_i", name("idle"))
         .port("out_valid_o", name("load_valid"))
         .port("out_ready_i", name("load_ready"))
         .port("out_last_o", name("load_last"))
-        .port(
-            "out_data_o",
-            Expr::Concat(vec![
-                "load_first".into(),
-                "load_row".into(),
-                "load_info".into(),
-                "load_tag".into(),
-            ]),
-        )
+        .port("out_data_o", name("load"))
         .open("target_o");
     vec![
         Item::comment(
@@ -213,38 +195,54 @@ fn headers(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         ),
         Item::assign("row_ready", name("offered").and(name("taken"))),
         Item::Blank,
+        Item::structure(
+            LOAD,
+            vec![
+                Field::new("first", Type::Bit, ""),
+                Field::new("row", short::vector(ROW), ""),
+                Field::new("info", short::vector(plan.info_bits), ""),
+                Field::new("tag", short::vector(tag_bits), ""),
+            ],
+        ),
+        typed("entering", LOAD),
+        typed("load", LOAD),
+        set("entering", "first", name("row_first")),
+        set("entering", "row", name("row_data")),
+        set("entering", "info", name("row_info")),
+        set("entering", "tag", name("tag")),
         vector("load_valid", engines),
         vector("load_ready", engines),
-        Item::net("load_first", Type::Bit),
         Item::net("load_last", Type::Bit),
-        vector("load_row", ROW),
-        vector("load_info", plan.info_bits),
-        vector("load_tag", tag_bits),
         vector("idle", engines * idle_bits),
         Item::Instance(balancer),
         Item::Blank,
     ]
 }
 
-/// Returns an engine and its balancer, in a loop over `i`.
-fn engine(plan: &Plan, tag_bits: usize) -> Instance {
+/// Assigns a field of a net of a structure type.
+fn set(net: &str, field: &str, value: Expr) -> Item {
+    Item::Assign { target: name(net).field(field), value, comment: None }
+}
+
+/// Returns an engine, in a loop over `i`.
+fn engine(plan: &Plan) -> Instance {
     let i = || name("i");
     let idle_bits = bits(plan.machine.threads + 1) as usize;
     clocked(&plan.engine_module, "i_engine")
         .port("load_valid_i", bit("load_valid", i()))
         .port("load_ready_o", bit("load_ready", i()))
-        .port("load_first_i", name("load_first"))
+        .port("load_first_i", name("load").field("first"))
         .port("load_last_i", name("load_last"))
-        .port("load_data_i", name("load_row"))
-        .port("load_tag_i", name("load_tag"))
-        .port("load_info_i", name("load_info"))
+        .port("load_data_i", name("load").field("row"))
+        .port("load_tag_i", name("load").field("tag"))
+        .port("load_info_i", name("load").field("info"))
         .port("unload_valid_o", bit("unload_valid", i()))
         .port("unload_ready_i", bit("unload_ready", i()))
         .port("unload_first_o", bit("unload_first", i()))
         .port("unload_last_o", bit("unload_last", i()))
         .port("unload_data_o", element("unload_data", i(), ROW))
-        .port("unload_tag_o", element("unload_tag", i(), tag_bits))
-        .port("unload_result_o", element("unload_result", i(), RESULT))
+        .port("unload_tag_o", element("unload_tag", i(), bits(plan.cluster_tags()) as usize))
+        .port("unload_result_o", bit("unload_result", i()))
         .port("order_head_i", name("order_head"))
         .port("order_drained_i", name("order_drained"))
         .port("idle_o", element("idle", i(), idle_bits))
@@ -320,7 +318,6 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
     let machine = &plan.machine;
     let engines = machine.engines;
     let source_bits = bits(engines) as usize;
-    let finished = 2 + source_bits + ROW + tag_bits + RESULT;
     let mut items = vec![
         Item::Blank,
         Item::comment(
@@ -332,57 +329,57 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         vector("unload_last", engines),
         vector("unload_data", engines * ROW),
         vector("unload_tag", engines * tag_bits),
-        vector("unload_result", engines * RESULT),
-        vector("unload_packed", engines * finished),
+        array("unload_result", RESULT, engines),
+        Item::structure(
+            FINISHED,
+            vec![
+                Field::new("source", short::vector(source_bits), "Number of the engine."),
+                Field::new("first", Type::Bit, ""),
+                Field::new("last", Type::Bit, ""),
+                Field::new("row", short::vector(ROW), ""),
+                Field::new("tag", short::vector(tag_bits), ""),
+                Field::new("result", Type::Named(RESULT.into()), ""),
+            ],
+        ),
+        array("unloaded", FINISHED, engines),
+        typed("finished", FINISHED),
     ];
+    let i = || name("i");
     items.push(Item::For {
         label: "gen_unload".into(),
         variable: "i".into(),
         count: int(engines),
-        items: vec![Item::Assign {
-            target: element("unload_packed", name("i"), finished),
-            value: Expr::Concat(vec![
-                name("i").cast(int(source_bits)),
-                bit("unload_first", name("i")),
-                bit("unload_last", name("i")),
-                element("unload_data", name("i"), ROW),
-                element("unload_tag", name("i"), tag_bits),
-                element("unload_result", name("i"), RESULT),
-            ]),
-            comment: None,
-        }],
+        items: vec![
+            typed("one", FINISHED),
+            set("one", "source", i().cast(int(source_bits))),
+            set("one", "first", bit("unload_first", i())),
+            set("one", "last", bit("unload_last", i())),
+            set("one", "row", element("unload_data", i(), ROW)),
+            set("one", "tag", element("unload_tag", i(), tag_bits)),
+            set("one", "result", bit("unload_result", i())),
+            Item::Assign { target: bit("unloaded", i()), value: name("one"), comment: None },
+        ],
     });
     let merge = clocked("wl_merge", "i_finish")
         .parameter("Inputs", int(engines))
-        .parameter("Width", int(finished))
+        .parameter("Width", Expr::call("$bits", vec![name(FINISHED)]))
         .parameter("Fair", int(usize::from(machine.arbitration.cluster == Policy::Fair)))
         .parameter("Register", int(1))
         .port("in_valid_i", name("unload_valid"))
         .port("in_ready_o", name("unload_ready"))
         .port("in_last_i", Expr::Zeros.not())
-        .port("in_data_i", name("unload_packed"))
+        .port("in_data_i", name("unloaded"))
         .port("out_valid_o", name("finish_valid"))
         .port("out_ready_i", name("finish_ready"))
         .open("out_last_o")
-        .port(
-            "out_data_o",
-            Expr::Concat(vec![
-                "finish_source".into(),
-                "finish_first".into(),
-                "finish_last".into(),
-                "finish_row".into(),
-                "finish_tag".into(),
-                "finish_result".into(),
-            ]),
-        );
-    for single in ["finish_valid", "finish_ready", "finish_first", "finish_last"] {
+        .port("out_data_o", name("finished"));
+    for single in ["finish_valid", "finish_ready", "finish_last"] {
         items.push(Item::net(single, Type::Bit));
     }
     items.extend([
-        vector("finish_source", source_bits),
-        vector("finish_row", ROW),
         vector("finish_tag", tag_bits),
-        Item::net("finish_result", result_type()),
+        Item::assign("finish_last", name("finished").field("last")),
+        Item::assign("finish_tag", name("finished").field("tag")),
         Item::Instance(merge),
         Item::Blank,
         vector("order_head", tag_bits),
@@ -391,7 +388,7 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         Item::net("out_ready", Type::Bit),
         Item::net("out_last", Type::Bit),
         vector("out_data", ROW),
-        vector("out_result", RESULT),
+        typed("out_result", RESULT),
     ]);
     let reorder = clocked("wl_reorder", "i_reorder")
         .parameter("Tags", int(plan.cluster_tags()))
@@ -403,12 +400,12 @@ fn reordering(plan: &Plan, tag_bits: usize) -> Vec<Item> {
         .open("free_o")
         .port("finish_valid_i", name("finish_valid"))
         .port("finish_ready_o", name("finish_ready"))
-        .port("finish_first_i", name("finish_first"))
+        .port("finish_first_i", name("finished").field("first"))
         .port("finish_last_i", name("finish_last"))
-        .port("finish_source_i", name("finish_source"))
-        .port("finish_data_i", name("finish_row"))
+        .port("finish_source_i", name("finished").field("source"))
+        .port("finish_data_i", name("finished").field("row"))
         .port("finish_tag_i", name("finish_tag"))
-        .port("finish_result_i", name("finish_result"))
+        .port("finish_result_i", name("finished").field("result"))
         .port("order_head_o", name("order_head"))
         .port("order_drained_o", name("order_drained"))
         .port("row_valid_o", name("out_valid"))

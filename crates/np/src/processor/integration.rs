@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::Processor;
 use super::memory_map::{MemoryMap, Target};
-use super::pipe::SENT;
+use super::pipe::SENT_BITS;
 use super::plan::{Channel, Plan};
 use super::reasons::ReasonCounter;
 use super::services::memory_port_names;
@@ -165,7 +165,7 @@ fn packets_out(plan: &Plan) -> String {
          | `m_axis_tdata_o` | {streams} x {} | bytes |\n\
          | `m_axis_tkeep_o` | {streams} x {bytes} | all ones but in the last beat |\n\
          | `m_axis_tvalid_o`, `m_axis_tready_i`, `m_axis_tlast_o` | {streams} x 1 | |\n\
-         | `m_axis_tuser_o` | {streams} x {SENT} | 42:40 kind, 39:32 reason set, 31:16 reason, 15:0 egress port; on every beat |\n\
+         | `m_axis_tuser_o` | {streams} x {SENT_BITS} | 42:40 kind, 39:32 reason set, 31:16 reason, 15:0 egress port; on every beat |\n\
          | `event_valid_o` | {lanes} x 1 | a packet ends without being sent; it cannot be stalled |\n\
          | `event_o` | {lanes} x {EVENT} | 26:24 kind, 23:16 reason set, 15:0 reason |\n\n\
          Kinds: 1 sent, 2 a copy is sent and more follows, 3 dropped, 4 for the control processor, 5 ended without sending. Reasons have a meaning \

@@ -241,11 +241,12 @@ impl Processor {
     }
 }
 
-/// Moves declarations of nets before their uses.
+/// Moves declarations of types and nets before their uses.
 fn declared_first(mut module: Module) -> Module {
-    let is_net = |item: &Item| matches!(item, Item::Net { value: None, .. });
-    let (nets, rest): (Vec<Item>, Vec<Item>) = module.items.into_iter().partition(is_net);
-    module.items = nets;
+    let declares =
+        |item: &Item| matches!(item, Item::Structure { .. } | Item::Net { value: None, .. });
+    let (declared, rest): (Vec<Item>, Vec<Item>) = module.items.into_iter().partition(declares);
+    module.items = declared;
     module.items.push(Item::Blank);
     module.items.extend(rest);
     module

@@ -1,18 +1,20 @@
 //! A pipe: all modules that one lane of packets passes through.
 
 use super::bodies;
-use super::cluster::{RESULT, cluster_control_ports, control_ports, result_type};
+use super::cluster::{RESULT, cluster_control_ports, control_ports};
 use super::plan::{Plan, Service};
 use super::probes;
 use super::services;
-use super::wires::{bit, bit_in, bit_out, bits, element, input, output, vector};
+use super::wires::{array, bit, bit_in, bit_out, bits, element, input, output, typed, vector};
 use crate::description::{Place, Policy};
 use wireloom_codegen::hardware::core::offload::{PLACE_BITS, TICKET_BITS};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Binary, Expr, Item, Module, Type};
+use wireloom_codegen::hardware::sv::{Binary, Expr, Item, Module, Port, Type};
 
+/// The type of the sideband bits of a packet that leaves.
+pub(super) const SENT: &str = "wl_pkg::sent_t";
 /// Bits of `wl_pkg::sent_t`.
-pub(super) const SENT: usize = 43;
+pub(super) const SENT_BITS: usize = 43;
 /// Beats that the body buffer of a pipe holds: 128 KiB.
 pub(super) const BODY_BEATS: usize = 1 << PLACE_BITS;
 
@@ -54,7 +56,7 @@ pub fn module(plan: &Plan) -> Module {
         output("data_o", beat, ""),
         output("keep_o", plan.data_bytes, ""),
         bit_out("last_o", ""),
-        output("user_o", SENT, "wl_pkg::sent_t."),
+        Port::output("user_o", Type::Named(SENT.into()), "What becomes of the packet."),
     ]);
     module.ports.extend(control_ports(plan));
     module.ports.push(input(
@@ -182,7 +184,7 @@ fn clusters_of(plan: &Plan) -> Item {
         .port("beat_ready_i", bit("beat_ready", i()))
         .port("beat_data_o", element("beat_data", i(), beat))
         .port("beat_last_o", bit("beat_last", i()))
-        .port("beat_result_o", element("beat_result", i(), RESULT));
+        .port("beat_result_o", bit("beat_result", i()));
     for port in probes::of_cluster(plan) {
         cluster = cluster.port(port.name.clone(), element(port.name, i(), port.width));
     }
@@ -294,12 +296,12 @@ fn exit(plan: &Plan) -> Vec<Item> {
         vector("beat_ready", clusters),
         vector("beat_data", clusters * beat),
         vector("beat_last", clusters),
-        vector("beat_result", clusters * RESULT),
+        array("beat_result", RESULT, clusters),
         single("window_valid"),
         single("window_ready"),
         vector("window_data", beat),
         single("window_last"),
-        Item::net("window_result", result_type()),
+        typed("window_result", RESULT),
         Item::Instance(gatherer),
         single("body_valid"),
         single("body_read"),

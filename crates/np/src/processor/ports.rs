@@ -1,7 +1,7 @@
 //! Narrow ports around the lane: `wl_port_gather` before the sequencer, and `wl_port_spread` after
 //! the merger.
 
-use super::pipe::SENT;
+use super::pipe::SENT_BITS;
 use super::plan::Plan;
 use super::wires::{input, output, vector};
 use wireloom_bits::Bits;
@@ -64,7 +64,7 @@ pub(super) fn ports(plan: &Plan) -> Vec<Port> {
         output("m_axis_tvalid_o", streams, ""),
         input("m_axis_tready_i", streams, ""),
         output("m_axis_tlast_o", streams, ""),
-        output("m_axis_tuser_o", streams * SENT, "wl_pkg::sent_t of a stream."),
+        output("m_axis_tuser_o", streams * SENT_BITS, "wl_pkg::sent_t of a stream."),
         output(
             "taken_o",
             count,
@@ -76,7 +76,7 @@ pub(super) fn ports(plan: &Plan) -> Vec<Port> {
             1,
             "A packet is dropped in its place, for its egress port does not exist.",
         ),
-        output("sent_o", SENT, "wl_pkg::sent_t of the packet that one of these two tells of."),
+        output("sent_o", SENT_BITS, "wl_pkg::sent_t of the packet that one of these two tells of."),
     ]);
     ports
 }
@@ -148,7 +148,7 @@ pub(super) fn nets(plan: &Plan) -> Vec<Item> {
     let stall = Item::net("port_stall", Type::vector(int(plan.machine.ports.numbers.len())));
     lane("gathered", plan.user_bits)
         .into_iter()
-        .chain(lane("merged", SENT))
+        .chain(lane("merged", SENT_BITS))
         .chain([stall])
         .collect()
 }

@@ -14,7 +14,7 @@ use wireloom_net::tables::Prefix;
 
 use super::NpError;
 use super::images::hex;
-use super::pipe::SENT;
+use super::pipe::SENT_BITS;
 use super::plan::{Channel, Plan, Service};
 use super::services::memory_port_names;
 use super::top::{EVENT, axil, axil_slave, clocks, ports, probe};
@@ -116,7 +116,7 @@ fn nets(plan: &Plan) -> Vec<Item> {
     let lanes = plan.machine.lanes();
     let mut items = Vec::new();
     for end in ["s", "m"] {
-        let user = if end == "s" { plan.user_bits } else { SENT };
+        let user = if end == "s" { plan.user_bits } else { SENT_BITS };
         for (what, width) in [
             ("tdata", 8 * plan.data_bytes),
             ("tkeep", plan.data_bytes),

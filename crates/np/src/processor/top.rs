@@ -1,9 +1,9 @@
 //! The top module, and the module that adds models of the memories for simulation.
 
-use super::pipe::SENT;
+use super::pipe::{SENT, SENT_BITS};
 use super::plan::Plan;
 use super::ports as narrow;
-use super::wires::{bit, bit_in, bit_out, element, input, output, vector};
+use super::wires::{array, bit, bit_in, bit_out, element, input, output, vector};
 use super::{memory_map, probes, reasons, services};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Module, Port, Type};
@@ -82,7 +82,7 @@ fn lane_ports(plan: &Plan) -> Vec<Port> {
         output("m_axis_tvalid_o", lanes, ""),
         input("m_axis_tready_i", lanes, ""),
         output("m_axis_tlast_o", lanes, ""),
-        output("m_axis_tuser_o", lanes * SENT, "wl_pkg::sent_t of a lane."),
+        output("m_axis_tuser_o", lanes * SENT_BITS, "wl_pkg::sent_t of a lane."),
     ]
 }
 
@@ -167,7 +167,6 @@ fn nets(plan: &Plan) -> Vec<Item> {
         ("sent_data", lanes * beat),
         ("sent_keep", lanes * plan.data_bytes),
         ("sent_last", lanes),
-        ("sent_user", lanes * SENT),
         ("event_kind", lanes * 3),
         ("event_reason", lanes * 24),
         ("stall", lanes),
@@ -183,6 +182,7 @@ fn nets(plan: &Plan) -> Vec<Item> {
     .into_iter()
     .map(|(name, width)| vector(name, width))
     .collect();
+    items.push(array("sent_user", SENT, lanes));
     if plan.machine.ports.are_narrow() {
         items.extend(narrow::nets(plan));
     }
@@ -246,7 +246,7 @@ fn pipes(plan: &Plan) -> Item {
         .port("data_o", element("sent_data", i(), beat))
         .port("keep_o", element("sent_keep", i(), plan.data_bytes))
         .port("last_o", bit("sent_last", i()))
-        .port("user_o", element("sent_user", i(), SENT))
+        .port("user_o", bit("sent_user", i()))
         .port("ctl_valid_i", name("ctl_valid"))
         .port("ctl_write_i", name("ctl_write"))
         .port("ctl_target_i", name("ctl_target"))

@@ -12,6 +12,16 @@ pub fn vector(name: impl Into<String>, width: usize) -> Item {
     Item::net(name, Type::vector(Expr::int(width as u64)))
 }
 
+/// Declares a net of a type of the module or of a package.
+pub fn typed(name: impl Into<String>, ty: &str) -> Item {
+    Item::net(name, Type::Named(ty.into()))
+}
+
+/// Declares a packed array of elements of a type of the module or of a package.
+pub fn array(name: impl Into<String>, ty: &str, count: usize) -> Item {
+    Item::net(name, Type::array(ty, Expr::int(count as u64)))
+}
+
 /// Declares a vector input.
 pub fn input(name: impl Into<String>, width: usize, doc: &str) -> Port {
     Port::input(name, Type::vector(Expr::int(width as u64)), doc)
@@ -43,7 +53,7 @@ pub fn element(name: impl Into<String>, index: Expr, width: usize) -> Expr {
     Expr::name(name).part(low, width)
 }
 
-/// Returns bit `index` of a vector.
+/// Returns bit `index` of a vector, or element `index` of an array.
 pub fn bit(name: impl Into<String>, index: Expr) -> Expr {
     Expr::name(name).index(index)
 }

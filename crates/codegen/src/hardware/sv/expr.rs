@@ -21,6 +21,8 @@ pub enum Expr {
     Slice(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `base[low +: width]`.
     Part(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `base.field`: the base is of a structure type.
+    Field(Box<Expr>, String),
     /// A unary operator.
     Unary(Unary, Box<Expr>),
     /// A binary operator.
@@ -186,6 +188,12 @@ impl Expr {
     #[must_use]
     pub fn part(self, low: Self, width: Self) -> Self {
         Self::Part(Box::new(self), Box::new(low), Box::new(width))
+    }
+
+    /// `self.field`.
+    #[must_use]
+    pub fn field(self, field: impl Into<String>) -> Self {
+        Self::Field(Box::new(self), field.into())
     }
 
     /// A unary operator.

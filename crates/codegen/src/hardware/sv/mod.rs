@@ -2,7 +2,7 @@
 //!
 //! The hardware generators build [`Module`]s and print them with [`Module::print`]; they do not
 //! concatenate strings of SystemVerilog. The tree has only the constructs that generated code
-//! needs: continuous assignments, registers, `always_comb` with `case`, instances, generate loops
+//! needs: structures, continuous assignments, registers, `always_comb` with `case`, instances, generate loops
 //! and comments. It does not check widths: the generators give every operand the width that the
 //! language requires, so that nothing is extended or truncated silently (Verilator's `-Wall`).
 //! [`names`] converts names of the source to legal names.
@@ -63,6 +63,19 @@ pub enum Type {
     Vector(Expr),
     /// A named type: `int unsigned`, `wl_pkg::result_t`.
     Named(String),
+    /// `T [N-1:0]`: a packed array of elements of a named type.
+    Array(String, Expr),
+}
+
+/// A field of a structure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: Type,
+    /// Description; may be empty.
+    pub doc: String,
 }
 
 /// The direction of a port.
@@ -102,6 +115,13 @@ pub enum Item {
         ty: Type,
         /// Its value.
         value: Expr,
+    },
+    /// `typedef struct packed`.
+    Structure {
+        /// Its name, which ends in `_t`.
+        name: String,
+        /// Its fields, the first most significant.
+        fields: Vec<Field>,
     },
     /// A declaration of a net or variable.
     Net {
@@ -258,6 +278,11 @@ impl Type {
         if width == 1 { Self::Bit } else { Self::Vector(Expr::int(u64::from(width))) }
     }
 
+    /// Returns a packed array of `count` elements of a named type.
+    pub fn array(element: impl Into<String>, count: Expr) -> Self {
+        Self::Array(element.into(), count)
+    }
+
     /// Returns a vector type whose width is a constant expression. It is a vector even for one bit.
     pub fn vector(width: Expr) -> Self {
         Self::Vector(width)
@@ -266,6 +291,13 @@ impl Type {
     /// `int unsigned`.
     pub fn number() -> Self {
         Self::Named("int unsigned".into())
+    }
+}
+
+impl Field {
+    /// A field.
+    pub fn new(name: impl Into<String>, ty: Type, doc: impl Into<String>) -> Self {
+        Self { name: name.into(), ty, doc: doc.into() }
     }
 }
 
@@ -285,6 +317,11 @@ impl Item {
     /// A comment of one or more lines.
     pub fn comment(text: &str) -> Self {
         Self::Comment(text.lines().map(str::to_owned).collect())
+    }
+
+    /// A packed structure. The first field is the most significant.
+    pub fn structure(name: impl Into<String>, fields: Vec<Field>) -> Self {
+        Self::Structure { name: name.into(), fields }
     }
 
     /// A net that another item drives.

@@ -81,11 +81,19 @@ fn ports(ports: &[Port]) -> Vec<(String, &str)> {
 fn ty(ty: &Type) -> String {
     match ty {
         Type::Bit => "logic ".into(),
-        Type::Vector(Expr::Int(width)) => format!("logic [{}:0] ", width.saturating_sub(1)),
-        Type::Vector(width) => format!("logic [{}-1:0] ", operand(width, None)),
+        Type::Vector(width) => format!("logic [{}:0] ", last(width)),
         // The type of a parameter that takes the type of its value, such as a string.
         Type::Named(name) if name.is_empty() => String::new(),
         Type::Named(name) => format!("{name} "),
+        Type::Array(element, count) => format!("{element} [{}:0] ", last(count)),
+    }
+}
+
+/// Returns the last index of so many elements.
+fn last(count: &Expr) -> String {
+    match count {
+        Expr::Int(count) => count.saturating_sub(1).to_string(),
+        count => format!("{}-1", operand(count, None)),
     }
 }
 
@@ -179,6 +187,13 @@ fn item(out: &mut Writer, item: &Item) {
         }
         Item::LocalParameter { name, ty: of, value } => {
             out.statement(&format!("localparam {}{name} = ", ty(of)), value, ";", "");
+        }
+        Item::Structure { name, fields } => {
+            out.line("typedef struct packed {");
+            let fields =
+                fields.iter().map(|f| (format!("{}{};", ty(&f.ty), f.name), f.doc.as_str()));
+            out.documented(&fields.collect::<Vec<_>>());
+            out.line(&format!("}} {name};"));
         }
         Item::Net { name, ty: of, value: None, comment } => {
             out.remarked(&format!("{}{name};", ty(of)), 0, comment.as_deref().unwrap_or(""));
@@ -435,6 +450,7 @@ fn flat(value: &Expr) -> String {
         Expr::Index(base, index) => format!("{}[{}]", flat(base), flat(index)),
         Expr::Slice(base, high, low) => format!("{}[{}:{}]", flat(base), flat(high), flat(low)),
         Expr::Part(base, low, width) => format!("{}[{} +: {}]", flat(base), flat(low), flat(width)),
+        Expr::Field(base, field) => format!("{}.{field}", flat(base)),
         Expr::Unary(op, a) => format!("{}{}", op.symbol(), operand(a, None)),
         Expr::Binary(op, a, b) => {
             format!("{} {} {}", operand(a, Some(*op)), op.symbol(), operand(b, None))

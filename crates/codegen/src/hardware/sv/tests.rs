@@ -79,6 +79,62 @@ fn a_module_prints_as_a_person_would_write_it() {
 }
 
 #[test]
+fn words_with_fields_are_structures() {
+    let beat = || Type::Named("beat_t".into());
+    let name = Expr::name;
+    let mut module = Module::new("wl_word", "Joins the fields of a word.");
+    module.ports = vec![
+        Port::input("last_i", Type::Bit, ""),
+        Port::input("data_i", Type::bits(8), ""),
+        Port::output("first_o", Type::Named("wl_pkg::sent_t".into()), ""),
+    ];
+    module.items = vec![
+        Item::structure(
+            "beat_t",
+            vec![
+                Field::new("last", Type::Bit, "The packet ends."),
+                Field::new("data", Type::bits(8), ""),
+            ],
+        ),
+        Item::net("beat", beat()),
+        Item::net("beats", Type::array("beat_t", Expr::int(2))),
+        Item::net("all", Type::array("wl_pkg::sent_t", name("Lanes"))),
+        Item::Assign {
+            target: name("beat").field("last"),
+            value: name("last_i").not(),
+            comment: None,
+        },
+        Item::Assign {
+            target: name("beats").index(Expr::int(1)).field("data"),
+            value: name("data_i"),
+            comment: None,
+        },
+        Item::assign("first_o", name("all").index(Expr::int(0))),
+    ];
+    insta::assert_snapshot!(module.print(), @r"
+    // Joins the fields of a word.
+    module wl_word (
+      input  logic          last_i,
+      input  logic [7:0]    data_i,
+      output wl_pkg::sent_t first_o
+    );
+
+      typedef struct packed {
+        logic last;  // The packet ends.
+        logic [7:0] data;
+      } beat_t;
+      beat_t beat;
+      beat_t [1:0] beats;
+      wl_pkg::sent_t [Lanes-1:0] all;
+      assign beat.last = ~last_i;
+      assign beats[1].data = data_i;
+      assign first_o = all[0];
+
+    endmodule
+    ");
+}
+
+#[test]
 fn long_expressions_break_at_their_operators() {
     let part = |i: u32| {
         Expr::name(format!("a_rather_long_name_{i}"))

@@ -1,7 +1,7 @@
 //! The paths into and out of the processors of a lane.
 
 use super::{BURST, INSIDE, MOST_BEATS, Member, QUEUE_BEATS, Resident};
-use crate::processor::pipe::SENT;
+use crate::processor::pipe::SENT_BITS;
 use crate::processor::top::EVENT;
 use crate::processor::wires::{bit, bit_in, bit_out, element, input, output, vector};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
@@ -171,7 +171,7 @@ pub(super) fn egress(lane: usize, members: &[Member]) -> Module {
         input("last_i", count, ""),
         input("data_i", count * 8 * BYTES, ""),
         input("keep_i", count * BYTES, ""),
-        input("user_i", count * SENT, "wl_pkg::sent_t of each."),
+        input("user_i", count * SENT_BITS, "wl_pkg::sent_t of each."),
         input("event_i", count, ""),
         input("event_data_i", count * EVENT, ""),
         input("place_i", count * PORT, "Whose the next packet is that leaves."),
@@ -183,11 +183,11 @@ pub(super) fn egress(lane: usize, members: &[Member]) -> Module {
         bit_out("tlast_o", ""),
         output(
             "tuser_o",
-            SENT,
+            SENT_BITS,
             "wl_pkg::sent_t, whose egress port has the router's number in its upper byte.",
         ),
         output("event_valid_o", count, "Packets that end without being sent, by processor."),
-        output("event_o", count * SENT, "The same of them."),
+        output("event_o", count * SENT_BITS, "The same of them."),
     ]);
     let mut egress = clocked("wl_virtual_egress", "i_egress");
     for (parameter, value) in who(members) {

@@ -3,7 +3,7 @@
 
 use super::lane::{self, BYTES, USER, net};
 use super::{Member, members};
-use crate::processor::pipe::SENT;
+use crate::processor::pipe::SENT_BITS;
 use crate::processor::services;
 use crate::processor::top::{EVENT, axil, axil_wide};
 use crate::processor::wires::{bit, bit_in, element, input, output, vector};
@@ -57,7 +57,7 @@ fn ports(lanes: &[Vec<Member>]) -> Vec<Port> {
         output("m_axis_tlast_o", count, ""),
         output(
             "m_axis_tuser_o",
-            count * SENT,
+            count * SENT_BITS,
             "wl_pkg::sent_t of a lane; upper byte of the egress port: the router's number.",
         ),
         output(
@@ -65,7 +65,7 @@ fn ports(lanes: &[Vec<Member>]) -> Vec<Port> {
             processors,
             "Packets that end without being sent, of each processor in order with those that it sends.",
         ),
-        output("event_o", processors * SENT, "The same of them."),
+        output("event_o", processors * SENT_BITS, "The same of them."),
     ]);
     ports.extend(axil_wide(
         "s_axil",
@@ -256,7 +256,7 @@ fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
         ("out_last", count),
         ("out_data", count * 8 * BYTES),
         ("out_keep", count * BYTES),
-        ("out_user", count * SENT),
+        ("out_user", count * SENT_BITS),
         ("event", count),
         ("event_data", count * EVENT),
         ("place", count * 8),
@@ -318,9 +318,9 @@ fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
             .port("tdata_o", element("m_axis_tdata_o", at(), 8 * BYTES))
             .port("tkeep_o", element("m_axis_tkeep_o", at(), BYTES))
             .port("tlast_o", bit("m_axis_tlast_o", at()))
-            .port("tuser_o", element("m_axis_tuser_o", at(), SENT))
+            .port("tuser_o", element("m_axis_tuser_o", at(), SENT_BITS))
             .port("event_valid_o", events("event_valid_o", 1))
-            .port("event_o", events("event_o", SENT)),
+            .port("event_o", events("event_o", SENT_BITS)),
     ));
     items
 }
@@ -345,7 +345,7 @@ fn processor(lane: usize, place: usize, number: usize, member: &Member) -> Item 
         ("m_axis_tlast_o", "out_last", 1),
         ("m_axis_tdata_o", "out_data", 8 * BYTES),
         ("m_axis_tkeep_o", "out_keep", BYTES),
-        ("m_axis_tuser_o", "out_user", SENT),
+        ("m_axis_tuser_o", "out_user", SENT_BITS),
         ("event_valid_o", "event", 1),
         ("event_o", "event_data", EVENT),
     ] {
