@@ -90,7 +90,7 @@ fn with_faulty_compiler(place: &Workplace, replacement: &str, words: &str) -> Ra
 #[test]
 fn verify_dissects_the_first_difference() {
     let place = Workplace::new();
-    let fault = "s/p->egress = out;/p->egress = out; wl_put(p, 20, 1, 0xab, 0);/";
+    let fault = "s/p->egress = out;/p->egress = out; wl_put(wl_open(p), 20, 1, 0xab, 0);/";
     let words = format!("verify hub.loom --on native {INPUT} --report out.html");
     with_faulty_compiler(&place, fault, &words).status(1).says(&["differs at packet 0"]);
     assert_holds(

@@ -48,7 +48,7 @@ WL_INLINE uint16_t wl_checksum(const struct wl_packet *p, uint32_t offset, uint3
 {
     uint16_t sum;
     if (WL_LIKELY(offset + length <= p->window))
-        sum = wl_fold(wl_sum_run(p->area + WL_END - p->window + offset, length));
+        sum = wl_fold(wl_sum_run(p->front + offset, length));
     else
         sum = wl_checksum_far(p, offset, length);
     uint32_t total = (uint32_t)__builtin_bswap16(sum) + initial;

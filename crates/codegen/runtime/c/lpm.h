@@ -84,10 +84,12 @@ WL_INLINE void wl_lpm_descend(const struct wl_lpm_table *table, struct wl_lpm_wa
     walk->at += WL_LPM_STRIDE;
 }
 
-WL_INLINE const uint64_t *wl_lpm_result(const struct wl_lpm_table *table, struct wl_lpm_walk *walk)
+/* Returns the value that a walk has found, of `words` words. */
+WL_INLINE const uint64_t *wl_lpm_result(const struct wl_lpm_table *table,
+                                        struct wl_lpm_walk *walk, uint32_t words)
 {
     wl_lpm_leaf(walk);
-    return table->values + (size_t)walk->best * table->value_words;
+    return table->values + (size_t)walk->best * words;
 }
 
 /* Returns the n bits of a key that begin `at` bits from its most significant one; bits past its
@@ -113,7 +115,7 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
 }
 
 /* Defines the functions of a search, for keys of one form. `bits` is the width of the direct
- * table's index. */
+ * table's index, `words` the number of words of a value: constants, which the table has as well. */
 #define WL_LPM(form, key_type, chunk)                                                                                \
     WL_INLINE void wl_lpm##form##_fetch(const struct wl_slot *slot, key_type, uint32_t bits)                         \
     {                                                                                                                \
@@ -128,19 +130,21 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
     {                                                                                                                \
         wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                    \
     }                                                                                                                \
-    WL_INLINE const uint64_t *wl_lpm##form##_value(const struct wl_slot *slot, key_type, struct wl_lpm_walk *walk)   \
+    WL_INLINE const uint64_t *wl_lpm##form##_value(const struct wl_slot *slot, key_type, uint32_t words,             \
+                                                   struct wl_lpm_walk *walk)                                         \
     {                                                                                                                \
         while (walk->node)                                                                                           \
             wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                \
-        return wl_lpm_result(wl_lpm_table(slot), walk);                                                              \
+        return wl_lpm_result(wl_lpm_table(slot), walk, words);                                                       \
     }                                                                                                                \
-    WL_INLINE const uint64_t *wl_lpm##form##_search(const struct wl_slot *slot, key_type, uint32_t bits)             \
+    WL_INLINE const uint64_t *wl_lpm##form##_search(const struct wl_slot *slot, key_type, uint32_t bits,             \
+                                                    uint32_t words)                                                  \
     {                                                                                                                \
         struct wl_lpm_walk walk;                                                                                     \
         wl_lpm_begin(wl_lpm_table(slot), &walk, chunk(0, bits), bits);                                               \
         while (walk.node)                                                                                            \
             wl_lpm_descend(wl_lpm_table(slot), &walk, chunk(walk.at, WL_LPM_STRIDE));                                \
-        return wl_lpm_result(wl_lpm_table(slot), &walk);                                                             \
+        return wl_lpm_result(wl_lpm_table(slot), &walk, words);                                                      \
     }
 
 #define WL_WIDE_KEY const uint64_t *key, uint32_t width
@@ -153,23 +157,24 @@ WL_LPM(_wide, WL_WIDE_KEY, WL_CHUNK_WIDE)
 
 /* ---- Keys of 19 to 32 bits, aligned to the upper end of a word. Their tables have either form. ------------------- */
 
-/* Returns the entry of a block for the bits of the key that begin at bit `at`. */
+/* Returns the entry of a block for the bits of the key that begin at bit `at`. Keys are long enough
+ * for a direct table and a block. */
 WL_INLINE const uint16_t *wl_lpm_entry(const struct wl_lpm_table *table, uint32_t block, uint32_t key, uint32_t at)
 {
-    return &table->blocks[((size_t)block << WL_LPM_STRIDE) + wl_key64((uint64_t)key << 32, at, WL_LPM_STRIDE)];
+    return &table->blocks[((size_t)block << WL_LPM_STRIDE) + (key << at >> (32 - WL_LPM_STRIDE))];
 }
 
 /* Walks from the entry of a first block, or from the value that the direct entry names, to the
  * end. */
 WL_INLINE const uint64_t *wl_lpm_last(const struct wl_lpm_table *table, const uint16_t *first, uint32_t key,
-                                      uint32_t at)
+                                      uint32_t at, uint32_t words)
 {
     uint32_t entry = __atomic_load_n(first, __ATOMIC_ACQUIRE);
     while (WL_UNLIKELY(entry & WL_LPM_DEEPER)) {
         at += WL_LPM_STRIDE;
         entry = __atomic_load_n(wl_lpm_entry(table, entry & ~(uint32_t)WL_LPM_DEEPER, key, at), __ATOMIC_ACQUIRE);
     }
-    return table->values + (size_t)entry * table->value_words;
+    return table->values + (size_t)entry * words;
 }
 
 WL_INLINE void wl_lpm32_fetch(const struct wl_slot *slot, uint32_t key, uint32_t bits)
@@ -201,19 +206,21 @@ WL_INLINE void wl_lpm32_walk(const struct wl_slot *slot, uint32_t key, struct wl
         wl_lpm64_walk(slot, (uint64_t)key << 32, walk);
 }
 
-WL_INLINE const uint64_t *wl_lpm32_value(const struct wl_slot *slot, uint32_t key, struct wl_lpm_walk *walk)
+WL_INLINE const uint64_t *wl_lpm32_value(const struct wl_slot *slot, uint32_t key, uint32_t words,
+                                         struct wl_lpm_walk *walk)
 {
     const struct wl_lpm_table *table = wl_lpm_table(slot);
     if (WL_UNLIKELY(!table->spread))
-        return wl_lpm64_value(slot, (uint64_t)key << 32, walk);
-    return wl_lpm_last(table, walk->entry, key, table->direct_bits);
+        return wl_lpm64_value(slot, (uint64_t)key << 32, words, walk);
+    return wl_lpm_last(table, walk->entry, key, table->direct_bits, words);
 }
 
-WL_INLINE const uint64_t *wl_lpm32_search(const struct wl_slot *slot, uint32_t key, uint32_t bits)
+WL_INLINE const uint64_t *wl_lpm32_search(const struct wl_slot *slot, uint32_t key, uint32_t bits,
+                                          uint32_t words)
 {
     struct wl_lpm_walk walk;
     wl_lpm32_begin(slot, key, bits, &walk);
-    return wl_lpm32_value(slot, key, &walk);
+    return wl_lpm32_value(slot, key, words, &walk);
 }
 
 #endif

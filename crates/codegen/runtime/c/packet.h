@@ -6,6 +6,9 @@
  * payload stays where it arrived until something changes it; then it moves to the arena, with
  * room for a window in front, so that the packet can be sent from there.
  *
+ * Steps note the place of the window once (struct wl_window), since a store of bytes may change
+ * any field in memory for all that a compiler knows.
+ *
  *     area  0                    WL_END - window          WL_END             WL_AREA
  *           | free               | window                 | zeros            |
  */
@@ -16,7 +19,8 @@
 
 enum {
     WL_END = WL_LONGEST, /* window and headroom */
-    WL_AREA = 576        /* WL_END, then zeros: the farthest reach of a window, and one field */
+    WL_REACH = 560,      /* the farthest byte at which a read may begin */
+    WL_AREA = WL_END + WL_REACH + 16 /* the window, then zeros up to the last byte of such a read */
 };
 
 /* A packet as it arrives. The bytes stay valid and unchanged until the batch is done. */
@@ -29,6 +33,7 @@ struct wl_arrival {
 
 struct wl_packet {
     uint8_t area[WL_AREA];
+    uint8_t *front; /* where the window begins: WL_END - window */
     const uint8_t *payload;
     uint64_t arrival_ns;
     uint32_t payload_length;
@@ -37,7 +42,7 @@ struct wl_packet {
     uint16_t ingress, egress;
 };
 
-WL_INLINE uint8_t *wl_front(struct wl_packet *p) { return p->area + WL_END - p->window; }
+WL_INLINE uint8_t *wl_front(struct wl_packet *p) { return p->front; }
 WL_INLINE uint32_t wl_length(const struct wl_packet *p) { return p->window + p->payload_length; }
 WL_INLINE uint16_t wl_window(const struct wl_packet *p) { return p->window; }
 WL_INLINE uint16_t wl_ingress(const struct wl_packet *p) { return p->ingress; }
@@ -62,6 +67,7 @@ WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
     p->payload_length = in->length - window;
     p->payload_room = 0;
     p->arrival_ns = in->arrival_ns;
+    p->front = to;
     p->window = (uint16_t)window;
     p->ingress = in->ingress;
     p->egress = 0;
@@ -93,27 +99,36 @@ WL_INLINE uint64_t wl_be64(const uint8_t *p)
 
 WL_INLINE wl_u128 wl_be128(const uint8_t *p) { return WL_U128(wl_be64(p), wl_be64(p + 8)); }
 
-/* Returns the address of byte `at` of the window for a read of at most 64 bytes: past the
- * longest window all bytes are zero. */
-WL_INLINE const uint8_t *wl_at(const struct wl_packet *p, uint32_t at)
+/* The window of a packet, until something changes its size. */
+struct wl_window {
+    uint8_t *bytes;
+    uint32_t length;
+};
+
+WL_INLINE struct wl_window wl_open(struct wl_packet *p)
 {
-    return p->area + WL_END - p->window + (at < WL_END ? at : (uint32_t)WL_END);
+    return (struct wl_window){ wl_front(p), p->window };
 }
 
-WL_INLINE uint8_t wl_get8(const struct wl_packet *p, uint32_t at) { return *wl_at(p, at); }
-WL_INLINE uint16_t wl_get16(const struct wl_packet *p, uint32_t at) { return wl_be16(wl_at(p, at)); }
-WL_INLINE uint32_t wl_get32(const struct wl_packet *p, uint32_t at) { return wl_be32(wl_at(p, at)); }
-WL_INLINE uint64_t wl_get64(const struct wl_packet *p, uint32_t at) { return wl_be64(wl_at(p, at)); }
-WL_INLINE wl_u128 wl_get128(const struct wl_packet *p, uint32_t at) { return wl_be128(wl_at(p, at)); }
+/* Returns where a read may begin instead of at byte `at`: past the longest window all bytes are
+ * zero. */
+WL_INLINE uint32_t wl_reach(uint32_t at) { return at < WL_END ? at : (uint32_t)WL_END; }
+
+/* Read bytes from byte `at` on, which is at most WL_REACH. */
+WL_INLINE uint8_t wl_get8(struct wl_window w, uint32_t at) { return w.bytes[at]; }
+WL_INLINE uint16_t wl_get16(struct wl_window w, uint32_t at) { return wl_be16(w.bytes + at); }
+WL_INLINE uint32_t wl_get32(struct wl_window w, uint32_t at) { return wl_be32(w.bytes + at); }
+WL_INLINE uint64_t wl_get64(struct wl_window w, uint32_t at) { return wl_be64(w.bytes + at); }
+WL_INLINE wl_u128 wl_get128(struct wl_window w, uint32_t at) { return wl_be128(w.bytes + at); }
 
 /* Reads `width` bits that begin `bit` bits (0 to 7) into byte `at`, as n words. */
-WL_FUNCTION void wl_get_wide(const struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, uint64_t *out,
-                             uint32_t n)
+WL_FUNCTION void wl_get_wide(struct wl_window w, uint32_t at, uint32_t bit, uint32_t width,
+                             uint64_t *out, uint32_t n)
 {
     uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width;
     memset(out, 0, n * sizeof *out);
-    for (uint32_t i = 0; i < count && at + i < p->window; i++) {
-        uint64_t byte = p->area[WL_END - p->window + at + i];
+    for (uint32_t i = 0; i < count && at + i < w.length; i++) {
+        uint64_t byte = w.bytes[at + i];
         if (i == 0)
             byte &= 0xffu >> bit;
         /* The position of the byte's least significant bit; below zero for the last byte of an
@@ -130,45 +145,72 @@ WL_FUNCTION void wl_get_wide(const struct wl_packet *p, uint32_t at, uint32_t bi
 }
 
 /* Reads a field of at most 128 bits that spans 17 bytes. */
-WL_FUNCTION wl_u128 wl_get_bits128(const struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width)
+WL_FUNCTION wl_u128 wl_get_bits128(struct wl_window w, uint32_t at, uint32_t bit, uint32_t width)
 {
     uint64_t words[2];
-    wl_get_wide(p, at, bit, width, words, 2);
+    wl_get_wide(w, at, bit, width, words, 2);
     return WL_U128(words[1], words[0]);
 }
 
-/* Write and read the low n bytes (constant, 1 to 8) of a value in network order. */
+/* Write and read the low n bytes (constant, 1 to 8) of a value in network order, with as few
+ * accesses of 4, 2 and 1 bytes as there are. */
+WL_INLINE void wl_store_short(uint8_t *to, uint32_t n, uint32_t value)
+{
+    if (n >= 2) {
+        const uint16_t high = __builtin_bswap16((uint16_t)(value >> (8 * (n - 2))));
+        memcpy(to, &high, sizeof high);
+    }
+    if (n & 1)
+        to[n - 1] = (uint8_t)value;
+}
+
 WL_INLINE void wl_store(uint8_t *to, uint32_t n, uint64_t value)
 {
-    value = __builtin_bswap64(value << (64 - 8 * n));
-    memcpy(to, &value, n);
+    if (n == 8) {
+        value = __builtin_bswap64(value);
+        memcpy(to, &value, sizeof value);
+    } else if (n >= 4) {
+        const uint32_t high = __builtin_bswap32((uint32_t)(value >> (8 * (n - 4))));
+        memcpy(to, &high, sizeof high);
+        wl_store_short(to + 4, n - 4, (uint32_t)value);
+    } else {
+        wl_store_short(to, n, (uint32_t)value);
+    }
+}
+
+WL_INLINE uint32_t wl_load_short(const uint8_t *from, uint32_t n)
+{
+    uint32_t value = n >= 2 ? wl_be16(from) : 0;
+    return n & 1 ? value << 8 | from[n - 1] : value;
 }
 
 WL_INLINE uint64_t wl_load(const uint8_t *from, uint32_t n)
 {
-    uint64_t value = 0;
-    memcpy(&value, from, n);
-    return __builtin_bswap64(value) >> (64 - 8 * n);
+    if (n == 8)
+        return wl_be64(from);
+    if (n < 4)
+        return wl_load_short(from, n);
+    return (uint64_t)wl_be32(from) << (8 * (n - 4)) | wl_load_short(from + 4, n - 4);
 }
 
 /* Writes n bytes (constant, 1 to 8) from byte `at` on, and keeps the bits of `keep`; writes
  * nothing unless all bytes are inside. */
-WL_INLINE void wl_put(struct wl_packet *p, uint32_t at, uint32_t n, uint64_t value, uint64_t keep)
+WL_INLINE void wl_put(struct wl_window w, uint32_t at, uint32_t n, uint64_t value, uint64_t keep)
 {
-    if (WL_UNLIKELY(at + n > p->window))
+    if (WL_UNLIKELY(at + n > w.length))
         return;
-    uint8_t *to = wl_front(p) + at;
+    uint8_t *to = w.bytes + at;
     if (keep)
         value |= wl_load(to, n) & keep;
     wl_store(to, n, value);
 }
 
 /* Writes n bytes, like wl_put, for n from 9 to 16. */
-WL_INLINE void wl_put128(struct wl_packet *p, uint32_t at, uint32_t n, wl_u128 value, wl_u128 keep)
+WL_INLINE void wl_put128(struct wl_window w, uint32_t at, uint32_t n, wl_u128 value, wl_u128 keep)
 {
-    if (WL_UNLIKELY(at + n > p->window))
+    if (WL_UNLIKELY(at + n > w.length))
         return;
-    uint8_t *to = wl_front(p) + at;
+    uint8_t *to = w.bytes + at;
     if (keep)
         value |= WL_U128(wl_load(to, n - 8), wl_load(to + n - 8, 8)) & keep;
     wl_store(to, n - 8, (uint64_t)(value >> 64));
@@ -176,13 +218,13 @@ WL_INLINE void wl_put128(struct wl_packet *p, uint32_t at, uint32_t n, wl_u128 v
 }
 
 /* Writes any field, like wl_put, of n words. */
-WL_FUNCTION void wl_put_wide(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, const uint64_t *value,
-                             uint32_t n)
+WL_FUNCTION void wl_put_wide(struct wl_window w, uint32_t at, uint32_t bit, uint32_t width,
+                             const uint64_t *value, uint32_t n)
 {
     uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width;
-    if (at + count > p->window)
+    if (at + count > w.length)
         return;
-    uint8_t *to = wl_front(p) + at;
+    uint8_t *to = w.bytes + at;
     for (uint32_t i = 0; i < count; i++) {
         int32_t lo = (int32_t)(8 * (count - 1 - i)) - (int32_t)shift;
         uint32_t byte, mask = 0xff;
@@ -201,10 +243,11 @@ WL_FUNCTION void wl_put_wide(struct wl_packet *p, uint32_t at, uint32_t bit, uin
     }
 }
 
-WL_FUNCTION void wl_put_bits128(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, wl_u128 value)
+WL_FUNCTION void wl_put_bits128(struct wl_window w, uint32_t at, uint32_t bit, uint32_t width,
+                                wl_u128 value)
 {
     const uint64_t words[2] = { (uint64_t)value, (uint64_t)(value >> 64) };
-    wl_put_wide(p, at, bit, width, words, 2);
+    wl_put_wide(w, at, bit, width, words, 2);
 }
 
 /* ---- Size of the window ---------------------------------------------------------------------- */
@@ -222,6 +265,7 @@ WL_INLINE bool wl_insert(struct wl_packet *p, uint32_t offset, uint32_t count)
             memmove(front - count, front, offset);
         memset(front - count + offset, 0, count);
     }
+    p->front = front - count;
     p->window = (uint16_t)(p->window + count);
     return true;
 }
@@ -233,6 +277,7 @@ WL_INLINE bool wl_remove(struct wl_packet *p, uint32_t offset, uint32_t count)
     uint8_t *front = wl_front(p);
     if (offset)
         memmove(front + count, front, offset);
+    p->front = front + count;
     p->window = (uint16_t)(p->window - count);
     return true;
 }
@@ -241,7 +286,8 @@ WL_INLINE bool wl_reset(struct wl_packet *p, uint32_t count)
 {
     if (count > WL_END)
         return false;
-    memset(p->area + WL_END - count, 0, count);
+    p->front = p->area + WL_END - count;
+    memset(p->front, 0, count);
     p->window = (uint16_t)count;
     p->payload_length = 0;
     return true;
@@ -270,7 +316,7 @@ WL_FUNCTION void wl_payload_copy(const struct wl_packet *p, uint32_t offset, uin
     uint32_t done = 0;
     if (offset < p->window) {
         uint32_t part = p->window - offset < count ? p->window - offset : count;
-        memcpy(to, p->area + WL_END - p->window + offset, part);
+        memcpy(to, p->front + offset, part);
         done = part;
     }
     if (done < count && offset + done < wl_length(p)) {

@@ -66,7 +66,9 @@ WL_FUNCTION bool wl_payload_truncate(struct wl_packet *p, uint32_t length)
         return true;
     }
     /* The window still ends at WL_END: its bytes move back over those that are removed. */
-    memmove(p->area + WL_END - length, wl_front(p), length);
+    uint8_t *front = p->area + WL_END - length;
+    memmove(front, p->front, length);
+    p->front = front;
     p->window = (uint16_t)length;
     p->payload_length = 0;
     return true;

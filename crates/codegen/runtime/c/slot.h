@@ -35,7 +35,7 @@ struct wl_view {
 
 WL_FUNCTION void wl_show(const struct wl_packet *p, struct wl_view *view)
 {
-    view->window = p->area + WL_END - p->window;
+    view->window = p->front;
     view->payload = p->payload;
     view->arrival_ns = p->arrival_ns;
     view->window_length = p->window;
@@ -47,7 +47,8 @@ WL_FUNCTION void wl_show(const struct wl_packet *p, struct wl_view *view)
 /* Replaces the current packet by the one described, copying its bytes. */
 WL_FUNCTION void wl_replace(struct wl_packet *p, struct wl_arena *arena, const struct wl_view *view)
 {
-    memcpy(p->area + WL_END - view->window_length, view->window, view->window_length);
+    p->front = p->area + WL_END - view->window_length;
+    memcpy(p->front, view->window, view->window_length);
     p->window = (uint16_t)view->window_length;
     p->payload_length = 0;
     if (view->payload_length) {

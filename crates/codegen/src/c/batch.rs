@@ -198,6 +198,8 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
         rounds.extend(ahead::calls(engine));
         rounds.push(Stmt::call(format!("{prefix}_in_order"), [name("m"), name("admitted")]));
     }
+    let mut first_run: Vec<Stmt> = engine.declare_passing().into_iter().collect();
+    first_run.push(put_on_list(engine, "i", engine.begin(0, thread(i()))));
     let from_first = |body: Vec<Stmt>| Stmt::Count {
         variable: "i".into(),
         first: name("first"),
@@ -217,7 +219,7 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
             "Not in the loop above: the copies are on their way to the cache while the first packets are read."
                 .into(),
         ),
-        from_first(vec![put_on_list(engine, "i", go_on(engine.enter(0), thread(i())))]),
+        from_first(first_run),
     ]);
     let ended = field("waiting").index(name(engine.ended()));
     let body = vec![

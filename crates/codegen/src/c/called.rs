@@ -1,6 +1,6 @@
 //! A called engine: one C function, which runs to its end for each call, with a context of its own.
 
-use wireloom_ir::{Engine, EngineKind, Exit, Op, OpKind, Program};
+use wireloom_ir::{ContextArray, ContextVar, Engine, EngineKind, Exit, Op, OpKind, Program};
 
 use super::calls::{self, Surroundings};
 use super::emitter::{Effects, Emitter, Scope};
@@ -48,8 +48,10 @@ impl Called<'_> {
 
         let mut body = Vec::new();
         if !fields.is_empty() || !arrays.is_empty() {
-            let context_fields = context_fields(self.engine, &fields, &arrays);
-            let aggregate = Aggregate { is_union: false, tag: None, fields: context_fields };
+            let variables = self.engine.context.iter().zip(&fields);
+            let variables = variables.map(|(variable, name)| variable_field(variable, name));
+            let all = variables.chain(array_fields(self.engine, &arrays)).collect();
+            let aggregate = Aggregate { is_union: false, tag: None, fields: all };
             let size = Expr::SizeOf(Box::new(context.clone()));
             body.push(Stmt::DeclareStruct(aggregate, "context".into()));
             body.push(Stmt::call("memset", [context.address(), Expr::number(0), size]));
@@ -97,6 +99,7 @@ impl Called<'_> {
             context,
             arrays,
             packet: Expr::name("NULL"),
+            window: Expr::name("NULL"),
             model: Model::Bits64,
         };
         let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);
@@ -121,21 +124,22 @@ impl Called<'_> {
     }
 }
 
-/// The fields of an engine's context, by their C names: its variables, then its arrays. An array
-/// has a zero after its last element, for indices without one.
-pub fn context_fields(engine: &Engine, names: &[String], arrays: &[String]) -> Vec<Field> {
-    let field = |(var, name): (&wireloom_ir::ContextVar, &String)| {
-        let ty = Model::Bits64.c_type(var.width);
-        Declaration::new(ty, name).commented(format!("u{}", var.width)).into()
-    };
-    let array = |(array, name): (&wireloom_ir::ContextArray, &String)| {
+/// The field of a context variable, by its C name.
+pub fn variable_field(variable: &ContextVar, name: &str) -> Field {
+    let ty = Model::Bits64.c_type(variable.width);
+    Declaration::new(ty, name).commented(format!("u{}", variable.width)).into()
+}
+
+/// The fields of an engine's context arrays, by their C names. An array has a zero after its last
+/// element, for indices without one.
+pub fn array_fields(engine: &Engine, names: &[String]) -> Vec<Field> {
+    let field = |(array, name): (&ContextArray, &String)| {
         let ty = Model::Bits64.c_type(array.width);
         let size = Expr::number(array.count + 1);
         let comment = format!("u{}, and a zero", array.width);
         Declaration::new(ty, name).sized([size]).commented(comment).into()
     };
-    let variables = engine.context.iter().zip(names).map(field);
-    variables.chain(engine.arrays.iter().zip(arrays).map(array)).collect()
+    engine.arrays.iter().zip(names).map(field).collect()
 }
 
 fn label(step: usize) -> String {

@@ -142,6 +142,16 @@ pub fn begun(engine: &Engine, op: &Op, walk: &Expr) -> Option<Expr> {
     split_phase(engine, &op.kind)?.search()?.begun(walk)
 }
 
+/// Whether an operation is a call that may be made twice with the same reply. A search is not:
+/// other threads may change its table meanwhile.
+pub fn is_repeatable(engine: &Engine, kind: &OpKind) -> bool {
+    config(engine, kind).is_some_and(|config| {
+        let method = method(config, kind);
+        let is_search = split_phase(engine, kind).and_then(SplitPhase::search).is_some();
+        !method.state.has_effect() && !method.writes_packet && !is_search
+    })
+}
+
 /// Returns how a call splits into a request and a reply, or `None` if splitting does not pay off.
 pub fn split_phase(engine: &Engine, kind: &OpKind) -> Option<&'static dyn SplitPhase> {
     let config = config(engine, kind)?;

@@ -13,18 +13,25 @@ use std::iter::Peekable;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{Engine, Meta, Op, OpKind, Program, Step, Value};
+use wireloom_ir::{BinaryOp, Engine, Meta, Op, OpKind, Program, Step, Value};
 
 use super::calls;
 use super::conflict::{Resource, changes, reads};
 use super::names::Names;
 use super::ops::{self, Fill, Form, Operand, Place};
+use super::plan;
 use super::print;
 use super::tree::{Binary, Declaration, Expr, Stmt};
 use super::types::{Class, Model};
 
 /// The longest expression, in characters, that is written in place. Longer ones get a name.
 const LONGEST: usize = 96;
+
+/// `WL_REACH`: the farthest byte of the window at which a read may begin.
+pub const REACH: u64 = 560;
+
+/// The most operations in a row that bounds of offsets are computed from.
+const MOST_LOOKED_AT: u32 = 6;
 
 /// The most operations in a row that have no names.
 const DEEPEST: usize = 64;
@@ -43,6 +50,9 @@ pub struct Scope<'a> {
     pub arrays: &'a [Expr],
     /// The current packet, a pointer.
     pub packet: Expr,
+    /// The object in which fields of the packet are read and written: where its window lies, or the
+    /// packet.
+    pub window: Expr,
     /// The C compiler's types.
     pub model: Model,
 }
@@ -104,8 +114,10 @@ pub struct Emitter<'a> {
     pub scope: Scope<'a>,
     names: Names,
     ops: Vec<&'a Op>,
-    /// The operation that defines each value.
+    /// The operation that defines each value, and the one of the whole step that does, if the step
+    /// is in the form of regions.
     definition: Vec<Option<usize>>,
+    origins: Vec<Option<&'a Op>>,
     /// The constant arrays that have been written, and their names.
     tables: HashMap<Arc<[Bits]>, String>,
     /// The number of uses of each value by live operations, and the number of these uses not yet
@@ -133,10 +145,15 @@ impl<'a> Emitter<'a> {
         let count = scope.step.values.len();
         let is_read = |index: &usize| reads(&ops[*index].kind).is_some();
         let reads: Vec<usize> = (0..ops.len()).filter(is_read).collect();
+        let mut origins = vec![None; count];
+        for op in plan::ops(scope.step) {
+            op.results.iter().for_each(|result| origins[result.index()] = Some(op));
+        }
         let mut emitter = Self {
             scope,
             names: Names::default(),
             definition: vec![None; count],
+            origins,
             tables: HashMap::new(),
             uses: vec![0; count],
             left: Vec::new(),
@@ -601,8 +618,11 @@ impl<'a> Emitter<'a> {
                 ops::unary(*op, &a)
             }
             OpKind::Binary(op, a, b) => {
+                let fits = self.exact(*op, *a, *b, MOST_LOOKED_AT).is_some_and(|largest| {
+                    width <= 64 && largest < 1 << width && model == Model::Bits64
+                });
                 let (a, b) = (self.operand(*a), self.operand(*b));
-                ops::binary(*op, &a, &b)
+                ops::binary(*op, &a, &b, fits)
             }
             OpKind::Select(c, a, b) => {
                 let (c, a, b) = (self.operand(*c), self.operand(*a), self.operand(*b));
@@ -697,11 +717,45 @@ impl<'a> Emitter<'a> {
         model.operand(c, width)
     }
 
+    /// An upper bound of a value of at most 64 bits, from the operations that it is made of. Looks
+    /// at `depth` of them in a row.
+    fn largest(&self, value: Value, depth: u32) -> u128 {
+        let any = 1u128.checked_shl(self.width(value)).map_or(u128::MAX, |end| end - 1);
+        let is_scalar = depth > 0 && self.width(value) <= 64;
+        let Some(op) = self.origins[value.index()].filter(|_| is_scalar) else { return any };
+        let of = |value: Value| self.largest(value, depth - 1);
+        let bound = match &op.kind {
+            OpKind::Const(bits) => bits.low_u64().into(),
+            OpKind::Extend(a) => of(*a),
+            OpKind::Select(_, a, b) => of(*a).max(of(*b)),
+            OpKind::Binary(BinaryOp::And, a, b) => of(*a).min(of(*b)),
+            OpKind::Binary(op, a, b) => self.exact(*op, *a, *b, depth - 1).unwrap_or(any),
+            _ => any,
+        };
+        bound.min(any)
+    }
+
+    /// An upper bound of a sum, a product or a left shift without overflow, of operands of at most
+    /// 64 bits.
+    fn exact(&self, op: BinaryOp, a: Value, b: Value, depth: u32) -> Option<u128> {
+        if self.width(a) > 64 {
+            return None;
+        }
+        let [a, b] = [a, b].map(|value| self.largest(value, depth));
+        match op {
+            BinaryOp::Add => Some(a + b),
+            BinaryOp::Mul => Some(a * b),
+            BinaryOp::Shl if b < 64 => Some(a << b),
+            _ => None,
+        }
+    }
+
     /// Returns the position of a field that begins `bit` bits after byte `base` of the window.
     pub fn place(&mut self, base: Value, bit: u32) -> Place {
         let byte = bit / 8;
+        let is_near = self.largest(base, MOST_LOOKED_AT) + u128::from(byte) <= u128::from(REACH);
         let base = self.operand(base);
-        let mut arguments = vec![self.scope.packet.clone()];
+        let mut arguments = vec![self.scope.window.clone()];
         match (base.constant, self.scope.model) {
             (Some(constant), Model::Bits32) => {
                 arguments.extend([Expr::number(0), Expr::number(constant + u64::from(byte))]);
@@ -715,7 +769,7 @@ impl<'a> Emitter<'a> {
                 arguments.push(base.c.binary(Binary::Add, Expr::number(format!("{byte}u"))));
             }
         }
-        Place { arguments, bit: bit % 8 }
+        Place { arguments, bit: bit % 8, is_near }
     }
 }
 

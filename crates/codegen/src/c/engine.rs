@@ -5,14 +5,14 @@
 //! and edits, and jumps: it ends with a call of the first function of the next step. Any other step
 //! is one function.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use wireloom_ir::{Engine, Exit, OffloadId, Op, OpKind, Program, Step, StepId, Value};
+use wireloom_ir::{Engine, Exit, Meta, OffloadId, Op, OpKind, Program, Step, StepId, Value};
 
 use super::ahead::{self, Ahead};
-use super::called::{context_fields, last_jump_back};
+use super::called::{array_fields, last_jump_back, variable_field};
 use super::calls::{self, Surroundings, split_phase};
-use super::conflict::writes_packet;
+use super::conflict::{Resource, changes, writes_packet};
 use super::emitter::{Effects, Emitter, Scope};
 use super::kinds::{Search, SplitPhase};
 use super::names::Names;
@@ -21,13 +21,17 @@ use super::tree::{
     self, Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses,
 };
 use super::types::Model;
-use super::{effects, exits, source_line};
+use super::{effects, exits, passing, source_line};
 
 /// The most jumps to a step that each get a copy of the step.
-const MOST_INLINE: usize = 4;
+const MOST_INLINE: usize = 8;
 
 /// The most operations of such a step.
 const LONGEST_INLINE: usize = 200;
+
+/// The parameter with the context that steps pass on to each other, and the object that holds it.
+const PASSING: &str = "passing";
+const RUN: &str = "run";
 
 /// The properties of an engine that all its functions share.
 pub struct PacketEngine<'a> {
@@ -42,8 +46,11 @@ pub struct PacketEngine<'a> {
     slot_index: Vec<usize>,
     functions: Vec<Option<String>>,
     step_names: Vec<String>,
+    rest_names: Vec<String>,
     context: Vec<String>,
     arrays: Vec<String>,
+    /// Whether each variable is passed from step to step, since no thread keeps it while it waits.
+    is_passed: Vec<bool>,
     /// The expressions of the context's variables and of its arrays.
     variables: Vec<Expr>,
     elements: Vec<Expr>,
@@ -81,14 +88,29 @@ impl<'a> PacketEngine<'a> {
         let plans = plan::plan(program, program.main);
         let mut names = Names::default();
         let step_names = engine.steps.iter().map(|step| names.give(&step.name)).collect();
+        let rest_name = |step: &Step| names.give(&format!("{}_rest", step.name));
+        let rest_names = engine.steps.iter().map(rest_name).collect();
         let mut fields = Names::default();
         let context: Vec<String> =
             engine.context.iter().map(|var| fields.give(&var.name)).collect();
         let arrays: Vec<String> =
             engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
         let splits = engine.steps.iter().zip(&plans);
-        let splits = splits
+        let splits: Vec<Split> = splits
             .map(|(step, plan)| if plan.waits { Split::of(engine, step) } else { Split::default() })
+            .collect();
+        let waits: Vec<bool> = plans.iter().map(|plan| plan.waits).collect();
+        let late: Vec<_> = engine
+            .steps
+            .iter()
+            .zip(&splits)
+            .map(|(step, split)| split.reads_late(&plan::ops(step).collect::<Vec<_>>()))
+            .collect();
+        let is_passed = passing::of(engine, &waits, &late);
+        let variables = context
+            .iter()
+            .zip(&is_passed)
+            .map(|(name, is_passed)| Expr::name(if *is_passed { PASSING } else { "c" }).arrow(name))
             .collect();
         let inline = inline(engine, &plans);
         let ahead = Ahead::default();
@@ -100,8 +122,10 @@ impl<'a> PacketEngine<'a> {
             slot_index,
             functions,
             step_names,
-            variables: expressions(&context),
-            elements: expressions(&arrays),
+            rest_names,
+            variables,
+            elements: arrays.iter().map(|name| Expr::name("c").arrow(name)).collect(),
+            is_passed,
             context,
             arrays,
             splits,
@@ -132,9 +156,30 @@ impl<'a> PacketEngine<'a> {
         self.plans.iter().any(|plan| plan.ordered != 0)
     }
 
-    /// Whether threads have a context.
+    /// Whether threads keep a context.
     pub fn has_context(&self) -> bool {
-        !self.context.is_empty() || !self.arrays.is_empty()
+        self.is_passed.contains(&false) || !self.arrays.is_empty()
+    }
+
+    /// Whether steps pass context on to each other.
+    pub fn passes(&self) -> bool {
+        self.is_passed.contains(&true)
+    }
+
+    /// Declares what the steps of one run of a thread pass on, if they do.
+    pub fn declare_passing(&self) -> Option<Stmt> {
+        let zero = Expr::List(vec![Expr::number(0)]);
+        self.passes().then(|| Declaration::new(self.passing_type(), RUN).with(zero).into())
+    }
+
+    /// The call that enters a step at the beginning of a run.
+    pub fn begin(&self, step: usize, thread: Expr) -> Expr {
+        let run = self.passes().then(|| Expr::name(RUN).address());
+        Expr::call(self.enter(step), [Expr::name("m"), thread].into_iter().chain(run))
+    }
+
+    fn passing_type(&self) -> Type {
+        Type::structure(&format!("{}_passing", self.prefix))
     }
 
     /// The steps at which threads wait.
@@ -150,6 +195,11 @@ impl<'a> PacketEngine<'a> {
     /// The name of the function that continues after the replies of a step have arrived.
     pub fn resume(&self, step: usize) -> String {
         format!("{}_{}_reply", self.prefix, self.step_names[step])
+    }
+
+    /// The name of the function with the exits of a step that packets seldom take.
+    fn rest(&self, step: usize) -> String {
+        format!("{}_{}", self.prefix, self.rest_names[step])
     }
 
     /// The names of the functions that take the searches of a step from one memory access to the
@@ -214,12 +264,7 @@ impl<'a> PacketEngine<'a> {
         };
         if self.has_context() {
             let tag = format!("{prefix}_context");
-            fields.push(nested(
-                false,
-                Some(tag),
-                context_fields(self.engine, &self.context, &self.arrays),
-                "context",
-            ));
+            fields.push(nested(false, Some(tag), self.context_fields(false), "context"));
         }
         let keeping = self.splits.iter().enumerate().filter(|(_, split)| split.keeps());
         let kept: Vec<Field> = keeping
@@ -245,6 +290,34 @@ impl<'a> PacketEngine<'a> {
         ]
     }
 
+    /// Writes the structure of the context that steps pass on to each other.
+    pub fn passing(&self) -> Vec<Item> {
+        if !self.passes() {
+            return Vec::new();
+        }
+        let tag = Some(format!("{}_passing", self.prefix));
+        let comment =
+            "The context that no thread keeps while it waits. Steps pass it on to each other.";
+        vec![
+            Item::Comment(comment.into()),
+            Item::Struct(Aggregate { is_union: false, tag, fields: self.context_fields(true) }),
+            Item::Blank,
+        ]
+    }
+
+    /// The fields of the variables that are passed on, or those of the context that threads keep.
+    fn context_fields(&self, is_passed: bool) -> Vec<Field> {
+        let variables = self.engine.context.iter().zip(&self.context).zip(&self.is_passed);
+        let mut fields: Vec<Field> = variables
+            .filter(|(_, own)| **own == is_passed)
+            .map(|((variable, name), _)| variable_field(variable, name))
+            .collect();
+        if !is_passed {
+            fields.extend(array_fields(self.engine, &self.arrays));
+        }
+        fields
+    }
+
     fn kept_fields(&self, step: usize, split: &Split) -> Vec<Field> {
         let values = split.kept.iter().map(|(value, name)| {
             let width = self.engine.steps[step].values[value.index()].width;
@@ -260,7 +333,7 @@ impl<'a> PacketEngine<'a> {
     /// Writes the functions of all steps.
     pub fn steps(&self) -> Vec<Item> {
         let steps = 0..self.engine.steps.len();
-        let enter = |step| self.signature(self.enter(step), self.inline[step]);
+        let enter = |step| self.entrance(step);
         let mut items: Vec<Item> = steps.clone().map(|step| Item::Prototype(enter(step))).collect();
         items.push(Item::Blank);
         items.extend(steps.flat_map(|step| self.step(step)));
@@ -273,21 +346,29 @@ impl<'a> PacketEngine<'a> {
         let why = step.split.as_ref().map(|why| format!(" Split off: {why}.")).unwrap_or_default();
         if !self.plans[index].waits {
             let comment = format!("Step `{}`{place}.{why}", step.name);
-            let signature = self.signature(self.enter(index), self.inline[index]);
-            return self.function(comment, signature, self.late_part(index));
+            let signature = self.entrance(index);
+            return self.late_parts(index, comment, signature);
         }
         let comment = format!("Step `{}`{place}: requests.{why}", step.name);
         let called = |name| self.signature(name, false);
-        let mut items =
-            self.function(comment, called(self.enter(index)), self.early_part(index, None));
+        let mut items = self.function(comment, self.entrance(index), self.early_part(index, None));
         for (pause, function) in self.advances(index).into_iter().enumerate() {
             let comment = format!("Step `{}`: access {} of its searches.", step.name, pause + 1);
             let body = self.early_part(index, Some(pause));
             items.extend(self.function(comment, called(function), body));
         }
         let comment = format!("Step `{}`: replies, edits and the jump.", step.name);
-        items.extend(self.function(comment, called(self.resume(index)), self.late_part(index)));
+        items.extend(self.late_parts(index, comment, called(self.resume(index))));
         items
+    }
+
+    /// The signature of the function that enters a step.
+    fn entrance(&self, step: usize) -> Signature {
+        let mut signature = self.signature(self.enter(step), self.inline[step]);
+        if self.passes() {
+            signature.parameters.push((self.passing_type().pointer(), PASSING.into()));
+        }
+        signature
     }
 
     fn signature(&self, name: String, is_inline: bool) -> Signature {
@@ -315,11 +396,24 @@ impl<'a> PacketEngine<'a> {
             ),
             local(Type::structure("wl_env").constant(), "env", t.arrow("env").address()),
         ];
-        let used = locals.into_iter().filter(|local| uses(&body, &local.name));
+        let is_opened = uses(&body, "w");
+        let is_used = |name: &str| uses(&body, name) || name == "p" && is_opened;
+        let used = locals.into_iter().filter(|local| is_used(&local.name));
         let mut all: Vec<Stmt> = used.map(Stmt::from).collect();
+        if is_opened {
+            let window = Type::structure("wl_window");
+            let ty = if tree::assigns(&body, "w") { window } else { window.constant() };
+            all.push(Declaration::new(ty, "w").with(open()).into());
+        }
+        let is_parameter = |name: &str| signature.parameters.iter().any(|(_, own)| own == name);
+        if uses(&body, PASSING) && !is_parameter(PASSING) {
+            all.extend(self.declare_passing().filter(|_| !is_parameter(RUN)));
+            let ty = self.passing_type().const_pointer();
+            all.push(Declaration::new(ty, PASSING).with(Expr::name(RUN).address()).into());
+        }
         all.extend(body);
-        for unused in ["t", "m"] {
-            if !uses(&all, unused) {
+        for unused in [PASSING, "t", "m"] {
+            if is_parameter(unused) && !uses(&all, unused) {
                 all.insert(0, Expr::name(unused).unused());
             }
         }
@@ -334,6 +428,7 @@ impl<'a> PacketEngine<'a> {
             context: &self.variables,
             arrays: &self.elements,
             packet: Expr::name("p"),
+            window: Expr::name("w"),
             model: Model::Bits64,
         }
     }
@@ -397,8 +492,9 @@ impl<'a> PacketEngine<'a> {
         body
     }
 
-    /// Writes the rest of the step. Effects other than exits keep their program order.
-    fn late_part(&self, index: usize) -> Vec<Stmt> {
+    /// Writes the functions with the rest of the step: one of this signature for the packets that
+    /// the step changes, and perhaps one before it for all others.
+    fn late_parts(&self, index: usize, comment: String, signature: Signature) -> Vec<Item> {
         let split = &self.splits[index];
         let early: HashSet<usize> = split.early.iter().copied().collect();
         let ops: Vec<&Op> = plan::ops(&self.engine.steps[index])
@@ -406,15 +502,43 @@ impl<'a> PacketEngine<'a> {
             .filter(|(i, op)| !early.contains(i) || is_free(&op.kind))
             .map(|(_, op)| op)
             .collect();
-        let ops = exits::arrange(&ops);
+        let is_repeatable = |kind: &OpKind| calls::is_repeatable(self.engine, kind);
+        let Some(divided) = exits::divide(&ops, is_repeatable) else {
+            let body = self.late_part(index, &exits::arrange(&ops), self.end());
+            return self.function(comment, signature, body);
+        };
+        let rest = self.late_part(index, &divided.rest, self.end());
+        let mut rest_signature =
+            Signature { storage: "WL_COLD", ..self.signature(self.rest(index), false) };
+        let mut arguments = vec![Expr::name("m"), Expr::name("t")];
+        // A copy: if the address of what is passed went to a function of its own, it would have to
+        // be in memory.
+        if !self.plans[index].waits && uses(&rest, PASSING) {
+            rest_signature.parameters.push((self.passing_type(), RUN.into()));
+            arguments.push(Expr::name(PASSING).target());
+        }
+        let otherwise = Stmt::Return(Expr::call(self.rest(index), arguments));
+        let usual = self.late_part(index, &divided.usual, otherwise);
+        let rest_comment = format!(
+            "Step `{}`: the exits of packets that it does not change.",
+            self.engine.steps[index].name
+        );
+        let mut items = self.function(rest_comment, rest_signature, rest);
+        items.extend(self.function(comment, signature, usual));
+        items
+    }
+
+    /// Writes operations of the rest of the step. Effects other than exits keep their program
+    /// order. `otherwise` is what happens if no exit is taken.
+    fn late_part(&self, index: usize, ops: &[Op], otherwise: Stmt) -> Vec<Stmt> {
         let mut emitter = Emitter::new(self.scope(index), ops.iter().collect(), &[]);
-        for (value, name) in &split.kept {
+        for (value, name) in &self.splits[index].kept {
             emitter.provide(*value, self.kept(index, name));
         }
         emitter.run(&mut StepEffects { engine: self, from: index });
         let mut body = emitter.finish();
         if !tree::leaves(&body) {
-            body.push(self.end());
+            body.push(otherwise);
         }
         body
     }
@@ -452,15 +576,16 @@ impl<'a> PacketEngine<'a> {
             let last = last_jump_back(Expr::name("t").arrow("backward"));
             statements.push(Stmt::If(last, vec![stopped, self.end()]));
         }
-        let arguments = ["m", "t"].map(Expr::name);
+        let passing = self.passes().then_some(PASSING);
+        let arguments = ["m", "t"].into_iter().chain(passing).map(Expr::name);
         statements.push(Stmt::Return(Expr::call(self.enter(to.index()), arguments)));
         statements
     }
 }
 
-/// The expressions of fields of the context.
-fn expressions(names: &[String]) -> Vec<Expr> {
-    names.iter().map(|name| Expr::name("c").arrow(name)).collect()
+/// Where the window of the packet lies.
+fn open() -> Expr {
+    Expr::call("wl_open", [Expr::name("p")])
 }
 
 /// For each step, whether the function that enters it becomes part of those that jump to it: it never
@@ -581,6 +706,21 @@ impl Split {
         !self.kept.is_empty() || !self.walks.is_empty()
     }
 
+    /// The context variables that the step reads after its wait.
+    fn reads_late(&self, ops: &[&Op]) -> BTreeSet<usize> {
+        let early: HashSet<usize> = self.early.iter().copied().collect();
+        let late = || ops.iter().enumerate().filter(|(index, _)| !early.contains(index));
+        let mut needed: HashSet<Value> =
+            late().flat_map(|(_, op)| op.kind.operands().into_iter().chain(op.guard)).collect();
+        // The functions that advance searches need keys and guards again.
+        needed.extend(self.fetched.iter().map(|call| key_of(ops[*call])));
+        needed.extend(self.guarded.iter().filter_map(|call| ops[*call].guard));
+        let is_late = |(index, op): &(usize, &&Op)| {
+            !early.contains(index) || op.results.iter().any(|result| needed.contains(result))
+        };
+        passing::reads(ops.iter().enumerate().filter(is_late).map(|(_, op)| *op))
+    }
+
     /// Returns the name of the state of a call's search, if the call is one.
     fn walk(&self, ops: &[&Op], op: &Op) -> Option<&str> {
         let found = self.walks.iter().find(|(index, ..)| ops[*index].results == op.results);
@@ -595,13 +735,14 @@ struct StepEffects<'a> {
 
 impl Effects for StepEffects<'_> {
     fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt> {
+        let all: Vec<&Op> = plan::ops(&self.engine.engine.steps[self.from]).collect();
+        let again = self.opens_again(&all, op).then(|| Stmt::Assign(Expr::name("w"), open()));
         if let Some(edit) = effects::edit(emitter, op, result) {
-            return vec![edit];
+            return std::iter::once(edit).chain(again).collect();
         }
         match &op.kind {
             OpKind::Call { .. } => {
                 let engine = self.engine;
-                let all: Vec<&Op> = plan::ops(&engine.engine.steps[self.from]).collect();
                 let walk = engine.splits[self.from]
                     .walk(&all, op)
                     .map(|name| engine.kept(self.from, name));
@@ -611,7 +752,7 @@ impl Effects for StepEffects<'_> {
                     Some(Stmt::If(begun.not(), vec![begin]))
                 });
                 let call = calls::call(&around, emitter, op, result, walk);
-                begin.into_iter().chain(call).collect()
+                begin.into_iter().chain(call).chain(again).collect()
             }
             OpKind::Exit(exit) => self.exit(emitter, exit),
             _ => unreachable!("edits are written"),
@@ -620,6 +761,17 @@ impl Effects for StepEffects<'_> {
 }
 
 impl StepEffects<'_> {
+    /// Whether an operation moves the window, and a later one of the step reads or writes it.
+    fn opens_again(&self, ops: &[&Op], op: &Op) -> bool {
+        let moves = changes(self.engine.engine, &op.kind)
+            .iter()
+            .any(|changed| changed.covers(Resource::Meta(Meta::Window)));
+        let is_field =
+            |op: &&Op| matches!(op.kind, OpKind::ReadPacket { .. } | OpKind::WritePacket { .. });
+        let later = ops.iter().skip_while(|own| own.results != op.results || own.kind != op.kind);
+        moves && later.skip(1).any(is_field)
+    }
+
     fn exit(&self, emitter: &mut Emitter<'_>, exit: &Exit) -> Vec<Stmt> {
         let mut aside = |verdict: &str, reasons: u32, reason: Value| {
             let arguments = set_aside(verdict, reasons, emitter.operand(reason).c);

@@ -1,7 +1,7 @@
 //! Truth tables of guards over their conditions. They show which guards are equal, which exits
 //! exclude each other, and which exit needs no test because all others have been tested.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
 
@@ -68,6 +68,68 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
     }
     debug_assert!(edits.len() == first_exit);
     ops
+}
+
+/// A step in two parts. The second is for packets to which no effect of the step applies: most
+/// checks of a packet end there.
+pub struct Divided {
+    /// The effects of the step, and the exits that can be taken if the first effect applies.
+    pub usual: Vec<Op>,
+    /// The other exits, in the order of [`arrange`].
+    pub rest: Vec<Op>,
+}
+
+/// The fewest exits that are worth a function of their own.
+const FEWEST_IN_REST: usize = 2;
+
+/// Divides the operations of a step. `is_repeatable` says of a call whether it may be made
+/// twice. Returns
+/// `None` if some effect applies to packets that take any exit, or there are few exits.
+pub fn divide(ops: &[&Op], is_repeatable: impl Fn(&OpKind) -> bool) -> Option<Divided> {
+    let ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
+    let tables = Tables::of(&ops)?;
+    let is_exit = |op: &&Op| matches!(op.kind, OpKind::Exit(_));
+    let is_edit = |op: &&Op| op.kind.has_effect() && !is_exit(op) && !is_repeatable(&op.kind);
+    let applies = &tables.known[&ops.iter().find(is_edit)?.guard?];
+    let known = |op: &Op| op.guard.map(|guard| &tables.known[&guard]);
+    let are_guarded = ops.iter().filter(is_edit).all(|edit| {
+        known(edit).is_some_and(|edit| edit.iter().zip(applies).all(|(e, a)| e & !a == 0))
+    });
+    let guards: Vec<Option<Value>> = ops.iter().filter(is_exit).map(|op| op.guard).collect();
+    let covered = tables.cover(&guards);
+    if !are_guarded || !covered.is_exclusive || !covered.is_exhaustive {
+        return None;
+    }
+    let is_apart = |op: &&Op| {
+        is_exit(op)
+            && known(op).is_some_and(|exit| exit.iter().zip(applies).all(|(e, a)| e & a == 0))
+    };
+    let count = ops.iter().filter(is_apart).count();
+    if count < FEWEST_IN_REST || count == guards.len() {
+        return None;
+    }
+
+    // What the exits of the rest need.
+    let mut needed = HashSet::new();
+    let mut rest: Vec<&Op> = Vec::new();
+    for op in ops.iter().rev() {
+        if is_apart(&op) || op.results.iter().any(|result| needed.contains(result)) {
+            if is_edit(&op) {
+                return None;
+            }
+            needed.extend(op.kind.operands().into_iter().chain(op.guard));
+            rest.push(op);
+        }
+    }
+    rest.reverse();
+    let mut rest = arrange(&rest);
+    if let Some(last) = rest.last_mut()
+        && is_exit(&&*last)
+    {
+        last.guard = None;
+    }
+    let usual: Vec<&Op> = ops.iter().filter(|op| !is_apart(op)).collect();
+    Some(Divided { usual: arrange(&usual), rest })
 }
 
 /// The truth tables of all guards and their operands. A table has one bit for each case of the
@@ -225,4 +287,65 @@ fn table(
     };
     tables.insert(value, result.clone());
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::c::plan;
+
+    /// The exits of the two parts of a step with these edits, and whether the rest has edits.
+    fn parts(edits: &str) -> Option<(usize, usize, bool)> {
+        let text = format!(
+            "loom_ir 1
+reasons Reason {{ SHORT = 0, LONG = 1 }}
+engine example {{
+  context seen : u16
+  step only {{
+    request {{
+    }}
+    edit {{
+      %0:u16 = meta.read length
+      %1:u16 = const 34
+      %2:u1 = ult %0, %1
+      %3:u1 = not %2
+      %4:u16 = const 1500
+      %5:u1 = ult %4, %0
+      %6:u1 = and %3, %5
+      %7:u1 = not %5
+      %8:u1 = and %3, %7
+{edits}
+    }}
+    jump {{
+      %9:u16 = const 0
+      %10:u16 = const 1
+      drop %9 of Reason when %2
+      drop %10 of Reason when %6
+      finish when %8
+    }}
+  }}
+}}
+main example
+"
+        );
+        let program = wireloom_ir::parse(&text).expect("step IR");
+        let step = &program.engines[program.main.index()].steps[0];
+        let divided = divide(&plan::ops(step).collect::<Vec<_>>(), |_| false)?;
+        let exits = |ops: &[Op]| ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_))).count();
+        let is_edit = |op: &Op| matches!(op.kind, OpKind::WriteContext(..));
+        let rest = &divided.rest;
+        assert!(rest.last().is_some_and(|last| last.guard.is_none()), "the last exit has no test");
+        Some((exits(&divided.usual), exits(rest), rest.iter().any(is_edit)))
+    }
+
+    #[test]
+    fn exits_of_packets_that_a_step_does_not_change_are_apart() {
+        assert_eq!(parts("context.write seen, %0 when %8"), Some((1, 2, false)));
+        // One exit is not worth a function.
+        assert_eq!(parts("context.write seen, %0 when %3"), None);
+        // An edit that applies to every packet must not be made twice.
+        assert_eq!(parts("context.write seen, %0"), None);
+        assert_eq!(parts("context.write seen, %0 when %8\ncontext.write seen, %1 when %2"), None);
+        assert_eq!(parts(""), None);
+    }
 }

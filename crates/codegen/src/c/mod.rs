@@ -18,6 +18,7 @@ mod exits;
 mod kinds;
 mod names;
 mod ops;
+mod passing;
 mod plan;
 mod print;
 pub mod thread;
@@ -183,6 +184,7 @@ pub fn unit(program: &Program, prefix: &str) -> Unit {
     );
     let symbol = format!("{}_engine", packet_engine.prefix);
     items.extend(packet_engine.thread());
+    items.extend(packet_engine.passing());
     items.extend(batch::machine(&packet_engine));
     items.extend(packet_engine.steps());
     items.extend(batch::execution(&packet_engine));
@@ -374,6 +376,7 @@ mod tests {
         assert_eq!(enumerator("bounds.h", "WL_WINDOW"), WINDOW);
         assert_eq!(enumerator("bounds.h", "WL_LONGEST"), WINDOW + HEADROOM);
         assert_eq!(enumerator("bounds.h", "WL_MAX_LENGTH"), MAX_LENGTH);
+        assert_eq!(enumerator("packet.h", "WL_REACH") as u64, emitter::REACH);
         let jumps = enumerator("bounds.h", "WL_MAX_BACKWARD_JUMPS");
         assert_eq!(jumps, wireloom_ir::MAX_BACKWARD_JUMPS as usize);
         let of_threads = thread::RUNTIME.iter().find(|(file, _)| *file == "bounds.h");

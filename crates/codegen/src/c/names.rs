@@ -9,8 +9,9 @@ const TAKEN: &[&str] = &[
     "if", "inline", "int", "linux", "long", "main", "register", "restrict", "return", "short",
     "signed", "sizeof", "static", "struct", "switch", "true", "typedef", "typeof", "union", "unix",
     "unsigned", "void", "volatile", "while", // Variables of the generated functions.
-    "m", "t", "p", "c", "env", "slots", "args", "reply", "saved", "backward", "end", "packet",
-    "next", "lists", "state", "hand", "verdict", "objects", "context", "rest", "quotient", "words",
+    "m", "t", "p", "c", "w", "passing", "run", "env", "slots", "args", "reply", "saved",
+    "backward", "end", "packet", "next", "lists", "state", "hand", "verdict", "objects", "context",
+    "rest", "quotient", "words",
 ];
 
 /// A scope in which each identifier is unique.

@@ -96,7 +96,7 @@ pub fn unary(op: UnaryOp, a: &Operand) -> Form {
 }
 
 /// Writes a binary operation on operands of the same width. A shift count may have any width.
-pub fn binary(op: BinaryOp, a: &Operand, b: &Operand) -> Form {
+pub fn binary(op: BinaryOp, a: &Operand, b: &Operand, fits: bool) -> Form {
     if let Some(known) = compare_with_limit(op, a, b) {
         let c = Expr::name(if known { "true" } else { "false" });
         return Form::Expression(Operand {
@@ -107,7 +107,7 @@ pub fn binary(op: BinaryOp, a: &Operand, b: &Operand) -> Form {
     match a.class() {
         Class::Bool => flag(a.model, binary_of_flags(op, a, b)),
         Class::Wide(n) => binary_of_words(op, a, b, n),
-        _ => binary_of_scalars(op, a, b),
+        _ => binary_of_scalars(op, a, b, !fits),
     }
 }
 
@@ -173,7 +173,7 @@ fn binary_of_words(op: BinaryOp, a: &Operand, b: &Operand, n: u32) -> Form {
     }
 }
 
-fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand) -> Form {
+fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand, masked: bool) -> Form {
     use BinaryOp as B;
     let (model, width, class) = (a.model, a.width, a.class());
     let (x, y) = (a.c.clone(), b.c.clone());
@@ -187,9 +187,9 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand) -> Form {
     let plain = |operator, masked| fit(model, width, x.clone().binary(operator, y.clone()), masked);
     let compared = |operator| flag(model, x.clone().binary(operator, y.clone()));
     match op {
-        B::Add => plain(Binary::Add, true),
+        B::Add => plain(Binary::Add, masked),
         B::Sub => plain(Binary::Sub, true),
-        B::Mul => fit(model, width, promoted(x).binary(Binary::Mul, y), true),
+        B::Mul => fit(model, width, promoted(x).binary(Binary::Mul, y), masked),
         B::Udiv => {
             let quotient = Expr::call(format!("wl_udiv{narrow}"), [x, y, model.mask(width)]);
             fit(model, width, quotient, false)
@@ -204,7 +204,7 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand) -> Form {
                 ..model.operand(model.literal(&Bits::zero(width)), width)
             }),
             Some(count) if op == B::Shl => {
-                fit(model, width, promoted(x).binary(Binary::Shl, Expr::number(count)), true)
+                fit(model, width, promoted(x).binary(Binary::Shl, Expr::number(count)), masked)
             }
             Some(count) => fit(model, width, x.binary(Binary::Shr, Expr::number(count)), false),
             None => {
@@ -350,12 +350,16 @@ pub fn select(condition: &Operand, a: &Operand, b: &Operand) -> Form {
     Form::Expression(a.model.operand(c, a.width))
 }
 
-/// A position in the header window, as the runtime's functions take it: the packet, then the byte.
+/// A position in the header window, as the runtime's functions take it: the window or the packet,
+/// then the byte.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The packet and the byte. On a 64-bit processor, the byte is one argument; on a 32-bit
-    /// processor it is two: the start of the header and the constant offset from there.
+    /// On a 64-bit processor the window and the byte. On a 32-bit processor the packet, the start
+    /// of the header and the constant offset from there.
     pub arguments: Vec<Expr>,
+    /// Whether the byte is never farther than [`REACH`](super::emitter::REACH). Reads of a 64-bit
+    /// processor need no bound in that case.
+    pub is_near: bool,
     /// The number of bits (0 to 7) from the beginning of the byte to the field.
     pub bit: u32,
 }
@@ -392,7 +396,14 @@ pub fn read_packet(model: Model, place: &Place, width: u32) -> Form {
         Model::Bits64 => 8 * bytes.next_power_of_two(),
         Model::Bits32 => 8 * bytes,
     };
-    let whole = model.operand(Expr::call(format!("wl_get{load}"), place.then([])), load);
+    let mut arguments = place.arguments.clone();
+    if model == Model::Bits64
+        && !place.is_near
+        && let Some(at) = arguments.pop()
+    {
+        arguments.push(Expr::call("wl_reach", [at]));
+    }
+    let whole = model.operand(Expr::call(format!("wl_get{load}"), arguments), load);
     slice(&whole, load - place.bit - width, width)
 }
 

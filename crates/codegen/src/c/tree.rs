@@ -471,6 +471,14 @@ pub fn uses(statements: &[Stmt], name: &str) -> bool {
     })
 }
 
+/// Whether statements, including nested ones, assign to an object by its name.
+pub fn assigns(statements: &[Stmt], name: &str) -> bool {
+    statements.iter().any(|statement| {
+        matches!(statement, Stmt::Assign(Expr::Name(own), _) if own == name)
+            || statement.bodies().into_iter().any(|body| assigns(body, name))
+    })
+}
+
 /// Whether statements, including nested ones, jump to a label.
 pub fn jumps_to(statements: &[Stmt], label: &str) -> bool {
     statements.iter().any(|statement| {

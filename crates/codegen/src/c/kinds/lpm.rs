@@ -68,9 +68,10 @@ impl Search for Table {
 
 fn search(call: &Call<'_>) -> Vec<Stmt> {
     let (slot, key) = (call.slot_address(), &call.args[0]);
+    let words = Expr::number(Model::Bits64.words(call.width).max(1));
     let found = match &call.walk {
-        Some(walk) => function("value", &slot, key, [walk.clone().address()]),
-        None => function("search", &slot, key, [direct_bits(key)]),
+        Some(walk) => function("value", &slot, key, [words, walk.clone().address()]),
+        None => function("search", &slot, key, [direct_bits(key), words]),
     };
     let result = call.result.expect("a search without a use is not written").clone();
     match Model::Bits64.class(call.width) {

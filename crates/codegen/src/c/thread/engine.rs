@@ -249,6 +249,7 @@ impl<'a> EngineFunction<'a> {
         let engine = &self.split.engine;
         let is_packet = self.engine.kind == EngineKind::Packet;
         let no_packet = || Expr::number(0).cast(Type::structure("wl_packet").pointer());
+        let packet = if is_packet { Expr::name("p") } else { no_packet() };
         let scope = Scope {
             program: self.program,
             engine,
@@ -256,7 +257,8 @@ impl<'a> EngineFunction<'a> {
             context: &self.context,
             // Passes make variables of them for threads.
             arrays: &[],
-            packet: if is_packet { Expr::name("p") } else { no_packet() },
+            window: packet.clone(),
+            packet,
             model: MODEL,
         };
         let waits = &self.split.waits[index];

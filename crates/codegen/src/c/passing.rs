@@ -1,0 +1,176 @@
+//! Context that threads never keep while they wait. Steps pass it on to each other in a structure
+//! on the stack, which compilers keep in registers where a step becomes part of the one before.
+
+use std::collections::BTreeSet;
+
+use wireloom_ir::{Engine, Exit, Op, OpKind};
+
+use super::exits::Tables;
+use super::plan;
+
+/// Variables, by index.
+type Variables = BTreeSet<usize>;
+
+/// Returns for each context variable whether no thread needs it after a wait. `waits` says which
+/// steps wait, and `late` which variables such a step reads after its wait.
+pub fn of(engine: &Engine, waits: &[bool], late: &[Variables]) -> Vec<bool> {
+    let edges: Vec<Vec<Edge>> =
+        engine.steps.iter().map(|step| edges(&plan::ops(step).collect::<Vec<_>>())).collect();
+    // The variables that a step or a later one may read before it writes them.
+    let mut live: Vec<Variables> = engine.steps.iter().map(|step| reads(plan::ops(step))).collect();
+    let after = |edges: &[Edge], live: &[Variables]| {
+        let needed = |edge: &Edge| &live[edge.to] - &edge.written;
+        edges.iter().map(needed).fold(Variables::new(), |all, one| &all | &one)
+    };
+    // The last first, since most jumps lead forward.
+    let mut is_stable = false;
+    while !is_stable {
+        is_stable = true;
+        for step in (0..edges.len()).rev() {
+            let more = after(&edges[step], &live);
+            if !more.is_subset(&live[step]) {
+                live[step].extend(more);
+                is_stable = false;
+            }
+        }
+    }
+    let waiting = (0..edges.len()).filter(|step| waits[*step]);
+    let kept = waiting
+        .fold(Variables::new(), |kept, step| &(&kept | &late[step]) | &after(&edges[step], &live));
+    (0..engine.context.len()).map(|variable| !kept.contains(&variable)).collect()
+}
+
+/// The variables that operations read.
+pub fn reads<'a>(ops: impl Iterator<Item = &'a Op>) -> Variables {
+    let read = |op: &Op| match &op.kind {
+        OpKind::ReadContext(id) => Some(id.index()),
+        _ => None,
+    };
+    ops.filter_map(read).collect()
+}
+
+/// A jump to a step.
+struct Edge {
+    to: usize,
+    /// The variables that have been written whenever it is taken.
+    written: Variables,
+}
+
+fn edges(ops: &[&Op]) -> Vec<Edge> {
+    let all: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
+    let tables = Tables::of(&all);
+    let is_implied = |write: &Op, jump: &Op| match (write.guard, jump.guard) {
+        (None, _) => true,
+        (write, jump) if write == jump => true,
+        (Some(write), Some(jump)) => tables.as_ref().is_some_and(|tables| {
+            let (write, jump) = (&tables.known[&write], &tables.known[&jump]);
+            jump.iter().zip(write).all(|(jump, write)| jump & !write == 0)
+        }),
+        (Some(_), None) => false,
+    };
+    let edge = |(at, jump): (usize, &Op)| {
+        let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &jump.kind else { return None };
+        let written = all[..at].iter().filter_map(|op| match &op.kind {
+            OpKind::WriteContext(id, _) if is_implied(op, jump) => Some(id.index()),
+            _ => None,
+        });
+        Some(Edge { to: to.index(), written: written.collect() })
+    };
+    all.iter().enumerate().filter_map(edge).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_keep_what_is_read_after_a_wait_before_it_is_written() {
+        let program = wireloom_ir::parse(
+            "loom_ir 1
+engine example {
+  context read_without_a_wait : u8
+  context read_after_the_wait : u8
+  context read_by_a_later_step : u8
+  context read_before_the_wait : u8
+  context written_after_the_wait : u8
+  context written_where_it_matters : u8
+  context written_sometimes : u8
+  step first {
+    request {
+    }
+    edit {
+      %0:u16 = meta.read length
+      %1:u16 = const 34
+      %2:u1 = ult %0, %1
+      %3:u1 = not %2
+      %4:u8 = const 1
+      context.write read_without_a_wait, %4
+      context.write read_after_the_wait, %4
+      context.write read_before_the_wait, %4
+    }
+    jump {
+      next waits when %2
+      next third when %3
+    }
+  }
+  step waits {
+    request {
+      %0:u8 = context.read read_before_the_wait
+    }
+    edit {
+      %1:u8 = context.read read_after_the_wait
+      %2:u1 = ult %1, %0
+      %3:u1 = not %2
+      %4:u1 = ult %0, %1
+      %5:u1 = and %2, %4
+      context.write written_after_the_wait, %1
+      context.write written_where_it_matters, %1 when %2
+      context.write written_sometimes, %1 when %5
+    }
+    jump {
+      next last when %2
+      finish when %3
+    }
+  }
+  step third {
+    request {
+    }
+    edit {
+      %0:u8 = context.read read_without_a_wait
+      %1:u16 = extend %0
+      meta.write egress, %1
+    }
+    jump {
+      finish
+    }
+  }
+  step last {
+    request {
+    }
+    edit {
+      %0:u8 = context.read read_by_a_later_step
+      %1:u8 = context.read written_after_the_wait
+      %2:u8 = context.read written_where_it_matters
+      %3:u8 = context.read written_sometimes
+      %4:u32 = concat(%0, %1, %2, %3)
+      %5:u16 = slice %4 from 0
+      meta.write egress, %5
+    }
+    jump {
+      finish
+    }
+  }
+}
+main example
+",
+        )
+        .expect("step IR");
+        let engine = &program.engines[program.main.index()];
+        let waits = [false, true, false, false];
+        let late = [Variables::new(), Variables::from([1]), Variables::new(), Variables::new()];
+        let is_passed = of(engine, &waits, &late);
+        let kept = engine.context.iter().zip(is_passed).filter(|(_, is_passed)| !is_passed);
+        let kept: Vec<&str> = kept.map(|(variable, _)| variable.name.as_str()).collect();
+        assert_eq!(kept, ["read_after_the_wait", "read_by_a_later_step", "written_sometimes"]);
+    }
+}
