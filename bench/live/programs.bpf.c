@@ -21,12 +21,43 @@ struct {
     __type(value, __u64);
 } counted SEC(".maps");
 
+// The generator sends a frame at `next_ns`, and the following one an interval later; without an
+// interval as soon as it can. The user of the program sets it.
+struct pace {
+    __u64 interval_ns;
+    __u64 next_ns;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct pace);
+} paces SEC(".maps");
+
 struct headers {
     struct ethhdr eth;
     struct iphdr ip;
     struct udphdr udp;
     __u16 check; // in the frames of the generator: the checksum of the IPv4 header
 } __attribute__((packed));
+
+// Waits for the time of the next frame, for some 100 us at most. A delay is not made up for: that
+// would send more at once than a receiver holds.
+static __always_inline void wait(void) {
+    __u32 key = 0;
+    struct pace *pace = bpf_map_lookup_elem(&paces, &key);
+    if (!pace || !pace->interval_ns) return;
+    __u64 now = bpf_ktime_get_ns();
+    // A helper can be called in a loop only as it stands there.
+#pragma GCC unroll 1
+    for (int turn = 0; turn < 4096; turn++) {
+        if (now >= pace->next_ns) break;
+        now = bpf_ktime_get_ns();
+    }
+    __u64 next = pace->next_ns + pace->interval_ns;
+    pace->next_ns = next > now ? next : now + pace->interval_ns;
+}
 
 // Sends the frame of BPF_PROG_TEST_RUN on the interface that it is said to come from. The kernel
 // uses the frame's memory again when it has been received: what a router changed is put back.
@@ -43,6 +74,7 @@ int generate(struct xdp_md *ctx) {
     eth[11] = 2;
     headers->ip.check = headers->check;
     headers->ip.ttl = 64;
+    wait();
     return XDP_TX;
 }
 

@@ -63,7 +63,9 @@ impl Rig {
             run(command.args(flags)).map_err(|error| error.with_help(HELP))
         };
         let machine = format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH);
-        let flags = ["-gbtf", "-mcpu=v3", "-I/usr/include", "-c", &machine];
+        // The number of a helper must stand in its call, and not in a register before a loop.
+        let helpers = "-fno-move-loop-invariants";
+        let flags = ["-gbtf", "-mcpu=v3", helpers, "-I/usr/include", "-c", &machine];
         build("bpf-gcc", "programs.bpf.c", "programs.o", &flags)?;
         build("cc", "rig.c", "rig", &["-lbpf"])?;
         // A command that enters a mount namespace begins in its root folder.
