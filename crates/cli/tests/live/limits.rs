@@ -1,6 +1,7 @@
 //! What the command takes of the computer: packets to the kernel, rights, time.
 
 use super::network::Network;
+use super::patience::until_equal;
 use super::wire::{self, Wire};
 use super::{Forwarding, REPLY4, address, count, reaches, start};
 
@@ -100,7 +101,12 @@ fn killed(times: usize) {
         Ok(network) => network,
         Err(error) => return eprintln!("warning: nothing was tested: {error}"),
     };
-    let before = network.router.interfaces();
+    // The kernel tells late that a link is up, and then adds the link's own address.
+    let before = super::until("the ports are up", || {
+        let now = network.router.interfaces();
+        let count = |words: &str| now.matches(words).count();
+        (count(" state UP ") == 2 && count("inet6 fe80") == 2).then_some(now)
+    });
     for time in 0..times {
         let way = ["xdp", "packet"][time % 2];
         let Some(mut forwarding) = Forwarding::start(&network, &["--io", way]) else { return };
@@ -112,9 +118,7 @@ fn killed(times: usize) {
         });
         forwarding.signal(libc::SIGKILL);
         forwarding.child.wait().expect("an end");
-        super::until("the ports are as they were", || {
-            (network.router.interfaces() == before).then_some(())
-        });
+        until_equal("the ports are as they were", &before, || network.router.interfaces());
         reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     }
 }

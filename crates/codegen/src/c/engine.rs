@@ -735,14 +735,14 @@ struct StepEffects<'a> {
 
 impl Effects for StepEffects<'_> {
     fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt> {
-        let all: Vec<&Op> = plan::ops(&self.engine.engine.steps[self.from]).collect();
-        let again = self.opens_again(&all, op).then(|| Stmt::Assign(Expr::name("w"), open()));
+        let again = self.opens_again(op).then(|| Stmt::Assign(Expr::name("w"), open()));
         if let Some(edit) = effects::edit(emitter, op, result) {
             return std::iter::once(edit).chain(again).collect();
         }
         match &op.kind {
             OpKind::Call { .. } => {
                 let engine = self.engine;
+                let all: Vec<&Op> = plan::ops(&engine.engine.steps[self.from]).collect();
                 let walk = engine.splits[self.from]
                     .walk(&all, op)
                     .map(|name| engine.kept(self.from, name));
@@ -762,13 +762,14 @@ impl Effects for StepEffects<'_> {
 
 impl StepEffects<'_> {
     /// Whether an operation moves the window, and a later one of the step reads or writes it.
-    fn opens_again(&self, ops: &[&Op], op: &Op) -> bool {
+    fn opens_again(&self, op: &Op) -> bool {
         let moves = changes(self.engine.engine, &op.kind)
             .iter()
             .any(|changed| changed.covers(Resource::Meta(Meta::Window)));
         let is_field =
-            |op: &&Op| matches!(op.kind, OpKind::ReadPacket { .. } | OpKind::WritePacket { .. });
-        let later = ops.iter().skip_while(|own| own.results != op.results || own.kind != op.kind);
+            |op: &Op| matches!(op.kind, OpKind::ReadPacket { .. } | OpKind::WritePacket { .. });
+        let ops = plan::ops(&self.engine.engine.steps[self.from]);
+        let later = ops.skip_while(|own| own.results != op.results || own.kind != op.kind);
         moves && later.skip(1).any(is_field)
     }
 

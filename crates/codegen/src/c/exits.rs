@@ -82,9 +82,8 @@ pub struct Divided {
 /// The fewest exits that are worth a function of their own.
 const FEWEST_IN_REST: usize = 2;
 
-/// Divides the operations of a step. `is_repeatable` says of a call whether it may be made
-/// twice. Returns
-/// `None` if some effect applies to packets that take any exit, or there are few exits.
+/// Divides the operations of a step. `is_repeatable` says of a call whether it may be made twice.
+/// Returns `None` if some effect applies to packets that take any exit, or there are few exits.
 pub fn divide(ops: &[&Op], is_repeatable: impl Fn(&OpKind) -> bool) -> Option<Divided> {
     let ops: Vec<Op> = ops.iter().map(|op| (*op).clone()).collect();
     let tables = Tables::of(&ops)?;
