@@ -1,7 +1,9 @@
 //! What the command takes of the computer: packets to the kernel, rights, time.
 
+use std::time::Instant;
+
 use super::network::Network;
-use super::patience::until_equal;
+use super::patience::PATIENCE;
 use super::wire::{self, Wire};
 use super::{Forwarding, REPLY4, address, count, reaches, start};
 
@@ -95,6 +97,18 @@ fn without_traffic_it_sleeps() {
     forwarding.stop();
 }
 
+/// Waits until the router's ports are as they were.
+fn settles_as(network: &Network, before: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let now = network.router.interfaces();
+        if now == before {
+            return;
+        }
+        assert!(Instant::now() < deadline, "the ports are not as they were:\n{before}now:\n{now}");
+    }
+}
+
 /// Kills the command under load and starts it again.
 fn killed(times: usize) {
     let network = match Network::new() {
@@ -118,7 +132,7 @@ fn killed(times: usize) {
         });
         forwarding.signal(libc::SIGKILL);
         forwarding.child.wait().expect("an end");
-        until_equal("the ports are as they were", &before, || network.router.interfaces());
+        settles_as(&network, &before);
         reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     }
 }

@@ -26,18 +26,3 @@ pub fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < deadline, "{what}");
     }
 }
-
-/// Looks until there is what is expected.
-///
-/// # Panics
-/// After [`PATIENCE`], with these words and what there is instead.
-pub fn until_equal(what: &str, expected: &str, mut look: impl FnMut() -> String) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let found = look();
-        if found == expected {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{what}: instead of\n{expected}there is\n{found}");
-    }
-}
