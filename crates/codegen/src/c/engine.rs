@@ -333,8 +333,8 @@ impl<'a> PacketEngine<'a> {
     /// Writes the functions of all steps.
     pub fn steps(&self) -> Vec<Item> {
         let steps = 0..self.engine.steps.len();
-        let enter = |step| self.entrance(step);
-        let mut items: Vec<Item> = steps.clone().map(|step| Item::Prototype(enter(step))).collect();
+        let prototype = |step| Item::Prototype(self.entrance(step));
+        let mut items: Vec<Item> = steps.clone().map(prototype).collect();
         items.push(Item::Blank);
         items.extend(steps.flat_map(|step| self.step(step)));
         items

@@ -2,8 +2,8 @@
 //!
 //! The hardware generators build [`Module`]s and print them with [`Module::print`]; they do not
 //! concatenate strings of SystemVerilog. The tree has only the constructs that generated code
-//! needs: structures, continuous assignments, registers, `always_comb` with `case`, instances, generate loops
-//! and comments. It does not check widths: the generators give every operand the width that the
+//! needs: structures, continuous assignments, registers, `always_comb` with `case`, instances,
+//! generate loops and comments. It does not check widths: the generators give every operand the width that the
 //! language requires, so that nothing is extended or truncated silently (Verilator's `-Wall`).
 //! [`names`] converts names of the source to legal names.
 //!
