@@ -180,7 +180,10 @@ fn connections_carry_data_with_and_without_loss() {
                 report["end"]["sum_received"].is_object().then_some(report)
             });
             let end = &report["end"];
-            assert_eq!(end["sum_sent"]["bytes"].as_u64(), Some(4 << 20), "{end}");
+            // iperf3 ends when it has sent this much, and may have begun another block by then.
+            let (least, block) = (4 << 20, 128 << 10);
+            let sent = end["sum_sent"]["bytes"].as_u64().expect("bytes");
+            assert!((least..=least + block).contains(&sent), "{end}");
             assert!(!lossy || end["sum_sent"]["retransmits"].as_u64() > Some(0), "{end}");
         }
         forwarding.stop();
