@@ -1,7 +1,7 @@
 //! An engine with its tables, ready to take packets: built at the start, and in the background at
 //! each reload.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use wireloom_compile::names::Names;
 use wireloom_live::{Control, Limits, Mirror, MirrorCounters, TABLES};
 use wireloom_machine::software::InSoftware;
 use wireloom_machine::{Error, Machine, Program, Result, load_store};
-use wireloom_native::{BuildOptions, Library, Native};
+use wireloom_native::{BuildOptions, Library, Native, in_any_order};
 use wireloom_offloads::registry::{self, StateUse};
 use wireloom_offloads::{Config, Content, EntryKey, Store, Update};
 
@@ -63,10 +63,12 @@ pub type Entries = BTreeMap<String, BTreeMap<EntryKey, Bits>>;
 pub struct Built {
     /// The program.
     pub engine: Arc<Engine>,
-    /// The machine that executes it.
-    pub machine: Box<dyn Machine + Send>,
-    /// Changes of the kernel since its tables were read.
-    pub control: Option<Control>,
+    /// The machine of each core.
+    pub machines: Vec<Box<dyn Machine + Send>>,
+    /// Offloads whose entries are changed on the first machine only ([`Native::of_all_cores`]).
+    pub of_all_cores: BTreeSet<String>,
+    /// For each core, changes of the kernel since its tables were read; empty if it is not followed.
+    pub controls: Vec<Control>,
     /// What the mirror of the kernel does.
     pub kernel: Option<Arc<MirrorCounters>>,
     /// How many packets may go to the kernel.
@@ -76,17 +78,24 @@ pub struct Built {
 }
 
 impl Built {
-    /// Compiles the program, reads its tables and the kernel's state, and follows the kernel from
-    /// then on.
+    /// Compiles the program for so many cores, reads its tables and the kernel's state, and follows
+    /// the kernel from then on.
     ///
     /// # Errors
-    /// If a limit or a table is refused, the compiler fails, or the kernel's state cannot be read.
+    /// If a limit or a table is refused, the compiler fails, the kernel's state cannot be read, or
+    /// the program does not suit several cores.
     pub fn new(
         loaded: Loaded,
         following: Option<&Following>,
+        cores: usize,
         progress: &dyn Fn(&str),
     ) -> Result<Self> {
         let program = &loaded.program.optimised;
+        if cores > 1 {
+            in_any_order(program).map_err(|refused| {
+                Error::new(refused.0).with_help("leave out --cores, or say --cores 1")
+            })?;
+        }
         let limits = limits::resolve(&loaded.cpu_rates, program)?;
         let (mut store, _) = load_store(program, &loaded.tables, progress)?;
         let entries = entries(&store, following.is_some());
@@ -101,13 +110,22 @@ impl Built {
         };
         progress("compiling C");
         let library = Library::build(program, &BuildOptions::default()).map_err(Error::new)?;
-        let machine = Box::new(InSoftware::new(Native::new(library, store)));
-        let followed = mirror.map(|(mirror, reconcile)| mirror.follow(reconcile)).transpose()?;
-        let (control, kernel) = followed.unzip();
+        let native = Native::new(library, store);
+        let others = (1..cores).map(|core| native.on_another_core(core as u64));
+        let others: Vec<Native> =
+            others.collect::<Result<_, _>>().map_err(|refused| Error::new(refused.0))?;
+        let of_all_cores = native.of_all_cores();
+        let machine = |native| Box::new(InSoftware::new(native)) as Box<dyn Machine + Send>;
+        let machines = std::iter::once(native).chain(others).map(machine).collect();
+        let followed = mirror.map(|(mirror, every)| {
+            mirror.follow(every, cores, of_all_cores.clone())
+        });
+        let (controls, kernel) = followed.transpose()?.unzip();
+        let controls = controls.unwrap_or_default();
         let name = program.engines[program.main.index()].name.clone();
         let Loaded { file, program, names, .. } = loaded;
         let engine = Arc::new(Engine { file, name, program, names });
-        Ok(Self { engine, machine, control, kernel, limits, entries })
+        Ok(Self { engine, machines, of_all_cores, controls, kernel, limits, entries })
     }
 }
 

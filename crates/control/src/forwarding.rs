@@ -4,7 +4,7 @@
 //! forwarding thread does the job between two batches. While nobody asks, that costs packets
 //! nothing, and a thread without packets sleeps on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,22 +12,29 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use wireloom_console::{Fates, Tally};
-use wireloom_ir::Verdict;
-use wireloom_live::{Attention, Bell, Control, Forwarder, MirrorCounters, Observer, Paused, Stop};
+use wireloom_ir::{Golden, Verdict};
+use wireloom_live::{
+    Attention, Bell, Control, Forwarder, MirrorCounters, Observer, Paused, Stop, Worker,
+};
 use wireloom_machine::{Error, Machine, Result, reason_name};
-use wireloom_offloads::{Content, Store, Update, registry};
+use wireloom_native::absorb;
+use wireloom_offloads::{Content, Instance, Store, Update, registry};
 
 use crate::engine::{Built, Engine, keeps_state};
+use crate::filter::Filter;
 use crate::status::{Kernel, Offload, Policed, Status};
-use crate::taps::Tapped;
+use crate::taps::{
+    self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced,
+};
 
 /// What the forwarding thread works with.
 pub struct Forwarding {
     forwarder: Forwarder,
-    /// The machine, with everything that watches its packets.
-    pub machine: Tapped,
-    control: Option<Control>,
-    counted: Counted,
+    cores: Vec<Core>,
+    /// Offloads whose entries are changed on the first core's machine only.
+    of_all_cores: BTreeSet<String>,
+    /// The verdicts of programs that were replaced.
+    fates_before: Fates,
     kernel: Option<Arc<MirrorCounters>>,
     /// What the mirrors of replaced programs did.
     kernel_before: Kernel,
@@ -51,17 +58,21 @@ pub struct Handle {
 /// How long the forwarding thread may take until it has done a job.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What a core forwards with.
+struct Core {
+    /// The machine, with everything that watches its packets.
+    machine: Tapped,
+    control: Option<Control>,
+    counted: Counted,
+}
+
 /// The verdicts on packets.
 #[derive(Default)]
-struct Counted {
-    tally: Tally,
-    /// Those of programs that were replaced.
-    before: Fates,
-}
+struct Counted(Tally);
 
 impl Observer for Counted {
     fn output(&mut self, verdict: Verdict, length: usize) {
-        self.tally.count(verdict, length);
+        self.0.count(verdict, length);
     }
 }
 
@@ -80,20 +91,25 @@ pub struct Exchanged {
 
 /// What was replaced. It is taken apart by another thread than that of packets.
 pub struct Replaced {
-    _machine: Box<dyn Machine + Send>,
-    _control: Option<Control>,
+    _cores: Vec<(Box<dyn Machine + Send>, Option<Control>)>,
 }
 
 impl Forwarding {
     /// Joins ports and an engine. Returns also the handle for other threads.
     pub fn new(mut forwarder: Forwarder, built: Built, bell: Bell) -> (Handle, Self) {
-        forwarder.limit(built.limits);
+        forwarder.limit(&built.limits);
         let (sender, jobs) = mpsc::channel();
+        let mut controls = built.controls.into_iter();
+        let cores = built.machines.into_iter().map(|machine| Core {
+            machine: Tapped::new(Arc::clone(&built.engine), machine),
+            control: controls.next(),
+            counted: Counted::default(),
+        });
         let forwarding = Self {
             forwarder,
-            machine: Tapped::new(built.engine, built.machine),
-            control: built.control,
-            counted: Counted::default(),
+            cores: cores.collect(),
+            of_all_cores: built.of_all_cores,
+            fates_before: Fates::default(),
             kernel: built.kernel,
             kernel_before: Kernel::default(),
             policed_before: BTreeMap::new(),
@@ -111,9 +127,12 @@ impl Forwarding {
     /// As [`Forwarder::run`].
     pub fn run(&mut self, stop: &Stop, attention: &mut Attention, busy: bool) -> Result {
         while !self.is_stopping {
-            let (machine, control) = (&mut self.machine, self.control.as_mut());
-            let counted = &mut self.counted;
-            match self.forwarder.run(machine, control, stop, attention, busy, counted)? {
+            let workers = self.cores.iter_mut().map(|core| Worker {
+                machine: &mut core.machine,
+                control: core.control.as_mut(),
+                observer: &mut core.counted,
+            });
+            match self.forwarder.run(workers.collect(), stop, attention, busy)? {
                 Paused::Stop => return Ok(()),
                 Paused::Attention => {
                     attention.clear();
@@ -133,14 +152,84 @@ impl Forwarding {
 
     /// The program that runs.
     pub fn engine(&self) -> &Arc<Engine> {
-        self.machine.engine()
+        self.cores[0].machine.engine()
+    }
+
+    /// Captures from now on what the filter takes at these points, until there are so many packets
+    /// or bytes.
+    pub fn capture(
+        &mut self,
+        points: &[Point],
+        filter: &Filter,
+        packets: u64,
+        bytes: u64,
+    ) -> Passed<Caught> {
+        let (passing, passed) = taps::passing(CAUGHT_WAITING, packets, bytes);
+        for machine in self.machines() {
+            machine.capture(points.to_vec(), filter.clone(), passing.clone());
+        }
+        passed
+    }
+
+    /// Traces so many packets that the filter takes, with a golden for each core; see
+    /// [`Tapped::trace`]. Returns nothing if another trace is under way, or if `engine` has been
+    /// replaced.
+    pub fn trace(
+        &mut self,
+        engine: &Arc<Engine>,
+        golden: Vec<Golden>,
+        filter: &Filter,
+        packets: u64,
+        most_steps: u64,
+    ) -> Option<Passed<Traced>> {
+        if !Arc::ptr_eq(engine, self.engine()) || self.machines().any(Tapped::is_traced) {
+            return None;
+        }
+        let (passing, passed) = taps::passing(TRACED_WAITING, packets, u64::MAX);
+        for (machine, golden) in self.machines().zip(golden) {
+            machine.trace(golden, filter.clone(), most_steps, passing.clone());
+        }
+        Some(passed)
+    }
+
+    /// Ends captures and traces that nobody reads.
+    pub fn end_unwanted(&mut self) {
+        self.machines().for_each(Tapped::end_unwanted);
+    }
+
+    /// The number of cores.
+    pub fn cores(&self) -> usize {
+        self.cores.len()
+    }
+
+    /// The machines of all cores.
+    fn machines(&mut self) -> impl Iterator<Item = &mut Tapped> {
+        self.cores.iter_mut().map(|core| &mut core.machine)
+    }
+
+    /// Brings what all cores have counted to the first one's machine.
+    fn sum_up(&mut self) {
+        let engine = Arc::clone(self.engine());
+        let mut machines = self.machines();
+        let Some(sum) = machines.next().and_then(|machine| machine.store_mut()) else { return };
+        for other in machines.filter_map(|machine| machine.store_mut()) {
+            absorb(&engine.program.optimised, sum, other);
+        }
+    }
+
+    /// What became of the packets of the program that runs, and of those before it.
+    fn fates(&self) -> Fates {
+        let mut fates = self.fates_before.clone();
+        for core in &self.cores {
+            fates.add(&core.counted.0.fates(&self.engine().program.optimised));
+        }
+        fates
     }
 
     /// Returns all counters.
     pub fn status(&mut self) -> Status {
         let engine = Arc::clone(self.engine());
-        let mut fates = self.counted.before.clone();
-        fates.add(&self.counted.tally.fates(&engine.program.optimised));
+        let fates = self.fates();
         let policed = self.policed().into_iter();
         let policed = policed.map(|(reason, packets)| Policed { reason, packets });
         Status {
@@ -152,7 +241,7 @@ impl Forwarding {
             without_port: self.forwarder.without_port(),
             fates,
             policed: policed.collect(),
-            offloads: offloads(self.machine.store()),
+            offloads: offloads(self.cores[0].machine.store()),
             kernel: self.kernel().map(|kernel| kernel.after(self.kernel_before)),
         }
     }
@@ -185,32 +274,58 @@ impl Forwarding {
     /// move to it as they are, if both engines declare them in the same way. No entry is copied.
     pub fn exchange(&mut self, mut built: Built) -> (Exchanged, Replaced) {
         let begin = Instant::now();
-        let is_following = built.control.is_some();
-        let mut exchanged = match (self.machine.store_mut(), built.machine.store_mut()) {
-            (Some(old), Some(new)) => hand_over(old, new, is_following),
-            _ => Exchanged::default(),
-        };
-        let tally = std::mem::take(&mut self.counted.tally);
-        let fates = tally.fates(&self.engine().program.optimised);
-        self.counted.before.add(&fates);
+        let is_following = !built.controls.is_empty();
+        self.sum_up();
+        let mut exchanged = Exchanged::default();
+        let [old, new] = [&self.of_all_cores, &built.of_all_cores];
+        if let Some((first, others)) = built.machines.split_first_mut()
+            && let Some(first) = first.store_mut()
+        {
+            if let Some(old) = self.cores[0].machine.store_mut() {
+                exchanged = hand_over(old, first, is_following);
+            }
+            for (core, machine) in self.cores[1..].iter_mut().zip(others) {
+                let kept = exchanged.kept.iter().filter(|path| !new.contains(*path));
+                for path in kept {
+                    let same = core.machine.store_mut().filter(|_| !old.contains(path));
+                    hand_copy_over(same, first, machine.store_mut(), path);
+                }
+            }
+        }
+        self.fates_before = self.fates();
         if let Some(kernel) = self.kernel() {
             self.kernel_before = kernel.after(self.kernel_before);
         }
         self.kernel = built.kernel;
         self.policed_before = self.policed();
-        self.forwarder.limit(built.limits);
+        self.forwarder.limit(&built.limits);
         self.reloads += 1;
-        let control = std::mem::replace(&mut self.control, built.control);
-        let machine = self.machine.replace(built.engine, built.machine);
+        self.of_all_cores = built.of_all_cores;
+        let mut controls = built.controls.into_iter();
+        let replaced = self.cores.iter_mut().zip(built.machines).map(|(core, machine)| {
+            core.counted = Counted::default();
+            let control = std::mem::replace(&mut core.control, controls.next());
+            (core.machine.replace(Arc::clone(&built.engine), machine), control)
+        });
+        let replaced = Replaced { _cores: replaced.collect() };
         exchanged.time = begin.elapsed();
-        (exchanged, Replaced { _machine: machine, _control: control })
+        (exchanged, replaced)
     }
 
     /// Changes entries of tables; returns what was refused.
     pub fn update(&mut self, updates: &[Update]) -> Vec<String> {
+        // Entries that packets changed are those of all cores.
+        self.sum_up();
         let mut refused = Vec::new();
         for update in updates {
-            if let Err(why) = self.machine.update(update, &mut |_| ()) {
+            let cores = match self.of_all_cores.contains(&update.offload) {
+                true => 1,
+                false => self.cores.len(),
+            };
+            let machines = self.machines().take(cores);
+            let made: Vec<_> =
+                machines.map(|machine| machine.update(update, &mut |_| ())).collect();
+            if let Some(Err(why)) = made.into_iter().find(Result::is_err) {
                 refused.push(format!("`{}`: {why}", update.offload));
             }
         }
@@ -252,6 +367,23 @@ fn hand_over(old: &mut Store, new: &mut Store, is_following: bool) -> Exchanged 
         }
     }
     exchanged
+}
+
+/// Gives the machine of a further core the entries that the first one has got: those of its
+/// predecessor, if that has the same ones, or a copy.
+fn hand_copy_over(old: Option<&mut Store>, first: &Store, new: Option<&mut Store>, path: &str) {
+    fn instance<'a>(store: Option<&'a mut Store>, path: &str) -> Option<&'a mut Box<dyn Instance>> {
+        match &mut store?.find_mut(path)?.content {
+            Content::Kind { instance, .. } => Some(instance),
+            Content::Engine(_) => None,
+        }
+    }
+    let Some(new) = instance(new, path) else { return };
+    match (instance(old, path), first.find(path).map(|slot| &slot.content)) {
+        (Some(old), _) => std::mem::swap(new, old),
+        (None, Some(Content::Kind { instance, .. })) => *new = instance.duplicate(),
+        (None, _) => {}
+    }
 }
 
 fn offloads(store: &Store) -> Vec<Offload> {

@@ -29,6 +29,7 @@ pub struct Reloader {
     inner: Arc<Mutex<Inner>>,
     handle: Handle,
     following: Option<Following>,
+    cores: usize,
 }
 
 struct Inner {
@@ -38,9 +39,15 @@ struct Inner {
 }
 
 impl Reloader {
-    /// `entries` are those of the program that runs.
-    pub fn new(load: Load, entries: Entries, handle: Handle, following: Option<Following>) -> Self {
-        Self { inner: Arc::new(Mutex::new(Inner { load, entries })), handle, following }
+    /// `entries` are those of the program that runs, on so many cores.
+    pub fn new(
+        load: Load,
+        entries: Entries,
+        handle: Handle,
+        following: Option<Following>,
+        cores: usize,
+    ) -> Self {
+        Self { inner: Arc::new(Mutex::new(Inner { load, entries })), handle, following, cores }
     }
 
     /// Reads everything again and replaces what runs.
@@ -58,7 +65,7 @@ impl Reloader {
         let begin = Instant::now();
         let mut loaded = (inner.load)()?;
         let needs_restart = std::mem::take(&mut loaded.needs_restart);
-        let mut built = Built::new(loaded, self.following.as_ref(), &|_| ())?;
+        let mut built = Built::new(loaded, self.following.as_ref(), self.cores, &|_| ())?;
         let entries = std::mem::take(&mut built.entries);
         let engine = Arc::clone(&built.engine);
         let build_seconds = begin.elapsed().as_secs_f64();

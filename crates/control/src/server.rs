@@ -21,7 +21,7 @@ use crate::protocol::{
     Capture, Ended, MOST_REQUEST_BYTES, Packet, Reply, Request, Trace, Traced, hex,
 };
 use crate::reload::Reloader;
-use crate::taps::{Next, Passed, Wanted};
+use crate::taps::{Next, Passed};
 
 /// Clients at a time.
 const MOST_CLIENTS: usize = 16;
@@ -231,13 +231,8 @@ impl Session {
         if capture.at.is_empty() {
             return Err(Error::new("a capture has at least one point: in, out, cpu, drop"));
         }
-        let wanted = Wanted {
-            points: capture.at.clone(),
-            filter,
-            packets: capture.packets,
-            bytes: capture.bytes,
-        };
-        self.handle.ask(|forwarding| forwarding.machine.capture(wanted))
+        let (points, packets, bytes) = (capture.at.clone(), capture.packets, capture.bytes);
+        self.handle.ask(move |forwarding| forwarding.capture(&points, &filter, packets, bytes))
     }
 
     fn start_trace(
@@ -245,14 +240,18 @@ impl Session {
         trace: &Trace,
     ) -> Result<(Arc<crate::engine::Engine>, Passed<crate::taps::Traced>)> {
         let filter = Filter::parse(&trace.filter).map_err(Error::new)?;
-        let engine = self.handle.ask(|forwarding| Arc::clone(forwarding.engine()))?;
+        let ask = |forwarding: &mut Forwarding| (Arc::clone(forwarding.engine()), forwarding.cores());
+        let (engine, cores) = self.handle.ask(ask)?;
         let lowered = &engine.program.lowered;
-        let store = ir::store(lowered).map_err(|refused| Error::new(refused.0))?;
-        let golden = Golden::new(lowered.clone(), store);
+        let golden = || ir::store(lowered).map(|store| Golden::new(lowered.clone(), store));
+        let golden: Vec<Golden> = (0..cores)
+            .map(|_| golden())
+            .collect::<Result<_, _>>()
+            .map_err(|refused| Error::new(refused.0))?;
         let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
         let traced = Arc::clone(&engine);
         let passed = self.handle.ask(move |forwarding| {
-            forwarding.machine.trace(&traced, golden, filter, count, steps)
+            forwarding.trace(&traced, golden, &filter, count, steps)
         })?;
         let refused = || Error::new("another trace is under way, or the program was just replaced");
         Ok((engine, passed.ok_or_else(refused)?))
@@ -271,7 +270,7 @@ impl Session {
         let ended = pass_on(stream, out, seconds, &passed, length, reply);
         drop(passed);
         // Before the client hears of the end: then it can begin another.
-        let _ = self.handle.ask(|forwarding| forwarding.machine.end_unread());
+        let _ = self.handle.ask(|forwarding| forwarding.end_unwanted());
         write(out, &Reply::Ended(ended?))
     }
 }

@@ -29,6 +29,8 @@ pub struct Settings {
     pub ports: Vec<String>,
     /// How frames are exchanged.
     pub io: Io,
+    /// How many cores forward.
+    pub cores: usize,
     /// Never sleep.
     pub busy: bool,
     /// Follow the kernel, and compare everything after each such time.
@@ -73,11 +75,11 @@ pub fn forward(
     });
     let mut built = {
         let working = Working::on("starting native");
-        Built::new(loaded, following.as_ref(), &|what| working.now(what))?
+        Built::new(loaded, following.as_ref(), settings.cores, &|what| working.now(what))?
     };
     let entries = std::mem::take(&mut built.entries);
     let mut warn = |what: String| tracing::warn!("{what}");
-    let forwarder = Forwarder::open(&settings.ports, settings.io, &mut warn)?;
+    let forwarder = Forwarder::open(&settings.ports, settings.io, settings.cores, &mut warn)?;
     warn_of_forwarding(&settings.ports);
     let (bell, mut attention) = Attention::new()?;
     let (handle, mut forwarding) = Forwarding::new(forwarder, built, bell);
@@ -88,7 +90,7 @@ pub fn forward(
     let follows = following.iter().flat_map(|_| MIRROR_RIGHTS);
     let kept: Vec<_> = last.into_iter().chain(RELOAD_RIGHTS).chain(follows).collect();
     give_up_all_but(&kept)?;
-    let reloader = Reloader::new(load, entries, handle.clone(), following);
+    let reloader = Reloader::new(load, entries, handle.clone(), following, settings.cores);
     reload_at(hang_ups, reloader.clone())?;
     if let Some(socket) = &socket {
         socket.serve(handle.clone(), reloader)?;

@@ -2,9 +2,9 @@
 //!
 //! Without a capture or a trace, packets go to the machine directly.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,9 +20,11 @@ use wireloom_offloads::{Store, Update};
 use crate::engine::Engine;
 use crate::filter::Filter;
 
-/// Packets that wait to be passed on, at most.
-const WAITING: usize = 1024;
-/// Their bytes, at most.
+/// Captured packets that wait to be passed on, at most.
+pub const CAUGHT_WAITING: usize = 1024;
+/// Traces that wait, at most.
+pub const TRACED_WAITING: usize = 16;
+/// The bytes of captured packets, at most.
 const WAITING_BYTES: u64 = 8 << 20;
 
 /// Where packets are captured.
@@ -42,19 +44,6 @@ pub enum Point {
 impl Point {
     /// All points.
     pub const ALL: [Self; 4] = [Self::In, Self::Out, Self::Cpu, Self::Drop];
-}
-
-/// Which packets are captured, and how many.
-#[derive(Clone, Debug)]
-pub struct Wanted {
-    /// Where.
-    pub points: Vec<Point>,
-    /// Which.
-    pub filter: Filter,
-    /// The number of packets after which the capture ends.
-    pub packets: u64,
-    /// The number of bytes after which it ends.
-    pub bytes: u64,
 }
 
 /// A captured packet.
@@ -82,18 +71,28 @@ pub struct Traced {
     pub outputs: Outputs,
 }
 
-/// What a capture or a trace passes on. The forwarding thread never waits for its reader: what does
-/// not fit is lost and counted.
+/// What a capture or a trace passes on. No core waits for its reader: what does not fit is lost and
+/// counted.
 pub struct Passed<T> {
     items: Receiver<T>,
     shared: Arc<Shared>,
+    /// Dropped with the reader, which tells the cores.
+    _read: Arc<()>,
 }
 
+/// What cores and reader share.
 #[derive(Default)]
 struct Shared {
     waiting_bytes: AtomicU64,
     /// Packets that matched and were not passed on.
     lost: AtomicU64,
+    /// Packets that are still wanted, and their bytes.
+    packets_left: AtomicU64,
+    bytes_left: AtomicU64,
+    /// None is wanted any more.
+    is_ended: AtomicBool,
+    /// Cores that are passing a packet on.
+    under_way: AtomicU64,
 }
 
 /// What there is to read.
@@ -107,33 +106,47 @@ pub enum Next<T> {
     End,
 }
 
-/// The forwarding thread's end.
-struct Passing<T> {
+/// A core's end.
+pub struct Passing<T> {
     items: SyncSender<T>,
     shared: Arc<Shared>,
+    read: Weak<()>,
 }
 
-fn passing<T>(most: usize) -> (Passing<T>, Passed<T>) {
-    let (sender, receiver) = sync_channel(most);
-    let shared = Arc::<Shared>::default();
-    (Passing { items: sender, shared: Arc::clone(&shared) }, Passed { items: receiver, shared })
+impl<T> Clone for Passing<T> {
+    fn clone(&self) -> Self {
+        let Self { items, shared, read } = self;
+        Self { items: items.clone(), shared: Arc::clone(shared), read: Weak::clone(read) }
+    }
+}
+
+/// Creates both ends for so many packets and bytes; `most` wait at once.
+pub fn passing<T>(most: usize, packets: u64, bytes: u64) -> (Passing<T>, Passed<T>) {
+    let (items, receiver) = sync_channel(most);
+    let (shared, read) = (Arc::<Shared>::default(), Arc::new(()));
+    shared.packets_left.store(packets, Ordering::SeqCst);
+    shared.bytes_left.store(bytes, Ordering::SeqCst);
+    let passing = Passing { items, shared: Arc::clone(&shared), read: Arc::downgrade(&read) };
+    (passing, Passed { items: receiver, shared, _read: read })
 }
 
 impl<T> Passed<T> {
     /// Returns the next item, waiting for it for at most so long.
     ///
-    /// It polls: a reader that slept in the channel would have the forwarding thread take a lock to
-    /// wake it.
+    /// It polls: a reader that slept in the channel would have a core take a lock to wake it.
     pub fn next(&self, patience: Duration, length: impl Fn(&T) -> usize) -> Next<T> {
         let deadline = Instant::now() + patience;
         loop {
+            // Before the look into the channel: what was passed on until then is there.
+            let is_over = self.shared.is_over();
             match self.items.try_recv() {
                 Ok(item) => {
                     let bytes = length(&item) as u64;
-                    self.shared.waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+                    self.shared.waiting_bytes.fetch_sub(bytes, Ordering::SeqCst);
                     return Next::Item(item);
                 }
                 Err(TryRecvError::Disconnected) => return Next::End,
+                Err(TryRecvError::Empty) if is_over => return Next::End,
                 Err(TryRecvError::Empty) if Instant::now() >= deadline => return Next::Nothing,
                 Err(TryRecvError::Empty) => thread::sleep(Duration::from_millis(2)),
             }
@@ -142,75 +155,100 @@ impl<T> Passed<T> {
 
     /// Packets that matched and were not passed on.
     pub fn lost(&self) -> u64 {
-        self.shared.lost.load(Ordering::Relaxed)
+        self.shared.lost.load(Ordering::SeqCst)
     }
 }
 
-/// How passing an item on went.
-#[derive(PartialEq, Eq)]
-enum Given {
-    Passed,
-    Lost,
-    /// Nobody reads any more.
-    Unwanted,
+impl Shared {
+    /// Whether no further packet is wanted.
+    fn is_ended(&self) -> bool {
+        let is_zero = |counter: &AtomicU64| counter.load(Ordering::SeqCst) == 0;
+        self.is_ended.load(Ordering::SeqCst)
+            || is_zero(&self.packets_left)
+            || is_zero(&self.bytes_left)
+    }
+
+    /// Whether the last packet has been passed on.
+    fn is_over(&self) -> bool {
+        self.is_ended() && self.under_way.load(Ordering::SeqCst) == 0
+    }
+
+    /// Takes one of the wanted packets. If there are not enough bytes left for it, none is wanted any
+    /// more.
+    fn claim(&self, bytes: u64) -> bool {
+        let take = |counter: &AtomicU64, count: u64| {
+            let less = |left: u64| left.checked_sub(count);
+            counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
+        };
+        let is_enough = !self.is_ended() && take(&self.bytes_left, bytes);
+        if !is_enough {
+            self.is_ended.store(true, Ordering::SeqCst);
+        }
+        is_enough && take(&self.packets_left, 1)
+    }
+
+    /// Returns what was taken for a packet that was not passed on.
+    fn unclaim(&self, bytes: u64) {
+        self.packets_left.fetch_add(1, Ordering::SeqCst);
+        self.bytes_left.fetch_add(bytes, Ordering::SeqCst);
+    }
 }
 
 impl<T> Passing<T> {
-    fn lose(&self) -> Given {
-        self.shared.lost.fetch_add(1, Ordering::Relaxed);
-        Given::Lost
+    /// Whether somebody reads what is passed on, and something more is wanted.
+    fn is_wanted(&self) -> bool {
+        self.read.strong_count() > 0 && !self.shared.is_ended()
     }
 
-    fn pass(&self, bytes: usize, item: impl FnOnce() -> T) -> Given {
-        let bytes = bytes as u64;
+    fn lose(&self, packets: u64) {
+        self.shared.lost.fetch_add(packets, Ordering::SeqCst);
+    }
+
+    /// Passes a packet on, or counts it as lost.
+    fn pass(&self, bytes: usize, item: impl FnOnce() -> T) {
+        self.shared.under_way.fetch_add(1, Ordering::SeqCst);
+        self.try_pass(bytes as u64, item);
+        self.shared.under_way.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn try_pass(&self, bytes: u64, item: impl FnOnce() -> T) {
         let waiting = &self.shared.waiting_bytes;
-        if waiting.load(Ordering::Relaxed) + bytes > WAITING_BYTES {
-            return self.lose();
+        if waiting.load(Ordering::SeqCst) + bytes > WAITING_BYTES {
+            return self.lose(1);
         }
-        waiting.fetch_add(bytes, Ordering::Relaxed);
-        match self.items.try_send(item()) {
-            Ok(()) => Given::Passed,
-            Err(TrySendError::Full(_)) => {
-                waiting.fetch_sub(bytes, Ordering::Relaxed);
-                self.lose()
-            }
-            Err(TrySendError::Disconnected(_)) => Given::Unwanted,
+        if !self.shared.claim(bytes) {
+            return;
+        }
+        waiting.fetch_add(bytes, Ordering::SeqCst);
+        if let Err(TrySendError::Full(_)) = self.items.try_send(item()) {
+            waiting.fetch_sub(bytes, Ordering::SeqCst);
+            self.shared.unclaim(bytes);
+            self.lose(1);
         }
     }
 }
 
-/// A capture under way.
+/// A capture under way, on a core.
 struct Tap {
-    wanted: Wanted,
+    points: Vec<Point>,
+    filter: Filter,
     passing: Passing<Caught>,
 }
 
 impl Tap {
     fn wants(&self, point: Point) -> bool {
-        self.wanted.packets > 0 && self.wanted.points.contains(&point)
+        self.points.contains(&point) && self.passing.is_wanted()
     }
 
     fn offer(
-        &mut self,
+        &self,
         point: Point,
         port: u16,
         frame: &[u8],
         caught: impl FnOnce(Vec<u8>) -> Caught,
     ) {
-        if !self.wants(point) || !self.wanted.filter.matches(port, frame) {
-            return;
-        }
-        if frame.len() as u64 > self.wanted.bytes {
-            self.wanted.packets = 0;
-            return;
-        }
-        match self.passing.pass(frame.len(), || caught(frame.to_vec())) {
-            Given::Passed => {
-                self.wanted.packets -= 1;
-                self.wanted.bytes -= frame.len() as u64;
-            }
-            Given::Lost => {}
-            Given::Unwanted => self.wanted.packets = 0,
+        if self.wants(point) && self.filter.matches(port, frame) {
+            self.passing.pass(frame.len(), || caught(frame.to_vec()));
         }
     }
 }
@@ -221,7 +259,6 @@ impl Tap {
 /// packet of each batch is traced.
 struct Tracing {
     filter: Filter,
-    left: u64,
     most_steps: u64,
     golden: Golden,
     passing: Passing<Traced>,
@@ -257,38 +294,33 @@ impl Tapped {
         std::mem::replace(&mut self.machine, machine)
     }
 
-    /// Captures from now on.
-    pub fn capture(&mut self, wanted: Wanted) -> Passed<Caught> {
-        let (passing, passed) = passing(WAITING);
-        self.taps.push(Tap { wanted, passing });
-        passed
+    /// Captures from now on what the filter takes at these points.
+    pub fn capture(&mut self, points: Vec<Point>, filter: Filter, passing: Passing<Caught>) {
+        self.taps.push(Tap { points, filter, passing });
+    }
+
+    /// Whether packets are traced.
+    pub fn is_traced(&mut self) -> bool {
+        self.end_unwanted();
+        self.tracing.is_some()
     }
 
     /// Traces from now on, with golden, which has the program before any pass and offloads of its
-    /// own that are not used. Returns nothing if another trace is under way, or if `engine` has
-    /// been replaced.
+    /// own that are not used.
     pub fn trace(
         &mut self,
-        engine: &Arc<Engine>,
         golden: Golden,
         filter: Filter,
-        count: u64,
         most_steps: u64,
-    ) -> Option<Passed<Traced>> {
-        if self.tracing.is_some() || !Arc::ptr_eq(engine, &self.engine) {
-            return None;
-        }
-        let (passing, passed) = passing(16);
-        self.tracing = Some(Tracing { filter, left: count, most_steps, golden, passing });
-        Some(passed)
+        passing: Passing<Traced>,
+    ) {
+        self.tracing = Some(Tracing { filter, most_steps, golden, passing });
     }
 
-    /// Ends captures and traces that nobody reads.
-    pub fn end_unread(&mut self) {
-        // The reader holds the other reference.
-        let is_read = |shared: &Arc<Shared>| Arc::strong_count(shared) > 1;
-        self.taps.retain(|tap| is_read(&tap.passing.shared));
-        self.tracing.take_if(|tracing| !is_read(&tracing.passing.shared));
+    /// Ends captures and traces that nobody reads, and those that have all that was wanted.
+    pub fn end_unwanted(&mut self) {
+        self.taps.retain(|tap| tap.passing.is_wanted());
+        self.tracing.take_if(|tracing| !tracing.passing.is_wanted());
     }
 }
 
@@ -316,7 +348,7 @@ impl Machine for Tapped {
             return self.machine.offer(frames, sink);
         }
         let Self { engine, machine, taps, tracing } = self;
-        for tap in taps.iter_mut().filter(|tap| tap.wants(Point::In)) {
+        for tap in taps.iter().filter(|tap| tap.wants(Point::In)) {
             for frame in frames {
                 tap.offer(Point::In, frame.ingress, frame.bytes, |bytes| Caught {
                     point: Point::In,
@@ -329,7 +361,7 @@ impl Machine for Tapped {
         }
         let program = &engine.program.optimised;
         let mut tapped = |output: Output<'_>| {
-            for tap in taps.iter_mut() {
+            for tap in taps.iter() {
                 let (point, port) = place(&output);
                 tap.offer(point, port, output.bytes, |bytes| Caught {
                     point,
@@ -346,7 +378,8 @@ impl Machine for Tapped {
             }
             sink(output);
         };
-        let matching = tracing.as_ref().and_then(|tracing| {
+        let matching = tracing.as_ref().filter(|tracing| tracing.passing.is_wanted());
+        let matching = matching.and_then(|tracing| {
             frames.iter().position(|frame| tracing.filter.matches(frame.ingress, frame.bytes))
         });
         let settled = match (matching, tracing.as_mut()) {
@@ -360,17 +393,11 @@ impl Machine for Tapped {
                     tracing.exchange(machine.as_mut());
                     outputs.iter().for_each(&mut tapped);
                     let packet = frame.to_packet();
-                    let given = tracing.passing.pass(0, || Traced { packet, trace, outputs });
-                    tracing.left = match given {
-                        Given::Passed => tracing.left.saturating_sub(1),
-                        Given::Lost => tracing.left,
-                        Given::Unwanted => 0,
-                    };
-                    if tracing.left > 0 {
+                    tracing.passing.pass(0, || Traced { packet, trace, outputs });
+                    if tracing.passing.is_wanted() {
                         let also = frames[at + 1..].iter();
                         let also = also.filter(|f| tracing.filter.matches(f.ingress, f.bytes));
-                        let lost = &tracing.passing.shared.lost;
-                        lost.fetch_add(also.count() as u64, Ordering::Relaxed);
+                        tracing.passing.lose(also.count() as u64);
                     }
                 } else {
                     settled.extend(&machine.offer(&[frame], &mut tapped)?);
@@ -380,8 +407,7 @@ impl Machine for Tapped {
             }
             _ => machine.offer(frames, &mut tapped)?,
         };
-        self.taps.retain(|tap| tap.wanted.packets > 0 && tap.wanted.bytes > 0);
-        self.tracing.take_if(|tracing| tracing.left == 0);
+        self.end_unwanted();
         Ok(settled)
     }
 
@@ -458,9 +484,17 @@ mod tests {
         left
     }
 
-    fn wanted(points: &[Point], filter: &str, packets: u64, bytes: u64) -> Wanted {
+    fn capture(
+        tapped: &mut Tapped,
+        points: &[Point],
+        filter: &str,
+        packets: u64,
+        bytes: u64,
+    ) -> Passed<Caught> {
         let filter = Filter::parse(filter).expect("a filter");
-        Wanted { points: points.to_vec(), filter, packets, bytes }
+        let (passing, passed) = passing(CAUGHT_WAITING, packets, bytes);
+        tapped.capture(points.to_vec(), filter, passing);
+        passed
     }
 
     fn all<T>(passed: &Passed<T>, length: impl Fn(&T) -> usize) -> (Vec<T>, bool) {
@@ -478,10 +512,10 @@ mod tests {
     fn captures_see_every_point_and_end_at_their_limits() {
         let engine = engine();
         let mut tapped = tapped(&engine);
-        let everything = tapped.capture(wanted(&Point::ALL, "", 100, 10_000));
-        let drops = tapped.capture(wanted(&[Point::Drop], "length > 70", 100, 10_000));
-        let few = tapped.capture(wanted(&[Point::In], "", 2, 10_000));
-        let small = tapped.capture(wanted(&[Point::In], "", 100, 130));
+        let everything = capture(&mut tapped, &Point::ALL, "", 100, 10_000);
+        let drops = capture(&mut tapped, &[Point::Drop], "length > 70", 100, 10_000);
+        let few = capture(&mut tapped, &[Point::In], "", 2, 10_000);
+        let small = capture(&mut tapped, &[Point::In], "", 100, 130);
         let left = offer(&mut tapped, &[60, 61, 80]);
         assert_eq!(left.len(), 3, "captures take nothing away");
         let (caught, ended) = all(&everything, |caught| caught.bytes.len());
@@ -509,7 +543,7 @@ mod tests {
         assert_eq!(lengths(&few), (vec![60, 61], true));
         assert_eq!(lengths(&small), (vec![60, 61], true));
         drop((everything, drops));
-        tapped.end_unread();
+        tapped.end_unwanted();
         assert!(tapped.taps.is_empty());
     }
 
@@ -517,12 +551,12 @@ mod tests {
     fn a_slow_reader_loses_packets_and_they_are_counted() {
         let engine = engine();
         let mut tapped = tapped(&engine);
-        let passed = tapped.capture(wanted(&[Point::In], "", u64::MAX, u64::MAX));
-        offer(&mut tapped, &vec![60; WAITING + 5]);
+        let passed = capture(&mut tapped, &[Point::In], "", u64::MAX, u64::MAX);
+        offer(&mut tapped, &vec![60; CAUGHT_WAITING + 5]);
         assert_eq!(passed.lost(), 5);
         let (caught, _) = all(&passed, |caught| caught.bytes.len());
-        assert_eq!(caught.len(), WAITING);
-        assert_eq!(passed.shared.waiting_bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(caught.len(), CAUGHT_WAITING);
+        assert_eq!(passed.shared.waiting_bytes.load(Ordering::SeqCst), 0);
     }
 
     #[test]
@@ -533,13 +567,14 @@ mod tests {
         let store = ir::store(&engine.program.lowered).expect("offloads");
         let golden = Golden::new(engine.program.lowered.clone(), store);
         let filter = Filter::parse("length > 70").expect("a filter");
-        let passed = tapped.trace(&engine, golden, filter, 2, 100).expect("the first trace");
+        let (passing, passed) = passing(TRACED_WAITING, 2, u64::MAX);
+        tapped.trace(golden, filter, 100, passing);
         assert_eq!(offer(&mut tapped, &[60, 80, 90, 60]), plain, "in the same order");
         assert_eq!(passed.lost(), 1, "one packet of a batch is traced");
         let (traced, ended) = all(&passed, |_| 0);
         assert!(!ended && tapped.tracing.is_some());
         drop(passed);
-        tapped.end_unread();
+        tapped.end_unwanted();
         assert!(tapped.tracing.is_none());
         let [Traced { packet, trace, outputs }] = &traced[..] else { panic!("one trace") };
         assert_eq!((packet.bytes.len(), packet.arrival_ns, outputs.len()), (80, 1, 1));

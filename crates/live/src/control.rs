@@ -1,5 +1,6 @@
-//! Table updates from another thread, and the descriptor that wakes the forwarder for them.
+//! Table updates from another thread, and the descriptors that wake the cores for them.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -10,10 +11,14 @@ use std::sync::{Arc, Weak};
 use wireloom_machine::{Error, Result};
 use wireloom_offloads::Update;
 
-/// The forwarder's end: updates in the order in which they were sent.
+/// A core's end: updates in the order in which they were sent.
 pub struct Control {
     updates: Receiver<Vec<Update>>,
     waiting: std::vec::IntoIter<Update>,
+    /// Whether the last update of a batch was handed out, and is applied when the next is asked for.
+    is_last: bool,
+    /// Tells that; nobody waits for a single core.
+    applied: Option<Sender<()>>,
     awake: UnixStream,
     /// Whether something has been written to `awake`: asking costs no system call.
     woken: Arc<AtomicBool>,
@@ -23,40 +28,84 @@ pub struct Control {
 
 /// The other thread's end.
 pub struct Sending {
-    updates: Sender<Vec<Update>>,
-    wake: UnixStream,
-    woken: Arc<AtomicBool>,
+    cores: Vec<Core>,
+    /// The offloads whose entries the first core changes for all.
+    of_all_cores: BTreeSet<String>,
+    applied: Receiver<()>,
     open: Weak<()>,
 }
 
-/// Creates both ends.
+/// The way to a core.
+struct Core {
+    updates: Sender<Vec<Update>>,
+    wake: UnixStream,
+    woken: Arc<AtomicBool>,
+}
+
+/// Creates both ends, for so many cores, of which the first changes these offloads for all.
 ///
 /// # Errors
 /// If the kernel refuses a socket.
-pub fn pair() -> Result<(Sending, Control)> {
+pub fn channel(cores: usize, of_all_cores: BTreeSet<String>) -> Result<(Sending, Vec<Control>)> {
     let failed = |error| Error::new(format!("a pair of sockets: {error}"));
-    let (wake, awake) = UnixStream::pair().map_err(failed)?;
-    wake.set_nonblocking(true).map_err(failed)?;
-    awake.set_nonblocking(true).map_err(failed)?;
-    let (sender, updates) = mpsc::channel();
-    let waiting = Vec::new().into_iter();
-    let open_here = Arc::new(());
-    let open = Arc::downgrade(&open_here);
-    let woken = Arc::new(AtomicBool::new(false));
-    let control = Control { updates, waiting, awake, woken: Arc::clone(&woken), _open: open_here };
-    Ok((Sending { updates: sender, wake, woken, open }, control))
+    let (tell, applied) = mpsc::channel();
+    let open = Arc::new(());
+    let (ways, weak) = (Vec::new(), Arc::downgrade(&open));
+    let mut sending = Sending { cores: ways, of_all_cores, applied, open: weak };
+    let mut controls = Vec::new();
+    for _ in 0..cores {
+        let (wake, awake) = UnixStream::pair().map_err(failed)?;
+        wake.set_nonblocking(true).map_err(failed)?;
+        awake.set_nonblocking(true).map_err(failed)?;
+        let (sender, updates) = mpsc::channel();
+        let woken = Arc::new(AtomicBool::new(false));
+        controls.push(Control {
+            updates,
+            waiting: Vec::new().into_iter(),
+            is_last: false,
+            applied: (cores > 1).then(|| tell.clone()),
+            awake,
+            woken: Arc::clone(&woken),
+            _open: Arc::clone(&open),
+        });
+        sending.cores.push(Core { updates: sender, wake, woken });
+    }
+    Ok((sending, controls))
 }
 
 impl Sending {
-    /// Whether the forwarder's end is gone.
+    /// Whether the cores' ends are gone.
     pub fn is_closed(&self) -> bool {
         self.open.strong_count() == 0
     }
 
-    /// Sends updates. Returns false if the forwarder has ended.
+    /// Sends updates. Returns false if forwarding has ended.
+    ///
+    /// Entries may name other ones, which are changed before. Therefore, if there are several cores,
+    /// each change of shared entries waits until all cores have made the changes before it, and the
+    /// other way round.
     pub fn send(&mut self, updates: Vec<Update>) -> bool {
+        if let [core] = &mut self.cores[..] {
+            return core.send(updates);
+        }
+        let is_shared = |update: &Update| self.of_all_cores.contains(&update.offload);
+        for run in updates.chunk_by(|a, b| is_shared(a) == is_shared(b)) {
+            let all = self.cores.len();
+            let cores = if is_shared(&run[0]) { 1 } else { all };
+            if !self.cores[..cores].iter_mut().all(|core| core.send(run.to_vec()))
+                || !(0..cores).all(|_| self.applied.recv().is_ok())
+            {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Core {
+    fn send(&mut self, updates: Vec<Update>) -> bool {
         let sent = self.updates.send(updates).is_ok();
-        // If the buffer is full, the forwarder has not yet seen an earlier wake-up.
+        // If the buffer is full, the core has not yet seen an earlier wake-up.
         let _ = self.wake.write(&[1]);
         // After the write: what it says must be there to be read.
         self.woken.store(true, Ordering::Release);
@@ -69,10 +118,17 @@ impl Control {
         self.awake.as_raw_fd()
     }
 
-    /// Returns the next update, if there is one.
+    /// Returns the next update, if there is one. The one before must have been applied.
     pub(crate) fn next(&mut self) -> Option<Update> {
+        if std::mem::take(&mut self.is_last)
+            && let Some(applied) = &self.applied
+        {
+            // The other end may be gone: then forwarding goes on without it.
+            let _ = applied.send(());
+        }
         loop {
             if let Some(update) = self.waiting.next() {
+                self.is_last = self.waiting.len() == 0;
                 return Some(update);
             }
             if self.woken.load(Ordering::Relaxed) && self.woken.swap(false, Ordering::Acquire) {
@@ -92,7 +148,8 @@ mod tests {
 
     #[test]
     fn updates_come_in_order_and_leave_the_descriptor_silent() {
-        let (mut sending, mut control) = pair().expect("a pair");
+        let (mut sending, mut controls) = channel(1, BTreeSet::new()).expect("both ends");
+        let mut control = controls.pop().expect("one core's");
         assert!(control.next().is_none());
         for round in 0..3 {
             for _ in 0..round {
@@ -104,6 +161,44 @@ mod tests {
         }
         drop(control);
         assert!(sending.is_closed());
+    }
+
+    #[test]
+    fn cores_change_shared_entries_once_and_never_before_the_others_are_ready() {
+        let shared = BTreeSet::from(["routes".to_owned()]);
+        let (mut sending, controls) = channel(3, shared).expect("both ends");
+        // Per core, hops that it has changed, and routes that the first one has changed for all.
+        let state = std::sync::Mutex::new(([0u64; 3], 0u64));
+        std::thread::scope(|scope| {
+            for (core, mut control) in controls.into_iter().enumerate() {
+                let state = &state;
+                scope.spawn(move || {
+                    loop {
+                        let Some(update) = control.next() else {
+                            if state.lock().expect("no panic").1 == 100 {
+                                break;
+                            }
+                            std::thread::yield_now();
+                            continue;
+                        };
+                        let (hops, routes) = &mut *state.lock().expect("no panic");
+                        if update.offload == "routes" {
+                            assert_eq!(core, 0, "one core changes what all share");
+                            *routes = update.packet;
+                            assert_eq!(*hops, [update.packet; 3], "hops are there before routes");
+                        } else {
+                            hops[core] = update.packet;
+                            assert_eq!(*routes + 1, update.packet, "routes are there before hops");
+                        }
+                    }
+                });
+            }
+            for number in 1..=100 {
+                let update = |offload: &str| Update { offload: offload.into(), ..update(number) };
+                assert!(sending.send(vec![update("hops"), update("routes")]));
+            }
+        });
+        assert!(sending.is_closed() && !sending.send(vec![update(0)]));
     }
 
     fn update(packet: u64) -> Update {

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::thread;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
 
-use crate::attention::Attention;
+use crate::attention::{Attention, Bell};
+use crate::bpf::Attached;
 use crate::control::Control;
 use crate::police::{Limits, Police};
-use crate::port::{Exchange, Io, Port, Receive, Transmit};
+use crate::port::{Exchange, Io, Port, Receive, Spread, Transmit};
 use crate::removal::Removals;
 use crate::stop::Stop;
 use crate::twin::Twin;
@@ -22,15 +25,29 @@ const UPDATES_PER_ROUND: usize = 256;
 
 /// Ports that are forwarded between. Closing it returns the interfaces to the kernel.
 pub struct Forwarder {
-    /// Per port, name and way of exchange.
-    names: Vec<(String, Exchange)>,
-    receivers: Vec<Box<dyn Receive>>,
-    transmitters: Vec<Box<dyn Transmit>>,
-    /// Per port, the index of its interface.
-    interfaces: Vec<Option<u32>>,
+    ports: Vec<Opened>,
+    cores: Vec<Core>,
     removals: Removals,
+    /// Rings when a core fails: the others end too.
+    failure: (Bell, Attention),
+}
+
+/// What belongs to no core of a port.
+struct Opened {
+    name: String,
+    exchange: Exchange,
+    /// The interface.
+    index: Option<u32>,
+    /// Keeps its frames from the kernel.
+    _program: Option<Attached>,
+}
+
+/// A core's part of all ports.
+struct Core {
+    receivers: Vec<Option<Box<dyn Receive>>>,
+    transmitters: Vec<Box<dyn Transmit>>,
     /// `None` for ports of which the kernel is not the control plane.
-    twins: Vec<Option<Twin>>,
+    twins: Vec<Option<Arc<Twin>>>,
     /// Per port, packets and bytes received.
     received: Vec<(u64, u64)>,
     /// Per port, packets for the kernel that its twin did not accept.
@@ -40,6 +57,20 @@ pub struct Forwarder {
     police: Police,
     /// The origin of the police's clock.
     begin: Instant,
+}
+
+// SAFETY: what its sides share without a lock (the memory of an AF_XDP queue) they share among
+// themselves: `Sides` belong to one core.
+unsafe impl Send for Core {}
+
+/// What a core works with.
+pub struct Worker<'a> {
+    /// Executes its packets.
+    pub machine: &'a mut (dyn Machine + Send),
+    /// Changes of the machine's tables.
+    pub control: Option<&'a mut Control>,
+    /// Watches its packets.
+    pub observer: &'a mut (dyn Observer + Send),
 }
 
 /// Learns what happens during forwarding.
@@ -82,104 +113,237 @@ pub struct PortCounters {
 }
 
 impl Forwarder {
-    /// Takes the interfaces of these names as ports 0, 1, ...; `tap:NAME` creates a TAP device,
-    /// `pcap:FILE@RATE` plays a capture. `note` gets what an operator should
-    /// know: why a port does not use AF_XDP.
+    /// Takes the interfaces of these names as ports 0, 1, ... for so many cores; `tap:NAME` creates a
+    /// TAP device, `pcap:FILE@RATE` plays a capture. `note` gets what an operator should know: why a
+    /// port does not use AF_XDP, or that a core has nothing to receive.
     ///
     /// # Errors
     /// If an interface does not exist or is named twice, or without the rights.
-    pub fn open(names: &[String], io: Io, note: &mut dyn FnMut(String)) -> Result<Self> {
+    pub fn open(
+        names: &[String],
+        io: Io,
+        cores: usize,
+        note: &mut dyn FnMut(String),
+    ) -> Result<Self> {
         let mut forwarder = Self {
-            names: Vec::new(),
-            receivers: Vec::new(),
-            transmitters: Vec::new(),
-            interfaces: Vec::new(),
+            ports: Vec::new(),
+            cores: (0..cores).map(|_| Core::new(names.len())).collect(),
             removals: Removals::subscribe()?,
-            twins: Vec::new(),
-            received: vec![(0, 0); names.len()],
-            undelivered: vec![0; names.len()],
-            without_port: 0,
-            police: Police::new(Limits::default()),
-            begin: Instant::now(),
+            failure: Attention::new()?,
         };
         for (number, name) in names.iter().enumerate() {
             if names[..number].contains(name) {
                 return Err(Error::new(format!("port {name}: named twice")));
             }
             let port = u16::try_from(number).map_err(|_| Error::new("more than 65,536 ports"))?;
-            let (port, why) = Port::open(name, port, io)?;
+            let (port, why) = Port::open(name, Spread { number: port, cores }, io)?;
             if let Some(why) = why {
                 note(format!("note: port {name} uses packet sockets, which are slower: {why}"));
             }
             let twin = port.index.map(|index| Twin::create(number, index)).transpose()?;
-            forwarder.twins.push(twin);
-            forwarder.interfaces.push(port.index);
-            forwarder.names.push((port.name, port.exchange));
-            forwarder.receivers.push(port.receiver);
-            forwarder.transmitters.push(port.transmitter);
+            let twin = twin.map(Arc::new);
+            for (core, sides) in forwarder.cores.iter_mut().zip(port.sides) {
+                core.receivers.push(sides.receiver);
+                core.transmitters.push(sides.transmitter);
+                core.twins.push(twin.clone());
+            }
+            forwarder.ports.push(Opened {
+                name: port.name,
+                exchange: port.exchange,
+                index: port.index,
+                _program: port.program,
+            });
+        }
+        let idle = forwarder.cores.iter().filter(|core| core.receivers.iter().all(Option::is_none));
+        let (idle, queues) = (idle.count(), "with `ethtool -L`, or use --io packet");
+        if idle > 0 {
+            note(format!(
+                "note: {idle} of {cores} cores receive nothing: the ports have fewer queues; add \
+                 queues {queues}"
+            ));
         }
         Ok(forwarder)
     }
 
     /// Limits what goes to the kernel from now on.
-    pub fn limit(&mut self, limits: Limits) {
-        self.police = Police::new(limits);
+    pub fn limit(&mut self, limits: &Limits) {
+        let cores = self.cores.len();
+        for core in &mut self.cores {
+            core.police = Police::new(limits.of_each(cores));
+        }
     }
 
     /// Forwards until `stop`, or until another thread asks for attention; a further call goes on.
-    /// `busy` waits for packets without sleeping.
+    /// There is a worker for each core; the first one works in this thread. `busy` waits for packets
+    /// without sleeping.
     ///
     /// # Errors
-    /// If a port is removed, a socket or the machine fails, or an update is refused.
+    /// If a port is removed, a socket or a machine fails, or an update is refused.
+    ///
+    /// # Panics
+    /// If there are not as many workers as cores.
     pub fn run(
         &mut self,
-        machine: &mut dyn Machine,
-        mut control: Option<&mut Control>,
+        workers: Vec<Worker<'_>>,
         stop: &Stop,
         attention: &Attention,
         busy: bool,
-        observer: &mut dyn Observer,
     ) -> Result<Paused> {
-        let asked = [stop.descriptor(), attention.descriptor()];
-        let removals = asked.len();
-        let patience = if busy { 0 } else { -1 };
+        assert_eq!(workers.len(), self.cores.len(), "a worker for each core");
+        let Self { ports, cores, removals, failure: (bell, failed) } = self;
+        let watched = Watched {
+            asked: [stop.descriptor(), attention.descriptor(), failed.descriptor()],
+            removals,
+            ports,
+            patience: if busy { 0 } else { -1 },
+        };
+        let (watched, bell) = (&watched, &*bell);
+        let work = |core: &mut Core, worker: Worker<'_>| {
+            let result = core.run(worker, watched);
+            if result.is_err() {
+                bell.ring();
+            }
+            result
+        };
+        let mut pairs = cores.iter_mut().zip(workers);
+        let (first, worker) = pairs.next().expect("there is a core");
+        thread::scope(|scope| {
+            let others = pairs.map(|(core, worker)| {
+                let thread = thread::Builder::new().name("core".into());
+                thread.spawn_scoped(scope, move || work(core, worker))
+            });
+            let others: Vec<_> = others.collect();
+            if others.iter().any(Result::is_err) {
+                bell.ring();
+            }
+            let mut result = work(first, worker);
+            for other in others {
+                let failed = |error| Error::new(format!("a thread for a core: {error}"));
+                let ended = other.map_err(failed).and_then(|thread| match thread.join() {
+                    Ok(ended) => ended,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
+                result = match (result, ended) {
+                    (Ok(None), ended) => ended,
+                    (Ok(paused), Ok(_)) => Ok(paused),
+                    (Ok(_), Err(error)) | (Err(error), _) => Err(error),
+                };
+            }
+            result.map(|paused| paused.expect("a core that failed says why"))
+        })
+    }
+
+    /// Returns the counters of all ports.
+    pub fn counters(&mut self) -> Vec<PortCounters> {
+        let mut counters: Vec<PortCounters> = Vec::new();
+        for port in &self.ports {
+            counters.push(PortCounters {
+                name: port.name.clone(),
+                exchange: port.exchange,
+                received_packets: 0,
+                received_bytes: 0,
+                sent_packets: 0,
+                sent_bytes: 0,
+                lost_at_input: 0,
+                lost_at_output: 0,
+                lost_to_kernel: 0,
+            });
+        }
+        for core in &mut self.cores {
+            for (port, counters) in counters.iter_mut().enumerate() {
+                core.count(port, counters);
+            }
+        }
+        counters
+    }
+
+    /// Packets that were not handed to the kernel, since there were more than its limit, by reason.
+    pub fn policed(&self) -> BTreeMap<Reason, u64> {
+        let mut policed = BTreeMap::new();
+        for (reason, packets) in self.cores.iter().flat_map(|core| core.police.refused()) {
+            *policed.entry(reason).or_default() += packets;
+        }
+        policed
+    }
+
+    /// Packets that the machine sent to ports that there are not.
+    pub fn without_port(&self) -> u64 {
+        self.cores.iter().map(|core| core.without_port).sum()
+    }
+}
+
+/// What every core looks at besides its packets.
+struct Watched<'a> {
+    /// What asks to stop, asks for attention, and says that a core has failed.
+    asked: [RawFd; 3],
+    removals: &'a Removals,
+    ports: &'a [Opened],
+    /// How long it sleeps without packets, in milliseconds; -1 has no end.
+    patience: libc::c_int,
+}
+
+impl Watched<'_> {
+    /// Fails if the interface of a port was removed.
+    fn unless_removed(&self) -> Result {
+        let ports = self.ports.iter().filter_map(|port| Some((port.name.as_str(), port.index?)));
+        self.removals.check(ports)
+    }
+}
+
+impl Core {
+    fn new(ports: usize) -> Self {
+        Self {
+            receivers: Vec::new(),
+            transmitters: Vec::new(),
+            twins: Vec::new(),
+            received: vec![(0, 0); ports],
+            undelivered: vec![0; ports],
+            without_port: 0,
+            police: Police::new(Limits::default()),
+            begin: Instant::now(),
+        }
+    }
+
+    /// Forwards this core's packets until it is to pause. Returns nothing if another core failed.
+    fn run(&mut self, worker: Worker<'_>, watched: &Watched<'_>) -> Result<Option<Paused>> {
+        let Worker { machine, mut control, observer } = worker;
+        let asked = watched.asked;
         loop {
             let mut is_idle = self.round(machine, observer)?;
             if let Some(control) = control.as_deref_mut() {
-                is_idle &= self.update(machine, control)?;
+                is_idle &= update(machine, control)?;
             }
             if !is_idle {
-                if let Some(paused) = paused(&mut asked.map(readable), 0)? {
-                    return Ok(paused);
+                match wait(&mut asked.map(readable), 0)? {
+                    Wait::Over => continue,
+                    Wait::Paused(paused) => return Ok(paused),
                 }
-                continue;
             }
             let control = control.as_deref().map(Control::descriptor);
-            let others = asked.into_iter().chain([self.removals.descriptor()]).chain(control);
-            let ports = self.receivers.iter().flat_map(|receiver| receiver.descriptors());
-            let ports = ports.copied();
+            let others = asked.into_iter().chain([watched.removals.descriptor()]).chain(control);
+            let receivers = self.receivers.iter().flatten();
+            let ports = receivers.flat_map(|receiver| receiver.descriptors()).copied();
             let mut polled: Vec<_> = others.chain(ports).map(readable).collect();
-            if let Some(paused) = paused(&mut polled, patience)? {
+            if let Wait::Paused(paused) = wait(&mut polled, watched.patience)? {
                 return Ok(paused);
             }
-            if polled[removals].revents != 0 {
-                self.unless_removed()?;
+            if polled[asked.len()].revents != 0 {
+                watched.unless_removed()?;
             }
         }
     }
 
-    /// Fails if the interface of a port was removed.
-    fn unless_removed(&self) -> Result {
-        let ports = self.names.iter().zip(&self.interfaces);
-        self.removals.check(ports.filter_map(|((name, _), index)| Some((name.as_str(), (*index)?))))
-    }
-
     /// Takes one batch from each port. Returns whether there was nothing.
-    fn round(&mut self, machine: &mut dyn Machine, observer: &mut dyn Observer) -> Result<bool> {
+    fn round(
+        &mut self,
+        machine: &mut dyn Machine,
+        observer: &mut (dyn Observer + Send),
+    ) -> Result<bool> {
         let mut is_idle = true;
-        for port in 0..self.receivers.len() {
+        for (port, receiver) in self.receivers.iter_mut().enumerate() {
+            let Some(receiver) = receiver else { continue };
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let frames = self.receivers[port].receive(now.as_nanos() as u64)?;
+            let frames = receiver.receive(now.as_nanos() as u64)?;
             if frames.is_empty() {
                 continue;
             }
@@ -187,7 +351,7 @@ impl Forwarder {
             self.received[port].0 += frames.len() as u64;
             self.received[port].1 +=
                 frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
-            let (transmitters, twins) = (&mut self.transmitters, &mut self.twins);
+            let (transmitters, twins) = (&mut self.transmitters, &self.twins);
             let (undelivered, without_port) = (&mut self.undelivered, &mut self.without_port);
             let police = &mut self.police;
             let clock = self.begin.elapsed().as_nanos() as u64;
@@ -201,7 +365,7 @@ impl Forwarder {
                     Verdict::ToCpu(reason) if !police.admits(reason, clock) => {}
                     Verdict::ToCpu(_) => {
                         let from = usize::from(output.ingress);
-                        let twin = twins[from].as_mut();
+                        let twin = twins[from].as_ref();
                         if twin.is_none_or(|twin| twin.deliver(output.bytes).is_err()) {
                             undelivered[from] += 1;
                         }
@@ -214,71 +378,62 @@ impl Forwarder {
         Ok(is_idle)
     }
 
-    /// Applies some updates. Returns whether there are no more.
-    fn update(&mut self, machine: &mut dyn Machine, control: &mut Control) -> Result<bool> {
-        for _ in 0..UPDATES_PER_ROUND {
-            let Some(update) = control.next() else { return Ok(true) };
-            // Machines in software have no packets under way between two calls.
-            machine.update(&update, &mut |_| ()).map_err(|why| match why {
-                UpdateError::Refused(what) => {
-                    Error::new(format!("the kernel's routes: `{}`: {what}", update.offload))
-                }
-                UpdateError::Failed(error) => error,
-            })?;
-        }
-        Ok(false)
+    /// Adds what this core counted at a port.
+    fn count(&mut self, port: usize, counters: &mut PortCounters) {
+        let sent = self.transmitters[port].sent();
+        counters.received_packets += self.received[port].0;
+        counters.received_bytes += self.received[port].1;
+        counters.sent_packets += sent.packets;
+        counters.sent_bytes += sent.bytes;
+        counters.lost_at_input += self.receivers[port].as_mut().map_or(0, |port| port.lost());
+        counters.lost_at_output += sent.lost;
+        counters.lost_to_kernel += self.undelivered[port];
     }
+}
 
-    /// Returns the counters of all ports.
-    pub fn counters(&mut self) -> Vec<PortCounters> {
-        let ports = self.receivers.iter_mut().zip(&self.transmitters).zip(&self.names);
-        let counters = ports.enumerate().map(|(port, ((receiver, transmitter), names))| {
-            let sent = transmitter.sent();
-            PortCounters {
-                name: names.0.clone(),
-                exchange: names.1,
-                received_packets: self.received[port].0,
-                received_bytes: self.received[port].1,
-                sent_packets: sent.packets,
-                sent_bytes: sent.bytes,
-                lost_at_input: receiver.lost(),
-                lost_at_output: sent.lost,
-                lost_to_kernel: self.undelivered[port],
+/// Applies some updates. Returns whether there are no more.
+fn update(machine: &mut dyn Machine, control: &mut Control) -> Result<bool> {
+    for _ in 0..UPDATES_PER_ROUND {
+        let Some(update) = control.next() else { return Ok(true) };
+        // Machines in software have no packets under way between two calls.
+        machine.update(&update, &mut |_| ()).map_err(|why| match why {
+            UpdateError::Refused(what) => {
+                Error::new(format!("the kernel's routes: `{}`: {what}", update.offload))
             }
-        });
-        counters.collect()
+            UpdateError::Failed(error) => error,
+        })?;
     }
-
-    /// Packets that were not handed to the kernel, since there were more than its limit, by reason.
-    pub fn policed(&self) -> BTreeMap<Reason, u64> {
-        self.police.refused()
-    }
-
-    /// Packets that the machine sent to ports that there are not.
-    pub fn without_port(&self) -> u64 {
-        self.without_port
-    }
+    Ok(false)
 }
 
 fn readable(fd: RawFd) -> libc::pollfd {
     libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-/// Waits until a descriptor is readable, or for so many milliseconds; -1 has no end. Returns whether
-/// the first descriptor is, which asks to stop, or the second, which asks for attention.
-fn paused(polled: &mut [libc::pollfd], patience: libc::c_int) -> Result<Option<Paused>> {
+/// How waiting ended.
+enum Wait {
+    /// A descriptor is readable, or the time is over.
+    Over,
+    /// Forwarding is to pause; without a reason if another core has failed.
+    Paused(Option<Paused>),
+}
+
+/// Waits until a descriptor is readable, or for so many milliseconds; -1 has no end. The first
+/// descriptors are those of [`Watched::asked`].
+fn wait(polled: &mut [libc::pollfd], patience: libc::c_int) -> Result<Wait> {
     // SAFETY: the descriptors are as many as counted.
     let ready = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, patience) };
     if ready < 0 {
         let error = std::io::Error::last_os_error();
         return match error.kind() {
-            std::io::ErrorKind::Interrupted => Ok(None),
+            std::io::ErrorKind::Interrupted => Ok(Wait::Over),
             _ => Err(Error::new(format!("poll: {error}"))),
         };
     }
     Ok(match polled {
-        [stop, ..] if stop.revents != 0 => Some(Paused::Stop),
-        [_, attention, ..] if attention.revents != 0 => Some(Paused::Attention),
-        _ => None,
+        [stop, ..] if stop.revents != 0 => Wait::Paused(Some(Paused::Stop)),
+        [_, attention, ..] if attention.revents != 0 => Wait::Paused(Some(Paused::Attention)),
+        [_, _, failure, ..] if failure.revents != 0 => Wait::Paused(None),
+        _ => Wait::Over,
     })
 }

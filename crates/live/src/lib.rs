@@ -41,7 +41,7 @@ mod twin;
 
 pub use attention::{Attention, Bell};
 pub use control::Control;
-pub use forwarder::{Forwarder, Observer, Paused, PortCounters};
+pub use forwarder::{Forwarder, Observer, Paused, PortCounters, Worker};
 pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters, TABLES};
 pub use police::{DEFAULT_RATE, Limits};
 pub use port::{Exchange, Io};

@@ -24,6 +24,15 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// An equal part of them for each of so many cores, at least one packet of a reason that has any.
+    pub(crate) fn of_each(&self, cores: usize) -> Self {
+        let part = |rate: u64| rate.div_ceil(cores as u64);
+        let exceptions = self.exceptions.iter().map(|(reason, rate)| (*reason, part(*rate)));
+        Self { rate: part(self.rate), exceptions: exceptions.collect() }
+    }
+}
+
 /// Admits packets to the kernel.
 pub(crate) struct Police {
     limits: Limits,

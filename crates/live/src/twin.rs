@@ -11,7 +11,7 @@ use crate::bpf::Attached;
 use crate::ingress;
 use crate::system::{check, failed, interface_index, owned};
 
-/// The way from the machine into the receive path of a port. The device disappears with it.
+/// The way from the machine, on any core, into the receive path of a port. The device disappears with it.
 pub struct Twin {
     tap: File,
     _program: Attached,
@@ -37,8 +37,8 @@ impl Twin {
     ///
     /// # Errors
     /// If the kernel does not accept it.
-    pub fn deliver(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.tap.write(frame).map(|_| ())
+    pub fn deliver(&self, frame: &[u8]) -> io::Result<()> {
+        (&self.tap).write(frame).map(|_| ())
     }
 }
 

@@ -14,4 +14,4 @@ mod native;
 pub use control::{Control, NotTaken};
 pub use library::{BuildError, BuildOptions, Library};
 pub use machine::KIND;
-pub use native::Native;
+pub use native::{Native, absorb, in_any_order};

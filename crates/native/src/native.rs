@@ -1,5 +1,7 @@
 //! The machine that executes packets with a built program.
 
+mod cores;
+
 use std::alloc::{self, Layout};
 use std::ffi::c_void;
 
@@ -13,6 +15,8 @@ use crate::control::{Control, Controlled};
 use crate::host::Offloads;
 use crate::library::Library;
 
+pub use cores::{absorb, in_any_order};
+
 /// The native machine of a program.
 pub struct Native {
     store: Store,
@@ -20,6 +24,8 @@ pub struct Native {
     state: State,
     arrivals: Vec<abi::Arrival>,
     next_sequence: u64,
+    /// The first sequence number that the engine gets: each core has numbers of its own.
+    numbers_from: u64,
     controlled: Controlled,
     /// Whether someone may have put another store in the place of ours.
     is_store_lent: bool,
@@ -47,6 +53,7 @@ impl Native {
             state: State::new(library),
             arrivals,
             next_sequence: 0,
+            numbers_from: 0,
             controlled: Controlled::new(),
             is_store_lent: false,
         }
@@ -109,7 +116,7 @@ impl Execute for Native {
                     self.arrivals.as_ptr(),
                     count as u32,
                     self.arrivals.len() as u32,
-                    self.next_sequence,
+                    self.numbers_from + self.next_sequence,
                 );
                 let executed = &self.arrivals[..count];
                 hand_on(self.state.machine(), executed, self.next_sequence, sink);

@@ -114,6 +114,18 @@ pub trait Instance: Any + Send + Duplicate {
         Entry { key: row.key.clone(), value: packed(&row.fields) }
     }
 
+    /// Returns another handle on the same entries, for the packets of another core, of a kind whose
+    /// entries can be looked up while they change. A change through one handle is a change for all.
+    fn share(&self) -> Option<Box<dyn Instance>> {
+        None
+    }
+
+    /// Adds what packets changed in another instance of the same declaration, and takes it out
+    /// there. Only kinds with [`StateUse::Commuting`](crate::StateUse::Commuting) methods do.
+    fn absorb(&mut self, other: &mut dyn Instance) {
+        let _ = other;
+    }
+
     /// Returns the location of the state, for machines that implement the kind on the same memory.
     /// Kinds that no machine implements itself return nothing.
     fn raw(&mut self) -> Option<RawView> {

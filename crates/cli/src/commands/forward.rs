@@ -61,7 +61,13 @@ pub struct Forward {
     /// Exchange frames with the interfaces in this way
     #[arg(long, value_enum, value_name = "WAY", default_value_t = Way::Auto)]
     io: Way,
-    /// Never sleep: a core is busy all the time, and packets wait less
+    /// Forward on so many cores: each receives a part of the flows, from queues of its own with
+    /// AF_XDP, spread by the kernel with packet sockets. Engines whose packets change tables in an
+    /// order that matters stay on one
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=256))]
+    cores: u16,
+    /// Never sleep: cores are busy all the time, and packets wait less
     #[arg(long)]
     busy: bool,
     /// Print the counters every so many seconds
@@ -204,6 +210,7 @@ impl Forward {
                 Way::Xdp => Io::Xdp,
                 Way::Packet => Io::Packet,
             },
+            cores: self.cores.into(),
             busy: self.busy,
             kernel_tables: match self.kernel_tables[..] {
                 [] => LOCAL_AND_MAIN.to_vec(),

@@ -30,27 +30,53 @@ pub fn callers(program: &Program, engine: EngineId) -> BTreeMap<OffloadId, Vec<S
 
 /// The order-sensitive offloads of an engine, in order.
 pub fn sensitive(program: &Program, engine: EngineId) -> Vec<OffloadId> {
+    offloads(program, engine, |uses| match uses {
+        Uses::Engine(inner) => !sensitive(program, *inner).is_empty(),
+        Uses::Methods(states) => {
+            let has = |state| states.contains(&state);
+            has(StateUse::Change) || has(StateUse::Read) && has(StateUse::Commuting)
+        }
+    })
+}
+
+/// The offloads of an engine that packets change, in order.
+pub fn changed(program: &Program, engine: EngineId) -> Vec<OffloadId> {
+    offloads(program, engine, |uses| match uses {
+        Uses::Engine(inner) => !changed(program, *inner).is_empty(),
+        Uses::Methods(states) => states.iter().any(|state| state.has_effect()),
+    })
+}
+
+/// What an engine does with an offload that it calls.
+enum Uses {
+    /// The engine that is called.
+    Engine(EngineId),
+    /// For each call, how the method uses the state.
+    Methods(Vec<StateUse>),
+}
+
+/// The offloads that an engine calls and that are chosen by what it does with them.
+fn offloads(
+    program: &Program,
+    engine: EngineId,
+    is_chosen: impl Fn(&Uses) -> bool,
+) -> Vec<OffloadId> {
     let body = &program.engines[engine.index()];
-    let mut uses: Vec<Vec<StateUse>> = vec![Vec::new(); body.offloads.len()];
-    let mut called = vec![false; body.offloads.len()];
+    let mut uses: BTreeMap<OffloadId, Uses> = BTreeMap::new();
     for step in &body.steps {
         step.for_each_op(|op| {
-            if let OpKind::Call { offload, method, .. } = op.kind {
-                called[offload.index()] = true;
-                if let OffloadTarget::Kind(config) = &body.offloads[offload.index()].target
-                    && let Some(kind) = registry::kind(&config.kind)
-                {
-                    uses[offload.index()].push(kind.methods[method].state);
-                }
+            let OpKind::Call { offload, method, .. } = op.kind else { return };
+            let entry = || match &body.offloads[offload.index()].target {
+                OffloadTarget::Engine(inner) => Uses::Engine(*inner),
+                OffloadTarget::Kind(_) => Uses::Methods(Vec::new()),
+            };
+            if let Uses::Methods(states) = uses.entry(offload).or_insert_with(entry)
+                && let OffloadTarget::Kind(config) = &body.offloads[offload.index()].target
+                && let Some(kind) = registry::kind(&config.kind)
+            {
+                states.push(kind.methods[method].state);
             }
         });
     }
-    let is_sensitive = |offload: usize| match body.offloads[offload].target {
-        OffloadTarget::Engine(inner) => called[offload] && !sensitive(program, inner).is_empty(),
-        OffloadTarget::Kind(_) => {
-            let has = |state| uses[offload].contains(&state);
-            has(StateUse::Change) || has(StateUse::Read) && has(StateUse::Commuting)
-        }
-    };
-    (0..body.offloads.len()).filter(|&i| is_sensitive(i)).map(|i| OffloadId(i as u32)).collect()
+    uses.into_iter().filter(|(_, uses)| is_chosen(uses)).map(|(offload, _)| offload).collect()
 }

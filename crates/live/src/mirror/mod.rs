@@ -149,13 +149,18 @@ impl Mirror {
     }
 
     /// Follows the kernel in a thread of its own from now on, and compares everything after each
-    /// interval. Returns the updates and the counters. The thread has [`MIRROR_RIGHTS`] of the
-    /// caller's rights.
+    /// interval. Returns the updates for each of so many cores, of which the first changes
+    /// these offloads for all, and the counters. The thread has [`MIRROR_RIGHTS`] of the caller's rights.
     ///
     /// # Errors
     /// If the thread cannot be started, or its other rights cannot be given up.
-    pub fn follow(self, interval: Duration) -> Result<(Control, Arc<MirrorCounters>)> {
-        let (sending, control) = control::pair()?;
+    pub fn follow(
+        self,
+        interval: Duration,
+        cores: usize,
+        of_all_cores: BTreeSet<String>,
+    ) -> Result<(Vec<Control>, Arc<MirrorCounters>)> {
+        let (sending, controls) = control::channel(cores, of_all_cores)?;
         let counters = Arc::clone(&self.counters);
         let thread = thread::Builder::new().name("mirror".into());
         let (tell, given_up) = mpsc::channel();
@@ -171,7 +176,7 @@ impl Mirror {
         };
         thread.spawn(follow).map_err(|error| failed(&error))?;
         given_up.recv().map_err(|error| failed(&error))??;
-        Ok((control, counters))
+        Ok((controls, counters))
     }
 
     fn run(mut self, mut sending: Sending, interval: Duration) {

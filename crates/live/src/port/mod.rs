@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use wireloom_machine::{Error, Result};
 use wireloom_net::Frame;
 
+use crate::bpf::Attached;
 use crate::system::interface_index;
 
 /// How frames are exchanged with interfaces.
@@ -96,7 +97,7 @@ pub struct Sent {
     pub lost: u64,
 }
 
-/// Both sides of a port, until it is closed.
+/// A port, until it is closed.
 pub struct Port {
     /// The name of the interface, or what was given instead.
     pub name: String,
@@ -104,35 +105,77 @@ pub struct Port {
     pub index: Option<u32>,
     /// How it exchanges frames.
     pub exchange: Exchange,
-    /// What arrives. It is closed first: then the kernel gets all packets again.
-    pub receiver: Box<dyn Receive>,
-    /// What is sent.
+    /// The program that keeps its frames from the kernel. It is detached first: then the kernel gets
+    /// all of them again.
+    pub program: Option<Attached>,
+    /// What each core has of it.
+    pub sides: Vec<Sides>,
+}
+
+/// What a core has of a port. Nothing of it is shared with another core, so that it can move to a
+/// thread of that core.
+pub struct Sides {
+    /// A part of what arrives: a flow always goes to the same core. `None` if there are fewer queues
+    /// than cores.
+    pub receiver: Option<Box<dyn Receive>>,
+    /// What this core sends.
     pub transmitter: Box<dyn Transmit>,
 }
 
+/// How the packets of a port are spread over cores.
+#[derive(Clone, Copy)]
+pub struct Spread {
+    /// The port's number.
+    pub number: u16,
+    /// How many cores forward.
+    pub cores: usize,
+}
+
+impl Spread {
+    /// The core that receives from a queue of the port. Ports with fewer queues than there are cores
+    /// begin with different ones.
+    fn core_of(self, queue: usize) -> usize {
+        (queue + usize::from(self.number)) % self.cores
+    }
+
+    /// The cores' sides of a port with one queue.
+    fn one_queue<T: Transmit + 'static>(
+        self,
+        receiver: impl Receive + 'static,
+        mut transmitter: impl FnMut() -> T,
+    ) -> Vec<Sides> {
+        let mut receiver: Option<Box<dyn Receive>> = Some(Box::new(receiver));
+        let sides = (0..self.cores).map(|core| Sides {
+            receiver: if core == self.core_of(0) { receiver.take() } else { None },
+            transmitter: Box::new(transmitter()),
+        });
+        sides.collect()
+    }
+}
+
 impl Port {
-    /// Takes an interface as port `number`, or opens `tap:NAME`, `pcap:FILE@RATE` or
+    /// Takes an interface, or opens `tap:NAME`, `pcap:FILE@RATE` or
     /// `pcap-loop:FILE@RATE`. Returns also why AF_XDP is not used, where it was tried.
     ///
     /// # Errors
     /// If there is no such interface or file, or without the rights.
-    pub fn open(name: &str, number: u16, io: Io) -> Result<(Self, Option<Error>)> {
+    pub fn open(name: &str, spread: Spread, io: Io) -> Result<(Self, Option<Error>)> {
         if let Some(device) = name.strip_prefix(TAP) {
-            return Ok((tap::open(name, device, number)?, None));
+            return Ok((tap::open(name, device, spread)?, None));
         }
         if let Some(what) = name.strip_prefix(CAPTURE) {
-            return Ok((replay::open(name, what, number, replay::Times::Once)?, None));
+            return Ok((replay::open(name, what, spread, replay::Times::Once)?, None));
         }
         if let Some(what) = name.strip_prefix(CAPTURE_LOOP) {
-            return Ok((replay::open(name, what, number, replay::Times::Endless)?, None));
+            return Ok((replay::open(name, what, spread, replay::Times::Endless)?, None));
         }
         let index = interface_index(name)?;
         match io {
-            Io::Xdp => Ok((xdp::open(name, index, number)?, None)),
-            Io::Packet => Ok((packet::open(name, index, number)?, None)),
-            Io::Auto => match xdp::open(name, index, number) {
+            Io::Xdp => Ok((xdp::open(name, index, spread)?, None)),
+            Io::Packet => Ok((packet::open(name, index, spread)?, None)),
+            Io::Auto => match xdp::open(name, index, spread) {
                 Ok(port) => Ok((port, None)),
-                Err(why) => Ok((packet::open(name, index, number)?, Some(why))),
+                Err(why) => Ok((packet::open(name, index, spread)?, Some(why))),
             },
         }
     }

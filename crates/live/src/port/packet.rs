@@ -9,8 +9,7 @@ use std::ptr::null_mut;
 use wireloom_machine::Result;
 use wireloom_net::Frame;
 
-use super::{Exchange, Port, Receive, Sent, Transmit};
-use crate::bpf::Attached;
+use super::{Exchange, Port, Receive, Sent, Sides, Spread, Transmit};
 use crate::ingress::{MARK, drop_all_but_marked};
 use crate::removal::unless_removed;
 use crate::segment::{Finished, OffloadHeader, finish};
@@ -29,22 +28,60 @@ const BUFFER: libc::c_int = 8 << 20;
 /// Space for the auxiliary data of a message, aligned as control messages are.
 type ControlSpace = [u64; 8];
 
-/// Takes an interface.
+/// Takes an interface. The kernel spreads the flows over the sockets of the cores.
 ///
 /// # Errors
 /// Without the rights, or if the kernel does not know TCX.
-pub fn open(name: &str, index: u32, number: u16) -> Result<Port> {
-    let mut receiver = Receiver::open(name, index, number)?;
-    let transmitter = Transmitter::open(name, index)?;
-    // From now on the kernel sees only what the machine hands to it.
-    receiver._ingress = Some(drop_all_but_marked(name, index)?);
+pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
+    let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
+    let sockets = receiving(index, spread.cores).map_err(problem)?;
+    let sides = sockets.into_iter().map(|socket| {
+        let receiver = Receiver::new(name, index, spread.number, socket);
+        Ok(Sides { receiver: Some(Box::new(receiver)), transmitter: sender(name, index)? })
+    });
+    let sides = sides.collect::<Result<_>>()?;
     Ok(Port {
         name: name.to_owned(),
         index: Some(index),
         exchange: Exchange::Packet,
-        receiver: Box::new(receiver),
-        transmitter: Box::new(transmitter),
+        // From now on the kernel sees only what the machine hands to it.
+        program: Some(drop_all_but_marked(name, index)?),
+        sides,
     })
+}
+
+/// What sends on an interface.
+///
+/// # Errors
+/// Without the rights.
+pub fn sender(name: &str, index: u32) -> Result<Box<dyn Transmit>> {
+    Ok(Box::new(Transmitter::open(name, index)?))
+}
+
+/// Sockets that share what arrives at an interface. The kernel spreads it by a hash of addresses,
+/// protocol and ports, which is the same for both directions of a flow; fragments, which do not all
+/// have ports, by their addresses.
+fn receiving(index: u32, count: usize) -> io::Result<Vec<OwnedFd>> {
+    let sockets: Vec<OwnedFd> =
+        (0..count).map(|_| packet_socket()).collect::<io::Result<_>>()?;
+    let mut group = Group::New;
+    for socket in &sockets {
+        prepare(socket, index)?;
+        if count > 1 {
+            group.join(socket)?;
+        }
+    }
+    for socket in &sockets {
+        accept(socket)?;
+    }
+    Ok(sockets)
+}
+
+/// A group of sockets (`PACKET_FANOUT`).
+enum Group {
+    /// The first member finds a number that no other program uses.
+    New,
+    Number(u16),
 }
 
 /// The receiving side.
@@ -52,8 +89,6 @@ struct Receiver {
     name: String,
     index: u32,
     number: u16,
-    /// Detached first.
-    _ingress: Option<Attached>,
     socket: OwnedFd,
     descriptors: [RawFd; 1],
     space: Vec<u8>,
@@ -73,16 +108,11 @@ enum Place {
 }
 
 impl Receiver {
-    /// Receives on an interface from now on, as port `number`.
-    fn open(name: &str, index: u32, number: u16) -> Result<Self> {
-        let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
-        let socket = packet_socket().map_err(problem)?;
-        prepare(&socket, index).map_err(problem)?;
-        Ok(Self {
+    fn new(name: &str, index: u32, number: u16, socket: OwnedFd) -> Self {
+        Self {
             name: name.to_owned(),
             index,
             number,
-            _ingress: None,
             descriptors: [socket.as_raw_fd()],
             socket,
             space: vec![0; BATCH * STRIDE],
@@ -91,7 +121,7 @@ impl Receiver {
             segments: Vec::new(),
             places: Vec::new(),
             lost: 0,
-        })
+        }
     }
 }
 
@@ -212,13 +242,43 @@ impl Receiver {
     }
 }
 
+impl Group {
+    /// Adds a socket that is bound.
+    fn join(&mut self, socket: &OwnedFd) -> io::Result<()> {
+        const UNIQUE: u32 = 0x2000;
+        let (number, flags) = match *self {
+            Self::New => (0, UNIQUE),
+            Self::Number(number) => (number, 0),
+        };
+        let option = u32::from(number) | (libc::PACKET_FANOUT_HASH | flags) << 16;
+        set(socket, libc::SOL_PACKET, libc::PACKET_FANOUT, &option)?;
+        if let Self::New = self {
+            let mut value = 0u32;
+            let mut length = size_of::<u32>() as libc::socklen_t;
+            // SAFETY: the buffer has the length given.
+            check(unsafe {
+                libc::getsockopt(
+                    socket.as_raw_fd(),
+                    libc::SOL_PACKET,
+                    libc::PACKET_FANOUT,
+                    (&raw mut value).cast(),
+                    &raw mut length,
+                )
+            })?;
+            *self = Self::Number(value as u16);
+        }
+        Ok(())
+    }
+}
+
 fn packet_socket() -> io::Result<OwnedFd> {
     // Protocol 0 receives nothing until the socket is bound.
     // SAFETY: plain system call.
     owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })
 }
 
-/// Sets a socket up to receive from an interface what the kernel has not got from a twin.
+/// Binds a socket to an interface. It accepts nothing yet: before it is in its group it would get
+/// what the others get too.
 fn prepare(socket: &OwnedFd, index: u32) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
     set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
@@ -226,16 +286,25 @@ fn prepare(socket: &OwnedFd, index: u32) -> io::Result<()> {
     if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER).is_err() {
         set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER)?;
     }
+    filter(socket, &mut [libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 }])?;
+    bind(socket, index, libc::ETH_P_ALL as u16)
+}
+
+/// Has a socket accept what the kernel has not got from a twin.
+fn accept(socket: &OwnedFd) -> io::Result<()> {
     // Classic BPF: load the mark, accept all of the frame unless it is ours.
-    let mut filter = [
+    let mut accept = [
         libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: (SKF_AD_OFF + SKF_AD_MARK) as u32 },
         libc::sock_filter { code: 0x15, jt: 1, jf: 0, k: MARK },
         libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: u32::MAX },
         libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 },
     ];
+    filter(socket, &mut accept)
+}
+
+fn filter(socket: &OwnedFd, filter: &mut [libc::sock_filter]) -> io::Result<()> {
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)?;
-    bind(socket, index, libc::ETH_P_ALL as u16)
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 
 const SKF_AD_OFF: i32 = -0x1000;

@@ -10,7 +10,7 @@ use wireloom_machine::{Error, Rate, Result};
 use wireloom_net::capture::Reader;
 use wireloom_net::{Frame, Packet};
 
-use super::{Exchange, Port, Receive, Sent, Transmit};
+use super::{Exchange, Spread, Port, Receive, Sent, Transmit};
 use crate::system::{check, owned};
 
 /// Frames that are received at once.
@@ -29,7 +29,7 @@ pub enum Times {
 ///
 /// # Errors
 /// If the file cannot be read, the rate is none, or a capture that is played again has no rate.
-pub fn open(name: &str, what: &str, number: u16, times: Times) -> Result<Port> {
+pub fn open(name: &str, what: &str, spread: Spread, times: Times) -> Result<Port> {
     let (file, rate) = match what.rsplit_once('@') {
         Some((file, rate)) => {
             let rate = rate.parse();
@@ -47,7 +47,7 @@ pub fn open(name: &str, what: &str, number: u16, times: Times) -> Result<Port> {
     let timer = owned(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) })
         .map_err(|error| Error::new(format!("port {name}: a timer: {error}")))?;
     let mut receiver = Receiver {
-        number,
+        number: spread.number,
         path: (times == Times::Endless).then(|| file.into()),
         reader,
         rate,
@@ -65,8 +65,8 @@ pub fn open(name: &str, what: &str, number: u16, times: Times) -> Result<Port> {
         name: name.to_owned(),
         index: None,
         exchange: Exchange::Capture,
-        receiver: Box::new(receiver),
-        transmitter: Box::new(Discard::default()),
+        program: None,
+        sides: spread.one_queue(receiver, Discard::default),
     })
 }
 

@@ -4,12 +4,12 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use wireloom_machine::{Error, Result};
 use wireloom_net::Frame;
 
-use super::{Exchange, Port, Receive, Sent, Transmit};
+use super::{Exchange, Spread, Port, Receive, Sent, Transmit};
 use crate::system::failed;
 use crate::twin::{create_device, set_up};
 
@@ -22,18 +22,18 @@ const STRIDE: usize = (64 << 10) + 64;
 ///
 /// # Errors
 /// Without the rights, or if there is a device of this name that cannot be taken.
-pub fn open(name: &str, device: &str, number: u16) -> Result<Port> {
+pub fn open(name: &str, device: &str, spread: Spread) -> Result<Port> {
     if device.is_empty() || device.len() >= libc::IFNAMSIZ || device.contains(['%', '/']) {
         return Err(Error::new(format!("port {name}: `{device}` is no name of a device")));
     }
     let (tap, device) = create_device(device, libc::O_NONBLOCK)?;
     set_up(&device)?;
-    let tap = Rc::new(tap);
+    let tap = Arc::new(tap);
     let receiver = Receiver {
         name: name.to_owned(),
-        number,
+        number: spread.number,
         descriptors: [tap.as_raw_fd()],
-        tap: Rc::clone(&tap),
+        tap: Arc::clone(&tap),
         space: vec![0; BATCH * STRIDE],
         lengths: Vec::with_capacity(BATCH),
     };
@@ -41,15 +41,19 @@ pub fn open(name: &str, device: &str, number: u16) -> Result<Port> {
         name: name.to_owned(),
         index: None,
         exchange: Exchange::Tap,
-        receiver: Box::new(receiver),
-        transmitter: Box::new(Transmitter { tap, sent: Sent::default() }),
+        program: None,
+        // Frames are written one by one, from any thread.
+        sides: spread.one_queue(receiver, || Transmitter {
+            tap: Arc::clone(&tap),
+            sent: Sent::default(),
+        }),
     })
 }
 
 struct Receiver {
     name: String,
     number: u16,
-    tap: Rc<File>,
+    tap: Arc<File>,
     descriptors: [RawFd; 1],
     space: Vec<u8>,
     lengths: Vec<usize>,
@@ -88,7 +92,7 @@ impl Receive for Receiver {
 }
 
 struct Transmitter {
-    tap: Rc<File>,
+    tap: Arc<File>,
     sent: Sent,
 }
 

@@ -14,8 +14,8 @@ use xdp::socket::{XdpSocket, XdpSocketBuilder};
 use xdp::umem::UmemCfgBuilder;
 use xdp::{CompletionRing, FillRing, Packet, RingConfigBuilder, RxRing, TxRing, Umem};
 
-use super::{Exchange, Port, Receive, Sent, Transmit};
-use crate::bpf::{Attached, Hook, Instruction, Sockets, attach, op};
+use super::{Exchange, Spread, Port, Receive, Sent, Sides, Transmit, packet};
+use crate::bpf::{Hook, Instruction, Sockets, attach, op};
 use crate::removal::unless_removed;
 use crate::segment::complete_if_partial;
 use crate::system::{check, failed, set};
@@ -33,43 +33,52 @@ const SEND_BUDGET: u32 = 128;
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 const OLD_SEND_BUDGET: usize = 32;
 
-/// Takes an interface. All of its queues are received from; queue 0 sends.
+/// Takes an interface. The cores share its queues; each sends by the first of its own, and by a
+/// packet socket if it has none.
 ///
 /// # Errors
 /// If the driver has no XDP or none at this MTU, if another program is there, or without the
 /// rights.
-pub fn open(name: &str, index: u32, number: u16) -> Result<Port> {
+pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
     let problem = |what: &str, error: io::Error| failed(&format!("port {name}: {what}"), &error);
     let count = NicIndex::new(index).queue_counts().map_or(1, |queues| queues.rx_count().max(1));
     let map = Sockets::new(count).map_err(|error| problem("a map of AF_XDP sockets", error))?;
-    let mut queues = Vec::new();
-    let mut sending = None;
+    let mut cores: Vec<(Vec<Queue>, Option<Transmitter>)> = Vec::new();
+    cores.resize_with(spread.cores, Default::default);
     for number in 0..count {
-        let opened = Queue::open(index, number, number == 0);
+        let (queues, sending) = &mut cores[spread.core_of(number as usize)];
+        let opened = Queue::open(index, number, sending.is_none());
         let (queue, sender) = opened.map_err(|error| problem("an AF_XDP socket", error))?;
         map.insert(number, &*queue.socket)
             .map_err(|error| problem("the map of AF_XDP sockets", error))?;
         queues.push(queue);
-        sending = sending.or(sender);
+        *sending = sending.take().or(sender);
     }
-    let is_copied = queues.iter().any(|queue| !is_zero_copy(&queue.socket));
+    let mut queues = cores.iter().flat_map(|(queues, _)| queues);
+    let is_copied = queues.any(|queue| !is_zero_copy(&queue.socket));
     let program = attach(&program(&map), Hook::Driver, &format!("port {name}"), index)?;
-    let transmitter = sending.expect("there is a queue 0");
-    let receiver = Receiver {
-        name: name.to_owned(),
-        index,
-        number,
-        descriptors: queues.iter().map(|queue| queue.socket.as_raw_fd()).collect(),
-        queues,
-        is_copied,
-        _program: program,
-    };
+    let sides = cores.into_iter().map(|(queues, sending)| {
+        let transmitter: Box<dyn Transmit> = match sending {
+            Some(transmitter) => Box::new(transmitter),
+            None => packet::sender(name, index)?,
+        };
+        let receiver = (!queues.is_empty()).then(|| Receiver {
+            name: name.to_owned(),
+            index,
+            number: spread.number,
+            descriptors: queues.iter().map(|queue| queue.socket.as_raw_fd()).collect(),
+            queues,
+            is_copied,
+        });
+        let receiver = receiver.map(|receiver| Box::new(receiver) as Box<dyn Receive>);
+        Ok(Sides { receiver, transmitter })
+    });
     Ok(Port {
         name: name.to_owned(),
         index: Some(index),
         exchange: if is_copied { Exchange::XdpCopy } else { Exchange::XdpZeroCopy },
-        receiver: Box::new(receiver),
-        transmitter: Box::new(transmitter),
+        sides: sides.collect::<Result<_>>()?,
+        program: Some(program),
     })
 }
 
@@ -194,8 +203,6 @@ struct Receiver {
     name: String,
     index: u32,
     number: u16,
-    /// Detached first.
-    _program: Attached,
     queues: Vec<Queue>,
     descriptors: Vec<RawFd>,
     /// Whether the kernel copies: then the other end may be on this computer too, and may leave

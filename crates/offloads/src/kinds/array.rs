@@ -1,5 +1,7 @@
 //! `array`: directly indexed elements with atomic read-modify-write operations.
 
+use std::any::Any;
+
 use wireloom_bits::Bits;
 
 use crate::kinds::{check_value, field_values, index_of};
@@ -161,6 +163,17 @@ impl Instance for Array {
             fields: field_values(&self.layout, &Bits::from_words(self.width, element)),
         })
         .collect()
+    }
+
+    fn absorb(&mut self, other: &mut dyn Instance) {
+        let Some(other) = (other as &mut dyn Any).downcast_mut::<Self>() else { return };
+        for index in 0..self.size.min(other.size) {
+            let added = other.get(index);
+            if !added.is_zero() {
+                self.set(index, &self.lanes.add(&self.get(index), &added));
+                other.set(index, &Bits::zero(other.width));
+            }
+        }
     }
 
     fn raw(&mut self) -> Option<RawView> {

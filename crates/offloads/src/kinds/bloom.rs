@@ -9,6 +9,8 @@
 //! be a power of two. Every machine uses the same bits, so that all of them have the same false
 //! positives.
 
+use std::any::Any;
+
 use wireloom_bits::Bits;
 
 use crate::kinds::check_value;
@@ -182,6 +184,13 @@ impl Instance for Bloom {
         match key {
             EntryKey::Index(number) => Ok(std::mem::take(self.word(*number)?) != 0),
             _ => stays(),
+        }
+    }
+
+    fn absorb(&mut self, other: &mut dyn Instance) {
+        let Some(other) = (other as &mut dyn Any).downcast_mut::<Self>() else { return };
+        for (own, other) in self.words.iter_mut().zip(&mut other.words) {
+            *own |= std::mem::take(other);
         }
     }
 

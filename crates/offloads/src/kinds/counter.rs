@@ -1,5 +1,7 @@
 //! `counter`: counts of packets and bytes by index.
 
+use std::any::Any;
+
 use wireloom_bits::Bits;
 
 use crate::kinds::index_of;
@@ -92,6 +94,13 @@ impl Instance for Counter {
                 ],
             })
             .collect()
+    }
+
+    fn absorb(&mut self, other: &mut dyn Instance) {
+        let Some(other) = (other as &mut dyn Any).downcast_mut::<Self>() else { return };
+        for (own, other) in self.cells.iter_mut().zip(&mut other.cells) {
+            *own = own.wrapping_add(std::mem::take(other));
+        }
     }
 
     fn raw(&mut self) -> Option<RawView> {

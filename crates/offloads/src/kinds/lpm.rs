@@ -174,6 +174,16 @@ impl Instance for Lpm {
         });
     }
 
+    fn share(&self) -> Option<Box<dyn Instance>> {
+        Some(Box::new(Self {
+            key_width: self.key_width,
+            miss: self.miss.clone(),
+            layout: self.layout.clone(),
+            reader: self.reader.clone(),
+            table: self.table(),
+        }))
+    }
+
     fn raw(&mut self) -> Option<RawView> {
         Some(RawView::Lpm(self.reader.hold()))
     }

@@ -1,0 +1,138 @@
+//! The same engine on several cores: each has a machine of its own.
+//!
+//! No core waits for another one. What packets only look up is shared where it can be looked up
+//! while it changes (`lpm`), and copied otherwise. What packets only add to (counters) each core has
+//! for itself; it is summed when it is read. Engines with state whose order of changes matters
+//! (`exact` with insertions, meters) stay on one core: packets would wait for each other.
+
+use std::collections::BTreeSet;
+
+use wireloom_compile::analysis::order;
+use wireloom_ir::{EngineId, OffloadTarget, Program};
+use wireloom_offloads::{Content, Refused, Slot, Store, instantiate};
+
+use super::Native;
+
+/// Between the sequence numbers of two cores: more than a core executes packets. Draws of random
+/// numbers depend on them.
+const NUMBERS_OF_A_CORE: u64 = 1 << 48;
+
+impl Native {
+    /// A machine for another core, the `core`-th from 1 on. The control plane has to change an entry
+    /// on every core's machine, unless the offload is one [of all cores](Self::of_all_cores).
+    ///
+    /// # Errors
+    /// As [`in_any_order`], or if there is not enough memory.
+    pub fn on_another_core(&self, core: u64) -> Result<Self, Refused> {
+        let library = &self.state.library;
+        let program = library.program();
+        in_any_order(program)?;
+        let store = another(program, program.main, &self.store)?;
+        let machine = Self::new(library.clone(), store);
+        Ok(Self { numbers_from: core * NUMBERS_OF_A_CORE, ..machine })
+    }
+
+    /// The paths of the offloads whose entries the control plane changes on one machine only: those
+    /// that all cores share, and those that are summed.
+    pub fn of_all_cores(&self) -> BTreeSet<String> {
+        let mut paths = BTreeSet::new();
+        let program = self.state.library.program();
+        of_all_cores(program, program.main, &self.store, "", &mut paths);
+        paths
+    }
+}
+
+fn of_all_cores(
+    program: &Program,
+    engine: EngineId,
+    store: &Store,
+    prefix: &str,
+    paths: &mut BTreeSet<String>,
+) {
+    let changed = order::changed(program, engine);
+    for (index, slot) in store.slots.iter().enumerate() {
+        let path = format!("{prefix}{}", slot.name);
+        match &slot.content {
+            Content::Kind { instance, .. } => {
+                let is_changed = changed.iter().any(|offload| offload.index() == index);
+                if is_changed || instance.share().is_some() {
+                    paths.insert(path);
+                }
+            }
+            Content::Engine(inner) => {
+                let callee = callee(program, engine, index);
+                of_all_cores(program, callee, inner, &format!("{path}."), paths);
+            }
+        }
+    }
+}
+
+/// Adds what packets changed on another core to the store of a first one, and takes it out there.
+///
+/// # Panics
+/// If one of the stores is another program's.
+pub fn absorb(program: &Program, store: &mut Store, other: &mut Store) {
+    absorb_engine(program, program.main, store, other);
+}
+
+/// Whether the packets of a program can be executed on several cores.
+///
+/// # Errors
+/// If packets change state in an order that matters.
+pub fn in_any_order(program: &Program) -> Result<(), Refused> {
+    let engine = &program.engines[program.main.index()];
+    match order::sensitive(program, program.main).first() {
+        None => Ok(()),
+        Some(first) => Err(Refused(format!(
+            "engine {}: packets change `{}` in an order that matters, so that one core has to \
+             execute them all",
+            engine.name,
+            engine.offloads[first.index()].name
+        ))),
+    }
+}
+
+/// The offloads for another core.
+fn another(program: &Program, engine: EngineId, store: &Store) -> Result<Store, Refused> {
+    let changed = order::changed(program, engine);
+    let content = |index: usize, content: &Content| match content {
+        Content::Kind { config, instance } => {
+            let instance = if changed.iter().any(|offload| offload.index() == index) {
+                instantiate(config)?
+            } else {
+                instance.share().unwrap_or_else(|| instance.duplicate())
+            };
+            Ok(Content::Kind { config: config.clone(), instance })
+        }
+        Content::Engine(inner) => {
+            another(program, callee(program, engine, index), inner).map(Content::Engine)
+        }
+    };
+    let slots = store.slots.iter().enumerate().map(|(index, slot)| {
+        Ok(Slot { name: slot.name.clone(), content: content(index, &slot.content)? })
+    });
+    Ok(Store { slots: slots.collect::<Result<_, _>>()? })
+}
+
+fn absorb_engine(program: &Program, engine: EngineId, store: &mut Store, other: &mut Store) {
+    for offload in order::changed(program, engine) {
+        let index = offload.index();
+        match (&mut store.slots[index].content, &mut other.slots[index].content) {
+            (Content::Kind { instance, .. }, Content::Kind { instance: other, .. }) => {
+                instance.absorb(&mut **other);
+            }
+            (Content::Engine(own), Content::Engine(other)) => {
+                absorb_engine(program, callee(program, engine, index), own, other);
+            }
+            _ => unreachable!("both machines are of one program"),
+        }
+    }
+}
+
+/// The engine that is an offload of another one.
+fn callee(program: &Program, engine: EngineId, offload: usize) -> EngineId {
+    match program.engines[engine.index()].offloads[offload].target {
+        OffloadTarget::Engine(inner) => inner,
+        OffloadTarget::Kind(_) => unreachable!("its slot has the offloads of an engine"),
+    }
+}
