@@ -117,11 +117,13 @@ impl Drop for Forwarding {
     }
 }
 
-/// Runs a test with each way of exchanging frames.
+/// Runs a test with each way of exchanging frames, on one core and on two.
 fn each_way(test: impl Fn(&[&str])) {
     for way in ["xdp", "packet"] {
-        eprintln!("--io {way}");
-        test(&["--io", way]);
+        for cores in ["1", "2"] {
+            eprintln!("--io {way} --cores {cores}");
+            test(&["--io", way, "--cores", cores]);
+        }
     }
 }
 
@@ -326,7 +328,7 @@ fn leaves_nothing(options: &[&str]) {
     let ports: String =
         during.split_inclusive('\n').filter(|line| !line.contains("loom")).collect();
     match options {
-        [_, "packet"] => assert_eq!(ports, before, "nothing of the ports themselves changes"),
+        [_, "packet", ..] => assert_eq!(ports, before, "nothing of the ports themselves changes"),
         _ => assert!(ports.contains("prog/xdp") && !before.contains("prog/xdp"), "{ports}"),
     }
     reaches(&network.left, "10.0.2.2", 64, reply);

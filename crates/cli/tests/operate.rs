@@ -238,7 +238,16 @@ fn a_configuration_is_equal_to_options_and_counters_are_served() {
 
 #[test]
 fn reloads_lose_no_packet_and_say_what_is_kept() {
-    let config = format!("{CONFIG}tables = [\"DIR/a.tables\"]\n");
+    reloads(1);
+}
+
+#[test]
+fn reloads_on_two_cores_lose_no_packet_and_say_what_is_kept() {
+    reloads(2);
+}
+
+fn reloads(cores: usize) {
+    let config = format!("{CONFIG}tables = [\"DIR/a.tables\"]\ncores = {cores}\n");
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("a.tables"), "table labels\n16 next_hop=1\n").expect("a file");
     let Some(mut operated) = Operated::start_in(folder, &config, &[], &[]) else { return };
@@ -311,18 +320,38 @@ fn reloads_lose_no_packet_and_say_what_is_kept() {
     let other = text_of.replace(&broken, "programs/flowcount.loom");
     let other = other.replace("CHECK_SOURCE = false", "").replace("[set]", "");
     fs::write(&path, other.replace("tables =", "#")).expect("a file");
-    let report = text(&operated.ctl(&["reload"]).stdout);
-    assert!(report.contains("state lost: flows (declared in another way), "), "{report}");
-    assert!(report.contains("labels (no longer declared)"), "{report}");
+    let report = operated.ctl(&["reload"]);
+    let reloads = if cores == 1 {
+        let report = text(&report.stdout);
+        assert!(report.contains("state lost: flows (declared in another way), "), "{report}");
+        assert!(report.contains("labels (no longer declared)"), "{report}");
+        3
+    } else {
+        // Its packets insert flows, in an order that matters.
+        let refused = text(&report.stderr);
+        assert_eq!(report.status.code(), Some(2), "{refused}");
+        assert!(refused.contains("packets change `flows`"), "{refused}");
+        operated.reaches_the_right();
+        2
+    };
     operated.signal(libc::SIGTERM);
     let (status, _, err) = operated.end();
     assert_eq!(status, Some(0), "{err}");
-    assert_eq!(err.matches("INFO reloaded").count(), 3, "{err}");
+    assert_eq!(err.matches("INFO reloaded").count(), reloads, "{err}");
 }
 
 #[test]
 fn live_packets_are_traced_and_captured() {
-    let Some(operated) = Operated::start(CONFIG, &[]) else { return };
+    watches(&[]);
+}
+
+#[test]
+fn live_packets_of_two_cores_are_traced_and_captured() {
+    watches(&["--cores", "2", "--io", "packet"]);
+}
+
+fn watches(options: &[&str]) {
+    let Some(operated) = Operated::start(CONFIG, options) else { return };
     operated.forwards();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

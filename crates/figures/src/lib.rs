@@ -3,6 +3,7 @@
 //!
 //! A benchmark returns samples of one number. The median counts; the spread is shown next to it.
 
+mod cores;
 pub mod figure;
 mod flows;
 mod live;

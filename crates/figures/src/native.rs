@@ -1,4 +1,5 @@
-//! The native router next to a DPDK loop that does the same work, in turns within one run.
+//! The native router next to a DPDK loop that does the same work, and on two cores next to one, in
+//! turns within one run.
 
 use serde::Serialize;
 use wireloom_machine::{Error, Result, Source};
@@ -6,6 +7,7 @@ use wireloom_net::Packet;
 use wireloom_net::traffic::Pick;
 use wireloom_plot::{Bars, Group};
 
+use super::cores;
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::lookups::Lookups;
 use super::pages::{PageTable, Table};
@@ -19,12 +21,12 @@ use wireloom_console::output;
 /// The figure.
 pub const FIGURE: Figure = Figure {
     name: "native",
-    what: "Native router and lookups next to a DPDK loop that does the same work: rates, taken in turns in one run",
+    what: "Native router and lookups next to a DPDK loop that does the same work, and on two cores next to one: rates, taken in turns in one run",
     choice: Choice::None,
     make,
     kept: Kept {
         cost: Cost::Dear,
-        built: "programs/router.loom with programs/tables/demo.tables, 64-byte packets in memory, one core",
+        built: "programs/router.loom with programs/tables/demo.tables, 64-byte packets in memory, one core unless a row says two",
         names: &["row"],
         skip: &["samples"],
         tools: &["cc"],
@@ -96,6 +98,17 @@ const COMPARED: [Compared; 5] = [
     },
 ];
 
+/// The peer is the same engine on one core.
+const TWO_CORES: Compared = Compared {
+    row: "cores",
+    what: "whole router on two cores, IPv4; the peer is the router on one",
+    family: 4,
+    pick: Pick::Uniform,
+    set: &[],
+    work: Work::Whole,
+    goal: 1.9,
+};
+
 /// A row of the result. Rates are in million packets (or lookups) a second.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
@@ -133,19 +146,17 @@ fn make(settings: &Settings) -> Result<Drawn> {
         } else {
             router(settings, compared, &mut peer, packets)?
         };
-        if !row.reached {
-            faults.push(format!(
-                "{}: {} times the peer's rate, and at least {} is the goal",
-                row.row,
-                number(row.ratio),
-                row.goal
-            ));
-        }
+        faults.extend(row.fault());
+        rows.push(row);
+    }
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+        let row = TWO_CORES.row(sampled(settings, cores::sampler(settings)?)?);
+        faults.extend(row.fault());
         rows.push(row);
     }
     let group = |row: &Row| Group::new(row.row, [row.ours, row.peer]);
-    let series = ["native", "DPDK"].map(str::to_owned);
-    let title = "Packets (or lookups) a second in memory, one core";
+    let series = ["native", "peer"].map(str::to_owned);
+    let title = "Packets (or lookups) a second in memory";
     let svg = Bars::new(title, "million a second", series, rows.iter().map(group).collect()).svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&rows), data, svg, faults })
@@ -227,8 +238,21 @@ impl Compared {
     }
 }
 
+impl Row {
+    fn fault(&self) -> Option<String> {
+        (!self.reached).then(|| {
+            format!(
+                "{}: {} times the peer's rate, and at least {} is the goal",
+                self.row,
+                number(self.ratio),
+                self.goal
+            )
+        })
+    }
+}
+
 fn text(rows: &[Row]) -> String {
-    let heads = ["", "native", "DPDK", "ratio", "least", "most", "goal", ""];
+    let heads = ["", "native", "peer", "ratio", "least", "most", "goal", ""];
     let mut table = output::table(&heads, &[1, 2, 3, 4, 5, 6]);
     let mut memory = String::new();
     for row in rows {
@@ -246,15 +270,18 @@ fn text(rows: &[Row]) -> String {
     }
     let rows: String = rows.iter().map(|row| format!("{}: {}\n", row.row, row.what)).collect();
     format!(
-        "{table}\n\nMillion packets (or lookups) a second; medians, and the spread of ratios of samples taken in turns.\n\
+        "{table}\n\nThe peer is a DPDK loop that does the same work, unless the row says otherwise.\n\
+         Million packets (or lookups) a second; medians, and the spread of ratios of samples taken in turns.\n\
          {rows}{memory}"
     )
 }
 
 /// The rates for pages.
 fn rates_table(values: &Values) -> Result<Table> {
-    let mut table = Table::new(["what", "native", "DPDK", "ratio (least to most)", "goal", ""]);
-    for compared in &COMPARED {
+    let mut table = Table::new(["what", "native", "peer", "ratio (least to most)", "goal", ""]);
+    // A computer with one core has no row of two.
+    let cores = values.get("cores.ours").is_ok().then_some(&TWO_CORES);
+    for compared in COMPARED.iter().chain(cores) {
         let get = |what: &str| values.get(&format!("{}.{what}", compared.row));
         let [ours, peer, ratio, least, most] = [
             number(get("ours")?),

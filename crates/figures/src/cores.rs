@@ -1,0 +1,59 @@
+//! The native router on two cores, and on one.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::Instant;
+
+use wireloom_console::load_store;
+use wireloom_ir::Execute;
+use wireloom_machine::{Error, Result};
+use wireloom_native::{BuildOptions, Library, Native};
+use wireloom_net::{Frame, Packet};
+
+use super::Settings;
+use super::workload::packets;
+
+/// Returns the function that measures once on two cores and once on one, the same packets: million
+/// packets a second.
+///
+/// # Errors
+/// If a file is missing, or the compiler fails.
+pub fn sampler(settings: &Settings) -> Result<impl FnMut() -> Result<[f64; 2]>> {
+    let program = settings.router()?.compiled()?;
+    let (store, _) = load_store(&program.optimised, &[settings.tables()?])?;
+    let options = BuildOptions::default();
+    let library = Library::build(&program.optimised, &options).map_err(Error::new)?;
+    let mut first = Native::new(library, store);
+    let refused = |refused: wireloom_offloads::Refused| Error::new(refused.0);
+    let mut second = first.on_another_core(1).map_err(refused)?;
+    let packets = packets(settings, "ipv4")?;
+    Ok(move || {
+        let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+        let (front, back) = frames.split_at(frames.len() / 2);
+        let both = mpps(frames.len(), vec![(&mut first, front), (&mut second, back)]);
+        Ok([both, mpps(frames.len(), vec![(&mut first, &frames)])])
+    })
+}
+
+/// The rate of machines that execute so many packets together, each in a thread of its own: from
+/// the first one's begin to the last one's end.
+fn mpps(count: usize, work: Vec<(&mut Native, &[Frame<'_>])>) -> f64 {
+    let ready = &Barrier::new(work.len());
+    let times: Vec<(Instant, Instant)> = thread::scope(|scope| {
+        let threads = work.into_iter().map(|(machine, frames)| {
+            scope.spawn(move || {
+                let mut outputs = 0;
+                ready.wait();
+                let begin = Instant::now();
+                machine.offer(frames, &mut |_| outputs += 1);
+                assert!(outputs >= frames.len(), "every packet has an outcome");
+                (begin, Instant::now())
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().expect("it does not panic")).collect()
+    });
+    let begin = times.iter().map(|(begin, _)| *begin).min().expect("a thread");
+    let end = times.iter().map(|(_, end)| *end).max().expect("a thread");
+    count as f64 / end.duration_since(begin).as_secs_f64() / 1e6
+}
