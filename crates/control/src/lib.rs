@@ -6,7 +6,7 @@
 //!                     └> Forwarding <── Handle ─ SIGHUP, watchdog, intervals
 //! ```
 //!
-//! One thread forwards packets and does nothing else. Everybody else asks it through a
+//! One thread on each core forwards packets and does nothing else. Everybody else asks it through a
 //! [`Handle`](forwarding::Handle), which it serves between two batches. [`forward`] starts all of
 //! them; [`Client`] is the other end of the control socket.
 //!
