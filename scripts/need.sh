@@ -107,6 +107,9 @@ for purpose in "$@"; do
         ! install_packages gcc-bpf libbpf-dev ethtool; then
         echo "note: live forwarding is not measured (apt-get install gcc-bpf libbpf-dev ethtool)." >&2
       fi
+      if ! command -v valgrind >/dev/null && ! install_packages valgrind; then
+        echo "note: valgrind is missing: native engines are not profiled (apt-get install valgrind)." >&2
+      fi
       if ! pkg-config --exists libdpdk && ! install_packages libdpdk-dev; then
         echo "note: libdpdk-dev is missing: the comparison with DPDK's rte_fib is left out (apt-get install libdpdk-dev)." >&2
       fi

@@ -117,9 +117,8 @@ impl Built {
         let of_all_cores = native.of_all_cores();
         let machine = |native| Box::new(InSoftware::new(native)) as Box<dyn Machine + Send>;
         let machines = std::iter::once(native).chain(others).map(machine).collect();
-        let followed = mirror.map(|(mirror, every)| {
-            mirror.follow(every, cores, of_all_cores.clone())
-        });
+        let followed =
+            mirror.map(|(mirror, every)| mirror.follow(every, cores, of_all_cores.clone()));
         let (controls, kernel) = followed.transpose()?.unzip();
         let controls = controls.unwrap_or_default();
         let name = program.engines[program.main.index()].name.clone();

@@ -23,9 +23,7 @@ use wireloom_offloads::{Content, Instance, Store, Update, registry};
 use crate::engine::{Built, Engine, keeps_state};
 use crate::filter::Filter;
 use crate::status::{Kernel, Offload, Policed, Status};
-use crate::taps::{
-    self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced,
-};
+use crate::taps::{self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced};
 
 /// What the forwarding thread works with.
 pub struct Forwarding {

@@ -240,7 +240,8 @@ impl Session {
         trace: &Trace,
     ) -> Result<(Arc<crate::engine::Engine>, Passed<crate::taps::Traced>)> {
         let filter = Filter::parse(&trace.filter).map_err(Error::new)?;
-        let ask = |forwarding: &mut Forwarding| (Arc::clone(forwarding.engine()), forwarding.cores());
+        let ask =
+            |forwarding: &mut Forwarding| (Arc::clone(forwarding.engine()), forwarding.cores());
         let (engine, cores) = self.handle.ask(ask)?;
         let lowered = &engine.program.lowered;
         let golden = || ir::store(lowered).map(|store| Golden::new(lowered.clone(), store));
@@ -250,9 +251,9 @@ impl Session {
             .map_err(|refused| Error::new(refused.0))?;
         let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
         let traced = Arc::clone(&engine);
-        let passed = self.handle.ask(move |forwarding| {
-            forwarding.trace(&traced, golden, &filter, count, steps)
-        })?;
+        let passed = self
+            .handle
+            .ask(move |forwarding| forwarding.trace(&traced, golden, &filter, count, steps))?;
         let refused = || Error::new("another trace is under way, or the program was just replaced");
         Ok((engine, passed.ok_or_else(refused)?))
     }

@@ -9,8 +9,9 @@ use super::store::Cost;
 use super::{
     Settings, live, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order,
     mpsoc_partition, mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native,
-    np_arbitration, np_area, np_channels, np_million, np_modules, np_pins, np_rig, np_search,
-    np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units, np_virtual, steps,
+    native_profile, np_arbitration, np_area, np_channels, np_million, np_modules, np_pins, np_rig,
+    np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units, np_virtual,
+    steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -138,6 +139,7 @@ pub const FIGURES: &[Figure] = &[
     mpsoc_partition::FIGURE,
     mpsoc_order::FIGURE,
     native::FIGURE,
+    native_profile::FIGURE,
     live::FIGURE,
 ];
 

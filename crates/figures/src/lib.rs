@@ -3,6 +3,7 @@
 //!
 //! A benchmark returns samples of one number. The median counts; the spread is shown next to it.
 
+mod callgrind;
 mod cores;
 pub mod figure;
 mod flows;
@@ -21,6 +22,7 @@ mod mpsoc_router;
 mod mpsoc_smallest;
 mod mpsoc_speed;
 mod native;
+mod native_profile;
 mod np_arbitration;
 mod np_area;
 mod np_channels;

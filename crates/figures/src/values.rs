@@ -112,6 +112,11 @@ impl Values {
         self.0.contains_key(key)
     }
 
+    /// Returns what keys have between these beginnings and ends.
+    pub fn between(&self, begin: &str, end: &str) -> impl Iterator<Item = &str> {
+        self.0.keys().filter_map(move |key| key.strip_prefix(begin)?.strip_suffix(end))
+    }
+
     /// Returns what differs between these values and newly measured ones, a sentence for each key.
     pub fn differences(&self, measured: &Self) -> Vec<String> {
         let mut keys: Vec<&String> = self.0.keys().chain(measured.0.keys()).collect();

@@ -30,6 +30,9 @@ pub struct Bench {
     /// Set the root of the repository, which contains programs and data
     #[arg(long, value_name = "DIR", default_value = ".", value_hint = ValueHint::DirPath)]
     root: PathBuf,
+    /// Show where the time goes instead: `native --profile` is `native-profile`
+    #[arg(long, requires = "names")]
+    profile: bool,
     /// In figures that compare machines, measure only this one (may be given several times); a
     /// figure without it lists the machines that it has
     #[arg(long = "on", value_name = "MACHINE")]
@@ -76,6 +79,9 @@ struct Made {
     #[serde(flatten)]
     drawn: Drawn,
 }
+
+/// The end of the names of figures that show where time goes.
+const PROFILE: &str = "-profile";
 
 /// One benchmark or figure to run.
 #[derive(Clone, Copy)]
@@ -126,11 +132,20 @@ impl Bench {
         }
         let mut chosen: Vec<Chosen> = Vec::new();
         for name in &self.names {
+            let profile = format!("{name}{PROFILE}");
+            let name = if self.profile { &profile } else { name };
             match Chosen::all().find(|one| one.name() == name) {
                 Some(one) => chosen.push(one),
                 None if name == "all" => chosen.extend(Chosen::all()),
                 None if name == "cheap" => {
                     chosen.extend(Chosen::all().filter(|one| one.is_cheap()))
+                }
+                None if self.profile => {
+                    let profiles = Chosen::all().filter_map(|one| one.name().strip_suffix(PROFILE));
+                    let profiles: Vec<_> = profiles.collect();
+                    let what = name.trim_end_matches(PROFILE);
+                    return Err(Failure::unusable(format!("there is no profile of '{what}'"))
+                        .with_help(format!("there are profiles of {}", profiles.join(", "))));
                 }
                 None => {
                     let names: Vec<_> = Chosen::all().map(Chosen::name).collect();

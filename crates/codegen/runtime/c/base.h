@@ -23,7 +23,12 @@ typedef unsigned __int128 wl_u128;
  * time for thousands of copies in one function. */
 #define WL_INLINE static inline __attribute__((unused))
 #endif
+#ifdef WL_PROFILE
+/* Each step is a function of its own, whose cost a profiler can tell from that of the others. */
+#define WL_FUNCTION static __attribute__((unused, noinline))
+#else
 #define WL_FUNCTION static __attribute__((unused))
+#endif
 #define WL_COLD static __attribute__((unused, noinline, cold))
 #define WL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
