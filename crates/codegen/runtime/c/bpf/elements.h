@@ -1,0 +1,126 @@
+/* The `array` and `counter` kinds, whose elements are those of array maps. The process reads and
+ * writes the same memory. */
+#ifndef WL_ELEMENTS_H
+#define WL_ELEMENTS_H
+
+#include "packet.h"
+
+/* A leaf of an array's value type: additions do not carry from one leaf into the next. */
+struct wl_lane {
+    uint16_t lo, width;
+};
+
+/* The lock of an offload: operations on its elements exclude each other, on whatever processor. */
+WL_INLINE void *wl_lock_of(uint32_t offload) { return wl_map_find(&wl_map_locks, &offload); }
+
+WL_INLINE void wl_copy(uint64_t *to, const uint64_t *from, uint32_t n)
+{
+    WL_UNROLL for (uint32_t i = 0; i < n; i++)
+        to[i] = from[i];
+}
+
+WL_INLINE void wl_array_read(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n, uint64_t *reply)
+{
+    wl_wide_zero(reply, n);
+    void *lock = n > 1 ? wl_lock_of(offload) : NULL;
+    const uint64_t *element = wl_map_find(map, &index);
+    if (!element)
+        return;
+    if (n == 1) {
+        reply[0] = element[0];
+        return;
+    }
+    if (!lock)
+        return;
+    wl_lock(lock);
+    wl_copy(reply, element, n);
+    wl_unlock(lock);
+}
+
+WL_INLINE void wl_array_write(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
+                              const uint64_t *value)
+{
+    void *lock = wl_lock_of(offload);
+    uint64_t *element = wl_map_find(map, &index);
+    if (!element || !lock)
+        return;
+    wl_lock(lock);
+    wl_copy(element, value, n);
+    wl_unlock(lock);
+}
+
+WL_INLINE void wl_array_exchange(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
+                                 const uint64_t *value, uint64_t *reply)
+{
+    wl_wide_zero(reply, n);
+    void *lock = wl_lock_of(offload);
+    uint64_t *element = wl_map_find(map, &index);
+    if (!element || !lock)
+        return;
+    wl_lock(lock);
+    wl_copy(reply, element, n);
+    wl_copy(element, value, n);
+    wl_unlock(lock);
+}
+
+/* The reply is `swapped` and, below it, the old element: `width` + 1 bits in rn words. */
+WL_INLINE void wl_array_compare_swap(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
+                                     const uint64_t *expected, const uint64_t *value, uint32_t width, uint64_t *reply,
+                                     uint32_t rn)
+{
+    wl_wide_zero(reply, rn);
+    void *lock = wl_lock_of(offload);
+    uint64_t *element = wl_map_find(map, &index);
+    if (!element || !lock)
+        return;
+    wl_lock(lock);
+    wl_copy(reply, element, n);
+    bool same = wl_wide_eq(element, expected, n);
+    if (same)
+        wl_copy(element, value, n);
+    wl_unlock(lock);
+    if (same)
+        reply[width / 64] |= UINT64_C(1) << (width % 64);
+}
+
+/* Adds lane by lane; each lane wraps at its own width. A lane has at most 64 bits, all in one word. */
+WL_INLINE void wl_lanes_add(uint64_t *to, const uint64_t *delta, const struct wl_lane *lanes, uint32_t count)
+{
+    WL_UNROLL for (uint32_t lane = 0; lane < count; lane++) {
+        uint32_t lo = lanes[lane].lo, width = lanes[lane].width;
+        uint64_t mask = UINT64_MAX >> (64 - width) << (lo % 64), before = to[lo / 64];
+        to[lo / 64] = (before & ~mask) | ((before + (delta[lo / 64] & mask)) & mask);
+    }
+}
+
+WL_INLINE void wl_array_fetch_add(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
+                                  const uint64_t *delta, const struct wl_lane *lanes, uint32_t count, uint64_t *reply)
+{
+    wl_wide_zero(reply, n);
+    void *lock = wl_lock_of(offload);
+    uint64_t *element = wl_map_find(map, &index);
+    if (!element || !lock)
+        return;
+    wl_lock(lock);
+    wl_copy(reply, element, n);
+    wl_lanes_add(element, delta, lanes, count);
+    wl_unlock(lock);
+}
+
+WL_INLINE void wl_array_add(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
+                            const uint64_t *delta, const struct wl_lane *lanes, uint32_t count)
+{
+    uint64_t before[16];
+    wl_array_fetch_add(map, offload, index, n, delta, lanes, count, before);
+}
+
+WL_INLINE void wl_count(const struct wl_map *map, uint32_t index, uint32_t bytes)
+{
+    uint64_t *cell = wl_map_find(map, &index);
+    if (!cell)
+        return;
+    __sync_fetch_and_add(&cell[0], 1);
+    __sync_fetch_and_add(&cell[1], bytes);
+}
+
+#endif
