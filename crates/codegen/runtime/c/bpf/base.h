@@ -96,4 +96,16 @@ typedef wl_u128 wl_double_limb;
 #include "bounds.h"
 #include "wide.h"
 
+/* Functions of the compiler have at most five parameters. */
+#define wl_wide_slice(out, n, a, an, lo, top)                                                                          \
+    do {                                                                                                               \
+        wl_wide_part(out, n, a, an, lo);                                                                               \
+        (out)[(n)-1] &= (top);                                                                                         \
+    } while (0)
+WL_INLINE void wl_wide_part(uint64_t *out, uint32_t n, const uint64_t *a, uint32_t an, uint32_t lo)
+{
+    WL_UNROLL for (uint32_t i = 0; i < n; i++)
+        out[i] = wl_wide_word(a, an, i, lo / 64, lo % 64);
+}
+
 #endif

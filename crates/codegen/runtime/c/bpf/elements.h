@@ -10,8 +10,22 @@ struct wl_lane {
     uint16_t lo, width;
 };
 
-/* The lock of an offload: operations on its elements exclude each other, on whatever processor. */
-WL_INLINE void *wl_lock_of(uint32_t offload) { return wl_map_find(&wl_map_locks, &offload); }
+/* An array: its map and lock, words and bits of an element, and its lanes. All but the map are
+ * constants of the program. */
+struct wl_array {
+    const struct wl_map *map;
+    uint32_t offload, words, width, lane_count;
+    const struct wl_lane *lanes;
+};
+
+/* Operations on the elements of an array exclude each other, on whatever processor. */
+WL_INLINE void *wl_lock_of(const struct wl_array *array)
+{
+    uint32_t offload = array->offload;
+    return wl_map_find(&wl_map_locks, &offload);
+}
+
+WL_INLINE uint64_t *wl_element(const struct wl_array *array, uint32_t index) { return wl_map_find(array->map, &index); }
 
 WL_INLINE void wl_copy(uint64_t *to, const uint64_t *from, uint32_t n)
 {
@@ -19,58 +33,55 @@ WL_INLINE void wl_copy(uint64_t *to, const uint64_t *from, uint32_t n)
         to[i] = from[i];
 }
 
-WL_INLINE void wl_array_read(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n, uint64_t *reply)
+/* A word is read as a whole in any case. */
+WL_INLINE void wl_array_read(const struct wl_array *array, uint32_t index, uint64_t *reply)
 {
-    wl_wide_zero(reply, n);
-    void *lock = n > 1 ? wl_lock_of(offload) : NULL;
-    const uint64_t *element = wl_map_find(map, &index);
+    wl_wide_zero(reply, array->words);
+    void *lock = array->words > 1 ? wl_lock_of(array) : NULL;
+    const uint64_t *element = wl_element(array, index);
     if (!element)
         return;
-    if (n == 1) {
+    if (array->words == 1) {
         reply[0] = element[0];
-        return;
+    } else if (lock) {
+        wl_lock(lock);
+        wl_copy(reply, element, array->words);
+        wl_unlock(lock);
     }
-    if (!lock)
-        return;
-    wl_lock(lock);
-    wl_copy(reply, element, n);
-    wl_unlock(lock);
 }
 
-WL_INLINE void wl_array_write(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
-                              const uint64_t *value)
+WL_INLINE void wl_array_exchange(const struct wl_array *array, uint32_t index, const uint64_t *value, uint64_t *reply)
 {
-    void *lock = wl_lock_of(offload);
-    uint64_t *element = wl_map_find(map, &index);
+    wl_wide_zero(reply, array->words);
+    void *lock = wl_lock_of(array);
+    uint64_t *element = wl_element(array, index);
     if (!element || !lock)
         return;
     wl_lock(lock);
-    wl_copy(element, value, n);
+    wl_copy(reply, element, array->words);
+    wl_copy(element, value, array->words);
     wl_unlock(lock);
 }
 
-WL_INLINE void wl_array_exchange(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
-                                 const uint64_t *value, uint64_t *reply)
+WL_INLINE void wl_array_write(const struct wl_array *array, uint32_t index, const uint64_t *value)
 {
-    wl_wide_zero(reply, n);
-    void *lock = wl_lock_of(offload);
-    uint64_t *element = wl_map_find(map, &index);
+    void *lock = wl_lock_of(array);
+    uint64_t *element = wl_element(array, index);
     if (!element || !lock)
         return;
     wl_lock(lock);
-    wl_copy(reply, element, n);
-    wl_copy(element, value, n);
+    wl_copy(element, value, array->words);
     wl_unlock(lock);
 }
 
-/* The reply is `swapped` and, below it, the old element: `width` + 1 bits in rn words. */
-WL_INLINE void wl_array_compare_swap(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
-                                     const uint64_t *expected, const uint64_t *value, uint32_t width, uint64_t *reply,
-                                     uint32_t rn)
+/* The reply is `swapped` and, below it, the old element: a bit more than an element has. */
+WL_INLINE void wl_array_compare_swap(const struct wl_array *array, uint32_t index, const uint64_t *expected,
+                                     const uint64_t *value, uint64_t *reply)
 {
-    wl_wide_zero(reply, rn);
-    void *lock = wl_lock_of(offload);
-    uint64_t *element = wl_map_find(map, &index);
+    uint32_t n = array->words, width = array->width;
+    wl_wide_zero(reply, width / 64 + 1);
+    void *lock = wl_lock_of(array);
+    uint64_t *element = wl_element(array, index);
     if (!element || !lock)
         return;
     wl_lock(lock);
@@ -83,35 +94,28 @@ WL_INLINE void wl_array_compare_swap(const struct wl_map *map, uint32_t offload,
         reply[width / 64] |= UINT64_C(1) << (width % 64);
 }
 
-/* Adds lane by lane; each lane wraps at its own width. A lane has at most 64 bits, all in one word. */
-WL_INLINE void wl_lanes_add(uint64_t *to, const uint64_t *delta, const struct wl_lane *lanes, uint32_t count)
+/* Adds lane by lane; each lane wraps at its own width, and lies in one word. */
+WL_INLINE void wl_array_fetch_add(const struct wl_array *array, uint32_t index, const uint64_t *delta, uint64_t *reply)
 {
-    WL_UNROLL for (uint32_t lane = 0; lane < count; lane++) {
-        uint32_t lo = lanes[lane].lo, width = lanes[lane].width;
-        uint64_t mask = UINT64_MAX >> (64 - width) << (lo % 64), before = to[lo / 64];
-        to[lo / 64] = (before & ~mask) | ((before + (delta[lo / 64] & mask)) & mask);
-    }
-}
-
-WL_INLINE void wl_array_fetch_add(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
-                                  const uint64_t *delta, const struct wl_lane *lanes, uint32_t count, uint64_t *reply)
-{
-    wl_wide_zero(reply, n);
-    void *lock = wl_lock_of(offload);
-    uint64_t *element = wl_map_find(map, &index);
+    wl_wide_zero(reply, array->words);
+    void *lock = wl_lock_of(array);
+    uint64_t *element = wl_element(array, index);
     if (!element || !lock)
         return;
     wl_lock(lock);
-    wl_copy(reply, element, n);
-    wl_lanes_add(element, delta, lanes, count);
+    wl_copy(reply, element, array->words);
+    WL_UNROLL for (uint32_t lane = 0; lane < array->lane_count; lane++) {
+        uint32_t lo = array->lanes[lane].lo, width = array->lanes[lane].width;
+        uint64_t mask = UINT64_MAX >> (64 - width) << (lo % 64), before = element[lo / 64];
+        element[lo / 64] = (before & ~mask) | ((before + (delta[lo / 64] & mask)) & mask);
+    }
     wl_unlock(lock);
 }
 
-WL_INLINE void wl_array_add(const struct wl_map *map, uint32_t offload, uint32_t index, uint32_t n,
-                            const uint64_t *delta, const struct wl_lane *lanes, uint32_t count)
+WL_INLINE void wl_array_add(const struct wl_array *array, uint32_t index, const uint64_t *delta)
 {
     uint64_t before[16];
-    wl_array_fetch_add(map, offload, index, n, delta, lanes, count, before);
+    wl_array_fetch_add(array, index, delta, before);
 }
 
 WL_INLINE void wl_count(const struct wl_map *map, uint32_t index, uint32_t bytes)

@@ -27,22 +27,28 @@ struct wl_lpm_node {
     uint64_t unused;
 };
 
+/* A table's types, constants of the program: bits of a key (at most 128), words of a value, and the
+ * distance of values in words, a power of two. */
+struct wl_lpm_type {
+    uint32_t width, words, stride;
+};
+
+WL_INLINE uint32_t wl_lpm_direct_bits(const struct wl_lpm_type *type) { return type->width < 18 ? type->width : 18; }
+
 WL_INLINE const void *wl_lpm_row(const void *table, uint32_t row) { return wl_map_find(table, &row); }
 
-/* Copies the value of a number, of n words; values have `stride` words each, a power of two. */
-WL_INLINE void wl_lpm_value(const void *table, uint32_t values, uint32_t number, uint32_t n, uint32_t stride,
+/* Copies the value of a number. */
+WL_INLINE void wl_lpm_value(const void *table, uint32_t values, uint32_t number, const struct wl_lpm_type *type,
                             uint64_t *out)
 {
-    uint32_t per_row = WL_ROW / 8 / stride;
+    uint32_t per_row = WL_ROW / 8 / type->stride;
     const uint64_t *row = wl_lpm_row(table, values + number / per_row);
-    WL_UNROLL for (uint32_t i = 0; i < n; i++)
-        out[i] = 0;
     if (!row)
         return;
-    uint64_t first = number % per_row * stride;
+    uint64_t first = number % per_row * type->stride;
     WL_OPAQUE(first);
-    row += first & (WL_ROW / 8 - stride);
-    WL_UNROLL for (uint32_t i = 0; i < n; i++)
+    row += first & (WL_ROW / 8 - type->stride);
+    WL_UNROLL for (uint32_t i = 0; i < type->words; i++)
         out[i] = row[i];
 }
 
@@ -73,10 +79,12 @@ WL_INLINE uint32_t wl_lpm_in_blocks(const void *table, uint32_t blocks, uint32_t
 }
 
 /* Returns the number of the value for a key of at most 128 bits, aligned to their upper end, in a
- * table of nodes with `levels` of them below the direct table. A node without children ends a search. */
-WL_INLINE uint32_t wl_lpm_in_nodes(const void *table, uint32_t nodes, uint32_t leaves, uint64_t high, uint64_t low,
-                                   uint32_t bits, uint32_t levels)
+ * table of nodes. */
+WL_INLINE uint32_t wl_lpm_in_nodes(const void *table, const struct wl_lpm_head *head, uint64_t high, uint64_t low,
+                                   const struct wl_lpm_type *type)
 {
+    uint32_t bits = wl_lpm_direct_bits(type), levels = (type->width - bits + WL_LPM_STRIDE - 1) / WL_LPM_STRIDE;
+    uint32_t nodes = head->nodes, leaves = head->leaves;
     uint32_t index = (uint32_t)(high >> (64 - bits));
     const uint64_t *direct = wl_lpm_row(table, 1 + index / (WL_ROW / 8));
     if (!direct)
@@ -108,13 +116,12 @@ WL_INLINE uint32_t wl_lpm_in_nodes(const void *table, uint32_t nodes, uint32_t l
     return best;
 }
 
-/* Searches for a key of `width` bits (1 to 128, constant), aligned to the upper end of two words,
- * and copies its value, of n words. */
-WL_INLINE void wl_lpm_search(const struct wl_map *map, uint64_t high, uint64_t low, uint32_t width, uint32_t n,
-                             uint32_t stride, uint64_t *out)
+/* Searches for a key, aligned to the upper end of two words, and copies its value. */
+WL_INLINE void wl_lpm_search(const struct wl_map *map, uint64_t high, uint64_t low, const struct wl_lpm_type *type,
+                             uint64_t *out)
 {
-    uint32_t zero = 0, bits = width < 18 ? width : 18, number;
-    WL_UNROLL for (uint32_t i = 0; i < n; i++)
+    uint32_t zero = 0, number;
+    WL_UNROLL for (uint32_t i = 0; i < type->words; i++)
         out[i] = 0;
     const void *table = wl_map_find(map, &zero);
     if (!table)
@@ -123,11 +130,11 @@ WL_INLINE void wl_lpm_search(const struct wl_map *map, uint64_t high, uint64_t l
     if (!head)
         return;
     uint32_t values = head->values;
-    if (width >= 19 && width <= 32 && head->is_spread)
-        number = wl_lpm_in_blocks(table, head->blocks, (uint32_t)(high >> 32), bits);
+    if (type->width >= 19 && type->width <= 32 && head->is_spread)
+        number = wl_lpm_in_blocks(table, head->blocks, (uint32_t)(high >> 32), wl_lpm_direct_bits(type));
     else
-        number = wl_lpm_in_nodes(table, head->nodes, head->leaves, high, low, bits, (width - bits + 5) / 6);
-    wl_lpm_value(table, values, number, n, stride, out);
+        number = wl_lpm_in_nodes(table, head, high, low, type);
+    wl_lpm_value(table, values, number, type, out);
 }
 
 #endif

@@ -123,10 +123,11 @@ WL_INLINE void wl_store(uint8_t *to, uint32_t n, uint64_t value)
 }
 
 /* Reads `width` bits that begin `bit` bits (0 to 7) into byte `at`, as n words. All but `p` and
- * `at` are constants. */
-WL_INLINE void wl_get_wide(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, uint64_t *out, uint32_t n)
+ * `at` are constants. Functions of the compiler have five parameters. */
+#define wl_get_wide(p, at, bit, width, out, n) wl_get_words(p, at, bit, width, out)
+WL_INLINE void wl_get_words(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, uint64_t *out)
 {
-    uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width;
+    uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width, n = (width + 63) / 64;
     const uint8_t *from = wl_at(p, wl_reach(at));
     WL_UNROLL for (uint32_t i = 0; i < n; i++) {
         uint32_t left = count - 8 * i, above = left > 8 ? left - 8 : 0;
@@ -173,10 +174,10 @@ WL_INLINE void wl_put128(struct wl_packet *p, uint32_t at, uint32_t n, wl_u128 v
 }
 
 /* Writes any field, like wl_put, of n words. All but `p`, `at` and the words are constants. */
-WL_INLINE void wl_put_wide(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, const uint64_t *value,
-                           uint32_t n)
+#define wl_put_wide(p, at, bit, width, value, n) wl_put_words(p, at, bit, width, value)
+WL_INLINE void wl_put_words(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, const uint64_t *value)
 {
-    uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width;
+    uint32_t count = (bit + width + 7) / 8, shift = 8 * count - bit - width, n = (width + 63) / 64;
     if (WL_UNLIKELY(at + count > p->window))
         return;
     uint8_t *to = wl_at(p, at);

@@ -9,7 +9,7 @@ use super::super::kinds;
 use super::super::ops::{Operand, as_words, high_word};
 use super::super::tree::{Binary, Expr, Stmt, Type};
 use super::super::types::Class;
-use super::{Content, MODEL, Map, words};
+use super::{Content, Map, words};
 
 /// The maps of an engine's offloads.
 pub struct Maps {
@@ -133,35 +133,40 @@ fn search(call: &Call<'_>) -> Vec<Stmt> {
     };
     let n = words(call.config);
     let numbers = [key.width, n, n.next_power_of_two()].map(Expr::number);
-    let arguments = [call.slot_address(), high, low].into_iter().chain(numbers);
-    call.fill("wl_lpm_search", arguments.collect())
+    let ty = object("wl_lpm_type", numbers.into());
+    call.fill("wl_lpm_search", vec![call.slot_address(), high, low, ty])
 }
 
 fn array(call: &Call<'_>, offload: usize) -> Option<Vec<Stmt>> {
     let layout = call.config.value.as_ref().expect("an array has a value type");
-    let with = |more: Vec<Expr>| {
-        let element =
-            [call.slot_address(), Expr::number(offload), call.arg(0), Expr::number(words(call.config))];
-        element.into_iter().chain(more).collect::<Vec<Expr>>()
+    let is_sum = ["add", "fetch_add"].contains(&call.method.name);
+    let lanes = if is_sum { kinds::lanes(layout) } else { Vec::new() };
+    let count = lanes.len();
+    let lanes = match count {
+        0 => Expr::name("NULL"),
+        _ => Expr::Object(Type::structure("wl_lane").constant().array(), lanes),
     };
+    let numbers = [offload, words(call.config) as usize, layout.width() as usize, count];
+    let parts = [call.slot_address()].into_iter().chain(numbers.map(Expr::number)).chain([lanes]);
+    let array = object("wl_array", parts.collect());
     let value = |i: usize| as_words(&call.args[i]);
-    let added = || {
-        let lanes = kinds::lanes(layout);
-        let count = Expr::number(lanes.len());
-        let lanes = Expr::Object(Type::structure("wl_lane").constant().array(), lanes);
-        with(vec![value(1), lanes, count])
+    let with = |more: Vec<Expr>| {
+        [array, call.arg(0)].into_iter().chain(more).collect::<Vec<Expr>>()
     };
     Some(match call.method.name {
         "read" => call.fill("wl_array_read", with(vec![])),
         "write" => vec![Stmt::call("wl_array_write", with(vec![value(1)]))],
-        "add" => vec![Stmt::call("wl_array_add", added())],
-        "fetch_add" => call.fill("wl_array_fetch_add", added()),
+        "add" => vec![Stmt::call("wl_array_add", with(vec![value(1)]))],
+        "fetch_add" => call.fill("wl_array_fetch_add", with(vec![value(1)])),
         "exchange" => call.fill("wl_array_exchange", with(vec![value(1)])),
-        "compare_swap" => call.fill_before(
-            "wl_array_compare_swap",
-            with(vec![value(1), value(2), Expr::number(layout.width())]),
-            vec![Expr::number(MODEL.words(call.width))],
-        ),
+        "compare_swap" => {
+            call.fill("wl_array_compare_swap", with(vec![value(1), value(2)]))
+        }
         _ => return None,
     })
+}
+
+/// The address of a constant object of a structure.
+fn object(tag: &str, fields: Vec<Expr>) -> Expr {
+    Expr::Object(Type::structure(tag).constant(), fields).address()
 }
