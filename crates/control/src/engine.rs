@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use wireloom_bits::Bits;
 use wireloom_compile::names::Names;
-use wireloom_live::{Control, Limits, Mirror, MirrorCounters, TABLES};
+use wireloom_live::{Control, InKernel, Interface, Limits, Live, Mirror, MirrorCounters, TABLES};
 use wireloom_machine::software::InSoftware;
 use wireloom_machine::{Error, Machine, Program, Result, load_store};
 use wireloom_native::{BuildOptions, Library, Native};
@@ -73,6 +73,17 @@ pub struct Built {
     pub limits: Limits,
     /// The entries of files.
     pub entries: Entries,
+    /// Its programs, if it is in the kernel.
+    pub programs: Option<Arc<InKernel>>,
+}
+
+/// Where an engine executes packets.
+#[derive(Clone)]
+pub enum Where {
+    /// In this process.
+    Process,
+    /// In the kernel, at these ports.
+    Kernel(Vec<Interface>),
 }
 
 impl Built {
@@ -84,9 +95,14 @@ impl Built {
     pub fn new(
         loaded: Loaded,
         following: Option<&Following>,
+        place: &Where,
         progress: &dyn Fn(&str),
     ) -> Result<Self> {
         let program = &loaded.program.optimised;
+        if matches!(place, Where::Kernel(_)) && !loaded.cpu_rates.is_empty() {
+            return Err(Error::new("--cpu-rate has no effect with --io kernel")
+                .with_help("the kernel takes what the engine hands to it in its own receive path"));
+        }
         let limits = limits::resolve(&loaded.cpu_rates, program)?;
         let (mut store, _) = load_store(program, &loaded.tables, progress)?;
         let entries = entries(&store, following.is_some());
@@ -99,15 +115,24 @@ impl Built {
             }
             None => None,
         };
-        progress("compiling C");
-        let library = Library::build(program, &BuildOptions::default()).map_err(Error::new)?;
-        let machine = Box::new(InSoftware::new(Native::new(library, store)));
+        let (machine, programs): (Box<dyn Machine + Send>, _) = match place {
+            Where::Process => {
+                progress("compiling C");
+                let library =
+                    Library::build(program, &BuildOptions::default()).map_err(Error::new)?;
+                (Box::new(InSoftware::new(Native::new(library, store))), None)
+            }
+            Where::Kernel(ports) => {
+                let (live, programs) = Live::new(&loaded.program, store, ports, progress)?;
+                (Box::new(live), Some(programs))
+            }
+        };
         let followed = mirror.map(|(mirror, reconcile)| mirror.follow(reconcile)).transpose()?;
         let (control, kernel) = followed.unzip();
         let name = program.engines[program.main.index()].name.clone();
         let Loaded { file, program, names, .. } = loaded;
         let engine = Arc::new(Engine { file, name, program, names });
-        Ok(Self { engine, machine, control, kernel, limits, entries })
+        Ok(Self { engine, machine, control, kernel, limits, entries, programs })
     }
 }
 

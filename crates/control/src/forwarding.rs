@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use wireloom_console::{Fates, Tally};
 use wireloom_ir::Verdict;
-use wireloom_live::{Attention, Bell, Control, Forwarder, MirrorCounters, Observer, Paused, Stop};
-use wireloom_machine::{Error, Machine, Result, reason_name};
+use wireloom_live::{
+    Attention, Bell, Control, Forwarder, InKernel, MirrorCounters, Observer, Paused, Stop,
+};
+use wireloom_machine::{Error, Machine, Result, Wanted, reason_name};
 use wireloom_offloads::{Content, Store, Update, registry};
 
 use crate::engine::{Built, Engine, keeps_state};
@@ -29,6 +31,8 @@ pub struct Forwarding {
     control: Option<Control>,
     counted: Counted,
     kernel: Option<Arc<MirrorCounters>>,
+    /// The programs of an engine in the kernel.
+    programs: Option<Arc<InKernel>>,
     /// What the mirrors of replaced programs did.
     kernel_before: Kernel,
     /// Packets above the limits of replaced programs, by reason.
@@ -95,6 +99,7 @@ impl Forwarding {
             control: built.control,
             counted: Counted::default(),
             kernel: built.kernel,
+            programs: built.programs,
             kernel_before: Kernel::default(),
             policed_before: BTreeMap::new(),
             reloads: 0,
@@ -126,6 +131,11 @@ impl Forwarding {
         Ok(())
     }
 
+    /// Whether packets stay in the kernel, where this process does not see them.
+    pub fn is_in_kernel(&self) -> bool {
+        self.programs.is_some()
+    }
+
     /// Ends [`run`](Self::run) after the present job.
     pub fn stop(&mut self) {
         self.is_stopping = true;
@@ -140,7 +150,11 @@ impl Forwarding {
     pub fn status(&mut self) -> Status {
         let engine = Arc::clone(self.engine());
         let mut fates = self.counted.before.clone();
+        self.count_in_kernel();
         fates.add(&self.counted.tally.fates(&engine.program.optimised));
+        // What a machine keeps elsewhere is as it was last read: the counters of a table that is
+        // gone are missing.
+        let _ = self.machine.read_back(Wanted::All, &|_| ());
         let policed = self.policed().into_iter();
         let policed = policed.map(|(reason, packets)| Policed { reason, packets });
         Status {
@@ -154,6 +168,17 @@ impl Forwarding {
             policed: policed.collect(),
             offloads: offloads(self.machine.store()),
             kernel: self.kernel().map(|kernel| kernel.after(self.kernel_before)),
+        }
+    }
+
+    /// Takes over the verdicts that an engine in the kernel has counted.
+    fn count_in_kernel(&mut self) {
+        let Some(Ok(verdicts)) = self.programs.as_ref().map(|programs| programs.verdicts()) else {
+            return;
+        };
+        self.counted.tally = Tally::default();
+        for (verdict, (packets, bytes)) in verdicts {
+            self.counted.tally.add(verdict, packets, bytes);
         }
     }
 
@@ -183,13 +208,22 @@ impl Forwarding {
 
     /// Replaces the engine: the next packet goes to the new one. Offloads whose state packets change
     /// move to it as they are, if both engines declare them in the same way. No entry is copied.
-    pub fn exchange(&mut self, mut built: Built) -> (Exchanged, Replaced) {
+    ///
+    /// # Errors
+    /// If the kernel does not take a program that is to be in it.
+    pub fn exchange(&mut self, mut built: Built) -> Result<(Exchanged, Replaced)> {
         let begin = Instant::now();
         let is_following = built.control.is_some();
         let mut exchanged = match (self.machine.store_mut(), built.machine.store_mut()) {
             (Some(old), Some(new)) => hand_over(old, new, is_following),
             _ => Exchanged::default(),
         };
+        built.machine.finish(&mut |_| ())?;
+        if let Some(programs) = &built.programs {
+            self.forwarder.replace(Arc::clone(programs))?;
+            self.count_in_kernel();
+        }
+        self.programs = built.programs;
         let tally = std::mem::take(&mut self.counted.tally);
         let fates = tally.fates(&self.engine().program.optimised);
         self.counted.before.add(&fates);
@@ -203,7 +237,7 @@ impl Forwarding {
         let control = std::mem::replace(&mut self.control, built.control);
         let machine = self.machine.replace(built.engine, built.machine);
         exchanged.time = begin.elapsed();
-        (exchanged, Replaced { _machine: machine, _control: control })
+        Ok((exchanged, Replaced { _machine: machine, _control: control }))
     }
 
     /// Changes entries of tables; returns what was refused.
@@ -213,6 +247,9 @@ impl Forwarding {
             if let Err(why) = self.machine.update(update, &mut |_| ()) {
                 refused.push(format!("`{}`: {why}", update.offload));
             }
+        }
+        if let Err(why) = self.machine.finish(&mut |_| ()) {
+            refused.push(why.message);
         }
         refused
     }

@@ -226,6 +226,16 @@ impl Session {
         write(out, &reply.unwrap_or_else(Reply::from))
     }
 
+    /// Captures and traces see packets of this process.
+    fn in_this_process(&self) -> Result {
+        match self.handle.ask(|forwarding| forwarding.is_in_kernel())? {
+            true => Err(Error::new(
+                "with --io kernel packets stay in the kernel, where they cannot be captured or traced",
+            )),
+            false => Ok(()),
+        }
+    }
+
     fn start_capture(&self, capture: &Capture) -> Result<Passed<crate::taps::Caught>> {
         let filter = Filter::parse(&capture.filter).map_err(Error::new)?;
         if capture.at.is_empty() {
@@ -237,6 +247,7 @@ impl Session {
             packets: capture.packets,
             bytes: capture.bytes,
         };
+        self.in_this_process()?;
         self.handle.ask(|forwarding| forwarding.machine.capture(wanted))
     }
 
@@ -249,6 +260,7 @@ impl Session {
         let lowered = &engine.program.lowered;
         let store = ir::store(lowered).map_err(|refused| Error::new(refused.0))?;
         let golden = Golden::new(lowered.clone(), store);
+        self.in_this_process()?;
         let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
         let traced = Arc::clone(&engine);
         let passed = self.handle.ask(move |forwarding| {

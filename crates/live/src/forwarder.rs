@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::RawFd;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
+use wireloom_xdp::{InKernel, Interface, Links, PortCounts};
 
 use crate::attention::Attention;
 use crate::control::Control;
@@ -40,6 +42,16 @@ pub struct Forwarder {
     police: Police,
     /// The origin of the police's clock.
     begin: Instant,
+    /// The engine in the kernel, which has the packets then.
+    kernel: Option<AtPorts>,
+}
+
+/// An engine in the kernel at its ports.
+struct AtPorts {
+    links: Links,
+    programs: Arc<InKernel>,
+    /// What programs that were replaced have counted.
+    before: Vec<PortCounts>,
 }
 
 /// Learns what happens during forwarding.
@@ -89,19 +101,7 @@ impl Forwarder {
     /// # Errors
     /// If an interface does not exist or is named twice, or without the rights.
     pub fn open(names: &[String], io: Io, note: &mut dyn FnMut(String)) -> Result<Self> {
-        let mut forwarder = Self {
-            names: Vec::new(),
-            receivers: Vec::new(),
-            transmitters: Vec::new(),
-            interfaces: Vec::new(),
-            removals: Removals::subscribe()?,
-            twins: Vec::new(),
-            received: vec![(0, 0); names.len()],
-            undelivered: vec![0; names.len()],
-            without_port: 0,
-            police: Police::new(Limits::default()),
-            begin: Instant::now(),
-        };
+        let mut forwarder = Self::without_ports(names.len())?;
         for (number, name) in names.iter().enumerate() {
             if names[..number].contains(name) {
                 return Err(Error::new(format!("port {name}: named twice")));
@@ -119,6 +119,53 @@ impl Forwarder {
             forwarder.transmitters.push(port.transmitter);
         }
         Ok(forwarder)
+    }
+
+    fn without_ports(count: usize) -> Result<Self> {
+        Ok(Self {
+            names: Vec::new(),
+            receivers: Vec::new(),
+            transmitters: Vec::new(),
+            interfaces: Vec::new(),
+            removals: Removals::subscribe()?,
+            twins: Vec::new(),
+            received: vec![(0, 0); count],
+            undelivered: vec![0; count],
+            without_port: 0,
+            police: Police::new(Limits::default()),
+            begin: Instant::now(),
+            kernel: None,
+        })
+    }
+
+    /// Attaches an engine in the kernel to its ports.
+    ///
+    /// # Errors
+    /// If a driver does not take a program, or without the rights.
+    pub fn in_kernel(programs: Arc<InKernel>, ports: &[Interface]) -> Result<Self> {
+        let mut forwarder = Self::without_ports(ports.len())?;
+        for port in ports {
+            forwarder.names.push((port.name.clone(), Exchange::Kernel));
+            forwarder.interfaces.push(Some(port.index));
+        }
+        let links = Links::attach(&programs, ports)?;
+        let before = vec![PortCounts::default(); ports.len()];
+        forwarder.kernel = Some(AtPorts { links, programs, before });
+        Ok(forwarder)
+    }
+
+    /// Puts another engine in the place of the one in the kernel.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn replace(&mut self, programs: Arc<InKernel>) -> Result {
+        let Some(kernel) = &mut self.kernel else { return Ok(()) };
+        kernel.links.replace(&programs)?;
+        let former = std::mem::replace(&mut kernel.programs, programs);
+        for (before, counts) in kernel.before.iter_mut().zip(former.ports()?) {
+            *before = added(*before, counts);
+        }
+        Ok(())
     }
 
     /// Limits what goes to the kernel from now on.
@@ -216,8 +263,13 @@ impl Forwarder {
 
     /// Applies some updates. Returns whether there are no more.
     fn update(&mut self, machine: &mut dyn Machine, control: &mut Control) -> Result<bool> {
-        for _ in 0..UPDATES_PER_ROUND {
-            let Some(update) = control.next() else { return Ok(true) };
+        for number in 0..UPDATES_PER_ROUND {
+            let Some(update) = control.next() else {
+                if number > 0 {
+                    machine.finish(&mut |_| ())?;
+                }
+                return Ok(true);
+            };
             // Machines in software have no packets under way between two calls.
             machine.update(&update, &mut |_| ()).map_err(|why| match why {
                 UpdateError::Refused(what) => {
@@ -226,11 +278,28 @@ impl Forwarder {
                 UpdateError::Failed(error) => error,
             })?;
         }
+        machine.finish(&mut |_| ())?;
         Ok(false)
     }
 
     /// Returns the counters of all ports.
     pub fn counters(&mut self) -> Vec<PortCounters> {
+        if let Some(counts) = self.kernel_counts() {
+            let ports = self.names.iter().zip(counts);
+            return ports
+                .map(|((name, exchange), counts)| PortCounters {
+                    name: name.clone(),
+                    exchange: *exchange,
+                    received_packets: counts.received.0,
+                    received_bytes: counts.received.1,
+                    sent_packets: counts.sent.0,
+                    sent_bytes: counts.sent.1,
+                    lost_at_input: 0,
+                    lost_at_output: counts.unsent,
+                    lost_to_kernel: 0,
+                })
+                .collect();
+        }
         let ports = self.receivers.iter_mut().zip(&self.transmitters).zip(&self.names);
         let counters = ports.enumerate().map(|(port, ((receiver, transmitter), names))| {
             let sent = transmitter.sent();
@@ -256,7 +325,25 @@ impl Forwarder {
 
     /// Packets that the machine sent to ports that there are not.
     pub fn without_port(&self) -> u64 {
-        self.without_port
+        let in_kernel = self.kernel_counts().into_iter().flatten();
+        self.without_port + in_kernel.map(|counts| counts.without_port).sum::<u64>()
+    }
+
+    /// The counts of the engine in the kernel, if it is there.
+    fn kernel_counts(&self) -> Option<Vec<PortCounts>> {
+        let kernel = self.kernel.as_ref()?;
+        // Maps that this process holds can be read.
+        let counts = kernel.programs.ports().unwrap_or_else(|_| kernel.before.clone());
+        Some(kernel.before.iter().zip(counts).map(|(before, now)| added(*before, now)).collect())
+    }
+}
+
+fn added(a: PortCounts, b: PortCounts) -> PortCounts {
+    PortCounts {
+        received: (a.received.0 + b.received.0, a.received.1 + b.received.1),
+        sent: (a.sent.0 + b.sent.0, a.sent.1 + b.sent.1),
+        unsent: a.unsent + b.unsent,
+        without_port: a.without_port + b.without_port,
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Settings {
     pub port: u32,
     /// How many ports there are.
     pub ports: u32,
+    /// Whether frames may have checksums that are left to hardware.
+    pub completes: bool,
 }
 
 impl Engine {
@@ -111,8 +113,9 @@ impl Engine {
     fn constants(&self, settings: Settings) -> Result<OwnedFd> {
         let mut bytes = self.object.constants.clone();
         let place = self.object.place("wl_settings").map_err(Error::new)?;
-        bytes[place..place + 4].copy_from_slice(&settings.port.to_ne_bytes());
-        bytes[place + 4..place + 8].copy_from_slice(&settings.ports.to_ne_bytes());
+        let words = [settings.port, settings.ports, settings.completes.into()];
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        bytes[place..place + words.len()].copy_from_slice(&words);
         let shape = Shape {
             map_type: MapType::Array,
             key: 4,

@@ -22,8 +22,6 @@ pub struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum MapType {
-    /// Values by key.
-    Hash = 1,
     /// Elements by index.
     Array = 2,
     /// Values by key, of each processor.
@@ -167,6 +165,7 @@ const PROGRAM_TRIAL: libc::c_int = 10;
 const TYPES_LOAD: libc::c_int = 18;
 const MAP_FREEZE: libc::c_int = 22;
 const LINK_CREATE: libc::c_int = 28;
+const LINK_UPDATE: libc::c_int = 29;
 
 const PROGRAM_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
@@ -383,6 +382,15 @@ pub fn attach(program: &OwnedFd, interface: u32) -> io::Result<OwnedFd> {
         rest: [0; 2],
     };
     bpf(LINK_CREATE, &mut link).map(owned)
+}
+
+/// Puts a program in the place of the one that a link has attached: each frame goes to one of them.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn replace(link: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
+    let mut update = [raw(link), raw(program), 0, 0];
+    bpf(LINK_UPDATE, &mut update).map(|_| ())
 }
 
 /// The number of processors that a map of each processor has values of.

@@ -6,7 +6,7 @@
 //! process share.
 //!
 //! [`KIND`] is a machine: it runs packets through the loaded program without any interface
-//! (`BPF_PROG_TEST_RUN`). [`Attachment`] executes the same program at live ports. See
+//! (`BPF_PROG_TEST_RUN`). [`Live`] executes the same program at live ports. See
 //! docs/machines/xdp.md.
 //!
 //! On other systems than Linux this crate is empty.
@@ -17,9 +17,11 @@ mod compiler;
 mod engine;
 mod kernel;
 mod link;
+mod live;
 mod machine;
 mod object;
 mod tables;
 mod types;
 
+pub use live::{InKernel, Interface, Links, Live, PortCounts};
 pub use machine::KIND;

@@ -253,9 +253,9 @@ impl Machine for Trials {
     }
 
     fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
-        self.engine.tables.read(&mut self.store);
-        update.apply(&mut self.store).map_err(|refused| UpdateError::Refused(refused.0))?;
         let offload = self.store.slots.iter().position(|slot| slot.name == update.offload);
+        self.engine.tables.read(&mut self.store, offload);
+        update.apply(&mut self.store).map_err(|refused| UpdateError::Refused(refused.0))?;
         self.write(offload)?;
         Ok(Settled::default())
     }
@@ -265,14 +265,14 @@ impl Machine for Trials {
     }
 
     fn store_mut(&mut self) -> Option<&mut Store> {
-        self.engine.tables.read(&mut self.store);
+        self.engine.tables.read(&mut self.store, None);
         self.is_store_lent = true;
         Some(&mut self.store)
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
         if !self.is_store_lent {
-            self.engine.tables.read(&mut self.store);
+            self.engine.tables.read(&mut self.store, None);
         }
         Ok(Vec::new())
     }

@@ -80,9 +80,12 @@ impl Tables {
         Ok(())
     }
 
-    /// Reads what packets changed back into a store.
-    pub fn read(&self, store: &mut Store) {
+    /// Reads what packets changed back into a store: all offloads, or one by its index.
+    pub fn read(&self, store: &mut Store, only: Option<usize>) {
         for table in &self.tables {
+            if only.is_some_and(|only| only != table.offload) {
+                continue;
+            }
             let Memory::Elements { shared, words } = &table.memory else { continue };
             let instance = instance(store, table.offload);
             if let Some(RawView::Array { data, .. } | RawView::Counter { data, .. }) = instance.raw() {

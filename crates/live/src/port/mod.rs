@@ -22,6 +22,8 @@ pub enum Io {
     Xdp,
     /// Packet sockets only.
     Packet,
+    /// Not at all: the engine is a program in the kernel.
+    Kernel,
 }
 
 /// How frames are exchanged with one interface.
@@ -36,6 +38,9 @@ pub enum Exchange {
     /// Packet sockets.
     #[serde(rename = "packet socket")]
     Packet,
+    /// The engine is a program in the driver.
+    #[serde(rename = "in the kernel")]
+    Kernel,
     /// A TAP device.
     #[serde(rename = "TAP")]
     Tap,
@@ -51,6 +56,7 @@ impl Exchange {
             Self::XdpZeroCopy => "AF_XDP, zero copy",
             Self::XdpCopy => "AF_XDP, copied",
             Self::Packet => "packet socket",
+            Self::Kernel => "in the kernel",
             Self::Tap => "TAP",
             Self::Capture => "capture",
         }
@@ -130,6 +136,7 @@ impl Port {
         match io {
             Io::Xdp => Ok((xdp::open(name, index, number)?, None)),
             Io::Packet => Ok((packet::open(name, index, number)?, None)),
+            Io::Kernel => unreachable!("the engine is in the kernel, which has the ports"),
             Io::Auto => match xdp::open(name, index, number) {
                 Ok(port) => Ok((port, None)),
                 Err(why) => Ok((packet::open(name, index, number)?, Some(why))),

@@ -45,6 +45,7 @@ extern struct wl_map wl_map_trial;   /* struct wl_trial */
 extern struct wl_map wl_map_locks;   /* a lock for each offload */
 extern struct wl_map wl_map_counts;  /* struct wl_counts of the ports, for each processor */
 extern struct wl_map wl_map_verdicts; /* the same by verdict */
+extern struct wl_map wl_map_scratch; /* memory of each processor */
 extern struct wl_map wl_map_ports;   /* the interfaces of the ports */
 
 /* The compiler must not reason about a value any more: what the source checks from here on, the

@@ -14,8 +14,9 @@ struct xdp_md {
 struct wl_settings {
     uint32_t port;  /* the number of this port */
     uint32_t ports; /* how many there are */
+    uint32_t completes; /* whether frames may have checksums that are left to hardware */
 };
-const struct wl_settings wl_settings = { 0, 0 };
+const struct wl_settings wl_settings = { 0, 0, 0 };
 
 WL_INLINE const struct wl_settings *wl_set(void)
 {
@@ -132,6 +133,94 @@ WL_INLINE void wl_count_at(uint32_t port, uint32_t what, uint64_t bytes)
     }
 }
 
+WL_INLINE uint32_t wl_fold(uint64_t sum)
+{
+    sum = (sum & UINT32_MAX) + (sum >> 32);
+    sum = (sum & UINT32_MAX) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint32_t)((sum & 0xffff) + (sum >> 16));
+}
+
+enum { WL_CHUNK = 512 };
+
+/* A sender on this computer may leave the checksum of a TCP segment or a UDP datagram to hardware:
+ * the field then has the sum of the pseudo-header, and nobody would complete it after a redirection.
+ * This does, in the window. Returns whether the checksum is out of its reach. */
+WL_ALONE uint64_t wl_complete(struct xdp_md *ctx)
+{
+    uint32_t zero = 0;
+    WL_THREAD *t = wl_map_find(&wl_map_threads, &zero);
+    uint8_t *chunk = wl_map_find(&wl_map_scratch, &zero);
+    if (!t || !chunk)
+        return 0;
+    struct wl_packet *p = &t->packet;
+    uint32_t l3 = 14, type = wl_get16(p, 12), start, length, protocol;
+    uint64_t sum = 0;
+    for (uint32_t tags = 0; tags < 2 && (type == 0x8100 || type == 0x88a8); tags++) {
+        type = wl_get16(p, l3 + 2);
+        l3 += 4;
+    }
+    uint32_t first = wl_get8(p, l3);
+    if (type == 0x0800 && first >> 4 == 4) {
+        if (wl_get16(p, l3 + 6) & 0x3fff)
+            return 0; /* a fragment */
+        start = l3 + (first & 15) * 4;
+        length = wl_get16(p, l3 + 2);
+        protocol = wl_get8(p, l3 + 9);
+        sum = (uint64_t)wl_get32(p, l3 + 12) + wl_get32(p, l3 + 16);
+    } else if (type == 0x86dd && first >> 4 == 6) {
+        start = l3 + 40;
+        length = wl_get16(p, l3 + 4) + 40u;
+        protocol = wl_get8(p, l3 + 6);
+        for (uint32_t i = 0; i < 4; i++)
+            sum += (wl_get64(p, l3 + 8 + 8 * i) >> 32) + (uint32_t)wl_get64(p, l3 + 8 + 8 * i);
+        /* Hop-by-hop options, routing and destination options (RFC 8200 section 4). */
+        for (uint32_t i = 0; i < 8 && (protocol == 0 || protocol == 43 || protocol == 60); i++) {
+            uint32_t at = wl_reach(start);
+            protocol = wl_get8(p, at);
+            start += wl_get8(p, at + 1) * 8u + 8;
+        }
+    } else {
+        return 0;
+    }
+    uint32_t end = l3 + length, field = start + (protocol == 6 ? 16 : 6);
+    if ((protocol != 6 && protocol != 17) || end > p->arrived || field + 2 > end)
+        return 0;
+    if (field + 2 > p->window)
+        return 1;
+    uint32_t pseudo = wl_fold(sum + protocol + (end - start));
+    if (wl_get16(p, wl_reach(field)) != pseudo)
+        return 0;
+    uint64_t left = end - start, total = 0;
+    for (uint32_t turn = 0; turn < WL_MAX_LENGTH / WL_CHUNK + 1; turn++) {
+        if (left == 0)
+            break;
+        uint64_t part = left < WL_CHUNK ? left : WL_CHUNK;
+        left -= part;
+        WL_OPAQUE(part);
+        if (part == 0 || part > WL_CHUNK)
+            return 0;
+        /* The last part is lengthened by zeros to a multiple of four bytes. */
+        *(wl_any32 *)(chunk + (part & (WL_CHUNK - 4))) = 0;
+        if (wl_load_frame(ctx, start, chunk, (uint32_t)part))
+            return 0;
+        start += (uint32_t)part;
+        uint64_t whole = part + 3;
+        WL_OPAQUE(whole);
+        whole &= 2 * WL_CHUNK - 4;
+        if (whole > WL_CHUNK)
+            return 0;
+        total = (uint32_t)wl_csum_diff(NULL, 0, chunk, (uint32_t)whole, (uint32_t)total);
+    }
+    /* The sum of the bytes in the order of this computer is that in network order, swapped. */
+    uint32_t folded = wl_swap16((uint16_t)wl_fold(total));
+    if (wl_fold((uint64_t)pseudo + folded) == 0xffff)
+        return 0; /* the checksum is right, and equals the sum of the pseudo-header by chance */
+    uint32_t checksum = ~folded & 0xffff;
+    wl_put(p, field, 2, protocol == 17 && checksum == 0 ? 0xffff : checksum, 0);
+    return 0;
+}
+
 int wl_live(struct xdp_md *ctx)
 {
     uint32_t zero = 0, port = wl_set()->port;
@@ -144,6 +233,8 @@ int wl_live(struct xdp_md *ctx)
         return WL_XDP_PASS;
     wl_arrive(ctx, p, (uint32_t)length);
     p->ingress = port;
+    if (wl_set()->completes && wl_complete(ctx))
+        return WL_XDP_PASS;
 #ifdef WL_NEEDS_TIME
     p->env.now_ns = wl_kernel_ns();
 #endif

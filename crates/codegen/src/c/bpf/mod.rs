@@ -88,6 +88,7 @@ pub const FUNCTIONS: &[(&str, Takes)] = &[
     ("wl_move_down", Takes::Packet(3)),
     ("wl_move_up", Takes::Packet(3)),
     ("wl_clear", Takes::Packet(2)),
+    ("wl_complete", Takes::Frame),
     (LIVE, Takes::Frame),
     (TRIAL, Takes::Frame),
 ];
