@@ -133,7 +133,6 @@ fn read(file: &[u8]) -> Result<Object, Box<dyn std::error::Error>> {
             let instruction = function.instructions[number];
             let section = SectionIndex(usize::from(symbol.st_shndx(ENDIAN).0));
             let is_section = symbol.st_type() == elf::STT_SECTION;
-            let value = symbol.st_value(ENDIAN) as usize;
             let addend = instruction.value as usize;
             let reference = if section == code_index {
                 let target = match (is_section, instruction.code) {
@@ -144,7 +143,8 @@ fn read(file: &[u8]) -> Result<Object, Box<dyn std::error::Error>> {
                 };
                 Reference::Function(target)
             } else if Some(section) == constants {
-                Reference::Constant((if is_section { addend } else { value + addend }) as u32)
+                // The assembler has added the place of the symbol already.
+                Reference::Constant(addend as u32)
             } else if section.0 == 0 && instruction.code == LOAD_LONG {
                 Reference::Map(target)
             } else {

@@ -64,17 +64,18 @@ impl Types {
         let lock = encoder.name("lock");
         let lock = encoder.add(Some("wl_lock"), STRUCT, 1, 4, &[lock, spin, 0]);
         let functions = functions.iter().map(|(name, takes)| {
-            let (parameters, is_global) = match takes {
-                Takes::Frame => (vec![frame], true),
-                Takes::Thread => (vec![thread], true),
-                Takes::Packet(numbers) => {
-                    (std::iter::once(packet).chain((0..*numbers).map(|_| index)).collect(), true)
-                }
-                Takes::Body => (vec![index, thread], false),
+            let (first, numbers) = match takes {
+                Takes::Frame => (frame, 0),
+                Takes::Packet(numbers) => (packet, *numbers),
+                Takes::Thread => (thread, 0),
+                // Not looked at: the verifier checks it where it is called.
+                Takes::Body => (index, 1),
             };
+            let is_global = *takes != Takes::Body;
+            let parameters = std::iter::once(first).chain((0..numbers).map(|_| index));
             let argument = encoder.name("argument");
             let parameters: Vec<u32> =
-                parameters.into_iter().flat_map(|parameter| [argument, parameter]).collect();
+                parameters.flat_map(|parameter| [argument, parameter]).collect();
             let count = parameters.len() as u32 / 2;
             let prototype = encoder.add(None, PROTOTYPE, count, long, &parameters);
             encoder.add(Some(name), FUNCTION, u32::from(is_global), prototype, &[])

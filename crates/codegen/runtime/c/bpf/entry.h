@@ -143,6 +143,37 @@ WL_INLINE uint32_t wl_fold(uint64_t sum)
 
 enum { WL_CHUNK = 512 };
 
+/* Bytes of a frame that are summed up: those left, and where they begin. */
+struct wl_summing {
+    struct xdp_md *ctx;
+    uint64_t from, left, total;
+};
+
+/* Adds a part of the bytes. Returns whether there are no more. */
+WL_ALONE uint64_t wl_sum_part(uint32_t turn, struct wl_summing *sum)
+{
+    uint32_t zero = 0;
+    uint8_t *chunk = wl_map_find(&wl_map_scratch, &zero);
+    uint64_t part = sum->left < WL_CHUNK ? sum->left : WL_CHUNK;
+    (void)turn;
+    WL_OPAQUE(part);
+    if (!chunk || part == 0 || part > WL_CHUNK)
+        return 1;
+    /* The last part is lengthened by zeros to a multiple of four bytes. */
+    *(wl_any32 *)(chunk + (part & (2 * WL_CHUNK - 4))) = 0;
+    if (wl_load_frame(sum->ctx, (uint32_t)sum->from, chunk, (uint32_t)part))
+        return 1;
+    sum->from += part;
+    sum->left -= part;
+    uint64_t whole = part + 3;
+    WL_OPAQUE(whole);
+    whole &= 2 * WL_CHUNK - 4;
+    if (whole > WL_CHUNK)
+        return 1;
+    sum->total = (uint32_t)wl_csum_diff(NULL, 0, chunk, (uint32_t)whole, (uint32_t)sum->total);
+    return 0;
+}
+
 /* A sender on this computer may leave the checksum of a TCP segment or a UDP datagram to hardware:
  * the field then has the sum of the pseudo-header, and nobody would complete it after a redirection.
  * This does, in the window. Returns whether the checksum is out of its reach. */
@@ -150,8 +181,7 @@ WL_ALONE uint64_t wl_complete(struct xdp_md *ctx)
 {
     uint32_t zero = 0;
     WL_THREAD *t = wl_map_find(&wl_map_threads, &zero);
-    uint8_t *chunk = wl_map_find(&wl_map_scratch, &zero);
-    if (!t || !chunk)
+    if (!t)
         return 0;
     struct wl_packet *p = &t->packet;
     uint32_t l3 = 14, type = wl_get16(p, 12), start, length, protocol;
@@ -191,29 +221,12 @@ WL_ALONE uint64_t wl_complete(struct xdp_md *ctx)
     uint32_t pseudo = wl_fold(sum + protocol + (end - start));
     if (wl_get16(p, wl_reach(field)) != pseudo)
         return 0;
-    uint64_t left = end - start, total = 0;
-    for (uint32_t turn = 0; turn < WL_MAX_LENGTH / WL_CHUNK + 1; turn++) {
-        if (left == 0)
-            break;
-        uint64_t part = left < WL_CHUNK ? left : WL_CHUNK;
-        left -= part;
-        WL_OPAQUE(part);
-        if (part == 0 || part > WL_CHUNK)
-            return 0;
-        /* The last part is lengthened by zeros to a multiple of four bytes. */
-        *(wl_any32 *)(chunk + (part & (WL_CHUNK - 4))) = 0;
-        if (wl_load_frame(ctx, start, chunk, (uint32_t)part))
-            return 0;
-        start += (uint32_t)part;
-        uint64_t whole = part + 3;
-        WL_OPAQUE(whole);
-        whole &= 2 * WL_CHUNK - 4;
-        if (whole > WL_CHUNK)
-            return 0;
-        total = (uint32_t)wl_csum_diff(NULL, 0, chunk, (uint32_t)whole, (uint32_t)total);
-    }
+    struct wl_summing summing = { ctx, start, end - start, 0 };
+    wl_loop(WL_MAX_LENGTH / WL_CHUNK + 2, (void *)&wl_sum_part, &summing, 0);
+    if (summing.left)
+        return 0;
     /* The sum of the bytes in the order of this computer is that in network order, swapped. */
-    uint32_t folded = wl_swap16((uint16_t)wl_fold(total));
+    uint32_t folded = wl_swap16((uint16_t)wl_fold(summing.total));
     if (wl_fold((uint64_t)pseudo + folded) == 0xffff)
         return 0; /* the checksum is right, and equals the sum of the pseudo-header by chance */
     uint32_t checksum = ~folded & 0xffff;

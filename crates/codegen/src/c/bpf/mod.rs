@@ -72,7 +72,7 @@ pub struct BpfProgram {
 /// The parameters of a function, for the kernel's verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// The kernel's description of a frame: an entry.
+    /// The kernel's description of a frame.
     Frame,
     /// A thread.
     Thread,
@@ -88,6 +88,7 @@ pub const FUNCTIONS: &[(&str, Takes)] = &[
     ("wl_move_down", Takes::Packet(3)),
     ("wl_move_up", Takes::Packet(3)),
     ("wl_clear", Takes::Packet(2)),
+    ("wl_sum_part", Takes::Body),
     ("wl_complete", Takes::Frame),
     (LIVE, Takes::Frame),
     (TRIAL, Takes::Frame),
