@@ -226,11 +226,22 @@ impl Session {
         write(out, &reply.unwrap_or_else(Reply::from))
     }
 
+    /// Captures and traces see packets of this process.
+    fn in_this_process(&self) -> Result {
+        match self.handle.ask(|forwarding| forwarding.is_in_kernel())? {
+            true => Err(Error::new(
+                "with --io kernel packets stay in the kernel, where they cannot be captured or traced",
+            )),
+            false => Ok(()),
+        }
+    }
+
     fn start_capture(&self, capture: &Capture) -> Result<Passed<crate::taps::Caught>> {
         let filter = Filter::parse(&capture.filter).map_err(Error::new)?;
         if capture.at.is_empty() {
             return Err(Error::new("a capture has at least one point: in, out, cpu, drop"));
         }
+        self.in_this_process()?;
         let (points, packets, bytes) = (capture.at.clone(), capture.packets, capture.bytes);
         self.handle.ask(move |forwarding| forwarding.capture(&points, &filter, packets, bytes))
     }
@@ -240,7 +251,8 @@ impl Session {
         trace: &Trace,
     ) -> Result<(Arc<crate::engine::Engine>, Passed<crate::taps::Traced>)> {
         let filter = Filter::parse(&trace.filter).map_err(Error::new)?;
-        let ask = |forwarding: &mut Forwarding| (Arc::clone(forwarding.engine()), forwarding.cores());
+        let ask =
+            |forwarding: &mut Forwarding| (Arc::clone(forwarding.engine()), forwarding.cores());
         let (engine, cores) = self.handle.ask(ask)?;
         let lowered = &engine.program.lowered;
         let golden = || ir::store(lowered).map(|store| Golden::new(lowered.clone(), store));
@@ -248,11 +260,12 @@ impl Session {
             .map(|_| golden())
             .collect::<Result<_, _>>()
             .map_err(|refused| Error::new(refused.0))?;
+        self.in_this_process()?;
         let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
         let traced = Arc::clone(&engine);
-        let passed = self.handle.ask(move |forwarding| {
-            forwarding.trace(&traced, golden, &filter, count, steps)
-        })?;
+        let passed = self
+            .handle
+            .ask(move |forwarding| forwarding.trace(&traced, golden, &filter, count, steps))?;
         let refused = || Error::new("another trace is under way, or the program was just replaced");
         Ok((engine, passed.ok_or_else(refused)?))
     }

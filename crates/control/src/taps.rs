@@ -240,13 +240,7 @@ impl Tap {
         self.points.contains(&point) && self.passing.is_wanted()
     }
 
-    fn offer(
-        &self,
-        point: Point,
-        port: u16,
-        frame: &[u8],
-        caught: impl FnOnce(Vec<u8>) -> Caught,
-    ) {
+    fn offer(&self, point: Point, port: u16, frame: &[u8], caught: impl FnOnce(Vec<u8>) -> Caught) {
         if self.wants(point) && self.filter.matches(port, frame) {
             self.passing.pass(frame.len(), || caught(frame.to_vec()));
         }

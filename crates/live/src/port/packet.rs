@@ -62,8 +62,7 @@ pub fn sender(name: &str, index: u32) -> Result<Box<dyn Transmit>> {
 /// protocol and ports, which is the same for both directions of a flow; fragments, which do not all
 /// have ports, by their addresses.
 fn receiving(index: u32, count: usize) -> io::Result<Vec<OwnedFd>> {
-    let sockets: Vec<OwnedFd> =
-        (0..count).map(|_| packet_socket()).collect::<io::Result<_>>()?;
+    let sockets: Vec<OwnedFd> = (0..count).map(|_| packet_socket()).collect::<io::Result<_>>()?;
     let mut group = Group::New;
     for socket in &sockets {
         prepare(socket, index)?;

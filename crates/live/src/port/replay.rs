@@ -10,7 +10,7 @@ use wireloom_machine::{Error, Rate, Result};
 use wireloom_net::capture::Reader;
 use wireloom_net::{Frame, Packet};
 
-use super::{Exchange, Spread, Port, Receive, Sent, Transmit};
+use super::{Exchange, Port, Receive, Sent, Spread, Transmit};
 use crate::system::{check, owned};
 
 /// Frames that are received at once.

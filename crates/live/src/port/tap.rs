@@ -9,7 +9,7 @@ use std::sync::Arc;
 use wireloom_machine::{Error, Result};
 use wireloom_net::Frame;
 
-use super::{Exchange, Spread, Port, Receive, Sent, Transmit};
+use super::{Exchange, Port, Receive, Sent, Spread, Transmit};
 use crate::system::failed;
 use crate::twin::{create_device, set_up};
 
@@ -43,10 +43,8 @@ pub fn open(name: &str, device: &str, spread: Spread) -> Result<Port> {
         exchange: Exchange::Tap,
         program: None,
         // Frames are written one by one, from any thread.
-        sides: spread.one_queue(receiver, || Transmitter {
-            tap: Arc::clone(&tap),
-            sent: Sent::default(),
-        }),
+        sides: spread
+            .one_queue(receiver, || Transmitter { tap: Arc::clone(&tap), sent: Sent::default() }),
     })
 }
 

@@ -14,7 +14,7 @@ use xdp::socket::{XdpSocket, XdpSocketBuilder};
 use xdp::umem::UmemCfgBuilder;
 use xdp::{CompletionRing, FillRing, Packet, RingConfigBuilder, RxRing, TxRing, Umem};
 
-use super::{Exchange, Spread, Port, Receive, Sent, Sides, Transmit, packet};
+use super::{Exchange, Port, Receive, Sent, Sides, Spread, Transmit, packet};
 use crate::bpf::{Hook, Instruction, Sockets, attach, op};
 use crate::removal::unless_removed;
 use crate::segment::complete_if_partial;
