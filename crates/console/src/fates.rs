@@ -40,10 +40,13 @@ impl Count {
 impl Tally {
     /// Counts one output.
     pub fn count(&mut self, verdict: Verdict, bytes: usize) {
-        let count = self.counts.entry(verdict).or_default();
-        count.packets += 1;
-        count.bytes += bytes as u64;
-        self.outputs += 1;
+        self.add(verdict, 1, bytes as u64);
+    }
+
+    /// Counts so many outputs with so many bytes together.
+    pub fn add(&mut self, verdict: Verdict, packets: u64, bytes: u64) {
+        self.counts.entry(verdict).or_default().add(Count { packets, bytes });
+        self.outputs += packets;
     }
 
     /// Returns the number of outputs counted.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use wireloom_bits::Bits;
 use wireloom_compile::names::Names;
-use wireloom_live::{Control, Limits, Mirror, MirrorCounters, TABLES};
+use wireloom_live::{Control, InKernel, Interface, Limits, Live, Mirror, MirrorCounters, TABLES};
 use wireloom_machine::software::InSoftware;
 use wireloom_machine::{Error, Machine, Program, Result, load_store};
 use wireloom_native::{BuildOptions, Library, Native, in_any_order};
@@ -75,11 +75,25 @@ pub struct Built {
     pub limits: Limits,
     /// The entries of files.
     pub entries: Entries,
+    /// Its programs, if it is in the kernel.
+    pub programs: Option<Arc<InKernel>>,
+}
+
+/// Where an engine executes packets.
+#[derive(Clone)]
+pub enum Where {
+    /// In this process, on so many cores.
+    Process {
+        /// How many.
+        cores: usize,
+    },
+    /// In the kernel, at these ports.
+    Kernel(Vec<Interface>),
 }
 
 impl Built {
-    /// Compiles the program for so many cores, reads its tables and the kernel's state, and follows
-    /// the kernel from then on.
+    /// Compiles the program for its place, reads its tables and the kernel's state, and follows the
+    /// kernel from then on.
     ///
     /// # Errors
     /// If a limit or a table is refused, the compiler fails, the kernel's state cannot be read, or
@@ -87,14 +101,21 @@ impl Built {
     pub fn new(
         loaded: Loaded,
         following: Option<&Following>,
-        cores: usize,
+        place: &Where,
         progress: &dyn Fn(&str),
     ) -> Result<Self> {
         let program = &loaded.program.optimised;
-        if cores > 1 {
-            in_any_order(program).map_err(|refused| {
+        match place {
+            Where::Process { cores } if *cores > 1 => in_any_order(program).map_err(|refused| {
                 Error::new(refused.0).with_help("leave out --cores, or say --cores 1")
-            })?;
+            })?,
+            Where::Process { .. } => {}
+            Where::Kernel(_) if loaded.cpu_rates.is_empty() => {}
+            Where::Kernel(_) => {
+                return Err(Error::new("--cpu-rate has no effect with --io kernel").with_help(
+                    "the kernel takes what the engine hands to it in its own receive path",
+                ));
+            }
         }
         let limits = limits::resolve(&loaded.cpu_rates, program)?;
         let (mut store, _) = load_store(program, &loaded.tables, progress)?;
@@ -108,23 +129,33 @@ impl Built {
             }
             None => None,
         };
-        progress("compiling C");
-        let library = Library::build(program, &BuildOptions::default()).map_err(Error::new)?;
-        let native = Native::new(library, store);
-        let others = (1..cores).map(|core| native.on_another_core(core as u64));
-        let others: Vec<Native> =
-            others.collect::<Result<_, _>>().map_err(|refused| Error::new(refused.0))?;
-        let of_all_cores = native.of_all_cores();
-        let machine = |native| Box::new(InSoftware::new(native)) as Box<dyn Machine + Send>;
-        let machines = std::iter::once(native).chain(others).map(machine).collect();
-        let followed =
-            mirror.map(|(mirror, every)| mirror.follow(every, cores, of_all_cores.clone()));
+        let mut of_all_cores = BTreeSet::new();
+        let (machines, programs): (Vec<Box<dyn Machine + Send>>, _) = match place {
+            Where::Process { cores } => {
+                progress("compiling C");
+                let library =
+                    Library::build(program, &BuildOptions::default()).map_err(Error::new)?;
+                let native = Native::new(library, store);
+                let others = (1..*cores).map(|core| native.on_another_core(core as u64));
+                let others: Vec<Native> =
+                    others.collect::<Result<_, _>>().map_err(|refused| Error::new(refused.0))?;
+                of_all_cores = native.of_all_cores();
+                let machine = |native| Box::new(InSoftware::new(native)) as Box<dyn Machine + Send>;
+                (std::iter::once(native).chain(others).map(machine).collect(), None)
+            }
+            Where::Kernel(ports) => {
+                let (live, programs) = Live::new(&loaded.program, store, ports, progress)?;
+                (vec![Box::new(live)], Some(programs))
+            }
+        };
+        let followed = mirror
+            .map(|(mirror, every)| mirror.follow(every, machines.len(), of_all_cores.clone()));
         let (controls, kernel) = followed.transpose()?.unzip();
         let controls = controls.unwrap_or_default();
         let name = program.engines[program.main.index()].name.clone();
         let Loaded { file, program, names, .. } = loaded;
         let engine = Arc::new(Engine { file, name, program, names });
-        Ok(Self { engine, machines, of_all_cores, controls, kernel, limits, entries })
+        Ok(Self { engine, machines, of_all_cores, controls, kernel, limits, entries, programs })
     }
 }
 

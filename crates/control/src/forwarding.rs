@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use wireloom_console::{Fates, Tally};
 use wireloom_ir::{Golden, Verdict};
 use wireloom_live::{
-    Attention, Bell, Control, Forwarder, MirrorCounters, Observer, Paused, Stop, Worker,
+    Attention, Bell, Control, Forwarder, InKernel, MirrorCounters, Observer, Paused, Stop, Worker,
 };
-use wireloom_machine::{Error, Machine, Result, reason_name};
+use wireloom_machine::{Error, Machine, Result, Wanted, reason_name};
 use wireloom_native::absorb;
 use wireloom_offloads::{Content, Instance, Store, Update, registry};
 
@@ -34,6 +34,8 @@ pub struct Forwarding {
     /// The verdicts of programs that were replaced.
     fates_before: Fates,
     kernel: Option<Arc<MirrorCounters>>,
+    /// The programs of an engine in the kernel.
+    programs: Option<Arc<InKernel>>,
     /// What the mirrors of replaced programs did.
     kernel_before: Kernel,
     /// Packets above the limits of replaced programs, by reason.
@@ -109,6 +111,7 @@ impl Forwarding {
             of_all_cores: built.of_all_cores,
             fates_before: Fates::default(),
             kernel: built.kernel,
+            programs: built.programs,
             kernel_before: Kernel::default(),
             policed_before: BTreeMap::new(),
             reloads: 0,
@@ -141,6 +144,11 @@ impl Forwarding {
             }
         }
         Ok(())
+    }
+
+    /// Whether packets stay in the kernel, where this process does not see them.
+    pub fn is_in_kernel(&self) -> bool {
+        self.programs.is_some()
     }
 
     /// Ends [`run`](Self::run) after the present job.
@@ -227,7 +235,11 @@ impl Forwarding {
     /// Returns all counters.
     pub fn status(&mut self) -> Status {
         let engine = Arc::clone(self.engine());
+        self.count_in_kernel();
         let fates = self.fates();
+        // What a machine keeps elsewhere is as it was last read: the counters of a table that is
+        // gone are missing.
+        let _ = self.cores[0].machine.read_back(Wanted::All, &|_| ());
         let policed = self.policed().into_iter();
         let policed = policed.map(|(reason, packets)| Policed { reason, packets });
         Status {
@@ -242,6 +254,18 @@ impl Forwarding {
             offloads: offloads(self.cores[0].machine.store()),
             kernel: self.kernel().map(|kernel| kernel.after(self.kernel_before)),
         }
+    }
+
+    /// Takes over the verdicts that an engine in the kernel has counted.
+    fn count_in_kernel(&mut self) {
+        let Some(Ok(verdicts)) = self.programs.as_ref().map(|programs| programs.verdicts()) else {
+            return;
+        };
+        let mut tally = Tally::default();
+        for (verdict, (packets, bytes)) in verdicts {
+            tally.add(verdict, packets, bytes);
+        }
+        self.cores[0].counted = Counted(tally);
     }
 
     /// Packets above the limits so far, by the names of the reasons.
@@ -270,26 +294,35 @@ impl Forwarding {
 
     /// Replaces the engine: the next packet goes to the new one. Offloads whose state packets change
     /// move to it as they are, if both engines declare them in the same way. No entry is copied.
-    pub fn exchange(&mut self, mut built: Built) -> (Exchanged, Replaced) {
+    ///
+    /// # Errors
+    /// If the kernel does not take a program that is to be in it.
+    pub fn exchange(&mut self, mut built: Built) -> Result<(Exchanged, Replaced)> {
         let begin = Instant::now();
         let is_following = !built.controls.is_empty();
         self.sum_up();
         let mut exchanged = Exchanged::default();
         let [old, new] = [&self.of_all_cores, &built.of_all_cores];
-        if let Some((first, others)) = built.machines.split_first_mut()
-            && let Some(first) = first.store_mut()
-        {
-            if let Some(old) = self.cores[0].machine.store_mut() {
-                exchanged = hand_over(old, first, is_following);
-            }
-            for (core, machine) in self.cores[1..].iter_mut().zip(others) {
-                let kept = exchanged.kept.iter().filter(|path| !new.contains(*path));
-                for path in kept {
-                    let same = core.machine.store_mut().filter(|_| !old.contains(path));
-                    hand_copy_over(same, first, machine.store_mut(), path);
+        if let Some((first, others)) = built.machines.split_first_mut() {
+            if let Some(first) = first.store_mut() {
+                if let Some(old) = self.cores[0].machine.store_mut() {
+                    exchanged = hand_over(old, first, is_following);
+                }
+                for (core, machine) in self.cores[1..].iter_mut().zip(others) {
+                    let kept = exchanged.kept.iter().filter(|path| !new.contains(*path));
+                    for path in kept {
+                        let same = core.machine.store_mut().filter(|_| !old.contains(path));
+                        hand_copy_over(same, first, machine.store_mut(), path);
+                    }
                 }
             }
+            first.finish(&mut |_| ())?;
         }
+        if let Some(programs) = &built.programs {
+            self.forwarder.replace(Arc::clone(programs))?;
+            self.count_in_kernel();
+        }
+        self.programs = built.programs;
         self.fates_before = self.fates();
         if let Some(kernel) = self.kernel() {
             self.kernel_before = kernel.after(self.kernel_before);
@@ -307,7 +340,7 @@ impl Forwarding {
         });
         let replaced = Replaced { _cores: replaced.collect() };
         exchanged.time = begin.elapsed();
-        (exchanged, replaced)
+        Ok((exchanged, replaced))
     }
 
     /// Changes entries of tables; returns what was refused.
@@ -327,6 +360,9 @@ impl Forwarding {
                 refused.push(format!("`{}`: {why}", update.offload));
             }
         }
+        let finished =
+            self.machines().try_for_each(|machine| machine.finish(&mut |_| ()).map(drop));
+        refused.extend(finished.err().map(|why| why.message));
         refused
     }
 }

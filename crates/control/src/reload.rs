@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use wireloom_machine::{Error, Result};
 
-use crate::engine::{Built, Entries, Following, Loaded, changes};
+use crate::engine::{Built, Entries, Following, Loaded, Where, changes};
 use crate::forwarding::Handle;
 use crate::status::Reloaded;
 
@@ -29,7 +29,7 @@ pub struct Reloader {
     inner: Arc<Mutex<Inner>>,
     handle: Handle,
     following: Option<Following>,
-    cores: usize,
+    place: Where,
 }
 
 struct Inner {
@@ -39,15 +39,15 @@ struct Inner {
 }
 
 impl Reloader {
-    /// `entries` are those of the program that runs, on so many cores.
+    /// `entries` are those of the program that runs.
     pub fn new(
         load: Load,
         entries: Entries,
         handle: Handle,
         following: Option<Following>,
-        cores: usize,
+        place: Where,
     ) -> Self {
-        Self { inner: Arc::new(Mutex::new(Inner { load, entries })), handle, following, cores }
+        Self { inner: Arc::new(Mutex::new(Inner { load, entries })), handle, following, place }
     }
 
     /// Reads everything again and replaces what runs.
@@ -65,11 +65,11 @@ impl Reloader {
         let begin = Instant::now();
         let mut loaded = (inner.load)()?;
         let needs_restart = std::mem::take(&mut loaded.needs_restart);
-        let mut built = Built::new(loaded, self.following.as_ref(), self.cores, &|_| ())?;
+        let mut built = Built::new(loaded, self.following.as_ref(), &self.place, &|_| ())?;
         let entries = std::mem::take(&mut built.entries);
         let engine = Arc::clone(&built.engine);
         let build_seconds = begin.elapsed().as_secs_f64();
-        let (exchanged, replaced) = self.handle.ask(|forwarding| forwarding.exchange(built))?;
+        let (exchanged, replaced) = self.handle.ask(|forwarding| forwarding.exchange(built))??;
         drop(replaced);
         let mut reloaded = Reloaded {
             program: engine.file.clone(),

@@ -226,11 +226,22 @@ impl Session {
         write(out, &reply.unwrap_or_else(Reply::from))
     }
 
+    /// Captures and traces see packets of this process.
+    fn in_this_process(&self) -> Result {
+        match self.handle.ask(|forwarding| forwarding.is_in_kernel())? {
+            true => Err(Error::new(
+                "with --io kernel packets stay in the kernel, where they cannot be captured or traced",
+            )),
+            false => Ok(()),
+        }
+    }
+
     fn start_capture(&self, capture: &Capture) -> Result<Passed<crate::taps::Caught>> {
         let filter = Filter::parse(&capture.filter).map_err(Error::new)?;
         if capture.at.is_empty() {
             return Err(Error::new("a capture has at least one point: in, out, cpu, drop"));
         }
+        self.in_this_process()?;
         let (points, packets, bytes) = (capture.at.clone(), capture.packets, capture.bytes);
         self.handle.ask(move |forwarding| forwarding.capture(&points, &filter, packets, bytes))
     }
@@ -249,6 +260,7 @@ impl Session {
             .map(|_| golden())
             .collect::<Result<_, _>>()
             .map_err(|refused| Error::new(refused.0))?;
+        self.in_this_process()?;
         let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
         let traced = Arc::clone(&engine);
         let passed = self

@@ -5,17 +5,19 @@ use std::io::Read;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use signal_hook::consts::SIGHUP;
 use wireloom_console::Working;
 use wireloom_live::{
-    Attention, Capability, Forwarder, Io, MIRROR_RIGHTS, RELOAD_RIGHTS, Stop, give_up_all_but,
+    Attention, Capability, Forwarder, Io, KERNEL_RIGHTS, MIRROR_RIGHTS, RELOAD_RIGHTS, Stop,
+    TABLE_RIGHTS, give_up_all_but, kernel_ports,
 };
 use wireloom_machine::{Error, Result};
 
-use crate::engine::{Built, Following, Loaded};
+use crate::engine::{Built, Following, Loaded, Where};
 use crate::forwarding::{Forwarding, Handle};
 use crate::metrics::Endpoint;
 use crate::reload::{Load, Reloader};
@@ -73,13 +75,31 @@ pub fn forward(
         tables: settings.kernel_tables.clone(),
         reconcile,
     });
+    let place = match settings.io {
+        Io::Kernel if settings.busy => {
+            return Err(Error::new("--busy has no effect with --io kernel")
+                .with_help("no thread of this process waits for packets"));
+        }
+        Io::Kernel if settings.cores > 1 => {
+            return Err(Error::new("--cores has no effect with --io kernel")
+                .with_help("the kernel executes the engine on the cores that receive packets"));
+        }
+        Io::Kernel => Where::Kernel(kernel_ports(&settings.ports)?),
+        _ => Where::Process { cores: settings.cores },
+    };
     let mut built = {
-        let working = Working::on("starting native");
-        Built::new(loaded, following.as_ref(), settings.cores, &|what| working.now(what))?
+        let machine = if matches!(place, Where::Kernel(_)) { "xdp" } else { "native" };
+        let working = Working::on(format!("starting {machine}"));
+        Built::new(loaded, following.as_ref(), &place, &|what| working.now(what))?
     };
     let entries = std::mem::take(&mut built.entries);
     let mut warn = |what: String| tracing::warn!("{what}");
-    let forwarder = Forwarder::open(&settings.ports, settings.io, settings.cores, &mut warn)?;
+    let forwarder = match (&place, &built.programs) {
+        (Where::Kernel(ports), Some(programs)) => {
+            Forwarder::in_kernel(Arc::clone(programs), ports)?
+        }
+        _ => Forwarder::open(&settings.ports, settings.io, settings.cores, &mut warn)?,
+    };
     warn_of_forwarding(&settings.ports);
     let (bell, mut attention) = Attention::new()?;
     let (handle, mut forwarding) = Forwarding::new(forwarder, built, bell);
@@ -88,14 +108,19 @@ pub fn forward(
     let last = is_writing.then_some(Capability::CAP_DAC_OVERRIDE);
     // Threads have the rights that their creator has then. Those that reload come first.
     let follows = following.iter().flat_map(|_| MIRROR_RIGHTS);
-    let kept: Vec<_> = last.into_iter().chain(RELOAD_RIGHTS).chain(follows).collect();
+    let is_in_kernel = matches!(place, Where::Kernel(_));
+    let tables: Vec<_> = if is_in_kernel { TABLE_RIGHTS.into() } else { Vec::new() };
+    let programs = is_in_kernel.then_some(KERNEL_RIGHTS).into_iter().flatten();
+    let kept = last.into_iter().chain(RELOAD_RIGHTS).chain(follows);
+    let kept: Vec<_> = kept.chain(programs).chain(tables.clone()).collect();
     give_up_all_but(&kept)?;
-    let reloader = Reloader::new(load, entries, handle.clone(), following, settings.cores);
+    let reloader = Reloader::new(load, entries, handle.clone(), following, place);
     reload_at(hang_ups, reloader.clone())?;
     if let Some(socket) = &socket {
         socket.serve(handle.clone(), reloader)?;
     }
-    give_up_all_but(last.as_slice())?;
+    let last: Vec<_> = last.into_iter().chain(tables).collect();
+    give_up_all_but(&last)?;
     if let Some(endpoint) = endpoint {
         tracing::info!("metrics at http://{}/metrics", endpoint.address());
         endpoint.serve(handle.clone())?;

@@ -9,6 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
+use wireloom_xdp::{InKernel, Interface, Links, PortCounts};
 
 use crate::attention::{Attention, Bell};
 use crate::bpf::Attached;
@@ -30,6 +31,8 @@ pub struct Forwarder {
     removals: Removals,
     /// Rings when a core fails: the others end too.
     failure: (Bell, Attention),
+    /// The engine in the kernel, which has the packets then.
+    kernel: Option<AtPorts>,
 }
 
 /// What belongs to no core of a port.
@@ -57,6 +60,14 @@ struct Core {
     police: Police,
     /// The origin of the police's clock.
     begin: Instant,
+}
+
+/// An engine in the kernel at its ports.
+struct AtPorts {
+    links: Links,
+    programs: Arc<InKernel>,
+    /// What programs that were replaced have counted.
+    before: Vec<PortCounts>,
 }
 
 // SAFETY: what its sides share without a lock (the memory of an AF_XDP queue) they share among
@@ -130,6 +141,7 @@ impl Forwarder {
             cores: (0..cores).map(|_| Core::new(names.len())).collect(),
             removals: Removals::subscribe()?,
             failure: Attention::new()?,
+            kernel: None,
         };
         for (number, name) in names.iter().enumerate() {
             if names[..number].contains(name) {
@@ -165,6 +177,43 @@ impl Forwarder {
         Ok(forwarder)
     }
 
+    /// Attaches an engine in the kernel to its ports.
+    ///
+    /// # Errors
+    /// If a driver does not take a program, or without the rights.
+    pub fn in_kernel(programs: Arc<InKernel>, ports: &[Interface]) -> Result<Self> {
+        let opened = ports.iter().map(|port| Opened {
+            name: port.name.clone(),
+            exchange: Exchange::Kernel,
+            index: Some(port.index),
+            _program: None,
+        });
+        let links = Links::attach(&programs, ports)?;
+        let before = vec![PortCounts::default(); ports.len()];
+        Ok(Self {
+            ports: opened.collect(),
+            // It has no packets, and applies changes of the tables.
+            cores: vec![Core::new(0)],
+            removals: Removals::subscribe()?,
+            failure: Attention::new()?,
+            kernel: Some(AtPorts { links, programs, before }),
+        })
+    }
+
+    /// Puts another engine in the place of the one in the kernel.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn replace(&mut self, programs: Arc<InKernel>) -> Result {
+        let Some(kernel) = &mut self.kernel else { return Ok(()) };
+        kernel.links.replace(&programs)?;
+        let former = std::mem::replace(&mut kernel.programs, programs);
+        for (before, counts) in kernel.before.iter_mut().zip(former.ports()?) {
+            *before = added(*before, counts);
+        }
+        Ok(())
+    }
+
     /// Limits what goes to the kernel from now on.
     pub fn limit(&mut self, limits: &Limits) {
         let cores = self.cores.len();
@@ -190,7 +239,7 @@ impl Forwarder {
         busy: bool,
     ) -> Result<Paused> {
         assert_eq!(workers.len(), self.cores.len(), "a worker for each core");
-        let Self { ports, cores, removals, failure: (bell, failed) } = self;
+        let Self { ports, cores, removals, failure: (bell, failed), kernel: _ } = self;
         let watched = Watched {
             asked: [stop.descriptor(), attention.descriptor(), failed.descriptor()],
             removals,
@@ -249,6 +298,14 @@ impl Forwarder {
                 lost_to_kernel: 0,
             });
         }
+        if let Some(counts) = self.kernel_counts() {
+            for (counters, counts) in counters.iter_mut().zip(counts) {
+                (counters.received_packets, counters.received_bytes) = counts.received;
+                (counters.sent_packets, counters.sent_bytes) = counts.sent;
+                counters.lost_at_output = counts.unsent;
+            }
+            return counters;
+        }
         for core in &mut self.cores {
             for (port, counters) in counters.iter_mut().enumerate() {
                 core.count(port, counters);
@@ -268,7 +325,26 @@ impl Forwarder {
 
     /// Packets that the machine sent to ports that there are not.
     pub fn without_port(&self) -> u64 {
-        self.cores.iter().map(|core| core.without_port).sum()
+        let in_kernel = self.kernel_counts().into_iter().flatten();
+        self.cores.iter().map(|core| core.without_port).sum::<u64>()
+            + in_kernel.map(|counts| counts.without_port).sum::<u64>()
+    }
+
+    /// The counts of the engine in the kernel, if it is there.
+    fn kernel_counts(&self) -> Option<Vec<PortCounts>> {
+        let kernel = self.kernel.as_ref()?;
+        // Maps that this process holds can be read.
+        let counts = kernel.programs.ports().unwrap_or_else(|_| kernel.before.clone());
+        Some(kernel.before.iter().zip(counts).map(|(before, now)| added(*before, now)).collect())
+    }
+}
+
+fn added(a: PortCounts, b: PortCounts) -> PortCounts {
+    PortCounts {
+        received: (a.received.0 + b.received.0, a.received.1 + b.received.1),
+        sent: (a.sent.0 + b.sent.0, a.sent.1 + b.sent.1),
+        unsent: a.unsent + b.unsent,
+        without_port: a.without_port + b.without_port,
     }
 }
 
@@ -393,8 +469,13 @@ impl Core {
 
 /// Applies some updates. Returns whether there are no more.
 fn update(machine: &mut dyn Machine, control: &mut Control) -> Result<bool> {
-    for _ in 0..UPDATES_PER_ROUND {
-        let Some(update) = control.next() else { return Ok(true) };
+    for number in 0..UPDATES_PER_ROUND {
+        let Some(update) = control.next() else {
+            if number > 0 {
+                machine.finish(&mut |_| ())?;
+            }
+            return Ok(true);
+        };
         // Machines in software have no packets under way between two calls.
         machine.update(&update, &mut |_| ()).map_err(|why| match why {
             UpdateError::Refused(what) => {
@@ -403,6 +484,7 @@ fn update(machine: &mut dyn Machine, control: &mut Control) -> Result<bool> {
             UpdateError::Failed(error) => error,
         })?;
     }
+    machine.finish(&mut |_| ())?;
     Ok(false)
 }
 

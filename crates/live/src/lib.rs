@@ -45,5 +45,27 @@ pub use forwarder::{Forwarder, Observer, Paused, PortCounters, Worker};
 pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters, TABLES};
 pub use police::{DEFAULT_RATE, Limits};
 pub use port::{Exchange, Io};
-pub use rights::{Capability, MIRROR_RIGHTS, RELOAD_RIGHTS, give_up_all_but};
+pub use rights::{
+    Capability, KERNEL_RIGHTS, MIRROR_RIGHTS, RELOAD_RIGHTS, TABLE_RIGHTS, give_up_all_but,
+};
 pub use stop::Stop;
+pub use wireloom_xdp::{InKernel, Interface, Live};
+
+use wireloom_machine::{Error, Result};
+
+/// Returns the interfaces that are ports of an engine in the kernel.
+///
+/// # Errors
+/// If one does not exist, is named twice, or is no interface.
+pub fn kernel_ports(names: &[String]) -> Result<Vec<Interface>> {
+    let ports = names.iter().enumerate().map(|(number, name)| {
+        if names[..number].contains(name) {
+            return Err(Error::new(format!("port {name}: named twice")));
+        }
+        let index = port::interface(name)?.ok_or_else(|| {
+            Error::new(format!("port {name}: --io kernel needs interfaces of the kernel"))
+        })?;
+        Ok(Interface { name: name.clone(), index })
+    });
+    ports.collect()
+}

@@ -11,6 +11,12 @@ pub const MIRROR_RIGHTS: [Capability; 1] = [Capability::CAP_NET_ADMIN];
 /// users.
 pub const RELOAD_RIGHTS: [Capability; 1] = [Capability::CAP_DAC_READ_SEARCH];
 
+/// What changing the tables of an engine in the kernel needs: new maps.
+pub const TABLE_RIGHTS: [Capability; 1] = [Capability::CAP_BPF];
+
+/// What loading an engine into the kernel needs beside [`TABLE_RIGHTS`].
+pub const KERNEL_RIGHTS: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_PERFMON];
+
 /// Gives up every capability of this thread except these, as far as it has them, and the way to get
 /// others by running programs. Threads that it starts later have no more. Open sockets, devices and
 /// BPF links keep working.

@@ -105,6 +105,8 @@ enum Way {
     Xdp,
     /// Packet sockets
     Packet,
+    /// None: the engine is an XDP program in the kernel (Linux 5.18 or later, gcc-bpf)
+    Kernel,
 }
 
 /// See [`logging::Format`].
@@ -209,6 +211,7 @@ impl Forward {
                 Way::Auto => Io::Auto,
                 Way::Xdp => Io::Xdp,
                 Way::Packet => Io::Packet,
+                Way::Kernel => Io::Kernel,
             },
             cores: self.cores.into(),
             busy: self.busy,

@@ -7,6 +7,7 @@
 
 mod ahead;
 mod batch;
+pub mod bpf;
 mod called;
 mod calls;
 mod conflict;

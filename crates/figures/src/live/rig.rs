@@ -117,11 +117,12 @@ impl Rig {
                 // The other end of a redirect needs one too.
                 self.start(&self.router, &["forward", "r2"])?,
             ],
+            Way::Engine => vec![self.wireloom("kernel")?],
             Way::Ours => vec![self.wireloom("xdp")?],
             Way::Packet => vec![self.wireloom("packet")?],
         };
         let sink = match way {
-            Way::Xdp => "sink-frames",
+            Way::Engine | Way::Xdp => "sink-frames",
             Way::Kernel | Way::Ours | Way::Packet => "sink-packets",
         };
         pin_receiving()?;

@@ -23,6 +23,8 @@ pub enum Io {
     Xdp,
     /// Packet sockets only.
     Packet,
+    /// Not at all: the engine is a program in the kernel.
+    Kernel,
 }
 
 /// How frames are exchanged with one interface.
@@ -37,6 +39,9 @@ pub enum Exchange {
     /// Packet sockets.
     #[serde(rename = "packet socket")]
     Packet,
+    /// The engine is a program in the driver.
+    #[serde(rename = "in the kernel")]
+    Kernel,
     /// A TAP device.
     #[serde(rename = "TAP")]
     Tap,
@@ -52,6 +57,7 @@ impl Exchange {
             Self::XdpZeroCopy => "AF_XDP, zero copy",
             Self::XdpCopy => "AF_XDP, copied",
             Self::Packet => "packet socket",
+            Self::Kernel => "in the kernel",
             Self::Tap => "TAP",
             Self::Capture => "capture",
         }
@@ -173,6 +179,7 @@ impl Port {
         match io {
             Io::Xdp => Ok((xdp::open(name, index, spread)?, None)),
             Io::Packet => Ok((packet::open(name, index, spread)?, None)),
+            Io::Kernel => unreachable!("the engine is in the kernel, which has the ports"),
             Io::Auto => match xdp::open(name, index, spread) {
                 Ok(port) => Ok((port, None)),
                 Err(why) => Ok((packet::open(name, index, spread)?, Some(why))),

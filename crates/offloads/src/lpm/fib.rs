@@ -58,6 +58,16 @@ pub struct LpmView {
     pub key_bits: u32,
     /// The size of all these arrays in bytes.
     pub bytes: usize,
+    /// The number of direct entries, in tables of either form.
+    pub direct_count: usize,
+    /// The number of nodes, including number 0.
+    pub node_count: usize,
+    /// The number of leaves.
+    pub leaf_count: usize,
+    /// The number of blocks.
+    pub block_count: usize,
+    /// The number of values.
+    pub value_count: usize,
 }
 
 /// An [`LpmNode`] that can be read while others are written.
@@ -231,6 +241,11 @@ impl Fib {
             direct_bits: self.direct_bits,
             key_bits: self.key_bits,
             bytes: self.memory(),
+            direct_count: 1 << self.direct_bits,
+            node_count: self.nodes.len(),
+            leaf_count: self.leaves.len(),
+            block_count: self.spread.as_ref().map_or(0, Spread::block_count),
+            value_count: self.value_capacity(),
         }
     }
 }

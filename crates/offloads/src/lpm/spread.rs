@@ -45,6 +45,11 @@ impl Spread {
         size_of_val(&*self.direct) + size_of_val(&*self.entries)
     }
 
+    /// The number of blocks.
+    pub(super) fn block_count(&self) -> usize {
+        self.entries.len() / ENTRIES
+    }
+
     pub(super) fn direct(&self, slot: usize) -> Entry {
         let entry = self.direct[slot].load(Ordering::Acquire);
         if entry & BLOCK == 0 { Entry::Value(entry) } else { Entry::Block(entry & !BLOCK) }

@@ -58,7 +58,7 @@ fn call(call: &Call<'_>) -> Vec<Stmt> {
 }
 
 /// Returns the fields of an element, each with its lowest bit and its width.
-pub(super) fn lanes(layout: &Layout) -> Vec<Expr> {
+pub fn lanes(layout: &Layout) -> Vec<Expr> {
     let mut top = layout.width();
     let lane = |width: &u32| {
         top -= width;

@@ -19,6 +19,8 @@ mod random;
 
 use wireloom_offloads::{Config, Method};
 
+pub use self::array::lanes;
+
 use super::calls::Call;
 use super::ops::Operand;
 use super::tree::{Expr, Stmt, Type};

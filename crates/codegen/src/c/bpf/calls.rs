@@ -1,0 +1,169 @@
+//! Calls of offloads in a BPF program: on maps that the process shares, or computed in place.
+
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
+use wireloom_offloads::{Config, Method, registry};
+
+use super::super::calls::{Call, Surroundings};
+use super::super::emitter::Emitter;
+use super::super::kinds;
+use super::super::ops::{Operand, as_words, high_word};
+use super::super::tree::{Binary, Expr, Stmt, Type};
+use super::super::types::Class;
+use super::{Content, Map, words};
+
+/// The maps of an engine's offloads.
+pub struct Maps {
+    maps: Vec<Map>,
+    needs_time: bool,
+}
+
+impl Maps {
+    /// Returns the maps of an engine's offloads.
+    pub fn of(engine: &Engine) -> Self {
+        let mut names = super::super::names::Names::default();
+        let kinds = engine.offloads.iter().enumerate().filter_map(|(index, offload)| {
+            let OffloadTarget::Kind(config) = &offload.target else { return None };
+            let content = content(config)?;
+            let symbol = format!("wl_map_{}", names.give(&format!("of_{}", offload.name)));
+            Some(Map { symbol, offload: index, content })
+        });
+        let maps = kinds.collect();
+        let needs_time = engine.offloads.iter().any(|offload| {
+            offload.kind().is_some_and(|kind| kind.methods.iter().any(|m| m.reads_arrival))
+        });
+        Self { maps, needs_time }
+    }
+
+    /// Returns all maps.
+    pub fn all(&self) -> &[Map] {
+        &self.maps
+    }
+
+    /// Whether a method of an offload depends on the time.
+    pub fn needs_time(&self) -> bool {
+        self.needs_time
+    }
+
+    fn symbol(&self, offload: usize) -> Option<Expr> {
+        let map = self.maps.iter().find(|map| map.offload == offload)?;
+        Some(Expr::name(&map.symbol))
+    }
+}
+
+/// Returns what the map of an offload holds; `None` if it has none.
+fn content(config: &Config) -> Option<Content> {
+    let size = || config.param("size").low_u64();
+    Some(match config.kind.as_str() {
+        "lpm" => Content::Prefixes { stride: words(config).next_power_of_two() },
+        "array" => Content::Elements { count: size(), words: words(config) },
+        "counter" => Content::Elements { count: size(), words: 2 },
+        _ => return None,
+    })
+}
+
+/// Writes a call.
+pub fn call(maps: &Maps, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt> {
+    let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("a call") };
+    let target = &emitter.scope.engine.offloads[offload.index()].target;
+    let OffloadTarget::Kind(config) = target else { unreachable!("refused") };
+    let kind = registry::kind(&config.kind).expect("a verified program");
+    let interface = &kind.methods[*method];
+    if result.is_none() && !interface.state.has_effect() && !interface.writes_packet {
+        return Vec::new();
+    }
+    let args: Vec<Operand> = args.iter().map(|arg| emitter.kept_operand(*arg)).collect();
+    let slot = maps.symbol(offload.index()).unwrap_or_else(|| Expr::name("NULL"));
+    let around = Surroundings {
+        slot_index: &[],
+        functions: &[],
+        packet: Some((emitter.scope.packet.clone(), Expr::name("NULL"))),
+    };
+    let call = Call {
+        around: &around,
+        config,
+        method: interface,
+        number: *method,
+        args: &args,
+        slot,
+        result,
+        walk: None,
+        width: interface.reply.width(config),
+    };
+    write(&call, offload.index()).expect("other calls were refused")
+}
+
+/// Whether a call of a method can be written.
+pub fn is_written(config: &Config, method: &Method) -> bool {
+    match config.kind.as_str() {
+        "lpm" => method.name == "search",
+        "counter" => method.name == "count",
+        "array" => true,
+        "payload" => method.name == "truncate",
+        _ => false,
+    }
+}
+
+fn write(call: &Call<'_>, offload: usize) -> Option<Vec<Stmt>> {
+    Some(match (call.config.kind.as_str(), call.method.name) {
+        ("lpm", "search") => search(call),
+        ("counter", "count") => {
+            vec![Stmt::call("wl_count", [call.slot_address(), call.arg(0), call.arg(1)])]
+        }
+        ("array", _) => array(call, offload)?,
+        ("payload", "truncate") => {
+            let (packet, _) = call.around.packet.clone()?;
+            call.scalar(Expr::call("wl_truncate", [packet, call.arg(0)]))
+        }
+        _ => return None,
+    })
+}
+
+fn search(call: &Call<'_>) -> Vec<Stmt> {
+    let key = &call.args[0];
+    let shifted = |value: Expr, spare: u32| match spare {
+        0 => value,
+        _ => value.binary(Binary::Shl, Expr::number(spare)),
+    };
+    let [high, low] = match key.class() {
+        Class::Double => {
+            let key = shifted(key.c.clone(), 128 - key.width);
+            [high_word(&key), key.cast("uint64_t")]
+        }
+        _ => [shifted(key.c.clone().cast("uint64_t"), 64 - key.width), Expr::number(0)],
+    };
+    let n = words(call.config);
+    let numbers = [key.width, n, n.next_power_of_two()].map(Expr::number);
+    let ty = object("wl_lpm_type", numbers.into());
+    call.fill("wl_lpm_search", vec![call.slot_address(), high, low, ty])
+}
+
+fn array(call: &Call<'_>, offload: usize) -> Option<Vec<Stmt>> {
+    let layout = call.config.value.as_ref().expect("an array has a value type");
+    let is_sum = ["add", "fetch_add"].contains(&call.method.name);
+    let lanes = if is_sum { kinds::lanes(layout) } else { Vec::new() };
+    let count = lanes.len();
+    let lanes = match count {
+        0 => Expr::name("NULL"),
+        _ => Expr::Object(Type::structure("wl_lane").constant().array(), lanes),
+    };
+    let numbers = [offload, words(call.config) as usize, layout.width() as usize, count];
+    let parts = [call.slot_address()].into_iter().chain(numbers.map(Expr::number)).chain([lanes]);
+    let array = object("wl_array", parts.collect());
+    let value = |i: usize| as_words(&call.args[i]);
+    let with =
+        |more: Vec<Expr>| [array, call.arg(0)].into_iter().chain(more).collect::<Vec<Expr>>();
+    Some(match call.method.name {
+        "read" => call.fill("wl_array_read", with(vec![])),
+        "write" => vec![Stmt::call("wl_array_write", with(vec![value(1)]))],
+        "add" => vec![Stmt::call("wl_array_add", with(vec![value(1)]))],
+        "fetch_add" => call.fill("wl_array_fetch_add", with(vec![value(1)])),
+        "exchange" => call.fill("wl_array_exchange", with(vec![value(1)])),
+        "compare_swap" => call.fill("wl_array_compare_swap", with(vec![value(1), value(2)])),
+        _ => return None,
+    })
+}
+
+/// The address of a constant object of a structure.
+fn object(tag: &str, fields: Vec<Expr>) -> Expr {
+    Expr::Object(Type::structure(tag).constant(), fields).address()
+}

@@ -1,0 +1,165 @@
+//! An engine in the kernel: its program, and the maps that all loaded programs of it share.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use wireloom_codegen::c::bpf::{self, BpfProgram, FUNCTIONS, Takes};
+use wireloom_install::Cache;
+use wireloom_machine::{Error, Program, Result};
+use wireloom_offloads::Store;
+
+use crate::compiler::{COMPILER, compile};
+use crate::kernel::{self, MapType, Shape, Typed, flag};
+use crate::link::link;
+use crate::object::Object;
+use crate::tables::Tables;
+use crate::types::Types;
+
+/// An engine in the kernel.
+pub struct Engine {
+    object: Object,
+    /// The types that the kernel knows, and the type of each function.
+    types: OwnedFd,
+    functions: HashMap<String, u32>,
+    threads: OwnedFd,
+    locks: Option<OwnedFd>,
+    /// The offloads.
+    pub tables: Tables,
+}
+
+/// What the loader sets for each port (`struct wl_settings`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// The number of the port.
+    pub port: u32,
+    /// How many ports there are.
+    pub ports: u32,
+    /// Whether frames may have checksums that are left to hardware.
+    pub completes: bool,
+}
+
+impl Engine {
+    /// Compiles a program, and creates its maps with the state of a store.
+    ///
+    /// # Errors
+    /// If the program has no place in the kernel, the compiler is missing or fails, or without the
+    /// rights.
+    pub fn new(program: &Program, store: &mut Store, progress: &dyn Fn(&str)) -> Result<Self> {
+        let written = bpf::generate(&program.optimised).map_err(|refused| {
+            let first = refused.into_iter().next().map(|refused| refused.message);
+            Error::new(first.unwrap_or_default())
+        })?;
+        progress("compiling C for BPF");
+        let object = compile(&written.text)?;
+        let broken = |why: String| Error::new(format!("the object file of {COMPILER}: {why}"));
+        let object = Object::parse(&object).map_err(broken)?;
+        let thread = object.constant("wl_thread_bytes").map_err(broken)?;
+        let packet = object.constant("wl_packet_bytes").map_err(broken)?;
+        let functions = functions(&written);
+        let types = Types::of(&functions, thread, packet);
+        let loaded = kernel::load_types(&types.bytes);
+        let loaded = loaded.map_err(|(error, log)| failed("types for BPF", &error, &log))?;
+        let names = functions.iter().map(|(name, _)| (*name).to_owned());
+        let functions = names.zip(types.functions).collect();
+
+        let map = |name: &str, error: io::Error| failed(&format!("the map `{name}`"), &error, "");
+        let shape =
+            Shape { map_type: MapType::PerCpuArray, key: 4, value: thread, entries: 1, flags: 0 };
+        let threads = kernel::create_map("wl_threads", shape, None, None)
+            .map_err(|error| map("threads", error))?;
+        let count = written.maps.iter().map(|map| map.offload + 1).max().unwrap_or(0);
+        let locks = (count > 0).then(|| {
+            let shape = Shape {
+                map_type: MapType::Array,
+                key: 4,
+                value: 4,
+                entries: count as u32,
+                flags: 0,
+            };
+            let typed = Typed { types: &loaded, key: types.index, value: types.lock };
+            kernel::create_map("wl_locks", shape, None, Some(typed))
+        });
+        let locks = locks.transpose().map_err(|error| map("locks", error))?;
+        let mut tables = Tables::new(&written.maps).map_err(|error| map("of an offload", error))?;
+        tables.write(store, None).map_err(|error| failed("the tables", &error, ""))?;
+        Ok(Self { object, types: loaded, functions, threads, locks, tables })
+    }
+
+    /// Has the kernel verify and load the program of an entry. `maps` are those of the entry, by
+    /// their symbols.
+    ///
+    /// # Errors
+    /// If the verifier refuses it.
+    pub fn load(
+        &self,
+        entry: &str,
+        maps: &[(&str, &OwnedFd)],
+        settings: Settings,
+    ) -> Result<OwnedFd> {
+        let constants = self.constants(settings)?;
+        let mut all: HashMap<&str, &OwnedFd> = maps.iter().copied().collect();
+        all.extend(self.tables.maps());
+        all.insert("wl_map_threads", &self.threads);
+        all.extend(self.locks.iter().map(|locks| ("wl_map_locks", locks)));
+        let linked = link(&self.object, entry, &all, &constants);
+        let linked = linked.map_err(|why| Error::new(format!("linking for BPF: {why}")))?;
+        let functions: Option<Vec<(u32, u32)>> = linked
+            .functions
+            .iter()
+            .map(|(at, name)| Some((*at, *self.functions.get(name)?)))
+            .collect();
+        let functions = functions.ok_or_else(|| Error::new("a function without a type"))?;
+        kernel::load_program(entry, &linked.instructions, &self.types, &functions)
+            .map_err(|(error, log)| failed("loading the program", &error, &log))
+    }
+
+    /// The map of the constants, with the settings of a port in it.
+    fn constants(&self, settings: Settings) -> Result<OwnedFd> {
+        let mut bytes = self.object.constants.clone();
+        let place = self.object.place("wl_settings").map_err(Error::new)?;
+        let words = [settings.port, settings.ports, settings.completes.into()];
+        let words: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        bytes[place..place + words.len()].copy_from_slice(&words);
+        let shape = Shape {
+            map_type: MapType::Array,
+            key: 4,
+            value: bytes.len() as u32,
+            entries: 1,
+            flags: flag::READ_ONLY,
+        };
+        let problem = |error: io::Error| failed("the map of constants", &error, "");
+        let map = kernel::create_map("wl_constants", shape, None, None).map_err(problem)?;
+        kernel::set(&map, &0u32.to_ne_bytes(), &bytes).map_err(problem)?;
+        kernel::freeze(&map).map_err(problem)?;
+        Ok(map)
+    }
+}
+
+fn functions(written: &BpfProgram) -> Vec<(&str, Takes)> {
+    let own = written.functions.iter().map(|(name, takes)| (name.as_str(), *takes));
+    own.chain(FUNCTIONS.iter().copied()).collect()
+}
+
+const RIGHTS: &str = "programs in the kernel need CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, outside user namespaces: run \
+                      it as root";
+
+/// Returns the error of an operation, with what the kernel says about it.
+pub fn failed(what: &str, error: &io::Error, log: &str) -> Error {
+    if matches!(error.raw_os_error(), Some(libc::EPERM)) {
+        return Error::missing_tool(format!("{what}: {error}")).with_help(RIGHTS);
+    }
+    // The last line is a summary, the one before it says what is wrong.
+    let said = log.lines().filter(|line| {
+        let line = line.trim();
+        !line.is_empty()
+            && !line.starts_with("processed ")
+            && !line.starts_with("verification time")
+    });
+    let Some(last) = said.last() else { return Error::new(format!("{what}: {error}")) };
+    let refused = Error::new(format!("{what}: the kernel's verifier refuses it: {}", last.trim()));
+    match Cache::of_user("xdp").log("verifier", what, log) {
+        Some(path) => refused.with_help(format!("its log is in {}", path.display())),
+        None => refused,
+    }
+}

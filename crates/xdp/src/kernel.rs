@@ -1,0 +1,446 @@
+//! The BPF system call (bpf(2)): maps, programs and their attachment. The kernel frees each with
+//! the last descriptor that holds it.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `struct bpf_insn`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Instruction {
+    /// The operation.
+    pub code: u8,
+    /// Source register << 4 | destination register.
+    pub registers: u8,
+    /// An offset.
+    pub offset: i16,
+    /// A constant.
+    pub value: i32,
+}
+
+/// Types of maps (linux/bpf.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum MapType {
+    /// Elements by index.
+    Array = 2,
+    /// Values by key, of each processor.
+    PerCpuHash = 5,
+    /// Elements by index, of each processor.
+    PerCpuArray = 6,
+    /// Maps by index.
+    ArrayOfMaps = 12,
+    /// Interfaces by index.
+    Interfaces = 14,
+}
+
+/// Flags of maps.
+pub mod flag {
+    /// The program only reads.
+    pub const READ_ONLY: u32 = 1 << 7;
+    /// The process can map it into its memory.
+    pub const MAPPABLE: u32 = 1 << 10;
+    /// Maps of different sizes can take each other's place in a map of maps.
+    pub const ANY_SIZE: u32 = 1 << 12;
+}
+
+/// What a map is.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// The type.
+    pub map_type: MapType,
+    /// Bytes of a key.
+    pub key: u32,
+    /// Bytes of a value.
+    pub value: u32,
+    /// The most entries.
+    pub entries: u32,
+    /// The flags.
+    pub flags: u32,
+}
+
+/// The types of a map's keys and values: the descriptor of the types, and two of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Typed<'a> {
+    /// All types.
+    pub types: &'a OwnedFd,
+    /// The number of the key's.
+    pub key: u32,
+    /// The number of the value's.
+    pub value: u32,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct CreateMap {
+    map_type: u32,
+    key: u32,
+    value: u32,
+    entries: u32,
+    flags: u32,
+    inner: u32,
+    numa_node: u32,
+    name: [u8; 16],
+    interface: u32,
+    types: u32,
+    key_type: u32,
+    value_type: u32,
+}
+
+#[repr(C, align(8))]
+struct Element {
+    map: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
+}
+
+#[repr(C, align(8))]
+#[derive(Default)]
+struct LoadTypes {
+    types: u64,
+    log: u64,
+    size: u32,
+    log_size: u32,
+    log_level: u32,
+}
+
+#[repr(C, align(8))]
+#[derive(Default)]
+struct LoadProgram {
+    program_type: u32,
+    count: u32,
+    instructions: u64,
+    licence: u64,
+    log_level: u32,
+    log_size: u32,
+    log: u64,
+    kernel_version: u32,
+    flags: u32,
+    name: [u8; 16],
+    interface: u32,
+    attach_type: u32,
+    types: u32,
+    function_size: u32,
+    functions: u64,
+    function_count: u32,
+}
+
+#[repr(C, align(8))]
+#[derive(Default)]
+struct Trial {
+    program: u32,
+    result: u32,
+    input_size: u32,
+    output_size: u32,
+    input: u64,
+    output: u64,
+    repeat: u32,
+    duration: u32,
+    context: [u64; 3],
+    flags: u32,
+    cpu: u32,
+}
+
+#[repr(C, align(8))]
+struct Link {
+    program: u32,
+    interface: u32,
+    attach_type: u32,
+    flags: u32,
+    rest: [u64; 2],
+}
+
+#[repr(C)]
+struct Frozen {
+    map: u32,
+}
+
+const MAP_CREATE: libc::c_int = 0;
+const MAP_LOOKUP: libc::c_int = 1;
+const MAP_UPDATE: libc::c_int = 2;
+const MAP_NEXT_KEY: libc::c_int = 4;
+const PROGRAM_LOAD: libc::c_int = 5;
+const PROGRAM_TRIAL: libc::c_int = 10;
+const TYPES_LOAD: libc::c_int = 18;
+const MAP_FREEZE: libc::c_int = 22;
+const LINK_CREATE: libc::c_int = 28;
+const LINK_UPDATE: libc::c_int = 29;
+
+const PROGRAM_TYPE_XDP: u32 = 6;
+const ATTACH_XDP: u32 = 37;
+/// Frames may consist of several parts.
+const FRAGMENTS: u32 = 1 << 5;
+/// In the driver, not through the slow path that has a packet made first.
+const IN_DRIVER: u32 = 1 << 2;
+
+fn bpf<T>(command: libc::c_int, attributes: &mut T) -> io::Result<i32> {
+    // SAFETY: the attributes are those of the command, outlive the call and have the size given.
+    let result = unsafe {
+        libc::syscall(libc::SYS_bpf, command, std::ptr::from_mut(attributes), size_of::<T>())
+    };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result as i32) }
+}
+
+fn owned(descriptor: i32) -> OwnedFd {
+    // SAFETY: the kernel has just returned it, and nothing else owns it.
+    unsafe { OwnedFd::from_raw_fd(descriptor) }
+}
+
+fn raw(descriptor: &OwnedFd) -> u32 {
+    descriptor.as_raw_fd() as u32
+}
+
+/// A name as the kernel takes it: the first fifteen characters.
+fn short(name: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(name.bytes().take(15)).for_each(|(to, from)| *to = from);
+    bytes
+}
+
+/// Creates a map. `inner` is a map as those in a map of maps are.
+///
+/// # Errors
+/// Without the rights, or the memory.
+pub fn create_map(
+    name: &str,
+    shape: Shape,
+    inner: Option<&OwnedFd>,
+    typed: Option<Typed<'_>>,
+) -> io::Result<OwnedFd> {
+    let mut attributes = CreateMap {
+        map_type: shape.map_type as u32,
+        key: shape.key,
+        value: shape.value,
+        entries: shape.entries,
+        flags: shape.flags,
+        inner: inner.map_or(0, raw),
+        name: short(name),
+        types: typed.map_or(0, |typed| raw(typed.types)),
+        key_type: typed.map_or(0, |typed| typed.key),
+        value_type: typed.map_or(0, |typed| typed.value),
+        ..CreateMap::default()
+    };
+    bpf(MAP_CREATE, &mut attributes).map(owned)
+}
+
+/// Sets an entry of a map. `value` has the bytes of the map's values, those of a map of each
+/// processor once for each.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn set(map: &OwnedFd, key: &[u8], value: &[u8]) -> io::Result<()> {
+    let mut element =
+        Element { map: raw(map), key: key.as_ptr() as u64, value: value.as_ptr() as u64, flags: 0 };
+    bpf(MAP_UPDATE, &mut element).map(|_| ())
+}
+
+/// Reads an entry of a map into `value`, which has room as [`set`] takes it. Returns whether there
+/// is one.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn find(map: &OwnedFd, key: &[u8], value: &mut [u8]) -> io::Result<bool> {
+    let mut element = Element {
+        map: raw(map),
+        key: key.as_ptr() as u64,
+        value: value.as_mut_ptr() as u64,
+        flags: 0,
+    };
+    match bpf(MAP_LOOKUP, &mut element) {
+        Ok(_) => Ok(true),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the key after another one, or the first.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn next_key(map: &OwnedFd, key: Option<&[u8]>, size: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut next = vec![0; size];
+    let mut element = Element {
+        map: raw(map),
+        key: key.map_or(0, |key| key.as_ptr() as u64),
+        value: next.as_mut_ptr() as u64,
+        flags: 0,
+    };
+    match bpf(MAP_NEXT_KEY, &mut element) {
+        Ok(_) => Ok(Some(next)),
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Has a map stay as it is, so that the verifier knows its contents.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn freeze(map: &OwnedFd) -> io::Result<()> {
+    bpf(MAP_FREEZE, &mut Frozen { map: raw(map) }).map(|_| ())
+}
+
+/// Loads types (BTF).
+///
+/// # Errors
+/// If the kernel refuses them; the text is its log.
+pub fn load_types(types: &[u8]) -> Result<OwnedFd, (io::Error, String)> {
+    let mut log = vec![0; LOG];
+    let mut attributes = LoadTypes {
+        types: types.as_ptr() as u64,
+        log: log.as_mut_ptr() as u64,
+        size: types.len() as u32,
+        log_size: log.len() as u32,
+        log_level: 1,
+    };
+    bpf(TYPES_LOAD, &mut attributes).map(owned).map_err(|error| (error, text(&log)))
+}
+
+/// Room for the log of the verifier.
+const LOG: usize = 1 << 20;
+
+fn text(log: &[u8]) -> String {
+    let end = log.iter().position(|byte| *byte == 0).unwrap_or(log.len());
+    String::from_utf8_lossy(&log[..end]).into_owned()
+}
+
+/// Loads a program for the XDP hook. Functions are those of [`load_types`]: for each the number of
+/// its first instruction, and its type.
+///
+/// # Errors
+/// If the kernel refuses it; the text is the verifier's log.
+pub fn load_program(
+    name: &str,
+    instructions: &[Instruction],
+    types: &OwnedFd,
+    functions: &[(u32, u32)],
+) -> Result<OwnedFd, (io::Error, String)> {
+    let functions: Vec<u32> = functions.iter().flat_map(|(at, ty)| [*at, *ty]).collect();
+    let mut attributes = LoadProgram {
+        program_type: PROGRAM_TYPE_XDP,
+        count: instructions.len() as u32,
+        instructions: instructions.as_ptr() as u64,
+        licence: c"Apache-2.0".as_ptr() as u64,
+        flags: FRAGMENTS,
+        name: short(name),
+        attach_type: ATTACH_XDP,
+        types: raw(types),
+        function_size: 8,
+        functions: functions.as_ptr() as u64,
+        function_count: functions.len() as u32 / 2,
+        ..LoadProgram::default()
+    };
+    let first = match bpf(PROGRAM_LOAD, &mut attributes) {
+        Ok(loaded) => return Ok(owned(loaded)),
+        Err(error) => error,
+    };
+    // Once more with a log, which takes the verifier longer.
+    let mut log = vec![0; LOG];
+    attributes.log = log.as_mut_ptr() as u64;
+    attributes.log_size = log.len() as u32;
+    attributes.log_level = 1;
+    match bpf(PROGRAM_LOAD, &mut attributes) {
+        Ok(loaded) => Ok(owned(loaded)),
+        Err(_) => Err((first, text(&log))),
+    }
+}
+
+/// Runs a program once on a frame. Returns the number of bytes of the frame afterwards, which are
+/// in `output`.
+///
+/// # Errors
+/// If the kernel does not take the frame.
+pub fn trial(program: &OwnedFd, input: &[u8], output: &mut [u8]) -> io::Result<usize> {
+    let mut trial = Trial {
+        program: raw(program),
+        input_size: input.len() as u32,
+        output_size: output.len() as u32,
+        input: input.as_ptr() as u64,
+        output: output.as_mut_ptr() as u64,
+        repeat: 1,
+        ..Trial::default()
+    };
+    bpf(PROGRAM_TRIAL, &mut trial)?;
+    Ok(trial.output_size as usize)
+}
+
+/// Attaches a program to an interface, as long as the descriptor is open.
+///
+/// # Errors
+/// Without the rights, or if the driver has no XDP hook.
+pub fn attach(program: &OwnedFd, interface: u32) -> io::Result<OwnedFd> {
+    let mut link = Link {
+        program: raw(program),
+        interface,
+        attach_type: ATTACH_XDP,
+        flags: IN_DRIVER,
+        rest: [0; 2],
+    };
+    bpf(LINK_CREATE, &mut link).map(owned)
+}
+
+/// Puts a program in the place of the one that a link has attached: each frame goes to one of them.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn replace(link: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
+    let mut update = [raw(link), raw(program), 0, 0];
+    bpf(LINK_UPDATE, &mut update).map(|_| ())
+}
+
+/// The number of processors that a map of each processor has values of.
+///
+/// # Errors
+/// If the kernel does not say.
+pub fn processors() -> io::Result<usize> {
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
+    let last =
+        possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
+    last.map(|last| last + 1).ok_or_else(|| io::Error::other("processors: not a list"))
+}
+
+/// Memory of a map that this process shares with the kernel.
+pub struct Mapped {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to this value.
+unsafe impl Send for Mapped {}
+
+impl Mapped {
+    /// Maps the first bytes of a map's values.
+    ///
+    /// # Errors
+    /// If the map cannot be mapped.
+    pub fn new(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping, of which nothing else knows.
+        let start = unsafe {
+            let none = std::ptr::null_mut();
+            libc::mmap(none, bytes, protection, libc::MAP_SHARED, map.as_raw_fd(), 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { start: start.cast(), bytes })
+    }
+
+    /// The first byte. The kernel may change the bytes at any time.
+    pub fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// The number of bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new` with this size.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,283 @@
+//! The engine at live ports: its programs in the drivers, its tables as the control plane changes
+//! them, and its counters.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use wireloom_codegen::c::bpf::LIVE;
+use wireloom_ir::{Reason, ReasonSetId, Verdict};
+use wireloom_machine::{
+    Error, Machine, Program, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+};
+use wireloom_net::Frame;
+use wireloom_offloads::{Store, Update};
+
+use crate::engine::{Engine, Settings, failed};
+use crate::kernel::{self, MapType, Shape};
+
+/// An interface that is a port.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Its index.
+    pub index: u32,
+}
+
+/// The programs of an engine in the kernel, one for each port, and what they count.
+pub struct InKernel {
+    programs: Vec<OwnedFd>,
+    counts: OwnedFd,
+    verdicts: OwnedFd,
+    processors: usize,
+}
+
+/// The control plane's end of an engine in the kernel. It takes no packets: the kernel gives them to
+/// the programs. Updates show after [`finish`](Machine::finish).
+pub struct Live {
+    engine: Engine,
+    store: Store,
+    /// The offloads, by index, whose tables are to be written; `None`: all.
+    changed: Vec<Option<usize>>,
+}
+
+/// The programs at the ports, as long as this exists.
+pub struct Links(Vec<OwnedFd>);
+
+/// What a port has received and sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounts {
+    /// Packets and bytes received.
+    pub received: (u64, u64),
+    /// Packets and bytes sent, as far as the driver took them.
+    pub sent: (u64, u64),
+    /// Packets that could not be made a frame: shorter than the kernel sends, or with more headers
+    /// than there is room for.
+    pub unsent: u64,
+    /// Packets from there for ports that there are not.
+    pub without_port: u64,
+}
+
+/// The numbers of a port's counts (`WL_COUNT_...`).
+const RECEIVED: usize = 0;
+const SENT: usize = 1;
+const UNSENT: usize = 2;
+const NO_PORT: usize = 3;
+const COUNTS: usize = 4;
+/// Bytes of packets and bytes.
+const COUNT: usize = 16;
+/// Verdicts with their reasons that are counted apart.
+const MOST_VERDICTS: u32 = 4096;
+/// Bytes of the memory for checksums, with room after it.
+const SCRATCH: u32 = 520;
+
+/// Whether an interface is a card. The other end of any other may be on this computer too, and may
+/// leave checksums to hardware that is not there.
+fn is_hardware(name: &str) -> bool {
+    std::path::Path::new("/sys/class/net").join(name).join("device").exists()
+}
+
+impl Links {
+    /// Attaches the programs to their ports.
+    ///
+    /// # Errors
+    /// Without the rights, or if a driver has no XDP hook, or another program in it.
+    pub fn attach(kernel: &InKernel, ports: &[Interface]) -> Result<Self> {
+        let links = kernel.programs.iter().zip(ports).map(|(program, port)| {
+            kernel::attach(program, port.index).map_err(|error| {
+                let what = format!("port {}: attaching an XDP program", port.name);
+                let error_code = error.raw_os_error();
+                let problem = failed(&what, &error, "");
+                match error_code {
+                    Some(libc::EOPNOTSUPP) => {
+                        problem.with_help("its driver has no XDP hook: take another value of --io")
+                    }
+                    Some(libc::EBUSY) => {
+                        problem.with_help("there is another program in its XDP hook")
+                    }
+                    _ => problem,
+                }
+            })
+        });
+        links.collect::<Result<_>>().map(Self)
+    }
+
+    /// Puts other programs in the place of those that are attached.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn replace(&self, kernel: &InKernel) -> Result {
+        for (link, program) in self.0.iter().zip(&kernel.programs) {
+            kernel::replace(link, program)
+                .map_err(|error| failed("replacing an XDP program", &error, ""))?;
+        }
+        Ok(())
+    }
+}
+
+impl InKernel {
+    /// Returns what each port has received and sent.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn ports(&self) -> Result<Vec<PortCounts>> {
+        let count = |index: usize| -> Result<(u64, u64)> {
+            let mut values = vec![0; self.processors * COUNT];
+            let key = (index as u32).to_ne_bytes();
+            kernel::find(&self.counts, &key, &mut values).map_err(unread)?;
+            Ok(sum(&values))
+        };
+        let port = |number: usize| {
+            let count = |what| count(number * COUNTS + what);
+            Ok(PortCounts {
+                received: count(RECEIVED)?,
+                sent: count(SENT)?,
+                unsent: count(UNSENT)?.0,
+                without_port: count(NO_PORT)?.0,
+            })
+        };
+        (0..self.programs.len()).map(port).collect()
+    }
+
+    /// Returns the packets and bytes of each verdict.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn verdicts(&self) -> Result<Vec<(Verdict, (u64, u64))>> {
+        let ports = self.ports()?.into_iter().enumerate();
+        let sent = ports.map(|(port, counts)| (Verdict::Sent { port: port as u16 }, counts.sent));
+        let mut verdicts: Vec<_> = sent.filter(|(_, count)| count.0 > 0).collect();
+        let mut key = kernel::next_key(&self.verdicts, None, 12).map_err(unread)?;
+        while let Some(bytes) = key {
+            let word = |at: usize| {
+                bytes[at..at + 4].try_into().map(u32::from_ne_bytes).unwrap_or_default()
+            };
+            let mut values = vec![0; self.processors * COUNT];
+            if kernel::find(&self.verdicts, &bytes, &mut values).map_err(unread)? {
+                let reason = Reason::Program(ReasonSetId(word(4)), word(8) as u16);
+                let verdict = match word(0) {
+                    2 => Some(Verdict::ToCpu(reason)),
+                    3 => Some(Verdict::Dropped(reason)),
+                    4 => Some(Verdict::Dropped(Reason::Runaway)),
+                    _ => None,
+                };
+                verdicts.extend(verdict.map(|verdict| (verdict, sum(&values))));
+            }
+            key = kernel::next_key(&self.verdicts, Some(&bytes), 12).map_err(unread)?;
+        }
+        Ok(verdicts)
+    }
+}
+
+fn unread(error: io::Error) -> Error {
+    failed("the counters in the kernel", &error, "")
+}
+
+/// Adds the counts of all processors.
+fn sum(values: &[u8]) -> (u64, u64) {
+    let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or_default();
+    let counts = values.chunks_exact(COUNT).map(|count| (word(&count[..8]), word(&count[8..])));
+    counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+}
+
+impl Live {
+    /// Compiles an engine and has the kernel verify it, for these ports.
+    ///
+    /// # Errors
+    /// If the program has no place in the kernel, or without the rights.
+    pub fn new(
+        program: &Program,
+        mut store: Store,
+        ports: &[Interface],
+        progress: &dyn Fn(&str),
+    ) -> Result<(Self, Arc<InKernel>)> {
+        let engine = Engine::new(program, &mut store, progress)?;
+        let problem = |error: io::Error| failed("a map of the ports", &error, "");
+        let create = |name: &str, map_type, key, value, entries| {
+            let shape = Shape { map_type, key, value, entries, flags: 0 };
+            kernel::create_map(name, shape, None, None).map_err(problem)
+        };
+        let count = ports.len() as u32;
+        let counts =
+            create("wl_counts", MapType::PerCpuArray, 4, COUNT as u32, count * COUNTS as u32)?;
+        let verdicts = create("wl_verdicts", MapType::PerCpuHash, 12, COUNT as u32, MOST_VERDICTS)?;
+        let scratch = create("wl_scratch", MapType::PerCpuArray, 4, SCRATCH, 1)?;
+        let interfaces = create("wl_ports", MapType::Interfaces, 4, 4, count)?;
+        for (number, port) in ports.iter().enumerate() {
+            let number = (number as u32).to_ne_bytes();
+            kernel::set(&interfaces, &number, &port.index.to_ne_bytes())
+                .map_err(|error| failed(&format!("port {}", port.name), &error, ""))?;
+        }
+        let maps = [
+            ("wl_map_counts", &counts),
+            ("wl_map_verdicts", &verdicts),
+            ("wl_map_scratch", &scratch),
+            ("wl_map_ports", &interfaces),
+        ];
+        progress("loading the program into the kernel");
+        let programs = ports.iter().enumerate().map(|(number, port)| {
+            let completes = !is_hardware(&port.name);
+            engine.load(LIVE, &maps, Settings { port: number as u32, ports: count, completes })
+        });
+        let programs = programs.collect::<Result<_>>()?;
+        let processors = kernel::processors().map_err(problem)?;
+        let live = Self { engine, store, changed: Vec::new() };
+        Ok((live, Arc::new(InKernel { programs, counts, verdicts, processors })))
+    }
+}
+
+impl Machine for Live {
+    fn offer(&mut self, _: &[Frame<'_>], _: Sink<'_>) -> Result<Settled> {
+        Err(Error::new("the kernel gives packets to the engine itself"))
+    }
+
+    fn finish(&mut self, _: Sink<'_>) -> Result<Settled> {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        if changed.contains(&None) {
+            changed.truncate(1);
+        }
+        for offload in changed {
+            let written = self.engine.tables.write(&mut self.store, offload);
+            written.map_err(|error| failed("the tables", &error, ""))?;
+        }
+        Ok(Settled::default())
+    }
+
+    fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
+        let offload = self.store.slots.iter().position(|slot| slot.name == update.offload);
+        if let Some(offload) = offload
+            && !self.changed.contains(&Some(offload))
+        {
+            self.engine.tables.read(&mut self.store, Some(offload));
+            self.changed.push(Some(offload));
+        }
+        update.apply(&mut self.store).map_err(|refused| UpdateError::Refused(refused.0))?;
+        Ok(Settled::default())
+    }
+
+    fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn store_mut(&mut self) -> Option<&mut Store> {
+        self.engine.tables.read(&mut self.store, None);
+        self.changed.push(None);
+        Some(&mut self.store)
+    }
+
+    fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
+        if self.changed.is_empty() {
+            self.engine.tables.read(&mut self.store, None);
+        }
+        Ok(Vec::new())
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result {
+        snapshot.restore(&mut self.store)?;
+        self.changed.push(None);
+        Ok(())
+    }
+}

@@ -1,0 +1,175 @@
+//! Object files of the BPF compiler: functions, what they refer to, and constants.
+
+use std::collections::HashMap;
+
+use object::elf;
+use object::read::elf::{FileHeader as _, SectionHeader as _, Sym as _};
+use object::{LittleEndian, SectionIndex};
+
+use crate::kernel::Instruction;
+
+type Header = elf::FileHeader64<LittleEndian>;
+
+const ENDIAN: LittleEndian = LittleEndian;
+/// Bytes of an instruction.
+const INSTRUCTION: usize = 8;
+/// Operations (linux/bpf_common.h).
+const CALL: u8 = 0x85;
+const LOAD_LONG: u8 = 0x18;
+
+/// An object file.
+#[derive(Debug, Default)]
+pub struct Object {
+    /// The functions by name.
+    pub functions: HashMap<String, Function>,
+    /// Constants of all functions.
+    pub constants: Vec<u8>,
+    /// The places of named constants.
+    places: HashMap<String, usize>,
+}
+
+/// A function.
+#[derive(Debug, Default)]
+pub struct Function {
+    /// Its instructions.
+    pub instructions: Vec<Instruction>,
+    /// What instructions refer to, by their number.
+    pub references: Vec<(usize, Reference)>,
+}
+
+/// What an instruction refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reference {
+    /// A function, which is called or whose address is taken.
+    Function(String),
+    /// A map.
+    Map(String),
+    /// A byte of the constants.
+    Constant(u32),
+}
+
+impl Object {
+    /// Reads an object file.
+    ///
+    /// # Errors
+    /// If it is not one of the BPF compiler's, or refers to what the kernel does not have.
+    pub fn parse(file: &[u8]) -> Result<Self, String> {
+        read(file).map_err(|error| error.to_string())
+    }
+
+    /// Returns a constant of 32 bits by its name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn constant(&self, name: &str) -> Result<u32, String> {
+        let place = self.place(name)?;
+        let bytes = self.constants.get(place..place + 4);
+        let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+        bytes.map(u32::from_le_bytes).ok_or_else(|| format!("{name}: not in the constants"))
+    }
+
+    /// Returns the place of a named constant.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn place(&self, name: &str) -> Result<usize, String> {
+        self.places.get(name).copied().ok_or_else(|| format!("there is no `{name}`"))
+    }
+}
+
+fn read(file: &[u8]) -> Result<Object, Box<dyn std::error::Error>> {
+    let header = Header::parse(file)?;
+    let sections = header.sections(ENDIAN, file)?;
+    let index = |name: &str| {
+        let all = sections.enumerate();
+        let mut found = all
+            .filter(|(_, section)| sections.section_name(ENDIAN, section) == Ok(name.as_bytes()));
+        found.next()
+    };
+    let (code_index, code) = index(".text").ok_or("no code")?;
+    let constants = index(".rodata");
+    let symbols = sections.symbols(ENDIAN, file, elf::SHT_SYMTAB)?;
+    let code_bytes = code.data(ENDIAN, file)?;
+
+    let mut object = Object::default();
+    if let Some((_, section)) = constants {
+        object.constants = section.data(ENDIAN, file)?.to_vec();
+    }
+    let constants = constants.map(|(index, _)| index);
+    // The beginning of each function, in bytes.
+    let mut starts: Vec<(usize, usize, String)> = Vec::new();
+    for symbol in symbols.iter() {
+        let name = String::from_utf8_lossy(symbols.symbol_name(ENDIAN, symbol)?).into_owned();
+        let section = SectionIndex(usize::from(symbol.st_shndx(ENDIAN).0));
+        let value = symbol.st_value(ENDIAN) as usize;
+        if symbol.st_type() == elf::STT_FUNC && section == code_index {
+            starts.push((value, symbol.st_size(ENDIAN) as usize, name));
+        } else if symbol.st_type() == elf::STT_OBJECT && Some(section) == constants {
+            object.places.insert(name, value);
+        }
+    }
+    starts.sort();
+    for (start, size, name) in &starts {
+        let bytes = code_bytes.get(*start..start + size).ok_or("a function past the code")?;
+        let function = Function { instructions: instructions(bytes), references: Vec::new() };
+        object.functions.insert(name.clone(), function);
+    }
+    let containing = |at: usize| {
+        let index = starts.partition_point(|(start, ..)| *start <= at).checked_sub(1)?;
+        let (start, size, name) = &starts[index];
+        (at < start + size).then_some((name, at - start))
+    };
+    for section in sections.iter() {
+        let Some((relocations, link)) = section.rel(ENDIAN, file)? else { continue };
+        if section.info_link(ENDIAN) != code_index || link != symbols.section() {
+            continue;
+        }
+        for relocation in relocations {
+            let at = relocation.r_offset.get(ENDIAN) as usize;
+            let (name, offset) = containing(at).ok_or("a reference outside functions")?;
+            let symbol = symbols.symbol(object::SymbolIndex(relocation.r_sym(ENDIAN) as usize))?;
+            let target = String::from_utf8_lossy(symbols.symbol_name(ENDIAN, symbol)?).into_owned();
+            let function = object.functions.get_mut(name).ok_or("a function")?;
+            let number = offset / INSTRUCTION;
+            let instruction = function.instructions[number];
+            let section = SectionIndex(usize::from(symbol.st_shndx(ENDIAN).0));
+            let is_section = symbol.st_type() == elf::STT_SECTION;
+            let addend = instruction.value as usize;
+            let reference = if section == code_index {
+                let target = match (is_section, instruction.code) {
+                    (false, _) => target,
+                    // Calls count instructions from the next one.
+                    (true, CALL) => start_name(&starts, (addend + 1) * INSTRUCTION)?,
+                    (true, _) => start_name(&starts, addend)?,
+                };
+                Reference::Function(target)
+            } else if Some(section) == constants {
+                // The assembler has added the place of the symbol already.
+                Reference::Constant(addend as u32)
+            } else if section.0 == 0 && instruction.code == LOAD_LONG {
+                Reference::Map(target)
+            } else {
+                return Err(format!("`{target}` is not there in the kernel").into());
+            };
+            function.references.push((number, reference));
+        }
+    }
+    Ok(object)
+}
+
+fn start_name(starts: &[(usize, usize, String)], at: usize) -> Result<String, String> {
+    let found = starts.iter().find(|(start, ..)| *start == at);
+    found.map(|(.., name)| name.clone()).ok_or_else(|| format!("no function at {at}"))
+}
+
+fn instructions(bytes: &[u8]) -> Vec<Instruction> {
+    let words = bytes.chunks_exact(INSTRUCTION);
+    words
+        .map(|word| Instruction {
+            code: word[0],
+            registers: word[1],
+            offset: i16::from_le_bytes([word[2], word[3]]),
+            value: i32::from_le_bytes([word[4], word[5], word[6], word[7]]),
+        })
+        .collect()
+}
