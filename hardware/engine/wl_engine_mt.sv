@@ -193,16 +193,27 @@ module wl_engine_mt #(
 
   // ---- Address: read the state of the thread ----
 
-  logic a_slot, a_token;
+  // What passes through the pipeline in a cycle, if anything.
+  typedef struct packed {
+    logic slot;
+    logic token;  // a call that is being loaded
+  } pass_t;
+  pass_t a_pass, r_pass, t_pass, x_pass, end_pass;
   logic [ThreadBits-1:0] a_thread;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-    if (rst_i) {a_slot, a_token, wait_o} <= '0;
-    else {a_slot, a_token, wait_o} <= {pick_valid, pick_token, !pick_valid && waiting};
+    if (rst_i) begin
+      a_pass <= '0;
+      wait_o <= 1'b0;
+    end else begin
+      a_pass.slot <= pick_valid;
+      a_pass.token <= pick_token;
+      wait_o <= !pick_valid && waiting;
+    end
   end
   always_ff @(posedge clk_i) begin
     a_thread <= pick_thread;
   end
-  assign slot_valid_o = a_slot;
+  assign slot_valid_o = a_pass.slot;
 
   logic state_write;
   logic [ThreadBits-1:0] state_thread;
@@ -294,52 +305,60 @@ module wl_engine_mt #(
 
   // ---- Read, rotate, and the inputs of the core ----
 
-  logic r_slot, r_token, t_slot, t_token, x_slot, x_token;
-  logic [ThreadBits-1:0] r_thread, t_thread, x_thread;
-  progress_t r_progress, t_progress, x_progress;
-  logic [StepBits-1:0] r_step, t_step;
-  logic [StateBits-1:0] r_state, t_state;
-  logic [InfoBits-1:0] r_info, t_info;
+  // A slot: its thread, the progress of the step, and the inputs of the core.
+  typedef struct packed {
+    logic [ThreadBits-1:0] thread;
+    progress_t progress;
+  } slot_t;
+  typedef struct packed {
+    logic [StepBits-1:0] step;
+    logic [StateBits-1:0] state;
+    logic [InfoBits-1:0] info;
+  } inputs_t;
+  typedef struct packed {
+    slot_t slot;
+    inputs_t inputs;
+  } stage_t;
+  stage_t a, r, t, x;
+  assign a.slot.thread = a_thread;
+  assign a.slot.progress = a_progress;
+  assign a.inputs.step = address_step_o;
+  assign a.inputs.state = address_state_o;
+  assign a.inputs.info = address_info_o;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-    if (rst_i) {r_slot, r_token, t_slot, t_token, x_slot, x_token} <= '0;
-    else begin
-      {r_slot, r_token, t_slot, t_token, x_slot, x_token} <=
-          {a_slot, a_token, r_slot, r_token, t_slot, t_token};
-    end
+    if (rst_i) {r_pass, t_pass, x_pass} <= '0;
+    else {r_pass, t_pass, x_pass} <= {a_pass, r_pass, t_pass};
   end
   always_ff @(posedge clk_i) begin
-    {r_thread, r_progress, r_step, r_state, r_info} <=
-        {a_thread, a_progress, address_step_o, address_state_o, address_info_o};
-    {t_thread, t_progress, t_step, t_state, t_info} <=
-        {r_thread, r_progress, r_step, r_state, r_info};
-    {x_thread, x_progress} <= {t_thread, t_progress};
+    r <= a;
+    t <= r;
+    x.slot <= t.slot;
     // These registers are zero in cycles without a slot. The reset is free, and it keeps synthesis
     // from mapping the line of three registers to LUTs.
-    if (!t_slot) {core_step_o, core_state_o, core_info_o} <= '0;
-    else {core_step_o, core_state_o, core_info_o} <= {t_step, t_state, t_info};
+    if (!t_pass.slot) x.inputs <= '0;
+    else x.inputs <= t.inputs;
   end
-  assign core_phase_o = x_progress.phase;
-  assign replies_thread_o = t_thread;
+  assign core_step_o = x.inputs.step;
+  assign core_state_o = x.inputs.state;
+  assign core_info_o = x.inputs.info;
+  assign core_phase_o = x.slot.progress.phase;
+  assign replies_thread_o = t.slot.thread;
 
   // ---- Through the core ----
 
   wl_delay #(
-      .Width (2),
+      .Width ($bits(pass_t)),
       .Cycles(CoreStages),
       .Reset (1'b1)
   ) i_valid (
       .clk_i,
       .rst_i,
-      .data_i({x_slot, x_token}),
-      .data_o({end_slot, end_token})
+      .data_i(x_pass),
+      .data_o(end_pass)
   );
-  typedef struct packed {
-    logic [ThreadBits-1:0] thread;
-    progress_t progress;
-  } slot_t;
-  slot_t entering, leaving;
-  assign entering.thread = x_thread;
-  assign entering.progress = x_progress;
+  assign end_slot = end_pass.slot;
+  assign end_token = end_pass.token;
+  slot_t leaving;
   assign end_thread = leaving.thread;
   assign end_progress = leaving.progress;
   wl_delay #(
@@ -348,7 +367,7 @@ module wl_engine_mt #(
   ) i_slot (
       .clk_i,
       .rst_i,
-      .data_i(entering),
+      .data_i(x.slot),
       .data_o(leaving)
   );
 
