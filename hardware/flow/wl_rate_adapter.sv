@@ -38,10 +38,10 @@ module wl_rate_adapter #(
     parameter int unsigned MemoryLatency = 5
 ) (
     // Core side.
-    input  logic                            clk_i,
-    input  logic                            rst_i,
-    input  logic [Slots-1:0][DownWidth-1:0] down_i,
-    output logic [Slots-1:0][  UpWidth-1:0] up_o,
+    input  logic                       clk_i,
+    input  logic                       rst_i,
+    input  logic [Slots*DownWidth-1:0] down_i,  // slot k at bits [k*DownWidth +: DownWidth]
+    output logic [  Slots*UpWidth-1:0] up_o,
 
     // Memory side.
     input  logic                 clk_mem_i,
@@ -61,7 +61,7 @@ module wl_rate_adapter #(
   // The number of samples that are younger than that of slot 0 at edge `Back`.
   localparam int unsigned Age = Back - 3 - MemoryLatency;
 
-  logic [Slots-1:0][DownWidth-1:0] down;
+  logic [Slots*DownWidth-1:0] down;
   logic beat;  // toggles every core cycle: a change marks the begin of a core cycle
   logic settled;  // the phase is known when the words taken now leave
   // An asynchronous reset in the middle of a core cycle must change neither the phase nor the words
@@ -90,31 +90,31 @@ module wl_rate_adapter #(
   end
 
   always_ff @(posedge clk_mem_i) begin
-    down_o <= down[0];
+    down_o <= down[DownWidth-1:0];
     for (int unsigned k = 1; k < Slots; k++) begin
-      if (phase == PhaseBits'(k)) down_o <= down[k];
+      if (phase == PhaseBits'(k)) down_o <= down[k*DownWidth+:DownWidth];
     end
   end
 
-  // The samples of `up_i`, the youngest first.
-  logic [Age:0][UpWidth-1:0] samples;
-  logic [Age+1:0][UpWidth-1:0] samples_next;
+  // The samples of `up_i`, the youngest in the lowest bits.
+  logic [(Age+1)*UpWidth-1:0] samples;
+  logic [(Age+2)*UpWidth-1:0] samples_next;
   assign samples_next = {samples, up_i};
-  always_ff @(posedge clk_mem_i) samples <= samples_next[Age:0];
+  always_ff @(posedge clk_mem_i) samples <= samples_next[(Age+1)*UpWidth-1:0];
 
   always_ff @(posedge clk_i) begin
     for (int unsigned k = 0; k < Slots; k++) begin
-      up_o[k] <= samples[Age-k];
+      up_o[k*UpWidth+:UpWidth] <= samples[(Age-k)*UpWidth+:UpWidth];
     end
   end
 
   logic unused_oldest;
-  assign unused_oldest = &samples_next[Age+1];
+  assign unused_oldest = &samples_next[(Age+1)*UpWidth+:UpWidth];
 
 `ifdef FORMAL
   // The words that the memory got in the last memory cycles, the oldest lowest, and the expected
   // words.
-  logic [Slots-1:0][DownWidth-1:0] given, given_next, asked;
+  logic [Slots*DownWidth-1:0] given, given_next, asked;
   logic known;  // the phase is known
   logic was_settled;
   assign given_next = (Slots * DownWidth)'({down_o, given} >> DownWidth);

@@ -220,7 +220,7 @@ module wl_hash_cache #(
     logic [ValueBits-1:0] value;
   } entry_t;
   logic [Bins-1:0] b_full, b_match;
-  logic [Bins-1:0][ValueBits-1:0] b_values;
+  logic [Bins*ValueBits-1:0] b_values;
   logic [Bins-1:0] write;
   logic [AddressBits-1:0] write_set;
   entry_t write_entry;
@@ -239,7 +239,7 @@ module wl_hash_cache #(
         .read_data_o(entry)
     );
     assign b_full[k] = entry.full;
-    assign b_values[k] = entry.value;
+    assign b_values[k*ValueBits+:ValueBits] = entry.value;
     assign b_match[k] = entry.full && entry.upper == upper_of(b_key);
   end
 
@@ -250,7 +250,7 @@ module wl_hash_cache #(
     b_value = '0;
     b_bin   = turn;
     for (int unsigned k = Bins; k > 0; k--) begin
-      if (b_match[k-1]) b_value = b_values[k-1];
+      if (b_match[k-1]) b_value = b_values[(k-1)*ValueBits+:ValueBits];
       if (!b_full[k-1]) b_bin = BinBits'(k - 1);
     end
     if (!b_in) b_value = '0;

@@ -42,13 +42,13 @@ module wl_distributor #(
 
     // To the wl_header_serializer of each cluster: separate `valid` and `ready`, the rest in
     // common.
-    output logic [   Clusters-1:0]               cluster_valid_o,
-    input  logic [   Clusters-1:0]               cluster_ready_i,  // room for (the rest of) it
-    output logic [8*DataBytes-1:0]               cluster_data_o,
-    output logic                                 cluster_first_o,
-    output logic                                 cluster_last_o,
-    output logic [   InfoBits-1:0]               cluster_info_o,
-    input  logic [   Clusters-1:0][FreeBits-1:0] free_i,           // free places, 0 only if full
+    output logic [         Clusters-1:0] cluster_valid_o,
+    input  logic [         Clusters-1:0] cluster_ready_i,  // room for the (rest of the) header
+    output logic [      8*DataBytes-1:0] cluster_data_o,
+    output logic                         cluster_first_o,
+    output logic                         cluster_last_o,
+    output logic [         InfoBits-1:0] cluster_info_o,
+    input  logic [Clusters*FreeBits-1:0] free_i,           // free places, 0 only if full
 
     // To wl_gatherer: the cluster of each packet.
     output logic                   order_valid_o,
@@ -86,20 +86,21 @@ module wl_distributor #(
   end
   localparam int unsigned LevelBits = FreeBits < 2 ? FreeBits : 2;
   localparam int unsigned SeenBits = LevelBits + 1;
-  logic [Clusters-1:0][LevelBits-1:0] levels;
-  logic [Clusters-1:0][SeenBits-1:0] eligible;
+  logic [Clusters*LevelBits-1:0] levels;
+  logic [Clusters*SeenBits-1:0] eligible;
   for (genvar i = 0; i < Clusters; i++) begin : g_cluster
     logic [FreeBits-1:0] free, level;
-    assign free  = free_i[i];
+    assign free  = free_i[i*FreeBits+:FreeBits];
     assign level = free >> (FreeBits - LevelBits);
     always_ff @(posedge clk_i) begin
-      levels[i] <= FreeBits == LevelBits || free == '0
+      levels[i*LevelBits+:LevelBits] <= FreeBits == LevelBits || free == '0
           || level == FreeBits'(2 ** LevelBits - 1)
           ? LevelBits'(level) : LevelBits'(level) + 1'b1;
     end
     logic [LevelBits-1:0] seen;
-    assign seen = levels[i];
-    assign eligible[i] = cluster_ready_i[i] && !recent[i] && seen != '0 ? {seen, due[i]} : '0;
+    assign seen = levels[i*LevelBits+:LevelBits];
+    assign eligible[i*SeenBits+:SeenBits] = cluster_ready_i[i] && !recent[i] && seen != '0
+        ? {seen, due[i]} : '0;
   end
 
   // The first beat of a packet waits until the choice can be recorded.
