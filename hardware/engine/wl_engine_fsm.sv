@@ -66,42 +66,42 @@ module wl_engine_fsm #(
     output logic                wait_o,        // no slot begins while a thread waits for replies
 
     // The generated address module, combinational.
-    output logic [    StepBits-1:0] address_step_o,
-    output logic [   StateBits-1:0] address_state_o,
-    output logic [    InfoBits-1:0] address_info_o,
-    input  logic [ReadPorts*17-1:0] address_offset_i,
+    output logic [ StepBits-1:0]       address_step_o,
+    output logic [StateBits-1:0]       address_state_o,
+    output logic [ InfoBits-1:0]       address_info_o,
+    input  logic [ReadPorts-1:0][16:0] address_offset_i,
 
     // Inputs of the generated core.
-    output logic [                  StepBits-1:0] core_step_o,
-    output logic [                 StateBits-1:0] core_state_o,
-    output logic [                  InfoBits-1:0] core_info_o,
-    output logic [            ReadPorts*Word-1:0] core_words_o,
-    output logic                                  core_phase_o,
+    output logic [ StepBits-1:0]           core_step_o,
+    output logic [StateBits-1:0]           core_state_o,
+    output logic [ InfoBits-1:0]           core_info_o,
+    output logic [ReadPorts-1:0][Word-1:0] core_words_o,
+    output logic                           core_phase_o,
 
     // Outputs of the generated core, CoreStages cycles later.
-    input logic [                    Offloads-1:0] core_request_valid_i,
-    input logic                                    core_commit_i,
-    input logic [                    StepBits-1:0] core_step_i,
-    input logic [                   StateBits-1:0] core_state_i,
-    input logic [                  WritePorts-1:0] core_write_valid_i,
-    input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte of byte 0
-    input logic [      WritePorts*HeaderBytes-1:0] core_write_strobe_i,   // bit k: byte k
-    input logic [             WritePorts*Word-1:0] core_write_data_i,     // byte 0 most significant
-    input logic                                    core_clear_valid_i,
-    input logic [                             7:0] core_clear_address_i,
-    input logic [                             8:0] core_clear_count_i,
-    input logic [                             2:0] core_exit_i,
-    input logic [                            23:0] core_reason_i,
+    input logic [  Offloads-1:0]                  core_request_valid_i,
+    input logic                                   core_commit_i,
+    input logic [  StepBits-1:0]                  core_step_i,
+    input logic [ StateBits-1:0]                  core_state_i,
+    input logic [WritePorts-1:0]                  core_write_valid_i,
+    input logic [WritePorts-1:0][            7:0] core_write_address_i,  // physical byte of byte 0
+    input logic [WritePorts-1:0][HeaderBytes-1:0] core_write_strobe_i,   // bit k: byte k
+    input logic [WritePorts-1:0][       Word-1:0] core_write_data_i,     // byte 0 most significant
+    input logic                                   core_clear_valid_i,
+    input logic [           7:0]                  core_clear_address_i,
+    input logic [           8:0]                  core_clear_count_i,
+    input logic [           2:0]                  core_exit_i,
+    input logic [          23:0]                  core_reason_i,
 
     // Offloads. The data of a request go from the core to its wl_request_queue; these ports carry
     // the valid bits and the thread.
-    input  logic [           Offloads-1:0] waits_i,           // constant: this offload replies
-    output logic [           Offloads-1:0] request_valid_o,
-    input  logic [           Offloads-1:0] request_ready_i,   // the offload's queue has room
-    output logic [         ThreadBits-1:0] request_thread_o,
-    output logic [         ThreadBits-1:0] replies_thread_o,  // to wl_reply_store: read_thread_i
-    input  logic [           Offloads-1:0] replied_valid_i,   // a reply arrives at the reply store
-    input  logic [Offloads*ThreadBits-1:0] replied_thread_i
+    input  logic [  Offloads-1:0]                 waits_i,  // constant: this offload replies
+    output logic [  Offloads-1:0]                 request_valid_o,
+    input  logic [  Offloads-1:0]                 request_ready_i,  // the offload's queue has room
+    output logic [ThreadBits-1:0]                 request_thread_o,
+    output logic [ThreadBits-1:0]                 replies_thread_o,  // to wl_reply_store
+    input  logic [  Offloads-1:0]                 replied_valid_i,  // a reply arrives in its store
+    input  logic [  Offloads-1:0][ThreadBits-1:0] replied_thread_i
 );
 
   if (Threads != 1) begin : g_illegal_threads

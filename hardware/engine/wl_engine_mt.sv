@@ -95,42 +95,42 @@ module wl_engine_mt #(
     output logic                wait_o,        // no slot begins while a thread waits for replies
 
     // The generated address module, combinational.
-    output logic [    StepBits-1:0] address_step_o,
-    output logic [   StateBits-1:0] address_state_o,
-    output logic [    InfoBits-1:0] address_info_o,
-    input  logic [ReadPorts*17-1:0] address_offset_i,
+    output logic [ StepBits-1:0]       address_step_o,
+    output logic [StateBits-1:0]       address_state_o,
+    output logic [ InfoBits-1:0]       address_info_o,
+    input  logic [ReadPorts-1:0][16:0] address_offset_i,
 
     // Inputs of the generated core.
-    output logic [                  StepBits-1:0] core_step_o,
-    output logic [                 StateBits-1:0] core_state_o,
-    output logic [                  InfoBits-1:0] core_info_o,
-    output logic [            ReadPorts*Word-1:0] core_words_o,
-    output logic                                  core_phase_o,
+    output logic [ StepBits-1:0]           core_step_o,
+    output logic [StateBits-1:0]           core_state_o,
+    output logic [ InfoBits-1:0]           core_info_o,
+    output logic [ReadPorts-1:0][Word-1:0] core_words_o,
+    output logic                           core_phase_o,
 
     // Outputs of the generated core, CoreStages cycles later.
-    input logic [                    Offloads-1:0] core_request_valid_i,
-    input logic                                    core_commit_i,
-    input logic [                    StepBits-1:0] core_step_i,
-    input logic [                   StateBits-1:0] core_state_i,
-    input logic [                  WritePorts-1:0] core_write_valid_i,
-    input logic [                WritePorts*8-1:0] core_write_address_i,  // physical byte of byte 0
-    input logic [      WritePorts*HeaderBytes-1:0] core_write_strobe_i,   // bit k: byte k
-    input logic [             WritePorts*Word-1:0] core_write_data_i,     // byte 0 most significant
-    input logic                                    core_clear_valid_i,
-    input logic [                             7:0] core_clear_address_i,
-    input logic [                             8:0] core_clear_count_i,
-    input logic [                             2:0] core_exit_i,
-    input logic [                            23:0] core_reason_i,
+    input logic [  Offloads-1:0]                  core_request_valid_i,
+    input logic                                   core_commit_i,
+    input logic [  StepBits-1:0]                  core_step_i,
+    input logic [ StateBits-1:0]                  core_state_i,
+    input logic [WritePorts-1:0]                  core_write_valid_i,
+    input logic [WritePorts-1:0][            7:0] core_write_address_i,  // physical byte of byte 0
+    input logic [WritePorts-1:0][HeaderBytes-1:0] core_write_strobe_i,   // bit k: byte k
+    input logic [WritePorts-1:0][       Word-1:0] core_write_data_i,     // byte 0 most significant
+    input logic                                   core_clear_valid_i,
+    input logic [           7:0]                  core_clear_address_i,
+    input logic [           8:0]                  core_clear_count_i,
+    input logic [           2:0]                  core_exit_i,
+    input logic [          23:0]                  core_reason_i,
 
     // Offloads. The data of a request go from the core to its wl_request_queue; these ports carry
     // the valid bits and the thread.
-    input  logic [           Offloads-1:0] waits_i,           // constant: this offload replies
-    output logic [           Offloads-1:0] request_valid_o,
-    input  logic [           Offloads-1:0] request_ready_i,   // the offload's queue has room
-    output logic [         ThreadBits-1:0] request_thread_o,
-    output logic [         ThreadBits-1:0] replies_thread_o,  // to wl_reply_store: read_thread_i
-    input  logic [           Offloads-1:0] replied_valid_i,   // a reply arrives at the reply store
-    input  logic [Offloads*ThreadBits-1:0] replied_thread_i
+    input  logic [  Offloads-1:0]                 waits_i,  // constant: this offload replies
+    output logic [  Offloads-1:0]                 request_valid_o,
+    input  logic [  Offloads-1:0]                 request_ready_i,  // the offload's queue has room
+    output logic [ThreadBits-1:0]                 request_thread_o,
+    output logic [ThreadBits-1:0]                 replies_thread_o,  // to wl_reply_store
+    input  logic [  Offloads-1:0]                 replied_valid_i,  // a reply arrives in its store
+    input  logic [  Offloads-1:0][ThreadBits-1:0] replied_thread_i
 );
 
   if (Threads < 1 || ReadPorts < 1 || Offloads < 1 || StepBits < 1
@@ -193,16 +193,27 @@ module wl_engine_mt #(
 
   // ---- Address: read the state of the thread ----
 
-  logic a_slot, a_token;
+  // What passes through the pipeline in a cycle, if anything.
+  typedef struct packed {
+    logic slot;
+    logic token;  // a call that is being loaded
+  } pass_t;
+  pass_t a_pass, r_pass, t_pass, x_pass, end_pass;
   logic [ThreadBits-1:0] a_thread;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-    if (rst_i) {a_slot, a_token, wait_o} <= '0;
-    else {a_slot, a_token, wait_o} <= {pick_valid, pick_token, !pick_valid && waiting};
+    if (rst_i) begin
+      a_pass <= '0;
+      wait_o <= 1'b0;
+    end else begin
+      a_pass.slot <= pick_valid;
+      a_pass.token <= pick_token;
+      wait_o <= !pick_valid && waiting;
+    end
   end
   always_ff @(posedge clk_i) begin
     a_thread <= pick_thread;
   end
-  assign slot_valid_o = a_slot;
+  assign slot_valid_o = a_pass.slot;
 
   logic state_write;
   logic [ThreadBits-1:0] state_thread;
@@ -294,52 +305,60 @@ module wl_engine_mt #(
 
   // ---- Read, rotate, and the inputs of the core ----
 
-  logic r_slot, r_token, t_slot, t_token, x_slot, x_token;
-  logic [ThreadBits-1:0] r_thread, t_thread, x_thread;
-  progress_t r_progress, t_progress, x_progress;
-  logic [StepBits-1:0] r_step, t_step;
-  logic [StateBits-1:0] r_state, t_state;
-  logic [InfoBits-1:0] r_info, t_info;
+  // A slot: its thread, the progress of the step, and the inputs of the core.
+  typedef struct packed {
+    logic [ThreadBits-1:0] thread;
+    progress_t progress;
+  } slot_t;
+  typedef struct packed {
+    logic [StepBits-1:0] step;
+    logic [StateBits-1:0] state;
+    logic [InfoBits-1:0] info;
+  } inputs_t;
+  typedef struct packed {
+    slot_t slot;
+    inputs_t inputs;
+  } stage_t;
+  stage_t a, r, t, x;
+  assign a.slot.thread = a_thread;
+  assign a.slot.progress = a_progress;
+  assign a.inputs.step = address_step_o;
+  assign a.inputs.state = address_state_o;
+  assign a.inputs.info = address_info_o;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-    if (rst_i) {r_slot, r_token, t_slot, t_token, x_slot, x_token} <= '0;
-    else begin
-      {r_slot, r_token, t_slot, t_token, x_slot, x_token} <=
-          {a_slot, a_token, r_slot, r_token, t_slot, t_token};
-    end
+    if (rst_i) {r_pass, t_pass, x_pass} <= '0;
+    else {r_pass, t_pass, x_pass} <= {a_pass, r_pass, t_pass};
   end
   always_ff @(posedge clk_i) begin
-    {r_thread, r_progress, r_step, r_state, r_info} <=
-        {a_thread, a_progress, address_step_o, address_state_o, address_info_o};
-    {t_thread, t_progress, t_step, t_state, t_info} <=
-        {r_thread, r_progress, r_step, r_state, r_info};
-    {x_thread, x_progress} <= {t_thread, t_progress};
+    r <= a;
+    t <= r;
+    x.slot <= t.slot;
     // These registers are zero in cycles without a slot. The reset is free, and it keeps synthesis
     // from mapping the line of three registers to LUTs.
-    if (!t_slot) {core_step_o, core_state_o, core_info_o} <= '0;
-    else {core_step_o, core_state_o, core_info_o} <= {t_step, t_state, t_info};
+    if (!t_pass.slot) x.inputs <= '0;
+    else x.inputs <= t.inputs;
   end
-  assign core_phase_o = x_progress.phase;
-  assign replies_thread_o = t_thread;
+  assign core_step_o = x.inputs.step;
+  assign core_state_o = x.inputs.state;
+  assign core_info_o = x.inputs.info;
+  assign core_phase_o = x.slot.progress.phase;
+  assign replies_thread_o = t.slot.thread;
 
   // ---- Through the core ----
 
   wl_delay #(
-      .Width (2),
+      .Width ($bits(pass_t)),
       .Cycles(CoreStages),
       .Reset (1'b1)
   ) i_valid (
       .clk_i,
       .rst_i,
-      .data_i({x_slot, x_token}),
-      .data_o({end_slot, end_token})
+      .data_i(x_pass),
+      .data_o(end_pass)
   );
-  typedef struct packed {
-    logic [ThreadBits-1:0] thread;
-    progress_t progress;
-  } slot_t;
-  slot_t entering, leaving;
-  assign entering.thread = x_thread;
-  assign entering.progress = x_progress;
+  assign end_slot = end_pass.slot;
+  assign end_token = end_pass.token;
+  slot_t leaving;
   assign end_thread = leaving.thread;
   assign end_progress = leaving.progress;
   wl_delay #(
@@ -348,7 +367,7 @@ module wl_engine_mt #(
   ) i_slot (
       .clk_i,
       .rst_i,
-      .data_i(entering),
+      .data_i(x.slot),
       .data_o(leaving)
   );
 

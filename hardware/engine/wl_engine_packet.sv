@@ -56,36 +56,36 @@ module wl_engine_packet #(
     output logic [ThreadBits-1:0] load_thread_o,
 
     // Reads; the words are valid two cycles later.
-    input  logic [     ThreadBits-1:0] read_thread_i,
-    input  logic [                7:0] read_front_i,
-    input  logic [                8:0] read_window_i,
-    input  logic [   ReadPorts*17-1:0] read_offset_i,
-    output logic [ReadPorts*Word-1:0] read_words_o,
+    input  logic [ThreadBits-1:0]           read_thread_i,
+    input  logic [           7:0]           read_front_i,
+    input  logic [           8:0]           read_window_i,
+    input  logic [ ReadPorts-1:0][    16:0] read_offset_i,
+    output logic [ ReadPorts-1:0][Word-1:0] read_words_o,
 
     // A slot that ends, with the outputs of the core.
-    input  logic                       end_slot_i,
-    input  logic [     ThreadBits-1:0] end_thread_i,
-    input  logic                       phase_i,
-    input  logic [      ChunkBits-1:0] chunk_i,         // see wl_engine_commit
-    input  logic [       Offloads-1:0] core_request_valid_i,
-    input  logic                       core_commit_i,
-    input  logic [      StateBits-1:0] core_state_i,
-    input  logic [     WritePorts-1:0] core_write_valid_i,
-    input  logic [   WritePorts*8-1:0] core_write_address_i,
-    input  logic [WritePorts*HeaderBytes-1:0] core_write_strobe_i,
-    input  logic [WritePorts*Word-1:0] core_write_data_i,
-    input  logic                       core_clear_valid_i,
-    input  logic [                7:0] core_clear_address_i,
-    input  logic [                8:0] core_clear_count_i,
-    input  logic [                2:0] core_exit_i,
-    input  logic [               23:0] core_reason_i,
-    input  logic [       Offloads-1:0] request_ready_i,
-    input  logic [       Offloads-1:0] waits_i,         // constant: this offload replies
-    output logic [       Offloads-1:0] request_valid_o,
-    output logic                       commit_o,        // store state and step
-    output logic                       again_o,         // the thread continues (after its replies)
-    output logic                       phase_o,         // phase of its next slot
-    output logic [      ChunkBits-1:0] chunk_o,
+    input  logic                                   end_slot_i,
+    input  logic [ThreadBits-1:0]                  end_thread_i,
+    input  logic                                   phase_i,
+    input  logic [ ChunkBits-1:0]                  chunk_i,  // see wl_engine_commit
+    input  logic [  Offloads-1:0]                  core_request_valid_i,
+    input  logic                                   core_commit_i,
+    input  logic [ StateBits-1:0]                  core_state_i,
+    input  logic [WritePorts-1:0]                  core_write_valid_i,
+    input  logic [WritePorts-1:0][            7:0] core_write_address_i,
+    input  logic [WritePorts-1:0][HeaderBytes-1:0] core_write_strobe_i,
+    input  logic [WritePorts-1:0][       Word-1:0] core_write_data_i,
+    input  logic                                   core_clear_valid_i,
+    input  logic [           7:0]                  core_clear_address_i,
+    input  logic [           8:0]                  core_clear_count_i,
+    input  logic [           2:0]                  core_exit_i,
+    input  logic [          23:0]                  core_reason_i,
+    input  logic [  Offloads-1:0]                  request_ready_i,
+    input  logic [  Offloads-1:0]                  waits_i,  // constant: this offload replies
+    output logic [  Offloads-1:0]                  request_valid_o,
+    output logic                                   commit_o,  // store state and step
+    output logic                                   again_o,  // the thread continues
+    output logic                                   phase_o,  // phase of its next slot
+    output logic [ ChunkBits-1:0]                  chunk_o,
 
     // A packet has left, and its thread is free; or a copy of it has left, and its thread
     // continues.
@@ -214,14 +214,14 @@ module wl_engine_packet #(
     assign finish_row = packet.front[7:4];
     assign reply = '0;
 
-    logic [WritePorts*8-1:0] write_address;
-    logic [WritePorts*HeaderBytes-1:0] write_strobe;
+    logic [WritePorts-1:0][7:0] write_address;
+    logic [WritePorts-1:0][HeaderBytes-1:0] write_strobe;
     always_comb begin
       write_address = core_write_address_i;
       write_strobe  = core_write_strobe_i;
       if (clear) begin
-        write_address[7:0] = clear_address;
-        write_strobe[HeaderBytes-1:0] = clear_strobe;
+        write_address[0] = clear_address;
+        write_strobe[0] = clear_strobe;
       end
     end
     wl_scratchpad #(

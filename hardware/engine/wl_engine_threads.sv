@@ -28,8 +28,8 @@ module wl_engine_threads #(
     input logic [  Offloads-1:0] due_valid_i,
     input logic [ThreadBits-1:0] due_thread_i,
 
-    input logic [           Offloads-1:0] replied_valid_i,
-    input logic [Offloads*ThreadBits-1:0] replied_thread_i,
+    input logic [Offloads-1:0]                 replied_valid_i,
+    input logic [Offloads-1:0][ThreadBits-1:0] replied_thread_i,
 
     input  logic                  hold_i,        // no thread is picked
     output logic                  pick_valid_o,
@@ -48,7 +48,7 @@ module wl_engine_threads #(
   logic [Offloads-1:0][2**HighBits-1:0] replied_high;
   for (genvar o = 0; o < Offloads; o++) begin : g_reply
     logic [ThreadBits-1:0] thread;
-    assign thread = replied_thread_i[o*ThreadBits+:ThreadBits];
+    assign thread = replied_thread_i[o];
     assign replied_low[o] = (2 ** LowBits)'(replied_valid_i[o])
         << (thread & ThreadBits'(2 ** LowBits - 1));
     assign replied_high[o] = (2 ** HighBits)'(1) << (thread >> LowBits);
@@ -80,7 +80,7 @@ module wl_engine_threads #(
         NotTwice_M : assert (!set[t] || !runnable[t]);
         for (int unsigned o = 0; o < Offloads; o++) begin
           Due_M : assert (!(replied_valid_i[o]
-              && replied_thread_i[o*ThreadBits+:ThreadBits] == ThreadBits'(t)) || due[t][o]);
+              && replied_thread_i[o] == ThreadBits'(t)) || due[t][o]);
         end
       end
     end

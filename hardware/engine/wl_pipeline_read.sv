@@ -15,11 +15,11 @@ module wl_pipeline_read #(
 ) (
     input logic clk_i,
 
-    input  logic [             7:0] front_i,         // physical byte at which the window begins
-    input  logic [             8:0] length_i,        // bytes of the window
-    input  logic [ReadPorts*17-1:0] offset_i,
-    input  logic [     8*Bytes-1:0] window_later_i,  // one cycle after the other inputs
-    output logic [ReadPorts*Word-1:0] words_o
+    input  logic [          7:0]           front_i,  // physical byte at which the window begins
+    input  logic [          8:0]           length_i,  // bytes of the window
+    input  logic [ReadPorts-1:0][    16:0] offset_i,
+    input  logic [  8*Bytes-1:0]           window_later_i,  // one cycle after the other inputs
+    output logic [ReadPorts-1:0][Word-1:0] words_o
 );
   if (ReadPorts < 1) begin : g_illegal
     $fatal(1, "wl_pipeline_read: ReadPorts must be at least one");
@@ -34,8 +34,8 @@ module wl_pipeline_read #(
     logic [7:0] from, start;
     logic [17:0] left;
     logic [PlaceBits:0] remain;  // bytes of the word that lie inside the window
-    assign from = front_i + offset_i[r*17+:8] - 8'(wl_pkg::WindowFront - Headroom);
-    assign left = {9'b0, length_i} - {1'b0, offset_i[r*17+:17]};
+    assign from = front_i + offset_i[r][7:0] - 8'(wl_pkg::WindowFront - Headroom);
+    assign left = {9'b0, length_i} - {1'b0, offset_i[r]};
     always_ff @(posedge clk_i) begin
       start  <= from;
       remain <= left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes)
@@ -46,8 +46,7 @@ module wl_pipeline_read #(
     assign shifted = window_later_i >> {start, 3'b0};
     always_ff @(posedge clk_i) begin
       for (int unsigned k = 0; k < HeaderBytes; k++) begin
-        words_o[r*Word+8*(HeaderBytes-1-k)+:8] <= remain > (PlaceBits + 1)'(k) ? shifted[8*k+:8]
-            : '0;
+        words_o[r][8*(HeaderBytes-1-k)+:8] <= remain > (PlaceBits + 1)'(k) ? shifted[8*k+:8] : '0;
       end
     end
     logic unused;

@@ -56,16 +56,16 @@ module wl_pipeline_step #(
     output logic [RecordBits-1:0] record_o,
 
     // The generated address logic, combinational.
-    output logic [StateBits-1:0] address_state_o,
-    output logic [ InfoBits-1:0] address_info_o,
-    input  logic [ Reads*17-1:0] address_offset_i,
+    output logic [StateBits-1:0]       address_state_o,
+    output logic [ InfoBits-1:0]       address_info_o,
+    input  logic [    Reads-1:0][16:0] address_offset_i,
 
     // The generated request logic.
-    output logic [ StateBits-1:0] request_state_o,
-    output logic [  InfoBits-1:0] request_info_o,
-    output logic [Reads*Word-1:0] request_words_o,
-    input  logic [     Asked-1:0] request_valid_i,  // RequestStages cycles later
-    output logic [     Asked-1:0] issue_valid_o,    // issue the requests, with their data
+    output logic [StateBits-1:0]           request_state_o,
+    output logic [ InfoBits-1:0]           request_info_o,
+    output logic [    Reads-1:0][Word-1:0] request_words_o,
+    input  logic [    Asked-1:0]           request_valid_i,  // RequestStages cycles later
+    output logic [    Asked-1:0]           issue_valid_o,    // issue the requests, with their data
 
     // Replies; each is held until it is taken.
     input  logic [    Asked-1:0] reply_valid_i,
@@ -74,23 +74,23 @@ module wl_pipeline_step #(
     input  logic [ReplyBits-1:0] reply_data_i,
 
     // Inputs of the generated edit logic.
-    output logic [ StateBits-1:0] edit_state_o,
-    output logic [  InfoBits-1:0] edit_info_o,
-    output logic [Reads*Word-1:0] edit_words_o,
-    output logic [ ReplyBits-1:0] edit_replies_o,
+    output logic [StateBits-1:0]           edit_state_o,
+    output logic [ InfoBits-1:0]           edit_info_o,
+    output logic [    Reads-1:0][Word-1:0] edit_words_o,
+    output logic [ReplyBits-1:0]           edit_replies_o,
 
     // Outputs of the generated edit logic, EditStages cycles later.
-    input logic [  StepBits-1:0] edit_step_i,
-    input logic [ StateBits-1:0] edit_state_i,
-    input logic [           2:0] edit_exit_i,
-    input logic [          23:0] edit_reason_i,
-    input logic [    Writes-1:0] edit_write_valid_i,
-    input logic [  Writes*8-1:0] edit_write_address_i,  // physical byte address of byte 0
-    input logic [Writes*HeaderBytes-1:0] edit_write_strobe_i,  // bit k: byte k
-    input logic [Writes*Word-1:0] edit_write_data_i,    // byte 0 most significant
-    input logic                  edit_clear_valid_i,
-    input logic [           7:0] edit_clear_address_i,
-    input logic [           8:0] edit_clear_count_i
+    input logic [ StepBits-1:0]                  edit_step_i,
+    input logic [StateBits-1:0]                  edit_state_i,
+    input logic [          2:0]                  edit_exit_i,
+    input logic [         23:0]                  edit_reason_i,
+    input logic [   Writes-1:0]                  edit_write_valid_i,
+    input logic [   Writes-1:0][            7:0] edit_write_address_i,  // physical byte of byte 0
+    input logic [   Writes-1:0][HeaderBytes-1:0] edit_write_strobe_i,   // bit k: byte k
+    input logic [   Writes-1:0][       Word-1:0] edit_write_data_i,     // byte 0 most significant
+    input logic                                  edit_clear_valid_i,
+    input logic [          7:0]                  edit_clear_address_i,
+    input logic [          8:0]                  edit_clear_count_i
 );
   if (Packets < 1 || StepBits < 1 || ReplyBits < 1) begin : g_illegal_count
     $fatal(1, "wl_pipeline_step: Packets, StepBits and ReplyBits must be at least one");
@@ -202,7 +202,7 @@ module wl_pipeline_step #(
     // A record with what was read of its window, and with the offloads whose replies it waits for.
     typedef struct packed {
       record_t record;
-      logic [Reads*Word-1:0] words;
+      logic [Reads-1:0][Word-1:0] words;
     } read_t;
     typedef struct packed {
       read_t read;
@@ -314,9 +314,9 @@ module wl_pipeline_step #(
   logic [7:0] c_clear_address;
   logic [8:0] c_clear_count;
   logic [Writes-1:0] c_write;
-  logic [Writes*8-1:0] c_write_address;
-  logic [Writes*HeaderBytes-1:0] c_write_strobe;
-  logic [Writes*Word-1:0] c_write_data;
+  logic [Writes-1:0][7:0] c_write_address;
+  logic [Writes-1:0][HeaderBytes-1:0] c_write_strobe;
+  logic [Writes-1:0][Word-1:0] c_write_data;
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) c_valid <= 1'b0;
     else c_valid <= e_valid;
@@ -331,9 +331,11 @@ module wl_pipeline_step #(
     end
     c_clear <= e_here && edit_clear_valid_i;
     c_write <= edit_write_valid_i & {Writes{e_here}};
-    {c_clear_address, c_clear_count} <= {edit_clear_address_i, edit_clear_count_i};
-    {c_write_address, c_write_strobe, c_write_data} <=
-        {edit_write_address_i, edit_write_strobe_i, edit_write_data_i};
+    c_clear_address <= edit_clear_address_i;
+    c_clear_count <= edit_clear_count_i;
+    c_write_address <= edit_write_address_i;
+    c_write_strobe <= edit_write_strobe_i;
+    c_write_data <= edit_write_data_i;
   end
 
   logic [8*Bytes-1:0] written;

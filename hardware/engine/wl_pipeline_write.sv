@@ -13,15 +13,15 @@ module wl_pipeline_write #(
     localparam int unsigned Bytes = Headroom + wl_pkg::WindowLoaded,
     localparam int unsigned Word = 8 * HeaderBytes
 ) (
-    input  logic [       8*Bytes-1:0] window_i,
-    input  logic                      clear_valid_i,
-    input  logic [               7:0] clear_address_i,
-    input  logic [               8:0] clear_count_i,
-    input  logic [    WritePorts-1:0] write_valid_i,
-    input  logic [  WritePorts*8-1:0] write_address_i,  // physical byte address of byte 0
-    input  logic [WritePorts*HeaderBytes-1:0] write_strobe_i,  // bit k: byte k
-    input  logic [WritePorts*Word-1:0] write_data_i,    // byte 0 most significant
-    output logic [       8*Bytes-1:0] window_o
+    input  logic [   8*Bytes-1:0]                  window_i,
+    input  logic                                   clear_valid_i,
+    input  logic [           7:0]                  clear_address_i,
+    input  logic [           8:0]                  clear_count_i,
+    input  logic [WritePorts-1:0]                  write_valid_i,
+    input  logic [WritePorts-1:0][            7:0] write_address_i,  // physical byte of byte 0
+    input  logic [WritePorts-1:0][HeaderBytes-1:0] write_strobe_i,   // bit k: byte k
+    input  logic [WritePorts-1:0][       Word-1:0] write_data_i,     // byte 0 most significant
+    output logic [   8*Bytes-1:0]                  window_o
 );
   if (WritePorts < 1) begin : g_illegal
     $fatal(1, "wl_pipeline_write: WritePorts must be at least one");
@@ -37,19 +37,22 @@ module wl_pipeline_write #(
   // Each word is rotated to its place in a row: byte q of `data` goes to byte q of row `row`. If a
   // word is shorter than a row, the places that it does not reach hold arbitrary bytes, without a
   // strobe.
-  logic [WritePorts*16-1:0] strobe;
-  logic [WritePorts*16*8-1:0] data;
-  logic [WritePorts*16*4-1:0] row;
-  always_comb begin
-    for (int unsigned w = 0; w < WritePorts; w++) begin
-      logic [15:0] strobes;
-      strobes = 16'(write_strobe_i[w*HeaderBytes+:HeaderBytes]);
+  for (genvar w = 0; w < WritePorts; w++) begin : g_turn
+    logic [7:0] address;
+    logic [15:0] strobes, strobe;
+    logic [Word-1:0] word;
+    logic [15:0][7:0] data;
+    logic [15:0][3:0] row;
+    assign address = write_address_i[w];
+    assign strobes = 16'(write_strobe_i[w]);
+    assign word = write_data_i[w];
+    always_comb begin
       for (int unsigned q = 0; q < 16; q++) begin
         logic [3:0] k;
-        k = 4'(q) - write_address_i[w*8+:4];
-        strobe[16*w+q] = write_valid_i[w] && strobes[k];
-        data[8*(16*w+q)+:8] = write_data_i[w*Word+8*(HeaderBytes-1-32'(k[PlaceBits-1:0]))+:8];
-        row[4*(16*w+q)+:4] = write_address_i[w*8+4+:4] + 4'(4'(q) < write_address_i[w*8+:4]);
+        k = 4'(q) - address[3:0];
+        strobe[q] = write_valid_i[w] && strobes[k];
+        data[q] = word[8*(HeaderBytes-1-32'(k[PlaceBits-1:0]))+:8];
+        row[q] = address[7:4] + 4'(4'(q) < address[3:0]);
       end
     end
   end
@@ -67,8 +70,8 @@ module wl_pipeline_write #(
     logic [WritePorts-1:0] written;
     logic [WritePorts-1:0][7:0] word;
     for (genvar w = 0; w < WritePorts; w++) begin : g_word
-      assign written[w] = strobe[16*w+At%16] && row[4*(16*w+At%16)+:4] == 4'(At / 16);
-      assign word[w] = data[8*(16*w+At%16)+:8];
+      assign written[w] = g_turn[w].strobe[At%16] && g_turn[w].row[At%16] == 4'(At / 16);
+      assign word[w] = g_turn[w].data[At%16];
     end
     always_comb begin
       window_o[8*p+:8] = cleared;

@@ -36,21 +36,21 @@ module wl_scratchpad #(
     input logic rst_i,
 
     // Reads: any number of words of one thread. Offsets count from the first byte of the packet.
-    input  logic [  ThreadBits-1:0] read_thread_i,
-    input  logic [             7:0] read_front_i,   // physical address of byte 0 of the window
-    input  logic [             8:0] read_window_i,  // bytes of the window
-    input  logic [ReadPorts*17-1:0] read_offset_i,
-    output logic [ReadPorts*Word-1:0] read_words_o,
+    input  logic [ThreadBits-1:0]           read_thread_i,
+    input  logic [           7:0]           read_front_i,   // physical byte of byte 0 of the window
+    input  logic [           8:0]           read_window_i,  // bytes of the window
+    input  logic [ ReadPorts-1:0][    16:0] read_offset_i,
+    output logic [ ReadPorts-1:0][Word-1:0] read_words_o,
 
     // Writes of one thread, at physical byte addresses. With write_zero_i the first word, which
     // must be valid, is written as zero.
-    input  logic [     WritePorts-1:0] write_valid_i,
-    input  logic [     ThreadBits-1:0] write_thread_i,
-    input  logic [   WritePorts*8-1:0] write_address_i,
-    input  logic [WritePorts*HeaderBytes-1:0] write_strobe_i,  // bit k: byte k
-    input  logic [WritePorts*Word-1:0] write_data_i,     // byte 0 most significant
-    input  logic                       write_zero_i,
-    output logic                       write_busy_o,
+    input  logic [WritePorts-1:0]                  write_valid_i,
+    input  logic [ThreadBits-1:0]                  write_thread_i,
+    input  logic [WritePorts-1:0][            7:0] write_address_i,
+    input  logic [WritePorts-1:0][HeaderBytes-1:0] write_strobe_i,   // bit k: byte k
+    input  logic [WritePorts-1:0][       Word-1:0] write_data_i,     // byte 0 most significant
+    input  logic                                   write_zero_i,
+    output logic                                   write_busy_o,
 
     input  logic                  load_valid_i,
     output logic                  load_ready_o,
@@ -90,15 +90,15 @@ module wl_scratchpad #(
 
   // ---- Reads ----
 
-  logic [Lanes*ReadPorts*AddressBits-1:0] a_address;
-  logic [Lanes*ReadPorts*8-1:0] a_data;
+  logic [Lanes-1:0][ReadPorts-1:0][AddressBits-1:0] a_address;
+  logic [Lanes-1:0][ReadPorts-1:0][7:0] a_data;
   for (genvar p = 0; p < ReadPorts; p++) begin : g_read
     logic [7:0] from;
     logic [17:0] left;
     // Bytes of the word that lie inside the window, 0 to HeaderBytes.
     logic [PlaceBits:0] remain_next, remain;
-    assign from = read_front_i + read_offset_i[p*17+:8];
-    assign left = {9'b0, read_window_i} - {1'b0, read_offset_i[p*17+:17]};
+    assign from = read_front_i + read_offset_i[p][7:0];
+    assign left = {9'b0, read_window_i} - {1'b0, read_offset_i[p]};
     assign remain_next = left[17] ? '0 : left[16:PlaceBits] != '0 ? (PlaceBits + 1)'(HeaderBytes)
         : left[PlaceBits:0];
 
@@ -117,7 +117,7 @@ module wl_scratchpad #(
     logic [3:0] row_after;
     assign row_after = from_a[7:4] + 4'd1;
     for (genvar l = 0; l < Lanes; l++) begin : g_lane
-      assign a_address[(l*ReadPorts+p)*AddressBits+:AddressBits] =
+      assign a_address[l][p] =
           AddressBits'({thread_a, lane_row(4'(l), from_a[7:4], row_after, from_a[3:0])});
     end
 
@@ -128,7 +128,7 @@ module wl_scratchpad #(
     for (genvar l = 0; l < Turned; l++) begin : g_four
       logic [3:0][7:0] choice;
       for (genvar c = 0; c < 4; c++) begin : g_choice
-        assign choice[c] = a_data[((l+4*c)%Lanes*ReadPorts+p)*8+:8];
+        assign choice[c] = a_data[(l+4*c)%Lanes][p];
       end
       assign by_four[8*l+:8] = choice[from_r[3:2]];
     end
@@ -143,7 +143,7 @@ module wl_scratchpad #(
         if ((PlaceBits + 1)'(k) >= remain) word_byte <= '0;
         else word_byte <= choice[from_r[1:0]];
       end
-      assign read_words_o[p*Word+8*(HeaderBytes-1-k)+:8] = word_byte;
+      assign read_words_o[p][8*(HeaderBytes-1-k)+:8] = word_byte;
     end
   end
 
@@ -158,9 +158,9 @@ module wl_scratchpad #(
   if (WritePorts == 1) begin : g_one_write
     assign write_busy_o   = 1'b0;
     assign w_valid_next   = write_valid_i;
-    assign w_address_next = write_address_i;
-    assign w_strobe_next  = write_strobe_i;
-    assign w_data_next    = write_data_i;
+    assign w_address_next = write_address_i[0];
+    assign w_strobe_next  = write_strobe_i[0];
+    assign w_data_next    = write_data_i[0];
     always_ff @(posedge clk_i) w_thread <= write_thread_i;
   end else begin : g_two_writes
     logic [7:0] second_address;
@@ -171,21 +171,20 @@ module wl_scratchpad #(
       else write_busy_o <= !write_busy_o && write_valid_i == 2'b11;
     end
     always_ff @(posedge clk_i) begin
-      second_address <= write_address_i[8+:8];
-      second_strobe <= write_strobe_i[HeaderBytes+:HeaderBytes];
-      second_data <= write_data_i[Word+:Word];
+      second_address <= write_address_i[1];
+      second_strobe <= write_strobe_i[1];
+      second_data <= write_data_i[1];
       if (!write_busy_o) w_thread <= write_thread_i;
     end
     // A single word at the second port takes the path of the first.
     logic [1:0] from;
     assign from = {write_busy_o, write_valid_i == 2'b10};
     assign w_valid_next = write_busy_o || write_valid_i != 2'b00;
-    assign w_address_next = from[1] ? second_address : from[0] ? write_address_i[8+:8]
-        : write_address_i[7:0];
+    assign w_address_next = from[1] ? second_address : from[0] ? write_address_i[1]
+        : write_address_i[0];
     assign w_strobe_next = from[1] ? second_strobe : from[0]
-        ? write_strobe_i[HeaderBytes+:HeaderBytes] : write_strobe_i[HeaderBytes-1:0];
-    assign w_data_next = from[1] ? second_data : from[0] ? write_data_i[Word+:Word]
-        : write_data_i[Word-1:0];
+        ? write_strobe_i[1] : write_strobe_i[0];
+    assign w_data_next = from[1] ? second_data : from[0] ? write_data_i[1] : write_data_i[0];
   end
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) w_valid <= 1'b0;
@@ -284,8 +283,8 @@ module wl_scratchpad #(
         .Storage(Storage)
     ) i_lane (
         .clk_i,
-        .a_address_i(a_address[l*ReadPorts*AddressBits+:ReadPorts*AddressBits]),
-        .a_data_o(a_data[l*ReadPorts*8+:ReadPorts*8]),
+        .a_address_i(a_address[l]),
+        .a_data_o(a_data[l]),
         .b_write_i(strobe),
         .b_address_i(AddressBits'({port_thread,
             lane_row(4'(l), port_address[7:4], port_after, port_address[3:0])})),

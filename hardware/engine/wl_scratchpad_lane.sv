@@ -16,8 +16,8 @@ module wl_scratchpad_lane #(
 ) (
     input logic clk_i,
 
-    input  logic [ReadPorts*AddressBits-1:0] a_address_i,
-    output logic [          ReadPorts*8-1:0] a_data_o,
+    input  logic [ReadPorts-1:0][AddressBits-1:0] a_address_i,
+    output logic [ReadPorts-1:0][            7:0] a_data_o,
 
     input  logic                   b_write_i,
     input  logic [AddressBits-1:0] b_address_i,
@@ -32,8 +32,7 @@ module wl_scratchpad_lane #(
       always_ff @(posedge clk_i) begin
         if (b_write_i) memory[b_address_i] <= b_data_i;
       end
-      always_ff @(posedge clk_i) a_data_o[p*8+:8] <=
-          memory[a_address_i[p*AddressBits+:AddressBits]];
+      always_ff @(posedge clk_i) a_data_o[p] <= memory[a_address_i[p]];
       if (p == 0) begin : g_first
         assign b_data_o = memory[b_address_i];
       end
@@ -43,7 +42,7 @@ module wl_scratchpad_lane #(
       (* ram_style = "block" *) logic [7:0] memory[Depth];
       always_ff @(posedge clk_i) begin
         if (b_write_i) memory[b_address_i] <= b_data_i;
-        a_data_o[p*8+:8] <= memory[a_address_i[p*AddressBits+:AddressBits]];
+        a_data_o[p] <= memory[a_address_i[p]];
       end
       if (p == 0) begin : g_first
         always_ff @(posedge clk_i) b_data_o <= memory[b_address_i];

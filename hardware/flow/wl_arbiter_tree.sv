@@ -30,10 +30,10 @@ module wl_arbiter_tree #(
     input logic clk_i,
     input logic rst_i,
 
-    input  logic [      Inputs-1:0] in_valid_i,
-    output logic [      Inputs-1:0] in_ready_o,
-    input  logic [      Inputs-1:0] in_last_i,
-    input  logic [Inputs*Width-1:0] in_data_i,
+    input  logic [Inputs-1:0]            in_valid_i,
+    output logic [Inputs-1:0]            in_ready_o,
+    input  logic [Inputs-1:0]            in_last_i,
+    input  logic [Inputs-1:0][Width-1:0] in_data_i,
 
     output logic             out_valid_o,
     input  logic             out_ready_i,
@@ -76,9 +76,9 @@ module wl_arbiter_tree #(
     localparam int unsigned Nodes = streams(level + 1);
 
     logic [Streams-1:0] valid, ready, last;
-    logic [Streams*Width-1:0] data;
+    logic [Streams-1:0][Width-1:0] data;
     logic [Nodes-1:0] node_valid, node_ready, node_last;
-    logic [Nodes*Width-1:0] node_data;
+    logic [Nodes-1:0][Width-1:0] node_data;
 
     if (level == 0) begin : g_first
       assign valid = in_valid_i;
@@ -106,11 +106,11 @@ module wl_arbiter_tree #(
           .in_valid_i(valid[First+:Count]),
           .in_ready_o(ready[First+:Count]),
           .in_last_i(last[First+:Count]),
-          .in_data_i(data[First*Width+:Count*Width]),
+          .in_data_i(data[First+:Count]),
           .out_valid_o(node_valid[node]),
           .out_ready_i(node_ready[node]),
           .out_last_o(node_last[node]),
-          .out_data_o(node_data[node*Width+:Width])
+          .out_data_o(node_data[node])
       );
     end
   end
@@ -118,7 +118,7 @@ module wl_arbiter_tree #(
   assign out_valid_o = g_level[Levels-1].node_valid[0];
   assign g_level[Levels-1].node_ready[0] = out_ready_i;
   assign out_last_o = g_level[Levels-1].node_last[0];
-  assign out_data_o = g_level[Levels-1].node_data;
+  assign out_data_o = g_level[Levels-1].node_data[0];
 
 `ifdef FORMAL
   // Returns the most beats that the registers hold: two for each node of a level with registers.

@@ -35,7 +35,7 @@ module wl_balancer #(
     input  logic             in_last_i,   // the packet's last beat
     input  logic [Width-1:0] in_data_i,
 
-    input logic [Targets*FreeBits-1:0] free_i,  // free places of each target; unused by policy 0
+    input logic [Targets-1:0][FreeBits-1:0] free_i,  // free places; unused by policy 0
 
     output logic [Targets-1:0] out_valid_o,
     input  logic [Targets-1:0] out_ready_i,
@@ -74,7 +74,7 @@ module wl_balancer #(
     logic [2*Leaves-2:0][TargetBits-1:0] which;
     for (genvar leaf = 0; leaf < Leaves; leaf++) begin : g_leaf
       if (leaf < Targets) begin : g_target
-        assign most[Leaves-1+leaf] = free_i[leaf*FreeBits+:FreeBits];
+        assign most[Leaves-1+leaf] = free_i[leaf];
       end else begin : g_none
         assign most[Leaves-1+leaf] = '0;
       end
@@ -93,7 +93,7 @@ module wl_balancer #(
       choice = '0;
       some   = 1'b0;
       for (int i = int'(Targets) - 1; i >= 0; i--) begin
-        if (free_i[i*FreeBits+:FreeBits] != '0) begin
+        if (free_i[i] != '0) begin
           choice = TargetBits'(unsigned'(i));
           some   = 1'b1;
         end

@@ -30,16 +30,16 @@ module wl_delay #(
     assign unused = &{clk_i, rst_i};
     assign data_o = data_i;
   end else begin : g_line
-    // The newest word is in the lowest bits.
-    logic [Cycles*Width-1:0] line;
-    logic [(Cycles+1)*Width-1:0] next;
+    // The newest word is word 0.
+    logic [Cycles-1:0][Width-1:0] line;
+    logic [Cycles:0][Width-1:0] next;
     assign next = {line, data_i};
-    assign data_o = line[(Cycles-1)*Width+:Width];
+    assign data_o = line[Cycles-1];
 
     if (Reset) begin : g_reset
       always_ff @(`WL_EDGES(clk_i, rst_i)) begin
         if (rst_i) line <= '0;
-        else line <= next[Cycles*Width-1:0];
+        else line <= next[Cycles-1:0];
       end
 
 `ifdef FORMAL
@@ -50,11 +50,11 @@ module wl_delay #(
       end
 `endif
     end else begin : g_plain
-      always_ff @(posedge clk_i) line <= next[Cycles*Width-1:0];
+      always_ff @(posedge clk_i) line <= next[Cycles-1:0];
     end
 
     logic unused;
-    assign unused = &{rst_i, next[Cycles*Width+:Width]};
+    assign unused = &{rst_i, next[Cycles]};
   end
 
 endmodule

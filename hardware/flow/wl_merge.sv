@@ -24,10 +24,10 @@ module wl_merge #(
     input logic clk_i,
     input logic rst_i,
 
-    input  logic [      Inputs-1:0] in_valid_i,
-    output logic [      Inputs-1:0] in_ready_o,
-    input  logic [      Inputs-1:0] in_last_i,
-    input  logic [Inputs*Width-1:0] in_data_i,
+    input  logic [Inputs-1:0]            in_valid_i,
+    output logic [Inputs-1:0]            in_ready_o,
+    input  logic [Inputs-1:0]            in_last_i,
+    input  logic [Inputs-1:0][Width-1:0] in_data_i,
 
     output logic             out_valid_o,
     input  logic             out_ready_i,
@@ -119,7 +119,7 @@ module wl_merge #(
 `ifdef FORMAL
   // Whether each input was stalled, what it offered, and the owner of the packet under way.
   logic [Inputs-1:0] taken, was_waiting, was_last, owner;
-  logic [Inputs*Width-1:0] was_data;
+  logic [Inputs-1:0][Width-1:0] was_data;
   logic midst, was_stalled;
   beat_t was;
   logic [2:0] held;  // beats inside the module
@@ -149,7 +149,7 @@ module wl_merge #(
       if (!rst_i) begin
         Held_M :
         assume (!was_waiting[i] || (in_valid_i[i] && in_last_i[i] == was_last[i]
-                                    && in_data_i[i*Width+:Width] == was_data[i*Width+:Width]));
+                                    && in_data_i[i] == was_data[i]));
       end
     end
   end

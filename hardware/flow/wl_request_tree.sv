@@ -36,10 +36,10 @@ module wl_request_tree #(
     input logic clk_i,
     input logic rst_i,
 
-    input  logic [         Inputs-1:0] in_valid_i,
-    output logic [         Inputs-1:0] in_ready_o,
-    input  logic [ Inputs*TagBits-1:0] in_tag_i,
-    input  logic [Inputs*DataBits-1:0] in_data_i,
+    input  logic [Inputs-1:0]               in_valid_i,
+    output logic [Inputs-1:0]               in_ready_o,
+    input  logic [Inputs-1:0][ TagBits-1:0] in_tag_i,
+    input  logic [Inputs-1:0][DataBits-1:0] in_data_i,
 
     output logic                         out_valid_o,
     input  logic                         out_ready_i,

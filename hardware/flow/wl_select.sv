@@ -13,9 +13,9 @@ module wl_select #(
     parameter int unsigned Width = 8,
     localparam int unsigned IndexBits = wl_pkg::bits(Inputs)
 ) (
-    input  logic [   IndexBits-1:0] index_i,  // below Inputs
-    input  logic [Inputs*Width-1:0] data_i,
-    output logic [       Width-1:0] data_o
+    input  logic [IndexBits-1:0]            index_i,  // below Inputs
+    input  logic [   Inputs-1:0][Width-1:0] data_i,
+    output logic [    Width-1:0]            data_o
 );
 
   if (Inputs < 1 || Width < 1) begin : g_illegal
@@ -24,15 +24,15 @@ module wl_select #(
 
   // First stage: four-way multiplexers; second stage: the choice among their outputs.
   localparam int unsigned Groups = (Inputs + 3) / 4;
-  logic [Groups*Width-1:0] chosen;
+  logic [Groups-1:0][Width-1:0] chosen;
   for (genvar group = 0; group < Groups; group++) begin : g_group
     localparam int unsigned First = 4 * group;
     localparam int unsigned Members = Inputs - First < 4 ? Inputs - First : 4;
     always_comb begin
-      chosen[group*Width+:Width] = data_i[(First+Members-1)*Width+:Width];
+      chosen[group] = data_i[First+Members-1];
       for (int unsigned i = 0; i + 1 < Members; i++) begin
         if (Members == 2 ? !index_i[0] : 2'(index_i) == 2'(i)) begin
-          chosen[group*Width+:Width] = data_i[(First+i)*Width+:Width];
+          chosen[group] = data_i[First+i];
         end
       end
     end
@@ -53,7 +53,7 @@ module wl_select #(
 
 `ifdef FORMAL
   always_comb begin
-    Choice_A : assert final (32'(index_i) >= Inputs || data_o == data_i[32'(index_i)*Width+:Width]);
+    Choice_A : assert final (32'(index_i) >= Inputs || data_o == data_i[32'(index_i)]);
   end
 `endif
 

@@ -82,9 +82,9 @@ module wl_flow_counter_proof #(
         if (i_dut.w_valid && i_dut.w_flow == i_dut.f_flow) begin
           Written_A : assert (i_dut.w_sums == i_dut.f_sums);
         end else begin
-          Memory0_A : assert (memory0[AddressBits'(i_dut.f_flow)] == i_dut.f_sums[CounterBits-1:0]);
+          Memory0_A : assert (memory0[AddressBits'(i_dut.f_flow)] == i_dut.f_sums[0]);
           Memory1_A : assert (memory1[AddressBits'(i_dut.f_flow) | (AddressBits'(1) << FlowBits)]
-              == i_dut.f_sums[CounterBits+:CounterBits]);
+              == i_dut.f_sums[1]);
         end
       end
       Both_A : assert (read_valid[0] == read_valid[1] && write_valid[0] == write_valid[1]);
@@ -111,8 +111,8 @@ module wl_flow_counter_proof #(
       if (e_due && 32'(e_index) < Size) begin
         Due_A : assert (i_dut.e_access.valid && !i_dut.e_access.ctl
             && i_dut.e_change.flow == e_index[FlowBits-1:0]);
-        Sum_A : assert (i_dut.e_sums == {CounterBits'(i_dut.e_old[CounterBits+:CounterBits] + 1'b1),
-                                         CounterBits'(i_dut.e_old[CounterBits-1:0] + e_argument)});
+        Sum_A : assert (i_dut.e_sums == {CounterBits'(i_dut.e_old[1] + 1'b1),
+                                         CounterBits'(i_dut.e_old[0] + e_argument)});
       end else begin
         Nothing_A : assert (!i_dut.e_access.valid || i_dut.e_access.ctl);
       end

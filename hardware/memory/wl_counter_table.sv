@@ -54,14 +54,31 @@ module wl_counter_table #(
     for (int unsigned k = 0; k < Counters; k++) cuts[k*CounterBits] = 1'b1;
   endfunction
 
-  logic [AllBits-1:0] addends;
+  // The arguments of a request, the last one in element 0. Without arguments there is one that no
+  // counter adds.
+  localparam int unsigned Given = Arguments > 0 ? Arguments : 1;
+  localparam int unsigned GivenBits = Arguments > 0 ? ArgumentBits : 1;
+  typedef struct packed {
+    logic [IndexBits-1:0] index;
+    logic [Given-1:0][GivenBits-1:0] arguments;
+  } request_t;
+  request_t request;
+  if (Arguments > 0) begin : g_arguments
+    assign request = request_data_i;
+  end else begin : g_no_arguments
+    assign request.index = request_data_i;
+    assign request.arguments = '0;
+  end
+  logic [Given-1:0][GivenBits-1:0] arguments;
+  assign arguments = request.arguments;
+
+  logic [Counters-1:0][CounterBits-1:0] addends;
   for (genvar k = 0; k < Counters; k++) begin : g_counter
     localparam int unsigned Argument = 32'(Adds[2*k+:2]);
     if (Argument == 0) begin : g_one
-      assign addends[k*CounterBits+:CounterBits] = CounterBits'(1);
+      assign addends[k] = CounterBits'(1);
     end else begin : g_argument
-      assign addends[k*CounterBits+:CounterBits] =
-          CounterBits'(request_data_i[(Arguments-Argument)*ArgumentBits+:ArgumentBits]);
+      assign addends[k] = CounterBits'(arguments[Arguments-Argument]);
     end
   end
 
@@ -85,7 +102,7 @@ module wl_counter_table #(
       .request_valid_i,
       .request_ready_o,
       .request_tag_i (1'b0),
-      .request_data_i({request_data_i[RequestBits-1-:IndexBits], addends}),
+      .request_data_i({request.index, addends}),
       .reply_valid_o (reply_valid),
       .reply_tag_o   (reply_tag),
       .reply_data_o  (reply_data),
@@ -99,5 +116,5 @@ module wl_counter_table #(
   );
 
   logic unused;
-  assign unused = &{1'b0, reply_valid, reply_tag, reply_data, request_data_i};
+  assign unused = &{1'b0, reply_valid, reply_tag, reply_data, arguments};
 endmodule

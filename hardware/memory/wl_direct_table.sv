@@ -66,13 +66,13 @@ module wl_direct_table #(
     output logic [CtlBits-1:0] ctl_data_o,     // the old element, zero unless done
 
     // Slots of a memory channel.
-    output logic [            Bursts-1:0] read_valid_o,
-    output logic [Bursts*AddressBits-1:0] read_address_o,
-    input  logic [   Bursts*DataBits-1:0] read_data_i,
-    output logic [            Bursts-1:0] write_valid_o,
-    output logic [Bursts*AddressBits-1:0] write_address_o,
-    output logic [   Bursts*DataBits-1:0] write_data_o,
-    input  logic                          hold_i            // accept no request
+    output logic [Bursts-1:0]                  read_valid_o,
+    output logic [Bursts-1:0][AddressBits-1:0] read_address_o,
+    input  logic [Bursts-1:0][   DataBits-1:0] read_data_i,
+    output logic [Bursts-1:0]                  write_valid_o,
+    output logic [Bursts-1:0][AddressBits-1:0] write_address_o,
+    output logic [Bursts-1:0][   DataBits-1:0] write_data_o,
+    input  logic                               hold_i            // accept no request
 );
   localparam int unsigned ShiftBits = $clog2(Bursts);
 
@@ -132,15 +132,13 @@ module wl_direct_table #(
     a_address <= Base + (AddressBits'(index) << ShiftBits);
   end
 
-  logic [Bursts*DataBits-1:0] element;
-  assign element = (Bursts * DataBits)'(ctl_data_i[Width-1:0]);  // held until the access is done
-  for (genvar k = 0; k < Bursts; k++) begin : g_burst
+    for (genvar k = 0; k < Bursts; k++) begin : g_burst
     assign read_valid_o[k] = a_access.valid && a_asker.in_range;
     assign write_valid_o[k] = a_access.ctl && a_asker.in_range && ctl_write_i;
-    assign read_address_o[k*AddressBits+:AddressBits] = a_address | AddressBits'(k);
-    assign write_address_o[k*AddressBits+:AddressBits] = a_address | AddressBits'(k);
+    assign read_address_o[k] = a_address | AddressBits'(k);
+    assign write_address_o[k] = a_address | AddressBits'(k);
   end
-  assign write_data_o = element;
+  assign write_data_o = (Bursts * DataBits)'(ctl_data_i[Width-1:0]);  // held until it is done
 
   // The path from the memory.
   access_t b_access;
@@ -165,6 +163,8 @@ module wl_direct_table #(
       .data_o(b_asker)
   );
 
+  logic [Width-1:0] element;
+  assign element = Width'(read_data_i);
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
     if (rst_i) begin
       reply_valid_o <= 1'b0;
@@ -173,12 +173,12 @@ module wl_direct_table #(
     end else begin
       reply_valid_o <= b_access.valid && !b_access.ctl;
       ctl_done_o <= b_access.ctl;
-      ctl_data_o <= b_access.ctl && b_asker.in_range ? CtlBits'(read_data_i[Width-1:0]) : '0;
+      ctl_data_o <= b_access.ctl && b_asker.in_range ? CtlBits'(element) : '0;
     end
   end
   always_ff @(posedge clk_i) begin
     reply_tag_o <= b_asker.tag;
-    reply_data_o <= b_asker.in_range ? read_data_i[Width-1:0] : '0;
+    reply_data_o <= b_asker.in_range ? element : '0;
   end
 
   logic unused;

@@ -80,13 +80,13 @@ module wl_flow_counter #(
     output logic [CtlBits-1:0] ctl_data_o,     // the old counters, zero unless done
 
     // Slots of a memory channel.
-    output logic [            Counters-1:0] read_valid_o,
-    output logic [Counters*AddressBits-1:0] read_address_o,
-    input  logic [   Counters*DataBits-1:0] read_data_i,
-    output logic [            Counters-1:0] write_valid_o,
-    output logic [Counters*AddressBits-1:0] write_address_o,
-    output logic [   Counters*DataBits-1:0] write_data_o,
-    input  logic                            hold_i            // accept no request
+    output logic [Counters-1:0]                  read_valid_o,
+    output logic [Counters-1:0][AddressBits-1:0] read_address_o,
+    input  logic [Counters-1:0][   DataBits-1:0] read_data_i,
+    output logic [Counters-1:0]                  write_valid_o,
+    output logic [Counters-1:0][AddressBits-1:0] write_address_o,
+    output logic [Counters-1:0][   DataBits-1:0] write_data_o,
+    input  logic                                 hold_i            // accept no request
 );
   localparam int unsigned FlowBits = wl_pkg::bits(Size);
   localparam int unsigned BankBits = $clog2(Counters);
@@ -153,12 +153,13 @@ module wl_flow_counter #(
   logic [31:0] index;
   assign index = take ? ctl_address_i : 32'(request.index);
 
-  function automatic logic [Counters*AddressBits-1:0] addresses(logic [FlowBits-1:0] flow);
+  function automatic logic [Counters-1:0][AddressBits-1:0] addresses(logic [FlowBits-1:0] flow);
     for (int unsigned k = 0; k < Counters; k++) begin
-      addresses[k*AddressBits+:AddressBits] = Base | AddressBits'(flow)
-          | (AddressBits'(k) << FlowBits);
+      addresses[k] = Base | AddressBits'(flow) | (AddressBits'(k) << FlowBits);
     end
   endfunction
+
+  typedef logic [Counters-1:0][CounterBits-1:0] counters_t;
 
   // Cycle 1: read.
   typedef struct packed {
@@ -189,8 +190,8 @@ module wl_flow_counter #(
   // Marks the operations under way that have the same flow: bit d - 1 is that of the read d cycles
   // before.
   logic [Window-1:0] past_valid, same;
-  logic [Window*FlowBits-1:0] past_flow;
-  logic [(Window+1)*FlowBits-1:0] past_flow_next;
+  logic [Window-1:0][FlowBits-1:0] past_flow;
+  logic [Window:0][FlowBits-1:0] past_flow_next;
   logic [Window:0] past_valid_next;
   assign past_flow_next  = {past_flow, a_change.flow};
   assign past_valid_next = {past_valid, a_access.valid};
@@ -199,9 +200,9 @@ module wl_flow_counter #(
     else past_valid <= past_valid_next[Window-1:0];
   end
   always_ff @(posedge clk_i) begin
-    past_flow <= past_flow_next[Window*FlowBits-1:0];
+    past_flow <= past_flow_next[Window-1:0];
     for (int unsigned d = 0; d < Window; d++) begin
-      same[d] <= past_valid[d] && past_flow[d*FlowBits+:FlowBits] == a_change.flow;
+      same[d] <= past_valid[d] && past_flow[d] == a_change.flow;
     end
   end
 
@@ -266,7 +267,8 @@ module wl_flow_counter #(
   // The sums of the cycles before.
   logic w_valid;
   logic [FlowBits-1:0] w_flow;
-  logic [AllBits-1:0] w_sums, e_kept, e_old, e_sums;
+  counters_t w_sums, e_kept, e_old, e_sums, ctl_counters;
+  assign ctl_counters = ctl_data_i[AllBits-1:0];
   wl_ram_lut #(
       .Width(AllBits),
       .Depth(1 << PointerBits)
@@ -287,15 +289,12 @@ module wl_flow_counter #(
     end else begin : g_argument
       assign addend = CounterBits'(e_addends[Arguments-Argument]);
     end
-    assign old = e_youngest.previous ? w_sums[k*CounterBits+:CounterBits]
-               : e_youngest.earlier ? e_kept[k*CounterBits+:CounterBits]
-                   : read_data_i[k*DataBits+:CounterBits];
-    assign e_old[k*CounterBits+:CounterBits] = old;
+    assign old = e_youngest.previous ? w_sums[k]
+        : e_youngest.earlier ? e_kept[k] : read_data_i[k][CounterBits-1:0];
+    assign e_old[k] = old;
     // A control access holds its data until it is done; a read access writes back what it read.
-    assign e_sums[k*CounterBits+:CounterBits] = !e_access.ctl ? old + addend
-                                              : ctl_write_i ? ctl_data_i[k*CounterBits+:CounterBits]
-                                                  : old;
-    assign write_data_o[k*DataBits+:DataBits] = DataBits'(w_sums[k*CounterBits+:CounterBits]);
+    assign e_sums[k] = !e_access.ctl ? old + addend : ctl_write_i ? ctl_counters[k] : old;
+    assign write_data_o[k] = DataBits'(w_sums[k]);
   end
 
   // Cycle 2 + ReadLatency: write.
@@ -326,7 +325,7 @@ module wl_flow_counter #(
   logic [FlowBits-1:0] f_flow;  // arbitrary constant
   always_ff @(posedge clk_i) f_flow <= f_flow;
   logic f_known, f_touched;
-  logic [AllBits-1:0] f_sums;
+  counters_t f_sums;
   assign f_touched = e_access.valid && e_change.flow == f_flow;
   always_ff @(posedge clk_i) begin
     if (rst_i) f_known <= 1'b0;

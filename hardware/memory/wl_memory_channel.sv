@@ -51,14 +51,14 @@ module wl_memory_channel #(
     input logic rst_i,  // wl_rate_adapter takes it at the clock's edge
     // verilator lint_on SYNCASYNCNET
 
-    // Users: slot k at bits [k*Bits +: Bits].
-    input  logic [            Slots-1:0] read_valid_i,
-    input  logic [Slots*AddressBits-1:0] read_address_i,
-    output logic [   Slots*DataBits-1:0] read_data_o,
-    input  logic [            Slots-1:0] write_valid_i,
-    input  logic [Slots*AddressBits-1:0] write_address_i,
-    input  logic [   Slots*DataBits-1:0] write_data_i,
-    output logic                         hold_o,           // accept no request
+    // Users, one for each slot.
+    input  logic [Slots-1:0]                  read_valid_i,
+    input  logic [Slots-1:0][AddressBits-1:0] read_address_i,
+    output logic [Slots-1:0][   DataBits-1:0] read_data_o,
+    input  logic [Slots-1:0]                  write_valid_i,
+    input  logic [Slots-1:0][AddressBits-1:0] write_address_i,
+    input  logic [Slots-1:0][   DataBits-1:0] write_data_i,
+    output logic                              hold_o,           // accept no request
 
     input  logic               ctl_valid_i,    // held until `ctl_done_o`
     input  logic               ctl_write_i,
@@ -122,7 +122,7 @@ module wl_memory_channel #(
       else if (ctl_done_o) entered <= 1'b0;
       waited <= !wanted || take_read || take_write || hold_o ? '0 : waited + 1'b1;
       ctl_done_o <= read_done || take_write;
-      ctl_data_o <= read_done ? CtlBits'(read_data_o[CtlSlot*DataBits+:DataBits]) : '0;
+      ctl_data_o <= read_done ? CtlBits'(read_data_o[CtlSlot]) : '0;
     end
   end
 
@@ -142,22 +142,21 @@ module wl_memory_channel #(
     if (k == CtlSlot) begin : g_shared
       assign slot.reads = read_valid_i[k] || take_read;
       assign slot.writes = write_valid_i[k] || take_write;
-      assign slot.read_address = read_valid_i[k] ? read_address_i[k*AddressBits+:AddressBits]
+      assign slot.read_address = read_valid_i[k] ? read_address_i[k]
           : ctl_address_i[AddressBits-1:0];
-      assign slot.write_address = write_valid_i[k] ? write_address_i[k*AddressBits+:AddressBits]
+      assign slot.write_address = write_valid_i[k] ? write_address_i[k]
           : ctl_address_i[AddressBits-1:0];
-      assign slot.write_data = write_valid_i[k] ? write_data_i[k*DataBits+:DataBits]
-          : ctl_data_i[DataBits-1:0];
+      assign slot.write_data = write_valid_i[k] ? write_data_i[k] : ctl_data_i[DataBits-1:0];
     end else begin : g_own
       assign slot.reads = read_valid_i[k];
       assign slot.writes = write_valid_i[k];
-      assign slot.read_address = read_address_i[k*AddressBits+:AddressBits];
-      assign slot.write_address = write_address_i[k*AddressBits+:AddressBits];
-      assign slot.write_data = write_data_i[k*DataBits+:DataBits];
+      assign slot.read_address = read_address_i[k];
+      assign slot.write_address = write_address_i[k];
+      assign slot.write_data = write_data_i[k];
     end
   end
 
-  logic [Slots*DataBits-1:0] up;
+  logic [Slots-1:0][DataBits-1:0] up;
   wl_rate_adapter #(
       .Slots(Slots),
       .DownWidth($bits(command_t)),

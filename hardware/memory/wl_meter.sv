@@ -105,11 +105,14 @@ module wl_meter #(
   endfunction
 
   // The state of a meter: the tokens that its buckets lack, the time of the previous packet, and
-  // the tokens that had fallen by then.
+  // the tokens that had fallen by then. The control plane does not see the last of these.
   typedef struct packed {
     logic [RateBits-1:0] committed;
     logic [RateBits-1:0] other;
     logic [63:0] last;
+  } buckets_t;
+  typedef struct packed {
+    buckets_t buckets;
     logic [Units-1:0][FallenBits-1:0] fallen;
   } meter_t;
 
@@ -120,16 +123,19 @@ module wl_meter #(
 
   // `setting`: the operation is the control plane's; `of_buckets`: on buckets and time.
   logic is_control, take, setting, of_buckets, control_turn;
-  logic [31:0] index, bytes;
-  logic [1:0] color;
+  // What a request asks for; its time is separate.
+  typedef struct packed {
+    logic [31:0] index;
+    logic [31:0] bytes;
+    logic [1:0] color;
+  } asked_t;
+  asked_t request, asked;
   logic [63:0] now;
   logic [TagBits-1:0] tag;
   assign is_control = ctl_valid_i && ctl_target_i == CtlTarget && !ctl_done_o;
   assign request_ready_o = state == IDLE && !(is_control && control_turn);
   assign take = request_valid_i && request_ready_o;
 
-  logic [31:0] request_index, request_bytes;
-  logic [1:0] request_color;
   logic is_aware;
   assign is_aware = Methods == '0 ? 1'b0 : MethodCount == 1 ? 1'b1 : request_data_i[RequestBits-1];
   typedef struct packed {
@@ -138,23 +144,21 @@ module wl_meter #(
     logic [63:0] now;
   } blind_t;
   typedef struct packed {
-    logic [31:0] index;
-    logic [31:0] bytes;
-    logic [1:0] color;
+    asked_t asked;
     logic [63:0] now;
   } aware_t;
   blind_t blind;
   assign blind = request_data_i[$bits(blind_t)-1:0];
   if (ArgumentBits == 64) begin : g_blind
-    assign request_index = blind.index;
-    assign request_bytes = blind.bytes;
-    assign request_color = 2'd0;
+    assign request.index = blind.index;
+    assign request.bytes = blind.bytes;
+    assign request.color = 2'd0;
   end else begin : g_aware
     aware_t aware;
     assign aware = request_data_i[$bits(aware_t)-1:0];
-    assign request_index = is_aware ? aware.index : blind.index;
-    assign request_bytes = is_aware ? aware.bytes : blind.bytes;
-    assign request_color = is_aware ? aware.color : 2'd0;
+    assign request.index = is_aware ? aware.asked.index : blind.index;
+    assign request.bytes = is_aware ? aware.asked.bytes : blind.bytes;
+    assign request.color = is_aware ? aware.asked.color : 2'd0;
     logic unused;
     assign unused = &aware.now;
   end
@@ -165,7 +169,7 @@ module wl_meter #(
   logic in_range, read;
   logic [IndexBits-1:0] read_at;
   assign read = state == IDLE;
-  assign read_at = take ? request_index[IndexBits-1:0] : ctl_address_i[IndexBits-1:0];
+  assign read_at = take ? request.index[IndexBits-1:0] : ctl_address_i[IndexBits-1:0];
 
   meter_t meter, new_meter;
   logic meter_write;
@@ -223,8 +227,13 @@ module wl_meter #(
   logic [Units-1:0][63:0] rest_of_time;
   logic [Units-1:0][FallenBits-1:0] tokens;
   for (genvar k = 0; k < Units; k++) begin : g_unit
-    // One step: the sum is doubled, and the rate is added if the bit of the time is set.
-    function automatic logic [31:0] step(logic [29:0] rest, logic [29:0] addend);
+    // One step: the sum is doubled, and the rate is added if the bit of the time is set. What
+    // exceeds 10^9 is carried to the quotient.
+    typedef struct packed {
+      logic [1:0] carry;
+      logic [29:0] rest;
+    } step_t;
+    function automatic step_t step(logic [29:0] rest, logic [29:0] addend);
       logic [31:0] sum;
       sum = {1'b0, rest, 1'b0} + 32'(addend);
       // The two highest bits are carries; the remainder, below 10^9, needs only 30 bits.
@@ -235,14 +244,14 @@ module wl_meter #(
 
     parts_t by;
     logic [29:0] rest;
-    logic [31:0] high, low;
+    step_t high, low;
     logic [13:0] carries;  // what the two steps of this cycle add to the quotient, a cycle later
     logic counted;
     logic [1:0][11:0] added;  // by each of the two steps
-    assign added[1] = (rest_of_time[k][63] ? {1'b0, by.times} : 12'd0) + 12'(high[31:30]);
-    assign added[0] = (rest_of_time[k][62] ? {1'b0, by.times} : 12'd0) + 12'(low[31:30]);
+    assign added[1] = (rest_of_time[k][63] ? {1'b0, by.times} : 12'd0) + 12'(high.carry);
+    assign added[0] = (rest_of_time[k][62] ? {1'b0, by.times} : 12'd0) + 12'(low.carry);
     assign high = step(rest, rest_of_time[k][63] ? by.rest : 30'd0);
-    assign low = step(high[29:0], rest_of_time[k][62] ? by.rest : 30'd0);
+    assign low = step(high.rest, rest_of_time[k][62] ? by.rest : 30'd0);
     always_ff @(posedge clk_i) begin
       counted <= state == COUNT;
       carries <= 14'({added[1], 1'b0}) + 14'(added[0]);
@@ -254,7 +263,7 @@ module wl_meter #(
             : 64'(new_rates.pir);
       end else begin
         if (state == COUNT) begin
-          rest <= low[29:0];
+          rest <= low.rest;
           rest_of_time[k] <= rest_of_time[k] << 2;
         end
         if (counted) tokens[k] <= {tokens[k][FallenBits-3:0], 2'b00} + FallenBits'(carries);
@@ -281,40 +290,43 @@ module wl_meter #(
 
   assign size_committed = rates.cbs;
   assign size_other = TwoRates ? rates.pbs : rates.ebs;
-  assign red_before = color > 2'd1;
-  assign over = fell[0] > FallenBits'(meter.committed) ? fell[0] - FallenBits'(meter.committed)
-      : '0;
+  assign red_before = asked.color > 2'd1;
+  assign over = fell[0] > FallenBits'(meter.buckets.committed)
+      ? fell[0] - FallenBits'(meter.buckets.committed) : '0;
 
   // The marking, from registers that FILL and the cycle after it have set.
   logic takes_committed, takes_other;
   always_comb begin
     if (TwoRates) begin
       takes_other = !red_before && fits_other;
-      takes_committed = takes_other && color == 2'd0 && fits_committed;
+      takes_committed = takes_other && asked.color == 2'd0 && fits_committed;
       marked = !takes_other ? 2'd2 : takes_committed ? 2'd0 : 2'd1;
     end else begin
-      takes_committed = color == 2'd0 && fits_committed;
+      takes_committed = asked.color == 2'd0 && fits_committed;
       takes_other = !takes_committed && !red_before && fits_other;
       marked = takes_committed ? 2'd0 : takes_other ? 2'd1 : 2'd2;
     end
   end
 
   logic fit;  // MARK is in its second cycle
+  buckets_t written;  // by the control plane
+  assign written = new_rates[$bits(buckets_t)-1:0];
   always_comb begin
     meter_write = state == CLEAR || (state == SET && in_range)
         || (state == MARK && fit && in_range);
     rates_write = state == CLEAR || (state == SET && in_range && !of_buckets);
-    old = !in_range ? '0 : of_buckets ? CtlBits'({meter.committed, meter.other, meter.last})
-        : CtlBits'(rates);
+    old = !in_range ? '0 : of_buckets ? CtlBits'(meter.buckets) : CtlBits'(rates);
     new_meter = '0;
     if (state == SET && of_buckets) begin
-      {new_meter.committed, new_meter.other, new_meter.last} = {new_rates[145:64], now};
+      new_meter.buckets = written;
+      new_meter.buckets.last = now;
       new_meter.fallen = tokens;
     end
     if (state == MARK) begin
-      new_meter.committed = takes_committed ? committed + RateBits'(bytes) : committed;
-      new_meter.other = takes_other ? other + RateBits'(bytes) : other;
-      new_meter.last = is_later ? now : meter.last;
+      new_meter.buckets.committed =
+          takes_committed ? committed + RateBits'(asked.bytes) : committed;
+      new_meter.buckets.other = takes_other ? other + RateBits'(asked.bytes) : other;
+      new_meter.buckets.last = is_later ? now : meter.buckets.last;
       new_meter.fallen = is_later ? tokens : meter.fallen;
     end
   end
@@ -387,15 +399,15 @@ module wl_meter #(
       IDLE: begin
         setting <= !take;
         tag <= request_tag_i;
-        {index, bytes, color} <= {request_index, request_bytes, request_color};
+        asked <= request;
         of_buckets <= !take && ctl_address_i[31];
         now <= take ? blind.now : ctl_data_i[63:0];
         new_rates <= ctl_data_i[204:0];
-        in_range <= {1'b0, take ? request_index : {1'b0, ctl_address_i[30:0]}} < 33'(Size);
+        in_range <= {1'b0, take ? request.index : {1'b0, ctl_address_i[30:0]}} < 33'(Size);
       end
 
       // Out of range nothing is stored, and what is read is not known.
-      READ: is_later <= in_range && now > meter.last;
+      READ: is_later <= in_range && now > meter.buckets.last;
       BEGIN: count <= '0;
       COUNT: count <= count + 1'b1;
 
@@ -404,13 +416,13 @@ module wl_meter #(
       end
 
       FILL: begin
-        committed <= filled(meter.committed, fell[0]);
-        other <= filled(meter.other, TwoRates ? fell[Units-1] : over);
+        committed <= filled(meter.buckets.committed, fell[0]);
+        other <= filled(meter.buckets.other, TwoRates ? fell[Units-1] : over);
       end
 
       MARK: begin
-        fits_committed <= size_committed - committed >= RateBits'(bytes);
-        fits_other <= size_other - other >= RateBits'(bytes);
+        fits_committed <= size_committed - committed >= RateBits'(asked.bytes);
+        fits_other <= size_other - other >= RateBits'(asked.bytes);
         if (fit) begin
           reply_tag_o <= tag;
           reply_data_o <= in_range ? marked : 2'd2;
@@ -422,7 +434,7 @@ module wl_meter #(
   end
 
   logic unused;
-  assign unused = &{1'b0, index, rates, ctl_data_i, is_aware, request_data_i};
+  assign unused = &{1'b0, asked.index, rates, ctl_data_i, is_aware, request_data_i};
 
 `ifdef FORMAL
   always_ff @(posedge clk_i) begin
@@ -430,7 +442,8 @@ module wl_meter #(
       Buckets_A : assert (committed <= size_committed && other <= size_other);
     end
     if (!rst_i && state == SET && of_buckets && in_range) begin
-      Written_M : assume (new_meter.committed <= size_committed && new_meter.other <= size_other);
+      Written_M : assume (new_meter.buckets.committed <= size_committed
+          && new_meter.buckets.other <= size_other);
     end
   end
 `endif

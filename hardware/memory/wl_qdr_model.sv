@@ -52,22 +52,22 @@ module wl_qdr_model #(
   localparam int unsigned BurstBits = wl_pkg::bits(Bursts);
 
   logic [DataBits-1:0] memory[Bursts];
-  logic [Latency*DataBits-1:0] line;  // data under way, the youngest in the lowest bits
-  logic [(Latency+1)*DataBits-1:0] line_next;
+  logic [Latency-1:0][DataBits-1:0] line;  // data under way, the youngest first
+  logic [Latency:0][DataBits-1:0] line_next;
   logic locked, reads, writes;
   assign reads = rd_cmd_i && locked;
   assign writes = wr_cmd_i && locked;
   assign line_next =
-      {line, reads ? memory[rd_addr_i[BurstBits-1:0]] : line[DataBits-1:0] + {WordBits{2'b01}}};
-  assign rd_data_o = line[(Latency-1)*DataBits+:DataBits];
+      {line, reads ? memory[rd_addr_i[BurstBits-1:0]] : line[0] + {WordBits{2'b01}}};
+  assign rd_data_o = line[Latency-1];
 
   always_ff @(posedge clk_mem_i) begin
-    line <= line_next[Latency*DataBits-1:0];
+    line <= line_next[Latency-1:0];
     if (writes) memory[wr_addr_i[BurstBits-1:0]] <= wr_data_i;
   end
 
   logic unused;
-  assign unused = &{1'b0, line_next[Latency*DataBits+:DataBits], rd_addr_i, wr_addr_i};
+  assign unused = &{1'b0, line_next[Latency], rd_addr_i, wr_addr_i};
 
 `ifdef SYNTHESIS
   assign locked = 1'b1;

@@ -48,14 +48,14 @@ module wl_axil_split #(
     output logic [          3:0] m_axil_wstrb_o,
     input  logic [   Slaves-1:0] m_axil_bvalid_i,
     output logic [   Slaves-1:0] m_axil_bready_o,
-    input  logic [ 2*Slaves-1:0] m_axil_bresp_i,
+    input  logic [Slaves-1:0][1:0] m_axil_bresp_i,
     output logic [   Slaves-1:0] m_axil_arvalid_o,
     input  logic [   Slaves-1:0] m_axil_arready_i,
     output logic [         15:0] m_axil_araddr_o,
     input  logic [   Slaves-1:0] m_axil_rvalid_i,
     output logic [   Slaves-1:0] m_axil_rready_o,
-    input  logic [32*Slaves-1:0] m_axil_rdata_i,
-    input  logic [ 2*Slaves-1:0] m_axil_rresp_i
+    input  logic [Slaves-1:0][31:0] m_axil_rdata_i,
+    input  logic [Slaves-1:0][1:0] m_axil_rresp_i
 );
 
   if (Slaves < 1 || Slaves > 256) begin : g_illegal
@@ -89,7 +89,7 @@ module wl_axil_split #(
   always_comb begin
     s_axil_bresp_o = writer == '0 ? DecodeError : 2'b00;
     for (int unsigned i = 0; i < Slaves; i++) begin
-      if (writer[i]) s_axil_bresp_o |= m_axil_bresp_i[2*i+:2];
+      if (writer[i]) s_axil_bresp_o |= m_axil_bresp_i[i];
     end
   end
   always_ff @(`WL_EDGES(clk_i, rst_i)) begin
@@ -114,8 +114,8 @@ module wl_axil_split #(
     s_axil_rdata_o = '0;
     for (int unsigned i = 0; i < Slaves; i++) begin
       if (reader[i]) begin
-        s_axil_rresp_o |= m_axil_rresp_i[2*i+:2];
-        s_axil_rdata_o |= m_axil_rdata_i[32*i+:32];
+        s_axil_rresp_o |= m_axil_rresp_i[i];
+        s_axil_rdata_o |= m_axil_rdata_i[i];
       end
     end
   end

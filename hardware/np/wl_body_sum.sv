@@ -172,11 +172,11 @@ module wl_body_sum #(
   // beats.
   logic [8*DataBytes-1:0] kept;
   logic kept_valid, part_valid;
-  logic [Parts*PartBits-1:0] parts;
+  logic [Parts-1:0][PartBits-1:0] parts;
   logic [BeatBits-1:0] beat_sum;
   always_comb begin
     beat_sum = '0;
-    for (int unsigned k = 0; k < Parts; k++) beat_sum += BeatBits'(parts[k*PartBits+:PartBits]);
+    for (int unsigned k = 0; k < Parts; k++) beat_sum += BeatBits'(parts[k]);
   end
   always_ff @(posedge clk_i) begin
     kept_valid <= reading;
@@ -186,7 +186,7 @@ module wl_body_sum #(
     end
     part_valid <= kept_valid;
     for (int unsigned k = 0; k < Parts; k++) begin
-      parts[k*PartBits+:PartBits] <= PartBits'({kept[64*k+:8], kept[64*k+8+:8]})
+      parts[k] <= PartBits'({kept[64*k+:8], kept[64*k+8+:8]})
           + PartBits'({kept[64*k+16+:8], kept[64*k+24+:8]})
           + PartBits'({kept[64*k+32+:8], kept[64*k+40+:8]})
               + PartBits'({kept[64*k+48+:8], kept[64*k+56+:8]});

@@ -37,16 +37,16 @@ module wl_body_turns #(
     input  logic [Services-1:0] reply_valid_i,
 
     // Accesses of the services and of the buffer; the data of the buffer go to all services.
-    input  logic [            Services-1:0] read_i,
-    input  logic [Services*AddressBits-1:0] address_i,
-    input  logic [            Services-1:0] write_i,
-    input  logic [Services*AddressBits-1:0] write_address_i,
-    input  logic [Services*8*DataBytes-1:0] write_data_i,
-    output logic                            access_read_o,
-    output logic [         AddressBits-1:0] access_address_o,
-    output logic                            access_write_o,
-    output logic [         AddressBits-1:0] access_write_address_o,
-    output logic [         8*DataBytes-1:0] access_write_data_o
+    input  logic [   Services-1:0]                  read_i,
+    input  logic [   Services-1:0][AddressBits-1:0] address_i,
+    input  logic [   Services-1:0]                  write_i,
+    input  logic [   Services-1:0][AddressBits-1:0] write_address_i,
+    input  logic [   Services-1:0][8*DataBytes-1:0] write_data_i,
+    output logic                                    access_read_o,
+    output logic [AddressBits-1:0]                  access_address_o,
+    output logic                                    access_write_o,
+    output logic [AddressBits-1:0]                  access_write_address_o,
+    output logic [8*DataBytes-1:0]                  access_write_data_o
 );
 
   if (Services < 1 || DataBytes < 1 || AddressBits < 1) begin : g_illegal
@@ -123,9 +123,9 @@ module wl_body_turns #(
   assign access_write_data_o = access.write_data;
   for (genvar i = 0; i < Services; i++) begin : g_access
     access_t one;
-    assign one.address = address_i[i*AddressBits+:AddressBits];
-    assign one.write_address = write_address_i[i*AddressBits+:AddressBits];
-    assign one.write_data = write_data_i[i*8*DataBytes+:8*DataBytes];
+    assign one.address = address_i[i];
+    assign one.write_address = write_address_i[i];
+    assign one.write_data = write_data_i[i];
     assign accesses[i] = one;
   end
 

@@ -32,11 +32,11 @@ module wl_gatherer #(
     input  logic [ClusterBits-1:0] order_cluster_i,
 
     // From each cluster's wl_header_deserializer.
-    input  logic            [            Clusters-1:0] cluster_valid_i,
-    output logic            [            Clusters-1:0] cluster_ready_o,
-    input  logic            [Clusters*8*DataBytes-1:0] cluster_data_i,
-    input  logic            [            Clusters-1:0] cluster_last_i,
-    input  wl_pkg::result_t [            Clusters-1:0] cluster_result_i,
+    input  logic            [Clusters-1:0]                  cluster_valid_i,
+    output logic            [Clusters-1:0]                  cluster_ready_o,
+    input  logic            [Clusters-1:0][8*DataBytes-1:0] cluster_data_i,
+    input  logic            [Clusters-1:0]                  cluster_last_i,
+    input  wl_pkg::result_t [Clusters-1:0]                  cluster_result_i,
 
     // To wl_postprocessor.
     output logic                   beat_valid_o,
@@ -109,7 +109,7 @@ module wl_gatherer #(
     beat_t offered;
     assign offered.result = cluster_result_i[i];
     assign offered.last = cluster_last_i[i];
-    assign offered.data = cluster_data_i[i*8*DataBytes+:8*DataBytes];
+    assign offered.data = cluster_data_i[i];
     assign final_beat[i] = offered.last && !offered.result.more;
 
     always_ff @(posedge clk_i) begin

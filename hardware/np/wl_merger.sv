@@ -34,27 +34,27 @@ module wl_merger #(
     input  logic [Lanes-1:0] order_lanes_i,
 
     // From each pipe's wl_postprocessor.
-    input  logic          [            Lanes-1:0] pipe_valid_i,
-    output logic          [            Lanes-1:0] pipe_ready_o,
-    input  logic          [            Lanes-1:0] pipe_event_i,
-    input  logic          [            Lanes-1:0] pipe_more_i,
-    input  logic          [Lanes*8*DataBytes-1:0] pipe_data_i,
-    input  logic          [  Lanes*DataBytes-1:0] pipe_keep_i,
-    input  logic          [            Lanes-1:0] pipe_last_i,
-    input  wl_pkg::sent_t [            Lanes-1:0] pipe_user_i,
+    input  logic          [Lanes-1:0]                  pipe_valid_i,
+    output logic          [Lanes-1:0]                  pipe_ready_o,
+    input  logic          [Lanes-1:0]                  pipe_event_i,
+    input  logic          [Lanes-1:0]                  pipe_more_i,
+    input  logic          [Lanes-1:0][8*DataBytes-1:0] pipe_data_i,
+    input  logic          [Lanes-1:0][  DataBytes-1:0] pipe_keep_i,
+    input  logic          [Lanes-1:0]                  pipe_last_i,
+    input  wl_pkg::sent_t [Lanes-1:0]                  pipe_user_i,
 
     // AXI4-Stream lanes.
-    output logic          [            Lanes-1:0] m_tvalid_o,
-    input  logic          [            Lanes-1:0] m_tready_i,
-    output logic          [Lanes*8*DataBytes-1:0] m_tdata_o,
-    output logic          [  Lanes*DataBytes-1:0] m_tkeep_o,
-    output logic          [            Lanes-1:0] m_tlast_o,
-    output wl_pkg::sent_t [            Lanes-1:0] m_tuser_o,
+    output logic          [Lanes-1:0]                  m_tvalid_o,
+    input  logic          [Lanes-1:0]                  m_tready_i,
+    output logic          [Lanes-1:0][8*DataBytes-1:0] m_tdata_o,
+    output logic          [Lanes-1:0][  DataBytes-1:0] m_tkeep_o,
+    output logic          [Lanes-1:0]                  m_tlast_o,
+    output wl_pkg::sent_t [Lanes-1:0]                  m_tuser_o,
 
     // Events: packets that end without being sent.
-    output logic [   Lanes-1:0] event_valid_o,
-    output logic [ Lanes*3-1:0] event_kind_o,   // wl_pkg::EXIT_DROP or EXIT_DONE
-    output logic [Lanes*24-1:0] event_reason_o  // reason set and reason, as in result_t
+    output logic [Lanes-1:0]       event_valid_o,
+    output logic [Lanes-1:0][ 2:0] event_kind_o,   // wl_pkg::EXIT_DROP or EXIT_DONE
+    output logic [Lanes-1:0][23:0] event_reason_o  // reason set and reason, as in result_t
 );
 
   if (Lanes < 1 || Lanes > 8) begin : g_illegal_lanes
@@ -145,8 +145,8 @@ module wl_merger #(
   for (genvar lane = 0; lane < Lanes; lane++) begin : g_event
     wl_pkg::sent_t user;
     assign user = pipe_user_i[lane];
-    assign event_kind_o[lane*3+:3] = user.kind;
-    assign event_reason_o[lane*24+:24] = user.reason;
+    assign event_kind_o[lane] = user.kind;
+    assign event_reason_o[lane] = user.reason;
     logic unused;
     assign unused = &user.egress;
   end

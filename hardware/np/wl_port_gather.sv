@@ -42,12 +42,12 @@ module wl_port_gather #(
     // verilator lint_on SYNCASYNCNET
 
     // Ports: byte 0 of a beat in bits 7:0.
-    input  logic [          Ports-1:0] s_tvalid_i,
-    output logic [          Ports-1:0] s_tready_o,
-    input  logic [Ports*8*InBytes-1:0] s_tdata_i,
-    input  logic [  Ports*InBytes-1:0] s_tkeep_i,
-    input  logic [          Ports-1:0] s_tlast_i,
-    input  logic [ Ports*RestPort-1:0] s_tuser_i,   // on the first beat; unused if RestBits is 0
+    input  logic [Ports-1:0]                s_tvalid_i,
+    output logic [Ports-1:0]                s_tready_o,
+    input  logic [Ports-1:0][8*InBytes-1:0] s_tdata_i,
+    input  logic [Ports-1:0][  InBytes-1:0] s_tkeep_i,
+    input  logic [Ports-1:0]                s_tlast_i,
+    input  logic [Ports-1:0][ RestPort-1:0] s_tuser_i,   // on the first beat, if RestBits > 0
 
     // The lane.
     output logic                   m_tvalid_o,
@@ -94,10 +94,10 @@ module wl_port_gather #(
         .rst_i,
         .in_valid_i (s_tvalid_i[i]),
         .in_ready_o (s_tready_o[i]),
-        .in_data_i  (s_tdata_i[i*8*InBytes+:8*InBytes]),
-        .in_keep_i  (s_tkeep_i[i*InBytes+:InBytes]),
+        .in_data_i  (s_tdata_i[i]),
+        .in_keep_i  (s_tkeep_i[i]),
         .in_last_i  (s_tlast_i[i]),
-        .in_user_i  (s_tuser_i[i*RestPort+:RestPort]),
+        .in_user_i  (s_tuser_i[i]),
         .out_valid_o(valid),
         .out_ready_i(ready),
         .out_data_o (beat.data),
@@ -193,8 +193,7 @@ module wl_port_gather #(
     logic begins, midst, was_waiting;
     int unsigned packets;  // packets that have begun to enter, and not yet to leave
     logic [9*InBytes:0] beat_in, was_in;
-    assign beat_in =
-        {s_tlast_i[i], s_tkeep_i[i*InBytes+:InBytes], s_tdata_i[i*8*InBytes+:8*InBytes]};
+    assign beat_in = {s_tlast_i[i], s_tkeep_i[i], s_tdata_i[i]};
     assign begins = s_tvalid_i[i] && s_tready_o[i] && !midst && !g_port[i].i_upsizer.cut;
     always_ff @(posedge clk_i) begin
       if (rst_i) begin

@@ -44,12 +44,12 @@ module wl_port_spread #(
     input  wl_pkg::sent_t                   s_tuser_i,   // on each beat
 
     // The ports, and after them the stream to the control processor.
-    output logic          [           Streams-1:0] m_tvalid_o,
-    input  logic          [           Streams-1:0] m_tready_i,
-    output logic          [Streams*8*OutBytes-1:0] m_tdata_o,
-    output logic          [  Streams*OutBytes-1:0] m_tkeep_o,
-    output logic          [           Streams-1:0] m_tlast_o,
-    output wl_pkg::sent_t [           Streams-1:0] m_tuser_o,
+    output logic          [Streams-1:0]                 m_tvalid_o,
+    input  logic          [Streams-1:0]                 m_tready_i,
+    output logic          [Streams-1:0][8*OutBytes-1:0] m_tdata_o,
+    output logic          [Streams-1:0][  OutBytes-1:0] m_tkeep_o,
+    output logic          [Streams-1:0]                 m_tlast_o,
+    output wl_pkg::sent_t [Streams-1:0]                 m_tuser_o,
 
     // Statistics on a packet, in the cycle in which its first beat is taken from the lane.
     output logic [Streams-1:0] went_o,    // the packet goes to this stream
@@ -144,8 +144,8 @@ module wl_port_spread #(
         .in_user_i  (whole.user),
         .out_valid_o(m_tvalid_o[i]),
         .out_ready_i(m_tready_i[i]),
-        .out_data_o (m_tdata_o[i*8*OutBytes+:8*OutBytes]),
-        .out_keep_o (m_tkeep_o[i*OutBytes+:OutBytes]),
+        .out_data_o (m_tdata_o[i]),
+        .out_keep_o (m_tkeep_o[i]),
         .out_last_o (m_tlast_o[i]),
         .out_user_o (m_tuser_o[i])
     );

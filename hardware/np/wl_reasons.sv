@@ -27,16 +27,16 @@ module wl_reasons #(
     input logic rst_i,
 
     // Packets that end without being sent, as `wl_merger` tells them.
-    input logic [   Lanes-1:0] event_valid_i,
-    input logic [ Lanes*3-1:0] event_kind_i,
-    input logic [Lanes*24-1:0] event_reason_i,
+    input logic [Lanes-1:0]       event_valid_i,
+    input logic [Lanes-1:0][ 2:0] event_kind_i,
+    input logic [Lanes-1:0][23:0] event_reason_i,
 
     // Packets that are sent.
     input logic          [Lanes-1:0] sent_i,      // the last beat leaves
     input wl_pkg::sent_t [Lanes-1:0] sent_user_i,
 
     // To wl_statistics.
-    output logic [(Reasons+2)*AddBits-1:0] add_o
+    output logic [Reasons+2-1:0][AddBits-1:0] add_o
 );
 
   if (Lanes < 1 || Lanes > 8) begin : g_illegal_lanes
@@ -51,9 +51,9 @@ module wl_reasons #(
   for (genvar lane = 0; lane < Lanes; lane++) begin : g_lane
     wl_pkg::sent_t user;
     assign user = sent_user_i[lane];
-    assign dropped[lane] = event_valid_i[lane] && event_kind_i[lane*3+:3] == wl_pkg::EXIT_DROP;
+    assign dropped[lane] = event_valid_i[lane] && event_kind_i[lane] == wl_pkg::EXIT_DROP;
     assign to_cpu[lane] = sent_i[lane] && user.kind == wl_pkg::EXIT_TO_CPU;
-    assign why_dropped[lane] = event_reason_i[lane*24+:24];
+    assign why_dropped[lane] = event_reason_i[lane];
     assign why_to_cpu[lane] = user.reason;
     logic unused;
     assign unused = &user.egress;
@@ -81,8 +81,8 @@ module wl_reasons #(
       for (int unsigned lane = 0; lane < Lanes; lane++) sum = sum + AddBits'(counted[k][lane]);
     end
     always_ff @(`WL_EDGES(clk_i, rst_i)) begin
-      if (rst_i) add_o[k*AddBits+:AddBits] <= '0;
-      else add_o[k*AddBits+:AddBits] <= sum;
+      if (rst_i) add_o[k] <= '0;
+      else add_o[k] <= sum;
     end
   end
 

@@ -43,21 +43,21 @@ module wl_sequencer #(
     // verilator lint_on SYNCASYNCNET
 
     // AXI4-Stream lanes: byte 0 of a beat in bits 7:0.
-    input  logic [            Lanes-1:0] s_tvalid_i,
-    output logic [            Lanes-1:0] s_tready_o,
-    input  logic [Lanes*8*DataBytes-1:0] s_tdata_i,
-    input  logic [  Lanes*DataBytes-1:0] s_tkeep_i,
-    input  logic [            Lanes-1:0] s_tlast_i,
-    input  logic [   Lanes*UserBits-1:0] s_tuser_i,
+    input  logic [Lanes-1:0]                  s_tvalid_i,
+    output logic [Lanes-1:0]                  s_tready_o,
+    input  logic [Lanes-1:0][8*DataBytes-1:0] s_tdata_i,
+    input  logic [Lanes-1:0][  DataBytes-1:0] s_tkeep_i,
+    input  logic [Lanes-1:0]                  s_tlast_i,
+    input  logic [Lanes-1:0][   UserBits-1:0] s_tuser_i,
 
     // Pipes.
-    output logic [            Lanes-1:0] pipe_valid_o,
-    input  logic [            Lanes-1:0] pipe_ready_i,
-    output logic [Lanes*8*DataBytes-1:0] pipe_data_o,
-    output logic [  Lanes*DataBytes-1:0] pipe_keep_o,
-    output logic [            Lanes-1:0] pipe_last_o,
-    output logic [   Lanes*UserBits-1:0] pipe_user_o,
-    output logic [ Lanes*NumberBits-1:0] pipe_sequence_o,  // packet's number, on its first beat
+    output logic [Lanes-1:0]                  pipe_valid_o,
+    input  logic [Lanes-1:0]                  pipe_ready_i,
+    output logic [Lanes-1:0][8*DataBytes-1:0] pipe_data_o,
+    output logic [Lanes-1:0][  DataBytes-1:0] pipe_keep_o,
+    output logic [Lanes-1:0]                  pipe_last_o,
+    output logic [Lanes-1:0][   UserBits-1:0] pipe_user_o,
+    output logic [Lanes-1:0][ NumberBits-1:0] pipe_sequence_o,  // number, on its first beat
 
     // To wl_merger: the lanes whose packets got numbers in this cycle.
     output logic             order_valid_o,

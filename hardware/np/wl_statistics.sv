@@ -28,7 +28,7 @@ module wl_statistics #(
     input logic clk_i,
     input logic rst_i,
 
-    input logic [Counters*AddBits-1:0] add_i,
+    input logic [Counters-1:0][AddBits-1:0] add_i,
 
     // Control bus.
     input  logic               ctl_valid_i,
@@ -108,8 +108,7 @@ module wl_statistics #(
     if (rst_i) near <= '0;
     else begin
       for (int unsigned i = 0; i < Counters; i++) begin
-        near[i] <= (!ask && scanned == IndexBits'(i) ? '0 : near[i])
-            + NearBits'(add_i[i*AddBits+:AddBits]);
+        near[i] <= (!ask && scanned == IndexBits'(i) ? '0 : near[i]) + NearBits'(add_i[i]);
       end
     end
   end
@@ -150,7 +149,7 @@ module wl_statistics #(
       waited <= 0;
     end else begin
       for (int unsigned i = 0; i < Counters; i++) begin
-        exact[i] <= exact[i] + 64'(add_i[i*AddBits+:AddBits]);
+        exact[i] <= exact[i] + 64'(add_i[i]);
       end
       age <= age == Round ? 0 : age + 1;
       if (age == Round) begin
@@ -174,8 +173,7 @@ module wl_statistics #(
     // The register of a counter has room until the scanner comes.
     always_ff @(posedge clk_i) begin
       if (!rst_i) begin
-        Room_A : assert ((NearBits + 1)'(near[i]) + (NearBits + 1)'(add_i[i*AddBits+:AddBits])
-            < 2 ** NearBits);
+        Room_A : assert ((NearBits + 1)'(near[i]) + (NearBits + 1)'(add_i[i]) < 2 ** NearBits);
       end
     end
   end

@@ -34,10 +34,10 @@ module wl_virtual_demux #(
     input logic [  Width-1:0] data_i,
 
     // To the routers.
-    output logic [      Routers-1:0] router_valid_o,
-    input  logic [      Routers-1:0] router_ready_i,
-    output logic [      Routers-1:0] router_last_o,
-    output logic [Routers*Width-1:0] router_data_o,
+    output logic [Routers-1:0]            router_valid_o,
+    input  logic [Routers-1:0]            router_ready_i,
+    output logic [Routers-1:0]            router_last_o,
+    output logic [Routers-1:0][Width-1:0] router_data_o,
 
     // Statistics on a packet, in the cycle of its first beat.
     output logic [Routers-1:0] lost_o,
@@ -91,7 +91,7 @@ module wl_virtual_demux #(
     logic [FillBits-1:0] fill;
     beat_t oldest;
     assign router_last_o[i] = oldest.last;
-    assign router_data_o[i*Width+:Width] = oldest.data;
+    assign router_data_o[i] = oldest.data;
     assign room[i] = fill <= FillBits'(Beats - MaxBeats);
     wl_fifo_block #(
         .Width($bits(beat_t)),

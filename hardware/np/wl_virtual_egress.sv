@@ -33,18 +33,18 @@ module wl_virtual_egress #(
     input logic rst_i,
 
     // From the processors, of one lane each.
-    input  logic          [            Processors-1:0] in_valid_i,
-    output logic          [            Processors-1:0] in_ready_o,
-    input  logic          [            Processors-1:0] in_last_i,
-    input  logic          [Processors*8*DataBytes-1:0] in_data_i,
-    input  logic          [  Processors*DataBytes-1:0] in_keep_i,
-    input  wl_pkg::sent_t [            Processors-1:0] in_user_i,
-    input  logic          [            Processors-1:0] in_event_i,
-    input  logic          [         Processors*27-1:0] in_event_data_i,  // {kind, reason}
+    input  logic          [Processors-1:0]                  in_valid_i,
+    output logic          [Processors-1:0]                  in_ready_o,
+    input  logic          [Processors-1:0]                  in_last_i,
+    input  logic          [Processors-1:0][8*DataBytes-1:0] in_data_i,
+    input  logic          [Processors-1:0][  DataBytes-1:0] in_keep_i,
+    input  wl_pkg::sent_t [Processors-1:0]                  in_user_i,
+    input  logic          [Processors-1:0]                  in_event_i,
+    input  logic          [Processors-1:0][           26:0] in_event_data_i,  // {kind, reason}
 
     // The owner of the next packet of each processor: its place among the processor's routers.
-    input  logic [Processors*8-1:0] place_i,
-    output logic [  Processors-1:0] ends_o,
+    input  logic [Processors-1:0][7:0] place_i,
+    output logic [Processors-1:0]      ends_o,
 
     // The lane.
     output logic                            m_tvalid_o,
@@ -79,12 +79,12 @@ module wl_virtual_egress #(
     localparam int unsigned First = first(p);
     localparam int unsigned Count = 32'(Counts[p*9+:9]);
     localparam int unsigned PlaceBits = wl_pkg::bits(Count);
-    logic [Count*8-1:0] own;
+    logic [Count-1:0][7:0] own;
     logic [7:0] place, tag;
     wl_pkg::sent_t user, ended;
     beat_t beat;
     assign own = Tags[First*8+:Count*8];
-    assign place = place_i[p*8+:8];
+    assign place = place_i[p];
     wl_select #(
         .Inputs(Count),
         .Width (8)
@@ -95,11 +95,11 @@ module wl_virtual_egress #(
     );
     assign user = in_user_i[p];
     always_comb begin
-      beat.keep = in_keep_i[p*DataBytes+:DataBytes];
-      beat.data = in_data_i[p*8*DataBytes+:8*DataBytes];
+      beat.keep = in_keep_i[p];
+      beat.data = in_data_i[p];
       beat.user = user;
       beat.user.egress[15:8] = tag;
-      {ended.kind, ended.reason} = in_event_data_i[p*27+:27];
+      {ended.kind, ended.reason} = in_event_data_i[p];
       ended.egress = {tag, 8'd0};
     end
     assign beats[p] = beat;
@@ -160,7 +160,7 @@ module wl_virtual_egress #(
   for (genvar p = 0; p < Processors; p++) begin : g_place
     always_ff @(posedge clk_i) begin
       if (!rst_i) begin
-        Place_M : assume (!(in_valid_i[p] || in_event_i[p]) || place_i[p*8+:8] < 8'(Counts[p*9+:9])
+        Place_M : assume (!(in_valid_i[p] || in_event_i[p]) || place_i[p] < 8'(Counts[p*9+:9])
             || Counts[p*9+8]);
       end
     end

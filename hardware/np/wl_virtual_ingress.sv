@@ -50,11 +50,11 @@ module wl_virtual_ingress #(
     input logic [Width-1:0] data_i,
 
     // To the processors.
-    output logic [      Processors-1:0] out_valid_o,
-    input  logic [      Processors-1:0] out_ready_i,
-    output logic [    Processors*8-1:0] out_place_o,  // place of the router in its processor
-    output logic [      Processors-1:0] out_last_o,
-    output logic [Processors*Width-1:0] out_data_o,
+    output logic [Processors-1:0]            out_valid_o,
+    input  logic [Processors-1:0]            out_ready_i,
+    output logic [Processors-1:0][      7:0] out_place_o,  // place of the router in its processor
+    output logic [Processors-1:0]            out_last_o,
+    output logic [Processors-1:0][Width-1:0] out_data_o,
 
     // Statistics, as in wl_virtual_demux.
     output logic [Routers-1:0] lost_o,
@@ -86,7 +86,7 @@ module wl_virtual_ingress #(
   } beat_t;
 
   logic [Routers-1:0] meant, queue_valid, queue_ready, queue_last;
-  logic [Routers*Width-1:0] queue_data;
+  logic [Routers-1:0][Width-1:0] queue_data;
   for (genvar i = 0; i < Routers; i++) begin : g_tag
     assign meant[i] = tag_i == Tags[i*8+:8];
   end
@@ -145,7 +145,7 @@ module wl_virtual_ingress #(
           .in_valid_i (queue_valid[First+i]),
           .in_ready_o (queue_ready[First+i]),
           .in_last_i  (queue_last[First+i]),
-          .in_data_i  (queue_data[(First+i)*Width+:Width]),
+          .in_data_i  (queue_data[First+i]),
           .out_valid_o(open_valid[i]),
           .out_ready_i(open_ready[i]),
           .out_last_o (open_last[i]),
@@ -169,8 +169,8 @@ module wl_virtual_ingress #(
         .out_last_o(out_last_o[p]),
         .out_data_o(chosen)
     );
-    assign out_place_o[p*8+:8] = chosen.place;
-    assign out_data_o[p*Width+:Width] = chosen.data;
+    assign out_place_o[p] = chosen.place;
+    assign out_data_o[p] = chosen.data;
   end
 
 `ifdef FORMAL
@@ -197,7 +197,7 @@ module wl_virtual_ingress #(
     logic midst, taken;
     logic [7:0] place, owner;
     assign taken = out_valid_o[p] && out_ready_i[p];
-    assign place = out_place_o[p*8+:8];
+    assign place = out_place_o[p];
     assign leaves[First+:Count] = taken && !midst ? Count'(1) << place : '0;
     always_ff @(posedge clk_i) begin
       if (rst_i) midst <= 1'b0;

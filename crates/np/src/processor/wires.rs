@@ -22,6 +22,12 @@ pub fn array(name: impl Into<String>, ty: &str, count: usize) -> Item {
     Item::net(name, Type::array(ty, Expr::int(count as u64)))
 }
 
+/// Returns the type of `count` elements of `width` bits: a packed array, or a vector of bits.
+pub fn elements(count: usize, width: usize) -> Type {
+    let (count, bits) = (Expr::int(count as u64), Expr::int(width as u64));
+    if width == 1 { Type::vector(count) } else { Type::vectors(count, bits) }
+}
+
 /// Declares a vector input.
 pub fn input(name: impl Into<String>, width: usize, doc: &str) -> Port {
     Port::input(name, Type::vector(Expr::int(width as u64)), doc)

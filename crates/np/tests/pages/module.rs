@@ -151,12 +151,15 @@ fn port(line: &str) -> Port {
         rest.trim().rsplit_once(' ').unwrap_or_else(|| panic!("not a port: `{line}`"));
     let kind = kind.trim().strip_prefix("logic").unwrap_or(kind).trim();
     let width = match kind.strip_prefix('[').and_then(|range| range.strip_suffix(":0]")) {
-        // Convert the highest bit to the width.
-        Some(high) => match (high.trim().strip_suffix("-1"), high.trim().parse::<u32>()) {
-            (Some(width), _) => width.trim().to_owned(),
-            (None, Ok(high)) => (high + 1).to_string(),
-            (None, Err(_)) => format!("{}+1", high.trim()),
-        },
+        // A packed array has several ranges.
+        Some(ranges) if ranges.contains(":0][") => {
+            let widths = ranges
+                .split(":0][")
+                .map(width_of)
+                .map(|width| if width.contains('+') { format!("({width})") } else { width });
+            widths.collect::<Vec<_>>().join("*")
+        }
+        Some(high) => width_of(high),
         None => kind.split_whitespace().collect(),
     };
     Port { name: name.to_owned(), is_input: direction == "input", width, meaning }
@@ -196,4 +199,13 @@ fn assertions(lines: &[&str]) -> Vec<String> {
         (name.ends_with("_A") && rest.starts_with(':')).then(|| name.to_owned())
     };
     lines.iter().filter_map(read).collect()
+}
+
+/// Returns the width of a range that begins at this highest bit.
+fn width_of(high: &str) -> String {
+    match (high.trim().strip_suffix("-1"), high.trim().parse::<u32>()) {
+        (Some(width), _) => width.trim().to_owned(),
+        (None, Ok(high)) => (high + 1).to_string(),
+        (None, Err(_)) => format!("{}+1", high.trim()),
+    }
 }

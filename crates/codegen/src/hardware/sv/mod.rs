@@ -65,6 +65,8 @@ pub enum Type {
     Named(String),
     /// `T [N-1:0]`: a packed array of elements of a named type.
     Array(String, Expr),
+    /// `logic [N-1:0][W-1:0]`: a packed array of N vectors of W bits.
+    Vectors(Expr, Expr),
 }
 
 /// A field of a structure.
@@ -281,6 +283,11 @@ impl Type {
     /// Returns a packed array of `count` elements of a named type.
     pub fn array(element: impl Into<String>, count: Expr) -> Self {
         Self::Array(element.into(), count)
+    }
+
+    /// Returns a packed array of `count` vectors of `width` bits.
+    pub fn vectors(count: Expr, width: Expr) -> Self {
+        Self::Vectors(count, width)
     }
 
     /// Returns a vector type whose width is a constant expression. It is a vector even for one bit.

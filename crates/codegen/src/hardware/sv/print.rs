@@ -86,6 +86,7 @@ fn ty(ty: &Type) -> String {
         Type::Named(name) if name.is_empty() => String::new(),
         Type::Named(name) => format!("{name} "),
         Type::Array(element, count) => format!("{element} [{}:0] ", last(count)),
+        Type::Vectors(count, width) => format!("logic [{}:0][{}:0] ", last(count), last(width)),
     }
 }
 

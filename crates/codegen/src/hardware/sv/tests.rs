@@ -99,6 +99,7 @@ fn words_with_fields_are_structures() {
         Item::net("beat", beat()),
         Item::net("beats", Type::array("beat_t", Expr::int(2))),
         Item::net("all", Type::array("wl_pkg::sent_t", name("Lanes"))),
+        Item::net("words", Type::vectors(name("Lanes"), Expr::int(8))),
         Item::Assign {
             target: name("beat").field("last"),
             value: name("last_i").not(),
@@ -126,6 +127,7 @@ fn words_with_fields_are_structures() {
       beat_t beat;
       beat_t [1:0] beats;
       wl_pkg::sent_t [Lanes-1:0] all;
+      logic [Lanes-1:0][7:0] words;
       assign beat.last = ~last_i;
       assign beats[1].data = data_i;
       assign first_o = all[0];

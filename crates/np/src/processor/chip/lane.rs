@@ -1,20 +1,20 @@
 //! The paths into and out of the processors of a lane.
 
 use super::{BURST, INSIDE, MOST_BEATS, Member, QUEUE_BEATS, Resident};
-use crate::processor::pipe::SENT_BITS;
 use crate::processor::top::EVENT;
-use crate::processor::wires::{bit, bit_in, bit_out, element, input, output, vector};
+use crate::processor::wires::{array, bit, bit_in, bit_out, elements, input, output, vector};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Item, Module, Type};
+use wireloom_codegen::hardware::sv::{Expr, Field, Item, Module, Port, Type};
 
 /// Bits of the `tuser` input of a lane: the ingress port.
 pub(super) const USER: usize = 16;
+/// The type of the sideband bits of a packet that leaves.
+const SENT: &str = "wl_pkg::sent_t";
 /// Bytes in a beat.
 pub(super) const BYTES: usize = 64;
 /// Bits of a router's number, and of a port number within a router.
 const PORT: usize = 8;
-/// Bits of a beat in a router's queue: the port within the router, the byte valid flags, and the
-/// bytes.
+/// Bits of a beat in a router's queue.
 const QUEUED: usize = PORT + 9 * BYTES;
 
 /// Returns the routers of a lane, grouped by processor.
@@ -40,8 +40,21 @@ fn who(members: &[Member]) -> [(&'static str, Expr); 4] {
 }
 
 /// Returns the clock and reset ports.
-fn clocks() -> Vec<wireloom_codegen::hardware::sv::Port> {
+fn clocks() -> Vec<Port> {
     vec![bit_in("clk_i", "Clock."), bit_in("rst_i", "Reset, active high.")]
+}
+
+/// Returns the type of a beat in a router's queue.
+fn queued() -> Item {
+    let field = |name, width, doc| Field::new(name, Type::vector(int(width)), doc);
+    Item::structure(
+        "queued_t",
+        vec![
+            field("port", PORT, "The port within the router."),
+            field("keep", BYTES, ""),
+            field("data", 8 * BYTES, ""),
+        ],
+    )
 }
 
 /// Returns the name of the ingress module of a lane.
@@ -74,14 +87,14 @@ pub(super) fn ingress(lane: usize, members: &[Member]) -> Module {
         output("valid_o", count, "To the processors."),
         input("ready_i", count, ""),
         output("last_o", count, ""),
-        output("data_o", count * 8 * BYTES, ""),
-        output("keep_o", count * BYTES, ""),
-        output(
+        Port::output("data_o", elements(count, 8 * BYTES), ""),
+        Port::output("keep_o", elements(count, BYTES), ""),
+        Port::output(
             "user_o",
-            count * USER,
+            elements(count, USER),
             "Ingress port: the router's place in its processor, its own port.",
         ),
-        output("place_o", count * PORT, "Whose the next packet is that leaves."),
+        Port::output("place_o", elements(count, PORT), "Whose the next packet is that leaves."),
         input("ends_i", count, "It has left."),
         output("lost_o", routers(members).count(), "A packet of this router is lost that begins."),
         bit_out("unknown_o", "One that begins is of no router."),
@@ -117,10 +130,11 @@ pub(super) fn ingress(lane: usize, members: &[Member]) -> Module {
         .port("unknown_o", name("unknown_o"))
         .port("cut_o", name("cut_o"));
     module.items = vec![
+        queued(),
         vector("open_valid", count),
         vector("open_ready", count),
-        vector("open_place", count * PORT),
-        vector("open_data", count * QUEUED),
+        Item::net("open_place", elements(count, PORT)),
+        array("open_data", "queued_t", count),
         Item::Instance(ingress),
     ];
     for (place, member) in members.iter().enumerate() {
@@ -131,29 +145,24 @@ pub(super) fn ingress(lane: usize, members: &[Member]) -> Module {
             .port("in_valid_i", bit("open_valid", at()))
             .port("in_ready_o", bit("open_ready", at()))
             .port("in_last_i", bit("last_o", at()))
-            .port("in_place_i", element("open_place", at(), PORT))
+            .port("in_place_i", bit("open_place", at()))
             .port("out_valid_o", bit("valid_o", at()))
             .port("out_ready_i", bit("ready_i", at()))
-            .port("place_o", element("place_o", at(), PORT))
+            .port("place_o", bit("place_o", at()))
             .port("ends_i", bit("ends_i", at()));
         module.items.push(Item::Instance(owner));
     }
     let i = || name("i");
-    let queued = |low: usize, width: usize| {
-        name("open_data").part(i().mul(int(QUEUED)).add(int(low)), int(width))
-    };
+    let open = |field: &str| bit("open_data", i()).field(field);
     let assign = |target, value| Item::Assign { target, value, comment: None };
     module.items.push(Item::For {
         label: "gen_beat".into(),
         variable: "i".into(),
         count: int(count),
         items: vec![
-            assign(element("data_o", i(), 8 * BYTES), queued(0, 8 * BYTES)),
-            assign(element("keep_o", i(), BYTES), queued(8 * BYTES, BYTES)),
-            assign(
-                element("user_o", i(), USER),
-                Expr::Concat(vec![element("open_place", i(), PORT), queued(9 * BYTES, PORT)]),
-            ),
+            assign(bit("data_o", i()), open("data")),
+            assign(bit("keep_o", i()), open("keep")),
+            assign(bit("user_o", i()), Expr::Concat(vec![bit("open_place", i()), open("port")])),
         ],
     });
     module
@@ -169,25 +178,25 @@ pub(super) fn egress(lane: usize, members: &[Member]) -> Module {
         input("valid_i", count, "From the processors."),
         output("ready_o", count, ""),
         input("last_i", count, ""),
-        input("data_i", count * 8 * BYTES, ""),
-        input("keep_i", count * BYTES, ""),
-        input("user_i", count * SENT_BITS, "wl_pkg::sent_t of each."),
+        Port::input("data_i", elements(count, 8 * BYTES), ""),
+        Port::input("keep_i", elements(count, BYTES), ""),
+        Port::input("user_i", sent(count), ""),
         input("event_i", count, ""),
-        input("event_data_i", count * EVENT, ""),
-        input("place_i", count * PORT, "Whose the next packet is that leaves."),
+        Port::input("event_data_i", elements(count, EVENT), ""),
+        Port::input("place_i", elements(count, PORT), "Whose the next packet is that leaves."),
         output("ends_o", count, "It has left."),
         bit_out("tvalid_o", "The lane."),
         bit_in("tready_i", ""),
         output("tdata_o", 8 * BYTES, ""),
         output("tkeep_o", BYTES, ""),
         bit_out("tlast_o", ""),
-        output(
+        Port::output(
             "tuser_o",
-            SENT_BITS,
-            "wl_pkg::sent_t, whose egress port has the router's number in its upper byte.",
+            Type::Named(SENT.into()),
+            "The egress port has the router's number in its upper byte.",
         ),
         output("event_valid_o", count, "Packets that end without being sent, by processor."),
-        output("event_o", count * SENT_BITS, "The same of them."),
+        Port::output("event_o", sent(count), "The same of them."),
     ]);
     let mut egress = clocked("wl_virtual_egress", "i_egress");
     for (parameter, value) in who(members) {
@@ -220,7 +229,12 @@ pub(super) fn egress(lane: usize, members: &[Member]) -> Module {
     module
 }
 
+/// Returns the type of the sideband bits of `count` processors.
+pub(super) fn sent(count: usize) -> Type {
+    Type::array(SENT, int(count))
+}
+
 /// Declares a net between the parts of a lane.
-pub(super) fn net(lane: usize, what: &str, width: usize) -> Item {
-    Item::net(format!("lane{lane}_{what}"), Type::vector(int(width)))
+pub(super) fn net(lane: usize, what: &str, ty: Type) -> Item {
+    Item::net(format!("lane{lane}_{what}"), ty)
 }

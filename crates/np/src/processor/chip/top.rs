@@ -1,12 +1,12 @@
 //! The top module of the chip, its control registers, and the module that adds models of the
 //! memories.
 
-use super::lane::{self, BYTES, USER, net};
+use super::lane::{self, BYTES, USER, net, sent};
 use super::{Member, members};
 use crate::processor::pipe::SENT_BITS;
 use crate::processor::services;
 use crate::processor::top::{EVENT, axil, axil_wide};
-use crate::processor::wires::{bit, bit_in, element, input, output, vector};
+use crate::processor::wires::{bit, bit_in, element, elements, input, output, vector};
 use wireloom_codegen::hardware::sv::short::{clocked, int, name};
 use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Module, Port, Type};
 
@@ -103,19 +103,14 @@ pub(super) fn control(lanes: &[Vec<Member>]) -> Module {
     for port in to_slaves(slaves) {
         let stem = &port.name["m_axil_".len()..port.name.len() - 2];
         let all = format!("all_{stem}");
-        let width = slave_width(stem);
         split = split.port(port.name.clone(), name(all.clone()));
         // A signal that is the same for all slaves is not divided among them.
         let is_shared = is_shared(stem);
-        module.items.push(vector(&*all, if is_shared { width } else { slaves * width }));
+        module.items.push(Item::net(&*all, port.ty.clone()));
         let end = if port.name.ends_with("_o") { "i" } else { "o" };
-        let first = match (is_shared, width) {
-            (true, _) => name(all.clone()),
-            (false, 1) => bit(&*all, int(0)),
-            (false, width) => element(&*all, int(0), width),
-        };
+        let first = if is_shared { name(all.clone()) } else { bit(&*all, int(0)) };
         own = own.port(format!("s_axil_{stem}_{end}"), first);
-        let rest = || name(all.clone()).part(int(width), int(processors * width));
+        let rest = || name(all.clone()).part(int(1), int(processors));
         module.items.push(match (is_shared, end) {
             (true, _) => Item::assign(port.name.clone(), name(all.clone())),
             (false, "i") => Item::assign(port.name.clone(), rest()),
@@ -173,8 +168,8 @@ fn to_slaves(slaves: usize) -> Vec<Port> {
         let width = slave_width(signal);
         match (slave.name.ends_with("_i"), is_shared(signal)) {
             (true, true) => output(format!("m_{stem}_o"), width, ""),
-            (true, false) => output(format!("m_{stem}_o"), slaves * width, ""),
-            (false, _) => input(format!("m_{stem}_i"), slaves * width, ""),
+            (true, false) => Port::output(format!("m_{stem}_o"), elements(slaves, width), ""),
+            (false, _) => Port::input(format!("m_{stem}_i"), elements(slaves, width), ""),
         }
     };
     axil("s_axil", "").into_iter().map(port).collect()
@@ -231,8 +226,7 @@ pub(super) fn top(lanes: &[Vec<Member>]) -> Module {
     }
     for port in to_slaves(processors) {
         let stem = port.name["m_".len()..port.name.len() - 2].to_owned();
-        let Type::Vector(Expr::Int(width)) = port.ty else { unreachable!("all are vectors") };
-        module.items.push(vector(stem.clone(), width as usize));
+        module.items.push(Item::net(stem.clone(), port.ty));
         control = control.port(port.name, name(stem.clone()));
     }
     module.items.push(Item::Instance(control));
@@ -245,26 +239,26 @@ fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
     let own = |what: &str| format!("lane{number}_{what}");
     let at = || int(number);
     let mut items: Vec<Item> = [
-        ("in_valid", count),
-        ("in_ready", count),
-        ("in_last", count),
-        ("in_data", count * 8 * BYTES),
-        ("in_keep", count * BYTES),
-        ("in_user", count * USER),
-        ("out_valid", count),
-        ("out_ready", count),
-        ("out_last", count),
-        ("out_data", count * 8 * BYTES),
-        ("out_keep", count * BYTES),
-        ("out_user", count * SENT_BITS),
-        ("event", count),
-        ("event_data", count * EVENT),
-        ("place", count * 8),
-        ("ends", count),
-        ("lost", lane::routers(members).count()),
+        ("in_valid", elements(count, 1)),
+        ("in_ready", elements(count, 1)),
+        ("in_last", elements(count, 1)),
+        ("in_data", elements(count, 8 * BYTES)),
+        ("in_keep", elements(count, BYTES)),
+        ("in_user", elements(count, USER)),
+        ("out_valid", elements(count, 1)),
+        ("out_ready", elements(count, 1)),
+        ("out_last", elements(count, 1)),
+        ("out_data", elements(count, 8 * BYTES)),
+        ("out_keep", elements(count, BYTES)),
+        ("out_user", sent(count)),
+        ("event", elements(count, 1)),
+        ("event_data", elements(count, EVENT)),
+        ("place", elements(count, 8)),
+        ("ends", elements(count, 1)),
+        ("lost", elements(lane::routers(members).count(), 1)),
     ]
     .into_iter()
-    .map(|(what, width)| net(number, what, width))
+    .map(|(what, ty)| net(number, what, ty))
     .collect();
     let mut ingress = clocked(lane::ingress_module(number), format!("i_ingress{number}"))
         .port("tvalid_i", bit("s_axis_tvalid_i", at()))
@@ -333,32 +327,29 @@ fn processor(lane: usize, place: usize, number: usize, member: &Member) -> Item 
     if !plan.channels.is_empty() {
         instance = instance.port("clk_mem_i", name("clk_mem_i"));
     }
-    for (port, what, width) in [
-        ("s_axis_tvalid_i", "in_valid", 1),
-        ("s_axis_tready_o", "in_ready", 1),
-        ("s_axis_tlast_i", "in_last", 1),
-        ("s_axis_tdata_i", "in_data", 8 * BYTES),
-        ("s_axis_tkeep_i", "in_keep", BYTES),
-        ("s_axis_tuser_i", "in_user", USER),
-        ("m_axis_tvalid_o", "out_valid", 1),
-        ("m_axis_tready_i", "out_ready", 1),
-        ("m_axis_tlast_o", "out_last", 1),
-        ("m_axis_tdata_o", "out_data", 8 * BYTES),
-        ("m_axis_tkeep_o", "out_keep", BYTES),
-        ("m_axis_tuser_o", "out_user", SENT_BITS),
-        ("event_valid_o", "event", 1),
-        ("event_o", "event_data", EVENT),
+    for (port, what) in [
+        ("s_axis_tvalid_i", "in_valid"),
+        ("s_axis_tready_o", "in_ready"),
+        ("s_axis_tlast_i", "in_last"),
+        ("s_axis_tdata_i", "in_data"),
+        ("s_axis_tkeep_i", "in_keep"),
+        ("s_axis_tuser_i", "in_user"),
+        ("m_axis_tvalid_o", "out_valid"),
+        ("m_axis_tready_i", "out_ready"),
+        ("m_axis_tlast_o", "out_last"),
+        ("m_axis_tdata_o", "out_data"),
+        ("m_axis_tkeep_o", "out_keep"),
+        ("m_axis_tuser_o", "out_user"),
+        ("event_valid_o", "event"),
+        ("event_o", "event_data"),
     ] {
-        instance = instance.port(port, element(format!("lane{lane}_{what}"), at(), width));
+        instance = instance.port(port, bit(format!("lane{lane}_{what}"), at()));
     }
     for port in axil("s_axil", "") {
         let stem = port.name["s_".len()..port.name.len() - 2].to_owned();
         let signal = &stem["axil_".len()..];
-        let value = match (is_shared(signal), slave_width(signal)) {
-            (true, _) => name(stem.clone()),
-            (false, 1) => bit(stem.clone(), int(number)),
-            (false, width) => element(stem.clone(), int(number), width),
-        };
+        let shared = is_shared(signal);
+        let value = if shared { name(stem.clone()) } else { bit(stem.clone(), int(number)) };
         instance = instance.port(port.name, value);
     }
     for channel in &plan.channels {
