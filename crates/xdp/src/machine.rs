@@ -89,6 +89,7 @@ impl Configured for Xdp {
     fn generate(&self, program: &Program) -> Result<Files> {
         let refused = |all: Vec<bpf::Refused>| {
             Error::new(all.into_iter().next().map(|refused| refused.message).unwrap_or_default())
+                .with_help("check --on xdp names everything that has no place in the kernel")
         };
         let written = bpf::generate(&program.optimised).map_err(refused)?;
         let runtime = RUNTIME.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
