@@ -100,8 +100,9 @@ impl Built {
     ) -> Result<Self> {
         let program = &loaded.program.optimised;
         if matches!(place, Where::Kernel(_)) && !loaded.cpu_rates.is_empty() {
-            return Err(Error::new("--cpu-rate has no effect with --io kernel")
-                .with_help("the kernel takes what the engine hands to it in its own receive path"));
+            return Err(Error::new("--cpu-rate has no effect with --io kernel").with_help(
+                "the kernel takes what the engine hands to it in its own receive path",
+            ));
         }
         let limits = limits::resolve(&loaded.cpu_rates, program)?;
         let (mut store, _) = load_store(program, &loaded.tables, progress)?;

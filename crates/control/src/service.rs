@@ -89,7 +89,9 @@ pub fn forward(
     let entries = std::mem::take(&mut built.entries);
     let mut warn = |what: String| tracing::warn!("{what}");
     let forwarder = match (&place, &built.programs) {
-        (Where::Kernel(ports), Some(programs)) => Forwarder::in_kernel(Arc::clone(programs), ports)?,
+        (Where::Kernel(ports), Some(programs)) => {
+            Forwarder::in_kernel(Arc::clone(programs), ports)?
+        }
         _ => Forwarder::open(&settings.ports, settings.io, &mut warn)?,
     };
     warn_of_forwarding(&settings.ports);

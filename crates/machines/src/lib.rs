@@ -4,12 +4,11 @@
 use wireloom_machine::{Registry, golden};
 
 /// All kinds of machines. A description that does not say its kind is one of `np`.
-pub static REGISTRY: Registry =
-    Registry::new(&[
-        golden::KIND,
-        wireloom_native::KIND,
-        #[cfg(target_os = "linux")]
-        wireloom_xdp::KIND,
-        wireloom_np::KIND,
-        wireloom_mpsoc::KIND,
-    ]);
+pub static REGISTRY: Registry = Registry::new(&[
+    golden::KIND,
+    wireloom_native::KIND,
+    #[cfg(target_os = "linux")]
+    wireloom_xdp::KIND,
+    wireloom_np::KIND,
+    wireloom_mpsoc::KIND,
+]);

@@ -403,9 +403,8 @@ fn random(
 
 #[test]
 fn random_programs_do_on_machines_what_they_do_on_golden() {
-    let takes = |machine: &dyn Configured| {
-        !machine.capabilities().translates && machine.kind() != "xdp"
-    };
+    let takes =
+        |machine: &dyn Configured| !machine.capabilities().translates && machine.kind() != "xdp";
     let (agreed, refused) = random(100..130, takes);
     assert!(agreed > 4 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
 }
@@ -419,7 +418,11 @@ fn random_programs_do_in_the_kernel_what_they_do_on_golden() {
     };
     assert_eq!(refused.iter().find(|refused| !says_why(refused)), None);
     eprintln!("{agreed} agreed, refused were\n{}", refused.join("\n"));
-    assert!(agreed > 0 || refused.is_empty(), "refused were\n{}", refused.join("\n"));
+    assert!(
+        agreed > 10 || examples().all(|machine| machine.kind() != "xdp"),
+        "refused were\n{}",
+        refused.join("\n")
+    );
 }
 
 #[test]

@@ -17,7 +17,8 @@ const HELP: &str = "the Debian package gcc-bpf has it: apt-get install gcc-bpf";
 /// # Errors
 /// If the compiler is missing or fails.
 pub fn compile(text: &str) -> Result<Vec<u8>> {
-    let problem = |what: &str, error: &dyn std::fmt::Display| Error::new(format!("{what}: {error}"));
+    let problem =
+        |what: &str, error: &dyn std::fmt::Display| Error::new(format!("{what}: {error}"));
     let folder = wireloom_files::TemporaryFolder::new()
         .map_err(|error| problem("a temporary folder", &error))?;
     let write = |name: &str, text: &str| {

@@ -64,19 +64,19 @@ impl Engine {
         let functions = names.zip(types.functions).collect();
 
         let map = |name: &str, error: io::Error| failed(&format!("the map `{name}`"), &error, "");
-        let shape = Shape {
-            map_type: MapType::PerCpuArray,
-            key: 4,
-            value: thread,
-            entries: 1,
-            flags: 0,
-        };
+        let shape =
+            Shape { map_type: MapType::PerCpuArray, key: 4, value: thread, entries: 1, flags: 0 };
         let threads = kernel::create_map("wl_threads", shape, None, None)
             .map_err(|error| map("threads", error))?;
         let count = written.maps.iter().map(|map| map.offload + 1).max().unwrap_or(0);
         let locks = (count > 0).then(|| {
-            let shape =
-                Shape { map_type: MapType::Array, key: 4, value: 4, entries: count as u32, flags: 0 };
+            let shape = Shape {
+                map_type: MapType::Array,
+                key: 4,
+                value: 4,
+                entries: count as u32,
+                flags: 0,
+            };
             let typed = Typed { types: &loaded, key: types.index, value: types.lock };
             kernel::create_map("wl_locks", shape, None, Some(typed))
         });
@@ -91,7 +91,12 @@ impl Engine {
     ///
     /// # Errors
     /// If the verifier refuses it.
-    pub fn load(&self, entry: &str, maps: &[(&str, &OwnedFd)], settings: Settings) -> Result<OwnedFd> {
+    pub fn load(
+        &self,
+        entry: &str,
+        maps: &[(&str, &OwnedFd)],
+        settings: Settings,
+    ) -> Result<OwnedFd> {
         let constants = self.constants(settings)?;
         let mut all: HashMap<&str, &OwnedFd> = maps.iter().copied().collect();
         all.extend(self.tables.maps());
@@ -147,7 +152,9 @@ pub fn failed(what: &str, error: &io::Error, log: &str) -> Error {
     // The last line is a summary, the one before it says what is wrong.
     let said = log.lines().filter(|line| {
         let line = line.trim();
-        !line.is_empty() && !line.starts_with("processed ") && !line.starts_with("verification time")
+        !line.is_empty()
+            && !line.starts_with("processed ")
+            && !line.starts_with("verification time")
     });
     let Some(last) = said.last() else { return Error::new(format!("{what}: {error}")) };
     let refused = Error::new(format!("{what}: the kernel's verifier refuses it: {}", last.trim()));

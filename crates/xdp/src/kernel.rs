@@ -247,12 +247,8 @@ pub fn create_map(
 /// # Errors
 /// If the kernel refuses it.
 pub fn set(map: &OwnedFd, key: &[u8], value: &[u8]) -> io::Result<()> {
-    let mut element = Element {
-        map: raw(map),
-        key: key.as_ptr() as u64,
-        value: value.as_ptr() as u64,
-        flags: 0,
-    };
+    let mut element =
+        Element { map: raw(map), key: key.as_ptr() as u64, value: value.as_ptr() as u64, flags: 0 };
     bpf(MAP_UPDATE, &mut element).map(|_| ())
 }
 
@@ -299,8 +295,7 @@ pub fn next_key(map: &OwnedFd, key: Option<&[u8]>, size: usize) -> io::Result<Op
 /// # Errors
 /// If the kernel refuses it.
 pub fn remove(map: &OwnedFd, key: &[u8]) -> io::Result<()> {
-    let mut element =
-        Element { map: raw(map), key: key.as_ptr() as u64, value: 0, flags: 0 };
+    let mut element = Element { map: raw(map), key: key.as_ptr() as u64, value: 0, flags: 0 };
     bpf(MAP_REMOVE, &mut element).map(|_| ())
 }
 
@@ -462,7 +457,8 @@ pub fn replace(link: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
 /// If the kernel does not say.
 pub fn processors() -> io::Result<usize> {
     let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible")?;
-    let last = possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
+    let last =
+        possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<usize>().ok());
     last.map(|last| last + 1).ok_or_else(|| io::Error::other("processors: not a list"))
 }
 

@@ -90,9 +90,9 @@ impl Links {
                 let error_code = error.raw_os_error();
                 let problem = failed(&what, &error, "");
                 match error_code {
-                    Some(libc::EOPNOTSUPP) => problem.with_help(
-                        "its driver has no XDP hook: take another value of --io",
-                    ),
+                    Some(libc::EOPNOTSUPP) => {
+                        problem.with_help("its driver has no XDP hook: take another value of --io")
+                    }
                     Some(libc::EBUSY) => {
                         problem.with_help("there is another program in its XDP hook")
                     }
@@ -201,8 +201,7 @@ impl Live {
         let count = ports.len() as u32;
         let counts =
             create("wl_counts", MapType::PerCpuArray, 4, COUNT as u32, count * COUNTS as u32)?;
-        let verdicts =
-            create("wl_verdicts", MapType::PerCpuHash, 12, COUNT as u32, MOST_VERDICTS)?;
+        let verdicts = create("wl_verdicts", MapType::PerCpuHash, 12, COUNT as u32, MOST_VERDICTS)?;
         let scratch = create("wl_scratch", MapType::PerCpuArray, 4, SCRATCH, 1)?;
         let interfaces = create("wl_ports", MapType::Interfaces, 4, 4, count)?;
         for (number, port) in ports.iter().enumerate() {

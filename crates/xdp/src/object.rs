@@ -82,7 +82,8 @@ fn read(file: &[u8]) -> Result<Object, Box<dyn std::error::Error>> {
     let sections = header.sections(ENDIAN, file)?;
     let index = |name: &str| {
         let all = sections.enumerate();
-        let mut found = all.filter(|(_, section)| sections.section_name(ENDIAN, section) == Ok(name.as_bytes()));
+        let mut found = all
+            .filter(|(_, section)| sections.section_name(ENDIAN, section) == Ok(name.as_bytes()));
         found.next()
     };
     let (code_index, code) = index(".text").ok_or("no code")?;

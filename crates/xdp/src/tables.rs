@@ -125,7 +125,9 @@ impl Tables {
                     continue;
                 }
             };
-            if let Some(RawView::Array { data, .. } | RawView::Counter { data, .. }) = instance.raw() {
+            if let Some(RawView::Array { data, .. } | RawView::Counter { data, .. }) =
+                instance.raw()
+            {
                 // SAFETY: both have so many words; the kernel may change the shared ones meanwhile,
                 // which are read one by one.
                 unsafe {
@@ -149,13 +151,8 @@ fn exact(instance: &mut dyn Instance) -> &mut Exact {
 fn keys(map: &Map, count: u64, key: u32, words: u32) -> io::Result<(OwnedFd, Memory)> {
     let entries = u32::try_from(count).map_err(io::Error::other)?;
     let value = 8 * (HEAD as u32 + words);
-    let shape = Shape {
-        map_type: MapType::Hash,
-        key: 8 * key,
-        value,
-        entries,
-        flags: flag::ON_DEMAND,
-    };
+    let shape =
+        Shape { map_type: MapType::Hash, key: 8 * key, value, entries, flags: flag::ON_DEMAND };
     let table = kernel::create_map(&map.symbol, shape, None, None)?;
     let shape =
         Shape { map_type: MapType::Array, key: 4, value: 16, entries: 1, flags: flag::MAPPABLE };
@@ -252,8 +249,7 @@ fn elements(name: &str, count: u64, words: u32) -> io::Result<(OwnedFd, Memory)>
 fn rows(name: &str, rows: usize) -> io::Result<OwnedFd> {
     let entries = u32::try_from(rows).map_err(io::Error::other)?;
     let flags = flag::MAPPABLE | flag::ANY_SIZE;
-    let shape =
-        Shape { map_type: MapType::Array, key: 4, value: ROW as u32, entries, flags };
+    let shape = Shape { map_type: MapType::Array, key: 4, value: ROW as u32, entries, flags };
     kernel::create_map(name, shape, None, None)
 }
 
@@ -316,7 +312,13 @@ fn laid_out(name: &str, view: &LpmView, stride: usize) -> io::Result<OwnedFd> {
     let map = rows(name, values + view.value_count.div_ceil(per_row))?;
     let all = values + view.value_count.div_ceil(per_row);
     let shared = Mapped::new(&map, (all * ROW).next_multiple_of(PAGE))?;
-    let head = [u32::from(is_spread), blocks.row as u32, nodes.row as u32, leaves.row as u32, values as u32];
+    let head = [
+        u32::from(is_spread),
+        blocks.row as u32,
+        nodes.row as u32,
+        leaves.row as u32,
+        values as u32,
+    ];
     // SAFETY: the new map has room for all rows, and no program reads it yet. The view belongs to a
     // reader that is pinned; other threads may change words of it, each as a whole.
     unsafe {

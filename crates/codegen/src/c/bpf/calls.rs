@@ -155,18 +155,15 @@ fn array(call: &Call<'_>, offload: usize) -> Option<Vec<Stmt>> {
     let parts = [call.slot_address()].into_iter().chain(numbers.map(Expr::number)).chain([lanes]);
     let array = object("wl_array", parts.collect());
     let value = |i: usize| as_words(&call.args[i]);
-    let with = |more: Vec<Expr>| {
-        [array, call.arg(0)].into_iter().chain(more).collect::<Vec<Expr>>()
-    };
+    let with =
+        |more: Vec<Expr>| [array, call.arg(0)].into_iter().chain(more).collect::<Vec<Expr>>();
     Some(match call.method.name {
         "read" => call.fill("wl_array_read", with(vec![])),
         "write" => vec![Stmt::call("wl_array_write", with(vec![value(1)]))],
         "add" => vec![Stmt::call("wl_array_add", with(vec![value(1)]))],
         "fetch_add" => call.fill("wl_array_fetch_add", with(vec![value(1)])),
         "exchange" => call.fill("wl_array_exchange", with(vec![value(1)])),
-        "compare_swap" => {
-            call.fill("wl_array_compare_swap", with(vec![value(1), value(2)]))
-        }
+        "compare_swap" => call.fill("wl_array_compare_swap", with(vec![value(1), value(2)])),
         _ => return None,
     })
 }

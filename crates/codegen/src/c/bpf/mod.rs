@@ -254,13 +254,9 @@ impl<'a> Writer<'a> {
         let engine = self.engine();
         let variables = engine.context.iter().zip(&self.context);
         let variables = variables.map(|(variable, name)| variable_field(variable, name));
-        let fields: Vec<Field> =
-            variables.chain(array_fields(engine, &self.arrays)).collect();
-        let context = Aggregate {
-            is_union: false,
-            tag: Some(format!("{}_context", self.prefix)),
-            fields,
-        };
+        let fields: Vec<Field> = variables.chain(array_fields(engine, &self.arrays)).collect();
+        let context =
+            Aggregate { is_union: false, tag: Some(format!("{}_context", self.prefix)), fields };
         let fields = vec![
             Declaration::new(Type::structure("wl_packet"), "packet").into(),
             Field::Plain {
@@ -271,11 +267,8 @@ impl<'a> Writer<'a> {
                 ),
             },
         ];
-        let thread = Aggregate {
-            is_union: false,
-            tag: Some(format!("{}_thread", self.prefix)),
-            fields,
-        };
+        let thread =
+            Aggregate { is_union: false, tag: Some(format!("{}_thread", self.prefix)), fields };
         vec![
             Item::Comment(format!(
                 "A thread of `{}`: its context, and the packet in hand.",
@@ -314,8 +307,15 @@ impl<'a> Writer<'a> {
             statements.push(end("WL_NOTHING", Expr::number(0), Expr::number(0)));
         }
         let thread = || Expr::name("t");
-        let mut body = vec![Stmt::If(thread().not(), vec![Stmt::Return(Expr::number(0))])];
-        let parts = [("p", "wl_packet".to_owned(), "packet"), ("c", format!("{}_context", self.prefix), "context")];
+        // The compiler must not compute addresses before the check.
+        let mut body = vec![
+            Stmt::If(thread().not(), vec![Stmt::Return(Expr::number(0))]),
+            Stmt::call("WL_OPAQUE", [thread()]),
+        ];
+        let parts = [
+            ("p", "wl_packet".to_owned(), "packet"),
+            ("c", format!("{}_context", self.prefix), "context"),
+        ];
         for (name, tag, field) in parts {
             if uses(&statements, name) || (name == "p" && uses(&statements, "env")) {
                 let ty = Type::structure(&tag).const_pointer();

@@ -40,7 +40,9 @@ pub fn refusals(program: &Program) -> Vec<Refused> {
     let context: u64 = engine
         .arrays
         .iter()
-        .map(|array| u64::from(array.width.div_ceil(8).next_power_of_two()) * u64::from(array.count))
+        .map(|array| {
+            u64::from(array.width.div_ceil(8).next_power_of_two()) * u64::from(array.count)
+        })
         .sum();
     if context > LARGEST_CONTEXT {
         refused.push(Refused {
@@ -121,7 +123,8 @@ fn call_refusal(config: &Config, method: usize, op: &OpKind) -> Option<String> {
         return Some(format!(
             "`{}` has no place in the kernel: use --on native",
             match config.kind.as_str() {
-                "array" | "lpm" | "counter" | "payload" => format!("{}.{}", config.kind, method.name),
+                "array" | "lpm" | "counter" | "payload" =>
+                    format!("{}.{}", config.kind, method.name),
                 kind => kind.to_owned(),
             }
         ));

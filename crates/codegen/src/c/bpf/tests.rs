@@ -72,9 +72,8 @@ fn only_jumps_back_make_a_loop() {
 #[test]
 fn what_has_no_place_is_named() {
     let refused = |body: &str| {
-        let source = format!(
-            "enum R : u8 {{ A }};\nengine e() {{\n{body}\nstep last {{ drop(A); }} }}\n"
-        );
+        let source =
+            format!("enum R : u8 {{ A }};\nengine e() {{\n{body}\nstep last {{ drop(A); }} }}\n");
         let refused = generate(&compiled(&source)).expect_err(body);
         assert_eq!(refused.len(), 1, "{refused:?}");
         refused[0].clone()
@@ -82,7 +81,8 @@ fn what_has_no_place_is_named() {
     let copies = refused("step s { emit(last); }");
     assert_eq!((copies.step.as_deref(), copies.offload), (Some("s"), None));
     assert!(copies.message.contains("an XDP program cannot copy frames"), "{}", copies.message);
-    let parks = refused("offload p : park<u8, size = 9, age = 9>; step s { p.keep(1); next last; }");
+    let parks =
+        refused("offload p : park<u8, size = 9, age = 9>; step s { p.keep(1); next last; }");
     assert_eq!(parks.offload.as_deref(), Some("p"));
     let wide = "offload a : array<u128, size = 4>; step s { u128 x = a.read(0); a.write(1, x * x); next last; }";
     assert!(refused(wide).message.contains("multiplies values of 128 bits"));
