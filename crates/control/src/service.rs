@@ -83,7 +83,7 @@ pub fn forward(
     };
     let mut built = {
         let machine = if matches!(place, Where::Process) { "native" } else { "xdp" };
-        let working = Working::on(&format!("starting {machine}"));
+        let working = Working::on(format!("starting {machine}"));
         Built::new(loaded, following.as_ref(), &place, &|what| working.now(what))?
     };
     let entries = std::mem::take(&mut built.entries);
