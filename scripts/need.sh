@@ -58,6 +58,10 @@ for purpose in "$@"; do
       if [ "$(uname -s)" = Linux ]; then
         need ip iproute2
         need unshare util-linux
+        # The machine xdp, and live forwarding in the kernel.
+        if ! { command -v bpf-gcc && [ -x /usr/sbin/ethtool ]; } >/dev/null && ! install_packages gcc-bpf ethtool; then
+          echo "note: engines in the kernel are not tested (apt-get install gcc-bpf ethtool)." >&2
+        fi
       fi
       ;;
     hardware)

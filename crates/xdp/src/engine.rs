@@ -150,13 +150,13 @@ pub fn failed(what: &str, error: &io::Error, log: &str) -> Error {
         return Error::missing_tool(format!("{what}: {error}")).with_help(RIGHTS);
     }
     // The last line is a summary, the one before it says what is wrong.
-    let said = log.lines().filter(|line| {
+    let mut said = log.lines().filter(|line| {
         let line = line.trim();
         !line.is_empty()
             && !line.starts_with("processed ")
             && !line.starts_with("verification time")
     });
-    let Some(last) = said.last() else { return Error::new(format!("{what}: {error}")) };
+    let Some(last) = said.next_back() else { return Error::new(format!("{what}: {error}")) };
     let refused = Error::new(format!("{what}: the kernel's verifier refuses it: {}", last.trim()));
     match Cache::of_user("xdp").log("verifier", what, log) {
         Some(path) => refused.with_help(format!("its log is in {}", path.display())),

@@ -22,6 +22,8 @@ pub struct Instruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum MapType {
+    /// Values by key.
+    Hash = 1,
     /// Elements by index.
     Array = 2,
     /// Values by key, of each processor.
@@ -36,6 +38,8 @@ pub enum MapType {
 
 /// Flags of maps.
 pub mod flag {
+    /// Entries take memory when they are made, and others only when no program reads them any more.
+    pub const ON_DEMAND: u32 = 1;
     /// The program only reads.
     pub const READ_ONLY: u32 = 1 << 7;
     /// The process can map it into its memory.
@@ -151,6 +155,17 @@ struct Link {
     rest: [u64; 2],
 }
 
+#[repr(C, align(8))]
+struct Batch {
+    from: u64,
+    to: u64,
+    keys: u64,
+    values: u64,
+    count: u32,
+    map: u32,
+    flags: [u64; 2],
+}
+
 #[repr(C)]
 struct Frozen {
     map: u32,
@@ -159,11 +174,13 @@ struct Frozen {
 const MAP_CREATE: libc::c_int = 0;
 const MAP_LOOKUP: libc::c_int = 1;
 const MAP_UPDATE: libc::c_int = 2;
+const MAP_REMOVE: libc::c_int = 3;
 const MAP_NEXT_KEY: libc::c_int = 4;
 const PROGRAM_LOAD: libc::c_int = 5;
 const PROGRAM_TRIAL: libc::c_int = 10;
 const TYPES_LOAD: libc::c_int = 18;
 const MAP_FREEZE: libc::c_int = 22;
+const MAP_LOOKUP_BATCH: libc::c_int = 24;
 const LINK_CREATE: libc::c_int = 28;
 const LINK_UPDATE: libc::c_int = 29;
 
@@ -271,6 +288,51 @@ pub fn next_key(map: &OwnedFd, key: Option<&[u8]>, size: usize) -> io::Result<Op
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Removes an entry of a map.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn remove(map: &OwnedFd, key: &[u8]) -> io::Result<()> {
+    let mut element = Element { map: raw(map), key: key.as_ptr() as u64, value: 0, flags: 0 };
+    bpf(MAP_REMOVE, &mut element).map(|_| ())
+}
+
+/// Returns all entries of a hash map: keys and values one after the other.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn entries(map: &OwnedFd, key: usize, value: usize) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    const AT_ONCE: usize = 4096;
+    let (mut all_keys, mut all_values) = (Vec::new(), Vec::new());
+    let (mut keys, mut values) = (vec![0u8; AT_ONCE * key], vec![0u8; AT_ONCE * value]);
+    let (mut place, mut next) = (0u64, 0u64);
+    for is_first in std::iter::once(true).chain(std::iter::repeat(false)) {
+        let mut batch = Batch {
+            from: if is_first { 0 } else { &raw mut place as u64 },
+            to: &raw mut next as u64,
+            keys: keys.as_mut_ptr() as u64,
+            values: values.as_mut_ptr() as u64,
+            count: AT_ONCE as u32,
+            map: raw(map),
+            flags: [0; 2],
+        };
+        let read = bpf(MAP_LOOKUP_BATCH, &mut batch);
+        let is_last = match read {
+            Ok(_) => false,
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => true,
+            Err(error) => return Err(error),
+        };
+        let count = batch.count as usize;
+        all_keys.extend_from_slice(&keys[..count * key]);
+        all_values.extend_from_slice(&values[..count * value]);
+        if is_last {
+            break;
+        }
+        place = next;
+    }
+    Ok((all_keys, all_values))
 }
 
 /// Has a map stay as it is, so that the verifier knows its contents.
@@ -430,11 +492,6 @@ impl Mapped {
     /// The first byte. The kernel may change the bytes at any time.
     pub fn start(&self) -> *mut u8 {
         self.start
-    }
-
-    /// The number of bytes.
-    pub fn bytes(&self) -> usize {
-        self.bytes
     }
 }
 

@@ -81,3 +81,37 @@ pub fn link(
     }
     Ok(Linked { instructions, functions })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Function;
+
+    #[test]
+    fn calls_go_to_where_functions_are_put() {
+        let call = Instruction { code: CALL, ..Instruction::default() };
+        let exit = Instruction { code: 0x95, ..Instruction::default() };
+        let function = |to: &[&str]| Function {
+            instructions: to.iter().map(|_| call).chain([exit]).collect(),
+            references: to
+                .iter()
+                .enumerate()
+                .map(|(at, to)| (at, Reference::Function((*to).to_owned())))
+                .collect(),
+        };
+        let mut object = Object::default();
+        let all = [("a", &["b", "c"][..]), ("b", &["c"]), ("c", &[]), ("other", &["a"])];
+        for (name, to) in all {
+            object.functions.insert(name.to_owned(), function(to));
+        }
+        let none = OwnedFd::from(std::fs::File::open("/dev/null").expect("a file"));
+        let linked = link(&object, "a", &HashMap::new(), &none).expect("nothing is missing");
+        let starts: Vec<_> = linked.functions.iter().map(|(at, name)| (*at, &name[..])).collect();
+        assert_eq!(starts, [(0, "a"), (3, "b"), (5, "c")]);
+        let to: Vec<i32> = [0, 1, 3].iter().map(|at| linked.instructions[*at].value).collect();
+        assert_eq!(to, [2, 3, 1], "from the instruction after the call");
+        assert!(linked.instructions[0].registers == CALL_FUNCTION << 4);
+        object.functions.remove("c");
+        assert!(link(&object, "a", &HashMap::new(), &none).is_err());
+    }
+}

@@ -225,6 +225,11 @@ impl Live {
         let live = Self { engine, store, changed: Vec::new() };
         Ok((live, Arc::new(InKernel { programs, counts, verdicts, processors })))
     }
+
+    fn read(&mut self, only: Option<usize>) -> Result {
+        let read = self.engine.tables.read(&mut self.store, only);
+        read.map_err(|error| failed("the tables", &error, ""))
+    }
 }
 
 impl Machine for Live {
@@ -251,7 +256,7 @@ impl Machine for Live {
         if let Some(offload) = offload
             && !self.changed.contains(&Some(offload))
         {
-            self.engine.tables.read(&mut self.store, Some(offload));
+            self.read(Some(offload))?;
             self.changed.push(Some(offload));
         }
         update.apply(&mut self.store).map_err(|refused| UpdateError::Refused(refused.0))?;
@@ -263,14 +268,14 @@ impl Machine for Live {
     }
 
     fn store_mut(&mut self) -> Option<&mut Store> {
-        self.engine.tables.read(&mut self.store, None);
+        self.engine.tables.read(&mut self.store, None).ok()?;
         self.changed.push(None);
         Some(&mut self.store)
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
         if self.changed.is_empty() {
-            self.engine.tables.read(&mut self.store, None);
+            self.read(None)?;
         }
         Ok(Vec::new())
     }

@@ -89,6 +89,7 @@ impl Configured for Xdp {
     fn generate(&self, program: &Program) -> Result<Files> {
         let refused = |all: Vec<bpf::Refused>| {
             Error::new(all.into_iter().next().map(|refused| refused.message).unwrap_or_default())
+                .with_help("check --on xdp names everything that has no place in the kernel")
         };
         let written = bpf::generate(&program.optimised).map_err(refused)?;
         let runtime = RUNTIME.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
@@ -181,6 +182,11 @@ impl Trials {
         written.map_err(|error| failed("the tables", &error, ""))
     }
 
+    fn read(&mut self, only: Option<usize>) -> Result {
+        let read = self.engine.tables.read(&mut self.store, only);
+        read.map_err(|error| failed("the tables", &error, ""))
+    }
+
     /// Runs a packet through the program.
     fn execute(&mut self, frame: &Frame<'_>, sequence: u64, sink: Sink<'_>) -> Result {
         let packet = &frame.bytes[..frame.bytes.len().min(MAX_LENGTH)];
@@ -254,7 +260,7 @@ impl Machine for Trials {
 
     fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
         let offload = self.store.slots.iter().position(|slot| slot.name == update.offload);
-        self.engine.tables.read(&mut self.store, offload);
+        self.read(offload)?;
         update.apply(&mut self.store).map_err(|refused| UpdateError::Refused(refused.0))?;
         self.write(offload)?;
         Ok(Settled::default())
@@ -265,14 +271,14 @@ impl Machine for Trials {
     }
 
     fn store_mut(&mut self) -> Option<&mut Store> {
-        self.engine.tables.read(&mut self.store, None);
+        self.engine.tables.read(&mut self.store, None).ok()?;
         self.is_store_lent = true;
         Some(&mut self.store)
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
         if !self.is_store_lent {
-            self.engine.tables.read(&mut self.store, None);
+            self.read(None)?;
         }
         Ok(Vec::new())
     }

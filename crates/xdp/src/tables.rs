@@ -5,10 +5,13 @@
 //! takes the place of the former one: a search that has begun finds its table complete, and the
 //! kernel frees the old one when no program reads it any more.
 
+use std::any::Any;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use wireloom_bits::Bits;
 use wireloom_codegen::c::bpf::{Content, Map};
+use wireloom_offloads::kinds::exact::{Aged, Exact, State};
 use wireloom_offloads::lpm::LpmView;
 use wireloom_offloads::{Content as Slot, Instance, RawView, Store};
 
@@ -36,7 +39,20 @@ enum Memory {
     Elements { shared: Mapped, words: usize },
     /// Prefixes, whose values have this distance in words.
     Prefixes { stride: usize },
+    /// Values by key, the sizes of both in words, and the clock.
+    Keys { key: usize, words: usize, clock: Clock },
 }
+
+/// The clock of a table: its time and the number of the next touch (`struct wl_exact_clock`).
+struct Clock {
+    symbol: String,
+    map: OwnedFd,
+    shared: Mapped,
+}
+
+/// Words of an element in front of its value, and the number of touches that static ones have.
+const HEAD: usize = 2;
+const STATIC: u64 = u64::MAX;
 
 impl Tables {
     /// Creates the maps of offloads, empty.
@@ -51,6 +67,7 @@ impl Tables {
                     let memory = Memory::Prefixes { stride: stride as usize };
                     (prefixes(&map.symbol)?, memory)
                 }
+                Content::Keys { count, key, words } => keys(map, count, key, words)?,
             };
             let (symbol, offload) = (map.symbol.clone(), map.offload);
             Ok(Table { symbol, offload, map: descriptor, memory })
@@ -60,7 +77,11 @@ impl Tables {
 
     /// The maps by their symbols.
     pub fn maps(&self) -> impl Iterator<Item = (&str, &OwnedFd)> {
-        self.tables.iter().map(|table| (table.symbol.as_str(), &table.map))
+        let clocks = self.tables.iter().filter_map(|table| match &table.memory {
+            Memory::Keys { clock, .. } => Some((clock.symbol.as_str(), &clock.map)),
+            _ => None,
+        });
+        self.tables.iter().map(|table| (table.symbol.as_str(), &table.map)).chain(clocks)
     }
 
     /// Writes the state of a store into the maps: that of all offloads, or of one by its index.
@@ -71,6 +92,10 @@ impl Tables {
         for table in &mut self.tables {
             if only.is_none_or(|only| only == table.offload) {
                 let instance = instance(store, table.offload);
+                if let Memory::Keys { key, clock, .. } = &table.memory {
+                    write_keys(&table.map, *key, clock, &exact(instance).state())?;
+                    continue;
+                }
                 let view = instance.raw();
                 let written = table.write(view);
                 instance.raw_done();
@@ -81,13 +106,25 @@ impl Tables {
     }
 
     /// Reads what packets changed back into a store: all offloads, or one by its index.
-    pub fn read(&self, store: &mut Store, only: Option<usize>) {
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn read(&self, store: &mut Store, only: Option<usize>) -> io::Result<()> {
         for table in &self.tables {
             if only.is_some_and(|only| only != table.offload) {
                 continue;
             }
-            let Memory::Elements { shared, words } = &table.memory else { continue };
             let instance = instance(store, table.offload);
+            let (shared, words) = match &table.memory {
+                Memory::Elements { shared, words } => (shared, words),
+                Memory::Prefixes { .. } => continue,
+                Memory::Keys { key, words, clock } => {
+                    let exact = exact(instance);
+                    let state = read_keys(&table.map, *key, *words, clock, exact.widths())?;
+                    exact.set_state(&state).map_err(|refused| io::Error::other(refused.0))?;
+                    continue;
+                }
+            };
             if let Some(RawView::Array { data, .. } | RawView::Counter { data, .. }) =
                 instance.raw()
             {
@@ -102,7 +139,88 @@ impl Tables {
             }
             instance.raw_done();
         }
+        Ok(())
     }
+}
+
+fn exact(instance: &mut dyn Instance) -> &mut Exact {
+    let instance: &mut dyn Any = instance;
+    instance.downcast_mut().expect("a table of keys is one of `exact`")
+}
+
+fn keys(map: &Map, count: u64, key: u32, words: u32) -> io::Result<(OwnedFd, Memory)> {
+    let entries = u32::try_from(count).map_err(io::Error::other)?;
+    let value = 8 * (HEAD as u32 + words);
+    let shape =
+        Shape { map_type: MapType::Hash, key: 8 * key, value, entries, flags: flag::ON_DEMAND };
+    let table = kernel::create_map(&map.symbol, shape, None, None)?;
+    let shape =
+        Shape { map_type: MapType::Array, key: 4, value: 16, entries: 1, flags: flag::MAPPABLE };
+    let clock = kernel::create_map("wl_clock", shape, None, None)?;
+    let shared = Mapped::new(&clock, PAGE)?;
+    let clock = Clock { symbol: map.clock(), map: clock, shared };
+    Ok((table, Memory::Keys { key: key as usize, words: words as usize, clock }))
+}
+
+fn bytes(words: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    words.into_iter().flat_map(u64::to_ne_bytes).collect()
+}
+
+/// Writes the state of an `exact` table in the place of what a map holds.
+fn write_keys(map: &OwnedFd, key: usize, clock: &Clock, state: &State) -> io::Result<()> {
+    while let Some(key) = kernel::next_key(map, None, 8 * key)? {
+        kernel::remove(map, &key)?;
+    }
+    let set = |key: &Bits, value: &Bits, touched_ns: u64, touch: u64| {
+        let element = bytes([touched_ns, touch].into_iter().chain(value.words()));
+        kernel::set(map, &bytes(key.words()), &element)
+    };
+    for (key, value) in &state.fixed {
+        set(key, value, 0, STATIC)?;
+    }
+    for (touch, aged) in state.ageing.iter().enumerate() {
+        set(&aged.key, &aged.value, aged.touched_ns, touch as u64)?;
+    }
+    let place = clock.shared.start().cast::<[u64; 2]>();
+    // SAFETY: the memory has room for both words.
+    unsafe { place.write_volatile([state.time_ns, state.ageing.len() as u64]) };
+    Ok(())
+}
+
+/// Reads the state of an `exact` table, whose keys and values have so many bits.
+fn read_keys(
+    map: &OwnedFd,
+    key: usize,
+    words: usize,
+    clock: &Clock,
+    (key_width, width): (u32, u32),
+) -> io::Result<State> {
+    let size = HEAD + words;
+    let (keys, elements) = kernel::entries(map, 8 * key, 8 * size)?;
+    let numbers = |bytes: &[u8]| -> Vec<u64> {
+        let words = bytes.chunks_exact(8).map(|word| word.try_into().map(u64::from_ne_bytes));
+        words.map(|word| word.unwrap_or_default()).collect()
+    };
+    let place = clock.shared.start().cast::<[u64; 2]>();
+    // SAFETY: the memory has both words.
+    let [time_ns, _] = unsafe { place.read_volatile() };
+    let mut state = State { time_ns, ..State::default() };
+    let mut ageing = Vec::new();
+    for (key, element) in keys.chunks_exact(8 * key).zip(elements.chunks_exact(8 * size)) {
+        let (key, element) = (numbers(key), numbers(element));
+        let key = Bits::from_words(key_width, &key);
+        let value = Bits::from_words(width, &element[HEAD..]);
+        match element[1] {
+            STATIC => state.fixed.push((key, value)),
+            touch => ageing.push((touch, Aged { key, value, touched_ns: element[0] })),
+        }
+    }
+    state.fixed.sort_unstable();
+    ageing.sort_by_key(|(touch, aged)| (aged.touched_ns, *touch));
+    // Another processor may have touched one since the time was read.
+    state.time_ns = ageing.last().map_or(time_ns, |(_, aged)| time_ns.max(aged.touched_ns));
+    state.ageing = ageing.into_iter().map(|(_, aged)| aged).collect();
+    Ok(state)
 }
 
 fn instance(store: &mut Store, offload: usize) -> &mut dyn Instance {

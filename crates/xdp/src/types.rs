@@ -99,3 +99,24 @@ fn encode(encoder: &Encoder) -> Vec<u8> {
     bytes.extend(&encoder.names);
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_function_has_its_type() {
+        let functions = [("f", Takes::Frame), ("g", Takes::Packet(2)), ("h", Takes::Body)];
+        let types = Types::of(&functions, 4096, 1024);
+        assert_eq!(types.functions.len(), 3);
+        let word =
+            |at: usize| u32::from_le_bytes(types.bytes[at..at + 4].try_into().expect("four bytes"));
+        assert_eq!(word(0), 0x0001_eb9f, "magic number and version");
+        let (length, names) = (word(12) as usize, word(20) as usize);
+        assert_eq!(types.bytes.len(), 24 + length + names);
+        // The last type is the function `h`, which is checked where it is called.
+        let last = 24 + length - 12;
+        assert_eq!(word(last + 4), FUNCTION << 24);
+        assert_eq!(word(last + 8), types.functions[2] - 1);
+    }
+}

@@ -45,7 +45,7 @@ impl Echo {
 
     /// Sends a request. Returns whether the kernel had a route for it.
     pub fn send(&mut self) -> bool {
-        self.sequence += 1;
+        self.sequence = self.sequence.wrapping_add(1);
         let mut message = [0u8; 64];
         message[0] = if self.to.is_ipv4() { 8 } else { 128 };
         message[6..8].copy_from_slice(&self.sequence.to_be_bytes());

@@ -62,6 +62,13 @@ impl Namespace {
         assert!(output.status.success(), "{commands}{}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Has a virtual Ethernet device poll for what it receives, as drivers of cards do.
+    pub fn poll(&self, interface: &str) {
+        let set = || Command::new("ethtool").args(["-K", interface, "gro", "on"]).status();
+        let set = self.run(set).expect("ethtool, which `make test` installs");
+        assert!(set.success(), "ethtool -K {interface} gro on");
+    }
+
     /// Runs commands of `ip` inside, one a line, whether or not the kernel refuses some.
     pub fn ip_force(&self, commands: &str) {
         self.run(|| {

@@ -24,6 +24,7 @@ typedef unsigned __int128 wl_u128;
 struct xdp_md;
 void *wl_map_find(const void *map, const void *key) WL_HELPER(1);
 long wl_map_set(const void *map, const void *key, const void *value, uint64_t flags) WL_HELPER(2);
+long wl_map_remove(const void *map, const void *key) WL_HELPER(3);
 uint64_t wl_kernel_ns(void) WL_HELPER(5);
 uint64_t wl_kernel_cpu(void) WL_HELPER(8);
 long wl_csum_diff(const void *from, uint32_t from_size, const void *to, uint32_t to_size,
@@ -33,10 +34,15 @@ long wl_redirect_map(const void *map, uint64_t key, uint64_t otherwise) WL_HELPE
 long wl_adjust_tail(struct xdp_md *ctx, int32_t delta) WL_HELPER(65);
 long wl_lock(void *lock) WL_HELPER(93);
 long wl_unlock(void *lock) WL_HELPER(94);
+long wl_map_each(const void *map, void *body, void *argument, uint64_t flags) WL_HELPER(164);
 long wl_loop(uint32_t turns, void *body, void *argument, uint64_t flags) WL_HELPER(181);
 uint64_t wl_frame_length(struct xdp_md *ctx) WL_HELPER(188);
 long wl_load_frame(struct xdp_md *ctx, uint32_t from, void *to, uint32_t count) WL_HELPER(189);
 long wl_store_frame(struct xdp_md *ctx, uint32_t to, const void *from, uint32_t count) WL_HELPER(190);
+
+/* Entering a key that must be new, and what the kernel says if it is not, or if the map is full
+ * (errno.h: EEXIST, E2BIG). */
+enum { WL_MAP_NEW = 1, WL_MAP_THERE = -17, WL_MAP_FULL = -7 };
 
 /* Maps, which the loader puts in the place of their names. */
 struct wl_map;

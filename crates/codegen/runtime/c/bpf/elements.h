@@ -19,11 +19,8 @@ struct wl_array {
 };
 
 /* Operations on the elements of an array exclude each other, on whatever processor. */
-WL_INLINE void *wl_lock_of(const struct wl_array *array)
-{
-    uint32_t offload = array->offload;
-    return wl_map_find(&wl_map_locks, &offload);
-}
+WL_INLINE void *wl_lock_at(uint32_t offload) { return wl_map_find(&wl_map_locks, &offload); }
+WL_INLINE void *wl_lock_of(const struct wl_array *array) { return wl_lock_at(array->offload); }
 
 WL_INLINE uint64_t *wl_element(const struct wl_array *array, uint32_t index) { return wl_map_find(array->map, &index); }
 
@@ -95,6 +92,15 @@ WL_INLINE void wl_array_compare_swap(const struct wl_array *array, uint32_t inde
 }
 
 /* Adds lane by lane; each lane wraps at its own width, and lies in one word. */
+WL_INLINE void wl_lanes_add(uint64_t *to, const uint64_t *delta, const struct wl_lane *lanes, uint32_t count)
+{
+    WL_UNROLL for (uint32_t lane = 0; lane < count; lane++) {
+        uint32_t lo = lanes[lane].lo, width = lanes[lane].width;
+        uint64_t mask = UINT64_MAX >> (64 - width) << (lo % 64), before = to[lo / 64];
+        to[lo / 64] = (before & ~mask) | ((before + (delta[lo / 64] & mask)) & mask);
+    }
+}
+
 WL_INLINE void wl_array_fetch_add(const struct wl_array *array, uint32_t index, const uint64_t *delta, uint64_t *reply)
 {
     wl_wide_zero(reply, array->words);
@@ -104,11 +110,7 @@ WL_INLINE void wl_array_fetch_add(const struct wl_array *array, uint32_t index, 
         return;
     wl_lock(lock);
     wl_copy(reply, element, array->words);
-    WL_UNROLL for (uint32_t lane = 0; lane < array->lane_count; lane++) {
-        uint32_t lo = array->lanes[lane].lo, width = array->lanes[lane].width;
-        uint64_t mask = UINT64_MAX >> (64 - width) << (lo % 64), before = element[lo / 64];
-        element[lo / 64] = (before & ~mask) | ((before + (delta[lo / 64] & mask)) & mask);
-    }
+    wl_lanes_add(element, delta, array->lanes, array->lane_count);
     wl_unlock(lock);
 }
 

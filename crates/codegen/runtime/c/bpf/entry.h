@@ -112,7 +112,7 @@ WL_INLINE bool wl_leave(struct xdp_md *ctx, struct wl_packet *p)
 WL_INLINE void wl_run(WL_THREAD *t)
 {
     wl_any64 *context = (wl_any64 *)&t->context;
-    _Pragma("GCC unroll 16") for (uint32_t i = 0; i < sizeof t->context / 8; i++)
+    _Pragma("GCC unroll 16") for (uint32_t i = 0; i < (sizeof t->context + 7) / 8; i++)
         context[i] = 0;
 #ifdef WL_JUMPS_BACK
     wl_loop(WL_MAX_BACKWARD_JUMPS + 1, (void *)&WL_PASS, &t, 0);

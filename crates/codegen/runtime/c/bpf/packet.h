@@ -16,7 +16,7 @@ enum {
     WL_END = WL_LONGEST,
     WL_REACH = 560, /* the farthest byte at which a read may begin */
     WL_REACHABLE = 1023,
-    WL_AREA = WL_REACHABLE + 1 + 16
+    WL_AREA = WL_REACHABLE + 1 + 80 /* the widest field begins there */
 };
 
 /* What became of a packet. */
@@ -158,16 +158,23 @@ WL_INLINE void wl_put(struct wl_packet *p, uint32_t at, uint32_t n, uint64_t val
     wl_store(to, n, value);
 }
 
-/* Writes n bytes, like wl_put, for n from 9 to 16. */
-WL_INLINE void wl_put128(struct wl_packet *p, uint32_t at, uint32_t n, wl_u128 value, wl_u128 keep)
+/* Writes n bytes, like wl_put, for n from 9 to 16. A value of 128 bits is two parameters. */
+struct wl_long {
+    uint64_t high, low, keep_high, keep_low;
+};
+#define wl_put128(p, at, n, value, keep)                                                                               \
+    wl_put_long(p, at, n,                                                                                              \
+                &(const struct wl_long){ (uint64_t)((wl_u128)(value) >> 64), (uint64_t)(value),                        \
+                                         (uint64_t)((wl_u128)(keep) >> 64), (uint64_t)(keep) })
+WL_INLINE void wl_put_long(struct wl_packet *p, uint32_t at, uint32_t n, const struct wl_long *value)
 {
     if (WL_UNLIKELY(at + n > p->window))
         return;
     uint8_t *to = wl_at(p, at);
-    uint64_t high = (uint64_t)(value >> 64), low = (uint64_t)value;
-    if (keep) {
-        high |= wl_load(to, n - 8) & (uint64_t)(keep >> 64);
-        low |= wl_be64(to + n - 8) & (uint64_t)keep;
+    uint64_t high = value->high, low = value->low;
+    if (value->keep_high || value->keep_low) {
+        high |= wl_load(to, n - 8) & value->keep_high;
+        low |= wl_be64(to + n - 8) & value->keep_low;
     }
     wl_store(to, n - 8, high);
     wl_store(to + n - 8, 8, low);
@@ -198,11 +205,8 @@ WL_INLINE void wl_put_words(struct wl_packet *p, uint32_t at, uint32_t bit, uint
     }
 }
 
-WL_INLINE void wl_put_bits128(struct wl_packet *p, uint32_t at, uint32_t bit, uint32_t width, wl_u128 value)
-{
-    const uint64_t words[2] = { (uint64_t)value, (uint64_t)(value >> 64) };
-    wl_put_wide(p, at, bit, width, words, 2);
-}
+#define wl_put_bits128(p, at, bit, width, value)                                                                       \
+    wl_put_words(p, at, bit, width, (const uint64_t[]){ (uint64_t)(value), (uint64_t)((wl_u128)(value) >> 64) })
 
 /* ---- Size of the window ---------------------------------------------------------------------- */
 
@@ -211,6 +215,7 @@ WL_ALONE uint64_t wl_move_down(struct wl_packet *p, uint32_t to, uint32_t from, 
 {
     if (!p)
         return 0;
+    WL_OPAQUE(p);
     for (uint32_t i = 0; i < WL_LONGEST / 8 && count >= 8; i++, to += 8, from += 8, count -= 8)
         *(wl_any64 *)(p->area + (to & WL_REACHABLE)) = *(wl_any64 *)(p->area + (from & WL_REACHABLE));
     for (uint32_t i = 0; i < 8 && count > 0; i++, to++, from++, count--)
@@ -222,6 +227,7 @@ WL_ALONE uint64_t wl_move_up(struct wl_packet *p, uint32_t to, uint32_t from, ui
 {
     if (!p)
         return 0;
+    WL_OPAQUE(p);
     to += count;
     from += count;
     for (uint32_t i = 0; i < WL_LONGEST / 8 && count >= 8; i++, count -= 8) {
@@ -238,6 +244,7 @@ WL_ALONE uint64_t wl_clear(struct wl_packet *p, uint32_t at, uint32_t count)
 {
     if (!p)
         return 0;
+    WL_OPAQUE(p);
     for (uint32_t i = 0; i < WL_LONGEST / 8 && count >= 8; i++, at += 8, count -= 8)
         *(wl_any64 *)(p->area + (at & WL_REACHABLE)) = 0;
     for (uint32_t i = 0; i < 8 && count > 0; i++, at++, count--)

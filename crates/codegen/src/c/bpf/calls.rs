@@ -1,15 +1,15 @@
 //! Calls of offloads in a BPF program: on maps that the process shares, or computed in place.
 
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
-use wireloom_offloads::{Config, Method, registry};
+use wireloom_offloads::{Config, Layout, Method, registry};
 
-use super::super::calls::{Call, Surroundings};
+use super::super::calls::{Call, Surroundings, env};
 use super::super::emitter::Emitter;
 use super::super::kinds;
 use super::super::ops::{Operand, as_words, high_word};
 use super::super::tree::{Binary, Expr, Stmt, Type};
 use super::super::types::Class;
-use super::{Content, Map, words};
+use super::{Content, MODEL, Map, words};
 
 /// The maps of an engine's offloads.
 pub struct Maps {
@@ -57,6 +57,10 @@ fn content(config: &Config) -> Option<Content> {
         "lpm" => Content::Prefixes { stride: words(config).next_power_of_two() },
         "array" => Content::Elements { count: size(), words: words(config) },
         "counter" => Content::Elements { count: size(), words: 2 },
+        "exact" => {
+            let key = MODEL.words(config.key.as_ref().map_or(1, Layout::width));
+            Content::Keys { count: size(), key, words: words(config) }
+        }
         _ => return None,
     })
 }
@@ -97,7 +101,7 @@ pub fn is_written(config: &Config, method: &Method) -> bool {
     match config.kind.as_str() {
         "lpm" => method.name == "search",
         "counter" => method.name == "count",
-        "array" => true,
+        "array" | "exact" => true,
         "payload" => method.name == "truncate",
         _ => false,
     }
@@ -110,6 +114,7 @@ fn write(call: &Call<'_>, offload: usize) -> Option<Vec<Stmt>> {
             vec![Stmt::call("wl_count", [call.slot_address(), call.arg(0), call.arg(1)])]
         }
         ("array", _) => array(call, offload)?,
+        ("exact", _) => exact(call, offload)?,
         ("payload", "truncate") => {
             let (packet, _) = call.around.packet.clone()?;
             call.scalar(Expr::call("wl_truncate", [packet, call.arg(0)]))
@@ -159,6 +164,38 @@ fn array(call: &Call<'_>, offload: usize) -> Option<Vec<Stmt>> {
         "fetch_add" => call.fill("wl_array_fetch_add", with(vec![value(1)])),
         "exchange" => call.fill("wl_array_exchange", with(vec![value(1)])),
         "compare_swap" => call.fill("wl_array_compare_swap", with(vec![value(1), value(2)])),
+        _ => return None,
+    })
+}
+
+fn exact(call: &Call<'_>, offload: usize) -> Option<Vec<Stmt>> {
+    let layout = call.config.value.as_ref().expect("an exact table has a value type");
+    let Expr::Name(symbol) = &call.slot else { return None };
+    let clock = Expr::name(format!("{symbol}_clock")).address();
+    let lanes = if call.method.name == "accumulate" { kinds::lanes(layout) } else { Vec::new() };
+    let count = lanes.len();
+    let lanes = match count {
+        0 => Expr::name("NULL"),
+        _ => Expr::Object(Type::structure("wl_lane").constant().array(), lanes),
+    };
+    let numbers = [offload, words(call.config) as usize, layout.width() as usize, count];
+    let age = MODEL.literal(call.config.param("age"));
+    let parts = [call.slot_address(), clock].into_iter().chain(numbers.map(Expr::number));
+    let table = object("wl_exact", parts.chain([lanes, age]).collect());
+    let now = env().arrow("now_ns");
+    if call.method.name == "expire" {
+        return Some(call.scalar(Expr::call("wl_exact_expire", [table, now, call.arg(0)])));
+    }
+    let key = as_words(&call.args[0]);
+    let value = || as_words(&call.args[1]);
+    Some(match call.method.name {
+        "lookup" => call.fill("wl_exact_lookup", vec![table, key, now]),
+        "touch" => call.fill("wl_exact_touch", vec![table, key, now]),
+        "age" => call.fill("wl_exact_age", vec![table, key, now]),
+        "remove" => call.fill("wl_exact_remove", vec![table, key, now]),
+        "insert" => call.fill("wl_exact_insert", vec![table, key, now, value()]),
+        "accumulate" => call.fill("wl_exact_accumulate", vec![table, key, now, value()]),
+        "update" => call.scalar(Expr::call("wl_exact_update", [table, key, now, value()])),
         _ => return None,
     })
 }

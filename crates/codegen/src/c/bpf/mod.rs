@@ -41,6 +41,7 @@ pub const RUNTIME: &[(&str, &str)] = &[
     ("random.h", include_str!("../../../runtime/c/random.h")),
     ("lpm.h", include_str!("../../../runtime/c/bpf/lpm.h")),
     ("elements.h", include_str!("../../../runtime/c/bpf/elements.h")),
+    ("exact.h", include_str!("../../../runtime/c/bpf/exact.h")),
     ("entry.h", include_str!("../../../runtime/c/bpf/entry.h")),
 ];
 
@@ -88,6 +89,7 @@ pub const FUNCTIONS: &[(&str, Takes)] = &[
     ("wl_move_down", Takes::Packet(3)),
     ("wl_move_up", Takes::Packet(3)),
     ("wl_clear", Takes::Packet(2)),
+    ("wl_exact_sweep_one", Takes::Body),
     ("wl_sum_part", Takes::Body),
     ("wl_complete", Takes::Frame),
     (LIVE, Takes::Frame),
@@ -120,12 +122,29 @@ pub enum Content {
         /// Words of each.
         words: u32,
     },
+    /// Values by key, each after two words with its last touch: a hash map, and an array map of one
+    /// element with the table's clock.
+    Keys {
+        /// The most keys.
+        count: u64,
+        /// Words of a key.
+        key: u32,
+        /// Words of a value.
+        words: u32,
+    },
     /// A prefix table whose values have so many bits: a map of one array map, whose rows
     /// runtime/c/bpf/lpm.h describes.
     Prefixes {
         /// The distance of values in words, a power of two.
         stride: u32,
     },
+}
+
+impl Map {
+    /// The symbol of the clock of a table of keys.
+    pub fn clock(&self) -> String {
+        format!("{}_clock", self.symbol)
+    }
 }
 
 const MODEL: Model = Model::Bits64;
@@ -174,7 +193,7 @@ impl<'a> Writer<'a> {
 
     fn program(&self) -> BpfProgram {
         let mut items = opening(self.program, "docs/machines/xdp.md");
-        for header in ["packet.h", "lpm.h", "elements.h", "random.h"] {
+        for header in ["packet.h", "lpm.h", "elements.h", "exact.h", "random.h"] {
             items.push(Item::Directive(format!("include \"{header}\"")));
         }
         items.push(Item::Blank);
@@ -182,8 +201,11 @@ impl<'a> Writer<'a> {
         items.push(Item::Blank);
         items.extend(wide_sizes(widths(self.program), MODEL).into_iter().map(declare_wide));
         for map in self.maps.all() {
-            let declared = Declaration::new(Type::structure("wl_map"), &map.symbol);
-            items.push(Item::Object("extern", declared));
+            let clock = matches!(map.content, Content::Keys { .. }).then(|| map.clock());
+            for symbol in std::iter::once(map.symbol.clone()).chain(clock) {
+                let declared = Declaration::new(Type::structure("wl_map"), symbol);
+                items.push(Item::Object("extern", declared));
+            }
         }
         items.push(Item::Blank);
         items.extend(self.thread());
@@ -285,7 +307,11 @@ impl<'a> Writer<'a> {
             statements.push(end("WL_NOTHING", Expr::number(0), Expr::number(0)));
         }
         let thread = || Expr::name("t");
-        let mut body = vec![Stmt::If(thread().not(), vec![Stmt::Return(Expr::number(0))])];
+        // The compiler must not compute addresses before the check.
+        let mut body = vec![
+            Stmt::If(thread().not(), vec![Stmt::Return(Expr::number(0))]),
+            Stmt::call("WL_OPAQUE", [thread()]),
+        ];
         let parts = [
             ("p", "wl_packet".to_owned(), "packet"),
             ("c", format!("{}_context", self.prefix), "context"),

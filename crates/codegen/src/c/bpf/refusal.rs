@@ -135,7 +135,7 @@ fn call_refusal(config: &Config, method: usize, op: &OpKind) -> Option<String> {
             width(&config.key)
         ));
     }
-    if config.kind == "array" && ["add", "fetch_add"].contains(&method.name) {
+    if ["add", "fetch_add", "accumulate"].contains(&method.name) {
         let layout = config.value.as_ref()?;
         let mut top = layout.width();
         for (_, width) in &layout.fields {

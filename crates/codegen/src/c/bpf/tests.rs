@@ -1,1 +1,89 @@
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::pipeline::optimise;
+use wireloom_lang::check_source;
 
+use super::*;
+
+fn compiled(source: &str) -> Program {
+    let checked = check_source("small.loom", source, &Default::default());
+    let mut program = wireloom_compile::lower(&checked.program.expect("a program without errors"));
+    optimise(&mut program, &PassOptions::default());
+    program
+}
+
+const SMALL: &str = "\
+header Ip { u8 version; u8 ttl; u16 length; u32 dst; };
+enum Reason : u8 { EXPIRED, SEEN };
+struct Flow { u32 dst; u16 length; };
+
+engine small() {
+    offload routes : lpm<u32, u16>;
+    offload flows : exact<Flow, u32, size = 16>;
+    Ip ip @ 14;
+    u16 port;
+
+    step look {
+        if (ip.ttl <= 1) to_cpu(EXPIRED);
+        port = routes.search(ip.dst);
+        next send;
+    }
+    step send {
+        auto flow = flows.accumulate({ .dst = ip.dst, .length = ip.length }, 1);
+        if (flow.value > 9) drop(SEEN);
+        ip.ttl = ip.ttl - 1;
+        packet.egress = port;
+        finish;
+    }
+}
+";
+
+#[test]
+fn a_small_engine_reads_as_its_source_does() {
+    insta::assert_snapshot!(generate(&compiled(SMALL)).expect("it has a place").text);
+}
+
+#[test]
+fn functions_and_maps_are_those_of_the_text() {
+    let written = generate(&compiled(SMALL)).expect("it has a place");
+    let names: Vec<&str> = written.functions.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["small_look", "small_send", "small_pass"]);
+    assert!(names.iter().all(|name| written.text.contains(&format!("uint64_t {name}("))));
+    let maps: Vec<_> = written.maps.iter().map(|map| (map.symbol.as_str(), map.content)).collect();
+    let keys = Content::Keys { count: 16, key: 1, words: 1 };
+    assert_eq!(
+        maps,
+        [("wl_map_of_routes", Content::Prefixes { stride: 1 }), ("wl_map_of_flows", keys)]
+    );
+}
+
+#[test]
+fn only_jumps_back_make_a_loop() {
+    let text = |source: &str| generate(&compiled(source)).expect("it has a place").text;
+    assert!(!text(SMALL).contains("WL_JUMPS_BACK"));
+    let loops = "\
+        engine loops() {\n\
+            u8 turns;\n\
+            step first { next again; }\n\
+            step again { turns = turns + 1; if (turns < 9) next again; finish; }\n\
+        }\n";
+    assert!(text(loops).contains("WL_JUMPS_BACK"));
+}
+
+#[test]
+fn what_has_no_place_is_named() {
+    let refused = |body: &str| {
+        let source =
+            format!("enum R : u8 {{ A }};\nengine e() {{\n{body}\nstep last {{ drop(A); }} }}\n");
+        let refused = generate(&compiled(&source)).expect_err(body);
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        refused[0].clone()
+    };
+    let copies = refused("step s { emit(last); }");
+    assert_eq!((copies.step.as_deref(), copies.offload), (Some("s"), None));
+    assert!(copies.message.contains("an XDP program cannot copy frames"), "{}", copies.message);
+    let parks =
+        refused("offload p : park<u8, size = 9, age = 9>; step s { p.keep(1); next last; }");
+    assert_eq!(parks.offload.as_deref(), Some("p"));
+    let wide = "offload a : array<u128, size = 4>; step s { u128 x = a.read(0); a.write(1, x * x); next last; }";
+    assert!(refused(wide).message.contains("multiplies values of 128 bits"));
+}

@@ -29,6 +29,11 @@ pub struct Aged {
 }
 
 impl Exact {
+    /// The widths of keys and of values, in bits.
+    pub fn widths(&self) -> (u32, u32) {
+        (self.key_width, self.layout.width())
+    }
+
     /// Returns the state.
     pub fn state(&self) -> State {
         let table = &self.table;
