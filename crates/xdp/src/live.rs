@@ -38,8 +38,15 @@ pub struct InKernel {
 pub struct Live {
     engine: Engine,
     store: Store,
-    /// The offloads, by index, whose tables are to be written; `None`: all.
-    changed: Vec<Option<usize>>,
+    /// What is to be written: nothing, all offloads, or one by its index.
+    changed: Option<Changed>,
+}
+
+/// Offloads that are to be written into the kernel's maps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Changed {
+    All,
+    One(usize),
 }
 
 /// The programs at the ports, as long as this exists.
@@ -222,7 +229,7 @@ impl Live {
         });
         let programs = programs.collect::<Result<_>>()?;
         let processors = kernel::processors().map_err(problem)?;
-        let live = Self { engine, store, changed: Vec::new() };
+        let live = Self { engine, store, changed: None };
         Ok((live, Arc::new(InKernel { programs, counts, verdicts, processors })))
     }
 
@@ -238,26 +245,26 @@ impl Machine for Live {
     }
 
     fn finish(&mut self, _: Sink<'_>) -> Result<Settled> {
-        let mut changed = std::mem::take(&mut self.changed);
-        changed.sort_unstable();
-        changed.dedup();
-        if changed.contains(&None) {
-            changed.truncate(1);
-        }
-        for offload in changed {
-            let written = self.engine.tables.write(&mut self.store, offload);
-            written.map_err(|error| failed("the tables", &error, ""))?;
-        }
+        let only = match self.changed.take() {
+            None => return Ok(Settled::default()),
+            Some(Changed::All) => None,
+            Some(Changed::One(offload)) => Some(offload),
+        };
+        let written = self.engine.tables.write(&mut self.store, only);
+        written.map_err(|error| failed("the tables", &error, ""))?;
         Ok(Settled::default())
     }
 
     fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
         let offload = self.store.slots.iter().position(|slot| slot.name == update.offload);
+        // An entry may name one of another offload, which was changed before: that must be there
+        // first.
         if let Some(offload) = offload
-            && !self.changed.contains(&Some(offload))
+            && self.changed != Some(Changed::One(offload))
         {
+            self.finish(&mut |_| ())?;
             self.read(Some(offload))?;
-            self.changed.push(Some(offload));
+            self.changed = Some(Changed::One(offload));
         }
         update.apply(&mut self.store).map_err(|refused| UpdateError::Refused(refused.0))?;
         Ok(Settled::default())
@@ -269,12 +276,12 @@ impl Machine for Live {
 
     fn store_mut(&mut self) -> Option<&mut Store> {
         self.engine.tables.read(&mut self.store, None).ok()?;
-        self.changed.push(None);
+        self.changed = Some(Changed::All);
         Some(&mut self.store)
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
-        if self.changed.is_empty() {
+        if self.changed.is_none() {
             self.read(None)?;
         }
         Ok(Vec::new())
@@ -282,7 +289,7 @@ impl Machine for Live {
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
         snapshot.restore(&mut self.store)?;
-        self.changed.push(None);
+        self.changed = Some(Changed::All);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! The offloads of an engine in maps of the kernel.
 //!
-//! Elements of arrays and counters are memory that the program and this process share. A prefix
-//! table is written as a whole, from the memory of its instance, into a new map of rows, which then
-//! takes the place of the former one: a search that has begun finds its table complete, and the
-//! kernel frees the old one when no program reads it any more.
+//! Elements of arrays and counters that packets change are memory that the program and this process
+//! share. An array that packets only read, and a prefix table, are written as a whole into a new map,
+//! which then takes the place of the former one: a search that has begun finds its table complete, and
+//! the kernel frees the old one when no program reads it any more.
 
 use std::any::Any;
 use std::io;
@@ -35,8 +35,10 @@ struct Table {
 }
 
 enum Memory {
-    /// Elements of arrays and counters, so many words.
+    /// Elements of arrays and counters that packets change, so many words.
     Elements { shared: Mapped, words: usize },
+    /// So many elements of so many words that packets only read.
+    ReadOnly { count: u64, words: u32 },
     /// Prefixes, whose values have this distance in words.
     Prefixes { stride: usize },
     /// Values by key, the sizes of both in words, and the clock.
@@ -62,10 +64,19 @@ impl Tables {
     pub fn new(maps: &[Map]) -> io::Result<Self> {
         let tables = maps.iter().map(|map| {
             let (descriptor, memory) = match map.content {
-                Content::Elements { count, words } => elements(&map.symbol, count, words)?,
+                Content::Elements { count, words } => {
+                    let (descriptor, shared) = elements(&map.symbol, count, words)?;
+                    let words = count as usize * words as usize;
+                    (descriptor, Memory::Elements { shared, words })
+                }
+                Content::ReadOnly { count, words } => {
+                    let (inner, _) = elements(&map.symbol, count, words)?;
+                    let memory = Memory::ReadOnly { count, words };
+                    (place_of(&map.symbol, &inner)?, memory)
+                }
                 Content::Prefixes { stride } => {
                     let memory = Memory::Prefixes { stride: stride as usize };
-                    (prefixes(&map.symbol)?, memory)
+                    (place_of(&map.symbol, &rows(&map.symbol, 1)?)?, memory)
                 }
                 Content::Keys { count, key, words } => keys(map, count, key, words)?,
             };
@@ -117,7 +128,7 @@ impl Tables {
             let instance = instance(store, table.offload);
             let (shared, words) = match &table.memory {
                 Memory::Elements { shared, words } => (shared, words),
-                Memory::Prefixes { .. } => continue,
+                Memory::ReadOnly { .. } | Memory::Prefixes { .. } => continue,
                 Memory::Keys { key, words, clock } => {
                     let exact = exact(instance);
                     let state = read_keys(&table.map, *key, *words, clock, exact.widths())?;
@@ -230,7 +241,8 @@ fn instance(store: &mut Store, offload: usize) -> &mut dyn Instance {
     }
 }
 
-fn elements(name: &str, count: u64, words: u32) -> io::Result<(OwnedFd, Memory)> {
+/// An array map of so many elements of so many words, and its memory.
+fn elements(name: &str, count: u64, words: u32) -> io::Result<(OwnedFd, Mapped)> {
     let entries = u32::try_from(count).map_err(io::Error::other)?;
     let shape = Shape {
         map_type: MapType::Array,
@@ -242,7 +254,7 @@ fn elements(name: &str, count: u64, words: u32) -> io::Result<(OwnedFd, Memory)>
     let map = kernel::create_map(name, shape, None, None)?;
     let words = count as usize * words as usize;
     let shared = Mapped::new(&map, (8 * words).next_multiple_of(PAGE))?;
-    Ok((map, Memory::Elements { shared, words }))
+    Ok((map, shared))
 }
 
 /// The map of a table with so many rows.
@@ -253,14 +265,20 @@ fn rows(name: &str, rows: usize) -> io::Result<OwnedFd> {
     kernel::create_map(name, shape, None, None)
 }
 
-fn prefixes(name: &str) -> io::Result<OwnedFd> {
+/// A map that has room for one map such as this.
+fn place_of(name: &str, inner: &OwnedFd) -> io::Result<OwnedFd> {
     let shape = Shape { map_type: MapType::ArrayOfMaps, key: 4, value: 4, entries: 1, flags: 0 };
-    kernel::create_map(name, shape, Some(&rows(name, 1)?), None)
+    kernel::create_map(name, shape, Some(inner), None)
 }
 
 impl Table {
-    fn write(&mut self, view: Option<RawView>) -> io::Result<()> {
-        match (&mut self.memory, view) {
+    /// Puts a map in the place of the one that programs read.
+    fn put(&self, map: &OwnedFd) -> io::Result<()> {
+        kernel::set(&self.map, &0u32.to_ne_bytes(), &map.as_raw_fd().to_ne_bytes())
+    }
+
+    fn write(&self, view: Option<RawView>) -> io::Result<()> {
+        match (&self.memory, view) {
             (
                 Memory::Elements { shared, words },
                 Some(RawView::Array { data, .. } | RawView::Counter { data, .. }),
@@ -274,10 +292,15 @@ impl Table {
                 }
                 Ok(())
             }
+            (Memory::ReadOnly { count, words }, Some(RawView::Array { data, .. })) => {
+                let (array, shared) = elements(&self.symbol, *count, *words)?;
+                let words = *count as usize * *words as usize;
+                // SAFETY: both have so many words, and no program reads the new ones yet.
+                unsafe { std::ptr::copy_nonoverlapping(data, shared.start().cast(), words) };
+                self.put(&array)
+            }
             (Memory::Prefixes { stride }, Some(RawView::Lpm(view))) => {
-                let table = laid_out(&self.symbol, &view, *stride)?;
-                let value = table.as_raw_fd().to_ne_bytes();
-                kernel::set(&self.map, &0u32.to_ne_bytes(), &value)
+                self.put(&laid_out(&self.symbol, &view, *stride)?)
             }
             _ => Err(io::Error::other(format!("{}: state of another kind", self.symbol))),
         }

@@ -1,5 +1,5 @@
 /* The `array` and `counter` kinds, whose elements are those of array maps. The process reads and
- * writes the same memory. */
+ * writes the same memory of those that packets change. */
 #ifndef WL_ELEMENTS_H
 #define WL_ELEMENTS_H
 
@@ -89,6 +89,18 @@ WL_INLINE void wl_array_compare_swap(const struct wl_array *array, uint32_t inde
     wl_unlock(lock);
     if (same)
         reply[width / 64] |= UINT64_C(1) << (width % 64);
+}
+
+/* Reads an element that packets only read. The process does not change it, but puts another array in
+ * the place of the whole: so it is one of before or one of after. */
+WL_INLINE void wl_read_only(const struct wl_map *map, uint32_t words, uint32_t index, uint64_t *reply)
+{
+    uint32_t zero = 0;
+    wl_wide_zero(reply, words);
+    const void *array = wl_map_find(map, &zero);
+    const uint64_t *element = array ? wl_map_find(array, &index) : NULL;
+    if (element)
+        wl_copy(reply, element, words);
 }
 
 /* Adds lane by lane; each lane wraps at its own width, and lies in one word. */

@@ -1,6 +1,7 @@
 //! Calls of offloads in a BPF program: on maps that the process shares, or computed in place.
 
-use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
+use wireloom_compile::analysis::order;
+use wireloom_ir::{OffloadTarget, Op, OpKind, Program};
 use wireloom_offloads::{Config, Layout, Method, registry};
 
 use super::super::calls::{Call, Surroundings, env};
@@ -18,12 +19,15 @@ pub struct Maps {
 }
 
 impl Maps {
-    /// Returns the maps of an engine's offloads.
-    pub fn of(engine: &Engine) -> Self {
+    /// Returns the maps of the offloads of a program's engine.
+    pub fn of(program: &Program) -> Self {
+        let engine = &program.engines[program.main.index()];
+        let changed = order::changed(program, program.main);
         let mut names = super::super::names::Names::default();
         let kinds = engine.offloads.iter().enumerate().filter_map(|(index, offload)| {
             let OffloadTarget::Kind(config) = &offload.target else { return None };
-            let content = content(config)?;
+            let is_changed = changed.iter().any(|offload| offload.index() == index);
+            let content = content(config, is_changed)?;
             let symbol = format!("wl_map_{}", names.give(&format!("of_{}", offload.name)));
             Some(Map { symbol, offload: index, content })
         });
@@ -44,18 +48,18 @@ impl Maps {
         self.needs_time
     }
 
-    fn symbol(&self, offload: usize) -> Option<Expr> {
-        let map = self.maps.iter().find(|map| map.offload == offload)?;
-        Some(Expr::name(&map.symbol))
+    fn find(&self, offload: usize) -> Option<&Map> {
+        self.maps.iter().find(|map| map.offload == offload)
     }
 }
 
-/// Returns what the map of an offload holds; `None` if it has none.
-fn content(config: &Config) -> Option<Content> {
+/// Returns what the map of an offload holds, which packets change or not; `None` if it has none.
+fn content(config: &Config, is_changed: bool) -> Option<Content> {
     let size = || config.param("size").low_u64();
     Some(match config.kind.as_str() {
         "lpm" => Content::Prefixes { stride: words(config).next_power_of_two() },
-        "array" => Content::Elements { count: size(), words: words(config) },
+        "array" if is_changed => Content::Elements { count: size(), words: words(config) },
+        "array" => Content::ReadOnly { count: size(), words: words(config) },
         "counter" => Content::Elements { count: size(), words: 2 },
         "exact" => {
             let key = MODEL.words(config.key.as_ref().map_or(1, Layout::width));
@@ -76,7 +80,8 @@ pub fn call(maps: &Maps, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Exp
         return Vec::new();
     }
     let args: Vec<Operand> = args.iter().map(|arg| emitter.kept_operand(*arg)).collect();
-    let slot = maps.symbol(offload.index()).unwrap_or_else(|| Expr::name("NULL"));
+    let map = maps.find(offload.index());
+    let slot = map.map_or_else(|| Expr::name("NULL"), |map| Expr::name(&map.symbol));
     let around = Surroundings {
         slot_index: &[],
         functions: &[],
@@ -93,6 +98,10 @@ pub fn call(maps: &Maps, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Exp
         walk: None,
         width: interface.reply.width(config),
     };
+    if let Some(Map { content: Content::ReadOnly { words, .. }, .. }) = map {
+        return call
+            .fill("wl_read_only", vec![call.slot_address(), Expr::number(*words), call.arg(0)]);
+    }
     write(&call, offload.index()).expect("other calls were refused")
 }
 

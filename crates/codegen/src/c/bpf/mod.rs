@@ -115,8 +115,15 @@ pub struct Map {
 /// What a map holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Elements of so many words: an array map.
+    /// Elements of so many words, which packets change: an array map.
     Elements {
+        /// How many.
+        count: u64,
+        /// Words of each.
+        words: u32,
+    },
+    /// Elements that packets only read: a map of one array map, which another takes the place of.
+    ReadOnly {
         /// How many.
         count: u64,
         /// Words of each.
@@ -184,7 +191,7 @@ impl<'a> Writer<'a> {
         let mut fields = Names::default();
         let context = engine.context.iter().map(|var| fields.give(&var.name)).collect();
         let arrays = engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
-        Self { program, prefix, steps, context, arrays, maps: Maps::of(engine) }
+        Self { program, prefix, steps, context, arrays, maps: Maps::of(program) }
     }
 
     fn engine(&self) -> &'a wireloom_ir::Engine {
