@@ -255,7 +255,7 @@ class Follower {
         engine.unload_tag = signal("unload_tag_o");
         engine.load_thread = shell("load_thread");
         engine.loaded = shell("loaded");
-        engine.slot = shell("a_slot");
+        engine.slot = shell("slot_valid_o");
         // The thread of a slot that begins, of a shell with one thread that of a slot that ends.
         engine.slot_ends_thread = shell("end_thread");
         engine.slot_thread = WL_ONE_THREAD ? engine.slot_ends_thread : shell("a_thread");

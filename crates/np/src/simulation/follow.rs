@@ -40,7 +40,7 @@ const ENGINE: [&str; 8] = [
 const SHELL: [&str; 10] = [
     "load_thread",
     "loaded",
-    "a_slot",
+    "slot_valid_o",
     "address_step_o",
     "end_slot",
     "end_thread",
