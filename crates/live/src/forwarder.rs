@@ -167,11 +167,11 @@ impl Forwarder {
             });
         }
         let idle = forwarder.cores.iter().filter(|core| core.receivers.iter().all(Option::is_none));
-        let (idle, queues) = (idle.count(), "with `ethtool -L`, or use --io packet");
+        let idle = idle.count();
         if idle > 0 {
             note(format!(
-                "note: {idle} of {cores} cores receive nothing: the ports have fewer queues; add \
-                 queues {queues}"
+                "note: {idle} of {cores} cores receive nothing, since the ports have fewer queues: \
+                 add some with `ethtool -L`, or use --io packet"
             ));
         }
         Ok(forwarder)

@@ -18,6 +18,22 @@ pub struct Instruction {
     pub value: i32,
 }
 
+impl Instruction {
+    /// An instruction of these fields; those that an operation does not use are zero.
+    pub fn new(code: u8, dst: u8, src: u8, offset: i16, value: i32) -> Self {
+        Self { code, registers: src << 4 | dst, offset, value }
+    }
+}
+
+/// Where a program is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// The driver of an interface, before the kernel makes a packet of a frame (XDP).
+    Driver,
+    /// The ingress of an interface, before the kernel's protocols (TCX, Linux 6.6 or later).
+    Ingress,
+}
+
 /// Types of maps (linux/bpf.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -34,6 +50,8 @@ pub enum MapType {
     ArrayOfMaps = 12,
     /// Interfaces by index.
     Interfaces = 14,
+    /// AF_XDP sockets by queue.
+    Sockets = 17,
 }
 
 /// Flags of maps.
@@ -184,8 +202,12 @@ const MAP_LOOKUP_BATCH: libc::c_int = 24;
 const LINK_CREATE: libc::c_int = 28;
 const LINK_UPDATE: libc::c_int = 29;
 
+const PROGRAM_TYPE_CLASSIFIER: u32 = 3;
 const PROGRAM_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
+const ATTACH_INGRESS: u32 = 46;
+/// The licence of programs: some helpers are for those of the GPL alone, which they do not use.
+const LICENCE: &std::ffi::CStr = c"Apache-2.0";
 /// Frames may consist of several parts.
 const FRAGMENTS: u32 = 1 << 5;
 /// In the driver, not through the slow path that has a packet made first.
@@ -383,7 +405,7 @@ pub fn load_program(
         program_type: PROGRAM_TYPE_XDP,
         count: instructions.len() as u32,
         instructions: instructions.as_ptr() as u64,
-        licence: c"Apache-2.0".as_ptr() as u64,
+        licence: LICENCE.as_ptr() as u64,
         flags: FRAGMENTS,
         name: short(name),
         attach_type: ATTACH_XDP,
@@ -408,6 +430,24 @@ pub fn load_program(
     }
 }
 
+/// Loads a program of a few instructions.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn load_small(hook: Hook, instructions: &[Instruction]) -> io::Result<OwnedFd> {
+    let mut attributes = LoadProgram {
+        program_type: match hook {
+            Hook::Driver => PROGRAM_TYPE_XDP,
+            Hook::Ingress => PROGRAM_TYPE_CLASSIFIER,
+        },
+        count: instructions.len() as u32,
+        instructions: instructions.as_ptr() as u64,
+        licence: LICENCE.as_ptr() as u64,
+        ..LoadProgram::default()
+    };
+    bpf(PROGRAM_LOAD, &mut attributes).map(owned)
+}
+
 /// Runs a program once on a frame. Returns the number of bytes of the frame afterwards, which are
 /// in `output`.
 ///
@@ -430,15 +470,13 @@ pub fn trial(program: &OwnedFd, input: &[u8], output: &mut [u8]) -> io::Result<u
 /// Attaches a program to an interface, as long as the descriptor is open.
 ///
 /// # Errors
-/// Without the rights, or if the driver has no XDP hook.
-pub fn attach(program: &OwnedFd, interface: u32) -> io::Result<OwnedFd> {
-    let mut link = Link {
-        program: raw(program),
-        interface,
-        attach_type: ATTACH_XDP,
-        flags: IN_DRIVER,
-        rest: [0; 2],
+/// Without the rights, or if kernel or driver do not have the hook.
+pub fn attach(program: &OwnedFd, hook: Hook, interface: u32) -> io::Result<OwnedFd> {
+    let (attach_type, flags) = match hook {
+        Hook::Driver => (ATTACH_XDP, IN_DRIVER),
+        Hook::Ingress => (ATTACH_INGRESS, 0),
     };
+    let mut link = Link { program: raw(program), interface, attach_type, flags, rest: [0; 2] };
     bpf(LINK_CREATE, &mut link).map(owned)
 }
 

@@ -15,7 +15,7 @@
 
 mod compiler;
 mod engine;
-mod kernel;
+pub mod kernel;
 mod link;
 mod live;
 mod machine;

@@ -14,7 +14,7 @@ use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 
 use crate::engine::{Engine, Settings, failed};
-use crate::kernel::{self, MapType, Shape};
+use crate::kernel::{self, Hook, MapType, Shape};
 
 /// An interface that is a port.
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Links {
     /// Without the rights, or if a driver has no XDP hook, or another program in it.
     pub fn attach(kernel: &InKernel, ports: &[Interface]) -> Result<Self> {
         let links = kernel.programs.iter().zip(ports).map(|(program, port)| {
-            kernel::attach(program, port.index).map_err(|error| {
+            kernel::attach(program, Hook::Driver, port.index).map_err(|error| {
                 let what = format!("port {}: attaching an XDP program", port.name);
                 let error_code = error.raw_os_error();
                 let problem = failed(&what, &error, "");

@@ -90,7 +90,7 @@ fn program(sockets: &Sockets) -> Vec<Instruction> {
     const XDP_PASS: i32 = 2;
     /// The helper `bpf_redirect_map(map, key, otherwise)`.
     const BPF_REDIRECT_MAP: i32 = 51;
-    let [low, high] = Instruction::load_map(1, sockets);
+    let [low, high] = sockets.load(1);
     vec![
         Instruction::new(op::LOAD, 2, 1, QUEUE_OFFSET, 0),
         low,
