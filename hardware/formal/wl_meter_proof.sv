@@ -126,7 +126,8 @@ module wl_meter_proof #(
       if (state == MARK) begin
         Left_A : assert (i_dut.committed <= cbs && i_dut.other <= size_other);
         if (i_dut.fit) begin
-          Fits_A : assert (i_dut.fits_committed == (cbs - i_dut.committed >= 41'(i_dut.asked.bytes)));
+          Fits_A : assert (i_dut.fits_committed
+              == (cbs - i_dut.committed >= 41'(i_dut.asked.bytes)));
           Fits_Other_A : assert (i_dut.fits_other
               == (size_other - i_dut.other >= 41'(i_dut.asked.bytes)));
         end
