@@ -42,7 +42,7 @@ struct Core {
     woken: Arc<AtomicBool>,
 }
 
-/// Creates both ends, for so many cores, of which the first changes these offloads for all.
+/// Creates both ends for so many cores. The first core changes these offloads for all of them.
 ///
 /// # Errors
 /// If the kernel refuses a socket.
@@ -123,7 +123,7 @@ impl Control {
         if std::mem::take(&mut self.is_last)
             && let Some(applied) = &self.applied
         {
-            // The other end may be gone: then forwarding goes on without it.
+            // If the other end is gone, nobody waits.
             let _ = applied.send(());
         }
         loop {

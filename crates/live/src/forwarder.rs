@@ -248,6 +248,7 @@ impl Forwarder {
         };
         let (watched, bell) = (&watched, &*bell);
         let work = |core: &mut Core, worker: Worker<'_>| {
+            let _alarm = Alarm(bell);
             let result = core.run(worker, watched);
             if result.is_err() {
                 bell.ring();
@@ -345,6 +346,17 @@ fn added(a: PortCounts, b: PortCounts) -> PortCounts {
         sent: (a.sent.0 + b.sent.0, a.sent.1 + b.sent.1),
         unsent: a.unsent + b.unsent,
         without_port: a.without_port + b.without_port,
+    }
+}
+
+/// Rings if a core's thread panics: the others would wait for it otherwise.
+struct Alarm<'a>(&'a Bell);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.ring();
+        }
     }
 }
 

@@ -516,7 +516,7 @@ impl Mapped {
     /// If the map cannot be mapped.
     pub fn new(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping, of which nothing else knows.
+        // SAFETY: a new mapping, which nothing else uses.
         let start = unsafe {
             let none = std::ptr::null_mut();
             libc::mmap(none, bytes, protection, libc::MAP_SHARED, map.as_raw_fd(), 0)

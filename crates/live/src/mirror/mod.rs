@@ -149,8 +149,9 @@ impl Mirror {
     }
 
     /// Follows the kernel in a thread of its own from now on, and compares everything after each
-    /// interval. Returns the updates for each of so many cores, of which the first changes
-    /// these offloads for all, and the counters. The thread has [`MIRROR_RIGHTS`] of the caller's rights.
+    /// interval. Returns the counters, and the updates for each of so many cores; the first core
+    /// changes these offloads for all of them. The thread has [`MIRROR_RIGHTS`] of the caller's
+    /// rights.
     ///
     /// # Errors
     /// If the thread cannot be started, or its other rights cannot be given up.
