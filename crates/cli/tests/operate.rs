@@ -210,6 +210,12 @@ fn a_configuration_is_equal_to_options_and_counters_are_served() {
     assert!(number("wireloom_sent_packets_total{port=\"1\"}") > 0);
     assert!(number("wireloom_cpu_packets_total{reason=\"TTL_EXPIRED\"}") > 0);
     assert!(number("wireloom_offload_entries{offload=\"destinations4\"") > 3);
+    let searches = |what: &str| {
+        let labels = "{offload=\"destinations4\",method=\"search\"}";
+        number(&format!("wireloom_offload_{what}_total{labels}"))
+    };
+    assert!(searches("found") > 0 && searches("found") <= searches("calls"), "{response}");
+    assert!(number("wireloom_step_packets_total{step=\"ipv4_forward\"}") > 0);
     assert!(number("wireloom_kernel_routes ") > 3);
     assert_eq!(number("wireloom_kernel_repairs_total"), 0);
     assert!(ask("GET /other HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 404"));
@@ -218,6 +224,9 @@ fn a_configuration_is_equal_to_options_and_counters_are_served() {
     let status = operated.asked(&["status"]);
     assert_eq!((&status["engine"], &status["reloads"]), (&"router".into(), &0.into()));
     assert_eq!(status["ports"][1]["interface"], "r2");
+    let shown = text(&operated.ctl(&["status"]).stdout);
+    let is_row = |line: &str| line.contains("destinations4 (lpm)") && line.contains("search");
+    assert!(shown.lines().any(is_row) && shown.contains("ipv4_forward"), "{shown}");
     let socket = operated.path("control").display().to_string();
     let top = ["top", "--control", &socket, "--count", "1"];
     let top = text(&wireloom(&top).output().expect("the command").stdout);
@@ -293,6 +302,9 @@ fn reloads(cores: usize) {
     assert_eq!(before["reloads"], 1);
     let (received, fates) = counts(&before);
     assert!(received == fates && received >= 2 * sent, "both programs count: {before}");
+    let steps = before["steps"].as_array().expect("steps");
+    let first = steps.iter().find(|step| step["step"] == "ethernet").expect("the first step");
+    assert_eq!(first["packets"], received, "both programs count steps: {before}");
 
     // The kernel is still followed, by the new program.
     operated.network.right.ip("address add 198.51.100.1/32 dev lo\n");

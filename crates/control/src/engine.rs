@@ -133,8 +133,8 @@ impl Built {
         let (machines, programs): (Vec<Box<dyn Machine + Send>>, _) = match place {
             Where::Process { cores } => {
                 progress("compiling C");
-                let library =
-                    Library::build(program, &BuildOptions::default()).map_err(Error::new)?;
+                let options = BuildOptions { counts: true, ..BuildOptions::default() };
+                let library = Library::build(program, &options).map_err(Error::new)?;
                 let native = Native::new(library, store);
                 let others = (1..*cores).map(|core| native.on_another_core(core as u64));
                 let others: Vec<Native> =

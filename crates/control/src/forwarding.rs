@@ -20,6 +20,7 @@ use wireloom_machine::{Error, Machine, Result, Wanted, reason_name};
 use wireloom_native::absorb;
 use wireloom_offloads::{Content, Instance, Store, Update, registry};
 
+use crate::counts;
 use crate::engine::{Built, Engine, keeps_state};
 use crate::filter::Filter;
 use crate::status::{Kernel, Offload, Policed, Status};
@@ -33,6 +34,8 @@ pub struct Forwarding {
     of_all_cores: BTreeSet<String>,
     /// The verdicts of programs that were replaced.
     fates_before: Fates,
+    /// Steps and calls of programs that were replaced.
+    counts_before: counts::Named,
     kernel: Option<Arc<MirrorCounters>>,
     /// The programs of an engine in the kernel.
     programs: Option<Arc<InKernel>>,
@@ -110,6 +113,7 @@ impl Forwarding {
             cores: cores.collect(),
             of_all_cores: built.of_all_cores,
             fates_before: Fates::default(),
+            counts_before: counts::Named::default(),
             kernel: built.kernel,
             programs: built.programs,
             kernel_before: Kernel::default(),
@@ -232,11 +236,25 @@ impl Forwarding {
         fates
     }
 
+    /// How often packets began steps and called offloads, of the program that runs and of those
+    /// before it.
+    fn counts(&self) -> counts::Named {
+        let mut all = self.counts_before.clone();
+        let program = &self.engine().program.optimised;
+        for machine in self.cores.iter().map(|core| &core.machine) {
+            if let Some(counts) = machine.counts() {
+                all.add(program, machine.store(), &counts);
+            }
+        }
+        all
+    }
+
     /// Returns all counters.
     pub fn status(&mut self) -> Status {
         let engine = Arc::clone(self.engine());
         self.count_in_kernel();
         let fates = self.fates();
+        let counts = self.counts();
         // What a machine keeps elsewhere is as it was last read: the counters of a table that is
         // gone are missing.
         let _ = self.cores[0].machine.read_back(Wanted::All, &|_| ());
@@ -251,7 +269,8 @@ impl Forwarding {
             without_port: self.forwarder.without_port(),
             fates,
             policed: policed.collect(),
-            offloads: offloads(self.cores[0].machine.store()),
+            steps: counts.steps(&engine.program.optimised),
+            offloads: offloads(self.cores[0].machine.store(), &counts),
             kernel: self.kernel().map(|kernel| kernel.after(self.kernel_before)),
         }
     }
@@ -324,6 +343,7 @@ impl Forwarding {
         }
         self.programs = built.programs;
         self.fates_before = self.fates();
+        self.counts_before = self.counts();
         if let Some(kernel) = self.kernel() {
             self.kernel_before = kernel.after(self.kernel_before);
         }
@@ -420,10 +440,11 @@ fn hand_copy_over(old: Option<&mut Store>, first: &Store, new: Option<&mut Store
     }
 }
 
-fn offloads(store: &Store) -> Vec<Offload> {
+fn offloads(store: &Store, counts: &counts::Named) -> Vec<Offload> {
     let offload = |name: String| {
         let Content::Kind { config, instance } = &store.find(&name)?.content else { return None };
-        Some(Offload { kind: config.kind.clone(), entries: instance.entries(), name })
+        let calls = counts.calls(&name);
+        Some(Offload { kind: config.kind.clone(), entries: instance.entries(), calls, name })
     };
     store.paths().into_iter().filter_map(offload).collect()
 }

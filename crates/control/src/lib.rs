@@ -15,6 +15,7 @@
 #![cfg(target_os = "linux")]
 
 mod client;
+mod counts;
 mod engine;
 mod filter;
 mod forwarding;
@@ -35,7 +36,7 @@ pub use filter::Filter;
 pub use limits::CpuRate;
 pub use reload::Load;
 pub use service::{Settings, Ticker, forward};
-pub use status::{Kernel, Offload, Policed, Reloaded, Status};
+pub use status::{Called, Kernel, Offload, Policed, Reloaded, Status, Stepped};
 pub use taps::Point;
 pub use tracing;
 

@@ -15,7 +15,7 @@ use wireloom_console::Count;
 use wireloom_machine::{Error, Result};
 
 use crate::forwarding::Handle;
-use crate::status::{Kernel, Status};
+use crate::status::{Called, Kernel, Status};
 
 /// A listening endpoint.
 pub struct Endpoint {
@@ -163,6 +163,21 @@ impl Collector for Counters {
             Some((labels, offload.entries?))
         });
         family(encoder, "offload_entries", "Entries of tables", gauge, entries)?;
+        let steps = status.steps.iter().map(|of| (vec![("step", of.step.as_str())], of.packets));
+        let help = "Packets that began a step of the program";
+        family(encoder, "step_packets", help, ConstCounter::new, steps)?;
+        let calls = |value: fn(&Called) -> Option<u64>| {
+            status.offloads.iter().flat_map(move |offload| {
+                offload.calls.iter().filter_map(move |called| {
+                    let (name, method) = (offload.name.as_str(), called.method.as_str());
+                    Some((vec![("offload", name), ("method", method)], value(called)?))
+                })
+            })
+        };
+        let all = calls(|called| Some(called.calls));
+        family(encoder, "offload_calls", "Calls of an offload", ConstCounter::new, all)?;
+        let help = "Searches of an offload that found something";
+        family(encoder, "offload_found", help, ConstCounter::new, calls(|called| called.found))?;
         if let Some(kernel) = &status.kernel {
             for (name, help, is_size, value) in KERNEL_COUNTERS {
                 match is_size {
@@ -232,7 +247,9 @@ mod tests {
                 "cpu": [],
                 "dropped": [{"reason": "NO_ROUTE", "packets": 2, "bytes": 120}],
                 "policed": [{"reason": "TTL_EXPIRED", "packets": 12}],
-                "offloads": [{"name": "flows", "kind": "exact", "entries": 9},
+                "steps": [{"step": "ipv4", "packets": 6}],
+                "offloads": [{"name": "flows", "kind": "exact", "entries": 9,
+                              "calls": [{"method": "touch", "calls": 6, "found": 5}]},
                              {"name": "now", "kind": "clock"}],
                 "kernel": {"routes": 6, "neighbours": 2, "updates": 8, "repairs": 0,
                            "reads": 3, "overruns": 1, "failures": 0}}"#,
@@ -247,6 +264,9 @@ mod tests {
             "wireloom_policed_packets_total{reason=\"TTL_EXPIRED\"} 12",
             "wireloom_without_port_packets_total 4",
             "wireloom_offload_entries{offload=\"flows\",kind=\"exact\"} 9",
+            "wireloom_step_packets_total{step=\"ipv4\"} 6",
+            "wireloom_offload_calls_total{offload=\"flows\",method=\"touch\"} 6",
+            "wireloom_offload_found_total{offload=\"flows\",method=\"touch\"} 5",
             "# TYPE wireloom_kernel_routes gauge",
             "wireloom_kernel_routes 6",
             "wireloom_kernel_repairs_total 0",

@@ -24,6 +24,9 @@ pub struct Status {
     pub fates: Fates,
     /// Packets that were not handed to the kernel, since there were more than the limit allows.
     pub policed: Vec<Policed>,
+    /// How often packets began the program's steps, if the machine counts that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Stepped>,
     /// The program's offloads.
     pub offloads: Vec<Offload>,
     /// What was taken over from the kernel; absent with `--static`.
@@ -50,6 +53,30 @@ pub struct Offload {
     /// Its entries, for kinds that have some and count them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entries: Option<u64>,
+    /// Its methods that were called, if the machine counts calls.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Called>,
+}
+
+/// A step of the program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Stepped {
+    /// Its name.
+    pub step: String,
+    /// How often a packet began it.
+    pub packets: u64,
+}
+
+/// A method of an offload.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Called {
+    /// Its name.
+    pub method: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How often it found an entry, or something else than the miss value, if it searches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<u64>,
 }
 
 /// What was taken over from the kernel.
@@ -132,6 +159,33 @@ impl Status {
                 thousands(kernel.failures),
                 thousands(kernel.overruns)
             );
+        }
+        text
+    }
+
+    /// Formats for people what packets did in the program; empty if the machine does not count it.
+    pub fn program_text(&self) -> String {
+        let mut text = String::new();
+        if !self.steps.is_empty() {
+            let mut table = output::table(&["step", "packets"], &[1]);
+            for Stepped { step, packets } in &self.steps {
+                table.add_row([step.clone(), thousands(*packets)]);
+            }
+            text += &format!("\n{table}\n");
+        }
+        if self.offloads.iter().any(|offload| !offload.calls.is_empty()) {
+            let heads = ["offload", "method", "calls", "found", "not found"];
+            let mut table = output::table(&heads, &[2, 3, 4]);
+            for offload in &self.offloads {
+                for Called { method, calls, found } in &offload.calls {
+                    let missed = found.map(|found| calls.saturating_sub(found));
+                    let number = |number: Option<u64>| number.map(thousands).unwrap_or_default();
+                    let name = format!("{} ({})", offload.name, offload.kind);
+                    let numbers = [thousands(*calls), number(*found), number(missed)];
+                    table.add_row([name, method.clone()].into_iter().chain(numbers));
+                }
+            }
+            text += &format!("\n{table}\n");
         }
         text
     }

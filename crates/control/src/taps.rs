@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use wireloom_ir::{Golden, Output, Verdict};
 use wireloom_machine::trace::{Trace, trace};
 use wireloom_machine::{
-    Machine, Outputs, Result, Settled, Sink, Snapshot, UpdateError, reason_name,
+    Counts, Machine, Outputs, Result, Settled, Sink, Snapshot, UpdateError, Wanted, reason_name,
 };
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Store, Update};
@@ -423,6 +423,14 @@ impl Machine for Tapped {
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
         self.machine.restore(snapshot)
+    }
+
+    fn read_back(&mut self, wanted: Wanted<'_>, progress: &dyn Fn(&str)) -> Result<Vec<String>> {
+        self.machine.read_back(wanted, progress)
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.machine.counts()
     }
 }
 

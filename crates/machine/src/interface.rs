@@ -115,6 +115,11 @@ pub trait Machine {
         None
     }
 
+    /// Returns how often packets began steps and called offloads, if the machine counts that.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+
     /// Keeps the way of one packet, for [`followed`](Self::followed). Must be called before that
     /// packet is offered; the packet followed before is forgotten. A machine that was started
     /// without [`Options::follows`](crate::Options::follows) may keep less, and one without times
@@ -132,6 +137,38 @@ pub trait Machine {
     /// Returns its recordings over time.
     fn recordings(&self) -> Recordings<'_> {
         Recordings::default()
+    }
+}
+
+/// How often packets began the steps of an engine and called its offloads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How often a thread began each step of the engine that takes packets, in its order.
+    pub steps: Vec<u64>,
+    /// The calls of each method of each offload, in the order of [`Store::paths`]. Calls by the
+    /// steps of called engines are among them.
+    pub calls: Vec<Vec<Calls>>,
+}
+
+/// The calls of a method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// All of them.
+    pub all: u64,
+    /// Those that found an entry, of a method that searches. A search of an `lpm` table counts if it
+    /// found something else than the miss value.
+    pub found: Option<u64>,
+}
+
+impl Counts {
+    /// Adds what another machine with the same program counted.
+    pub fn add(&mut self, other: &Self) {
+        self.steps.iter_mut().zip(&other.steps).for_each(|(own, other)| *own += other);
+        let calls = self.calls.iter_mut().flatten().zip(other.calls.iter().flatten());
+        for (own, other) in calls {
+            own.all += other.all;
+            own.found = own.found.zip(other.found).map(|(own, other)| own + other);
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub use compare::{
 pub use error::{Error, Result};
 pub use explain::explained;
 pub use interface::{
-    Capabilities, Machine, Numbers, Recordings, Settled, Sink, UpdateError, Wanted,
+    Calls, Capabilities, Counts, Machine, Numbers, Recordings, Settled, Sink, UpdateError, Wanted,
 };
 pub use kind::{Configured, Files, Kind, Named, Pattern, Refusal};
 pub use options::{Knob, Options, Rate};

@@ -11,8 +11,8 @@ use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 
 use crate::{
-    Configured, Error, Files, Kind, Machine, Named, Options, Program, Refusal, Result, Settled,
-    Sink, Snapshot, UpdateError,
+    Configured, Counts, Error, Files, Kind, Machine, Named, Options, Program, Refusal, Result,
+    Settled, Sink, Snapshot, UpdateError,
 };
 
 /// A function that starts a machine; see [`Configured::start`].
@@ -106,6 +106,11 @@ pub trait Software: Execute {
 
     /// The offloads, for the control plane to change between packets.
     fn store_mut(&mut self) -> &mut Store;
+
+    /// How often packets began steps and called offloads, if the machine counts that.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
 }
 
 impl Software for Golden {
@@ -159,5 +164,9 @@ impl<M: Software> Machine for InSoftware<M> {
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
         snapshot.restore(self.machine.store_mut())
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.machine.counts()
     }
 }

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 /// `WL_ABI`: changes with any of these structures.
-pub const ABI: u32 = 3;
+pub const ABI: u32 = 4;
 /// `WL_NO_OUTPUT`
 pub const NO_OUTPUT: u32 = u32::MAX;
 
@@ -61,6 +61,7 @@ pub struct End {
 #[repr(C)]
 pub struct Machine {
     pub slots: *const Slot,
+    pub steps: *mut u64,
     pub emitted: *const Emitted,
     pub emitted_count: u64,
     pub emitted_room: u64,
@@ -93,6 +94,7 @@ pub struct Slot {
     pub elements: u64,
     pub instance: *mut c_void,
     pub call: HostCall,
+    pub counts: *mut u64,
 }
 
 /// `struct wl_view`

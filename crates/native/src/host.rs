@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use wireloom_bits::Bits;
+use wireloom_machine::Calls;
 use wireloom_net::{Packet, PacketInHand};
 use wireloom_offloads::lpm::LpmView;
 use wireloom_offloads::{Config, Content, Env, Instance, Kind, RawView, Store, registry};
@@ -15,6 +16,9 @@ pub struct Offloads {
     /// One for each slot. The slots hold their addresses, so this and `views` never grow.
     hosts: Vec<Host>,
     views: Vec<Option<LpmView>>,
+    /// Calls of each method, and how many found something, for each slot. The slots hold their
+    /// addresses too.
+    counts: Vec<Box<[u64]>>,
 }
 
 /// What a call through the host needs besides the instance. Kept so that calls do not allocate.
@@ -30,11 +34,14 @@ struct Host {
 impl Offloads {
     /// The offloads of `store`.
     pub fn new(store: &mut Store, engine: &'static abi::Engine) -> Self {
-        let mut offloads = Self { slots: Vec::new(), hosts: Vec::new(), views: Vec::new() };
+        let mut offloads =
+            Self { slots: Vec::new(), hosts: Vec::new(), views: Vec::new(), counts: Vec::new() };
         each(store, &mut |config, instance| {
+            let kind = registry::kind(&config.kind).expect("the store was made from the registry");
+            let mut counts = vec![0; 2 * kind.methods.len()].into_boxed_slice();
             offloads.hosts.push(Host {
                 instance,
-                kind: registry::kind(&config.kind).expect("the store was made from the registry"),
+                kind,
                 config: config.clone(),
                 engine,
                 hand: PacketInHand::arrive(&Packet::default(), 0),
@@ -46,7 +53,9 @@ impl Offloads {
                 elements: 0,
                 instance: std::ptr::null_mut(),
                 call: host_call,
+                counts: counts.as_mut_ptr(),
             });
+            offloads.counts.push(counts);
         });
         assert_eq!(offloads.slots.len(), engine.slots as usize, "the store is another program's");
         offloads
@@ -55,7 +64,7 @@ impl Offloads {
     /// Takes the addresses of everything anew, since the control plane may have moved it. They are
     /// valid until the next [`release`](Self::release).
     pub fn refresh(&mut self, store: &mut Store) -> *const abi::Slot {
-        let Self { slots, hosts, views } = self;
+        let Self { slots, hosts, views, counts: _ } = self;
         let mut index = 0;
         each(store, &mut |_, instance| {
             let slot = &mut slots[index];
@@ -81,6 +90,20 @@ impl Offloads {
             index += 1;
         });
         self.slots.as_ptr()
+    }
+
+    /// The calls of each method of each offload, as programs that count have counted them.
+    pub fn calls(&self) -> Vec<Vec<Calls>> {
+        let hosts = self.hosts.iter().zip(&self.counts);
+        let calls = |(host, counts): (&Host, &Box<[u64]>)| {
+            let methods = host.kind.methods.iter().zip(counts.chunks_exact(2));
+            let calls = methods.map(|(method, count)| Calls {
+                all: count[0],
+                found: (method.tells_found() || host.kind.name == "lpm").then_some(count[1]),
+            });
+            calls.collect()
+        };
+        hosts.map(calls).collect()
     }
 
     /// Says that the addresses taken before will not be used again.

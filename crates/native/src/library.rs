@@ -22,6 +22,9 @@ pub struct BuildOptions {
     /// Where the sources and the shared object are put, to be kept. Otherwise they are in a
     /// temporary folder, which is gone when the library is loaded.
     pub keep_dir: Option<PathBuf>,
+    /// Whether the engine counts steps and calls ([`Native::counts`](crate::Native::counts)). That
+    /// takes some instructions for each, and no step is executed before its turn.
+    pub counts: bool,
 }
 
 impl Default for BuildOptions {
@@ -32,7 +35,12 @@ impl Default for BuildOptions {
         if let Ok(more) = std::env::var("WIRELOOM_NATIVE_CFLAGS") {
             flags.extend(more.split_whitespace().map(str::to_owned));
         }
-        Self { cc: std::env::var("CC").unwrap_or_else(|_| "cc".into()), flags, keep_dir: None }
+        Self {
+            cc: std::env::var("CC").unwrap_or_else(|_| "cc".into()),
+            flags,
+            keep_dir: None,
+            counts: false,
+        }
     }
 }
 
@@ -90,6 +98,7 @@ pub struct Library {
     _object: Arc<libloading::Library>,
     engine: &'static abi::Engine,
     program: Arc<Program>,
+    counts: bool,
 }
 
 impl Library {
@@ -101,8 +110,11 @@ impl Library {
     /// # Panics
     /// As [`wireloom_codegen::c::unit`].
     pub fn build(program: &Program, options: &BuildOptions) -> Result<Self, BuildError> {
-        let mut libraries =
-            Self::compile(std::slice::from_ref(program), vec![c::unit(program, "")], options)?;
+        let mut libraries = Self::compile(
+            std::slice::from_ref(program),
+            vec![c::unit(program, "", options.counts)],
+            options,
+        )?;
         Ok(libraries.pop().expect("one program gives one library"))
     }
 
@@ -118,7 +130,9 @@ impl Library {
         options: &BuildOptions,
     ) -> Result<Vec<Self>, BuildError> {
         let units = programs.iter().enumerate();
-        let units = units.map(|(index, program)| c::unit(program, &format!("e{index}_"))).collect();
+        let units = units
+            .map(|(index, program)| c::unit(program, &format!("e{index}_"), options.counts))
+            .collect();
         Self::compile(programs, units, options)
     }
 
@@ -147,7 +161,8 @@ impl Library {
         write(&source, &text)?;
         let object = dir.join("engines.so");
         run_compiler(options, c::level(&text), &source, &runtime, &object)?;
-        load(&object, programs, &units).map_err(|reason| BuildError::Load {
+        let loaded = load(&object, programs, &units, options.counts);
+        loaded.map_err(|reason| BuildError::Load {
             command: options.cc.clone(),
             folder: dir.parent().unwrap_or(dir).to_owned(),
             reason,
@@ -156,6 +171,10 @@ impl Library {
 
     pub(crate) fn engine(&self) -> &'static abi::Engine {
         self.engine
+    }
+
+    pub(crate) fn counts(&self) -> bool {
+        self.counts
     }
 
     pub(crate) fn program(&self) -> &Program {
@@ -220,7 +239,12 @@ fn compiler(cc: &str) -> Command {
 }
 
 /// Loads the libraries, or says why that is impossible.
-fn load(object: &Path, programs: &[Program], units: &[Unit]) -> Result<Vec<Library>, String> {
+fn load(
+    object: &Path,
+    programs: &[Program],
+    units: &[Unit],
+    counts: bool,
+) -> Result<Vec<Library>, String> {
     if !object.is_file() {
         return Err("it wrote no file".to_owned());
     }
@@ -239,7 +263,7 @@ fn load(object: &Path, programs: &[Program], units: &[Unit]) -> Result<Vec<Libra
             return Err(format!("runtime {} where {} was expected", engine.abi, abi::ABI));
         }
         let program = Arc::new(program.clone());
-        libraries.push(Library { _object: Arc::clone(&shared), engine, program });
+        libraries.push(Library { _object: Arc::clone(&shared), engine, program, counts });
     }
     Ok(libraries)
 }

@@ -2,7 +2,7 @@
 
 use wireloom_codegen::c::generate;
 use wireloom_machine::software::{InSoftware, Single, Software};
-use wireloom_machine::{Error, Kind};
+use wireloom_machine::{Counts, Error, Kind};
 use wireloom_offloads::Store;
 
 use crate::{BuildOptions, Library, Native};
@@ -29,5 +29,9 @@ impl Software for Native {
 
     fn store_mut(&mut self) -> &mut Store {
         self.store_mut()
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.counts()
     }
 }

@@ -6,6 +6,7 @@ use std::alloc::{self, Layout};
 use std::ffi::c_void;
 
 use wireloom_ir::{Execute, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_machine::Counts;
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::{Content, Store};
@@ -22,6 +23,8 @@ pub struct Native {
     store: Store,
     offloads: Offloads,
     state: State,
+    /// How often threads began each step. The state has the address.
+    steps: Box<[u64]>,
     arrivals: Vec<abi::Arrival>,
     next_sequence: u64,
     /// The first sequence number that the engine gets: each core has numbers of its own.
@@ -47,10 +50,16 @@ impl Native {
         let engine = library.engine();
         let offloads = Offloads::new(&mut store, engine);
         let arrivals = Vec::with_capacity(2 * engine.batch as usize);
+        let main = &program.engines[program.main.index()];
+        let mut steps = vec![0; main.steps.len()].into_boxed_slice();
+        let state = State::new(library);
+        // SAFETY: the state begins with the machine and is not in use.
+        unsafe { (*state.machine()).steps = steps.as_mut_ptr() };
         Self {
             store,
             offloads,
-            state: State::new(library),
+            state,
+            steps,
             arrivals,
             next_sequence: 0,
             numbers_from: 0,
@@ -62,6 +71,13 @@ impl Native {
     /// The offloads with their state: what packets did to it is in it.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// How often packets began steps and called offloads; `None` if it was built without
+    /// [`BuildOptions::counts`](crate::BuildOptions::counts).
+    pub fn counts(&self) -> Option<Counts> {
+        let counts = || Counts { steps: self.steps.to_vec(), calls: self.offloads.calls() };
+        self.state.library.counts().then(counts)
     }
 
     /// A handle with which a control plane in another thread changes the offloads while packets

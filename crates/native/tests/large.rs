@@ -35,7 +35,7 @@ fn packets() -> Vec<Packet> {
 /// Native and golden agree, and the C has at most so many bytes.
 fn holds(source: &str, most: usize) {
     let program = compile(source);
-    let text = unit(&program, "").text;
+    let text = unit(&program, "", false).text;
     let size = text.len();
     assert!(size <= most, "{size} bytes of C for {source:.300}");
     let body = |function: &str| function.len() - function.rfind("\n{\n").unwrap_or(0);

@@ -318,6 +318,13 @@ impl Kind {
     }
 }
 
+impl Method {
+    /// Whether its reply begins with whether it found an entry.
+    pub fn tells_found(&self) -> bool {
+        matches!(self.reply, ReplyType::Record([("found", _), ..]))
+    }
+}
+
 impl Extent {
     /// Returns the range of bytes that a call with these arguments accesses, in a packet that has
     /// `length` bytes after the call.

@@ -149,7 +149,7 @@ impl Ctl {
         match self.action {
             Action::Status(status) => match client.ask(&Request::Status)? {
                 Reply::Status(counters) => {
-                    show(status.json.as_ref(), || counters.text());
+                    show(status.json.as_ref(), || counters.text() + &counters.program_text());
                     Ok(output::json(status.json.as_ref(), &counters)?)
                 }
                 _ => Err(unexpected()),

@@ -17,7 +17,7 @@
 #define WL_ADMITTED 8
 #endif
 
-#define WL_ABI 3
+#define WL_ABI 4
 
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 
@@ -52,6 +52,7 @@ struct wl_end {
 /* The first part of every engine's state. */
 struct wl_machine {
     const struct wl_slot *slots;
+    uint64_t *steps; /* how often threads began each step, for programs that count */
     struct wl_emitted *emitted;
     uint64_t emitted_count, emitted_room;
     struct wl_arena arena;

@@ -92,6 +92,14 @@ WL_INLINE const uint64_t *wl_lpm_result(const struct wl_lpm_table *table,
     return table->values + (size_t)walk->best * words;
 }
 
+/* Counts a search that found something else than the miss value, and returns what it found. */
+WL_INLINE const uint64_t *wl_lpm_count(const struct wl_slot *slot, uint32_t method, const uint64_t *value)
+{
+    const struct wl_lpm_table *table = wl_lpm_table(slot);
+    slot->counts[2 * method + 1] += memcmp(value, table->values, table->value_words * sizeof *value) != 0;
+    return value;
+}
+
 /* Returns the n bits of a key that begin `at` bits from its most significant one; bits past its
  * end are zero. Keys of one and two words are aligned to the upper end of these words. */
 WL_INLINE uint32_t wl_key64(uint64_t key, uint32_t at, uint32_t n)

@@ -23,6 +23,9 @@ struct wl_slot {
     uint64_t elements; /* number of elements in that memory */
     void *instance;    /* for the host */
     wl_host_call *call;
+    /* Two numbers for each method of the kind: how often it was called, and how often that found
+     * something. For programs that count; others leave it alone. */
+    uint64_t *counts;
 };
 
 /* The host's view of the current packet, which the host can change and return. */

@@ -22,7 +22,6 @@ use super::plan;
 use super::tree::{Aggregate, Binary, Declaration, Expr, Field, Item, Stmt, Type};
 
 /// What is known about early execution in an engine.
-#[derive(Default)]
 pub struct Ahead {
     /// For each step, the versions on which its early execution depends; `None` if it is not
     /// executed early.
@@ -30,6 +29,11 @@ pub struct Ahead {
 }
 
 impl Ahead {
+    /// Executes no step early.
+    pub fn none(steps: usize) -> Self {
+        Self { versions: vec![None; steps] }
+    }
+
     /// Finds the steps that are executed early.
     pub fn of(engine: &PacketEngine<'_>) -> Self {
         let sensitive = order::sensitive(engine.program, engine.program.main);

@@ -23,6 +23,8 @@ pub struct Called<'a> {
     pub slot_index: Vec<usize>,
     /// The C function of each offload that is an engine.
     pub functions: Vec<Option<String>>,
+    /// Whether its calls are counted.
+    pub counts: bool,
 }
 
 /// The variable that counts jumps back.
@@ -162,6 +164,7 @@ impl Effects for CallEffects<'_> {
                     slot_index: &self.called.slot_index,
                     functions: &self.called.functions,
                     packet: None,
+                    counts: self.called.counts,
                 };
                 calls::call(&around, emitter, op, result, None)
             }

@@ -19,6 +19,8 @@ pub struct Surroundings<'a> {
     pub functions: &'a [Option<String>],
     /// The current packet and the arena, both pointers. A called engine has neither.
     pub packet: Option<(Expr, Expr)>,
+    /// Whether calls are counted.
+    pub counts: bool,
 }
 
 impl Surroundings<'_> {
@@ -73,6 +75,10 @@ pub fn call(
     let args: Vec<Operand> = args.iter().map(|a| emitter.kept_operand(*a)).collect();
     let width = interface.reply.width(config);
     let slot = around.slot(offload.index());
+    let finds = around.counts && interface.tells_found();
+    let unused = Expr::name("counted");
+    let is_unused = finds && result.is_none();
+    let result = if is_unused { Some(&unused) } else { result };
     let call = Call {
         around,
         config,
@@ -84,7 +90,32 @@ pub fn call(
         walk,
         width,
     };
-    kinds::find(config).and_then(|kind| (kind.call)(&call)).unwrap_or_else(|| call.through_host())
+    let written = kinds::find(config).and_then(|kind| (kind.call)(&call));
+    let mut body = written.unwrap_or_else(|| call.through_host());
+    if around.counts {
+        body.insert(0, Stmt::Expr(call.count(0).increment()));
+    }
+    if let (true, Some(reply)) = (finds, result) {
+        body.push(Stmt::If(found(reply, width), vec![Stmt::Expr(call.count(1).increment())]));
+    }
+    if is_unused {
+        let declared = Declaration::new(emitter.scope.model.c_type(width), "counted");
+        body.insert(0, declared.into());
+        body = vec![Stmt::Block(body)];
+    }
+    body
+}
+
+/// The most significant bit of a reply.
+fn found(reply: &Expr, width: u32) -> Expr {
+    let top = width - 1;
+    match Model::Bits64.class(width) {
+        Class::Wide(_) => {
+            let word = reply.clone().member("w").at(top / 64);
+            word.binary(Binary::Shr, Expr::number(top % 64))
+        }
+        _ => reply.clone().binary(Binary::Shr, Expr::number(top)),
+    }
 }
 
 /// Returns the expression of a function of an offload, with its arguments.
@@ -234,6 +265,11 @@ impl Call<'_> {
     /// The address of the slot.
     pub fn slot_address(&self) -> Expr {
         self.slot.clone().address()
+    }
+
+    /// The number of calls of the method, or of those that found something.
+    pub fn count(&self, which: usize) -> Expr {
+        self.slot.clone().member("counts").at(2 * self.number + which)
     }
 
     /// Writes a call of a function that returns a scalar.

@@ -57,6 +57,7 @@ pub struct PacketEngine<'a> {
     splits: Vec<Split>,
     inline: Vec<bool>,
     ahead: Ahead,
+    counts: bool,
 }
 
 /// The part of a step that executes before its replies arrive.
@@ -77,13 +78,15 @@ struct Split {
 
 impl<'a> PacketEngine<'a> {
     /// Plans the engine. `slot_index` gives the first slot of each offload; `functions` gives the C
-    /// function of each offload that is an engine.
+    /// function of each offload that is an engine. `counts` is whether steps and calls are counted:
+    /// then nothing happens twice, not even what could.
     pub fn new(
         program: &'a Program,
         engine: &'a Engine,
         prefix: String,
         slot_index: Vec<usize>,
         functions: Vec<Option<String>>,
+        counts: bool,
     ) -> Self {
         let plans = plan::plan(program, program.main);
         let mut names = Names::default();
@@ -113,7 +116,7 @@ impl<'a> PacketEngine<'a> {
             .map(|(name, is_passed)| Expr::name(if *is_passed { PASSING } else { "c" }).arrow(name))
             .collect();
         let inline = inline(engine, &plans);
-        let ahead = Ahead::default();
+        let ahead = Ahead::none(plans.len());
         let mut planned = Self {
             program,
             engine,
@@ -131,8 +134,11 @@ impl<'a> PacketEngine<'a> {
             splits,
             inline,
             ahead,
+            counts,
         };
-        planned.ahead = Ahead::of(&planned);
+        if !counts {
+            planned.ahead = Ahead::of(&planned);
+        }
         planned
     }
 
@@ -487,9 +493,16 @@ impl<'a> PacketEngine<'a> {
                 (None, _) => {}
             }
         }
-        let mut body = emitter.finish();
+        let mut body: Vec<Stmt> = self.counted(index).filter(|_| is_first).into_iter().collect();
+        body.extend(emitter.finish());
         body.push(Stmt::Return(Expr::name(self.state(index))));
         body
+    }
+
+    /// Counts a thread that begins a step.
+    fn counted(&self, step: usize) -> Option<Stmt> {
+        let count = machine().member("steps").at(step);
+        self.counts.then(|| Stmt::Expr(count.increment()))
     }
 
     /// Writes the functions with the rest of the step: one of this signature for the packets that
@@ -502,10 +515,14 @@ impl<'a> PacketEngine<'a> {
             .filter(|(i, op)| !early.contains(i) || is_free(&op.kind))
             .map(|(_, op)| op)
             .collect();
-        let is_repeatable = |kind: &OpKind| calls::is_repeatable(self.engine, kind);
+        let is_repeatable = |kind: &OpKind| !self.counts && calls::is_repeatable(self.engine, kind);
+        let begins = !self.plans[index].waits;
+        let counted = |body: Vec<Stmt>| {
+            self.counted(index).filter(|_| begins).into_iter().chain(body).collect()
+        };
         let Some(divided) = exits::divide(&ops, is_repeatable) else {
             let body = self.late_part(index, &exits::arrange(&ops), self.end());
-            return self.function(comment, signature, body);
+            return self.function(comment, signature, counted(body));
         };
         let rest = self.late_part(index, &divided.rest, self.end());
         let mut rest_signature =
@@ -513,7 +530,7 @@ impl<'a> PacketEngine<'a> {
         let mut arguments = vec![Expr::name("m"), Expr::name("t")];
         // A copy: if the address of what is passed went to a function of its own, it would have to
         // be in memory.
-        if !self.plans[index].waits && uses(&rest, PASSING) {
+        if begins && uses(&rest, PASSING) {
             rest_signature.parameters.push((self.passing_type(), RUN.into()));
             arguments.push(Expr::name(PASSING).target());
         }
@@ -524,7 +541,7 @@ impl<'a> PacketEngine<'a> {
             self.engine.steps[index].name
         );
         let mut items = self.function(rest_comment, rest_signature, rest);
-        items.extend(self.function(comment, signature, usual));
+        items.extend(self.function(comment, signature, counted(usual)));
         items
     }
 
@@ -559,6 +576,7 @@ impl<'a> PacketEngine<'a> {
             slot_index: &self.slot_index,
             functions: &self.functions,
             packet: Some((Expr::name("p"), machine().member("arena").address())),
+            counts: self.counts,
         }
     }
 

@@ -109,7 +109,7 @@ pub struct Unit {
 /// # Panics
 /// If a step is not in that form, or the program does not verify.
 pub fn generate(program: &Program) -> GeneratedC {
-    let unit = unit(program, "");
+    let unit = unit(program, "", false);
     let level = level(&unit.text);
     let name = identifier(&program.engines[program.main.index()].name);
     let mut files = vec![(format!("{name}.c"), unit.text)];
@@ -121,8 +121,9 @@ pub fn generate(program: &Program) -> GeneratedC {
 }
 
 /// Returns one program's source. All its names begin with `prefix`, so several units can share one
-/// shared object.
-pub fn unit(program: &Program, prefix: &str) -> Unit {
+/// shared object. If it `counts`, it counts how often threads begin the steps of the engine that
+/// takes packets, and all calls of offloads.
+pub fn unit(program: &Program, prefix: &str, counts: bool) -> Unit {
     let main = &program.engines[program.main.index()];
     let mut names = Names::default();
     let own: Vec<String> = program
@@ -171,7 +172,7 @@ pub fn unit(program: &Program, prefix: &str) -> Unit {
             let (slot_index, functions) = around(engine);
             let function = format!("{}_call", own[index]);
             items.extend(
-                called::Called { program, engine, function, slot_index, functions }.items(),
+                called::Called { program, engine, function, slot_index, functions, counts }.items(),
             );
         }
     }
@@ -182,6 +183,7 @@ pub fn unit(program: &Program, prefix: &str) -> Unit {
         own[program.main.index()].clone(),
         slot_index,
         functions,
+        counts,
     );
     let symbol = format!("{}_engine", packet_engine.prefix);
     items.extend(packet_engine.thread());

@@ -86,6 +86,7 @@ pub fn call(maps: &Maps, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Exp
         slot_index: &[],
         functions: &[],
         packet: Some((emitter.scope.packet.clone(), Expr::name("NULL"))),
+        counts: false,
     };
     let call = Call {
         around: &around,

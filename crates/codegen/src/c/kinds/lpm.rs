@@ -73,6 +73,10 @@ fn search(call: &Call<'_>) -> Vec<Stmt> {
         Some(walk) => function("value", &slot, key, [words, walk.clone().address()]),
         None => function("search", &slot, key, [direct_bits(key), words]),
     };
+    let found = match call.around.counts {
+        true => Expr::call("wl_lpm_count", [slot, Expr::number(call.number), found]),
+        false => found,
+    };
     let result = call.result.expect("a search without a use is not written").clone();
     match Model::Bits64.class(call.width) {
         Class::Wide(n) => {
