@@ -17,6 +17,8 @@ export WIRELOOM_CACHE := $(CURDIR)/$(CACHE)
 
 # How long `make soak` fuzzes.
 HOURS ?= 4
+# What `make soak` forwards before that.
+PACKETS ?= 1000000000
 # What `make figures` measures: those that take some minutes at most.
 FIGURES ?= cheap
 
@@ -49,7 +51,8 @@ bench: tools data build ## speed and memory of the software machines, the paper'
 figures: tools data build ## measure FIGURES=cheap (names of `wireloom bench list`) and write docs/figures, pages and images from them
 	$(RELEASE) bench $(FIGURES) --write-docs
 
-soak: tools ## differential fuzzing for HOURS=4 hours, from a new seed; failures are shrunk and kept as tests
+soak: tools data ## live forwarding of PACKETS=1000000000 packets in flat memory, then differential fuzzing for HOURS=4 hours, from a new seed; failures are shrunk and kept as tests
+	WIRELOOM_SOAK_PACKETS=$(PACKETS) cargo test --workspace --locked --test soak -- --ignored --nocapture
 	cargo run --release --locked --package wireloom-fuzz -- --minutes $$(( $(HOURS) * 60 )) \
 	  --seed $$(( $$(date +%s) * 1000000 )) --keep crates/fuzz/tests/regressions
 
