@@ -14,6 +14,7 @@ pub mod bus;
 pub mod class;
 pub mod exception;
 pub mod memory;
+pub mod microengine;
 pub mod operands;
 pub mod program;
 pub mod riscv;
