@@ -43,7 +43,8 @@ pub enum Instruction {
     /// the source of the instruction of this kind before and this one, from the byte that the
     /// CSR `BYTE_INDEX` selects. Each keeps its source for the next.
     ByteAlign { destination: Destination, source: Source, little_endian: bool },
-    /// `mul_step[a, b], step` (version 2).
+    /// `mul_start[a, b]`, `mul_step[step]`, `mul_last[destination]`, `mul_last2[destination]`
+    /// (version 2).
     Multiply { destination: Destination, a: Source, b: Source, step: MultiplyStep },
     /// `br[label]`, `br=0[label]` and others, by the condition codes.
     Branch { condition: Condition, target: u16, defer: u8 },
@@ -129,7 +130,11 @@ pub enum Condition {
     Equal,
     /// `br!=0`.
     NotEqual,
-    /// `br<0`.
+    /// `br_bmi` (version 2): the result was negative.
+    Minus,
+    /// `br_bpl` (version 2).
+    Plus,
+    /// `br<0`: negative, or positive after an overflow.
     Less,
     /// `br<=0`.
     LessOrEqual,
@@ -179,7 +184,7 @@ pub enum Wait {
 pub enum MultiplyStep {
     /// Takes both operands.
     Start,
-    /// The number of the step, 1 to 4; each takes eight bits of B.
+    /// The number of the step, 0 to 3: adds the product of A and that byte of B.
     Step(u8),
     /// Writes the low word.
     Last,

@@ -3,17 +3,29 @@
 //! What public documents say about them is in docs/machines/ixp-instructions.md, and so is what
 //! is assumed here where they are silent.
 
+mod bits;
+pub mod code;
 pub mod command;
+pub mod compute;
+pub mod csr;
 pub mod image;
 pub mod instruction;
 pub mod operand;
+pub mod parts;
+pub mod table;
+pub mod text;
+mod version1;
+mod version2;
 
+pub use code::{Unencodable, decode, encode};
 pub use command::{BitOperation, Command, Completion, Operation, Order, Override, Unit};
+pub use compute::{Flags, Inputs, Outcome};
 pub use image::{Image, Import, Register, RegisterName, SourceLine};
 pub use instruction::{
     AluOperation, BranchClass, Condition, InputState, Instruction, MultiplyStep, Wait,
 };
 pub use operand::{Bank, Destination, Index, Shift, Signal, Source, Step, TransferFile};
+pub use text::disassemble;
 
 /// A version of the microengine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
