@@ -23,6 +23,8 @@ pub struct Queues {
     arrived: u64,
     /// The most commands that have waited.
     most: usize,
+    /// Whether ordered commands overtake each other: a fault, for tests.
+    pub overtakes: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +49,7 @@ impl Queues {
     /// Creates empty queues.
     pub fn new(depth: u32, habit: Class) -> Self {
         let queues = Default::default();
-        Self { queues, taken: [0; 3], depth, habit, arrived: 0, most: 0 }
+        Self { queues, taken: [0; 3], depth, habit, arrived: 0, most: 0, overtakes: false }
     }
 
     /// The class of a token.
@@ -60,12 +62,14 @@ impl Queues {
         }
     }
 
-    /// Takes a place for a command, if there is one.
-    pub fn reserve(&mut self, order: Order) -> bool {
-        let class = self.class(order) as usize;
-        let is_free = self.taken[class] < self.depth;
-        self.taken[class] += u32::from(is_free);
-        is_free
+    /// Whether there is a place for a command.
+    pub fn has_room(&self, order: Order) -> bool {
+        self.taken[self.class(order) as usize] < self.depth
+    }
+
+    /// Takes a place for a command.
+    pub fn reserve(&mut self, order: Order) {
+        self.taken[self.class(order) as usize] += 1;
     }
 
     /// Puts a command that has a place at the end of its queue.
@@ -101,6 +105,9 @@ impl Queues {
         if let Some(head) = self.queues[0].front() {
             // What has priority keeps the others back even while its words are coming.
             return can(head).then(|| self.remove(0, 0));
+        }
+        if self.overtakes && self.queues[1].len() > 1 && can(&self.queues[1][1]) {
+            return Some(self.remove(1, 1));
         }
         let ordered = self.queues[1].front().filter(|head| can(head)).copied();
         let free = self.cheapest(pool, &cost);

@@ -1,0 +1,2 @@
+//! x
+pub static KIND: u8 = 0;
