@@ -59,7 +59,7 @@ fn local_of(code: u32) -> Option<(u8, u8, Step)> {
         }
         LOCAL_STEP..INDEXED => {
             let place = code - LOCAL_STEP;
-            let step = if place % 2 == 0 { Step::Increment } else { Step::Decrement };
+            let step = if place.is_multiple_of(2) { Step::Increment } else { Step::Decrement };
             Some(((place / 2) as u8, 0, step))
         }
         _ => None,

@@ -148,10 +148,9 @@ fn check(row: &Parsed, parts: &Parts) -> Result<(), Unencodable> {
     if parts.defer > row.most_deferred() {
         return Err(Unencodable::Defer { most: row.most_deferred() });
     }
-    if let Form::Command(..) = row.row.form {
-        if parts.defer > 0 && !matches!(parts.completion, Completion::Swap(_)) {
-            return Err(Unencodable::DeferWithoutSwap);
-        }
+    let is_command = matches!(row.row.form, Form::Command(..));
+    if is_command && parts.defer > 0 && !matches!(parts.completion, Completion::Swap(_)) {
+        return Err(Unencodable::DeferWithoutSwap);
     }
     Ok(())
 }

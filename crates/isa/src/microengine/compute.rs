@@ -255,12 +255,13 @@ impl Instruction {
     /// Whether the instruction after it is never executed: an unconditional branch without `defer`,
     /// `rtn`, `jump`, `ctx_arb[kill]`.
     pub fn ends(&self) -> bool {
-        match *self {
-            Self::Branch { condition: Condition::Always, defer: 0, .. } => true,
-            Self::Jump { defer: 0, .. } | Self::Return { defer: 0, .. } => true,
-            Self::Arbitrate { wait: super::Wait::Kill, defer: 0 } => true,
-            _ => false,
-        }
+        matches!(
+            *self,
+            Self::Branch { condition: Condition::Always, defer: 0, .. }
+                | Self::Jump { defer: 0, .. }
+                | Self::Return { defer: 0, .. }
+                | Self::Arbitrate { wait: super::Wait::Kill, defer: 0 }
+        )
     }
 }
 
