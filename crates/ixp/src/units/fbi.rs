@@ -95,9 +95,9 @@ impl Fbi {
         }
     }
 
-    /// The words for the host.
-    pub fn mailbox(&self) -> u32 {
-        self.registers[11]
+    /// The words for the host: `mailbox` and `mailbox_1` to `mailbox_3`.
+    pub fn mailbox(&self) -> [u32; 4] {
+        [11, 21, 22, 23].map(|number| self.registers[number])
     }
 
     /// Whether every element of the transmit FIFO waits for the bus.
