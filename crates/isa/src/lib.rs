@@ -6,6 +6,9 @@
 //! memory spaces, and so do operands that are ports. The bus can make the thread wait; the
 //! instruction then has had no effect, and is executed again.
 //!
+//! Microengines ([`microengine`]) are another matter: their instructions take effect over several
+//! cycles and several units, so there is no `execute`, but tables of words and pure functions.
+//!
 //! [docs/instruction-sets.md] lists what is modelled, what is not, and the references that it is
 //! checked against.
 

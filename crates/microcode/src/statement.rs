@@ -161,7 +161,10 @@ impl Reader<'_> {
             Some(Slot::Signals) => !operands.is_empty(),
             _ => (least(row)..=row.slots.len()).contains(&operands.len()),
         };
-        if let Some(row) = rows.iter().find(|row| fits(row) && counts(row)) {
+        // An operand that a word of a row matches is no register of another row.
+        let words =
+            |row: &&&Parsed| row.slots.iter().filter(|slot| matches!(slot, Slot::Word(_))).count();
+        if let Some(row) = rows.iter().filter(|row| fits(row) && counts(row)).max_by_key(words) {
             return Ok(row);
         }
         let message = format!("these operands do not fit `{mnemonic}`");
