@@ -94,9 +94,7 @@ impl<E: EnergySink> Chip<E> {
     ) -> Result<Self, SpecError> {
         let engines = programs.into_iter().enumerate();
         let engines: Vec<Engine> = engines
-            .map(|(number, (program, mask))| {
-                Engine::new(number as u8, &spec.engine, program, mask)
-            })
+            .map(|(number, (program, mask))| Engine::new(number as u8, &spec.engine, program, mask))
             .collect::<Result<_, _>>()?;
         let pair = |bus: crate::spec::DataBusSpec, units| Pair {
             pull: Bus::new(bus, units),
@@ -251,12 +249,8 @@ impl<E: EnergySink> Chip<E> {
         if is_waiting {
             return Ok(Activity::Awake);
         }
-        let buses = [
-            &self.sram_bus.pull,
-            &self.sram_bus.push,
-            &self.sdram_bus.pull,
-            &self.sdram_bus.push,
-        ];
+        let buses =
+            [&self.sram_bus.pull, &self.sram_bus.push, &self.sdram_bus.pull, &self.sdram_bus.push];
         let next = buses.into_iter().filter_map(|bus| bus.next_cycle(cycle)).min();
         Ok(next.map_or(Activity::Asleep, |next| match next - cycle {
             1 => Activity::Awake,
@@ -423,11 +417,7 @@ impl<E: EnergySink> Chip<E> {
     }
 
     /// A cycle of an engine.
-    fn engine(
-        &mut self,
-        number: usize,
-        kernel: &mut Kernel<Event>,
-    ) -> Result<Activity, Refused> {
+    fn engine(&mut self, number: usize, kernel: &mut Kernel<Event>) -> Result<Activity, Refused> {
         let now = kernel.now();
         let engine = &mut self.engines[number];
         if let Some(since) = self.asleep[number].take() {

@@ -88,7 +88,8 @@ impl Configured for Spec {
         let mut refusals =
             vec![refused(None, format!("step `{name}` has no place on {}: {why}", self.name))];
         refusals.extend(engine.offloads.iter().map(|offload| {
-            let message = format!("offload `{}` has no place on {}: {why}", offload.name, self.name);
+            let message =
+                format!("offload `{}` has no place on {}: {why}", offload.name, self.name);
             refused(Some(offload.name.clone()), message)
         }));
         refusals

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use wireloom_ir::{Output, Reason, Verdict};
-use wireloom_machine::{
-    Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError,
-};
+use wireloom_machine::{Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError};
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::EnergySink;
@@ -123,7 +121,9 @@ impl<E: EnergySink> Machine for Ixp<E> {
                     "packet {} comes on port {}: the machine has {ports}, from 0",
                     self.offered, frame.ingress
                 );
-                return Err(Error::new(message).with_help("change `ports.count` of its description"));
+                return Err(
+                    Error::new(message).with_help("change `ports.count` of its description")
+                );
             }
             if frame.bytes.is_empty() {
                 return Err(Error::new(format!("packet {} has no bytes", self.offered)));

@@ -313,7 +313,8 @@ impl Spec {
                 return Err(SpecError::new(key, problem));
             }
         }
-        for (key, value) in [("sdram.banks", self.sdram.banks), ("sdram.row_bytes", self.sdram.row_bytes)]
+        for (key, value) in
+            [("sdram.banks", self.sdram.banks), ("sdram.row_bytes", self.sdram.row_bytes)]
         {
             if !value.is_power_of_two() {
                 return Err(SpecError::new(key, format!("is {value}; it can be a power of two")));

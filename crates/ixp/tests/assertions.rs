@@ -40,9 +40,8 @@ fn busy() -> Program {
         command.completion = Completion::None;
         Instruction::Command(command)
     };
-    let waited = |unit, operation, count| {
-        Instruction::Command(command(unit, operation, a(0), count))
-    };
+    let waited =
+        |unit, operation, count| Instruction::Command(command(unit, operation, a(0), count));
     let round = [
         unheard(Unit::Sram, Operation::Read, 4, Order::Ordered),
         waited(Unit::Scratch, Operation::Increment, 1),
@@ -52,13 +51,11 @@ fn busy() -> Program {
         unheard(Unit::Sram, Operation::Write, 2, Order::Priority),
         waited(Unit::Hash, Operation::Hash { keys: 2, bits: 64 }, 0),
         waited(Unit::Scratch, Operation::Write, 4),
+        waited(Unit::Scratch, Operation::Read, 2),
         Instruction::Command(command(Unit::Fbi, Operation::CsrRead, Source::Constant(20), 1)),
     ];
-    let mut code = vec![
-        Instruction::LocalCsrRead { csr: 0 },
-        immed(to_a(0), 0),
-        immed(to_b(0), 12),
-    ];
+    let mut code =
+        vec![Instruction::LocalCsrRead { csr: 0 }, immed(to_a(0), 0), immed(to_b(0), 12)];
     code.extend(round);
     code.extend([
         alu(to_b(0), b(0), AluOperation::Subtract, Source::Constant(1)),

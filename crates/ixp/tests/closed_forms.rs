@@ -4,9 +4,7 @@
 mod support;
 
 use support::*;
-use wireloom_isa::microengine::{
-    BitOperation, Condition, Instruction, Operation, Source, Unit,
-};
+use wireloom_isa::microengine::{BitOperation, Condition, Instruction, Operation, Source, Unit};
 use wireloom_ixp::trace::What;
 use wireloom_ixp::{Options, Processor, Spec};
 
@@ -238,7 +236,11 @@ fn many_threads_reach_the_bound_of_the_slowest_part_and_no_more() {
                     // Little's law: who waits is counted by engines, latencies by the trace.
                     let law = found.rate * found.latency;
                     let slack = 0.05 * law + found.rate * 2.0 + 0.05;
-                    assert!((found.waiting - law).abs() <= slack, "{what}: {law} {}", found.waiting);
+                    assert!(
+                        (found.waiting - law).abs() <= slack,
+                        "{what}: {law} {}",
+                        found.waiting
+                    );
                     configurations += 1;
                 }
             }

@@ -161,11 +161,15 @@ fn what_has_no_meaning_is_refused_with_its_place() {
     let RunError::Refused { message, .. } = error else { panic!("{error}") };
     assert_eq!(message, "engine 0, context 0: instruction 2 is past the end of the program");
     let far = command(Unit::Scratch, Operation::Read, Source::Constant(255), 1);
-    let code = vec![immed(to_a(0), 5000), Instruction::Command({
-        let mut far = far;
-        far.a = a(0);
-        far
-    }), kill()];
+    let code = vec![
+        immed(to_a(0), 5000),
+        Instruction::Command({
+            let mut far = far;
+            far.a = a(0);
+            far
+        }),
+        kill(),
+    ];
     let error = one(code, 1).run_cycles(100).expect_err("there is no such word");
     assert!(error.to_string().contains("the memory has 1024 words"), "{error}");
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use wireloom_ixp::harness::{Failed, run};
 use wireloom_ixp::Spec;
+use wireloom_ixp::harness::{Failed, run};
 
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/microcode/tests")

@@ -13,9 +13,8 @@ fn assembled(file: &str) -> Image {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = std::fs::read_to_string(&path).expect("a program");
     let folder = path.parent().expect("a folder").to_owned();
-    let mut read = |file: &Path| {
-        std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string())
-    };
+    let mut read =
+        |file: &Path| std::fs::read_to_string(folder.join(file)).map_err(|error| error.to_string());
     let options = wireloom_microcode::Options::default();
     wireloom_microcode::assemble(file, &text, &options, &mut read)
         .unwrap_or_else(|refused| panic!("{:?}", refused.diagnostics))

@@ -127,7 +127,10 @@ fn follows(events: &[Event], what: &Selection, before: What, by: Group) -> Vec<S
             if place < last.0 {
                 let told = told(event, command);
                 let name = before.name();
-                messages.push(format!("{told} comes after that of {}, whose {name} came later", last.1));
+                messages.push(format!(
+                    "{told} comes after that of {}, whose {name} came later",
+                    last.1
+                ));
             } else {
                 *last = (place, command.id);
             }
@@ -169,7 +172,8 @@ fn carries(events: &[Event], what: &Selection, by: Group, most: u64) -> Vec<Stri
         }
         *words += u64::from(event.value);
         if *words > most {
-            messages.push(format!("{}: {words} words in a cycle, not {most}", told(event, command)));
+            messages
+                .push(format!("{}: {words} words in a cycle, not {most}", told(event, command)));
         }
     }
     messages

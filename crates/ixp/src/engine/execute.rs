@@ -2,7 +2,7 @@
 
 use wireloom_isa::microengine::{
     Command, Completion, Condition, Destination, Inputs, Instruction, Operation, Override, Source,
-    Unit, Wait, compute,
+    Wait, compute,
 };
 
 use super::program::swaps;
@@ -15,11 +15,7 @@ impl Engine {
     /// Executes the next instruction of a context. Returns false if it could not, because a command
     /// finds no room.
     #[inline]
-    pub(super) fn execute(
-        &mut self,
-        active: u8,
-        around: &mut Around<'_>,
-    ) -> Result<bool, Refused> {
+    pub(super) fn execute(&mut self, active: u8, around: &mut Around<'_>) -> Result<bool, Refused> {
         let pc = self.contexts[usize::from(active)].pc;
         let Some(&decoded) = self.program.at(pc) else {
             return Err(self.refused(active, "is past the end of the program"));
@@ -215,11 +211,6 @@ impl Engine {
             return Err(self.refused(active, &what));
         }
         let is_fast = command.operation == Operation::FastWrite;
-        let over_sdram = command.unit == Unit::Sdram
-            && matches!(
-                command.operation,
-                Operation::ReceiveFifoRead | Operation::TransmitFifoWrite
-            );
         let signal = match command.completion {
             Completion::None => None,
             Completion::Signal(signal) | Completion::Swap(signal) => Some(signal),
@@ -231,10 +222,10 @@ impl Engine {
             receiver,
             unit: command.unit,
             operation: command.operation,
-            address: if is_fast || over_sdram { b } else { a.wrapping_add(b) },
+            address: if is_fast { b } else { a.wrapping_add(b) },
             count,
             register,
-            fifo: over.fifo.unwrap_or(a as u8),
+            fifo: over.fifo.unwrap_or(0),
             value: a,
             order: command.order,
             signal,

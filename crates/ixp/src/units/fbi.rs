@@ -155,12 +155,8 @@ impl Fbi {
                 request.data[0] = self.read_register(request.address, thread, now)?;
                 Ok(())
             }
-            Operation::CsrWrite => {
-                self.write_register(request.address, request.data[0], effects)
-            }
-            Operation::FastWrite => {
-                self.write_register(request.address, request.value, effects)
-            }
+            Operation::CsrWrite => self.write_register(request.address, request.data[0], effects),
+            Operation::FastWrite => self.write_register(request.address, request.value, effects),
             operation => Err(Refused(format!("the FBI does not know {operation:?}"))),
         }
     }
@@ -239,17 +235,14 @@ impl Fbi {
                 element.valid = true;
                 effects.push(Effect::Transmit);
             }
-            8 => effects.push(Effect::Signal {
-                thread: value as u8,
-                signal: Signal::INTER_THREAD,
-            }),
+            8 => effects.push(Effect::Signal { thread: value as u8, signal: Signal::INTER_THREAD }),
             9 => self.registers[9] |= value,
             10 => self.registers[10] |= 1 << (value & 31),
             12..=15 => {
                 self.registers[number as usize] = value;
                 effects.push(Effect::Multiplier {
                     which: ((number - 12) / 2) as u8,
-                    high: number % 2 != 0,
+                    high: !number.is_multiple_of(2),
                     value,
                 });
             }
@@ -275,7 +268,9 @@ fn locate(address: usize) -> (usize, Option<usize>) {
 }
 
 fn outside(fifo: &str, address: usize, words: usize) -> Refused {
-    Refused(format!("{words} words from quad word {address} of the {fifo} FIFO on: not in one element"))
+    Refused(format!(
+        "{words} words from quad word {address} of the {fifo} FIFO on: not in one element"
+    ))
 }
 
 fn unknown(number: u32, what: &str) -> Refused {

@@ -96,11 +96,7 @@ impl Queues {
     }
 
     /// Takes the command that is next. `cost` is the unit's: none if the command cannot begin now.
-    pub fn take(
-        &mut self,
-        pool: &Pool,
-        cost: impl Fn(Handle) -> Option<u32>,
-    ) -> Option<Handle> {
+    pub fn take(&mut self, pool: &Pool, cost: impl Fn(Handle) -> Option<u32>) -> Option<Handle> {
         let can = |entry: &Entry| pool[entry.handle].is_ready && cost(entry.handle).is_some();
         if let Some(head) = self.queues[0].front() {
             // What has priority keeps the others back even while its words are coming.
@@ -125,11 +121,7 @@ impl Queues {
     }
 
     /// The place of the command that costs least among those that may go, and when it arrived.
-    fn cheapest(
-        &self,
-        pool: &Pool,
-        cost: impl Fn(Handle) -> Option<u32>,
-    ) -> Option<(usize, u64)> {
+    fn cheapest(&self, pool: &Pool, cost: impl Fn(Handle) -> Option<u32>) -> Option<(usize, u64)> {
         let mut best: Option<(u32, usize, u64)> = None;
         for (place, entry) in self.queues[2].iter().enumerate() {
             let request = &pool[entry.handle];

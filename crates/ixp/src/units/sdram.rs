@@ -90,9 +90,8 @@ impl Sdram {
             let (bank, row) = Self::place(&spec, request.address);
             let bank = &banks[bank];
             let is_hit = bank.open == Some(row);
-            (is_hit || bank.free <= now).then_some(
-                2 * u32::from(!is_hit) + u32::from(request.is_write() != was_write),
-            )
+            (is_hit || bank.free <= now)
+                .then_some(2 * u32::from(!is_hit) + u32::from(request.is_write() != was_write))
         };
         let Some(handle) = self.queues.take(pool, cost) else { return Ok(None) };
         let start = self.refresh(now);

@@ -68,10 +68,8 @@ impl Sram {
             return Ok(None);
         }
         let (locked, room) = (&self.locked, self.locked.len() < self.spec.locks as usize);
-        let first = self
-            .blocked
-            .iter()
-            .position(|handle| room && !locked.contains(&pool[*handle].address));
+        let first =
+            self.blocked.iter().position(|handle| room && !locked.contains(&pool[*handle].address));
         let handle = match first.and_then(|place| self.blocked.remove(place)) {
             Some(handle) => handle,
             None => {
@@ -189,8 +187,5 @@ pub(super) fn range_mut(
 }
 
 fn outside(words: &[u32], address: usize, count: u8) -> Refused {
-    Refused(format!(
-        "{count} words from word {address} on: the memory has {} words",
-        words.len()
-    ))
+    Refused(format!("{count} words from word {address} on: the memory has {} words", words.len()))
 }

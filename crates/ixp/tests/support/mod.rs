@@ -35,12 +35,7 @@ pub fn immed(destination: Destination, value: u32) -> Instruction {
     Instruction::Immediate { destination, value }
 }
 
-pub fn alu(
-    destination: Destination,
-    a: Source,
-    operation: AluOperation,
-    b: Source,
-) -> Instruction {
+pub fn alu(destination: Destination, a: Source, operation: AluOperation, b: Source) -> Instruction {
     Instruction::Alu { destination, a, operation, b }
 }
 
