@@ -16,6 +16,9 @@ type Feed = VecDeque<Offered>;
 /// The queue of a part of the kit that does not limit here: a port counts MPKTs.
 const UNLIMITED: u64 = 1 << 24;
 
+/// The most status words that are kept for a thread.
+const STATUSES: usize = 64;
+
 /// A packet that is on the line or in the machine.
 #[derive(Clone, Debug, Default)]
 struct Packet {
@@ -357,6 +360,10 @@ impl Cards {
         line.held_in -= 1;
         self.carried.0 += 1;
         if let Some(statuses) = fbi.arrived.get_mut(usize::from(wanted.thread)) {
+            // A program that never reads them loses the oldest.
+            if statuses.len() == STATUSES {
+                statuses.pop_front();
+            }
             statuses.push_back(control.word());
         }
         Some(wanted.thread)

@@ -4,6 +4,7 @@
 use wireloom_isa::microengine::Image;
 use wireloom_sim::{SpecError, Stop};
 
+use crate::assertions::{self, Broken};
 use crate::engine::Program;
 use crate::options::Options;
 use crate::processor::{Processor, RunError};
@@ -12,6 +13,9 @@ use crate::units::Refused;
 
 /// The value of the mailbox of a test that passed.
 pub const PASSED: u32 = 1;
+
+/// Events of a test over which assertions are checked.
+const EVENTS: usize = 1 << 16;
 
 /// Cycles after which a test that has not ended has failed.
 const LIMIT: u64 = 1_000_000;
@@ -42,6 +46,9 @@ pub enum Failed {
         /// What was expected.
         expected: u32,
     },
+    /// The simulator broke a rule of its own.
+    #[error("the simulator breaks the rule `{}`: {}", .0.rule, .0.message)]
+    Broken(Broken),
     /// It has not ended in time.
     #[error("the program has not ended after {LIMIT} cycles")]
     Endless,
@@ -53,8 +60,14 @@ pub enum Failed {
 /// If it has not passed.
 pub fn run(spec: &Spec, image: Image, contexts: u8) -> Result<Processor, Failed> {
     let program = Program::load(image, spec.engine.control_store)?;
-    let mut machine = Processor::new(spec, vec![(program, contexts)], &Options::default())?;
+    let options = Options { trace_events: EVENTS, ..Options::default() };
+    let mut machine = Processor::new(spec, vec![(program, contexts)], &options)?;
     let stop = machine.run_cycles(LIMIT)?;
+    let rules = assertions::rules();
+    let broken = assertions::check(&rules, &machine.chip.trace, stop == Stop::Silent);
+    if let Some(broken) = broken.into_iter().next() {
+        return Err(Failed::Broken(broken));
+    }
     let mailbox = machine.chip.fbi.mailbox();
     match (mailbox[0], stop) {
         (PASSED, Stop::Silent) => Ok(machine),

@@ -1,6 +1,6 @@
 //! A chip with its kernel: what runs.
 
-use wireloom_sim::{EnergySink, EventSink, Kernel, SpecError, Stop, Time};
+use wireloom_sim::{Clock, EnergySink, EventSink, Kernel, SpecError, Stop, Time};
 
 use crate::cards::Delivered;
 use crate::chip::{Chip, Event};
@@ -96,10 +96,9 @@ impl<E: EnergySink> Processor<E> {
         self.kernel.work()
     }
 
-    /// Puts a packet on the line of a port.
+    /// Puts a packet on the line of a port, from which it comes in the next run.
     pub fn offer(&mut self, port: u16, number: u64, arrival_ns: u64, bytes: &[u8]) {
         self.chip.cards.offer(port, number, arrival_ns, bytes);
-        self.chip.cards.begin(&mut self.kernel.wrapped(Event::Card));
     }
 
     /// Simulates this time from where it is.
@@ -108,6 +107,7 @@ impl<E: EnergySink> Processor<E> {
     /// If a program does something without a meaning.
     pub fn run(&mut self, time: Time) -> Result<Stop, RunError> {
         self.until = self.until.max(self.kernel.now()) + time;
+        self.chip.cards.begin(&mut self.kernel.wrapped(Event::Card));
         let stop = self.kernel.run(&mut self.chip, self.until);
         match self.chip.failed.take() {
             None => Ok(stop),
@@ -148,6 +148,30 @@ impl<E: EnergySink> Processor<E> {
             }
         }
         Ok(())
+    }
+
+    /// Changes the clock of an engine: it has no edges until the time to settle has passed.
+    ///
+    /// # Panics
+    /// If there is no such engine.
+    pub fn set_engine_rate(&mut self, engine: usize, rate: Clock, settle: Time) {
+        self.kernel.set_rate(engine + 1, rate, settle);
+    }
+
+    /// Stops the clock of an engine, until [`ungate_engine`](Self::ungate_engine).
+    ///
+    /// # Panics
+    /// If there is no such engine.
+    pub fn gate_engine(&mut self, engine: usize) {
+        self.kernel.gate(engine + 1);
+    }
+
+    /// Starts the clock of an engine again, after a time to settle.
+    ///
+    /// # Panics
+    /// If there is no such engine.
+    pub fn ungate_engine(&mut self, engine: usize, settle: Time) {
+        self.kernel.ungate(engine + 1, settle);
     }
 
     /// Takes what has left since the last call.

@@ -6,8 +6,9 @@ use support::*;
 use wireloom_isa::microengine::{
     AluOperation, Bank, Condition, Instruction, Operation, Signal, Source, Unit, Wait,
 };
-use wireloom_ixp::{Options, Processor, RunError};
-use wireloom_sim::Stop;
+use wireloom_ixp::{Options, Processor, RunError, energy};
+use wireloom_sim::energy::{Class, Component, EnergyMeter};
+use wireloom_sim::{Clock, Stop, Time};
 
 /// A machine with one engine, of which the contexts of `mask` run a program.
 fn one(code: Vec<Instruction>, mask: u8) -> Processor {
@@ -152,6 +153,56 @@ fn signals_wake_contexts_for_all_or_for_any() {
     let waited = |machine: &Processor| machine.chip.engines[0].contexts()[0].waited[0];
     let any = run(code(true), 1);
     assert!(waited(&any) < waited(&all), "{} and {}", waited(&any), waited(&all));
+}
+
+#[test]
+fn engines_have_clocks_of_their_own() {
+    let spec = spec(|spec| spec.engines = 3);
+    let mut code = vec![NOP; 9];
+    code.push(br(Condition::Always, 0, 0));
+    let programs = vec![(program(code), 1); 3];
+    let mut machine = Processor::new(&spec, programs, &Options::default()).expect("a machine");
+    machine.set_engine_rate(1, Clock::hertz(116_000_000), Time::ZERO);
+    machine.run_cycles(1_000).expect("it runs");
+    machine.gate_engine(2);
+    machine.run_cycles(1_000).expect("it runs");
+    let cycles =
+        |machine: &Processor| [0, 1, 2].map(|engine| machine.chip.engines[engine].cycles());
+    assert_eq!(cycles(&machine), [2_001, 1_001, 1_001]);
+    machine.ungate_engine(2, Time::ZERO);
+    machine.run_cycles(1_000).expect("it runs");
+    assert_eq!(cycles(&machine), [3_001, 1_501, 2_001]);
+}
+
+#[test]
+fn an_energy_sink_hears_of_every_access() {
+    let spec = spec(|spec| spec.engines = 1);
+    let mut meter = EnergyMeter::new(None);
+    let components: Vec<Component> = energy::components(spec.engines, 2000)
+        .into_iter()
+        .map(|component| meter.component(component).expect("a component"))
+        .collect();
+    let read = command(Unit::Sram, Operation::Read, Source::Constant(0), 4);
+    let write = command(Unit::Sdram, Operation::Write, Source::Constant(0), 2);
+    let code = vec![
+        alu(to_a(0), a(1), AluOperation::Add, b(1)),
+        Instruction::Command(read),
+        Instruction::Command(write),
+        kill(),
+    ];
+    let programs = vec![(program(code), 1)];
+    let options = Options::default();
+    let mut machine = Processor::with_energy(&spec, programs, &options, meter).expect("a machine");
+    machine.run_cycles(1_000).expect("it runs");
+    let count =
+        |component: usize, class| machine.chip.energy.events(components[component], Class(class)).0;
+    let classes = energy::ENGINE_CLASSES.len() as u32;
+    let engine: Vec<u64> = (0..classes).map(|class| count(0, class)).collect();
+    assert_eq!(engine, [4, 1, 0, 2, 1, 0, 2]);
+    let units: Vec<[u64; 2]> =
+        (1..=energy::UNITS.len()).map(|unit| [count(unit, 0), count(unit, 1)]).collect();
+    let none = [0, 0];
+    assert_eq!(units, [[1, 4], [1, 4], none, none, none, [2, 0], [0, 4], [0, 4]]);
 }
 
 #[test]

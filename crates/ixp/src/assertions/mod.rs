@@ -27,6 +27,11 @@ use crate::trace::{Event, What};
 /// The rules of every machine, whatever its description and program.
 pub const RULES: &str = include_str!("rules.txt");
 
+/// Returns the rules of every machine.
+pub fn rules() -> Vec<Rule> {
+    parse(RULES).expect("rules.txt has rules: a test holds it")
+}
+
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
