@@ -3,18 +3,18 @@
 ; It forwards as programs/ipv4.loom does with COUNT_FLOWS=false, for untagged frames and next hops
 ; without labels and VLAN. A longer frame is dropped with the reason TOO_LONG.
 ;
-; It runs on all contexts of engines 0 to 3: sixteen threads, each with its own element of the receive
-; FIFO. A thread takes a packet of its port, looks up its addresses, and puts it into the element of
-; the transmit FIFO whose number is that of the packet modulo 16. So packets leave in the order in
-; which they came, and nothing has to be locked.
+; It runs on all contexts of engines 0 to 3: sixteen threads, each with its own element of the
+; receive FIFO. A thread takes a packet of its port, looks up its addresses, and puts it into the
+; element of the transmit FIFO whose number is that of the packet modulo 16. So packets leave in the
+; order in which they came, and nothing has to be locked.
 ;
 ; The host supplies, as word addresses in SRAM:
-;   PORTS      two words for each port: bits 47 to 16 of its MAC address; bits 15 to 0 in the high half,
-;              and 1 in bit 0 if it takes frames for any station
+;   PORTS      two words for each port: bits 47 to 16 of its MAC address; bits 15 to 0 in the high
+;              half, and 1 in bit 0 if it takes frames for any station
 ;   TRIE       routes, below
-;   NEXT_HOPS  four words for each: bits 47 to 16 of the neighbour's MAC address; its bits 15 to 0 and
-;              bits 47 to 32 of the router's own; bits 31 to 0 of that; port in the high half, MTU in
-;              the low half
+;   NEXT_HOPS  four words for each: bits 47 to 16 of the neighbour's MAC address; its bits 15 to 0
+;              and bits 47 to 32 of the router's own; bits 31 to 0 of that; port in the high half,
+;              MTU in the low half
 ;   PORT_MASK  the number of ports, a power of two, less 1
 ;
 ; A trie has 65,536 entries for the upper 16 bits of an address, then nodes of 16 entries for four

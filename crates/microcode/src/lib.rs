@@ -1,7 +1,7 @@
 //! Assembler and linker of microengine programs: text to the contents of a control store, and back.
 //!
-//! Files go through [`preprocess`](mod@preprocess) (includes, macros, conditions), which leaves
-//! lines; [`program`] reads directives, blocks and instructions; `flow` and `allocate` find places
+//! Files go through `preprocess` (includes, macros, conditions), which leaves
+//! lines; `program` reads directives, blocks and instructions; `flow` and `allocate` find places
 //! for registers; then each instruction is encoded by the tables of `wireloom_isa::microengine`.
 //! docs/microcode.md describes the language.
 
@@ -17,6 +17,7 @@ mod names;
 mod object;
 mod preprocess;
 mod program;
+mod registers;
 mod statement;
 
 use std::path::Path;

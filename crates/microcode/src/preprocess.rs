@@ -22,7 +22,7 @@ const MAX_ROUNDS: usize = 16;
 /// Errors that are kept.
 pub const MAX_ERRORS: usize = 50;
 
-/// Reads an included file: its path as written, relative to the folder of the file that includes it.
+/// Reads an included file. Its path is relative to the folder of the file that includes it.
 pub type Read<'a> = dyn FnMut(&Path) -> Result<String, String> + 'a;
 
 struct Macro {

@@ -5,14 +5,13 @@ use std::ops::Range;
 use wireloom_isa::microengine::parts::Parts;
 use wireloom_isa::microengine::table::{Field, Form, ORDERS, Parsed, Slot};
 use wireloom_isa::microengine::{
-    Completion, Destination, Index, InputState, Operation, Shift, Signal, Source, Step, Unit,
-    Version, Wait, code, csr,
+    Completion, InputState, Operation, Shift, Signal, Source, Version, Wait, code, csr,
 };
 
 use crate::diagnostic::Diagnostic;
 use crate::expression::evaluate;
-use crate::line::{Line, closing, is_name, split};
-use crate::names::{Named, Names, raw_gpr, raw_transfer};
+use crate::line::{Line, closing, split};
+use crate::names::{Named, Names};
 
 /// A signal of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +47,18 @@ pub struct Reader<'a> {
     pub number: usize,
 }
 
-type Outcome<T> = Result<T, Box<Diagnostic>>;
+pub(crate) type Outcome<T> = Result<T, Box<Diagnostic>>;
 
 /// A part of a line with its place.
-type Piece = (String, Range<usize>);
+pub(crate) type Piece = (String, Range<usize>);
 
 impl Reader<'_> {
-    fn error(&self, code: &'static str, at: &Range<usize>, message: String) -> Box<Diagnostic> {
+    pub(crate) fn error(
+        &self,
+        code: &'static str,
+        at: &Range<usize>,
+        message: String,
+    ) -> Box<Diagnostic> {
         Box::new(self.line.error(code, at.clone(), message))
     }
 
@@ -183,7 +187,7 @@ impl Reader<'_> {
         evaluate(&piece.0).map_err(|why| self.error("U0104", &piece.1, why))
     }
 
-    fn number(&self, piece: &Piece, most: i64, what: &str) -> Outcome<u32> {
+    pub(crate) fn number(&self, piece: &Piece, most: i64, what: &str) -> Outcome<u32> {
         let value = self.constant(piece)?;
         if (0..=most).contains(&value) {
             return Ok(value as u32);
@@ -329,141 +333,6 @@ impl Reader<'_> {
             (by, false, true) => Shift::Left(by),
             (by, false, false) => Shift::Right(by),
         })
-    }
-
-    fn unknown(&self, piece: &Piece) -> Box<Diagnostic> {
-        let mut error =
-            self.error("U0203", &piece.1, format!("there is no register `{}`", piece.0));
-        error.help = Some(match self.names.similar(&piece.0) {
-            Some(name) => format!("is `{name}` meant?"),
-            None => format!("declare it: .reg {}", piece.0),
-        });
-        error
-    }
-
-    /// The register of an index or of local memory: `*l$index0[3]`, `*$index++`, `*n$index++`.
-    fn indirect(text: &str) -> Option<Source> {
-        let (text, step) = if let Some(text) = text.strip_suffix("++") {
-            (text, Step::Increment)
-        } else if let Some(text) = text.strip_suffix("--") {
-            (text, Step::Decrement)
-        } else {
-            (text, Step::None)
-        };
-        match text {
-            "*n$index" if step == Step::Increment => return Some(Source::NeighbourRing),
-            "*$index" => return Some(Source::TransferIndexed(step)),
-            _ => {}
-        }
-        let rest = text.strip_prefix("*l$index")?;
-        let pointer = match rest.as_bytes().first()? {
-            b'0' => 0,
-            b'1' => 1,
-            _ => return None,
-        };
-        let offset = match &rest[1..] {
-            "" => 0,
-            offset => {
-                let inside = offset.strip_prefix('[')?.strip_suffix(']')?;
-                u8::try_from(evaluate(inside).ok()?).ok().filter(|&offset| offset < 16)?
-            }
-        };
-        (step == Step::None || offset == 0).then_some(Source::Local { pointer, offset, step })
-    }
-
-    /// A source, and its node if it is still to be allocated.
-    fn source(&mut self, piece: &Piece) -> Outcome<(Source, Option<usize>)> {
-        let text = piece.0.as_str();
-        if text == "--" {
-            return Ok((Source::None, None));
-        }
-        if text.starts_with('*') {
-            let source = Self::indirect(text).ok_or_else(|| self.unknown(piece))?;
-            return Ok((source, None));
-        }
-        let bare = text.trim_start_matches(['$', '@']);
-        let is_word = bare.chars().all(is_name) || text.starts_with("n$");
-        if !is_word || bare.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
-            let value = self.number(piece, 255, "a constant operand")?;
-            return Ok((Source::Constant(value as u8), None));
-        }
-        match self.register(piece)? {
-            Named::Gpr(node) => {
-                let place = self.line.place_of(piece.1.clone());
-                let register = &mut self.names.nodes[node];
-                register.is_read = true;
-                register.read.get_or_insert(place);
-                Ok((Source::None, Some(node)))
-            }
-            Named::Transfer(file, number) => {
-                Ok((Source::Transfer(file, Index::Relative(number)), None))
-            }
-            Named::Neighbour(number) => Ok((Source::Neighbour(Index::Relative(number)), None)),
-            Named::Signal(_) | Named::Import => match raw_gpr(text) {
-                Some((bank, index)) => Ok((Source::Gpr(bank, index), None)),
-                None => Err(self.unknown(piece)),
-            },
-        }
-    }
-
-    /// What a name of a register means. A register by its number that is not declared is
-    /// [`Named::Import`], and the caller looks at the number.
-    fn register(&self, piece: &Piece) -> Outcome<Named> {
-        let text = piece.0.as_str();
-        if let Some(named) = self.names.find(text) {
-            return Ok(named);
-        }
-        if raw_gpr(text).is_some() {
-            return Ok(Named::Import);
-        }
-        raw_transfer(text).ok_or_else(|| self.unknown(piece))
-    }
-
-    fn destination(&mut self, item: &mut Item, piece: &Piece) -> Outcome<()> {
-        let text = piece.0.as_str();
-        item.parts.destination = if text == "--" {
-            Destination::None
-        } else if text.starts_with('*') {
-            match Self::indirect(text).ok_or_else(|| self.unknown(piece))? {
-                Source::TransferIndexed(step) => Destination::TransferIndexed(step),
-                Source::Local { pointer, offset, step } => {
-                    Destination::Local { pointer, offset, step }
-                }
-                _ => Destination::NeighbourRing,
-            }
-        } else {
-            match self.register(piece)? {
-                Named::Gpr(node) => {
-                    self.names.nodes[node].is_written = true;
-                    item.nodes[0] = Some(node);
-                    Destination::None
-                }
-                Named::Transfer(file, number) => {
-                    Destination::Transfer(file, Index::Relative(number))
-                }
-                Named::Neighbour(number) => Destination::Neighbour(Index::Relative(number)),
-                Named::Signal(_) | Named::Import => match raw_gpr(text) {
-                    Some((bank, index)) => Destination::Gpr(bank, index),
-                    None => return Err(self.unknown(piece)),
-                },
-            }
-        };
-        Ok(())
-    }
-
-    fn transfer(&mut self, item: &mut Item, piece: &Piece) -> Outcome<()> {
-        let Form::Command(unit, _) = item.form else { return Ok(()) };
-        let wants = if unit == Unit::Sdram { "$$" } else { "$" };
-        match self.register(piece)? {
-            Named::Transfer(file, number) if (file as usize == 1) == (unit == Unit::Sdram) => {
-                item.parts.transfer = Some(number);
-                Ok(())
-            }
-            _ => {
-                let message = format!("the unit transfers by registers of the kind {wants}name");
-                Err(self.error("U0302", &piece.1, message))
-            }
-        }
     }
 
     fn signal(&self, text: &str, at: &Range<usize>) -> Outcome<SignalOf> {

@@ -137,7 +137,8 @@ fn loops_go_back() {
 #[test]
 fn macros_have_labels_of_their_own() {
     let image = assembled(
-        "#include \"add.uc\"\n#define STEP 2\n.reg x y\n#macro skip(r)\nbr_bset[r, 0, past#]\nadd(r, STEP)\n\
+        "#include \"add.uc\"\n#define STEP 2\n.reg x y\n#macro skip(r)\nbr_bset[r, 0, past#]\n\
+         add(r, STEP)\n\
          past#:\nnop\n#endm\nimmed[x, 0]\nimmed[y, 0]\nskip(x)\nskip(y)\n#repeat 3\nnop\n#endr\n\
          #ifdef STEP\nnop\n#else\nbad\n#endif\n",
     );
@@ -232,7 +233,8 @@ fn imports_get_their_values_when_loaded() {
 fn version_2_has_what_version_1_has_not() {
     let lines = instructions(
         ".version 2\n.reg x=a0 $data\n.sig s\ncam_lookup[x, 4]\nlocal_csr_wr[active_lm_addr_0, x]\n\
-         alu[*l$index0++, --, B, x]\nscratch[get, $data, x, 0, 1], ctx_swap[s]\nalu[x, --, B, $data]\n\
+         alu[*l$index0++, --, B, x]\nscratch[get, $data, x, 0, 1], ctx_swap[s]\n\
+         alu[x, --, B, $data]\n\
          alu[*n$index++, --, B, x]\n",
     );
     assert_eq!(lines[3], "scratch[get, $0, a0, 0, 1], ctx_swap[s1]");
@@ -251,7 +253,8 @@ fn every_code_is_documented() {
 #[test]
 fn objects_survive_their_file() {
     let image = assembled(
-        ".import_var T\n.reg x y $d\n.sig s\nstart:\nimmed32[x, T]\nsram[read, $d, x, 0, 1], ctx_swap[s]\n\
+        ".import_var T\n.reg x y $d\n.sig s\nstart:\nimmed32[x, T]\n\
+         sram[read, $d, x, 0, 1], ctx_swap[s]\n\
          alu[y, x, +, $d]\nbr[start]\n",
     );
     assert_eq!(read_object(&write_object(&image)), Ok(image.clone()));
@@ -316,11 +319,13 @@ proptest! {
             // One by one, nothing but behaviour of the program stands in the way.
             for (address, &word) in image.words.iter().enumerate() {
                 let Some(instruction) = decode(version, word, 0) else { continue };
-                if instruction.defer() > 0 || matches!(instruction, Instruction::LocalCsrRead { .. }) {
+                let needs_more = matches!(instruction, Instruction::LocalCsrRead { .. });
+                if instruction.defer() > 0 || needs_more {
                     continue;
                 }
                 let single = image_of(version, vec![word]);
-                prop_assert_eq!(&assembled(&disassemble(&single)).words, &single.words, "{}", address);
+                let again = assembled(&disassemble(&single));
+                prop_assert_eq!(&again.words, &single.words, "{}", address);
             }
         }
     }
@@ -342,7 +347,7 @@ proptest! {
 
     #[test]
     fn no_object_makes_the_reader_panic(
-        lines in proptest::collection::vec("(version|entry|label|word|import|register|file)( [a-z0-9:,$@-]{0,9}){0,4}", 0..30),
+        lines in proptest::collection::vec(OBJECT_LINE, 0..30),
     ) {
         let text = format!("wireloom microcode 1\n{}\n", lines.join("\n"));
         if let Ok(image) = read_object(&text) {
@@ -350,6 +355,10 @@ proptest! {
         }
     }
 }
+
+/// A line of an object file, more or less.
+const OBJECT_LINE: &str =
+    "(version|entry|label|word|import|register|file)( [a-z0-9:,$@-]{0,9}){0,4}";
 
 /// Words of the language, for texts that come further than random ones.
 const WORDS: &[&str] = &[

@@ -18,12 +18,12 @@
     alu[z, --, B, $$r3]
     expect(4, z, 0xffffffbf)
     ; An element of the transmit FIFO takes what the SDRAM has; the receive FIFO, in which nothing
-    ; has come, gives zeros. The FIFO address is in the instruction before: bit 11, bits 10 to 4.
+    ; has come, gives zeros. Operand A is the address in the FIFO, unless the instruction before gives
+    ; it, by bit 11 and bits 10 to 4.
+    sdram[t_fifo_wr, --, 8, base, 2], ctx_swap
     immed32[x, 0x00000880]
     alu[--, --, B, x]
-    sdram[t_fifo_wr, --, base, 0, 2], indirect_ref, ctx_swap
-    alu[--, --, B, x]
-    sdram[r_fifo_rd, --, base, 0, 2], indirect_ref, ctx_swap
+    sdram[r_fifo_rd, --, 0, base, 2], indirect_ref, ctx_swap
     sdram[read, $$r0, base, 0, 1], ctx_swap, ordered
     alu[z, --, B, $$r0]
     expect(5, z, 0)

@@ -16,7 +16,7 @@ pub struct Assemble {
     /// Program (.uc), or with --disassemble an object file (.uo)
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
-    /// Write the object file, or with --disassemble the text, here; the text goes to standard output
+    /// Write the object file here. With --disassemble, the text, which goes to standard output
     /// otherwise
     #[arg(short = 'o', long = "out", value_name = "FILE", value_hint = ValueHint::FilePath)]
     out: Option<PathBuf>,

@@ -140,7 +140,10 @@ fn check(row: &Parsed, parts: &Parts) -> Result<(), Unencodable> {
             (Source::Local { .. }, Source::Local { .. }) => return Err(Unencodable::Partial),
             _ => {}
         }
-        let steps = |destination| matches!(destination, Destination::Local { step, .. } if step != super::Step::None);
+        let steps = |destination| match destination {
+            Destination::Local { step, .. } => step != super::Step::None,
+            _ => false,
+        };
         if steps(parts.destination) {
             return Err(Unencodable::Partial);
         }

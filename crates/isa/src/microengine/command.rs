@@ -67,8 +67,8 @@ pub enum Operation {
         bits: u8,
     },
     /// An element of the receive FIFO to SRAM transfer registers (FBI) or to SDRAM. The address
-    /// counts quad words of the FIFO; over SDRAM, operand B is that in the SDRAM and the FIFO
-    /// element is in the indirect reference.
+    /// counts quad words of the FIFO. Over SDRAM, operand A is that in the FIFO, unless the
+    /// indirect reference gives it, and operand B is the address in the SDRAM.
     ReceiveFifoRead,
     /// The same into an element of the transmit FIFO.
     TransmitFifoWrite,

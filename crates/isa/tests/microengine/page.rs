@@ -35,14 +35,15 @@ rest is 0.
   transfer register of each file, and at most one word of local memory (assumed).
 - `ld_field` and the `immed_b` and `immed_w` instructions read their destination. It must be a
   general-purpose register, or local memory, and the source must be of the other bank (assumed).
-- `alu`, `alu_shf` and `dbl_shf` set N, Z, V and C; shifts and logical operations clear V and C. Other
-  instructions leave them (assumed).
+- `alu`, `alu_shf` and `dbl_shf` set N, Z, V and C; shifts and logical operations clear V and C.
+  Other instructions leave them (assumed).
 - `-` sets C if there is no borrow (assumed).
-- `>>indirect` and `<<indirect` take the distance from the low five bits of operand A of the instruction
-  before (assumed).
+- `>>indirect` and `<<indirect` take the distance from the low five bits of operand A of the
+  instruction before (assumed).
 - `br`, `br=ctx`, `br_inp_state`, `br_!signal`, `ctx_arb` and a command with `ctx_swap` abort one
   instruction; branches on condition codes abort two; branches on registers, `jump` and `rtn` abort
-  three. That 1 to 3 are aborted is public, the classes are assumed. `defer[n]` executes up to as many.
+  three. That 1 to 3 are aborted is public, the classes are assumed. `defer[n]` executes up to as
+  many.
 - A context has one signal for each unit on version 1, and 15 signals on version 2. A signal is one
   bit; starting a context that waits for it clears it (assumed).
 - Version 1 counts addresses in words (SRAM, scratchpad) or 8 bytes (SDRAM); version 2 counts bytes
@@ -107,7 +108,10 @@ fn page() -> String {
         }
         page.push('\n');
     }
-    page.push_str("## Operations of the ALU\n\nThe codes of version 2 are public except that of `B-A`; the others are assumed.\n\n");
+    page.push_str("## Operations of the ALU\n\n");
+    page.push_str(
+        "The codes of version 2 are public except that of `B-A`; the others are assumed.\n\n",
+    );
     page.push_str("| operation | version 1 | version 2 | in `alu_shf` |\n|---|---|---|---|\n");
     for (name, _, [one, two], shifted) in OPERATIONS {
         let shifted = shifted.map_or_else(String::new, |code| format!("{code:#x}"));
