@@ -2,7 +2,7 @@
 
 use wireloom_isa::microengine::{
     Command, Completion, Condition, Destination, Inputs, Instruction, Operation, Override, Source,
-    Wait, compute,
+    Unit, Wait, compute,
 };
 
 use super::program::swaps;
@@ -210,7 +210,13 @@ impl Engine {
             );
             return Err(self.refused(active, &what));
         }
-        let is_fast = command.operation == Operation::FastWrite;
+        // Operand A is a value, or an address in a FIFO, and B alone the address of the unit.
+        let is_apart = command.operation == Operation::FastWrite
+            || command.unit == Unit::Sdram
+                && matches!(
+                    command.operation,
+                    Operation::ReceiveFifoRead | Operation::TransmitFifoWrite
+                );
         let signal = match command.completion {
             Completion::None => None,
             Completion::Signal(signal) | Completion::Swap(signal) => Some(signal),
@@ -222,10 +228,10 @@ impl Engine {
             receiver,
             unit: command.unit,
             operation: command.operation,
-            address: if is_fast { b } else { a.wrapping_add(b) },
+            address: if is_apart { b } else { a.wrapping_add(b) },
             count,
             register,
-            fifo: over.fifo.unwrap_or(0),
+            fifo: over.fifo.unwrap_or(a as u8),
             value: a,
             order: command.order,
             signal,
