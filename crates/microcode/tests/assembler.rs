@@ -270,6 +270,31 @@ fn objects_survive_their_file() {
 }
 
 #[test]
+fn defer_slots_are_filled_where_nothing_depends_on_it() {
+    let lines = instructions(
+        ".optimise\n.reg x=a0 y=b0 $d\nimmed[x, 1]\nimmed[y, 2]\nalu[--, x, -, y]\nimmed[y, 3]\n\
+         br=0[past]\nalu[x, x, +, 1]\nalu[y, y, +, 1]\nbr_bset[x, 3, past]\nimmed[y, 4]\n\
+         sram[read, $d, x, y, 1], ctx_swap\nimmed[y, 5]\npast:\nalu[--, x, -, y]\nbr[past]\n",
+    );
+    let expected = [
+        "immed[a0, 0x1]",
+        "immed[b0, 0x2]",
+        "alu[--, a0, -, b0]",
+        "br=0[l11], defer[1]",
+        "immed[b0, 0x3]",
+        "alu[a0, a0, +, 1]",
+        "br_bset[a0, 3, l11], defer[1]",
+        "alu[b0, b0, +, 1]",
+        "immed[b0, 0x4]",
+        "sram[read, $0, a0, b0, 1], ctx_swap",
+        "immed[b0, 0x5]",
+        "alu[--, a0, -, b0]",
+        "br[l11]",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
 fn texts_that_ask_for_much_work_are_refused_soon() {
     let registers: String = (0..4000).map(|n| format!(".reg r{n}\n")).collect();
     let branches: String = (0..2700)
