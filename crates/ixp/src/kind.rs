@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::sync::Arc;
 
+use wireloom_codegen::microengine::{self, Layout, Memories, Microcode, Refused};
 use wireloom_description::Description;
 use wireloom_machine::{
-    Capabilities, Configured, Error, Kind, Knob, Machine, Options, Program, Refusal, Result,
+    Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
 };
 use wireloom_offloads::Store;
 
@@ -72,42 +73,57 @@ impl Configured for Spec {
         &[Knob::Seed]
     }
 
-    /// Engines in Loom C have no compiler for microengines yet: the first step and all offloads
-    /// are refused.
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
-        let engine = &program.lowered.engines[program.lowered.main.index()];
-        let step = engine.steps.first().map(|step| step.name.clone());
-        let why = "no compiler from Loom C to microcode exists yet; hand-written microcode runs";
-        let refused = |offload: Option<String>, message| Refusal {
-            offload,
-            step: step.clone(),
-            line: None,
-            message,
+        let refused = match wireloom_ir::store(&program.optimised) {
+            Ok(mut store) => compiled(self, program, &mut store).err().unwrap_or_default(),
+            Err(_) => Vec::new(),
         };
-        let name = step.clone().unwrap_or_default();
-        let mut refusals =
-            vec![refused(None, format!("step `{name}` has no place on {}: {why}", self.name))];
-        refusals.extend(engine.offloads.iter().map(|offload| {
-            let message =
-                format!("offload `{}` has no place on {}: {why}", offload.name, self.name);
-            refused(Some(offload.name.clone()), message)
-        }));
-        refusals
+        let refusal = |refused: Refused| Refusal {
+            offload: refused.offload,
+            step: refused.step,
+            line: None,
+            message: refused.message,
+        };
+        refused.into_iter().map(refusal).collect()
     }
 
     fn start(
         &self,
         program: &Program,
-        _: Store,
-        _: &Options,
-        _: &dyn Fn(&str),
+        mut store: Store,
+        options: &Options,
+        progress: &dyn Fn(&str),
     ) -> Result<Box<dyn Machine>> {
-        let refusals = self.refusals(program).into_iter();
-        let message = refusals.map(|refusal| refusal.message).next().unwrap_or_default();
-        Err(Error::new(message))
+        progress("compiling microcode");
+        let (microcode, layout) = compiled(self, program, &mut store).map_err(|refused| {
+            Error::new(refused.into_iter().next().map(|first| first.message).unwrap_or_default())
+                .with_help(format!("check --on {} names everything that has no place", self.name))
+        })?;
+        let machine = crate::compiled::start(self, program, store, microcode, layout, options)?;
+        Ok(Box::new(machine))
+    }
+
+    fn generate(&self, program: &Program) -> Result<Files> {
+        let mut store = wireloom_ir::store(&program.optimised)
+            .map_err(|refused| Error::new(refused.0))?;
+        let (microcode, _) = compiled(self, program, &mut store).map_err(|refused| {
+            Error::new(refused.into_iter().next().map(|first| first.message).unwrap_or_default())
+        })?;
+        Ok(vec![("engine.uc".to_owned(), microcode.text)])
     }
 
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// Compiles a program with the contents of its tables.
+fn compiled(
+    spec: &Spec,
+    program: &Program,
+    store: &mut Store,
+) -> std::result::Result<(Microcode, Layout), Vec<Refused>> {
+    let memories = Memories { sram: spec.sram.bytes / 4, sdram: spec.sdram.bytes / 4 };
+    let layout = microengine::layout::place(&program.optimised, store, memories)?;
+    Ok((microengine::generate(&program.optimised, &layout)?, layout))
 }

@@ -13,6 +13,7 @@ pub mod assertions;
 pub mod bus;
 pub mod cards;
 pub mod chip;
+mod compiled;
 pub mod energy;
 pub mod engine;
 pub mod harness;

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use wireloom_codegen::microengine::Place;
 use wireloom_ir::{Output, Reason, Verdict};
-use wireloom_machine::{Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError};
+use wireloom_machine::{Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted};
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::EnergySink;
 
 use crate::cards::Delivered;
+use crate::compiled;
 use crate::mpkt::Way;
 use crate::processor::Processor;
 
@@ -30,6 +32,8 @@ pub struct Ixp<E = ()> {
     /// What has left of packets that have not been passed on, and whether that is all.
     left: BTreeMap<u64, (Vec<Delivered>, bool)>,
     lost: u64,
+    /// Where the offloads of an engine in Loom C are.
+    places: Vec<Place>,
 }
 
 impl<E: EnergySink> Ixp<E> {
@@ -44,7 +48,14 @@ impl<E: EnergySink> Ixp<E> {
             taken: VecDeque::new(),
             left: BTreeMap::new(),
             lost: 0,
+            places: Vec::new(),
         }
+    }
+
+    /// The same, with the offloads of the store in these places of the memories.
+    #[must_use]
+    pub(crate) fn with_tables(self, places: Vec<Place>) -> Self {
+        Self { places, ..self }
     }
 
     /// The processor.
@@ -158,6 +169,11 @@ impl<E: EnergySink> Machine for Ixp<E> {
 
     fn restore(&mut self, _: &Snapshot) -> Result {
         Err(Error::new("the state of this machine cannot be restored yet"))
+    }
+
+    fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
+        compiled::read_back(&self.processor, &self.places, &mut self.store);
+        Ok(Vec::new())
     }
 
     fn has_port(&self, number: u16) -> bool {
