@@ -2,6 +2,8 @@
 //!
 //! [`c`] writes C for batches on the host and for single threads of 32-bit processors; [`hardware`]
 //! writes SystemVerilog. Both depend only on step IR, and not on the timing of any machine.
+//! [`microengine`] has the images of tables for microengines.
 
 pub mod c;
 pub mod hardware;
+pub mod microengine;

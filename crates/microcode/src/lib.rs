@@ -7,6 +7,7 @@
 
 mod allocate;
 mod blocks;
+mod defer;
 pub mod diagnostic;
 mod expression;
 mod flow;
@@ -38,6 +39,8 @@ pub struct Options {
     /// The size of the control store in words, unless the text says it; the largest of the version
     /// otherwise.
     pub control_store: Option<usize>,
+    /// Whether defer slots are filled (`.optimise` in the text does it too).
+    pub optimise: bool,
 }
 
 /// Assembles a program. `read` reads the files that it includes.

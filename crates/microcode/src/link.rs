@@ -8,6 +8,7 @@ use wireloom_isa::microengine::{
 };
 
 use crate::allocate::{Unallocated, allocate, place};
+use crate::defer;
 use crate::diagnostic::{Diagnostic, Place, SourceFile};
 use crate::flow::{early_read, successors};
 use crate::names::is_transfer;
@@ -19,6 +20,10 @@ type Errors = Vec<Diagnostic>;
 /// Makes the image of a program.
 pub fn link(mut program: Program, files: &[SourceFile]) -> Result<Image, Errors> {
     let version = program.names.version();
+    if program.is_optimised {
+        let entered = program.labels.values().map(|&(address, _)| address).collect();
+        defer::fill(version, &mut program.items, &entered);
+    }
     signals(&mut program)?;
     let targets = targets(&mut program)?;
     check(&program)?;

@@ -23,6 +23,8 @@ pub struct Program {
     pub labels: HashMap<String, (u16, usize)>,
     pub imports: Vec<String>,
     pub lines: Vec<Line>,
+    /// Whether defer slots are filled.
+    pub is_optimised: bool,
 }
 
 struct Builder {
@@ -55,6 +57,7 @@ pub fn read(lines: Vec<Line>, options: &Options) -> Result<Program, Vec<Diagnost
             labels: HashMap::new(),
             imports: Vec::new(),
             lines,
+            is_optimised: options.optimise,
         },
         blocks: Blocks::default(),
         control_store: options.control_store.unwrap_or(largest).min(largest),
@@ -128,6 +131,7 @@ impl Builder {
         match word {
             // `version` has been read before all others; the others are for people.
             "version" | "entry" | "num_contexts" => {}
+            "optimise" => self.program.is_optimised = true,
             "control_store" => match evaluate(rest) {
                 Ok(words) if words > 0 => {
                     self.control_store = self.control_store.min(words as usize);

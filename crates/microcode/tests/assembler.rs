@@ -251,6 +251,16 @@ fn every_code_is_documented() {
 }
 
 #[test]
+fn the_example_of_the_page_assembles() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/microcode.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let lines = page.lines().skip_while(|line| !line.starts_with("    "));
+    let example: Vec<&str> =
+        lines.take_while(|line| line.is_empty() || line.starts_with("    ")).collect();
+    assert_eq!(assembled(&example.join("\n")).words.len(), 9);
+}
+
+#[test]
 fn objects_survive_their_file() {
     let image = assembled(
         ".import_var T\n.reg x y $d\n.sig s\nstart:\nimmed32[x, T]\n\
@@ -267,6 +277,54 @@ fn objects_survive_their_file() {
             .count(),
         1
     );
+}
+
+#[test]
+fn defer_slots_are_filled_where_nothing_depends_on_it() {
+    let lines = instructions(
+        ".optimise\n.reg x=a0 y=b0 $d\nimmed[x, 1]\nimmed[y, 2]\nalu[--, x, -, y]\nimmed[y, 3]\n\
+         br=0[past]\nalu[x, x, +, 1]\nalu[y, y, +, 1]\nbr_bset[x, 3, past]\nimmed[y, 4]\n\
+         sram[read, $d, x, y, 1], ctx_swap\nimmed[y, 5]\npast:\nalu[--, x, -, y]\nbr[past]\n",
+    );
+    let expected = [
+        "immed[a0, 0x1]",
+        "immed[b0, 0x2]",
+        "alu[--, a0, -, b0]",
+        "br=0[l11], defer[1]",
+        "immed[b0, 0x3]",
+        "alu[a0, a0, +, 1]",
+        "br_bset[a0, 3, l11], defer[1]",
+        "alu[b0, b0, +, 1]",
+        "immed[b0, 0x4]",
+        "sram[read, $0, a0, b0, 1], ctx_swap",
+        "immed[b0, 0x5]",
+        "alu[--, a0, -, b0]",
+        "br[l11]",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn texts_that_ask_for_much_work_are_refused_soon() {
+    let registers: String = (0..4000).map(|n| format!(".reg r{n}\n")).collect();
+    let branches: String = (0..2700)
+        .map(|n| format!("l{n}:\nalu[r{n}, --, B, r{}]\nbr=0[l{}]\n", n + 1, n * 7919 % 2700))
+        .collect();
+    let called = "#macro m(a)\n".to_owned() + &"nop\n".repeat(20_000) + "#endm\n";
+    let texts = [
+        format!(".version 2\n{registers}{branches}immed[r2700, 0]\n"),
+        "#if 1\n".repeat(50_000),
+        "#repeat 3\n".repeat(60) + &"nop\n".repeat(90_000) + &"#endr\n".repeat(60),
+        called + &"m(x)\n".repeat(20_000),
+        ".if (1)\n".repeat(40_000),
+        "#repeat 9000\n#if 0\n".to_owned() + &"x\n".repeat(90_000) + "#endif\n#endr\n",
+        "#define a b b\n#define b a a\na\n".to_owned(),
+    ];
+    let start = std::time::Instant::now();
+    for text in texts {
+        assert!(try_assemble(&text).is_err());
+    }
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }
 
 /// A word of a row of the set, from random bits.

@@ -26,6 +26,9 @@ pub struct Assemble {
     /// Define a name before the first line (may be given several times)
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     define: Vec<String>,
+    /// Fill defer slots, as `.optimise` in the text does
+    #[arg(short = 'O', long)]
+    optimise: bool,
     /// Words of the control store, at most those of the version
     #[arg(long, value_name = "WORDS")]
     control_store: Option<usize>,
@@ -43,8 +46,9 @@ impl Assemble {
         let name = self.file.display().to_string();
         let text = read(&self.file).map_err(|why| Failure::unusable(format!("{name}: {why}")))?;
         let written = if self.disassemble {
-            if !self.define.is_empty() || self.control_store.is_some() {
-                let message = "--define and --control-store have no effect with --disassemble";
+            if !self.define.is_empty() || self.control_store.is_some() || self.optimise {
+                let message =
+                    "--define, --control-store and --optimise have no effect with --disassemble";
                 return Err(Failure::unusable(message));
             }
             let image = if text.starts_with("wireloom microcode") {
@@ -83,6 +87,7 @@ impl Assemble {
             definitions: self.define.iter().map(definition).collect(),
             version: None,
             control_store: self.control_store,
+            optimise: self.optimise,
         };
         assemble(name, text, &options, &mut read).map_err(|refused| {
             output::note(refused.render(std::io::stderr().is_terminal()));

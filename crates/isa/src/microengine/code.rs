@@ -207,7 +207,9 @@ fn field_code(
                 Source::Constant(number) => Ok(number.into()),
                 _ => Err(bits::NoCode),
             },
-            Form::BranchSignal(_) if parts.number == 0 => Err(bits::NoCode),
+            Form::BranchSignal(_) if !(1..=signals(version)).contains(&parts.number) => {
+                Err(bits::NoCode)
+            }
             _ => Ok(parts.number.into()),
         },
         Field::Target => Ok(parts.target.into()),
@@ -247,9 +249,16 @@ fn distance(width: u32, target: u16, address: u16) -> Result<u32, Unencodable> {
     }
 }
 
+/// The number of signals, which are numbered from 1.
+fn signals(version: Version) -> u8 {
+    match version {
+        Version::One => Signal::NAMES.len() as u8,
+        Version::Two => 15,
+    }
+}
+
 /// Voluntary: 0, kill: 1, all of the signals: 2, one of them: 3; then one bit for each signal.
 fn wait_code(version: Version, wait: Wait) -> Result<u32, Unencodable> {
-    let signals = if version == Version::One { 9 } else { 15 };
     match wait {
         Wait::Voluntary => Ok(0),
         Wait::Kill => Ok(1),
@@ -257,7 +266,7 @@ fn wait_code(version: Version, wait: Wait) -> Result<u32, Unencodable> {
             let bits = u32::from(mask) >> 1;
             let is_valid = bits != 0
                 && mask & 1 == 0
-                && u64::from(bits) <= ones(signals)
+                && u64::from(bits) <= ones(signals(version).into())
                 && !(any && version == Version::One);
             let kind = if any { 3 } else { 2 };
             if is_valid { Ok(bits << 2 | kind) } else { Err(Unencodable::Signal) }
