@@ -173,7 +173,7 @@ pub struct SdramSpec {
 pub struct ScratchSpec {
     /// Its size, a multiple of 4 up to 65,536.
     pub bytes: u32,
-    /// Commands in its queue, 1 to 1,024.
+    /// Commands in each queue, 1 to 1,024.
     pub queue: u32,
     /// To the first word of a read.
     pub access_cycles: u32,
@@ -189,7 +189,7 @@ pub struct ScratchSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct HashSpec {
-    /// Commands in its queue, 1 to 1,024.
+    /// Commands in each queue, 1 to 1,024.
     pub queue: u32,
     /// Before the first step.
     pub front_cycles: u32,
@@ -203,7 +203,7 @@ pub struct HashSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FbiSpec {
-    /// Commands in its queue, 1 to 1,024.
+    /// Commands in each queue, 1 to 1,024.
     pub queue: u32,
     /// To the first word.
     pub access_cycles: u32,

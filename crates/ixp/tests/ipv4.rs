@@ -11,8 +11,8 @@ use wireloom_ixp::{Ixp, Options, Processor, Program, Spec, assertions};
 use wireloom_machine::{Machine, Source, golden, load_store};
 use wireloom_net::Frame;
 use wireloom_offloads::Store;
-use wireloom_sim::Rng;
 use wireloom_sim::parts::line::Pace;
+use wireloom_sim::{Clock, Rng};
 
 /// Routes of destinations and of sources: address, length, kind, next hop.
 const ROUTES: [([u8; 4], u8, u8, u16); 13] = [
@@ -135,10 +135,11 @@ fn image() -> Image {
     image
 }
 
-/// A machine whose ports have a rate in bits per second; packets come at a pace.
-fn machine(rate: u64, pace: Pace) -> Ixp {
+/// A machine with changes to its description.
+fn machine(change: impl FnOnce(&mut Spec)) -> Ixp {
     let mut spec = Spec::base();
-    (spec.ports.count, spec.ports.rate, spec.ports.pace) = (PORTS, rate, pace);
+    spec.ports.count = PORTS;
+    change(&mut spec);
     let program = Program::load(image(), spec.engine.control_store).expect("it loads");
     // Engines 0 to 3: an element of the receive FIFO for each of sixteen threads.
     let programs = vec![(program, 0b1111); 4];
@@ -249,7 +250,7 @@ fn the_hand_written_forwarder_does_what_golden_does() {
         })
         .collect();
     let expected = run(golden.as_mut(), &frames);
-    let mut machine = machine(1_000_000_000, Pace::Given);
+    let mut machine = machine(|spec| spec.ports.rate = 1_000_000_000);
     let found = run(&mut machine, &frames);
     let trace = &machine.processor().chip.trace;
     assert!(trace.events().len() > 100_000);
@@ -268,10 +269,15 @@ fn the_hand_written_forwarder_does_what_golden_does() {
     assert!(verdicts.len() > 20, "{verdicts:?}");
 }
 
-#[test]
-fn the_rate_of_minimum_packets_is_measured() {
-    // Each port is as fast as it can be: the chip decides the rate.
-    let mut machine = machine(2_000_000_000, Pace::Line);
+/// The rate of frames of 60 bytes that all are forwarded, in million packets a second, and the use
+/// of the parts. Ports bring more than the chip can take.
+fn rate(change: impl FnOnce(&mut Spec)) -> (f64, Vec<(&'static str, f64)>) {
+    let mut machine = machine(|spec| {
+        // Neither the lines nor their room may decide the rate.
+        (spec.ports.rate, spec.ports.pace) = (10_000_000_000, Pace::Line);
+        spec.ports.receive_mpkts = 1024;
+        change(spec);
+    });
     let mut bytes = [0; 60];
     bytes[12] = 8;
     let header = &mut bytes[14..34];
@@ -289,18 +295,32 @@ fn the_rate_of_minimum_packets_is_measured() {
             (port, bytes)
         })
         .collect();
-    let frames =
-        packets.iter().map(|(ingress, bytes)| Frame { ingress: *ingress, arrival_ns: 0, bytes });
-    let frames: Vec<Frame<'_>> = frames.collect();
+    let frames: Vec<Frame<'_>> = packets
+        .iter()
+        .map(|(ingress, bytes)| Frame { ingress: *ingress, arrival_ns: 0, bytes })
+        .collect();
     let left = run(&mut machine, &frames);
-    let sent = left.values().filter(|(verdict, _)| matches!(verdict, Verdict::Sent { port: 3 }));
-    let sent = sent.count();
-    let record = machine.record(std::time::Duration::from_secs(1)).expect("a record");
-    for line in &record.lines {
-        eprintln!("{:14} {}", line.name, line.text);
+    let sent = |(verdict, _): &&(Verdict, Vec<u8>)| matches!(verdict, Verdict::Sent { port: 3 });
+    assert_eq!((left.values().filter(sent).count(), left.len()), (4000, 4000));
+    let seconds = machine.processor().now().as_seconds();
+    (left.len() as f64 / seconds / 1e6, machine.processor().utilisation())
+}
+
+#[test]
+fn the_rate_of_minimum_packets_is_at_most_that_of_the_bus_to_the_ports() {
+    let full = |parts: &[(&'static str, f64)]| {
+        let most = parts.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        *most.expect("there are parts")
+    };
+    for mhz in [40_u64, 80, 104, 160] {
+        let (rate, parts) = rate(|spec| spec.ix_bus.clock = Clock::hertz(mhz * 1_000_000));
+        let (part, share) = full(&parts);
+        eprintln!("IX bus of {mhz} MHz: {rate:.2} MPPS, {part} {:.0} % used", 100.0 * share);
+        // In and out, each 8 beats and the overhead of 4 cycles.
+        let bound = mhz as f64 / 24.0;
+        assert!(rate <= bound * 1.001, "{rate} of {bound}");
+        if mhz == 40 {
+            assert!(rate >= bound * 0.99 && part == "ix bus", "{rate} of {bound}: {parts:?}");
+        }
     }
-    for part in &record.parts {
-        eprintln!("{:14} {:.1} %", part.kind, 100.0 * part.share);
-    }
-    assert!(sent == left.len() && sent > 500, "{sent} of {}", left.len());
 }

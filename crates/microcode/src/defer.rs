@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 
 use wireloom_isa::microengine::table::Form;
-use wireloom_isa::microengine::{Condition, Destination, Shift, Version, Wait};
+use wireloom_isa::microengine::{Condition, Destination, Shift, Source, Version, Wait};
 
 use crate::statement::Item;
 
@@ -81,11 +81,15 @@ fn depends(branch: &Item, moved: &Item) -> bool {
     let reads_codes = matches!(branch.form, Form::Branch(condition)
         if condition != Condition::Always);
     let reads = branch.nodes[1..].contains(&moved.nodes[0]);
+    // The unit can fill the transfer register before it is read.
+    let is_transfer = |source| matches!(source, Source::Transfer(..));
+    let is_filled = matches!(branch.form, Form::Command(..) | Form::Arbitrate)
+        && (is_transfer(moved.parts.a) || is_transfer(moved.parts.b));
     // By its number, a register can be one that has a name too.
     let is_numbered = |item: &Item| {
         item.parts.a.bank().is_some()
             || item.parts.b.bank().is_some()
             || item.parts.destination != Destination::None
     };
-    sets_codes && reads_codes || reads || branch.parts.indirect || is_numbered(branch)
+    sets_codes && reads_codes || reads || is_filled || branch.parts.indirect || is_numbered(branch)
 }

@@ -251,6 +251,16 @@ fn every_code_is_documented() {
 }
 
 #[test]
+fn the_example_of_the_page_assembles() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/microcode.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let lines = page.lines().skip_while(|line| !line.starts_with("    "));
+    let example: Vec<&str> =
+        lines.take_while(|line| line.is_empty() || line.starts_with("    ")).collect();
+    assert_eq!(assembled(&example.join("\n")).words.len(), 9);
+}
+
+#[test]
 fn objects_survive_their_file() {
     let image = assembled(
         ".import_var T\n.reg x y $d\n.sig s\nstart:\nimmed32[x, T]\n\

@@ -9,8 +9,12 @@ use wireloom_isa::microengine::{Image, Unit, Version, decode};
 use wireloom_microcode::{Options, assemble, disassemble};
 
 fn assembled(path: &str, text: &str) -> Image {
+    assembled_with(path, text, &Options::default())
+}
+
+fn assembled_with(path: &str, text: &str, options: &Options) -> Image {
     let mut read = |path: &Path| fs::read_to_string(path).map_err(|error| error.to_string());
-    let result = assemble(path, text, &Options::default(), &mut read);
+    let result = assemble(path, text, options, &mut read);
     result.unwrap_or_else(|refused| panic!("{}", refused.render(false)))
 }
 
@@ -30,6 +34,9 @@ fn programs_survive_disassembly() {
         let image = assembled(&path.display().to_string(), &text);
         let again = assembled("again.uc", &disassemble(&image));
         assert_eq!(again.words, image.words, "{}", path.display());
+        let options = Options { optimise: true, ..Options::default() };
+        let optimised = assembled_with(&path.display().to_string(), &text, &options);
+        assert_eq!(optimised.words.len(), image.words.len(), "{}", path.display());
     }
 }
 

@@ -49,12 +49,7 @@ pub enum Unplaced {
 ///
 /// # Errors
 /// If the trie is larger, or a route is out of range.
-pub fn image(
-    routes: &[Route],
-    miss: u32,
-    base: u32,
-    words: usize,
-) -> Result<Vec<u32>, Unplaced> {
+pub fn image(routes: &[Route], miss: u32, base: u32, words: usize) -> Result<Vec<u32>, Unplaced> {
     let is_valid = |route: &Route| route.length <= 32 && route.value < POINTER;
     if !routes.iter().all(is_valid) || miss >= POINTER {
         return Err(Unplaced::Range);

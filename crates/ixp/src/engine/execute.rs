@@ -205,8 +205,8 @@ impl Engine {
         let words = usize::from(out.max(inward));
         if words > MAX_WORDS || usize::from(register) + words > TRANSFER {
             let what = format!(
-                "transfers {words} words from transfer register {register} on: there are {TRANSFER}, \
-                 and a command transfers at most {MAX_WORDS}"
+                "transfers {words} words from transfer register {register} on: there are \
+                 {TRANSFER}, and a command transfers at most {MAX_WORDS}"
             );
             return Err(self.refused(active, &what));
         }
