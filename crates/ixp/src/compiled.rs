@@ -34,21 +34,21 @@ pub fn start(
             "programs in Loom C take four engines of four contexts, and a power of two of ports",
         ));
     }
+    std::fs::write("/tmp/x/engine.uc", &microcode.text).ok();
     let control_store = spec.engine.control_store;
     let assembling = wireloom_microcode::Options {
         control_store: Some(control_store as usize),
         optimise: true,
+        definitions: vec![("PORT_MASK".into(), (spec.ports.count - 1).to_string())],
         ..Default::default()
     };
     let mut none = |file: &Path| Err(format!("{} is not there", file.display()));
-    let mut image =
+    let image =
         wireloom_microcode::assemble("engine.uc", &microcode.text, &assembling, &mut none)
             .map_err(|refused| {
                 let first = refused.diagnostics.first();
                 failed(&first.map(|first| first.message.clone()).unwrap_or_default())
             })?;
-    wireloom_microcode::supply(&mut image, &[("PORT_MASK", spec.ports.count - 1)])
-        .map_err(|name| failed(&format!("`{name}` has no value")))?;
     let stored = Stored::load(image, control_store).map_err(|refused| failed(&refused.0))?;
     let programs = vec![(stored, 0b1111); ENGINES as usize];
     let own = crate::Options { seed: options.seed.unwrap_or_default(), ..Default::default() };

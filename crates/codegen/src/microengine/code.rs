@@ -40,8 +40,6 @@ pub enum Target {
     Register(Register),
     /// A write transfer register of SRAM.
     Transfer(u8),
-    /// A write transfer register of SDRAM.
-    Wide(u8),
 }
 
 impl From<Register> for Target {
@@ -107,7 +105,7 @@ impl Code {
     /// A new register.
     pub fn register(&mut self) -> Register {
         let number = self.names.len();
-        self.names.push(format!("v{}", number - self.pinned));
+        self.names.push(format!("v{number}"));
         self.banks.push((number, false));
         Register(number)
     }
@@ -132,11 +130,6 @@ impl Code {
     /// An instruction as it is.
     fn instruction(&mut self, text: &str) {
         let _ = writeln!(self.text, "    {text}");
-    }
-
-    /// A comment on its own line.
-    pub fn comment(&mut self, text: &str) {
-        let _ = writeln!(self.text, "    ; {text}");
     }
 
     /// The declarations of registers, then the text.
@@ -185,7 +178,6 @@ impl Code {
             Target::None => "--".into(),
             Target::Register(register) => self.names[register.0].clone(),
             Target::Transfer(number) => format!("${number}"),
-            Target::Wide(number) => format!("$${number}"),
         }
     }
 

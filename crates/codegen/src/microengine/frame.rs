@@ -1,34 +1,29 @@
-//! A thread's frame in SRAM: the header window, the context, and values without a register.
+//! A thread's frame in SRAM: the context, values without a register, and the header window.
 //!
 //! ```text
-//! word  0       1                         209        512
-//!       | spare | area of the window ...  | context, spilled values |
-//! byte of the area   0         front         front + window      832
-//!                    | free    | window      | zeros             |
+//! word  0                                 304                         512
+//!       | context, spilled values         | area of the window ...    |
+//! byte                                    1216      front         front + window
+//!                                         | free    | window      | zeros
 //! ```
 //!
-//! A packet arrives at byte 128 of the area. What is in front of the window is undefined, what is
-//! behind it is zero, so that fields outside the window read as zero.
+//! A packet arrives at byte 1344. What is in front of the window is undefined, what is behind it is
+//! zero, so that fields outside the window read as zero.
+
+use wireloom_bits::Bits;
 
 use super::code::{Code, Operand, Register, Shift, Target};
 use super::words::{self, Words};
 
 /// Words of a frame.
 pub const WORDS: u32 = 512;
-/// The word at which the area begins. The one before is read and never used.
-pub const AREA: u32 = 1;
-/// The first word after the area.
-pub const CONTEXT: u32 = 209;
-/// Where a packet arrives in the area, in bytes.
-pub const FRONT: u32 = 128;
+/// The word at which the area begins: those before are for the context.
+pub const AREA: u32 = 304;
 /// The longest window.
 pub const LONGEST: u32 = 256;
 /// Reads begin at this byte of the packet at most: all further ones are zero. So they end before
-/// the end of the area: front, offset, and a field of 256 bits.
-pub const REACH: u32 = 512;
-/// The longest field that is read or written at once, in words.
-pub const FIELD: u32 = 7;
-
+/// the end of the frame: from the front at most 256 bytes, the offset, and a field of 1,024 bits.
+pub const REACH: u32 = 320;
 /// The registers that hold a thread's state throughout.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
@@ -118,36 +113,25 @@ impl State {
 
     /// Reads a field of `width` bits, `bit` bits after byte `base`, which is `most` at most.
     pub fn read(&self, code: &mut Code, base: Operand, most: u32, bit: u32, width: u32) -> Words {
-        let bytes = (bit % 8 + width).div_ceil(8);
+        let count = (bit % 8 + width).div_ceil(32);
         let at = self.byte(code, base, most, bit / 8);
-        let (left, right) = shifts(code, at);
-        let index = code.register();
-        code.shift(index, Operand::None, "B", at.into(), Shift::Right(2));
-        code.alu(index, index.into(), "+", Operand::Number(AREA));
-        let count = bytes.div_ceil(4);
+        let (left, right) = offsets(code, at);
         let mut aligned: Vec<Operand> = Vec::new();
-        let mut done = 0;
-        while done < count {
-            let part = (count - done).min(FIELD);
-            let raw = self.load(code, index.into(), part as usize + 1);
-            for pair in raw.windows(2) {
-                let (high, low) = (code.register(), code.register());
-                let word = code.register();
-                code.shift_by(high, Operand::None, "B", pair[0].into(), Shift::LeftIndirect, left);
-                code.shift(low, Operand::None, "B", pair[1].into(), Shift::Right(1));
-                code.shift_by(
-                    word,
-                    high.into(),
-                    "OR",
-                    low.into(),
-                    Shift::RightIndirect,
-                    right,
-                );
-                aligned.push(word.into());
+        while (aligned.len() as u32) < count {
+            // One more is read: each word of the field is made of two of the frame.
+            let part = (count - aligned.len() as u32).min(TRANSFERS - 1);
+            if !aligned.is_empty() {
+                code.alu(at, at.into(), "+", Operand::Number(TRANSFERS - 1));
             }
-            done += part;
-            if done < count {
-                code.alu(index, index.into(), "+", Operand::Number(part));
+            code.command("sram[read", "$0", self.frame.into(), at.into(), Some(part + 1));
+            for index in 0..part as u8 {
+                let (high, low) = (Operand::Transfer(index), Operand::Transfer(index + 1));
+                let (upper, lower, word) = (code.register(), code.register(), code.register());
+                code.shift_by(upper, Operand::None, "B", high, Shift::LeftIndirect, left);
+                code.shift(lower, Operand::None, "B", low, Shift::Right(1));
+                let (upper, lower) = (upper.into(), lower.into());
+                code.shift_by(word, upper, "OR", lower, Shift::RightIndirect, right);
+                aligned.push(word.into());
             }
         }
         aligned.reverse();
@@ -155,14 +139,7 @@ impl State {
     }
 
     /// Writes a field, unless it lies outside the window in part.
-    pub fn write(
-        &self,
-        code: &mut Code,
-        base: Operand,
-        bit: u32,
-        value: &Words,
-        width: u32,
-    ) {
+    pub fn write(&self, code: &mut Code, base: Operand, bit: u32, value: &Words, width: u32) {
         let bytes = (bit % 8 + width).div_ceil(8);
         let count = bytes.div_ceil(4);
         let outside = code.label();
@@ -176,80 +153,72 @@ impl State {
         let at = code.register();
         code.alu(at, self.front.into(), "+", end.into());
         code.alu(at, at.into(), "-", Operand::Number(bytes));
+        let (right, left) = offsets(code, at);
         let by = 32 * count - bit % 8 - width;
         let mut value = words::shift_left(code, value, by, 32 * count);
-        let ones = wireloom_bits::Bits::ones(width);
-        let mut mask = words::shift_left(code, &words::constant(&ones), by, 32 * count);
+        let ones = words::constant(&Bits::ones(width));
+        let mut mask = words::shift_left(code, &ones, by, 32 * count);
         value.reverse();
         mask.reverse();
-        let (right, left) = {
-            // By 8 * offset to the right, and the word before by 32 - 8 * offset to the left.
-            let (right, left) = shifts(code, at);
-            (right, left)
-        };
-        let index = code.register();
-        code.shift(index, Operand::None, "B", at.into(), Shift::Right(2));
-        code.alu(index, index.into(), "+", Operand::Number(AREA));
-        // The last word is beyond the field if there is no offset; it is written as it was.
-        let spread = |code: &mut Code, words: &[Operand], place: u32| {
-            let word = |place: u32| words.get(place as usize).copied();
-            let own = word(place).map(|own| {
-                let shifted = code.register();
-                code.shift_by(shifted, Operand::None, "B", own, Shift::RightIndirect, right);
-                shifted
-            });
-            let before = place.checked_sub(1).and_then(word).map(|before| {
-                let (once, shifted) = (code.register(), code.register());
-                code.shift(once, Operand::None, "B", before, Shift::Left(1));
-                code.shift_by(
-                    shifted,
-                    Operand::None,
-                    "B",
-                    once.into(),
-                    Shift::LeftIndirect,
-                    left,
-                );
-                shifted
-            });
-            match (own, before) {
-                (Some(own), Some(before)) => {
-                    let both = code.register();
-                    code.alu(both, own.into(), "OR", before.into());
-                    both
-                }
-                (Some(one), None) | (None, Some(one)) => one,
-                (None, None) => unreachable!("each word has a source"),
+        // A field of a byte, or of a byte more than whole words, never reaches into one more.
+        let all = count + u32::from(bytes % 4 != 1);
+        let mut first = 0;
+        while first < all {
+            let part = (all - first).min(TRANSFERS);
+            if first > 0 {
+                code.alu(at, at.into(), "+", Operand::Number(TRANSFERS));
             }
-        };
-        let most = count + u32::from(bytes > 1);
-        let mut done = 0;
-        while done < most {
-            let part = (most - done).min(FIELD);
-            let old = self.load(code, index.into(), part as usize);
-            let mut new = Vec::new();
-            for (place, old) in (done..).zip(&old) {
-                let keeps = spread(code, &mask, place);
-                let wanted = spread(code, &value, place);
-                let word = code.register();
-                code.alu(word, (*old).into(), "AND~", keeps.into());
-                code.alu(word, word.into(), "OR", wanted.into());
-                new.push(word.into());
+            code.command("sram[read", "$0", self.frame.into(), at.into(), Some(part));
+            for (transfer, index) in (first..first + part).enumerate() {
+                let own = spread(code, &value, index as usize, left, right);
+                let keeps = spread(code, &mask, index as usize, left, right);
+                let old = Operand::Transfer(transfer as u8);
+                code.alu(keeps, old, "AND~", keeps.into());
+                let target = Target::Transfer(transfer as u8);
+                code.alu(target, keeps.into(), "OR", own.into());
             }
-            self.store(code, index.into(), &new);
-            done += part;
-            if done < most {
-                code.alu(index, index.into(), "+", Operand::Number(part));
-            }
+            code.command("sram[write", "$0", self.frame.into(), at.into(), Some(part));
+            first += part;
         }
         code.place(outside);
     }
 }
 
-/// For a byte address: 8 times its offset in a word, and 31 less that.
-fn shifts(code: &mut Code, at: Register) -> (Register, Register) {
+/// Transfer registers of a context for reading, and for writing.
+const TRANSFERS: u32 = 8;
+
+/// For a byte address: 8 times its offset in a word, and 31 less that. The address becomes that of
+/// the word.
+fn offsets(code: &mut Code, at: Register) -> (Register, Register) {
     let (by, rest) = (code.register(), code.register());
     code.alu(by, at.into(), "AND", Operand::Number(3));
     code.shift(by, Operand::None, "B", by.into(), Shift::Left(3));
     code.alu(rest, Operand::Number(31), "-", by.into());
+    code.shift(at, Operand::None, "B", at.into(), Shift::Right(2));
     (by, rest)
+}
+
+/// A word of the frame with its part of aligned words, the most significant first: those are shifted
+/// right by `right`, across words; `left` is 31 less that.
+fn spread(code: &mut Code, aligned: &[Operand], index: usize, left: Register, right: Register) -> Register {
+    let word = code.register();
+    let before = index.checked_sub(1).and_then(|before| aligned.get(before));
+    let own = aligned.get(index);
+    if let Some(own) = own {
+        code.shift_by(word, Operand::None, "B", *own, Shift::RightIndirect, right);
+    }
+    if let Some(before) = before {
+        let upper = code.register();
+        code.shift(upper, Operand::None, "B", *before, Shift::Left(1));
+        match own {
+            Some(_) => {
+                let (own, upper) = (word.into(), upper.into());
+                code.shift_by(word, own, "OR", upper, Shift::LeftIndirect, left);
+            }
+            None => {
+                code.shift_by(word, Operand::None, "B", upper.into(), Shift::LeftIndirect, left);
+            }
+        }
+    }
+    word
 }

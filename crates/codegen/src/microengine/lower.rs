@@ -13,14 +13,15 @@ use super::frame::{self, State};
 use super::layout::Layout;
 use super::words::{self, Words};
 
-/// Words of the frame from [`frame::CONTEXT`] on: the number of the packet, its port, jumps back.
-pub const NUMBER: u32 = frame::CONTEXT;
-const INGRESS: u32 = NUMBER + 1;
-const BACKWARD: u32 = NUMBER + 2;
-const VARIABLES: u32 = NUMBER + 3;
+/// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets them.
+const INGRESS: u32 = 1;
+const BACKWARD: u32 = 2;
+/// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
+const VALUES: u32 = 3;
+const VARIABLES: u32 = 24;
 
 /// Words of values that are kept in registers at a time: the others are in the frame.
-const KEPT: usize = 14;
+const KEPT: usize = 13;
 
 /// What has no place: a sentence, and the offload that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,17 +52,29 @@ pub struct Lower<'a> {
     /// The positions at which each value is used.
     uses: HashMap<Value, Vec<usize>>,
     at: usize,
-    /// The next word of the frame for values.
-    spill: u32,
-    most_spilled: &'a mut u32,
+    /// Words of the frame that hold values.
+    taken: Vec<bool>,
+    /// The words after the context, and those that are needed.
+    after: u32,
+    most: &'a mut u32,
     /// The numbers of reasons.
     reasons: &'a mut Vec<(u32, u16)>,
+}
+
+/// Words for a value.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    start: usize,
+    end: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Place {
     words: Option<Words>,
+    /// The first word of the frame that has it.
     slot: Option<u32>,
+    /// The words for values that it has taken.
+    own: Option<Slot>,
 }
 
 /// The first word of each context variable in the frame, and the first word after them.
@@ -103,8 +116,8 @@ pub fn steps(
     let (_, first) = variables(engine);
     let mut most = first;
     let mut refused = Vec::new();
+    let state = State::of(code);
     for (number, step) in engine.steps.iter().enumerate() {
-        let state = State::of(code);
         let mut lower = Lower {
             program,
             engine,
@@ -116,8 +129,9 @@ pub fn steps(
             values: HashMap::new(),
             uses: HashMap::new(),
             at: 0,
-            spill: first,
-            most_spilled: &mut most,
+            taken: Vec::new(),
+            after: first,
+            most: &mut most,
             reasons,
         };
         refused.extend(lower.step().err());
@@ -135,14 +149,23 @@ impl Lower<'_> {
         self.code.line("");
         self.code.line(&format!("; Step `{}`.", self.step.name));
         self.code.line(&format!("{}#:", label(self.number)));
+        let count = ops.len();
         for (at, op) in ops.into_iter().enumerate() {
             self.at = at;
             self.make_room(op);
+            if let (OpKind::Exit(exit), true) = (&op.kind, at + 1 == count) {
+                // Exactly one exit is taken: the last one, if none before it was.
+                return self.exit(exit);
+            }
             self.op(op)?;
             // Values without further use give their registers back.
-            let (values, uses) = (&mut self.values, &self.uses);
-            values.retain(|value, _| {
-                uses.get(value).is_some_and(|uses| uses.iter().any(|used| *used > at))
+            let (values, uses, taken) = (&mut self.values, &self.uses, &mut self.taken);
+            values.retain(|value, place| {
+                let lives = uses.get(value).is_some_and(|uses| uses.iter().any(|used| *used > at));
+                if let (false, Some(slot)) = (lives, place.own) {
+                    taken[slot.start..slot.end].fill(false);
+                }
+                lives
             });
         }
         Ok(())
@@ -201,11 +224,44 @@ impl Lower<'_> {
         if place.slot.is_some() {
             return;
         }
-        let first = self.spill;
-        place.slot = Some(first);
-        self.spill += words.len() as u32;
-        *self.most_spilled = (*self.most_spilled).max(self.spill);
+        let own = self.take(words.len());
+        let first = self.word(own.start);
+        if let Some(place) = self.values.get_mut(&value) {
+            place.slot = Some(first);
+            place.own = Some(own);
+        }
         self.store(first, &words);
+    }
+
+    /// Takes words for a value that follow each other in the frame.
+    fn take(&mut self, count: usize) -> Slot {
+        let near = (VARIABLES - VALUES) as usize;
+        let mut first = 0;
+        loop {
+            // A value does not lie on both sides of the context.
+            if first < near && first + count > near {
+                first = near;
+            }
+            if self.taken.len() < first + count {
+                self.taken.resize(first + count, false);
+            }
+            match self.taken[first..first + count].iter().rposition(|taken| *taken) {
+                Some(last) => first += last + 1,
+                None => break,
+            }
+        }
+        self.taken[first..first + count].fill(true);
+        *self.most = (*self.most).max(self.word(first + count - 1) + 1);
+        Slot { start: first, end: first + count }
+    }
+
+    /// The word of the frame for the word of a value.
+    fn word(&self, number: usize) -> u32 {
+        let number = number as u32;
+        match number < VARIABLES - VALUES {
+            true => VALUES + number,
+            false => self.after + number - (VARIABLES - VALUES),
+        }
     }
 
     /// Writes words of the frame.
@@ -249,7 +305,7 @@ impl Lower<'_> {
 
     fn define(&mut self, op: &Op, words: Words) {
         if let Some(result) = op.results.first() {
-            self.values.insert(*result, Place { words: Some(words), slot: None });
+            self.values.insert(*result, Place { words: Some(words), ..Place::default() });
         }
     }
 
@@ -353,7 +409,19 @@ impl Lower<'_> {
             }
             OpKind::ReadContext(id) => {
                 let (places, _) = variables(self.engine);
-                words::of(&self.load(places[id.index()], words::count(width)))
+                let first = places[id.index()];
+                let words = words::of(&self.load(first, words::count(width)));
+                let is_written = ops(self.step)
+                    .iter()
+                    .any(|op| matches!(&op.kind, OpKind::WriteContext(other, _) if other == id));
+                self.define(op, words);
+                if let (false, Some(place)) =
+                    (is_written, result.and_then(|value| self.values.get_mut(&value)))
+                {
+                    // It need not be stored again.
+                    place.slot = Some(first);
+                }
+                return Ok(());
             }
             OpKind::WriteContext(id, value) => {
                 let (places, _) = variables(self.engine);
@@ -541,9 +609,7 @@ impl Lower<'_> {
         code.place(next);
         words::compare(code, &vec![word.into()], &vec![last.into()]);
         code.branch("br=cout", partial);
-        let at = code.register();
-        code.alu(at, word.into(), "+", Operand::Number(frame::AREA));
-        self.state.store(code, at.into(), &[Operand::Number(0)]);
+        self.state.store(code, word.into(), &[Operand::Number(0)]);
         code.alu(word, word.into(), "+", Operand::Number(1));
         code.branch("br", next);
         code.place(partial);
@@ -553,13 +619,11 @@ impl Lower<'_> {
         code.alu(by, end.into(), "AND", Operand::Number(3));
         code.branch("br=0", whole);
         code.shift(by, Operand::None, "B", by.into(), super::code::Shift::Left(3));
-        let at = code.register();
-        code.alu(at, last.into(), "+", Operand::Number(frame::AREA));
-        let old = self.state.load(code, at.into(), 1)[0];
+        let old = self.state.load(code, last.into(), 1)[0];
         let (left, kept) = (code.register(), code.register());
         code.shift_by(left, Operand::None, "B", old.into(), super::code::Shift::LeftIndirect, by);
         code.shift_by(kept, Operand::None, "B", left.into(), super::code::Shift::RightIndirect, by);
-        self.state.store(code, at.into(), &[kept.into()]);
+        self.state.store(code, last.into(), &[kept.into()]);
         code.place(whole);
     }
 

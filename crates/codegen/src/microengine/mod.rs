@@ -40,10 +40,10 @@ pub fn generate(program: &Program, layout: &Layout) -> Result<Microcode, Vec<Ref
     let mut reasons = Vec::new();
     let words = lower::steps(program, layout, &mut code, &mut reasons)?;
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
-    if words > frame::WORDS {
+    if words > frame::AREA {
         return Err(whole(format!(
             "the context and its values need {words} words of a thread's {}",
-            frame::WORDS
+            frame::AREA
         )));
     }
     if reasons.len() > MOST_REASONS {
@@ -51,10 +51,9 @@ pub fn generate(program: &Program, layout: &Layout) -> Result<Microcode, Vec<Ref
     }
     let (declared, steps) = code.finish();
     let name = &program.engines[program.main.index()].name;
-    let number = lower::NUMBER;
     let runtime = include_str!("runtime.uc");
     let text = format!(
-        "; Engine `{name}`, written by Wireloom from the step IR.\n#define NUMBER {number}\n\
+        "; Engine `{name}`, written by Wireloom from the step IR.\n\
          {runtime}\n{declared}\nbegin#:\n    br[step0#]\n{steps}"
     );
     Ok(Microcode { text, reasons })

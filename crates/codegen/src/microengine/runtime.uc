@@ -1,22 +1,22 @@
 ; Receiving, sending and ending, for programs that are written from Loom C. The steps follow.
 ;
 ; Each context of engines 0 to 3 is a thread with an element of the receive FIFO, a frame in SRAM
-; (512 words from word 0 on) and a buffer in SDRAM (128 KB). A packet lies from byte 128 of its
-; buffer on. While it is processed, the first 256 bytes of the buffer are in the frame instead.
+; (512 words from word 0 on) and a buffer in SDRAM (128 KB). A packet lies from byte 1,344 of its
+; buffer on. While it is processed, its first 128 bytes are in the frame instead, at the same place.
+; The first words of the frame are its number, its port, and the jumps back so far.
 
 .version 1
 .reg thread=a0 frame=a1 window=a2
 .reg front=b0 payload=b1 egress=b2 control=b3
-.import_var PORT_MASK
+; PORT_MASK is the number of ports less 1.
 
-; Clears the area from the end of the window to byte 256.
+; Clears the frame from the end of the window to byte 1,472, where the longest one ends.
 #macro clear_tail()
     .begin
     .reg at word keep mask old
     ; `at` is the end of the window.
     alu[at, front, +, window]
     alu_shf[word, --, B, at, >>2]
-    alu[word, word, +, 1]
     alu[keep, at, AND, 3]
     br=0[clear_words#]
     ; The bytes of this word before `at` stay.
@@ -34,7 +34,7 @@
     sram[write, $0, frame, word, 1], ctx_swap
     alu[word, word, +, 1]
 clear_words#:
-    immed[mask, 65]
+    immed[mask, 368]
     alu[$0, --, B, 0]
 clear_word#:
     alu[--, word, -, mask]
@@ -56,21 +56,30 @@ cleared#:
     alu_shf[frame, --, B, thread, <<9]
     .end
 
+; A word of the packet from two words of the buffer.
+#macro align(to, high, low)
+    alu[--, left, OR, 0]
+    alu_shf[t, --, B, high, <<indirect]
+    alu_shf[u, --, B, low, >>1]
+    alu[--, right, OR, 0]
+    alu_shf[to, t, OR, u, >>indirect]
+#endm
+
 ; ---------------------------------------------------------------------------------------------
 receive#:
     immed[window, 0]
     immed[payload, 0]
     immed[egress, 0]
-    immed[front, 128]
+    immed[front, 1344]
     .begin
-    .reg wanted mask status bytes fifo at word to place number
-    immed32[mask, PORT_MASK]
-    alu[wanted, thread, AND, mask]
+    .reg wanted ports mask status bytes more fifo at word to place number
+    immed32[ports, PORT_MASK]
+    alu[wanted, thread, AND, ports]
     alu_shf[wanted, wanted, OR, thread, <<8]
     alu_shf[wanted, wanted, OR, thread, <<16]
     alu_shf[fifo, --, B, thread, <<3]
-    immed[at, 16]
-    immed[word, 33]
+    immed[at, 168]
+    immed[word, 336]
 mpkt#:
     fast_wr[wanted, rcv_req]
     ctx_arb[start_receive]
@@ -87,7 +96,7 @@ mpkt#:
     alu[bytes, status, AND, mask]
     alu[at, at, +, 8]
     ; The first two are the window, and go into the frame as well.
-    immed[mask, 65]
+    immed[mask, 368]
     alu[--, word, -, mask]
     br=cout[payload#]
     alu[window, window, +, bytes]
@@ -110,19 +119,19 @@ half#:
     br!=0[half#]
     br[next_mpkt#]
 payload#:
-    alu[payload, payload, +, bytes]
+    alu[more, --, B, bytes]
+    alu[payload, payload, +, more]
 next_mpkt#:
     br_bclr[status, 8, mpkt#]
     ; The number, the port, and a count of jumps back.
-    immed[place, NUMBER]
     alu[$0, --, B, number]
     alu_shf[number, --, B, status, >>12]
     alu[number, 31, AND, number]
     alu[$1, --, B, number]
     alu[$2, --, B, 0]
-    sram[write, $0, frame, place, 3], ctx_swap
+    sram[write, $0, frame, 0, 3], ctx_swap
     .end
-    ; From the end of the window to byte 256 there are zeros.
+    ; Behind the window there are zeros.
     clear_tail()
     br[begin#]
 
@@ -138,10 +147,9 @@ end#:
     ; The window goes back into the buffer, in pieces of 4 granules.
     alu_shf[g, --, B, front, >>5]
     alu_shf[g, --, B, g, <<2]
-    immed[limit, 32]
+    immed[limit, 184]
 back#:
     alu_shf[w, --, B, g, <<1]
-    alu[w, w, +, 1]
     sram[read, $0, frame, w, 8], ctx_swap
     alu[$$0, --, B, $0]
     alu[$$1, --, B, $1]
@@ -158,8 +166,7 @@ back#:
     br!=0[back#]
 no_bytes#:
     ; In the order in which packets came.
-    immed[place, NUMBER]
-    sram[read, $0, frame, place, 1], ctx_swap
+    sram[read, $0, frame, 0, 1], ctx_swap
     alu[number, --, B, $0]
 turn#:
     csr[read, $0, xmit_sequence], ctx_swap
@@ -205,13 +212,6 @@ odd#:
     alu[p3, --, B, $$4]
     alu[p4, --, B, $$5]
 even#:
-#macro align(to, high, low)
-    alu[--, left, OR, 0]
-    alu_shf[t, --, B, high, <<indirect]
-    alu_shf[u, --, B, low, >>1]
-    alu[--, right, OR, 0]
-    alu_shf[to, t, OR, u, >>indirect]
-#endm
     align($0, p0, p1)
     align($1, p1, p2)
     align($2, p2, p3)

@@ -47,6 +47,10 @@ pub fn clear_top(code: &mut Code, words: &[Register], width: u32) {
 /// Complement.
 pub fn not(code: &mut Code, a: &Words, width: u32) -> Words {
     let result = registers(code, width);
+    if let (1, [result], [a]) = (width, result.as_slice(), a.as_slice()) {
+        code.alu(*result, *a, "XOR", Operand::Number(1));
+        return vec![(*result).into()];
+    }
     for (result, a) in result.iter().zip(a) {
         code.alu(*result, Operand::None, "~B", *a);
     }
