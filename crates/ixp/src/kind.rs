@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use wireloom_codegen::microengine::{self, Layout, Memories, Microcode, Refused};
+use wireloom_codegen::microengine::Refused;
 use wireloom_description::Description;
 use wireloom_machine::{
     Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
@@ -11,6 +11,7 @@ use wireloom_machine::{
 use wireloom_offloads::Store;
 
 use crate::Spec;
+use crate::compiled::compile;
 
 /// The machine kind `ixp`.
 pub static KIND: &dyn Kind = &IxpKind;
@@ -74,10 +75,8 @@ impl Configured for Spec {
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
-        let refused = match wireloom_ir::store(&program.optimised) {
-            Ok(mut store) => compiled(self, program, &mut store).err().unwrap_or_default(),
-            Err(_) => Vec::new(),
-        };
+        let Ok(mut store) = wireloom_ir::store(&program.optimised) else { return Vec::new() };
+        let refused = compile(self, program, &mut store).err().unwrap_or_default();
         let refusal = |refused: Refused| Refusal {
             offload: refused.offload,
             step: refused.step,
@@ -95,21 +94,15 @@ impl Configured for Spec {
         progress: &dyn Fn(&str),
     ) -> Result<Box<dyn Machine>> {
         progress("compiling microcode");
-        let (microcode, layout) = compiled(self, program, &mut store).map_err(|refused| {
-            Error::new(refused.into_iter().next().map(|first| first.message).unwrap_or_default())
-                .with_help(format!("check --on {} names everything that has no place", self.name))
-        })?;
-        let machine = crate::compiled::start(self, program, store, microcode, layout, options)?;
-        Ok(Box::new(machine))
+        let compiled = compile(self, program, &mut store).map_err(first)?;
+        Ok(Box::new(compiled.start(self, store, options)?))
     }
 
     fn generate(&self, program: &Program) -> Result<Files> {
-        let mut store = wireloom_ir::store(&program.optimised)
-            .map_err(|refused| Error::new(refused.0))?;
-        let (microcode, _) = compiled(self, program, &mut store).map_err(|refused| {
-            Error::new(refused.into_iter().next().map(|first| first.message).unwrap_or_default())
-        })?;
-        Ok(vec![("engine.uc".to_owned(), microcode.text)])
+        let mut store =
+            wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
+        let compiled = compile(self, program, &mut store).map_err(first)?;
+        Ok(vec![("engine.uc".to_owned(), compiled.text)])
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -117,13 +110,8 @@ impl Configured for Spec {
     }
 }
 
-/// Compiles a program with the contents of its tables.
-fn compiled(
-    spec: &Spec,
-    program: &Program,
-    store: &mut Store,
-) -> std::result::Result<(Microcode, Layout), Vec<Refused>> {
-    let memories = Memories { sram: spec.sram.bytes / 4, sdram: spec.sdram.bytes / 4 };
-    let layout = microengine::layout::place(&program.optimised, store, memories)?;
-    Ok((microengine::generate(&program.optimised, &layout)?, layout))
+/// The first of what has no place, as an error.
+fn first(refused: Vec<Refused>) -> Error {
+    let message = refused.into_iter().next().map(|first| first.message).unwrap_or_default();
+    Error::new(message).with_help("check --on with this machine names everything that has no place")
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use wireloom_codegen::microengine::Place;
 use wireloom_ir::{Output, Reason, Verdict};
-use wireloom_machine::{Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted};
+use wireloom_machine::{
+    Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+};
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::EnergySink;

@@ -4,8 +4,9 @@ use wireloom_ir::{OffloadId, OffloadTarget, Value};
 use wireloom_offloads::registry;
 
 use super::code::{Operand, Register, Shift, Target};
-use super::layout::{NODE_BITS, Place, Unit, root_bits};
+use super::layout::{Place, Unit};
 use super::lower::{Lower, Refused};
+use super::trie::{NODE_BITS, root_bits};
 use super::words::{self, Words};
 
 /// Writes a call. Returns the reply.
@@ -21,7 +22,9 @@ pub fn call(
     let called = &lower.engine.offloads[offload.index()];
     let name = called.name.clone();
     let OffloadTarget::Kind(config) = called.target.clone() else {
-        return Err(lower.refuse(Some(&name), format!("`{name}`: called engines have no place yet")));
+        return Err(
+            lower.refuse(Some(&name), format!("`{name}`: called engines have no place yet"))
+        );
     };
     let kind = registry::kind(&config.kind).expect("a verified program");
     let method = &kind.methods[method];
@@ -117,8 +120,7 @@ fn count(lower: &mut Lower<'_>, place: Place, index: Value, bytes: Value) {
     code.shift(offset, Operand::None, "B", index[0], Shift::Left(shift));
     let base = Operand::from(code.copy(Operand::Number(base)));
     code.command("sram[read_lock", "$0", base, offset.into(), Some(4));
-    let old: Words =
-        (0..4).map(|index| code.copy(Operand::Transfer(index)).into()).collect();
+    let old: Words = (0..4).map(|index| code.copy(Operand::Transfer(index)).into()).collect();
     let target = |index| Target::Transfer(index);
     let zero = Operand::Number(0);
     let (packets, all) = (&old[..2], &old[2..]);

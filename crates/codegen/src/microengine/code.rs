@@ -322,7 +322,14 @@ impl Code {
     }
 
     /// A command to a memory, and the wait for it: `sram[read, ...]`.
-    pub fn command(&mut self, what: &str, transfer: &str, a: Operand, b: Operand, count: Option<u32>) {
+    pub fn command(
+        &mut self,
+        what: &str,
+        transfer: &str,
+        a: Operand,
+        b: Operand,
+        count: Option<u32>,
+    ) {
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         let count = count.map(|count| format!(", {count}")).unwrap_or_default();

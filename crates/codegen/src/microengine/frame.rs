@@ -200,7 +200,13 @@ fn offsets(code: &mut Code, at: Register) -> (Register, Register) {
 
 /// A word of the frame with its part of aligned words, the most significant first: those are shifted
 /// right by `right`, across words; `left` is 31 less that.
-fn spread(code: &mut Code, aligned: &[Operand], index: usize, left: Register, right: Register) -> Register {
+fn spread(
+    code: &mut Code,
+    aligned: &[Operand],
+    index: usize,
+    left: Register,
+    right: Register,
+) -> Register {
     let word = code.register();
     let before = index.checked_sub(1).and_then(|before| aligned.get(before));
     let own = aligned.get(index);

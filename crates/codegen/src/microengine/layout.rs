@@ -10,6 +10,7 @@ use wireloom_offloads::{Config, Content, Instance, RawView, Store};
 
 use super::frame;
 use super::lower::Refused;
+use super::trie::{self, Route};
 use super::words;
 
 /// Threads that process packets: four contexts of each of four engines.
@@ -81,17 +82,18 @@ struct Room {
 }
 
 impl Room {
-    /// Takes words, of SRAM if they fit.
-    fn take(&mut self, words: u64, only_sram: bool) -> Option<(Unit, u32)> {
-        let units = if only_sram { &[Unit::Sram][..] } else { &[Unit::Sram, Unit::Sdram][..] };
-        units.iter().find_map(|unit| {
-            let index = *unit as usize;
-            let first = self.next[index];
-            let end = u64::from(first) + words;
-            (end <= u64::from(self.most[index])).then(|| {
-                self.next[index] = (end as u32).next_multiple_of(16);
-                (*unit, first)
-            })
+    /// The next word of a memory, and how many are left.
+    fn left(&self, unit: Unit) -> (u32, u32) {
+        let (next, most) = (self.next[unit as usize], self.most[unit as usize]);
+        (next, most.saturating_sub(next))
+    }
+
+    /// Takes words of a memory, if there are as many.
+    fn take(&mut self, words: u64, unit: Unit) -> Option<(Unit, u32)> {
+        let (first, left) = self.left(unit);
+        (words <= u64::from(left)).then(|| {
+            self.next[unit as usize] = (first + words as u32).next_multiple_of(16);
+            (unit, first)
         })
     }
 }
@@ -172,7 +174,10 @@ fn elements(
     let size = config.param("size").low_u64() as u32;
     let is_counter = config.kind == "counter";
     let words = u64::from(size) * stride as u64;
-    let (unit, base) = room.take(words, is_counter).ok_or("the memories are full")?;
+    let sdram = if is_counter { None } else { Some(Unit::Sdram) };
+    let mut units = std::iter::once(Unit::Sram).chain(sdram);
+    let place = units.find_map(|unit| room.take(words, unit));
+    let (unit, base) = place.ok_or_else(|| format!("{words} words are more than are left"))?;
     let mut image = vec![0; words as usize];
     with_elements(instance, own, |index, element| {
         let at = index * stride;
@@ -183,7 +188,11 @@ fn elements(
 }
 
 /// Visits the elements of an array or a counter that are not zero, as words of 32 bits.
-fn with_elements(instance: &mut dyn Instance, own: usize, mut visit: impl FnMut(usize, &mut [u32])) {
+fn with_elements(
+    instance: &mut dyn Instance,
+    own: usize,
+    mut visit: impl FnMut(usize, &mut [u32]),
+) {
     if let Some(RawView::Array { data, elements } | RawView::Counter { data, elements }) =
         instance.raw()
     {
@@ -222,23 +231,14 @@ pub fn read_back(
             let at = base + ((index as u32) << shift);
             for (half, to) in element.iter_mut().enumerate() {
                 let low = word(unit, at + 2 * half as u32);
-                let high = if 2 * half + 1 < own { word(unit, at + 2 * half as u32 + 1) } else { 0 };
+                let high =
+                    if 2 * half + 1 < own { word(unit, at + 2 * half as u32 + 1) } else { 0 };
                 *to = u64::from(high) << 32 | u64::from(low);
             }
         }
     }
     instance.raw_done();
 }
-
-/// Bits of a key that the root takes.
-pub fn root_bits(width: u32) -> u32 {
-    width.min(16)
-}
-
-/// Bits that each node below takes.
-pub const NODE_BITS: u32 = 4;
-/// The bit of a pointer.
-const POINTER: u32 = 1 << 31;
 
 fn trie(config: &Config, instance: &mut dyn Instance, room: &mut Room) -> Result<Placed, String> {
     let width = config.key.as_ref().map_or(0, |key| key.width());
@@ -248,56 +248,24 @@ fn trie(config: &Config, instance: &mut dyn Instance, room: &mut Room) -> Result
     }
     let any: &dyn Any = instance;
     let lpm = any.downcast_ref::<Lpm>().ok_or("it has no prefixes")?;
-    let mut routes: Vec<(u128, u32, u32)> = Vec::new();
+    let mut routes = Vec::new();
     let table = lpm.table();
     let table = table.lock().unwrap_or_else(PoisonError::into_inner);
     table.for_each(&mut |bits: Bits, length, value: Bits| {
-        let key = bits.to_u128().unwrap_or(0).checked_shl(128 - width).unwrap_or(0);
-        routes.push((key, length, value.low_u64() as u32));
+        let key = bits.to_u128().and_then(|key| key.checked_shl(128 - width)).unwrap_or(0);
+        routes.push(Route { key, length, value: value.low_u64() as u32 });
     });
-    routes.sort_by_key(|(_, length, _)| *length);
-    let root = root_bits(width);
-    let mut image = vec![config.param("miss").low_u64() as u32; 1 << root];
-    for (key, length, value) in routes {
-        insert(&mut image, root, key, length, value);
-    }
-    let (unit, base) = room.take(image.len() as u64, false).ok_or("the memories are full")?;
-    for entry in &mut image {
-        if *entry & POINTER != 0 {
-            *entry += base;
-        }
-    }
-    Ok((Place::Trie { unit, base }, Some((unit, base, image))))
-}
-
-/// Enters a prefix; those before it are not longer.
-fn insert(image: &mut Vec<u32>, root: u32, key: u128, length: u32, value: u32) {
-    let (mut node, mut bits, mut done) = (0, root, 0);
-    loop {
-        let index = if bits == 0 { 0 } else { (key << done >> (128 - bits)) as usize };
-        if length <= done + bits {
-            let covers = 1 << (done + bits - length);
-            let first = node + (index & !(covers - 1));
-            for entry in first..first + covers {
-                fill(image, entry, value);
+    let miss = config.param("miss").low_u64() as u32;
+    let mut full = trie::Unplaced::Large { words: 0 };
+    for unit in [Unit::Sram, Unit::Sdram] {
+        let (base, words) = room.left(unit);
+        match trie::image(width, &routes, miss, base, words as usize) {
+            Ok(image) => {
+                room.take(image.len() as u64, unit);
+                return Ok((Place::Trie { unit, base }, Some((unit, base, image))));
             }
-            return;
+            Err(unplaced) => full = unplaced,
         }
-        let entry = image[node + index];
-        let below = if entry & POINTER != 0 {
-            (entry & !POINTER) as usize
-        } else {
-            let below = image.len();
-            image.resize(below + (1 << NODE_BITS), entry);
-            image[node + index] = POINTER | below as u32;
-            below
-        };
-        (node, done, bits) = (below, done + bits, NODE_BITS);
     }
-}
-
-/// Sets an entry. Prefixes come by length, so nothing longer is below it.
-fn fill(image: &mut [u32], entry: usize, value: u32) {
-    debug_assert!(image[entry] & POINTER == 0, "shorter prefixes come first");
-    image[entry] = value;
+    Err(full.to_string())
 }

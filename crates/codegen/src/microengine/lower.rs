@@ -36,9 +36,7 @@ pub struct Refused {
 
 /// Writes a step of the engine that takes packets.
 pub struct Lower<'a> {
-    /// The program.
-    pub program: &'a Program,
-    /// Its engine.
+    /// The engine that takes packets.
     pub engine: &'a Engine,
     step: &'a Step,
     number: usize,
@@ -119,7 +117,6 @@ pub fn steps(
     let state = State::of(code);
     for (number, step) in engine.steps.iter().enumerate() {
         let mut lower = Lower {
-            program,
             engine,
             step,
             number,
@@ -173,11 +170,7 @@ impl Lower<'_> {
 
     /// Refuses something of this step.
     pub fn refuse(&self, offload: Option<&str>, message: String) -> Refused {
-        Refused {
-            offload: offload.map(str::to_owned),
-            step: Some(self.step.name.clone()),
-            message,
-        }
+        Refused { offload: offload.map(str::to_owned), step: Some(self.step.name.clone()), message }
     }
 
     /// The width of a value.
@@ -194,9 +187,9 @@ impl Lower<'_> {
             words.iter().filter(|word| matches!(word, Operand::Register(_))).count()
         };
         let coming: usize = op.results.iter().map(|value| words::count(self.width(*value))).sum();
-        let loaded = now.iter().filter(|value| {
-            self.values.get(value).is_some_and(|place| place.words.is_none())
-        });
+        let loaded = now
+            .iter()
+            .filter(|value| self.values.get(value).is_some_and(|place| place.words.is_none()));
         let loaded: usize = loaded.map(|value| words::count(self.width(*value))).sum();
         loop {
             let all: usize = self.values.values().map(kept).sum();
@@ -207,9 +200,8 @@ impl Lower<'_> {
                 let uses = &self.uses[value];
                 uses.iter().copied().find(|used| *used > self.at).unwrap_or(usize::MAX)
             };
-            let spare = self.values.iter().filter(|(value, place)| {
-                !now.contains(value) && kept(place) > 0
-            });
+            let spare =
+                self.values.iter().filter(|(value, place)| !now.contains(value) && kept(place) > 0);
             let Some(value) = spare.map(|(value, _)| *value).max_by_key(|v| (next(v), v.index()))
             else {
                 return;
@@ -410,18 +402,16 @@ impl Lower<'_> {
             OpKind::ReadContext(id) => {
                 let (places, _) = variables(self.engine);
                 let first = places[id.index()];
-                let words = words::of(&self.load(first, words::count(width)));
                 let is_written = ops(self.step)
                     .iter()
                     .any(|op| matches!(&op.kind, OpKind::WriteContext(other, _) if other == id));
-                self.define(op, words);
-                if let (false, Some(place)) =
-                    (is_written, result.and_then(|value| self.values.get_mut(&value)))
-                {
-                    // It need not be stored again.
-                    place.slot = Some(first);
+                if !is_written && let Some(value) = result {
+                    // It is read where it is needed.
+                    let place = Place { slot: Some(first), ..Place::default() };
+                    self.values.insert(value, place);
+                    return Ok(());
                 }
-                return Ok(());
+                words::of(&self.load(first, words::count(width)))
             }
             OpKind::WriteContext(id, value) => {
                 let (places, _) = variables(self.engine);
@@ -455,7 +445,8 @@ impl Lower<'_> {
             }
             OpKind::Insert { offset, count } | OpKind::Remove { offset, count } => {
                 let is_insert = matches!(op.kind, OpKind::Insert { .. });
-                return self.guarded(op, |lower| lower.resize(is_insert, *offset, *count).map(Some));
+                return self
+                    .guarded(op, |lower| lower.resize(is_insert, *offset, *count).map(Some));
             }
             OpKind::Call { offload, method, args } => {
                 return self.guarded(op, |lower| calls::call(lower, *offload, *method, args));
@@ -535,7 +526,8 @@ impl Lower<'_> {
                 }
             }
             BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem => {
-                let message = "products and quotients have no place: microengines have no multiplier";
+                let message =
+                    "products and quotients have no place: microengines have no multiplier";
                 return Err(self.refuse(None, message.into()));
             }
         })
@@ -635,7 +627,7 @@ impl Lower<'_> {
                     let more = self.code.register();
                     self.code.alu(more, jumps.into(), "+", Operand::Number(1));
                     self.store(BACKWARD, &[more.into()]);
-                    let most = wireloom_ir::MAX_BACKWARD_JUMPS as u32;
+                    let most = wireloom_ir::MAX_BACKWARD_JUMPS;
                     words::compare(self.code, &vec![jumps.into()], &vec![Operand::Number(most)]);
                     let goes_on = self.code.label();
                     self.code.branch("br!=cout", goes_on);

@@ -220,13 +220,7 @@ pub fn concat(code: &mut Code, parts: &[(Words, u32)]) -> Words {
 }
 
 /// A value of at most 32 bits shifted by a variable count: 0 if that is the width or more.
-pub fn shift_by(
-    code: &mut Code,
-    is_left: bool,
-    a: Operand,
-    by: &Words,
-    width: u32,
-) -> Words {
+pub fn shift_by(code: &mut Code, is_left: bool, a: Operand, by: &Words, width: u32) -> Words {
     let result = code.register();
     let done = code.label();
     let amount = match by[0] {
