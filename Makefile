@@ -59,8 +59,9 @@ soak: tools data ## live forwarding of PACKETS=1000000000 packets in flat memory
 formal: tools-hardware ## every proof of the hardware templates, and that each fails when its module is broken
 	cargo test --locked --package wireloom-np --test formal -- --include-ignored
 
-pages: ## write the pages of the hardware templates (docs/hardware/modules) anew from their sources
+pages: ## write the pages that are made from sources: hardware templates, microengine instructions
 	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-np --test pages
+	WIRELOOM_WRITE_PAGES=1 cargo test --locked --package wireloom-isa --test microengine
 
 fmt: ## format all source
 	cargo fmt --all

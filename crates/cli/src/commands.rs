@@ -1,6 +1,7 @@
 //! The subcommands, one a file.
 
 mod application;
+mod assemble;
 mod bench;
 mod build;
 mod check;
@@ -194,6 +195,14 @@ Example:
 
 The language and what is written: docs/sidl.md.")]
     Sidl(sidl::Sidl),
+    /// Assemble a program for the microengines of an IXP1200, IXP2400 or IXP2800
+    #[command(after_help = "\
+Examples:
+  wireloom assemble programs/microcode/ipv4.uc -o ipv4.uo
+  wireloom assemble ipv4.uo --disassemble
+
+Exit status 1 if the program has errors. The language: docs/microcode.md; the instructions: docs/machines/ixp-instructions.md.")]
+    Assemble(assemble::Assemble),
     /// List the machines that programs run on, or explain one
     #[command(after_help = "\
 Examples:
@@ -255,6 +264,7 @@ impl Command {
             Self::Search(command) => command.run(),
             Self::Application(command) => command.run(),
             Self::Sidl(command) => command.run(),
+            Self::Assemble(command) => command.run(),
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
             Self::Completions(command) => command.run(),

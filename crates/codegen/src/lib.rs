@@ -1,7 +1,9 @@
 //! Code generators: step IR to the languages of the targets.
 //!
 //! [`c`] writes C for batches on the host and for single threads of 32-bit processors; [`hardware`]
-//! writes SystemVerilog. Both depend only on step IR, and not on the timing of any machine.
+//! writes SystemVerilog; [`microengine`] writes microcode. All depend only on step IR, and not on the
+//! timing of any machine.
 
 pub mod c;
 pub mod hardware;
+pub mod microengine;

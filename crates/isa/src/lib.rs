@@ -6,6 +6,9 @@
 //! memory spaces, and so do operands that are ports. The bus can make the thread wait; the
 //! instruction then has had no effect, and is executed again.
 //!
+//! Microengines ([`microengine`]) are another matter: their instructions take effect over several
+//! cycles and several units, so there is no `execute`, but tables of words and pure functions.
+//!
 //! [docs/instruction-sets.md] lists what is modelled, what is not, and the references that it is
 //! checked against.
 
@@ -14,6 +17,7 @@ pub mod bus;
 pub mod class;
 pub mod exception;
 pub mod memory;
+pub mod microengine;
 pub mod operands;
 pub mod program;
 pub mod riscv;

@@ -11,4 +11,5 @@ pub static REGISTRY: Registry = Registry::new(&[
     wireloom_xdp::KIND,
     wireloom_np::KIND,
     wireloom_mpsoc::KIND,
+    wireloom_ixp::KIND,
 ]);

@@ -1,0 +1,207 @@
+//! Calls of offloads, in the memories of the chip.
+
+use wireloom_ir::{OffloadId, OffloadTarget, Value};
+use wireloom_offloads::registry;
+
+use super::code::{Operand, Register, Shift, Target};
+use super::layout::{Place, Unit};
+use super::lower::{Lower, Refused};
+use super::trie::{NODE_BITS, root_bits};
+use super::words::{self, Words};
+
+/// Writes a call. Returns the reply.
+///
+/// # Errors
+/// If the method has no place.
+pub fn call(
+    lower: &mut Lower<'_>,
+    offload: OffloadId,
+    method: usize,
+    args: &[Value],
+) -> Result<Option<Words>, Refused> {
+    let called = &lower.engine.offloads[offload.index()];
+    let name = called.name.clone();
+    let OffloadTarget::Kind(config) = called.target.clone() else {
+        return Err(
+            lower.refuse(Some(&name), format!("`{name}`: called engines have no place yet"))
+        );
+    };
+    let kind = registry::kind(&config.kind).expect("a verified program");
+    let method = &kind.methods[method];
+    let place = lower.layout.places[offload.index()];
+    match (config.kind.as_str(), method.name, place) {
+        ("array", "read", Place::Elements { .. }) => {
+            let width = config.value.as_ref().map_or(0, |layout| layout.width());
+            Ok(Some(read(lower, place, args[0], width)))
+        }
+        ("counter", "count", Place::Elements { .. }) => {
+            count(lower, place, args[0], args[1]);
+            Ok(None)
+        }
+        ("lpm", "search", Place::Trie { unit, base }) => {
+            Ok(Some(search(lower, unit, base, args[0])))
+        }
+        ("payload", "truncate", _) => Ok(Some(truncate(lower, args[0]))),
+        (kind, method, _) => {
+            let message = format!("`{name}.{method}` of kind `{kind}` has no place yet");
+            Err(lower.refuse(Some(&name), message))
+        }
+    }
+}
+
+/// Reads words at an offset of a table: `count` of them.
+fn words_at(
+    lower: &mut Lower<'_>,
+    unit: Unit,
+    base: u32,
+    offset: Register,
+    count: usize,
+) -> Vec<Register> {
+    let code = &mut *lower.code;
+    match unit {
+        Unit::Sram => {
+            let base = Operand::Number(base);
+            code.command("sram[read", "$0", base, offset.into(), Some(count as u32));
+            (0..count).map(|index| code.copy(Operand::Transfer(index as u8))).collect()
+        }
+        Unit::Sdram => {
+            // Quad words; a single word may be either half.
+            let quad = code.register();
+            code.shift(quad, Operand::None, "B", offset.into(), Shift::Right(1));
+            let quads = count.div_ceil(2) as u32;
+            let base = Operand::Number(base / 2);
+            code.command("sdram[read", "$$0", base, quad.into(), Some(quads));
+            if count > 1 {
+                return (0..count).map(|index| code.copy(Operand::Wide(index as u8))).collect();
+            }
+            let word = code.copy(Operand::Wide(0));
+            let even = code.label();
+            code.branch_bit(offset, 0, false, even);
+            code.set(word, Operand::Wide(1));
+            code.place(even);
+            vec![word]
+        }
+    }
+}
+
+/// An element of an array; zero if there is none.
+fn read(lower: &mut Lower<'_>, place: Place, index: Value, width: u32) -> Words {
+    let Place::Elements { unit, base, shift, size } = place else { return Vec::new() };
+    let index = lower.get(index);
+    let count = words::count(width);
+    let result = words::registers(lower.code, width);
+    result.iter().for_each(|word| lower.code.set(*word, Operand::Number(0)));
+    let outside = lower.code.label();
+    let mut limit = vec![Operand::Number(size)];
+    limit.resize(index.len(), Operand::Number(0));
+    words::compare(lower.code, &index, &limit);
+    lower.code.branch("br=cout", outside);
+    let offset = lower.code.register();
+    lower.code.shift(offset, Operand::None, "B", index[0], Shift::Left(shift));
+    let read = words_at(lower, unit, base, offset, count);
+    for (result, word) in result.iter().zip(read) {
+        lower.code.set(*result, word.into());
+    }
+    lower.code.place(outside);
+    words::of(&result)
+}
+
+/// Counts a packet and its bytes: two numbers of 64 bits, locked meanwhile.
+fn count(lower: &mut Lower<'_>, place: Place, index: Value, bytes: Value) {
+    let Place::Elements { base, shift, size, .. } = place else { return };
+    let (index, bytes) = (lower.get(index), lower.get(bytes));
+    let code = &mut *lower.code;
+    let outside = code.label();
+    let mut limit = vec![Operand::Number(size)];
+    limit.resize(index.len(), Operand::Number(0));
+    words::compare(code, &index, &limit);
+    code.branch("br=cout", outside);
+    let offset = code.register();
+    code.shift(offset, Operand::None, "B", index[0], Shift::Left(shift));
+    let base = Operand::from(code.copy(Operand::Number(base)));
+    code.command("sram[read_lock", "$0", base, offset.into(), Some(4));
+    let old: Words = (0..4).map(|index| code.copy(Operand::Transfer(index)).into()).collect();
+    let target = |index| Target::Transfer(index);
+    let zero = Operand::Number(0);
+    let (packets, all) = (&old[..2], &old[2..]);
+    code.chain(&[target(0), target(1)], "+", "+carry", packets, &[Operand::Number(1), zero]);
+    code.chain(&[target(2), target(3)], "+", "+carry", all, &[bytes[0], zero]);
+    code.command("sram[write_unlock", "$0", base, offset.into(), Some(4));
+    code.place(outside);
+}
+
+/// The value of the longest prefix of a key.
+fn search(lower: &mut Lower<'_>, unit: Unit, base: u32, key: Value) -> Words {
+    let width = lower.width(key);
+    let key = lower.get(key);
+    let root = root_bits(width);
+    // The key at the upper end of its words, so that its next bits are those of the last word.
+    let whole = 32 * words::count(width) as u32;
+    let mut rest = words::shift_left(lower.code, &key, whole - width, whole);
+    let last = *rest.last().expect("a word at least");
+    let offset = lower.code.register();
+    lower.code.shift(offset, Operand::None, "B", last, Shift::Right(32 - root));
+    let entry = words_at(lower, unit, base, offset, 1)[0];
+    // Registers that change in the loop.
+    let mut moving = Vec::new();
+    for word in &mut rest {
+        let register = lower.code.copy(*word);
+        moving.push(register);
+        *word = register.into();
+    }
+    let by = lower.code.register();
+    lower.code.set(by, Operand::Number(root));
+    let (next, found) = (lower.code.label(), lower.code.label());
+    shift_up(lower, &moving, root);
+    lower.code.place(next);
+    lower.code.branch_bit(entry, 31, false, found);
+    let top = *moving.last().expect("a word at least");
+    let (bits, node, at) = (lower.code.register(), lower.code.register(), lower.code.register());
+    lower.code.shift(bits, Operand::None, "B", top.into(), Shift::Right(32 - NODE_BITS));
+    lower.code.shift(node, Operand::None, "B", entry.into(), Shift::Left(1));
+    lower.code.shift(node, Operand::None, "B", node.into(), Shift::Right(1));
+    lower.code.alu(at, node.into(), "+", bits.into());
+    let read = words_at(lower, unit, 0, at, 1)[0];
+    lower.code.set(entry, read.into());
+    shift_up(lower, &moving, NODE_BITS);
+    lower.code.branch("br", next);
+    lower.code.place(found);
+    vec![entry.into()]
+}
+
+/// Shifts words left.
+fn shift_up(lower: &mut Lower<'_>, moving: &[Register], by: u32) {
+    for index in (0..moving.len()).rev() {
+        let high = moving[index].into();
+        let low = match index.checked_sub(1) {
+            Some(below) => moving[below].into(),
+            None => Operand::Number(0),
+        };
+        lower.code.double_shift(moving[index], high, low, 32 - by);
+    }
+}
+
+/// Cuts the packet. Returns whether it was as long.
+fn truncate(lower: &mut Lower<'_>, length: Value) -> Words {
+    let length = lower.get(length)[0];
+    let (window, payload) = (lower.state.window, lower.state.payload);
+    let code = &mut *lower.code;
+    let (done, inside, result) = (code.label(), code.label(), code.register());
+    let length = code.copy(length);
+    code.set(result, Operand::Number(0));
+    let total = code.register();
+    code.alu(total, window.into(), "+", payload.into());
+    words::compare(code, &vec![total.into()], &vec![length.into()]);
+    code.branch("br!=cout", done);
+    code.set(result, Operand::Number(1));
+    words::compare(code, &vec![length.into()], &vec![window.into()]);
+    code.branch("br!=cout", inside);
+    code.alu(payload, length.into(), "-", window.into());
+    code.branch("br", done);
+    code.place(inside);
+    code.set(window, length.into());
+    code.set(payload, Operand::Number(0));
+    code.line("    clear_tail()");
+    code.place(done);
+    vec![result.into()]
+}

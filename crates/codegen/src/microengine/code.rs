@@ -1,0 +1,360 @@
+//! The text of a program under construction: registers by name, and instructions whose operands suit
+//! the banks.
+//!
+//! An instruction reads at most one register of each bank. Registers that are read together are put
+//! into different banks; where registers that were read together before forbid that, one is copied.
+
+use std::fmt::Write as _;
+
+/// A general-purpose register of a context. The assembler finds its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Register(usize);
+
+/// What an instruction reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Nothing.
+    None,
+    /// A constant.
+    Number(u32),
+    /// A register.
+    Register(Register),
+    /// A read transfer register of SRAM.
+    Transfer(u8),
+    /// A read transfer register of SDRAM.
+    Wide(u8),
+}
+
+impl From<Register> for Operand {
+    fn from(register: Register) -> Self {
+        Self::Register(register)
+    }
+}
+
+/// What an instruction writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing but the condition codes.
+    None,
+    /// A register.
+    Register(Register),
+    /// A write transfer register of SRAM.
+    Transfer(u8),
+}
+
+impl From<Register> for Target {
+    fn from(register: Register) -> Self {
+        Self::Register(register)
+    }
+}
+
+/// A shift of operand B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shift {
+    /// By a constant, 0 to 31.
+    Left(u32),
+    /// By a constant, 0 to 31.
+    Right(u32),
+    /// By the low five bits of operand A of the instruction before.
+    LeftIndirect,
+    /// Likewise.
+    RightIndirect,
+}
+
+/// The largest constant that an operand can be.
+const LARGEST: u32 = 31;
+
+/// A place in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label(usize);
+
+/// A program under construction.
+#[derive(Debug, Default)]
+pub struct Code {
+    text: String,
+    names: Vec<String>,
+    /// The register whose bank tells that of each, and whether theirs differ.
+    banks: Vec<(usize, bool)>,
+    pinned: usize,
+    labels: usize,
+}
+
+impl Code {
+    /// A program with these registers, in bank A if so said, at fixed places.
+    pub fn new(pinned: &[(&str, bool)]) -> Self {
+        let mut code = Self::default();
+        let (mut first_a, mut first_b) = (None::<usize>, None::<usize>);
+        for (index, (name, is_a)) in pinned.iter().enumerate() {
+            code.names.push((*name).to_owned());
+            let anchor = if *is_a { &mut first_a } else { &mut first_b };
+            let anchor = *anchor.get_or_insert(index);
+            code.banks.push((anchor, false));
+        }
+        if let (Some(a), Some(b)) = (first_a, first_b) {
+            code.banks[b] = (a, true);
+        }
+        code.pinned = pinned.len();
+        code
+    }
+
+    /// A pinned register.
+    pub fn pinned(&self, number: usize) -> Register {
+        Register(number)
+    }
+
+    /// A new register.
+    pub fn register(&mut self) -> Register {
+        let number = self.names.len();
+        self.names.push(format!("v{number}"));
+        self.banks.push((number, false));
+        Register(number)
+    }
+
+    /// A new label.
+    pub fn label(&mut self) -> Label {
+        self.labels += 1;
+        Label(self.labels - 1)
+    }
+
+    /// Puts a label here.
+    pub fn place(&mut self, label: Label) {
+        let _ = writeln!(self.text, "l{}#:", label.0);
+    }
+
+    /// A line as it is.
+    pub fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    /// An instruction as it is.
+    fn instruction(&mut self, text: &str) {
+        let _ = writeln!(self.text, "    {text}");
+    }
+
+    /// The declarations of registers, then the text.
+    pub fn finish(self) -> (String, String) {
+        let mut declared = String::new();
+        for names in self.names[self.pinned..].chunks(12) {
+            let _ = writeln!(declared, ".reg {}", names.join(" "));
+        }
+        (declared, self.text)
+    }
+
+    fn root(&self, register: usize) -> (usize, bool) {
+        let (mut at, mut differs) = (register, false);
+        loop {
+            let (next, flips) = self.banks[at];
+            if next == at {
+                return (at, differs);
+            }
+            at = next;
+            differs ^= flips;
+        }
+    }
+
+    /// Puts two registers into different banks. Returns false if they are in the same one.
+    fn part(&mut self, a: Register, b: Register) -> bool {
+        let ((root_a, flips_a), (root_b, flips_b)) = (self.root(a.0), self.root(b.0));
+        if root_a == root_b {
+            return flips_a != flips_b;
+        }
+        self.banks[root_b] = (root_a, flips_a == flips_b);
+        true
+    }
+
+    fn operand(&self, operand: Operand) -> String {
+        match operand {
+            Operand::None => "--".into(),
+            Operand::Number(number) => number.to_string(),
+            Operand::Register(register) => self.names[register.0].clone(),
+            Operand::Transfer(number) => format!("${number}"),
+            Operand::Wide(number) => format!("$${number}"),
+        }
+    }
+
+    fn target(&self, target: Target) -> String {
+        match target {
+            Target::None => "--".into(),
+            Target::Register(register) => self.names[register.0].clone(),
+            Target::Transfer(number) => format!("${number}"),
+        }
+    }
+
+    /// A copy in a register of its own.
+    pub fn copy(&mut self, operand: Operand) -> Register {
+        let copy = self.register();
+        self.set(copy, operand);
+        copy
+    }
+
+    /// `target = operand`
+    pub fn set(&mut self, target: impl Into<Target>, operand: Operand) {
+        let target = target.into();
+        match (target, operand) {
+            (Target::Register(register), Operand::Number(number)) => {
+                let name = self.names[register.0].clone();
+                self.instruction(&format!("immed32[{name}, {number:#x}]"));
+            }
+            _ => self.alu(target, Operand::None, "B", operand),
+        }
+    }
+
+    /// Makes operands that one instruction can read.
+    fn together(&mut self, a: Operand, b: Operand) -> (Operand, Operand) {
+        let a = self.readable(a);
+        let b = self.readable(b);
+        match (a, b) {
+            (Operand::Register(first), Operand::Register(second)) => {
+                if first != second && self.part(first, second) {
+                    return (a, b);
+                }
+                let copy = self.copy(b);
+                let is_apart = self.part(first, copy);
+                debug_assert!(is_apart, "nothing is known of a new register");
+                (a, copy.into())
+            }
+            (Operand::Transfer(_), Operand::Transfer(_)) | (Operand::Wide(_), Operand::Wide(_)) => {
+                (a, self.copy(b).into())
+            }
+            _ => (a, b),
+        }
+    }
+
+    /// An operand that an instruction can read: a large constant gets a register.
+    fn readable(&mut self, operand: Operand) -> Operand {
+        match operand {
+            Operand::Number(number) if number > LARGEST => {
+                let register = self.register();
+                self.set(register, operand);
+                register.into()
+            }
+            _ => operand,
+        }
+    }
+
+    /// `target = a operation b`
+    pub fn alu(&mut self, target: impl Into<Target>, a: Operand, operation: &str, b: Operand) {
+        let (a, b) = self.together(a, b);
+        let target = self.target(target.into());
+        let (a, b) = (self.operand(a), self.operand(b));
+        self.instruction(&format!("alu[{target}, {a}, {operation}, {b}]"));
+    }
+
+    /// `target = a operation (b shifted)`; operations are `B` (of b alone), `AND`, `AND~`, `OR`, `XOR`.
+    pub fn shift(
+        &mut self,
+        target: impl Into<Target>,
+        a: Operand,
+        operation: &str,
+        b: Operand,
+        shift: Shift,
+    ) {
+        if let Shift::Left(0) | Shift::Right(0) = shift {
+            self.alu(target, a, operation, b);
+            return;
+        }
+        let (a, b) = self.together(a, b);
+        self.shifted(target.into(), a, operation, b, shift);
+    }
+
+    fn shifted(&mut self, target: Target, a: Operand, operation: &str, b: Operand, shift: Shift) {
+        let shift = match shift {
+            Shift::Left(by) => format!("<<{by}"),
+            Shift::Right(by) => format!(">>{by}"),
+            Shift::LeftIndirect => "<<indirect".into(),
+            Shift::RightIndirect => ">>indirect".into(),
+        };
+        let target = self.target(target);
+        let (a, b) = (self.operand(a), self.operand(b));
+        self.instruction(&format!("alu_shf[{target}, {a}, {operation}, {b}, {shift}]"));
+    }
+
+    /// `target = a operation (b shifted by amount)`
+    pub fn shift_by(
+        &mut self,
+        target: impl Into<Target>,
+        a: Operand,
+        operation: &str,
+        b: Operand,
+        shift: Shift,
+        amount: Register,
+    ) {
+        // Copies must not come between the two.
+        let (a, b) = self.together(a, b);
+        let name = self.names[amount.0].clone();
+        self.instruction(&format!("alu[--, {name}, OR, 0]"));
+        self.shifted(target.into(), a, operation, b, shift);
+    }
+
+    /// `target` = the low word of `high`:`low` shifted right by 1 to 31.
+    pub fn double_shift(&mut self, target: Register, high: Operand, low: Operand, amount: u32) {
+        match (high, low) {
+            (Operand::Number(0), _) => {
+                return self.shift(target, Operand::None, "B", low, Shift::Right(amount));
+            }
+            (_, Operand::Number(0)) => {
+                return self.shift(target, Operand::None, "B", high, Shift::Left(32 - amount));
+            }
+            _ => {}
+        }
+        let (high, low) = self.together(high, low);
+        let (high, low) = (self.operand(high), self.operand(low));
+        let target = self.names[target.0].clone();
+        self.instruction(&format!("dbl_shf[{target}, {high}, {low}, >>{amount}]"));
+    }
+
+    /// A branch on condition codes or always: `br`, `br=0`, `br!=cout`, ...
+    pub fn branch(&mut self, name: &str, to: Label) {
+        self.instruction(&format!("{name}[l{}#]", to.0));
+    }
+
+    /// A branch to a label of the runtime.
+    pub fn branch_to(&mut self, label: &str) {
+        self.instruction(&format!("br[{label}#]"));
+    }
+
+    /// A branch if a bit of a register is set, or is not.
+    pub fn branch_bit(&mut self, register: Register, bit: u32, is_set: bool, to: Label) {
+        let name = if is_set { "br_bset" } else { "br_bclr" };
+        let register = self.names[register.0].clone();
+        self.instruction(&format!("{name}[{register}, {bit}, l{}#]", to.0));
+    }
+
+    /// A command to a memory, and the wait for it: `sram[read, ...]`.
+    pub fn command(
+        &mut self,
+        what: &str,
+        transfer: &str,
+        a: Operand,
+        b: Operand,
+        count: Option<u32>,
+    ) {
+        let (a, b) = self.together(a, b);
+        let (a, b) = (self.operand(a), self.operand(b));
+        let count = count.map(|count| format!(", {count}")).unwrap_or_default();
+        self.instruction(&format!("{what}, {transfer}, {a}, {b}{count}], ctx_swap"));
+    }
+}
+
+impl Code {
+    /// Sums or differences of words with a carry from each to the next, the lowest first: `+` and
+    /// `+carry`, or `-` and `-carry`. The condition codes are those of the last.
+    pub fn chain(
+        &mut self,
+        targets: &[Target],
+        first: &str,
+        rest: &str,
+        a: &[Operand],
+        b: &[Operand],
+    ) {
+        // Copies and constants come before: they would change the carry.
+        let pairs: Vec<_> = a.iter().zip(b).map(|(a, b)| self.together(*a, *b)).collect();
+        for (index, ((a, b), target)) in pairs.into_iter().zip(targets).enumerate() {
+            let operation = if index == 0 { first } else { rest };
+            let target = self.target(*target);
+            let (a, b) = (self.operand(a), self.operand(b));
+            self.instruction(&format!("alu[{target}, {a}, {operation}, {b}]"));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! A thread's frame in SRAM: the context, values without a register, and the header window.
+//!
+//! ```text
+//! word  0                                 304                         512
+//!       | context, spilled values         | area of the window ...    |
+//! byte                                    1216      front         front + window
+//!                                         | free    | window      | zeros
+//! ```
+//!
+//! A packet arrives at byte 1344. What is in front of the window is undefined, what is behind it is
+//! zero, so that fields outside the window read as zero.
+
+use wireloom_bits::Bits;
+
+use super::code::{Code, Operand, Register, Shift, Target};
+use super::words::{self, Words};
+
+/// Words of a frame.
+pub const WORDS: u32 = 512;
+/// The word at which the area begins: those before are for the context.
+pub const AREA: u32 = 304;
+/// The longest window.
+pub const LONGEST: u32 = 256;
+/// Reads begin at this byte of the packet at most: all further ones are zero. So they end before
+/// the end of the frame: from the front at most 256 bytes, the offset, and a field of 1,024 bits.
+pub const REACH: u32 = 320;
+/// The registers that hold a thread's state throughout.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    /// Word address of the frame.
+    pub frame: Register,
+    /// The byte of the area at which the window begins.
+    pub front: Register,
+    /// Bytes of the window.
+    pub window: Register,
+    /// Bytes of the payload.
+    pub payload: Register,
+    /// The egress port.
+    pub egress: Register,
+    /// The control word without bytes and flags, for a thread that ends.
+    pub control: Register,
+}
+
+/// Names of the registers that have fixed places, and whether they are in bank A.
+pub const PINNED: [(&str, bool); 7] = [
+    ("thread", true),
+    ("frame", true),
+    ("window", true),
+    ("front", false),
+    ("payload", false),
+    ("egress", false),
+    ("control", false),
+];
+
+impl State {
+    /// The state in a program with the [pinned](PINNED) registers.
+    pub fn of(code: &Code) -> Self {
+        Self {
+            frame: code.pinned(1),
+            window: code.pinned(2),
+            front: code.pinned(3),
+            payload: code.pinned(4),
+            egress: code.pinned(5),
+            control: code.pinned(6),
+        }
+    }
+
+    /// Reads words of the frame.
+    pub fn load(&self, code: &mut Code, at: Operand, count: usize) -> Vec<Register> {
+        code.command("sram[read", "$0", self.frame.into(), at, Some(count as u32));
+        (0..count).map(|index| code.copy(Operand::Transfer(index as u8))).collect()
+    }
+
+    /// Writes words of the frame.
+    pub fn store(&self, code: &mut Code, at: Operand, words: &[Operand]) {
+        for (index, word) in words.iter().enumerate() {
+            let target = Target::Transfer(index as u8);
+            match word {
+                Operand::Number(number) if *number > 31 => {
+                    let register = code.copy(*word);
+                    code.set(target, register.into());
+                }
+                _ => code.set(target, *word),
+            }
+        }
+        code.command("sram[write", "$0", self.frame.into(), at, Some(words.len() as u32));
+    }
+
+    /// The byte of the area of a field whose header begins at `base`, and whether it may lie too far
+    /// to be read.
+    fn byte(&self, code: &mut Code, base: Operand, most: u32, offset: u32) -> Register {
+        let at = code.register();
+        match base {
+            Operand::Number(number) => {
+                let number = (number + offset).min(REACH);
+                code.alu(at, self.front.into(), "+", Operand::Number(number));
+            }
+            _ => {
+                let within = code.register();
+                code.alu(within, base, "+", Operand::Number(offset));
+                if most + offset > REACH {
+                    let near = code.label();
+                    words::compare(code, &vec![within.into()], &vec![Operand::Number(REACH)]);
+                    code.branch("br!=cout", near);
+                    code.set(within, Operand::Number(REACH));
+                    code.place(near);
+                }
+                code.alu(at, self.front.into(), "+", within.into());
+            }
+        }
+        at
+    }
+
+    /// Reads a field of `width` bits, `bit` bits after byte `base`, which is `most` at most.
+    pub fn read(&self, code: &mut Code, base: Operand, most: u32, bit: u32, width: u32) -> Words {
+        let count = (bit % 8 + width).div_ceil(32);
+        let at = self.byte(code, base, most, bit / 8);
+        let (left, right) = offsets(code, at);
+        let mut aligned: Vec<Operand> = Vec::new();
+        while (aligned.len() as u32) < count {
+            // One more is read: each word of the field is made of two of the frame.
+            let part = (count - aligned.len() as u32).min(TRANSFERS - 1);
+            if !aligned.is_empty() {
+                code.alu(at, at.into(), "+", Operand::Number(TRANSFERS - 1));
+            }
+            code.command("sram[read", "$0", self.frame.into(), at.into(), Some(part + 1));
+            for index in 0..part as u8 {
+                let (high, low) = (Operand::Transfer(index), Operand::Transfer(index + 1));
+                let (upper, lower, word) = (code.register(), code.register(), code.register());
+                code.shift_by(upper, Operand::None, "B", high, Shift::LeftIndirect, left);
+                code.shift(lower, Operand::None, "B", low, Shift::Right(1));
+                let (upper, lower) = (upper.into(), lower.into());
+                code.shift_by(word, upper, "OR", lower, Shift::RightIndirect, right);
+                aligned.push(word.into());
+            }
+        }
+        aligned.reverse();
+        words::slice(code, &aligned, 32 * count - bit % 8 - width, width)
+    }
+
+    /// Writes a field, unless it lies outside the window in part.
+    pub fn write(&self, code: &mut Code, base: Operand, bit: u32, value: &Words, width: u32) {
+        let bytes = (bit % 8 + width).div_ceil(8);
+        let count = bytes.div_ceil(4);
+        let outside = code.label();
+        let end = code.register();
+        match base {
+            Operand::Number(number) => code.set(end, Operand::Number(number + bit / 8 + bytes)),
+            _ => code.alu(end, base, "+", Operand::Number(bit / 8 + bytes)),
+        }
+        words::compare(code, &vec![self.window.into()], &vec![end.into()]);
+        code.branch("br!=cout", outside);
+        let at = code.register();
+        code.alu(at, self.front.into(), "+", end.into());
+        code.alu(at, at.into(), "-", Operand::Number(bytes));
+        let (right, left) = offsets(code, at);
+        let by = 32 * count - bit % 8 - width;
+        let mut value = words::shift_left(code, value, by, 32 * count);
+        let ones = words::constant(&Bits::ones(width));
+        let mut mask = words::shift_left(code, &ones, by, 32 * count);
+        value.reverse();
+        mask.reverse();
+        // A field of a byte, or of a byte more than whole words, never reaches into one more.
+        let all = count + u32::from(bytes % 4 != 1);
+        let mut first = 0;
+        while first < all {
+            let part = (all - first).min(TRANSFERS);
+            if first > 0 {
+                code.alu(at, at.into(), "+", Operand::Number(TRANSFERS));
+            }
+            code.command("sram[read", "$0", self.frame.into(), at.into(), Some(part));
+            for (transfer, index) in (first..first + part).enumerate() {
+                let own = spread(code, &value, index as usize, left, right);
+                let keeps = spread(code, &mask, index as usize, left, right);
+                let old = Operand::Transfer(transfer as u8);
+                code.alu(keeps, old, "AND~", keeps.into());
+                let target = Target::Transfer(transfer as u8);
+                code.alu(target, keeps.into(), "OR", own.into());
+            }
+            code.command("sram[write", "$0", self.frame.into(), at.into(), Some(part));
+            first += part;
+        }
+        code.place(outside);
+    }
+}
+
+/// Transfer registers of a context for reading, and for writing.
+const TRANSFERS: u32 = 8;
+
+/// For a byte address: 8 times its offset in a word, and 31 less that. The address becomes that of
+/// the word.
+fn offsets(code: &mut Code, at: Register) -> (Register, Register) {
+    let (by, rest) = (code.register(), code.register());
+    code.alu(by, at.into(), "AND", Operand::Number(3));
+    code.shift(by, Operand::None, "B", by.into(), Shift::Left(3));
+    code.alu(rest, Operand::Number(31), "-", by.into());
+    code.shift(at, Operand::None, "B", at.into(), Shift::Right(2));
+    (by, rest)
+}
+
+/// A word of the frame with its part of aligned words, the most significant first: those are shifted
+/// right by `right`, across words; `left` is 31 less that.
+fn spread(
+    code: &mut Code,
+    aligned: &[Operand],
+    index: usize,
+    left: Register,
+    right: Register,
+) -> Register {
+    let word = code.register();
+    let before = index.checked_sub(1).and_then(|before| aligned.get(before));
+    let own = aligned.get(index);
+    if let Some(own) = own {
+        code.shift_by(word, Operand::None, "B", *own, Shift::RightIndirect, right);
+    }
+    if let Some(before) = before {
+        let upper = code.register();
+        code.shift(upper, Operand::None, "B", *before, Shift::Left(1));
+        match own {
+            Some(_) => {
+                let (own, upper) = (word.into(), upper.into());
+                code.shift_by(word, own, "OR", upper, Shift::LeftIndirect, left);
+            }
+            None => {
+                code.shift_by(word, Operand::None, "B", upper.into(), Shift::LeftIndirect, left);
+            }
+        }
+    }
+    word
+}

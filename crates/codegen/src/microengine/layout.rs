@@ -1,0 +1,271 @@
+//! Where the tables of a program are in the memories of the chip, and what is in them at the start.
+
+use std::any::Any;
+use std::sync::PoisonError;
+
+use wireloom_bits::Bits;
+use wireloom_ir::{OffloadTarget, Program};
+use wireloom_offloads::kinds::lpm::Lpm;
+use wireloom_offloads::{Config, Content, Instance, RawView, Store};
+
+use super::frame;
+use super::lower::Refused;
+use super::trie::{self, Route};
+use super::words;
+
+/// Threads that process packets: four contexts of each of four engines.
+pub const THREADS: u32 = 16;
+/// Words of SDRAM of a thread's packet buffer.
+const BUFFER: u32 = 32_768;
+
+/// Sizes of the memories in words.
+#[derive(Clone, Copy, Debug)]
+pub struct Memories {
+    /// SRAM.
+    pub sram: u32,
+    /// SDRAM.
+    pub sdram: u32,
+}
+
+/// A memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// SRAM.
+    Sram,
+    /// SDRAM.
+    Sdram,
+}
+
+/// Where an offload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It has no memory.
+    Nowhere,
+    /// Elements of a power of two of words.
+    Elements {
+        /// The memory.
+        unit: Unit,
+        /// The first word.
+        base: u32,
+        /// The logarithm of the words of an element.
+        shift: u32,
+        /// The number of elements.
+        size: u32,
+    },
+    /// A trie.
+    Trie {
+        /// The memory.
+        unit: Unit,
+        /// The first word of its root.
+        base: u32,
+    },
+}
+
+/// The places of all offloads of the engine that takes packets, and what is in the memories.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// For each offload.
+    pub places: Vec<Place>,
+    /// The contents of memories: the first word, and the words.
+    pub images: Vec<(Unit, u32, Vec<u32>)>,
+}
+
+impl PartialEq for Layout {
+    fn eq(&self, other: &Self) -> bool {
+        self.places == other.places
+    }
+}
+
+struct Room {
+    next: [u32; 2],
+    most: [u32; 2],
+}
+
+impl Room {
+    /// The next word of a memory, and how many are left.
+    fn left(&self, unit: Unit) -> (u32, u32) {
+        let (next, most) = (self.next[unit as usize], self.most[unit as usize]);
+        (next, most.saturating_sub(next))
+    }
+
+    /// Takes words of a memory, if there are as many.
+    fn take(&mut self, words: u64, unit: Unit) -> Option<(Unit, u32)> {
+        let (first, left) = self.left(unit);
+        (words <= u64::from(left)).then(|| {
+            self.next[unit as usize] = (first + words as u32).next_multiple_of(16);
+            (unit, first)
+        })
+    }
+}
+
+/// Places the offloads of a program with their contents.
+///
+/// # Errors
+/// What has no place.
+pub fn place(
+    program: &Program,
+    store: &mut Store,
+    memories: Memories,
+) -> Result<Layout, Vec<Refused>> {
+    let mut room = Room {
+        next: [THREADS * frame::WORDS, THREADS * BUFFER],
+        most: [memories.sram, memories.sdram],
+    };
+    let mut layout = Layout::default();
+    let mut refused = Vec::new();
+    let engine = &program.engines[program.main.index()];
+    for (offload, slot) in engine.offloads.iter().zip(&mut store.slots) {
+        let (OffloadTarget::Kind(config), Content::Kind { instance, .. }) =
+            (&offload.target, &mut slot.content)
+        else {
+            refused.push(refuse(&offload.name, "called engines have no place yet"));
+            layout.places.push(Place::Nowhere);
+            continue;
+        };
+        let placed = one(config, instance.as_mut(), &mut room);
+        layout.places.push(match placed {
+            Ok((place, image)) => {
+                layout.images.extend(image);
+                place
+            }
+            Err(why) => {
+                refused.push(refuse(&offload.name, &why));
+                Place::Nowhere
+            }
+        });
+    }
+    if refused.is_empty() { Ok(layout) } else { Err(refused) }
+}
+
+fn refuse(offload: &str, why: &str) -> Refused {
+    let message = format!("offload `{offload}` has no place: {why}");
+    Refused { offload: Some(offload.to_owned()), step: None, message }
+}
+
+type Placed = (Place, Option<(Unit, u32, Vec<u32>)>);
+
+fn one(config: &Config, instance: &mut dyn Instance, room: &mut Room) -> Result<Placed, String> {
+    match config.kind.as_str() {
+        "array" | "counter" => elements(config, instance, room),
+        "lpm" => trie(config, instance, room),
+        "payload" | "hash" => Ok((Place::Nowhere, None)),
+        kind => Err(format!("offloads of kind `{kind}` are not realised on microengines yet")),
+    }
+}
+
+/// The words of an element.
+fn element_words(config: &Config) -> usize {
+    match config.kind.as_str() {
+        "counter" => 4,
+        _ => words::count(config.value.as_ref().map_or(0, |layout| layout.width())),
+    }
+}
+
+fn elements(
+    config: &Config,
+    instance: &mut dyn Instance,
+    room: &mut Room,
+) -> Result<Placed, String> {
+    let own = element_words(config);
+    if own > 8 {
+        return Err("a command reads 8 words at most".into());
+    }
+    let stride = own.next_power_of_two();
+    let size = config.param("size").low_u64() as u32;
+    let is_counter = config.kind == "counter";
+    let words = u64::from(size) * stride as u64;
+    let sdram = if is_counter { None } else { Some(Unit::Sdram) };
+    let mut units = std::iter::once(Unit::Sram).chain(sdram);
+    let place = units.find_map(|unit| room.take(words, unit));
+    let (unit, base) = place.ok_or_else(|| format!("{words} words are more than are left"))?;
+    let mut image = vec![0; words as usize];
+    with_elements(instance, own, |index, element| {
+        let at = index * stride;
+        image[at..at + own].copy_from_slice(element);
+    });
+    let shift = stride.trailing_zeros();
+    Ok((Place::Elements { unit, base, shift, size }, Some((unit, base, image))))
+}
+
+/// Visits the elements of an array or a counter that are not zero, as words of 32 bits.
+fn with_elements(
+    instance: &mut dyn Instance,
+    own: usize,
+    mut visit: impl FnMut(usize, &mut [u32]),
+) {
+    if let Some(RawView::Array { data, elements } | RawView::Counter { data, elements }) =
+        instance.raw()
+    {
+        let wide = own.div_ceil(2);
+        let count = elements as usize * wide;
+        // SAFETY: the instance has so many words there, and nothing else uses them.
+        let all = unsafe { std::slice::from_raw_parts(data.cast::<u64>(), count) };
+        for (index, element) in all.chunks_exact(wide).enumerate() {
+            if element.iter().any(|word| *word != 0) {
+                let halves = element.iter().flat_map(|word| [*word as u32, (*word >> 32) as u32]);
+                let mut halves: Vec<u32> = halves.collect();
+                visit(index, &mut halves[..own]);
+            }
+        }
+    }
+    instance.raw_done();
+}
+
+/// Takes elements back from the memories: `word` reads one.
+pub fn read_back(
+    config: &Config,
+    instance: &mut dyn Instance,
+    place: Place,
+    word: impl Fn(Unit, u32) -> u32,
+) {
+    let Place::Elements { unit, base, shift, .. } = place else { return };
+    let own = element_words(config);
+    if let Some(RawView::Array { data, elements } | RawView::Counter { data, elements }) =
+        instance.raw()
+    {
+        let wide = own.div_ceil(2);
+        let count = elements as usize * wide;
+        // SAFETY: as in `with_elements`.
+        let all = unsafe { std::slice::from_raw_parts_mut(data.cast::<u64>(), count) };
+        for (index, element) in all.chunks_exact_mut(wide).enumerate() {
+            let at = base + ((index as u32) << shift);
+            for (half, to) in element.iter_mut().enumerate() {
+                let low = word(unit, at + 2 * half as u32);
+                let high =
+                    if 2 * half + 1 < own { word(unit, at + 2 * half as u32 + 1) } else { 0 };
+                *to = u64::from(high) << 32 | u64::from(low);
+            }
+        }
+    }
+    instance.raw_done();
+}
+
+fn trie(config: &Config, instance: &mut dyn Instance, room: &mut Room) -> Result<Placed, String> {
+    let width = config.key.as_ref().map_or(0, |key| key.width());
+    let value_width = config.value.as_ref().map_or(0, |value| value.width());
+    if width > 128 || value_width > 31 {
+        return Err("keys of at most 128 bits and values of at most 31 have a trie".into());
+    }
+    let any: &dyn Any = instance;
+    let lpm = any.downcast_ref::<Lpm>().ok_or("it has no prefixes")?;
+    let mut routes = Vec::new();
+    let table = lpm.table();
+    let table = table.lock().unwrap_or_else(PoisonError::into_inner);
+    table.for_each(&mut |bits: Bits, length, value: Bits| {
+        let key = bits.to_u128().and_then(|key| key.checked_shl(128 - width)).unwrap_or(0);
+        routes.push(Route { key, length, value: value.low_u64() as u32 });
+    });
+    let miss = config.param("miss").low_u64() as u32;
+    let mut full = trie::Unplaced::Large { words: 0 };
+    for unit in [Unit::Sram, Unit::Sdram] {
+        let (base, words) = room.left(unit);
+        match trie::image(width, &routes, miss, base, words as usize) {
+            Ok(image) => {
+                room.take(image.len() as u64, unit);
+                return Ok((Place::Trie { unit, base }, Some((unit, base, image))));
+            }
+            Err(unplaced) => full = unplaced,
+        }
+    }
+    Err(full.to_string())
+}

@@ -1,0 +1,670 @@
+//! Steps to instructions: each operation after the other, values in registers, or in the frame if
+//! there are too many.
+
+use std::collections::HashMap;
+
+use wireloom_ir::{
+    BinaryOp, Block, Code as Steps, Engine, Exit, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
+};
+
+use super::calls;
+use super::code::{Code, Operand, Register};
+use super::frame::{self, State};
+use super::layout::Layout;
+use super::words::{self, Words};
+
+/// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets them.
+const INGRESS: u32 = 1;
+const BACKWARD: u32 = 2;
+/// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
+const VALUES: u32 = 3;
+const VARIABLES: u32 = 24;
+
+/// Words of values that are kept in registers at a time: the others are in the frame.
+const KEPT: usize = 13;
+
+/// What has no place: a sentence, and the offload that it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The offload.
+    pub offload: Option<String>,
+    /// The step.
+    pub step: Option<String>,
+    /// Why.
+    pub message: String,
+}
+
+/// Writes a step of the engine that takes packets.
+pub struct Lower<'a> {
+    /// The engine that takes packets.
+    pub engine: &'a Engine,
+    step: &'a Step,
+    number: usize,
+    /// Where tables are.
+    pub layout: &'a Layout,
+    /// The text.
+    pub code: &'a mut Code,
+    /// The thread's state.
+    pub state: State,
+    values: HashMap<Value, Place>,
+    /// The positions at which each value is used.
+    uses: HashMap<Value, Vec<usize>>,
+    at: usize,
+    /// Words of the frame that hold values.
+    taken: Vec<bool>,
+    /// The words after the context, and those that are needed.
+    after: u32,
+    most: &'a mut u32,
+    /// The numbers of reasons.
+    reasons: &'a mut Vec<(u32, u16)>,
+}
+
+/// Words for a value.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    start: usize,
+    end: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Place {
+    words: Option<Words>,
+    /// The first word of the frame that has it.
+    slot: Option<u32>,
+    /// The words for values that it has taken.
+    own: Option<Slot>,
+}
+
+/// The first word of each context variable in the frame, and the first word after them.
+fn variables(engine: &Engine) -> (Vec<u32>, u32) {
+    let mut next = VARIABLES;
+    let place = |width: u32, next: &mut u32| {
+        let first = *next;
+        *next += words::count(width) as u32;
+        first
+    };
+    let all = engine.context.iter().map(|variable| place(variable.width, &mut next)).collect();
+    (all, next)
+}
+
+/// The label of a step.
+fn label(step: usize) -> String {
+    format!("step{step}")
+}
+
+fn ops(step: &Step) -> Vec<&Op> {
+    let blocks: Vec<&Block> = match &step.code {
+        Steps::Sequential(block) => vec![block],
+        Steps::Regions { request, edit, jump } => vec![request, edit, jump],
+    };
+    blocks.into_iter().flat_map(|block| &block.ops).collect()
+}
+
+/// Writes all steps. Returns the words of the frame that they need.
+///
+/// # Errors
+/// What has no place.
+pub fn steps(
+    program: &Program,
+    layout: &Layout,
+    code: &mut Code,
+    reasons: &mut Vec<(u32, u16)>,
+) -> Result<u32, Vec<Refused>> {
+    let engine = &program.engines[program.main.index()];
+    let (_, first) = variables(engine);
+    let mut most = first;
+    let mut refused = Vec::new();
+    let state = State::of(code);
+    for (number, step) in engine.steps.iter().enumerate() {
+        let mut lower = Lower {
+            engine,
+            step,
+            number,
+            layout,
+            code,
+            state,
+            values: HashMap::new(),
+            uses: HashMap::new(),
+            at: 0,
+            taken: Vec::new(),
+            after: first,
+            most: &mut most,
+            reasons,
+        };
+        refused.extend(lower.step().err());
+    }
+    if refused.is_empty() { Ok(most) } else { Err(refused) }
+}
+
+impl Lower<'_> {
+    fn step(&mut self) -> Result<(), Refused> {
+        let ops = ops(self.step);
+        for (at, op) in ops.iter().enumerate() {
+            let used = op.kind.operands().into_iter().chain(op.guard);
+            used.for_each(|value| self.uses.entry(value).or_default().push(at));
+        }
+        self.code.line("");
+        self.code.line(&format!("; Step `{}`.", self.step.name));
+        self.code.line(&format!("{}#:", label(self.number)));
+        let count = ops.len();
+        for (at, op) in ops.into_iter().enumerate() {
+            self.at = at;
+            self.make_room(op);
+            if let (OpKind::Exit(exit), true) = (&op.kind, at + 1 == count) {
+                // Exactly one exit is taken: the last one, if none before it was.
+                return self.exit(exit);
+            }
+            self.op(op)?;
+            // Values without further use give their registers back.
+            let (values, uses, taken) = (&mut self.values, &self.uses, &mut self.taken);
+            values.retain(|value, place| {
+                let lives = uses.get(value).is_some_and(|uses| uses.iter().any(|used| *used > at));
+                if let (false, Some(slot)) = (lives, place.own) {
+                    taken[slot.start..slot.end].fill(false);
+                }
+                lives
+            });
+        }
+        Ok(())
+    }
+
+    /// Refuses something of this step.
+    pub fn refuse(&self, offload: Option<&str>, message: String) -> Refused {
+        Refused { offload: offload.map(str::to_owned), step: Some(self.step.name.clone()), message }
+    }
+
+    /// The width of a value.
+    pub fn width(&self, value: Value) -> u32 {
+        self.step.values[value.index()].width
+    }
+
+    /// Moves values to the frame that are used last, so that what the operation reads and makes has
+    /// registers.
+    fn make_room(&mut self, op: &Op) {
+        let now: Vec<Value> = op.kind.operands().into_iter().chain(op.guard).collect();
+        let kept = |place: &Place| {
+            let words = place.words.as_ref().map_or(&[][..], Vec::as_slice);
+            words.iter().filter(|word| matches!(word, Operand::Register(_))).count()
+        };
+        let coming: usize = op.results.iter().map(|value| words::count(self.width(*value))).sum();
+        let loaded = now
+            .iter()
+            .filter(|value| self.values.get(value).is_some_and(|place| place.words.is_none()));
+        let loaded: usize = loaded.map(|value| words::count(self.width(*value))).sum();
+        loop {
+            let all: usize = self.values.values().map(kept).sum();
+            if all + coming + loaded <= KEPT {
+                return;
+            }
+            let next = |value: &Value| {
+                let uses = &self.uses[value];
+                uses.iter().copied().find(|used| *used > self.at).unwrap_or(usize::MAX)
+            };
+            let spare =
+                self.values.iter().filter(|(value, place)| !now.contains(value) && kept(place) > 0);
+            let Some(value) = spare.map(|(value, _)| *value).max_by_key(|v| (next(v), v.index()))
+            else {
+                return;
+            };
+            self.put_away(value);
+        }
+    }
+
+    fn put_away(&mut self, value: Value) {
+        let Some(place) = self.values.get_mut(&value) else { return };
+        let Some(words) = place.words.take() else { return };
+        if place.slot.is_some() {
+            return;
+        }
+        let own = self.take(words.len());
+        let first = self.word(own.start);
+        if let Some(place) = self.values.get_mut(&value) {
+            place.slot = Some(first);
+            place.own = Some(own);
+        }
+        self.store(first, &words);
+    }
+
+    /// Takes words for a value that follow each other in the frame.
+    fn take(&mut self, count: usize) -> Slot {
+        let near = (VARIABLES - VALUES) as usize;
+        let mut first = 0;
+        loop {
+            // A value does not lie on both sides of the context.
+            if first < near && first + count > near {
+                first = near;
+            }
+            if self.taken.len() < first + count {
+                self.taken.resize(first + count, false);
+            }
+            match self.taken[first..first + count].iter().rposition(|taken| *taken) {
+                Some(last) => first += last + 1,
+                None => break,
+            }
+        }
+        self.taken[first..first + count].fill(true);
+        *self.most = (*self.most).max(self.word(first + count - 1) + 1);
+        Slot { start: first, end: first + count }
+    }
+
+    /// The word of the frame for the word of a value.
+    fn word(&self, number: usize) -> u32 {
+        let number = number as u32;
+        match number < VARIABLES - VALUES {
+            true => VALUES + number,
+            false => self.after + number - (VARIABLES - VALUES),
+        }
+    }
+
+    /// Writes words of the frame.
+    fn store(&mut self, first: u32, all: &[Operand]) {
+        for (index, part) in all.chunks(8).enumerate() {
+            let at = Operand::Number(first + 8 * index as u32);
+            self.state.store(self.code, at, part);
+        }
+    }
+
+    /// Reads words of the frame.
+    fn load(&mut self, first: u32, count: usize) -> Vec<Register> {
+        let mut all = Vec::new();
+        while all.len() < count {
+            let part = (count - all.len()).min(8);
+            let at = Operand::Number(first + all.len() as u32);
+            all.extend(self.state.load(self.code, at, part));
+        }
+        all
+    }
+
+    /// The words of a value.
+    pub fn get(&mut self, value: Value) -> Words {
+        let place = self.values.get(&value).cloned().unwrap_or_default();
+        if let Some(words) = place.words {
+            return words;
+        }
+        let count = words::count(self.width(value));
+        let words = words::of(&self.load(place.slot.unwrap_or(VARIABLES), count));
+        self.values.entry(value).or_default().words = Some(words.clone());
+        words
+    }
+
+    /// A word in a register.
+    pub fn in_register(&mut self, word: Operand) -> Register {
+        match word {
+            Operand::Register(register) => register,
+            other => self.code.copy(other),
+        }
+    }
+
+    fn define(&mut self, op: &Op, words: Words) {
+        if let Some(result) = op.results.first() {
+            self.values.insert(*result, Place { words: Some(words), ..Place::default() });
+        }
+    }
+
+    /// Does something if the guard of an operation holds. The result is 0 otherwise.
+    fn guarded(
+        &mut self,
+        op: &Op,
+        what: impl FnOnce(&mut Self) -> Result<Option<Words>, Refused>,
+    ) -> Result<(), Refused> {
+        let Some(guard) = op.guard else {
+            if let Some(words) = what(self)? {
+                self.define(op, words);
+            }
+            return Ok(());
+        };
+        // What it reads comes from the frame before the branch.
+        for operand in op.kind.operands() {
+            self.get(operand);
+        }
+        let guard = self.get(guard)[0];
+        let guard = self.in_register(guard);
+        let result = op.results.first().map(|result| {
+            let registers = words::registers(self.code, self.width(*result));
+            registers.iter().for_each(|word| self.code.set(*word, Operand::Number(0)));
+            registers
+        });
+        let skip = self.code.label();
+        self.code.branch_bit(guard, 0, false, skip);
+        let words = what(self)?;
+        if let (Some(registers), Some(words)) = (&result, words) {
+            for (register, word) in registers.iter().zip(words) {
+                self.code.set(*register, word);
+            }
+        }
+        self.code.place(skip);
+        if let Some(registers) = result {
+            self.define(op, words::of(&registers));
+        }
+        Ok(())
+    }
+
+    /// The largest value that a value can have, as far as its operation shows.
+    fn most(&self, value: Value) -> u32 {
+        let definition = ops(self.step).into_iter().find(|op| op.results.contains(&value));
+        let own = match self.width(value) {
+            width @ 0..=16 => (1 << width) - 1,
+            _ => u32::from(u16::MAX),
+        };
+        match definition.map(|op| &op.kind) {
+            Some(OpKind::Extend(inner)) => own.min(self.most(*inner)),
+            Some(OpKind::Const(bits)) => own.min(bits.low_u64() as u32),
+            _ => own,
+        }
+    }
+
+    fn op(&mut self, op: &Op) -> Result<(), Refused> {
+        let result = op.results.first().copied();
+        let width = result.map_or(0, |value| self.width(value));
+        let words = match &op.kind {
+            OpKind::Const(bits) => words::constant(bits),
+            OpKind::Unary(operation, a) => {
+                let a = self.get(*a);
+                match operation {
+                    UnaryOp::Not => words::not(self.code, &a, width),
+                    UnaryOp::Neg => {
+                        let zero = vec![Operand::Number(0); a.len()];
+                        words::sum(self.code, "-", &zero, &a, width)
+                    }
+                }
+            }
+            OpKind::Binary(operation, a, b) => self.binary(*operation, *a, *b)?,
+            OpKind::Select(condition, then, otherwise) => {
+                let condition = self.get(*condition)[0];
+                let condition = self.in_register(condition);
+                let (then, otherwise) = (self.get(*then), self.get(*otherwise));
+                let result = words::registers(self.code, width);
+                for (result, word) in result.iter().zip(otherwise) {
+                    self.code.set(*result, word);
+                }
+                let done = self.code.label();
+                self.code.branch_bit(condition, 0, false, done);
+                for (result, word) in result.iter().zip(then) {
+                    self.code.set(*result, word);
+                }
+                self.code.place(done);
+                words::of(&result)
+            }
+            OpKind::Extend(a) => {
+                let mut words = self.get(*a);
+                words.resize(words::count(width), Operand::Number(0));
+                words
+            }
+            OpKind::Slice(a, lo) => {
+                let a = self.get(*a);
+                words::slice(self.code, &a, *lo, width)
+            }
+            OpKind::Concat(parts) => {
+                let parts: Vec<(Words, u32)> =
+                    parts.iter().map(|part| (self.get(*part), self.width(*part))).collect();
+                words::concat(self.code, &parts)
+            }
+            OpKind::ReadContext(id) => {
+                let (places, _) = variables(self.engine);
+                let first = places[id.index()];
+                let is_written = ops(self.step)
+                    .iter()
+                    .any(|op| matches!(&op.kind, OpKind::WriteContext(other, _) if other == id));
+                if !is_written && let Some(value) = result {
+                    // It is read where it is needed.
+                    let place = Place { slot: Some(first), ..Place::default() };
+                    self.values.insert(value, place);
+                    return Ok(());
+                }
+                words::of(&self.load(first, words::count(width)))
+            }
+            OpKind::WriteContext(id, value) => {
+                let (places, _) = variables(self.engine);
+                let first = places[id.index()];
+                return self.guarded(op, |lower| {
+                    let words = lower.get(*value);
+                    lower.store(first, &words);
+                    Ok(None)
+                });
+            }
+            OpKind::ReadPacket { base, bit } => {
+                let most = self.most(*base);
+                let base = self.get(*base)[0];
+                self.state.read(self.code, base, most, *bit, width)
+            }
+            OpKind::WritePacket { base, bit, value } => {
+                let width = self.width(*value);
+                return self.guarded(op, |lower| {
+                    let (base, words) = (lower.get(*base)[0], lower.get(*value));
+                    lower.state.write(lower.code, base, *bit, &words, width);
+                    Ok(None)
+                });
+            }
+            OpKind::ReadMeta(meta) => self.meta(*meta)?,
+            OpKind::WriteMeta(_, value) => {
+                return self.guarded(op, |lower| {
+                    let word = lower.get(*value)[0];
+                    lower.code.set(lower.state.egress, word);
+                    Ok(None)
+                });
+            }
+            OpKind::Insert { offset, count } | OpKind::Remove { offset, count } => {
+                let is_insert = matches!(op.kind, OpKind::Insert { .. });
+                return self
+                    .guarded(op, |lower| lower.resize(is_insert, *offset, *count).map(Some));
+            }
+            OpKind::Call { offload, method, args } => {
+                return self.guarded(op, |lower| calls::call(lower, *offload, *method, args));
+            }
+            OpKind::Exit(exit) => {
+                return self.guarded(op, |lower| lower.exit(exit).map(|()| None));
+            }
+            OpKind::Table { .. } => {
+                return Err(self.refuse(None, "constant arrays have no place yet".into()));
+            }
+            OpKind::ReadElement { .. } | OpKind::WriteElement { .. } => {
+                return Err(self.refuse(None, "arrays of the context have no place yet".into()));
+            }
+            OpKind::Reset { .. } => {
+                return Err(self.refuse(None, "the packet cannot be replaced yet".into()));
+            }
+            OpKind::Evaluate { offload, .. } => {
+                let name = &self.engine.offloads[offload.index()].name;
+                let message = format!("offload `{name}` has no place yet");
+                return Err(self.refuse(Some(name), message));
+            }
+            OpKind::If { .. } => unreachable!("no structured choice after splitting"),
+        };
+        self.define(op, words);
+        Ok(())
+    }
+
+    fn binary(&mut self, operation: BinaryOp, a: Value, b: Value) -> Result<Words, Refused> {
+        let width = self.width(a);
+        let (first, second) = (self.get(a), self.get(b));
+        let code = &mut *self.code;
+        Ok(match operation {
+            BinaryOp::Add => words::sum(code, "+", &first, &second, width),
+            BinaryOp::Sub => words::sum(code, "-", &first, &second, width),
+            BinaryOp::And => words::logic(code, "AND", &first, &second, width),
+            BinaryOp::Or => words::logic(code, "OR", &first, &second, width),
+            BinaryOp::Xor => words::logic(code, "XOR", &first, &second, width),
+            BinaryOp::Eq => {
+                words::differ(code, &first, &second);
+                words::truth(code, "br=0")
+            }
+            BinaryOp::Ne => {
+                words::differ(code, &first, &second);
+                words::truth(code, "br!=0")
+            }
+            BinaryOp::Ult => {
+                words::compare(code, &first, &second);
+                words::truth(code, "br!=cout")
+            }
+            BinaryOp::Ule => {
+                words::compare(code, &second, &first);
+                words::truth(code, "br=cout")
+            }
+            BinaryOp::Shl | BinaryOp::Lshr => {
+                let is_left = operation == BinaryOp::Shl;
+                let is_constant = second.iter().all(|word| matches!(word, Operand::Number(_)));
+                if is_constant {
+                    let by = match (second[0], second[1..].iter().any(|w| *w != Operand::Number(0)))
+                    {
+                        (Operand::Number(by), false) => by.min(width),
+                        _ => width,
+                    };
+                    match is_left {
+                        _ if by == width => vec![Operand::Number(0); words::count(width)],
+                        true => words::shift_left(code, &first, by, width),
+                        false => {
+                            let mut words = words::slice(code, &first, by, width - by);
+                            words.resize(words::count(width), Operand::Number(0));
+                            words
+                        }
+                    }
+                } else if width <= 32 {
+                    words::shift_by(code, is_left, first[0], &second, width)
+                } else {
+                    let message = "shifts of more than 32 bits by a variable have no place yet";
+                    return Err(self.refuse(None, message.into()));
+                }
+            }
+            BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem => {
+                let message =
+                    "products and quotients have no place: microengines have no multiplier";
+                return Err(self.refuse(None, message.into()));
+            }
+        })
+    }
+
+    fn meta(&mut self, meta: Meta) -> Result<Words, Refused> {
+        Ok(match meta {
+            Meta::Ingress => words::of(&self.load(INGRESS, 1)),
+            Meta::Egress => vec![self.code.copy(self.state.egress.into()).into()],
+            Meta::Window => vec![self.code.copy(self.state.window.into()).into()],
+            Meta::Length => {
+                let length = self.code.register();
+                let (window, payload) = (self.state.window, self.state.payload);
+                self.code.alu(length, window.into(), "+", payload.into());
+                vec![length.into()]
+            }
+            Meta::Arrival => {
+                return Err(self.refuse(None, "the time of arrival has no place yet".into()));
+            }
+        })
+    }
+
+    /// Inserts or removes bytes at the front. Returns whether that was possible.
+    fn resize(&mut self, is_insert: bool, offset: Value, count: Value) -> Result<Words, Refused> {
+        let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
+        if offset != Operand::Number(0) {
+            let message = "bytes can be inserted and removed at the packet's front only";
+            return Err(self.refuse(None, message.into()));
+        }
+        let State { front, window, payload, .. } = self.state;
+        let code = &mut *self.code;
+        let (done, result) = (code.label(), code.register());
+        code.set(result, Operand::Number(0));
+        let count = code.copy(count);
+        if is_insert {
+            // The window stays within 256 bytes, the packet within 65,535.
+            let more = code.register();
+            code.alu(more, window.into(), "+", count.into());
+            words::compare(code, &vec![Operand::Number(frame::LONGEST)], &vec![more.into()]);
+            code.branch("br!=cout", done);
+            let total = code.register();
+            code.alu(total, more.into(), "+", payload.into());
+            words::compare(code, &vec![Operand::Number(65_535)], &vec![total.into()]);
+            code.branch("br!=cout", done);
+            code.alu(front, front.into(), "-", count.into());
+            code.set(window, more.into());
+            code.set(result, Operand::Number(1));
+            self.clear_front(count);
+        } else {
+            words::compare(code, &vec![window.into()], &vec![count.into()]);
+            code.branch("br!=cout", done);
+            code.alu(window, window.into(), "-", count.into());
+            code.alu(front, front.into(), "+", count.into());
+            code.set(result, Operand::Number(1));
+        }
+        self.code.place(done);
+        Ok(vec![result.into()])
+    }
+
+    /// Clears this number of bytes from the window's front on: whole words, and the last bytes of
+    /// the last one.
+    fn clear_front(&mut self, count: Register) {
+        let State { front, .. } = self.state;
+        let code = &mut *self.code;
+        let end = code.register();
+        code.alu(end, front.into(), "+", count.into());
+        let (word, last) = (code.register(), code.register());
+        code.shift(word, Operand::None, "B", front.into(), super::code::Shift::Right(2));
+        code.shift(last, Operand::None, "B", end.into(), super::code::Shift::Right(2));
+        let (next, partial) = (code.label(), code.label());
+        code.place(next);
+        words::compare(code, &vec![word.into()], &vec![last.into()]);
+        code.branch("br=cout", partial);
+        self.state.store(code, word.into(), &[Operand::Number(0)]);
+        code.alu(word, word.into(), "+", Operand::Number(1));
+        code.branch("br", next);
+        code.place(partial);
+        // The bytes of this word before `end`.
+        let by = code.register();
+        let whole = code.label();
+        code.alu(by, end.into(), "AND", Operand::Number(3));
+        code.branch("br=0", whole);
+        code.shift(by, Operand::None, "B", by.into(), super::code::Shift::Left(3));
+        let old = self.state.load(code, last.into(), 1)[0];
+        let (left, kept) = (code.register(), code.register());
+        code.shift_by(left, Operand::None, "B", old.into(), super::code::Shift::LeftIndirect, by);
+        code.shift_by(kept, Operand::None, "B", left.into(), super::code::Shift::RightIndirect, by);
+        self.state.store(code, last.into(), &[kept.into()]);
+        code.place(whole);
+    }
+
+    fn exit(&mut self, exit: &Exit) -> Result<(), Refused> {
+        match exit {
+            Exit::Next(to) => {
+                if to.index() <= self.number {
+                    let jumps = self.load(BACKWARD, 1)[0];
+                    let more = self.code.register();
+                    self.code.alu(more, jumps.into(), "+", Operand::Number(1));
+                    self.store(BACKWARD, &[more.into()]);
+                    let most = wireloom_ir::MAX_BACKWARD_JUMPS;
+                    words::compare(self.code, &vec![jumps.into()], &vec![Operand::Number(most)]);
+                    let goes_on = self.code.label();
+                    self.code.branch("br!=cout", goes_on);
+                    self.ends(2, RUNAWAY);
+                    self.code.place(goes_on);
+                }
+                self.code.branch_to(&label(to.index()));
+            }
+            Exit::Finish => self.code.branch_to("finish"),
+            Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
+                let way = if matches!(exit, Exit::Drop(..)) { 2 } else { 1 };
+                let [Operand::Number(reason)] = self.get(*reason)[..] else {
+                    let message = "reasons that are not constants have no place";
+                    return Err(self.refuse(None, message.into()));
+                };
+                self.ends(way, (set.0, reason as u16));
+            }
+            Exit::Done => self.ends(3, RUNAWAY),
+            Exit::Emit(_) => {
+                return Err(self.refuse(None, "packets cannot be emitted yet".into()));
+            }
+            Exit::Reply(_) => unreachable!("the engine takes packets"),
+        }
+        Ok(())
+    }
+
+    fn ends(&mut self, way: u32, reason: (u32, u16)) {
+        let known = self.reasons.iter().position(|known| *known == reason);
+        let number = known.unwrap_or_else(|| {
+            self.reasons.push(reason);
+            self.reasons.len() - 1
+        });
+        let word = way << 18 | (number as u32) << 24;
+        self.code.set(self.state.control, Operand::Number(word));
+        self.code.branch_to("end");
+    }
+}
+
+/// The reason of packets that jump back too often, among the reasons of programs.
+pub const RUNAWAY: (u32, u16) = (u32::MAX, 0);

@@ -1,0 +1,220 @@
+//! Longest-prefix match as a trie of words.
+//!
+//! The root has an entry for each value of the first 16 bits of a key (of all bits, if it has fewer);
+//! below it are nodes of 16 entries for four bits each. So a lookup of 32 bits reads one to five
+//! words. An entry is a pointer to a node (bit 31, and the word address of the node in bits 30 to 0),
+//! or a value of 31 bits. The value of a prefix is in all entries below it that no longer prefix
+//! takes, so a lookup remembers nothing on its way.
+//!
+//! ```text
+//! 10.0.0.0/8 -> 1, 10.2.48.0/20 -> 2      root[0x0a00] = 1
+//!                                         root[0x0a02] = node N
+//!                                         N[0 to 2], N[4 to 15] = 1, N[3] = 2
+//! ```
+
+/// Bits that each node below the root takes.
+pub const NODE_BITS: u32 = 4;
+/// The most bits that the root takes.
+const ROOT_BITS: u32 = 16;
+const NODE: usize = 1 << NODE_BITS;
+/// The bit of a pointer.
+const POINTER: u32 = 1 << 31;
+/// The bits of a key as routes have it.
+const KEY_BITS: u32 = 128;
+
+/// The bits of a key of this width that the root takes.
+pub fn root_bits(width: u32) -> u32 {
+    width.min(ROOT_BITS)
+}
+
+/// A prefix and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The key, from its most significant bit on at the upper end; the bits after the prefix are of
+    /// no interest.
+    pub key: u128,
+    /// Bits of the prefix.
+    pub length: u32,
+    /// At most 31 bits.
+    pub value: u32,
+}
+
+/// A trie does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unplaced {
+    /// It needs more words than there are.
+    #[error("the routes need more than the {words} words of memory that are left")]
+    Large {
+        /// Those that there are.
+        words: usize,
+    },
+    /// A prefix is longer than a key, or a value has more than 31 bits.
+    #[error("a prefix is longer than the key, or its value has more than 31 bits")]
+    Range,
+}
+
+/// Makes the words of a trie for keys of this width, at most 128 bits. It begins at word address
+/// `base` and takes at most `words` words. Keys that no prefix matches get `miss`.
+///
+/// # Errors
+/// If the trie is larger, or a route is out of range.
+pub fn image(
+    width: u32,
+    routes: &[Route],
+    miss: u32,
+    base: u32,
+    words: usize,
+) -> Result<Vec<u32>, Unplaced> {
+    let is_valid = |route: &Route| route.length <= width && route.value < POINTER;
+    if width > KEY_BITS || !routes.iter().all(is_valid) || miss >= POINTER {
+        return Err(Unplaced::Range);
+    }
+    // Longer prefixes come later and take entries from the shorter. Of equal ones the last stays.
+    let mut routes = routes.to_vec();
+    routes.sort_by_key(|route| route.length);
+    let root = 1 << root_bits(width);
+    if words < root {
+        return Err(Unplaced::Large { words });
+    }
+    let mut image = vec![miss; root];
+    for route in routes {
+        insert(&mut image, root_bits(width), route, base, words)?;
+    }
+    Ok(image)
+}
+
+/// The bits of a key after those that are done.
+fn part(key: u128, done: u32, bits: u32) -> usize {
+    let rest = key.checked_shl(done).unwrap_or(0);
+    rest.checked_shr(KEY_BITS - bits).unwrap_or(0) as usize
+}
+
+fn insert(
+    image: &mut Vec<u32>,
+    root: u32,
+    route: Route,
+    base: u32,
+    words: usize,
+) -> Result<(), Unplaced> {
+    let (mut node, mut bits, mut done) = (0, root, 0);
+    loop {
+        let index = part(route.key, done, bits);
+        let left = route.length - done;
+        if left <= bits {
+            let free = bits - left;
+            let first = node + (index >> free << free);
+            // What is below belongs to shorter prefixes: there are no nodes.
+            image[first..first + (1 << free)].fill(route.value);
+            return Ok(());
+        }
+        let entry = image[node + index];
+        node = if entry & POINTER != 0 {
+            ((entry & !POINTER) - base) as usize
+        } else {
+            let place = image.len();
+            if place + NODE > words {
+                return Err(Unplaced::Large { words });
+            }
+            image.resize(place + NODE, entry);
+            image[node + index] = POINTER | (base + place as u32);
+            place
+        };
+        done += bits;
+        bits = NODE_BITS;
+    }
+}
+
+/// Looks a key up as microcode does; also the number of words that it reads.
+pub fn look_up(width: u32, image: &[u32], base: u32, key: u128) -> (u32, u32) {
+    let mut done = root_bits(width);
+    let (mut entry, mut read) = (image[part(key, 0, done)], 1);
+    while entry & POINTER != 0 {
+        let node = ((entry & !POINTER) - base) as usize;
+        entry = image[node + part(key, done, NODE_BITS)];
+        done += NODE_BITS;
+        read += 1;
+    }
+    (entry, read)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BASE: u32 = 1024;
+    const WORDS: usize = 1 << 20;
+
+    fn key(address: u32) -> u128 {
+        u128::from(address) << 96
+    }
+
+    fn naive(routes: &[Route], miss: u32, address: u32) -> u32 {
+        let matches = |route: &&Route| {
+            route.length == 0 || (route.key ^ key(address)) >> (128 - route.length) == 0
+        };
+        // The last of the longest, as the trie keeps it.
+        let best = routes.iter().filter(matches).max_by_key(|route| route.length);
+        best.map_or(miss, |route| route.value)
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_scan_finds(
+            routes in proptest::collection::vec((0_u32..64, any::<u32>(), 0_u32..=32), 0..60),
+            addresses in proptest::collection::vec(any::<u32>(), 50),
+        ) {
+            // Few upper bits, so that prefixes lie in each other.
+            let near = |seed: u32, low: u32| seed << 26 >> 10 << 4 | low & 0x000f_ffff;
+            let routes: Vec<Route> = routes.iter().enumerate().map(|(at, &(seed, low, length))| {
+                Route { key: key(near(seed, low)), length, value: at as u32 + 1 }
+            }).collect();
+            let image = image(32, &routes, 0, BASE, WORDS).expect("it fits");
+            let own = routes.iter().map(|route| (route.key >> 96) as u32);
+            let own = own.flat_map(|address| [address, address ^ 1]);
+            for address in own.chain(addresses.iter().map(|&low| near(low >> 20, low))) {
+                let (value, read) = look_up(32, &image, BASE, key(address));
+                prop_assert_eq!(value, naive(&routes, 0, address));
+                prop_assert!((1..=5).contains(&read));
+            }
+        }
+    }
+
+    #[test]
+    fn a_trie_that_is_too_large_is_refused() {
+        let route = Route { key: key(0x0a00_0000), length: 32, value: 1 };
+        assert_eq!(image(32, &[route], 0, 0, 1000), Err(Unplaced::Large { words: 1000 }));
+        // The root and a node for each four bits after it.
+        assert_eq!(
+            image(32, &[route], 0, 0, (1 << 16) + 4 * NODE).map(|image| image.len()),
+            Ok(65_600)
+        );
+        let less = (1 << 16) + 4 * NODE - 1;
+        assert_eq!(image(32, &[route], 0, 0, less), Err(Unplaced::Large { words: less }));
+    }
+
+    #[test]
+    fn values_and_prefixes_have_their_range() {
+        let long = Route { key: 0, length: 33, value: 0 };
+        assert_eq!(image(32, &[long], 0, 0, WORDS), Err(Unplaced::Range));
+        let large = Route { key: 0, length: 8, value: POINTER };
+        assert_eq!(image(32, &[large], 0, 0, WORDS), Err(Unplaced::Range));
+    }
+
+    #[test]
+    fn keys_of_all_widths_have_a_trie() {
+        for width in [1, 4, 15, 16, 17, 20, 30, 64, 127, 128] {
+            let key = |value: u128| value << (128 - width);
+            let route = |value: u128, length: u32, number: u32| Route {
+                key: key(value),
+                length,
+                value: number,
+            };
+            let routes = [route(0, 0, 7), route(1, width, 8)];
+            let image = image(width, &routes, 0, BASE, WORDS).expect("it fits");
+            assert_eq!(look_up(width, &image, BASE, key(1)).0, 8, "{width}");
+            assert_eq!(look_up(width, &image, BASE, key(0)).0, 7, "{width}");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Values of any width as words of 32 bits, the least significant first. Bits past the width are 0.
+
+use super::code::{Code, Operand, Register, Shift, Target};
+
+/// The words of a value.
+pub type Words = Vec<Operand>;
+
+/// The number of words of a width.
+pub fn count(width: u32) -> usize {
+    width.div_ceil(32).max(1) as usize
+}
+
+/// The bits of the last word.
+fn top(width: u32) -> u32 {
+    match width % 32 {
+        0 => u32::MAX,
+        bits => (1 << bits) - 1,
+    }
+}
+
+/// The words of a constant.
+pub fn constant(bits: &wireloom_bits::Bits) -> Words {
+    let words = bits.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
+    let mut words: Words = words.map(Operand::Number).collect();
+    words.resize(count(bits.width()), Operand::Number(0));
+    words
+}
+
+/// New registers for a value.
+pub fn registers(code: &mut Code, width: u32) -> Vec<Register> {
+    (0..count(width)).map(|_| code.register()).collect()
+}
+
+/// Registers as words.
+pub fn of(registers: &[Register]) -> Words {
+    registers.iter().map(|register| Operand::Register(*register)).collect()
+}
+
+/// Clears the bits past the width.
+pub fn clear_top(code: &mut Code, words: &[Register], width: u32) {
+    let mask = top(width);
+    if let (Some(last), true) = (words.last(), mask != u32::MAX) {
+        code.alu(*last, (*last).into(), "AND", Operand::Number(mask));
+    }
+}
+
+/// Complement.
+pub fn not(code: &mut Code, a: &Words, width: u32) -> Words {
+    let result = registers(code, width);
+    if let (1, [result], [a]) = (width, result.as_slice(), a.as_slice()) {
+        code.alu(*result, *a, "XOR", Operand::Number(1));
+        return vec![(*result).into()];
+    }
+    for (result, a) in result.iter().zip(a) {
+        code.alu(*result, Operand::None, "~B", *a);
+    }
+    clear_top(code, &result, width);
+    of(&result)
+}
+
+/// An operation word by word: `AND`, `OR`, `XOR`.
+pub fn logic(code: &mut Code, operation: &str, a: &Words, b: &Words, width: u32) -> Words {
+    let result = registers(code, width);
+    for ((result, a), b) in result.iter().zip(a).zip(b) {
+        code.alu(*result, *a, operation, *b);
+    }
+    of(&result)
+}
+
+/// Sum or difference (`+`, `-`), wrapping.
+pub fn sum(code: &mut Code, operation: &str, a: &Words, b: &Words, width: u32) -> Words {
+    let result = registers(code, width);
+    let targets: Vec<Target> = result.iter().map(|register| Target::Register(*register)).collect();
+    code.chain(&targets, operation, &format!("{operation}carry"), a, b);
+    clear_top(code, &result, width);
+    of(&result)
+}
+
+/// The condition codes of a difference: no carry if the first is less.
+pub fn compare(code: &mut Code, a: &Words, b: &Words) {
+    code.chain(&vec![Target::None; a.len()], "-", "-carry", a, b);
+}
+
+/// The condition codes of whether two values differ: Z if they are equal.
+pub fn differ(code: &mut Code, a: &Words, b: &Words) {
+    if let ([a], [b]) = (a.as_slice(), b.as_slice()) {
+        return code.alu(Target::None, *a, "XOR", *b);
+    }
+    let mut all: Option<Register> = None;
+    for (a, b) in a.iter().zip(b) {
+        let word = code.register();
+        code.alu(word, *a, "XOR", *b);
+        all = Some(match all {
+            None => word,
+            Some(all) => {
+                let more = code.register();
+                code.alu(more, all.into(), "OR", word.into());
+                more
+            }
+        });
+    }
+}
+
+/// 1 if the branch would be taken, else 0. The condition codes are set.
+pub fn truth(code: &mut Code, branch: &str) -> Words {
+    let result = code.register();
+    let done = code.label();
+    code.set(result, Operand::Number(1));
+    code.branch(branch, done);
+    code.set(result, Operand::Number(0));
+    code.place(done);
+    vec![result.into()]
+}
+
+/// `width` bits from bit `lo` on. Bits past the end of the words are 0.
+pub fn slice(code: &mut Code, a: &[Operand], lo: u32, width: u32) -> Words {
+    let (first, by) = ((lo / 32) as usize, lo % 32);
+    let word = |index: usize| a.get(index).copied().unwrap_or(Operand::Number(0));
+    let mut result = Vec::new();
+    for index in 0..count(width) {
+        let (low, high) = (word(first + index), word(first + index + 1));
+        result.push(match by {
+            0 => low,
+            _ => match (low, high) {
+                (Operand::Number(low), Operand::Number(high)) => {
+                    let both = u64::from(high) << 32 | u64::from(low);
+                    Operand::Number((both >> by) as u32)
+                }
+                _ => {
+                    let shifted = code.register();
+                    code.double_shift(shifted, high, low, by);
+                    shifted.into()
+                }
+            },
+        });
+    }
+    let mask = top(width);
+    if mask != u32::MAX
+        && let Some(last) = result.last_mut()
+    {
+        let position = first + count(width) - 1;
+        // What a right shift has brought to the end of the last word needs no mask.
+        let is_clear = by != 0 && position + 1 >= a.len() && by >= 32 - width % 32;
+        match *last {
+            Operand::Number(number) => *last = Operand::Number(number & mask),
+            _ if is_clear => {}
+            other => {
+                let masked = code.register();
+                code.alu(masked, other, "AND", Operand::Number(mask));
+                *last = masked.into();
+            }
+        }
+    }
+    result
+}
+
+/// The words shifted left by a constant, cut to a width.
+pub fn shift_left(code: &mut Code, a: &[Operand], by: u32, width: u32) -> Words {
+    let (words, by) = ((by / 32) as usize, by % 32);
+    let word = |index: usize| match index.checked_sub(words) {
+        Some(index) => a.get(index).copied().unwrap_or(Operand::Number(0)),
+        None => Operand::Number(0),
+    };
+    let mut result = Vec::new();
+    for index in 0..count(width) {
+        let high = word(index);
+        let low = if index == 0 { Operand::Number(0) } else { word(index - 1) };
+        result.push(match (by, high, low) {
+            (0, high, _) => high,
+            (_, Operand::Number(high), Operand::Number(low)) => {
+                Operand::Number(((u64::from(high) << 32 | u64::from(low)) << by >> 32) as u32)
+            }
+            _ => {
+                let shifted = code.register();
+                code.double_shift(shifted, high, low, 32 - by);
+                shifted.into()
+            }
+        });
+    }
+    let mask = top(width);
+    if mask != u32::MAX
+        && let Some(last) = result.last_mut()
+    {
+        match *last {
+            Operand::Number(number) => *last = Operand::Number(number & mask),
+            other => {
+                let masked = code.register();
+                code.alu(masked, other, "AND", Operand::Number(mask));
+                *last = masked.into();
+            }
+        }
+    }
+    result
+}
+
+/// Concatenation; the parts are given with their widths, the most significant first.
+pub fn concat(code: &mut Code, parts: &[(Words, u32)]) -> Words {
+    let width: u32 = parts.iter().map(|(_, width)| width).sum();
+    let mut result: Words = vec![Operand::Number(0); count(width)];
+    let mut at = 0;
+    for (words, part) in parts.iter().rev() {
+        let first = (at / 32) as usize;
+        let placed = shift_left(code, words, at % 32, at % 32 + part);
+        for (index, word) in placed.into_iter().enumerate() {
+            let before = result[first + index];
+            result[first + index] = match (before, word) {
+                (Operand::Number(0), word) => word,
+                (before, Operand::Number(0)) => before,
+                (Operand::Number(a), Operand::Number(b)) => Operand::Number(a | b),
+                (before, word) => {
+                    let both = code.register();
+                    code.alu(both, before, "OR", word);
+                    both.into()
+                }
+            };
+        }
+        at += part;
+    }
+    result
+}
+
+/// A value of at most 32 bits shifted by a variable count: 0 if that is the width or more.
+pub fn shift_by(code: &mut Code, is_left: bool, a: Operand, by: &Words, width: u32) -> Words {
+    let result = code.register();
+    let done = code.label();
+    let amount = match by[0] {
+        Operand::Register(amount) => amount,
+        other => code.copy(other),
+    };
+    let mut limit: Words = vec![Operand::Number(width)];
+    limit.resize(by.len(), Operand::Number(0));
+    code.set(result, Operand::Number(0));
+    compare(code, by, &limit);
+    code.branch("br=cout", done);
+    let shift = if is_left { Shift::LeftIndirect } else { Shift::RightIndirect };
+    code.shift_by(result, Operand::None, "B", a, shift, amount);
+    clear_top(code, &[result], width);
+    code.place(done);
+    vec![result.into()]
+}

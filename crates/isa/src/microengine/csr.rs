@@ -1,0 +1,109 @@
+//! Control and status registers: those of the engine, and those of the FBI or the chip. Their names
+//! are from public documents or common use; the numbers are assumed.
+
+/// A register.
+#[derive(Debug)]
+pub struct Csr {
+    pub number: u8,
+    pub name: &'static str,
+    pub meaning: &'static str,
+}
+
+const fn csr(number: u8, name: &'static str, meaning: &'static str) -> Csr {
+    Csr { number, name, meaning }
+}
+
+/// Registers of a microengine of version 1.
+pub static LOCAL_1: &[Csr] = &[
+    csr(0, "active_ctx", "the number of the context that runs"),
+    csr(1, "me_number", "the number of the engine"),
+    csr(2, "ctx_enables", "one bit for each context that may run"),
+    csr(3, "condition_codes", "N, Z, C and V in bits 3 to 0"),
+    csr(4, "ctx_signals", "the signals of the context that have come"),
+    csr(5, "cycle_count", "cycles of the engine since the start, the low word"),
+];
+
+/// Registers of a microengine of version 2.
+pub static LOCAL_2: &[Csr] = &[
+    csr(0, "active_ctx", "the number of the context that runs"),
+    csr(1, "me_number", "the number of the engine"),
+    csr(
+        2,
+        "ctx_enables",
+        "bits 15 to 8: contexts that may run; bit 20: next-neighbour registers are this engine's",
+    ),
+    csr(3, "condition_codes", "N, Z, C and V in bits 3 to 0"),
+    csr(4, "ctx_signals", "the signals of the context that have come"),
+    csr(5, "timestamp_low", "units of 16 cycles since the start, low word"),
+    csr(6, "timestamp_high", "the high word"),
+    csr(7, "active_lm_addr_0", "pointer 0 into local memory, in bytes"),
+    csr(8, "active_lm_addr_1", "pointer 1 into local memory, in bytes"),
+    csr(9, "t_index", "number of the transfer register that `*$index` means, for the context"),
+    csr(10, "byte_index", "byte 0 to 3 for `byte_align_be` and `byte_align_le`"),
+    csr(
+        11,
+        "same_me_signal",
+        "writing sets a signal of a context: bits 6 to 3 signal, 2 to 0 context",
+    ),
+    csr(12, "next_neighbor_signal", "as `same_me_signal`, in the next engine"),
+    csr(13, "prev_neighbor_signal", "as `same_me_signal`, in the engine before"),
+    csr(14, "pseudo_random", "a new number at each reading"),
+    csr(
+        15,
+        "future_count",
+        "the context gets the signal of `future_count_signal` at this timestamp",
+    ),
+    csr(16, "future_count_signal", "the number of that signal"),
+    csr(17, "profile_count", "cycles of the engine since the start, the low word"),
+    csr(18, "nn_put", "where the next word is put on the next engine's ring"),
+    csr(19, "nn_get", "where the next word is taken from this engine's ring"),
+];
+
+/// Registers of the FBI (version 1).
+pub static FBI: &[Csr] = &[
+    csr(0, "rcv_rdy_lo", "one bit for each port with an MPKT to be received, ports 0 to 31"),
+    csr(1, "rcv_rdy_hi", "ports 32 to 63"),
+    csr(2, "rcv_req", "writing asks for an MPKT: see \"Receive and transmit\" in ixp.md"),
+    csr(3, "rcv_cntl", "reading takes the status of the MPKT that came for this context"),
+    csr(4, "xmit_rdy_lo", "one bit for each port that can take an MPKT, ports 0 to 31"),
+    csr(5, "xmit_rdy_hi", "ports 32 to 63"),
+    csr(6, "xmit_validate", "writing the number of an element of the transmit FIFO sends it"),
+    csr(7, "xmit_ptr", "the element of the transmit FIFO that leaves next"),
+    csr(8, "inter_thd_sig", "writing the number of a thread (engine * 4 + context) signals it"),
+    csr(9, "thread_done", "one bit for each thread; writing sets bits"),
+    csr(10, "self_destruct", "reading clears it; writing the number of a bit sets that bit"),
+    csr(11, "mailbox", "a word for the host: results of tests"),
+    csr(12, "hash_multiplier_48_lo", "multiplier of the hash unit, bits 31 to 0"),
+    csr(13, "hash_multiplier_48_hi", "bits 47 to 32"),
+    csr(14, "hash_multiplier_64_lo", "multiplier of the hash unit, bits 31 to 0"),
+    csr(15, "hash_multiplier_64_hi", "bits 63 to 32"),
+    csr(16, "hash_multiplier_128_0", "multiplier of the hash unit, bits 31 to 0 (version 2)"),
+    csr(17, "hash_multiplier_128_1", "bits 63 to 32"),
+    csr(18, "hash_multiplier_128_2", "bits 95 to 64"),
+    csr(19, "hash_multiplier_128_3", "bits 127 to 96"),
+    csr(20, "cycle_count", "cycles of the chip since the start, the low word"),
+    csr(21, "mailbox_1", "a word for the host"),
+    csr(22, "mailbox_2", "a word for the host"),
+    csr(23, "mailbox_3", "a word for the host"),
+    csr(24, "port_count", "the number of ports"),
+    csr(25, "rcv_sequence", "the number that the next packet of a port gets"),
+    csr(26, "xmit_sequence", "the number of the packet that may be sent next"),
+];
+
+/// The registers of an engine.
+pub fn local(version: super::Version) -> &'static [Csr] {
+    match version {
+        super::Version::One => LOCAL_1,
+        super::Version::Two => LOCAL_2,
+    }
+}
+
+/// Finds a register by name.
+pub fn number(registers: &[Csr], name: &str) -> Option<u8> {
+    registers.iter().find(|csr| csr.name.eq_ignore_ascii_case(name)).map(|csr| csr.number)
+}
+
+/// Finds the name of a register.
+pub fn name(registers: &'static [Csr], number: u8) -> Option<&'static str> {
+    registers.iter().find(|csr| csr.number == number).map(|csr| csr.name)
+}

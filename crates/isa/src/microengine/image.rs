@@ -1,0 +1,60 @@
+//! Programs for one microengine.
+
+use super::Version;
+
+/// The contents of a control store, with what a debugger wants to know about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    pub version: Version,
+    /// The words, from address 0. Each has [`Version::word_bits`] bits.
+    pub words: Vec<u64>,
+    /// The address at which all contexts start.
+    pub entry: u16,
+    /// The names of the source files.
+    pub files: Vec<String>,
+    /// For each word, the file (an index of `files`) and the line, from 1, it comes from; empty if
+    /// nothing is known.
+    pub lines: Vec<Option<SourceLine>>,
+    /// Names of registers, with the range of words in which the name holds.
+    pub registers: Vec<RegisterName>,
+    /// Labels, by address.
+    pub labels: Vec<(String, u16)>,
+    /// Values that the loader supplies before the start.
+    pub imports: Vec<Import>,
+}
+
+/// A place in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourceLine {
+    pub file: u16,
+    pub line: u32,
+}
+
+/// A name of a register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterName {
+    pub name: String,
+    pub register: Register,
+    /// The first word and one past the last word in which the register has this name.
+    pub range: (u16, u16),
+}
+
+/// A register of a name: those of general purpose by bank, the others by file. A transfer register
+/// is one for reading and one for writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Register {
+    Gpr(super::Bank, super::Index),
+    Transfer(super::TransferFile, super::Index),
+    Neighbour(super::Index),
+    Signal(super::Signal),
+}
+
+/// A value that the loader supplies: it is put into `immed_w0` and `immed_w1` of these words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    pub name: String,
+    /// Addresses of `immed_w0` words, which get the low half.
+    pub low: Vec<u16>,
+    /// Addresses of `immed_w1` words, which get the high half.
+    pub high: Vec<u16>,
+}

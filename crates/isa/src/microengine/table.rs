@@ -1,0 +1,378 @@
+//! The rows of which an instruction set consists, and how they are written down.
+//!
+//! A row says how an instruction is written (`syntax`) and how its word looks (`pattern`).
+//! Encoder, decoder, disassembler, assembler and documentation all read the rows, so they cannot
+//! differ.
+
+use super::{
+    AluOperation, BranchClass, Command, Completion, Condition, MultiplyStep, Operation, Order,
+    Unit, Version,
+};
+
+/// One instruction of a set.
+#[derive(Debug)]
+pub struct Row {
+    /// The instruction as it is written: `alu[dest, a, op, b]`. A word that is no name of a
+    /// [`Slot`] stands for itself.
+    pub syntax: &'static str,
+    /// The word from its top bit: digits stand for themselves, `name:width` is a [`Field`]; what
+    /// is left at the end is 0.
+    pub pattern: &'static str,
+    /// What it decodes to.
+    pub form: Form,
+    /// What of it public documents say.
+    pub known: Known,
+    /// What it does, for the documentation.
+    pub meaning: &'static str,
+}
+
+/// What public documents say about an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Its name and what it is for; the encoding is assumed.
+    Name,
+    /// Its name and its operation code; the layout of the operands is assumed.
+    Code,
+    /// Nothing: it is assumed altogether.
+    Nothing,
+}
+
+/// The instruction that a row decodes to, apart from its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Alu,
+    AluShift,
+    DoubleShift,
+    Immediate,
+    /// Another way to write `Immediate`, for the assembler only.
+    LoadAddress,
+    ImmediateByte(u8),
+    ImmediateWord(u8),
+    LoadField {
+        clear: bool,
+    },
+    FindBitSet {
+        clear: bool,
+    },
+    LoadBitSetResult(u8),
+    FindFirstSet,
+    PopulationCount,
+    ByteAlign {
+        little_endian: bool,
+    },
+    Multiply(MultiplyStep),
+    MultiplyStep,
+    Branch(Condition),
+    BranchBit(bool),
+    BranchByte(bool),
+    BranchContext(bool),
+    BranchInput,
+    BranchSignal(bool),
+    Jump,
+    Return,
+    Arbitrate,
+    LocalCsrRead,
+    LocalCsrWrite,
+    CamLookup,
+    CamWrite,
+    CamWriteState,
+    CamReadTag,
+    CamReadState,
+    CamClear,
+    Nop,
+    Command(Unit, Operation),
+}
+
+impl Form {
+    /// The class, if it is a branch or can give up the engine.
+    pub fn class(self) -> Option<BranchClass> {
+        match self {
+            Self::Branch(Condition::Always)
+            | Self::BranchContext(_)
+            | Self::BranchInput
+            | Self::BranchSignal(_)
+            | Self::Arbitrate
+            | Self::Command(..) => Some(BranchClass::One),
+            Self::Branch(_) => Some(BranchClass::Two),
+            Self::BranchBit(_) | Self::BranchByte(_) | Self::Jump | Self::Return => {
+                Some(BranchClass::Three)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An operand between the brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// A word that selects the row.
+    Word(&'static str),
+    /// `dest`.
+    Destination,
+    /// `a`.
+    A,
+    /// `b`.
+    B,
+    /// `op`: an operation of the ALU.
+    Operation,
+    /// `shift`: `<<3`, `>>rot8`, `<<indirect`; it may be left out with `shift?`.
+    Shift { optional: bool },
+    /// `amount`: `>>3` or `>>indirect`.
+    Amount,
+    /// `value`: a constant.
+    Value,
+    /// `immediate`: a constant, perhaps followed by a shift of 0, 8 or 16 bits.
+    Immediate,
+    /// `mask`: four binary digits, for bytes 3 to 0.
+    Mask,
+    /// `bit`, `byte`, `ctx`, `cam_state`, `step`: a small number.
+    Number,
+    /// `state`: by name.
+    State,
+    /// `signal`: by name.
+    Signal,
+    /// `signals`: `voluntary`, `kill`, or names of signals, to the end of the operands.
+    Signals,
+    /// `csr`: of the engine, by name.
+    LocalCsr,
+    /// `fbi_csr`: of the FBI or the chip, by name.
+    UnitCsr,
+    /// `label`.
+    Label,
+    /// `xfer`: the first transfer register of a command.
+    Transfer,
+    /// `count`: granules.
+    Count,
+    /// `list`: the number of a list.
+    List,
+}
+
+/// A field of a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Destination,
+    /// Operand A or B without its bank, which follows from `Swap`.
+    A,
+    B,
+    /// Operand A is read from bank B, and B from bank A.
+    Swap,
+    /// Operand A (`sa`) or B (`s`) with its bank.
+    BankedA,
+    BankedB,
+    Operation,
+    Shift,
+    /// Amount of a double shift; 0: indirect.
+    Amount,
+    /// The lower bits of the number `imm`.
+    Value,
+    /// An `immed`: inversion (1 bit), bytes of shift (2), number (16).
+    Immediate,
+    Number,
+    Target,
+    /// The target as a signed distance from the branch.
+    Distance,
+    Defer,
+    Wait,
+    Transfer,
+    /// Granules less 1.
+    Count,
+    List,
+    Completion,
+    Order,
+    Indirect,
+}
+
+/// A piece of a word, from its top.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    Fixed(u64),
+    Field(Field),
+}
+
+/// A piece with its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    pub piece: Piece,
+    pub low: u32,
+    pub width: u32,
+}
+
+/// A row, taken apart.
+#[derive(Debug)]
+pub struct Parsed {
+    pub row: &'static Row,
+    /// The name before the bracket.
+    pub mnemonic: &'static str,
+    pub slots: Vec<Slot>,
+    pub pieces: Vec<Placed>,
+    /// The bits that are fixed, and their values.
+    pub mask: u64,
+    pub fixed: u64,
+}
+
+impl Parsed {
+    /// Takes a row of a set apart.
+    pub(super) fn new(version: Version, row: &'static Row) -> Self {
+        let (mnemonic, rest) = row.syntax.split_once('[').unwrap_or((row.syntax, ""));
+        let slots = rest.trim_end_matches(']').split(", ").filter(|name| !name.is_empty());
+        let slots = slots.map(slot).collect();
+        let mut low = version.word_bits();
+        let mut pieces = Vec::new();
+        let mut place = |piece, width: u32| {
+            low = low.checked_sub(width).unwrap_or_else(|| panic!("{} is too wide", row.syntax));
+            pieces.push(Placed { piece, low, width });
+        };
+        for word in row.pattern.split(' ') {
+            match word.split_once(':') {
+                Some((name, width)) => {
+                    let width = width.parse().expect("a width in decimal digits");
+                    place(Piece::Field(field(name)), width);
+                }
+                None => {
+                    let bits = u64::from_str_radix(word, 2).expect("binary digits");
+                    place(Piece::Fixed(bits), word.len() as u32);
+                }
+            }
+        }
+        if low > 0 {
+            pieces.push(Placed { piece: Piece::Fixed(0), low: 0, width: low });
+        }
+        let (mut mask, mut fixed) = (0, 0);
+        for placed in &pieces {
+            if let Piece::Fixed(bits) = placed.piece {
+                mask |= ones(placed.width) << placed.low;
+                fixed |= bits << placed.low;
+            }
+        }
+        Self { row, mnemonic, slots, pieces, mask, fixed }
+    }
+
+    /// The width of a field, 0 if the row has none.
+    pub fn width(&self, field: Field) -> u32 {
+        let is = |placed: &&Placed| placed.piece == Piece::Field(field);
+        self.pieces.iter().find(is).map_or(0, |placed| placed.width)
+    }
+
+    /// The most instructions that may follow as `defer[n]`.
+    pub fn most_deferred(&self) -> u8 {
+        let fits = ones(self.width(Field::Defer)) as u8;
+        self.row.form.class().map_or(0, |class| fits.min(class.aborts()))
+    }
+}
+
+/// A word with as many low bits set.
+pub(super) fn ones(width: u32) -> u64 {
+    (1 << width) - 1
+}
+
+fn slot(name: &'static str) -> Slot {
+    match name {
+        "dest" => Slot::Destination,
+        "a" | "entry" => Slot::A,
+        "b" | "source" | "register" => Slot::B,
+        "op" => Slot::Operation,
+        "shift" => Slot::Shift { optional: false },
+        "shift?" => Slot::Shift { optional: true },
+        "amount" => Slot::Amount,
+        "value" => Slot::Value,
+        "immediate" => Slot::Immediate,
+        "mask" => Slot::Mask,
+        "bit" | "byte" | "ctx" | "cam_state" | "step" => Slot::Number,
+        "state" => Slot::State,
+        "signal" => Slot::Signal,
+        "signals" => Slot::Signals,
+        "csr" => Slot::LocalCsr,
+        "unit_csr" => Slot::UnitCsr,
+        "label" => Slot::Label,
+        "xfer" => Slot::Transfer,
+        "count" => Slot::Count,
+        "list" => Slot::List,
+        word => Slot::Word(word),
+    }
+}
+
+fn field(name: &str) -> Field {
+    match name {
+        "dest" => Field::Destination,
+        "a" => Field::A,
+        "b" => Field::B,
+        "swap" => Field::Swap,
+        "sa" => Field::BankedA,
+        "s" => Field::BankedB,
+        "op" => Field::Operation,
+        "shift" => Field::Shift,
+        "amount" => Field::Amount,
+        "imm" => Field::Value,
+        "immed" => Field::Immediate,
+        "n" => Field::Number,
+        "target" => Field::Target,
+        "dist" => Field::Distance,
+        "defer" => Field::Defer,
+        "wait" => Field::Wait,
+        "xfer" => Field::Transfer,
+        "count" => Field::Count,
+        "list" => Field::List,
+        "sig" => Field::Completion,
+        "order" => Field::Order,
+        "ind" => Field::Indirect,
+        _ => panic!("no field is called {name}"),
+    }
+}
+
+/// The operations of the ALU: how they are written, and their codes in `alu` of version 1 and of
+/// version 2 (public), and in `alu_shf`, where there is one.
+pub const OPERATIONS: [(&str, AluOperation, [u8; 2], Option<u8>); 13] = [
+    ("B", AluOperation::B, [0x0, 0x00], Some(0)),
+    ("~B", AluOperation::NotB, [0x1, 0x04], Some(1)),
+    ("+", AluOperation::Add, [0x2, 0x01], None),
+    ("+16", AluOperation::Add16, [0x3, 0x05], None),
+    ("+carry", AluOperation::AddCarry, [0x4, 0x11], None),
+    ("-", AluOperation::Subtract, [0x5, 0x15], None),
+    ("-carry", AluOperation::SubtractCarry, [0x6, 0x0d], None),
+    ("B-A", AluOperation::ReverseSubtract, [0x7, 0x16], None),
+    ("AND", AluOperation::And, [0x8, 0x08], Some(2)),
+    ("~AND", AluOperation::NotAnd, [0x9, 0x0c], Some(3)),
+    ("AND~", AluOperation::AndNot, [0xa, 0x10], Some(4)),
+    ("OR", AluOperation::Or, [0xb, 0x14], Some(5)),
+    ("XOR", AluOperation::Xor, [0xc, 0x18], Some(6)),
+];
+
+impl AluOperation {
+    /// How it is written.
+    pub fn name(self) -> &'static str {
+        let row = OPERATIONS.iter().find(|row| row.1 == self);
+        row.map_or("", |row| row.0)
+    }
+
+    /// The operation that is written so, in capitals or not.
+    pub fn of_name(name: &str) -> Option<Self> {
+        OPERATIONS.iter().find(|row| row.0.eq_ignore_ascii_case(name)).map(|row| row.1)
+    }
+
+    /// Whether operand A is of no interest.
+    pub fn is_unary(self) -> bool {
+        matches!(self, Self::B | Self::NotB)
+    }
+}
+
+/// The tokens of an order.
+pub const ORDERS: [(&str, Order); 3] =
+    [("optimize_mem", Order::Optimize), ("ordered", Order::Ordered), ("priority", Order::Priority)];
+
+impl Command {
+    /// A command without tokens.
+    pub fn new(unit: Unit, operation: Operation) -> Self {
+        Self {
+            unit,
+            operation,
+            transfer: None,
+            a: super::Source::None,
+            b: super::Source::None,
+            count: 0,
+            indirect: false,
+            order: Order::Default,
+            completion: Completion::None,
+            defer: 0,
+        }
+    }
+}

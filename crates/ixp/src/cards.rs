@@ -1,0 +1,492 @@
+//! The line cards and the bus between them and the FIFOs.
+
+use std::collections::VecDeque;
+
+use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, LineSpec, Offered, Reception};
+use wireloom_sim::stats::Record;
+use wireloom_sim::{EventSink, Rng, SpecError, Time};
+
+use crate::mpkt::{Control, Wanted, Way};
+use crate::spec::{IxBusSpec, MPKT_BYTES, PortsSpec};
+use crate::units::fbi::{Element, Fbi};
+
+/// Packets of a line that come: a queue to which the machine adds.
+type Feed = VecDeque<Offered>;
+
+/// The queue of a part of the kit that does not limit here: a port counts MPKTs.
+const UNLIMITED: u64 = 1 << 24;
+
+/// The most status words that are kept for a thread.
+const STATUSES: usize = 64;
+
+/// A packet that is on the line or in the machine.
+#[derive(Clone, Debug, Default)]
+struct Packet {
+    /// The number by which it was offered.
+    offered: u64,
+    arrival_ns: u64,
+    bytes: Vec<u8>,
+}
+
+/// What has left the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The number by which the packet was offered.
+    pub offered: u64,
+    /// The port on which it came.
+    pub ingress: u16,
+    /// When it came, as it was offered.
+    pub arrival_ns: u64,
+    /// The port, and the way with its reason.
+    pub control: Control,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// When it left.
+    pub at: Time,
+    /// Whether it is all that becomes of the packet.
+    pub is_last: bool,
+}
+
+/// What comes for the line cards.
+#[derive(Clone, Copy, Debug)]
+pub enum CardEvent {
+    /// A line brings the last bit of a packet.
+    Line(u8, LineEvent),
+    /// The bus has carried an MPKT.
+    Carried,
+    /// A packet has left by a port, and its MPKTs have places.
+    Departed(u8, u32),
+}
+
+/// What the bus carries.
+#[derive(Clone, Copy, Debug)]
+enum Transfer {
+    In { port: u8, wanted: Wanted },
+    Out,
+}
+
+#[derive(Clone, Debug)]
+struct Port {
+    source: LineSource<std::vec::IntoIter<Offered>>,
+    feed: Feed,
+    /// Packets that have come and wait for the bus, with the bytes that it has carried.
+    waiting: VecDeque<(u64, u32)>,
+    /// MPKTs that wait.
+    held_in: u32,
+    wanted: VecDeque<Wanted>,
+    /// The thread that gets the rest of the packet that has begun.
+    bound: Option<u8>,
+    sink: LineSink,
+    held_out: u32,
+    lost: u64,
+}
+
+/// An output under assembly: packets of all ports and ways can be under way at a time.
+#[derive(Clone, Debug)]
+struct Open {
+    number: u32,
+    control: Control,
+    bytes: Vec<u8>,
+}
+
+/// The line cards and their bus.
+#[derive(Clone, Debug)]
+pub struct Cards {
+    spec: PortsSpec,
+    bus: IxBusSpec,
+    ports: Vec<Port>,
+    /// Packets by their number on the lines, the first of them `first`.
+    packets: VecDeque<Option<(u16, Packet)>>,
+    first: u64,
+    /// The numbers on the lines of packets that the chip has taken, by its own number from
+    /// `taken_from` on; none once they have left.
+    taken: VecDeque<Option<u64>>,
+    taken_from: u32,
+    open: Vec<Open>,
+    transfer: Option<Transfer>,
+    was_in: bool,
+    next_port: usize,
+    first_arrival: Option<u64>,
+    /// What has left since it was last asked.
+    pub delivered: Vec<Delivered>,
+    /// Packets that found no room since it was last asked.
+    pub lost: Vec<u64>,
+    /// Packets that the chip began to take, by the number of their offer, since it was last asked.
+    pub accepted: Vec<u64>,
+    /// Packets that have left.
+    pub left: u64,
+    /// Bytes that have left.
+    pub left_bytes: u64,
+    /// MPKTs in and out, and the bus's own cycles.
+    carried: (u64, u64, u64),
+}
+
+impl Cards {
+    /// Creates idle lines.
+    ///
+    /// # Errors
+    /// If a number of the description is out of its range.
+    pub fn new(spec: PortsSpec, bus: IxBusSpec, seed: u64) -> Result<Self, SpecError> {
+        let line = LineSpec {
+            rate: spec.rate,
+            overhead_bytes: spec.overhead_bytes,
+            queue_packets: UNLIMITED,
+        };
+        let port = |number: u32| {
+            let rng = Rng::new(seed, &format!("port {number}"));
+            Ok(Port {
+                source: LineSource::new(line, spec.pace, Vec::new().into_iter(), rng)?,
+                feed: Feed::new(),
+                waiting: VecDeque::new(),
+                held_in: 0,
+                wanted: VecDeque::new(),
+                bound: None,
+                sink: LineSink::new(line)?,
+                held_out: 0,
+                lost: 0,
+            })
+        };
+        Ok(Self {
+            spec,
+            bus,
+            ports: (0..spec.count).map(port).collect::<Result<_, SpecError>>()?,
+            packets: VecDeque::new(),
+            first: 0,
+            taken: VecDeque::new(),
+            taken_from: 0,
+            open: Vec::new(),
+            transfer: None,
+            was_in: false,
+            next_port: 0,
+            first_arrival: None,
+            delivered: Vec::new(),
+            lost: Vec::new(),
+            accepted: Vec::new(),
+            left: 0,
+            left_bytes: 0,
+            carried: (0, 0, 0),
+        })
+    }
+
+    /// Puts packets on the line of a port: the number of the offer, the time in nanoseconds and
+    /// the bytes. [`begin`](Self::begin) lets them come.
+    pub fn offer(&mut self, port: u16, offered: u64, arrival_ns: u64, bytes: &[u8]) {
+        let start = *self.first_arrival.get_or_insert(arrival_ns);
+        let at = Time(arrival_ns.saturating_sub(start).saturating_mul(1000).min(1 << 60));
+        let number = self.first + self.packets.len() as u64;
+        let packet = Packet { offered, arrival_ns, bytes: bytes.to_vec() };
+        self.packets.push_back(Some((port, packet)));
+        let bytes = bytes.len() as u32;
+        self.ports[usize::from(port)].feed.push_back(Offered { number, bytes, at });
+    }
+
+    /// Lets packets come on lines that are idle.
+    pub fn begin(&mut self, events: &mut impl EventSink<CardEvent>) {
+        for number in 0..self.ports.len() {
+            self.begin_port(number, events);
+        }
+    }
+
+    fn begin_port(&mut self, number: usize, events: &mut impl EventSink<CardEvent>) {
+        let port = &mut self.ports[number];
+        if port.source.is_exhausted() && !port.feed.is_empty() {
+            let feed: Vec<Offered> = port.feed.drain(..).collect();
+            *port.source.packets_mut() = feed.into_iter();
+            port.source.begin(&mut events.wrapped(|event| CardEvent::Line(number as u8, event)));
+        }
+    }
+
+    /// Packets on the lines and in the machine.
+    pub fn to_come(&self) -> u64 {
+        self.packets.iter().filter(|packet| packet.is_some()).count() as u64
+    }
+
+    /// Whether a packet waits for the machine or is in it.
+    pub fn is_inside(&self) -> bool {
+        !self.taken.is_empty() || self.ports.iter().any(|port| !port.waiting.is_empty())
+    }
+
+    /// Handles an event. Returns the thread whose MPKT has come, if one has.
+    pub fn arrive(
+        &mut self,
+        event: CardEvent,
+        fbi: &mut Fbi,
+        events: &mut impl EventSink<CardEvent>,
+    ) -> Option<u8> {
+        let mut signalled = None;
+        match event {
+            CardEvent::Line(port, event) => self.line(usize::from(port), event, events),
+            CardEvent::Carried => match self.transfer.take() {
+                Some(Transfer::In { port, wanted }) => {
+                    signalled = self.received(port, wanted, fbi);
+                }
+                Some(Transfer::Out) => self.transmitted(fbi, events),
+                None => {}
+            },
+            CardEvent::Departed(port, mpkts) => {
+                let port = &mut self.ports[usize::from(port)];
+                port.held_out = port.held_out.saturating_sub(mpkts);
+            }
+        }
+        self.kick(fbi, events);
+        signalled
+    }
+
+    /// A thread asks for an MPKT of a port. Returns whether there is such a port and element.
+    pub fn want(
+        &mut self,
+        wanted: Wanted,
+        fbi: &mut Fbi,
+        events: &mut impl EventSink<CardEvent>,
+    ) -> bool {
+        let has_element = usize::from(wanted.element) < fbi.receive.len();
+        let Some(port) = self.ports.get_mut(usize::from(wanted.port)).filter(|_| has_element)
+        else {
+            return false;
+        };
+        port.wanted.push_back(wanted);
+        self.kick(fbi, events);
+        true
+    }
+
+    fn line(&mut self, number: usize, event: LineEvent, events: &mut impl EventSink<CardEvent>) {
+        let port = &mut self.ports[number];
+        let mut line = events.wrapped(|event| CardEvent::Line(number as u8, event));
+        let came = port.source.arrive(event, &mut line);
+        if let Some(Reception::Queued) = came
+            && let Some(arrived) = port.source.take(events.now())
+        {
+            let mpkts = arrived.bytes.div_ceil(MPKT_BYTES).max(1);
+            if port.held_in + mpkts > self.spec.receive_mpkts {
+                port.lost += 1;
+                let place = (arrived.number - self.first) as usize;
+                if let Some((_, packet)) = self.packets[place].take() {
+                    self.lost.push(packet.offered);
+                }
+                self.forget();
+            } else {
+                port.held_in += mpkts;
+                port.waiting.push_back((arrived.number, 0));
+            }
+        }
+        self.begin_port(number, events);
+    }
+
+    /// Lets the bus carry the next MPKT, if it is idle: in and out take turns where both can go.
+    pub fn kick(&mut self, fbi: &mut Fbi, events: &mut impl EventSink<CardEvent>) {
+        self.tell(fbi);
+        if self.transfer.is_some() {
+            return;
+        }
+        let inward = self.next_in();
+        let outward = self.can_send(fbi, events.now());
+        let (transfer, bytes) = match (inward, outward) {
+            (Some(_), Some(bytes)) if self.was_in => (Transfer::Out, bytes),
+            (Some((port, wanted, bytes)), _) => (Transfer::In { port, wanted }, bytes),
+            (None, Some(bytes)) => (Transfer::Out, bytes),
+            (None, None) => return,
+        };
+        self.was_in = matches!(transfer, Transfer::In { .. });
+        self.transfer = Some(transfer);
+        let cycles = u64::from(bytes.div_ceil(self.bus.bytes) + self.bus.overhead_cycles).max(1);
+        self.carried.2 += cycles;
+        let start = self.bus.clock.edge_from(events.now());
+        events.send_at(self.bus.clock.edge(start + cycles), CardEvent::Carried);
+    }
+
+    /// Sets the lines that registers show.
+    fn tell(&self, fbi: &mut Fbi) {
+        let mut lines = fbi.lines;
+        (lines.receive_ready, lines.transmit_ready) = (0, 0);
+        for (number, port) in self.ports.iter().enumerate() {
+            lines.receive_ready |= u32::from(!port.waiting.is_empty()) << number;
+            let has_room = port.held_out < self.spec.transmit_mpkts;
+            lines.transmit_ready |= u32::from(has_room) << number;
+        }
+        lines.ports = self.ports.len() as u32;
+        lines.receive_sequence = self.taken_from + self.taken.len() as u32;
+        lines.transmit_sequence = self.taken_from;
+        fbi.lines = lines;
+    }
+
+    /// The port from which an MPKT can come, the request for it, and its length.
+    fn next_in(&self) -> Option<(u8, Wanted, u32)> {
+        let count = self.ports.len();
+        (0..count).map(|turn| (self.next_port + turn) % count).find_map(|number| {
+            let port = &self.ports[number];
+            let (packet, done) = *port.waiting.front()?;
+            let wanted = match port.bound {
+                // The rest of a packet goes to the thread that has its beginning.
+                Some(thread) => port.wanted.iter().find(|wanted| wanted.thread == thread)?,
+                None => port.wanted.front()?,
+            };
+            let (_, packet) = self.packets[(packet - self.first) as usize].as_ref()?;
+            let left = packet.bytes.len() as u32 - done;
+            Some((number as u8, *wanted, left.min(MPKT_BYTES)))
+        })
+    }
+
+    fn received(&mut self, port: u8, wanted: Wanted, fbi: &mut Fbi) -> Option<u8> {
+        self.next_port = (usize::from(port) + 1) % self.ports.len();
+        let line = &mut self.ports[usize::from(port)];
+        let (number, done) = line.waiting.pop_front()?;
+        let (_, packet) = self.packets[(number - self.first) as usize].as_ref()?;
+        let place = line.wanted.iter().position(|other| *other == wanted)?;
+        line.wanted.remove(place);
+        if done == 0 {
+            self.taken.push_back(Some(number));
+            self.accepted.push(packet.offered);
+        }
+        let taken = self.taken.iter().rposition(|taken| *taken == Some(number))?;
+        let rest = &packet.bytes[done as usize..];
+        let bytes = rest.len().min(MPKT_BYTES as usize);
+        let last = bytes == rest.len();
+        let control = Control {
+            bytes: bytes as u8,
+            first: done == 0,
+            last,
+            port,
+            element: wanted.element,
+            valid: true,
+            ..Control::default()
+        };
+        let element = &mut fbi.receive[usize::from(wanted.element)];
+        element.words = words(&rest[..bytes]);
+        element.control = [control.word(), self.taken_from + taken as u32];
+        if !last {
+            line.waiting.push_front((number, done + MPKT_BYTES));
+        }
+        line.bound = (!last).then_some(wanted.thread);
+        line.held_in -= 1;
+        self.carried.0 += 1;
+        if let Some(statuses) = fbi.arrived.get_mut(usize::from(wanted.thread)) {
+            // A program that never reads them loses the oldest.
+            if statuses.len() == STATUSES {
+                statuses.pop_front();
+            }
+            statuses.push_back(control.word());
+        }
+        Some(wanted.thread)
+    }
+
+    /// The bytes of the element that leaves next, if it can.
+    fn can_send(&self, fbi: &Fbi, now: Time) -> Option<u32> {
+        let element = &fbi.transmit[fbi.next_out];
+        let control = Control::from_word(element.control[0]);
+        if !element.valid {
+            return None;
+        }
+        let has_room = match (control.way, self.ports.get(usize::from(control.port))) {
+            // A packet that alone fills the port goes out as it comes.
+            (Way::Port, Some(port)) => {
+                let is_alone = !control.first && port.sink.next_departure(now).is_none();
+                port.held_out < self.spec.transmit_mpkts || is_alone
+            }
+            _ => true,
+        };
+        has_room.then_some(u32::from(control.bytes))
+    }
+
+    fn transmitted(&mut self, fbi: &mut Fbi, events: &mut impl EventSink<CardEvent>) {
+        let count = fbi.transmit.len();
+        let Element { words, control: [control, number], .. } = fbi.transmit[fbi.next_out];
+        fbi.transmit[fbi.next_out].valid = false;
+        fbi.next_out = (fbi.next_out + 1) % count;
+        self.carried.1 += 1;
+        let control = Control::from_word(control);
+        let mut out = match self.open.iter().position(|open| open.number == number) {
+            Some(place) if !control.first => self.open.swap_remove(place),
+            _ => Open { number, control, bytes: Vec::new() },
+        };
+        let bytes = words.iter().flat_map(|word| word.to_be_bytes());
+        out.bytes.extend(bytes.take(usize::from(control.bytes)));
+        out.control = control;
+        let port = self.ports.get_mut(usize::from(control.port));
+        let port = port.filter(|_| control.way == Way::Port);
+        if let Some(port) = port {
+            port.held_out += 1;
+            if control.last {
+                let mpkts = (out.bytes.len() as u32).div_ceil(MPKT_BYTES).max(1);
+                let now = events.now();
+                let at = port.sink.send(now, out.bytes.len() as u32).unwrap_or(now);
+                events.send_at(at, CardEvent::Departed(control.port, mpkts));
+            }
+        }
+        if control.last {
+            self.deliver(out, events.now());
+        } else {
+            self.open.push(out);
+        }
+    }
+
+    fn deliver(&mut self, out: Open, at: Time) {
+        let Some(place) = out.number.checked_sub(self.taken_from) else { return };
+        let Some(Some(number)) = self.taken.get(place as usize).copied() else { return };
+        let slot = &mut self.packets[(number - self.first) as usize];
+        let Some((ingress, packet)) = slot.as_ref() else { return };
+        let is_last = !out.control.more;
+        self.left += u64::from(is_last);
+        self.left_bytes += out.bytes.len() as u64;
+        self.delivered.push(Delivered {
+            offered: packet.offered,
+            ingress: *ingress,
+            arrival_ns: packet.arrival_ns,
+            control: out.control,
+            bytes: out.bytes,
+            at,
+            is_last,
+        });
+        if is_last {
+            *slot = None;
+            self.taken[place as usize] = None;
+            while let Some(None) = self.taken.front() {
+                self.taken.pop_front();
+                self.taken_from += 1;
+            }
+            self.forget();
+        }
+    }
+
+    /// Gives up the room of packets that have left or were lost.
+    fn forget(&mut self) {
+        while let Some(None) = self.packets.front() {
+            self.packets.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// `mpkts_in`, `mpkts_out`, `bus_use`, and the lines by port.
+    pub fn record(&self, now: Time) -> Record {
+        let (inward, outward, cycles) = self.carried;
+        let all = self.bus.clock.edge_from(now).max(1);
+        let mut lines = Record::new();
+        for (number, port) in self.ports.iter().enumerate() {
+            let record = Record::new()
+                .with("lost", port.lost)
+                .with("in", port.source.record(now))
+                .with("out", port.sink.record(now));
+            lines.add(&format!("port_{number}"), record);
+        }
+        Record::new()
+            .with("mpkts_in", inward)
+            .with("mpkts_out", outward)
+            .with("bus_use", cycles as f64 / all as f64)
+            .with("lines", lines)
+    }
+
+    /// The share of time in which the bus carried MPKTs.
+    pub fn bus_use(&self, now: Time) -> f64 {
+        self.carried.2 as f64 / self.bus.clock.edge_from(now).max(1) as f64
+    }
+}
+
+/// Bytes as the words of an element.
+fn words(bytes: &[u8]) -> [u32; 16] {
+    let mut words = [0; 16];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks(4)) {
+        let mut full = [0; 4];
+        full[..bytes.len()].copy_from_slice(bytes);
+        *word = u32::from_be_bytes(full);
+    }
+    words
+}

@@ -1,0 +1,292 @@
+//! What instructions do to an engine.
+
+use wireloom_isa::microengine::{
+    Command, Completion, Condition, Destination, Inputs, Instruction, Operation, Override, Source,
+    Unit, Wait, compute,
+};
+
+use super::program::swaps;
+use super::registers::{Registers, TRANSFER};
+use super::{Around, Decoded, Engine, Pending, Then};
+use crate::request::{MAX_WORDS, Request};
+use crate::units::Refused;
+
+impl Engine {
+    /// Executes the next instruction of a context. Returns false if it could not, because a command
+    /// finds no room.
+    #[inline]
+    pub(super) fn execute(&mut self, active: u8, around: &mut Around<'_>) -> Result<bool, Refused> {
+        let pc = self.contexts[usize::from(active)].pc;
+        let Some(&decoded) = self.program.at(pc) else {
+            return Err(self.refused(active, "is past the end of the program"));
+        };
+        let Decoded { instruction, a, b, destination, .. } = decoded;
+        let value_a = self.registers.value(a, active);
+        let value_b = self.registers.value(b, active);
+        let inputs = Inputs {
+            a: value_a,
+            b: value_b,
+            carry: self.flags.carry,
+            previous_a: self.previous.0,
+            previous_bytes: 0,
+            byte_index: 0,
+        };
+        let outcome = match instruction {
+            Instruction::Immediate { .. } if self.csr.is_some() => {
+                let value = self.csr.take().unwrap_or_default();
+                Some(compute::Outcome { value, flags: None })
+            }
+            _ => instruction.compute(&inputs),
+        };
+        let mut result = self.previous.1;
+        if let Some(outcome) = outcome {
+            result = outcome.value;
+            self.registers.write(destination, active, result);
+            if let Some(flags) = outcome.flags {
+                self.flags = flags;
+            }
+        } else {
+            match instruction {
+                Instruction::Nop => {}
+                Instruction::Command(command) => {
+                    let operands = (value_a, value_b);
+                    if !self.command(&command, decoded, active, operands, around)? {
+                        return Ok(false);
+                    }
+                }
+                _ => self.other(decoded, active, (value_a, value_b), around)?,
+            }
+        }
+        self.previous = (value_a, result);
+        self.count(&decoded);
+        self.contexts[usize::from(active)].pc = pc + 1;
+        Ok(true)
+    }
+
+    fn other(
+        &mut self,
+        decoded: Decoded,
+        active: u8,
+        (a, b): (u32, u32),
+        around: &mut Around<'_>,
+    ) -> Result<(), Refused> {
+        let context = usize::from(active);
+        match decoded.instruction {
+            Instruction::Branch { condition, target, .. } => {
+                if condition == Condition::Always || condition.holds(self.flags) {
+                    self.leaves(decoded, active, Then::Branch(target))?;
+                }
+            }
+            Instruction::BranchBit { register, bit, set, target, .. } => {
+                let value = self.registers.value(register, active);
+                if (value >> (bit & 31) & 1 != 0) == set {
+                    self.leaves(decoded, active, Then::Branch(target))?;
+                }
+            }
+            Instruction::BranchByte { register, byte, value, equal, target, .. } => {
+                let found = self.registers.value(register, active) >> (8 * (byte & 3));
+                if (found as u8 == value) == equal {
+                    self.leaves(decoded, active, Then::Branch(target))?;
+                }
+            }
+            Instruction::BranchContext { context, equal, target, .. } => {
+                if (context == active) == equal {
+                    self.leaves(decoded, active, Then::Branch(target))?;
+                }
+            }
+            Instruction::BranchInput { state, target, .. } => {
+                let holds = match state.0 {
+                    0 => around.receive_ready,
+                    2 => self.commands.len() >= self.spec.commands as usize,
+                    7 => around.transmit_full,
+                    _ => false,
+                };
+                if holds {
+                    self.leaves(decoded, active, Then::Branch(target))?;
+                }
+            }
+            Instruction::BranchSignal { signal, set, target, .. } => {
+                let has = self.contexts[context].signals & signal.bit() != 0;
+                self.contexts[context].signals &= !signal.bit();
+                if has == set {
+                    self.leaves(decoded, active, Then::Branch(target))?;
+                }
+            }
+            Instruction::Jump { register, base, .. } => {
+                let target = self.registers.value(register, active).wrapping_add(base.into());
+                self.leaves(decoded, active, Then::Branch(target as u16))?;
+            }
+            Instruction::Return { register, .. } => {
+                let target = self.registers.value(register, active) as u16;
+                self.leaves(decoded, active, Then::Branch(target))?;
+            }
+            Instruction::Arbitrate { wait, .. } => {
+                let then = match wait {
+                    Wait::Kill => Then::Kill,
+                    Wait::Voluntary => Then::Yield,
+                    Wait::Signals { mask, any } => Then::Wait { mask, any },
+                };
+                self.leaves(decoded, active, then)?;
+            }
+            Instruction::LocalCsrRead { csr } => {
+                self.csr = Some(match csr {
+                    0 => active.into(),
+                    1 => self.number.into(),
+                    2 => {
+                        let enabled = self.contexts.iter().enumerate();
+                        enabled.map(|(number, _)| 1 << number).sum()
+                    }
+                    3 => self.flags.bits(),
+                    4 => self.contexts[context].signals.into(),
+                    5 => self.cycles() as u32,
+                    _ => {
+                        let what = format!("reads register {csr}, which engines do not have");
+                        return Err(self.refused(active, &what));
+                    }
+                });
+            }
+            Instruction::FindBitSet { shift, clear, .. } => {
+                let value = if decoded.b == Source::None { a } else { b };
+                let found = compute::find_bit(compute::shift(value, shift, self.previous.0));
+                self.found = [found, if clear { 16 } else { self.found[0] }];
+            }
+            Instruction::LoadBitSetResult { destination, result } => {
+                let found = self.found[usize::from(result == 2)];
+                self.registers.write(destination, active, found);
+            }
+            _ => return Err(self.refused(active, "is one of version 2")),
+        }
+        Ok(())
+    }
+
+    /// Branches or gives up the engine, after the defer slots.
+    fn leaves(&mut self, decoded: Decoded, active: u8, then: Then) -> Result<(), Refused> {
+        if self.pending.is_some() {
+            return Err(self.refused(active, "branches in a defer slot"));
+        }
+        let aborts = match then {
+            Then::Branch(_) => decoded.aborts,
+            _ => self.spec.swap_aborts as u8,
+        };
+        let aborts = aborts.saturating_sub(decoded.defer);
+        self.pending = Some(Pending { slots: decoded.defer, aborts, then });
+        Ok(())
+    }
+
+    /// Issues a command. Returns false if there is no room for it.
+    fn command(
+        &mut self,
+        command: &Command,
+        decoded: Decoded,
+        active: u8,
+        (a, b): (u32, u32),
+        around: &mut Around<'_>,
+    ) -> Result<bool, Refused> {
+        if self.commands.len() >= self.spec.commands as usize {
+            return Ok(false);
+        }
+        let over = if command.indirect {
+            Override::from_word(self.previous.1)
+        } else {
+            Override::default()
+        };
+        let receiver = over.context.unwrap_or(active);
+        let count = over.count.unwrap_or(command.count);
+        let register = match (over.transfer, command.transfer) {
+            (Some(register), _) => register,
+            (None, Some(register)) => Registers::transfer(receiver, register),
+            (None, None) => 0,
+        };
+        let (out, inward) = if usize::from(count) > MAX_WORDS {
+            (u8::MAX, 0)
+        } else {
+            (command.words_out(count), command.words_in(count))
+        };
+        let words = usize::from(out.max(inward));
+        if words > MAX_WORDS || usize::from(register) + words > TRANSFER {
+            let what = format!(
+                "transfers {words} words from transfer register {register} on: there are \
+                 {TRANSFER}, and a command transfers at most {MAX_WORDS}"
+            );
+            return Err(self.refused(active, &what));
+        }
+        // Operand A is a value, or an address in a FIFO, and B alone the address of the unit.
+        let is_apart = command.operation == Operation::FastWrite
+            || command.unit == Unit::Sdram
+                && matches!(
+                    command.operation,
+                    Operation::ReceiveFifoRead | Operation::TransmitFifoWrite
+                );
+        let signal = match command.completion {
+            Completion::None => None,
+            Completion::Signal(signal) | Completion::Swap(signal) => Some(signal),
+        };
+        let handle = around.pool.insert(Request {
+            id: 0,
+            engine: self.number,
+            context: active,
+            receiver,
+            unit: command.unit,
+            operation: command.operation,
+            address: if is_apart { b } else { a.wrapping_add(b) },
+            count,
+            register,
+            fifo: over.fifo.unwrap_or(a as u8),
+            value: a,
+            order: command.order,
+            signal,
+            words_out: out,
+            words_in: inward,
+            moved: 0,
+            is_ready: out == 0,
+            data: [0; MAX_WORDS],
+        });
+        self.commands.push_back((handle, around.now));
+        around.issued = Some(handle);
+        if let Some(mask) = swaps(command.completion) {
+            self.leaves(decoded, active, Then::Wait { mask, any: false })?;
+        }
+        Ok(true)
+    }
+
+    /// Counts what energy models want to know.
+    #[inline]
+    fn count(&mut self, decoded: &Decoded) {
+        let counted = &mut self.operations;
+        for source in [decoded.a, decoded.b] {
+            match source {
+                Source::Gpr(..) => counted.read += 1,
+                Source::Transfer(..) => counted.transfer += 1,
+                _ => {}
+            }
+        }
+        match decoded.destination {
+            Destination::Gpr(..) => counted.write += 1,
+            Destination::Transfer(..) => counted.transfer += 1,
+            _ => {}
+        }
+        match decoded.instruction {
+            Instruction::Alu { .. } => counted.alu += 1,
+            Instruction::AluShift { .. } => {
+                counted.alu += 1;
+                counted.shift += 1;
+            }
+            Instruction::LoadField { .. } | Instruction::DoubleShift { .. } => counted.shift += 1,
+            Instruction::Command(_) => counted.command += 1,
+            _ => {}
+        }
+    }
+
+    fn refused(&self, active: u8, what: &str) -> Refused {
+        let pc = self.contexts[usize::from(active)].pc;
+        let line = self.program.image().and_then(|image| {
+            let line = image.lines.get(usize::from(pc)).copied().flatten()?;
+            Some(format!(" ({}:{})", image.files.get(usize::from(line.file))?, line.line))
+        });
+        Refused(format!(
+            "engine {}, context {active}: instruction {pc}{} {what}",
+            self.number,
+            line.unwrap_or_default()
+        ))
+    }
+}

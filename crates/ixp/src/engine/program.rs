@@ -1,0 +1,120 @@
+//! Programs in a control store, decoded once.
+
+use std::sync::Arc;
+
+use wireloom_isa::microengine::{
+    Completion, Destination, Image, Instruction, Source, Version, Wait, decode,
+};
+
+use crate::units::Refused;
+
+/// An instruction with what the engine needs of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoded {
+    /// The instruction.
+    pub instruction: Instruction,
+    /// Operand A.
+    pub a: Source,
+    /// Operand B.
+    pub b: Source,
+    /// Where the result goes.
+    pub destination: Destination,
+    /// Instructions after it that are executed although it branches.
+    pub defer: u8,
+    /// Instructions that it aborts if it branches, those in its defer slots included.
+    pub aborts: u8,
+}
+
+impl From<Instruction> for Decoded {
+    fn from(instruction: Instruction) -> Self {
+        let (a, b) = instruction.operands();
+        Self {
+            instruction,
+            a,
+            b,
+            destination: instruction.destination(),
+            defer: instruction.defer(),
+            aborts: instruction.branch_class().map_or(0, |class| class.aborts()),
+        }
+    }
+}
+
+/// A program, shared by engines that run the same.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    entry: u16,
+    code: Arc<[Decoded]>,
+    image: Option<Arc<Image>>,
+}
+
+impl Program {
+    /// Decodes an image for a control store of this size.
+    ///
+    /// # Errors
+    /// If the image is for another version, too large, or has words that are no instructions.
+    pub fn load(image: Image, control_store: u32) -> Result<Self, Refused> {
+        if image.version != Version::One {
+            return Err(Refused("the program is for microengines of version 2".into()));
+        }
+        let words = image.words.iter().enumerate();
+        let code = words.map(|(address, word)| {
+            decode(Version::One, *word, address as u16)
+                .ok_or_else(|| Refused(format!("word {address}, {word:#010x}, is no instruction")))
+        });
+        let code = code.collect::<Result<Vec<_>, Refused>>()?;
+        let mut program = Self::of(code, control_store)?;
+        program.entry = image.entry;
+        program.image = Some(Arc::new(image));
+        Ok(program)
+    }
+
+    /// A program of instructions from address 0.
+    ///
+    /// # Errors
+    /// If it does not fit into the control store.
+    pub fn of(code: Vec<Instruction>, control_store: u32) -> Result<Self, Refused> {
+        if code.len() > control_store as usize {
+            return Err(Refused(format!(
+                "the program has {} instructions, and the control store room for {control_store}",
+                code.len()
+            )));
+        }
+        let code = code.into_iter().map(Decoded::from).collect();
+        Ok(Self { entry: 0, code, image: None })
+    }
+
+    /// Where contexts start.
+    pub fn entry(&self) -> u16 {
+        self.entry
+    }
+
+    /// Whether there is no instruction.
+    pub fn is_empty(&self) -> bool {
+        self.code.is_empty()
+    }
+
+    /// The instruction at an address.
+    #[inline]
+    pub fn at(&self, address: u16) -> Option<&Decoded> {
+        self.code.get(usize::from(address))
+    }
+
+    /// Whether the instruction at an address ends its context.
+    pub fn kills(&self, address: u16) -> bool {
+        let at = self.at(address).map(|decoded| decoded.instruction);
+        matches!(at, Some(Instruction::Arbitrate { wait: Wait::Kill, .. }))
+    }
+
+    /// The image, with the lines of its source.
+    pub fn image(&self) -> Option<&Image> {
+        self.image.as_deref()
+    }
+}
+
+/// The signal for which a command makes its context wait.
+pub fn swaps(completion: Completion) -> Option<u16> {
+    match completion {
+        Completion::Swap(signal) => Some(signal.bit()),
+        _ => None,
+    }
+}

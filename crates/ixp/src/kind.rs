@@ -1,0 +1,117 @@
+//! The machine kind `ixp`.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use wireloom_codegen::microengine::Refused;
+use wireloom_description::Description;
+use wireloom_machine::{
+    Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
+};
+use wireloom_offloads::Store;
+
+use crate::Spec;
+use crate::compiled::compile;
+
+/// The machine kind `ixp`.
+pub static KIND: &dyn Kind = &IxpKind;
+
+const NAME: &str = "ixp";
+
+struct IxpKind;
+
+impl Kind for IxpKind {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn schema(&self) -> Option<&'static str> {
+        Some(include_str!("../../../machines/ixp1200.toml"))
+    }
+
+    fn example(&self) -> &'static str {
+        "ixp1200"
+    }
+
+    fn find(&self, _: &str) -> Result<Option<Arc<dyn Configured>>> {
+        Ok(None)
+    }
+
+    fn configure(&self, name: &str, description: Description) -> Result<Arc<dyn Configured>> {
+        Ok(Arc::new(Spec::build(name, description).map_err(Error::new)?))
+    }
+}
+
+impl Configured for Spec {
+    fn kind(&self) -> &'static str {
+        NAME
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    fn settings(&self) -> Option<toml::Table> {
+        toml::Table::try_from(self).ok()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            shows_drops: false,
+            times: true,
+            energy: false,
+            updates_in_flight: false,
+            loses: true,
+            translates: false,
+        }
+    }
+
+    fn knobs(&self) -> &'static [Knob] {
+        &[Knob::Seed]
+    }
+
+    fn refusals(&self, program: &Program) -> Vec<Refusal> {
+        let Ok(mut store) = wireloom_ir::store(&program.optimised) else { return Vec::new() };
+        let refused = compile(self, program, &mut store).err().unwrap_or_default();
+        let refusal = |refused: Refused| Refusal {
+            offload: refused.offload,
+            step: refused.step,
+            line: None,
+            message: refused.message,
+        };
+        refused.into_iter().map(refusal).collect()
+    }
+
+    fn start(
+        &self,
+        program: &Program,
+        mut store: Store,
+        options: &Options,
+        progress: &dyn Fn(&str),
+    ) -> Result<Box<dyn Machine>> {
+        progress("compiling microcode");
+        let compiled = compile(self, program, &mut store).map_err(first)?;
+        Ok(Box::new(compiled.start(self, store, options)?))
+    }
+
+    fn generate(&self, program: &Program) -> Result<Files> {
+        let mut store =
+            wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
+        let compiled = compile(self, program, &mut store).map_err(first)?;
+        Ok(vec![("engine.uc".to_owned(), compiled.text)])
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The first of what has no place, as an error.
+fn first(refused: Vec<Refused>) -> Error {
+    let message = refused.into_iter().next().map(|first| first.message).unwrap_or_default();
+    Error::new(message).with_help("check --on with this machine names everything that has no place")
+}

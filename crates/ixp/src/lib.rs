@@ -1,0 +1,37 @@
+//! The `ixp` machine: a network processor of microengines, simulated to the cycle.
+//!
+//! ```text
+//! ports -- IX bus -- FIFOs --+
+//!                            |        commands, and words by push and pull buses
+//! SRAM, SDRAM, scratchpad, hash unit ------------------------------ engines of four contexts
+//! ```
+//!
+//! [`Chip`] holds all of these, [`Processor`] the chip with its kernel. [docs/machines/ixp.md]
+//! states what is modelled and assumed.
+
+pub mod assertions;
+pub mod bus;
+pub mod cards;
+pub mod chip;
+mod compiled;
+pub mod energy;
+pub mod engine;
+pub mod harness;
+mod kind;
+mod machine;
+pub mod mpkt;
+pub mod options;
+mod processor;
+pub mod report;
+pub mod request;
+pub mod spec;
+pub mod trace;
+pub mod units;
+
+pub use chip::Chip;
+pub use engine::{Engine, Program};
+pub use kind::KIND;
+pub use machine::Ixp;
+pub use options::{Fault, Options};
+pub use processor::{Processor, RunError};
+pub use spec::Spec;

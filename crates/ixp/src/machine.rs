@@ -1,0 +1,188 @@
+//! A program on a machine, behind the interface of all machines.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use wireloom_codegen::microengine::Place;
+use wireloom_ir::{Output, Reason, Verdict};
+use wireloom_machine::{
+    Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+};
+use wireloom_net::Frame;
+use wireloom_offloads::{Store, Update};
+use wireloom_sim::EnergySink;
+
+use crate::cards::Delivered;
+use crate::compiled;
+use crate::mpkt::Way;
+use crate::processor::Processor;
+
+/// Packets that are offered before the machine begins to work on them.
+const AHEAD: u64 = 256;
+
+/// A machine whose engines have their programs.
+///
+/// Outputs are passed on in the order in which the chip took their packets.
+pub struct Ixp<E = ()> {
+    processor: Processor<E>,
+    store: Store,
+    /// What the numbers of reasons in control words mean.
+    reasons: Vec<Reason>,
+    offered: u64,
+    /// Packets that the chip has taken and that have not been passed on, in its order.
+    taken: VecDeque<u64>,
+    /// What has left of packets that have not been passed on, and whether that is all.
+    left: BTreeMap<u64, (Vec<Delivered>, bool)>,
+    lost: u64,
+    /// Where the offloads of an engine in Loom C are.
+    places: Vec<Place>,
+}
+
+impl<E: EnergySink> Ixp<E> {
+    /// Creates a machine from a processor with programs. `reasons` says what the numbers of
+    /// reasons in control words mean.
+    pub fn new(processor: Processor<E>, store: Store, reasons: Vec<Reason>) -> Self {
+        Self {
+            processor,
+            store,
+            reasons,
+            offered: 0,
+            taken: VecDeque::new(),
+            left: BTreeMap::new(),
+            lost: 0,
+            places: Vec::new(),
+        }
+    }
+
+    /// The same, with the offloads of the store in these places of the memories.
+    #[must_use]
+    pub(crate) fn with_tables(self, places: Vec<Place>) -> Self {
+        Self { places, ..self }
+    }
+
+    /// The processor.
+    pub fn processor(&self) -> &Processor<E> {
+        &self.processor
+    }
+
+    /// Simulates until at most this many packets are left, and passes on what can be.
+    fn work(&mut self, most: u64, sink: Sink<'_>) -> Result<Settled> {
+        let done = self.processor.run_packets(most).map_err(Error::new);
+        let settled = self.settle(sink)?;
+        done.map(|()| settled)
+    }
+
+    fn settle(&mut self, sink: Sink<'_>) -> Result<Settled> {
+        let mut settled = Settled::default();
+        let cards = &mut self.processor.chip.cards;
+        self.taken.extend(cards.accepted.drain(..));
+        for number in cards.lost.drain(..) {
+            settled.lost.push(number);
+            self.lost += 1;
+        }
+        for delivered in self.processor.delivered() {
+            let (all, is_over) = self.left.entry(delivered.offered).or_default();
+            *is_over |= delivered.is_last;
+            all.push(delivered);
+        }
+        while let Some(number) = self.taken.front().copied()
+            && let Some((_, true)) = self.left.get(&number)
+        {
+            self.taken.pop_front();
+            settled.taken.push(number);
+            let (all, _) = self.left.remove(&number).unwrap_or_default();
+            for delivered in all {
+                if let Some(verdict) = self.verdict(&delivered)? {
+                    sink(Output {
+                        sequence: delivered.offered,
+                        arrival_ns: delivered.arrival_ns,
+                        ingress: delivered.ingress,
+                        verdict,
+                        bytes: match verdict {
+                            Verdict::Dropped(_) => &[],
+                            _ => &delivered.bytes,
+                        },
+                    });
+                }
+            }
+        }
+        Ok(settled)
+    }
+
+    fn verdict(&self, delivered: &Delivered) -> Result<Option<Verdict>> {
+        let number = delivered.control.reason;
+        let reason = || {
+            self.reasons.get(usize::from(number)).copied().ok_or_else(|| {
+                Error::new(format!("the program gives reason {number}, which it does not have"))
+            })
+        };
+        Ok(match delivered.control.way {
+            Way::Port => Some(Verdict::Sent { port: delivered.control.port.into() }),
+            Way::Core => Some(Verdict::ToCpu(reason()?)),
+            Way::Drop => Some(Verdict::Dropped(reason()?)),
+            Way::Done => None,
+        })
+    }
+}
+
+impl<E: EnergySink> Machine for Ixp<E> {
+    fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
+        let ports = self.processor.chip.spec.ports.count;
+        for frame in frames {
+            if u32::from(frame.ingress) >= ports {
+                let message = format!(
+                    "packet {} comes on port {}: the machine has {ports}, from 0",
+                    self.offered, frame.ingress
+                );
+                return Err(
+                    Error::new(message).with_help("change `ports.count` of its description")
+                );
+            }
+            if frame.bytes.is_empty() {
+                return Err(Error::new(format!("packet {} has no bytes", self.offered)));
+            }
+            self.processor.offer(frame.ingress, self.offered, frame.arrival_ns, frame.bytes);
+            self.offered += 1;
+        }
+        self.work(AHEAD, sink)
+    }
+
+    fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+        if self.processor.chip.cards.to_come() > 0 {
+            self.processor.run_cycles(cycles).map_err(Error::new)?;
+        }
+        self.settle(sink)
+    }
+
+    fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
+        self.work(0, sink)
+    }
+
+    fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
+        Err(UpdateError::Refused(format!(
+            "`{}`: tables in the memories of this machine cannot be changed yet",
+            update.offload
+        )))
+    }
+
+    fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn restore(&mut self, _: &Snapshot) -> Result {
+        Err(Error::new("the state of this machine cannot be restored yet"))
+    }
+
+    fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
+        compiled::read_back(&self.processor, &self.places, &mut self.store);
+        Ok(Vec::new())
+    }
+
+    fn has_port(&self, number: u16) -> bool {
+        u32::from(number) < self.processor.chip.spec.ports.count
+    }
+
+    fn record(&self, work: Duration) -> Option<Record> {
+        Some(self.processor.report(self.lost, work))
+    }
+}

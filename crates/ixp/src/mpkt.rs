@@ -1,0 +1,140 @@
+//! MPKTs: the pieces of 64 bytes in which packets cross the bus to the ports, with their status and
+//! control words. The layouts are assumed; docs/machines/ixp.md has them as tables.
+
+/// What is known of an MPKT: the status word of one that came in, and the control word of one that
+/// goes out.
+///
+/// | bits | meaning |
+/// |---|---|
+/// | 6 to 0 | bytes, 1 to 64; 0 on the way out: no bytes |
+/// | 7 | first of its packet |
+/// | 8 | last of its packet |
+/// | 16 to 12 | the port |
+/// | 17 | out: the packet has further outputs |
+/// | 19 to 18 | out: 0 to the port, 1 to the processor core, 2 dropped, 3 no output |
+/// | 23 to 20 | in: the element of the receive FIFO |
+/// | 30 to 24 | out: the reason, if the packet is not for the port |
+/// | 31 | in: an MPKT has come |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control {
+    /// Bytes.
+    pub bytes: u8,
+    /// First of its packet.
+    pub first: bool,
+    /// Last of its packet.
+    pub last: bool,
+    /// The port.
+    pub port: u8,
+    /// The packet has further outputs.
+    pub more: bool,
+    /// Where it goes.
+    pub way: Way,
+    /// The element of the receive FIFO.
+    pub element: u8,
+    /// The reason.
+    pub reason: u8,
+    /// An MPKT has come.
+    pub valid: bool,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// To its port.
+    #[default]
+    Port,
+    /// To the processor core.
+    Core,
+    /// Nowhere, with a reason.
+    Drop,
+    /// Nowhere: the packet is done and has no further output.
+    Done,
+}
+
+impl Control {
+    /// Reads the word.
+    pub fn from_word(word: u32) -> Self {
+        let bit = |bit: u32| word >> bit & 1 != 0;
+        Self {
+            bytes: (word & 0x7f).min(64) as u8,
+            first: bit(7),
+            last: bit(8),
+            port: (word >> 12 & 0x1f) as u8,
+            more: bit(17),
+            way: match word >> 18 & 3 {
+                0 => Way::Port,
+                1 => Way::Core,
+                2 => Way::Drop,
+                _ => Way::Done,
+            },
+            element: (word >> 20 & 0xf) as u8,
+            reason: (word >> 24 & 0x7f) as u8,
+            valid: bit(31),
+        }
+    }
+
+    /// The word.
+    pub fn word(&self) -> u32 {
+        u32::from(self.bytes)
+            | u32::from(self.first) << 7
+            | u32::from(self.last) << 8
+            | u32::from(self.port & 0x1f) << 12
+            | u32::from(self.more) << 17
+            | (self.way as u32) << 18
+            | u32::from(self.element & 0xf) << 20
+            | u32::from(self.reason & 0x7f) << 24
+            | u32::from(self.valid) << 31
+    }
+}
+
+/// A request of a context for an MPKT: the value that it writes to `rcv_req`. Bits 4 to 0 are the
+/// port, 11 to 8 the element of the receive FIFO, 22 to 16 the thread (engine * 4 + context).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The port.
+    pub port: u8,
+    /// The element that takes it.
+    pub element: u8,
+    /// The thread that gets the signal.
+    pub thread: u8,
+}
+
+impl Wanted {
+    /// Reads the word.
+    pub fn from_word(word: u32) -> Self {
+        Self {
+            port: (word & 0x1f) as u8,
+            element: (word >> 8 & 0xf) as u8,
+            thread: (word >> 16 & 0x7f) as u8,
+        }
+    }
+
+    /// The word.
+    pub fn word(&self) -> u32 {
+        u32::from(self.port) | u32::from(self.element) << 8 | u32::from(self.thread) << 16
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_say_what_they_mean() {
+        let control = Control {
+            bytes: 64,
+            first: true,
+            last: true,
+            port: 31,
+            more: true,
+            way: Way::Drop,
+            element: 15,
+            reason: 127,
+            valid: true,
+        };
+        assert_eq!(Control::from_word(control.word()), control);
+        assert_eq!(Control::from_word(0), Control::default());
+        let wanted = Wanted { port: 17, element: 9, thread: 63 };
+        assert_eq!(Wanted::from_word(wanted.word()), wanted);
+    }
+}

@@ -1,0 +1,202 @@
+//! A chip with its kernel: what runs.
+
+use wireloom_sim::{Clock, EnergySink, EventSink, Kernel, SpecError, Stop, Time};
+
+use crate::cards::Delivered;
+use crate::chip::{Chip, Event};
+use crate::engine::{Program, State};
+use crate::options::Options;
+use crate::spec::Spec;
+
+/// After this time without a packet that leaves, a machine that has packets is stuck.
+const PATIENCE: Time = Time(10_000_000_000);
+/// The time that is simulated at once.
+const STEP: Time = Time(20_000_000);
+
+/// A chip that runs. A clone is a checkpoint.
+#[derive(Clone, Debug)]
+pub struct Processor<E = ()> {
+    /// The chip.
+    pub chip: Chip<E>,
+    kernel: Kernel<Event>,
+    until: Time,
+}
+
+/// Why a run has ended before its time.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// A program asks for something that does not exist.
+    #[error("at {at}: {message}")]
+    Refused {
+        /// When.
+        at: Time,
+        /// What, as a sentence.
+        message: String,
+    },
+    /// Packets do not get on.
+    #[error("at {at}: {packets} packets do not get on: {waits}")]
+    Stuck {
+        /// When.
+        at: Time,
+        /// How many.
+        packets: u64,
+        /// Who waits for what.
+        waits: String,
+    },
+}
+
+impl Processor {
+    /// Creates a chip that does not account for energy. There is a program for each engine, and a
+    /// bit for each of its contexts that run; engines without a program are idle.
+    ///
+    /// # Errors
+    /// If a number of the description is out of its range.
+    pub fn new(
+        spec: &Spec,
+        programs: Vec<(Program, u8)>,
+        options: &Options,
+    ) -> Result<Self, SpecError> {
+        Self::with_energy(spec, programs, options, ())
+    }
+}
+
+impl<E: EnergySink> Processor<E> {
+    /// Creates a chip with an energy sink, whose components are those of
+    /// [`components`](crate::energy::components).
+    ///
+    /// # Errors
+    /// If a number of the description is out of its range.
+    pub fn with_energy(
+        spec: &Spec,
+        mut programs: Vec<(Program, u8)>,
+        options: &Options,
+        energy: E,
+    ) -> Result<Self, SpecError> {
+        spec.check()?;
+        programs.resize(spec.engines as usize, (Program::default(), 0));
+        let chip = Chip::new(spec, programs, options, energy)?;
+        let mut kernel = Kernel::new(wireloom_sim::Effort::Active, spec.core.clock.cycles(1));
+        let core = kernel.add_clock(spec.core.clock);
+        kernel.add_unit(core);
+        for _ in 0..spec.engines {
+            let clock = kernel.add_variable_clock(spec.engine.clock);
+            let unit = kernel.add_unit(clock);
+            kernel.wake(unit);
+        }
+        Ok(Self { chip, kernel, until: Time::ZERO })
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.kernel.now()
+    }
+
+    /// The number of cycles of units and of events that it took, as the cost of the run.
+    pub fn work(&self) -> (u64, u64) {
+        self.kernel.work()
+    }
+
+    /// Puts a packet on the line of a port, from which it comes in the next run.
+    pub fn offer(&mut self, port: u16, number: u64, arrival_ns: u64, bytes: &[u8]) {
+        self.chip.cards.offer(port, number, arrival_ns, bytes);
+    }
+
+    /// Simulates this time from where it is.
+    ///
+    /// # Errors
+    /// If a program does something without a meaning.
+    pub fn run(&mut self, time: Time) -> Result<Stop, RunError> {
+        self.until = self.until.max(self.kernel.now()) + time;
+        self.chip.cards.begin(&mut self.kernel.wrapped(Event::Card));
+        let stop = self.kernel.run(&mut self.chip, self.until);
+        match self.chip.failed.take() {
+            None => Ok(stop),
+            Some(refused) => Err(RunError::Refused { at: self.now(), message: refused.0 }),
+        }
+    }
+
+    /// Simulates this number of cycles of the core clock.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_cycles(&mut self, cycles: u64) -> Result<Stop, RunError> {
+        let from = self.until.max(self.kernel.now());
+        let clock = self.chip.spec.core.clock;
+        let end = clock.edge(clock.edge_from(from) + cycles);
+        self.run(end - from)
+    }
+
+    /// Simulates until at most this number of packets is left, on lines and inside.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and if packets do not get on.
+    pub fn run_packets(&mut self, most: u64) -> Result<(), RunError> {
+        let mut progress = (self.chip.cards.left, self.now());
+        while self.chip.cards.to_come() > most {
+            let stop = self.run(STEP)?;
+            let left = self.chip.cards.left + self.chip.cards.lost.len() as u64;
+            if left != progress.0 {
+                progress = (left, self.now());
+            }
+            let is_late = self.now().since(progress.1) > PATIENCE && self.chip.cards.is_inside();
+            if (stop == Stop::Silent && self.chip.cards.to_come() > most) || is_late {
+                return Err(RunError::Stuck {
+                    at: self.now(),
+                    packets: self.chip.cards.to_come(),
+                    waits: self.waits(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the clock of an engine: it has no edges until the time to settle has passed.
+    ///
+    /// # Panics
+    /// If there is no such engine.
+    pub fn set_engine_rate(&mut self, engine: usize, rate: Clock, settle: Time) {
+        self.kernel.set_rate(engine + 1, rate, settle);
+    }
+
+    /// Stops the clock of an engine, until [`ungate_engine`](Self::ungate_engine).
+    ///
+    /// # Panics
+    /// If there is no such engine.
+    pub fn gate_engine(&mut self, engine: usize) {
+        self.kernel.gate(engine + 1);
+    }
+
+    /// Starts the clock of an engine again, after a time to settle.
+    ///
+    /// # Panics
+    /// If there is no such engine.
+    pub fn ungate_engine(&mut self, engine: usize, settle: Time) {
+        self.kernel.ungate(engine + 1, settle);
+    }
+
+    /// Takes what has left since the last call.
+    pub fn delivered(&mut self) -> Vec<Delivered> {
+        std::mem::take(&mut self.chip.cards.delivered)
+    }
+
+    /// The idle cycles of an engine that are not in its counts yet, because it sleeps.
+    pub fn sleeping(&self, engine: usize) -> u64 {
+        self.chip.unslept(engine, &self.kernel)
+    }
+
+    /// What contexts wait for.
+    fn waits(&self) -> String {
+        let mut waits = Vec::new();
+        for (number, engine) in self.chip.engines.iter().enumerate() {
+            for (place, context) in engine.contexts().iter().enumerate() {
+                let what = match context.state {
+                    State::Waiting => format!("signals {:#x}", context.mask & !context.signals),
+                    State::Stopped => continue,
+                    State::Ready | State::Running => "nothing".to_owned(),
+                };
+                waits.push(format!("engine {number} context {place} at {}: {what}", context.pc));
+            }
+        }
+        if waits.is_empty() { "no context runs".to_owned() } else { waits.join("; ") }
+    }
+}

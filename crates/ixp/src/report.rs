@@ -1,0 +1,202 @@
+//! What a machine measured of itself.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use wireloom_machine::{Line, Part, thousands};
+use wireloom_sim::EnergySink;
+use wireloom_sim::stats::Record;
+
+use crate::processor::Processor;
+use crate::units::Served;
+
+/// The shares of an engine's cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Shares {
+    /// An instruction computed.
+    pub busy: f64,
+    /// The slot was that of an aborted instruction.
+    pub aborted: f64,
+    /// A command found no room.
+    pub stalled: f64,
+    /// No context was ready.
+    pub idle: f64,
+}
+
+/// The summary of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Values {
+    /// The simulated time, in microseconds.
+    time_us: f64,
+    /// Cycles of the core clock.
+    cycles: u64,
+    /// Packets that left, million in a second.
+    mpps: f64,
+    /// Bits of packets that left, in Gb/s.
+    gbps: f64,
+    /// Packets that found no room at a port.
+    lost: u64,
+    /// The shares of all engines' cycles.
+    engines: Shares,
+    /// Instructions of all engines.
+    instructions: u64,
+    /// Cycles of engines simulated in a second of the host's time.
+    engine_cycles_a_second: f64,
+    /// The share of time in which each part was in use.
+    use_of: Vec<(String, f64)>,
+    /// Everything else.
+    statistics: Record,
+}
+
+impl<E: EnergySink> Processor<E> {
+    /// The shares of an engine's cycles so far.
+    pub fn shares(&self, engine: usize) -> Shares {
+        let used = self.chip.engines[engine].used;
+        let idle = used.idle + self.sleeping(engine);
+        let all = (used.busy + used.aborted + used.stalled + idle).max(1) as f64;
+        Shares {
+            busy: used.busy as f64 / all,
+            aborted: used.aborted as f64 / all,
+            stalled: used.stalled as f64 / all,
+            idle: idle as f64 / all,
+        }
+    }
+
+    /// The share of time in which each unit and bus was in use.
+    pub fn utilisation(&self) -> Vec<(&'static str, f64)> {
+        let chip = &self.chip;
+        let cycles = chip.core_cycle(self.now()).max(1) as f64;
+        let share = |busy: u64| busy as f64 / cycles;
+        let interval = u64::from(chip.spec.command_bus.interval_cycles);
+        vec![
+            ("command bus", share(chip.granted * interval)),
+            ("sram", share(chip.sram.served.busy)),
+            ("sdram", share(chip.sdram.served.busy)),
+            ("scratchpad", share(chip.scratch.served.busy)),
+            ("hash unit", share(chip.hash.served.busy)),
+            ("fbi", share(chip.fbi.served.busy)),
+            ("sram push bus", share(chip.sram_bus.push.busy)),
+            ("sram pull bus", share(chip.sram_bus.pull.busy)),
+            ("sdram push bus", share(chip.sdram_bus.push.busy)),
+            ("sdram pull bus", share(chip.sdram_bus.pull.busy)),
+            ("ix bus", chip.cards.bus_use(self.now())),
+        ]
+    }
+
+    /// All statistics: `engines` with the use of each and of its contexts, `units`, `cards`.
+    pub fn statistics(&self) -> Record {
+        let chip = &self.chip;
+        let mut engines = Record::new();
+        for (number, engine) in chip.engines.iter().enumerate() {
+            let Shares { busy, aborted, stalled, idle } = self.shares(number);
+            let mut contexts = Record::new();
+            for (place, context) in engine.contexts().iter().enumerate() {
+                let record = Record::new()
+                    .with("instructions", context.instructions)
+                    .with("swaps", context.swaps)
+                    .with("waiting_cycles", context.waited[0])
+                    .with("ready_cycles", context.waited[1])
+                    .with("running_cycles", context.waited[2]);
+                contexts.add(&format!("context_{place}"), record);
+            }
+            let record = Record::new()
+                .with("instructions", engine.used.busy)
+                .with("busy", busy)
+                .with("aborted", aborted)
+                .with("stalled", stalled)
+                .with("idle", idle)
+                .with("contexts", contexts);
+            engines.add(&format!("engine_{number}"), record);
+        }
+        let unit = |served: Served, most: usize| {
+            Record::new()
+                .with("commands", served.commands)
+                .with("words", served.words)
+                .with("busy_cycles", served.busy)
+                .with("most_queued", most as u64)
+        };
+        let sdram = unit(chip.sdram.served, chip.sdram.queues.most())
+            .with("row_hits", chip.sdram.row_hits)
+            .with("refreshes", chip.sdram.refreshes);
+        let units = Record::new()
+            .with("sram", unit(chip.sram.served, chip.sram.queues.most()))
+            .with("sdram", sdram)
+            .with("scratch", unit(chip.scratch.served, chip.scratch.queues.most()))
+            .with("hash", unit(chip.hash.served, chip.hash.queues.most()))
+            .with("fbi", unit(chip.fbi.served, chip.fbi.queues.most()))
+            .with("commands", chip.granted);
+        Record::new()
+            .with("engines", engines)
+            .with("units", units)
+            .with("cards", chip.cards.record(self.now()))
+    }
+
+    /// The record of a run for people and programs, of which `lost` packets found no room.
+    pub fn report(&self, lost: u64, work: Duration) -> wireloom_machine::Record {
+        let chip = &self.chip;
+        let seconds = self.now().as_seconds();
+        let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let count = chip.engines.len();
+        let mut engines = Shares::default();
+        for number in 0..count {
+            let shares = self.shares(number);
+            engines.busy += shares.busy / count as f64;
+            engines.aborted += shares.aborted / count as f64;
+            engines.stalled += shares.stalled / count as f64;
+            engines.idle += shares.idle / count as f64;
+        }
+        let engine_cycles: u64 =
+            (0..count).map(|number| chip.engines[number].cycles() + self.sleeping(number)).sum();
+        let use_of = self.utilisation();
+        let values = Values {
+            time_us: seconds * 1e6,
+            cycles: chip.core_cycle(self.now()),
+            mpps: ratio(chip.cards.left as f64, seconds) / 1e6,
+            gbps: ratio(chip.cards.left_bytes as f64 * 8.0, seconds) / 1e9,
+            lost,
+            engines,
+            instructions: chip.engines.iter().map(|engine| engine.used.busy).sum(),
+            engine_cycles_a_second: ratio(engine_cycles as f64, work.as_secs_f64()),
+            use_of: use_of.iter().map(|(name, share)| ((*name).to_owned(), *share)).collect(),
+            statistics: self.statistics(),
+        };
+        let parts = use_of.into_iter();
+        wireloom_machine::Record {
+            lines: values.lines(),
+            bars: Vec::new(),
+            parts: parts.map(|(kind, share)| Part { kind: kind.to_owned(), share }).collect(),
+            values: Box::new(values),
+        }
+    }
+}
+
+impl Values {
+    fn lines(&self) -> Vec<Line> {
+        let Shares { busy, aborted, stalled, idle } = self.engines;
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        vec![
+            Line::new("rate", format!("{:.3} MPPS in {:.1} us", self.mpps, self.time_us)),
+            Line::new("bandwidth", format!("{:.3} Gb/s", self.gbps)),
+            Line::new("cycles", thousands(self.cycles)),
+            Line::new(
+                "engines",
+                format!(
+                    "busy {}, aborted {}, stalled {}, idle {}",
+                    percent(busy),
+                    percent(aborted),
+                    percent(stalled),
+                    percent(idle)
+                ),
+            ),
+            Line::new("lost at input", format!("{} packets", thousands(self.lost))),
+            Line::new(
+                "simulated",
+                format!(
+                    "{} instructions, {} engine cycles a second",
+                    thousands(self.instructions),
+                    thousands(self.engine_cycles_a_second as u64)
+                ),
+            ),
+        ]
+    }
+}

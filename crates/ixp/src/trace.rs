@@ -1,0 +1,216 @@
+//! What happens to commands, as `<cycle, command>` events.
+
+use std::fmt::Write as _;
+
+use wireloom_isa::microengine::{Operation, Order, Unit};
+
+use crate::request::Request;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// An engine issued a command.
+    Issue,
+    /// It came to its unit.
+    Arrive,
+    /// The unit began it.
+    Start,
+    /// A bus carried words from the engine; the value is their number.
+    Pull,
+    /// A bus carried words to the engine; the value is their number.
+    Push,
+    /// The unit is done with it.
+    Done,
+    /// A context got a signal; the value is its number.
+    Signal,
+    /// A context got the engine; the value is the set of signals that it waited for.
+    Run,
+}
+
+impl What {
+    /// All, with their names.
+    pub const ALL: [(Self, &'static str); 8] = [
+        (Self::Issue, "issue"),
+        (Self::Arrive, "arrive"),
+        (Self::Start, "start"),
+        (Self::Pull, "pull"),
+        (Self::Push, "push"),
+        (Self::Done, "done"),
+        (Self::Signal, "signal"),
+        (Self::Run, "run"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(what, _)| *what == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The cycle of the core clock.
+    pub cycle: u64,
+    /// What happened.
+    pub what: What,
+    /// The engine.
+    pub engine: u8,
+    /// The context.
+    pub context: u8,
+    /// A number, by `what`.
+    pub value: u32,
+    /// The command, if it is about one.
+    pub command: Option<Traced>,
+}
+
+/// A command of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Its number, in the order of issue.
+    pub id: u64,
+    /// The unit.
+    pub unit: Unit,
+    /// The operation.
+    pub operation: Operation,
+    /// The order that it was promised.
+    pub order: Order,
+    /// The address.
+    pub address: u32,
+    /// Words that it transfers.
+    pub words: u8,
+}
+
+impl From<&Request> for Traced {
+    fn from(request: &Request) -> Self {
+        Self {
+            id: request.id,
+            unit: request.unit,
+            operation: request.operation,
+            order: request.order,
+            address: request.address,
+            words: request.words_in.max(request.words_out),
+        }
+    }
+}
+
+/// The names of units in traces and assertions.
+pub const UNITS: [(Unit, &str); 8] = [
+    (Unit::Sram, "sram"),
+    (Unit::Sdram, "sdram"),
+    (Unit::Scratch, "scratch"),
+    (Unit::Hash, "hash"),
+    (Unit::Fbi, "fbi"),
+    (Unit::Msf, "msf"),
+    (Unit::Cap, "cap"),
+    (Unit::Pci, "pci"),
+];
+
+/// The name of a unit.
+pub fn unit_name(unit: Unit) -> &'static str {
+    UNITS.iter().find(|(other, _)| *other == unit).map_or("", |(_, name)| name)
+}
+
+/// The name of an operation.
+pub fn operation_name(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Read => "read",
+        Operation::Write => "write",
+        Operation::ReadLock => "read_lock",
+        Operation::WriteUnlock => "write_unlock",
+        Operation::Unlock => "unlock",
+        Operation::Bits(_) => "bit_wr",
+        Operation::Push => "push",
+        Operation::Pop => "pop",
+        Operation::Increment => "incr",
+        Operation::Add => "add",
+        Operation::TestAndAdd => "test_and_add",
+        Operation::Swap => "swap",
+        Operation::Get => "get",
+        Operation::Put => "put",
+        Operation::Hash { .. } => "hash",
+        Operation::ReceiveFifoRead => "r_fifo_rd",
+        Operation::TransmitFifoWrite => "t_fifo_wr",
+        Operation::CsrRead => "csr_rd",
+        Operation::CsrWrite => "csr_wr",
+        Operation::FastWrite => "fast_wr",
+        Operation::Dma => "dma",
+    }
+}
+
+/// The name of a promise.
+pub fn order_name(order: Order) -> &'static str {
+    match order {
+        Order::Default => "default",
+        Order::Optimize => "optimize",
+        Order::Ordered => "ordered",
+        Order::Priority => "priority",
+    }
+}
+
+/// A trace, if it is kept, up to a number of events.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    events: Vec<Event>,
+    most: usize,
+    omitted: u64,
+}
+
+impl Trace {
+    /// A trace that keeps nothing.
+    pub fn off() -> Self {
+        Self::default()
+    }
+
+    /// A trace of at most this many events, the first ones.
+    pub fn of(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Whether it keeps anything.
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        self.most > 0
+    }
+
+    /// Adds an event.
+    pub fn add(&mut self, event: Event) {
+        if self.events.len() < self.most {
+            self.events.push(event);
+        } else {
+            self.omitted += 1;
+        }
+    }
+
+    /// The events, in the order in which they happened.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// Events that found no room.
+    pub fn omitted(&self) -> u64 {
+        self.omitted
+    }
+
+    /// The trace as CSV, one event a line.
+    pub fn csv(&self) -> String {
+        let mut text = String::from(
+            "cycle,event,engine,context,value,id,unit,operation,order,address,words\n",
+        );
+        for event in &self.events {
+            let Event { cycle, what, engine, context, value, command } = event;
+            let name = what.name();
+            let _ = write!(text, "{cycle},{name},{engine},{context},{value},");
+            let _ = match command {
+                None => writeln!(text, ",,,,,"),
+                Some(Traced { id, unit, operation, order, address, words }) => writeln!(
+                    text,
+                    "{id},{},{},{},{address},{words}",
+                    unit_name(*unit),
+                    operation_name(*operation),
+                    order_name(*order)
+                ),
+            };
+        }
+        text
+    }
+}

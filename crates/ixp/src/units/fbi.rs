@@ -1,0 +1,282 @@
+//! The FIFO and bus interface: receive and transmit FIFOs, and registers of the chip.
+
+use std::collections::VecDeque;
+
+use wireloom_isa::microengine::{Operation, Signal, csr};
+
+use super::queue::{Class, Queues};
+use super::{Refused, Served, Started};
+use crate::mpkt::Wanted;
+use crate::request::{Pool, Request};
+use crate::spec::FbiSpec;
+
+/// Words of an element.
+pub const ELEMENT_WORDS: usize = 16;
+/// Quad words of all data: addresses from here on are the control words of elements.
+const DATA_QUADS: usize = 128;
+/// Registers that have a number.
+const REGISTERS: usize = 32;
+
+/// An element of a FIFO.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Element {
+    /// The bytes, the first one in the highest bits.
+    pub words: [u32; ELEMENT_WORDS],
+    /// The status or control word, and the number of the packet.
+    pub control: [u32; 2],
+    /// Of the transmit FIFO: it waits for the bus.
+    pub valid: bool,
+}
+
+/// What a register write asks of the rest of the chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A signal for a thread.
+    Signal { thread: u8, signal: Signal },
+    /// A request for an MPKT.
+    Receive(Wanted),
+    /// An element of the transmit FIFO may leave.
+    Transmit,
+    /// A multiplier of the hash unit: 0 for 48 bits, 1 for 64, and whether it is the high word.
+    Multiplier { which: u8, high: bool, value: u32 },
+}
+
+/// The registers that others set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lines {
+    /// Ports with an MPKT.
+    pub receive_ready: u32,
+    /// Ports with room for an MPKT.
+    pub transmit_ready: u32,
+    /// The number that the next packet gets.
+    pub receive_sequence: u32,
+    /// The number of the first packet that has not left.
+    pub transmit_sequence: u32,
+    /// Ports.
+    pub ports: u32,
+}
+
+/// The FBI.
+#[derive(Clone, Debug)]
+pub struct Fbi {
+    spec: FbiSpec,
+    /// The receive FIFO.
+    pub receive: Vec<Element>,
+    /// The transmit FIFO.
+    pub transmit: Vec<Element>,
+    /// The element of the transmit FIFO that leaves next.
+    pub next_out: usize,
+    /// For each thread the status of the MPKTs that came for it.
+    pub arrived: Vec<VecDeque<u32>>,
+    registers: [u32; REGISTERS],
+    /// What others set.
+    pub lines: Lines,
+    /// Commands that wait.
+    pub queues: Queues,
+    free: u64,
+    /// What it has done.
+    pub served: Served,
+}
+
+impl Fbi {
+    /// Creates empty FIFOs, for this number of threads.
+    pub fn new(spec: FbiSpec, threads: usize) -> Self {
+        Self {
+            spec,
+            receive: vec![Element::default(); spec.receive_elements as usize],
+            transmit: vec![Element::default(); spec.transmit_elements as usize],
+            next_out: 0,
+            arrived: vec![VecDeque::new(); threads],
+            registers: [0; REGISTERS],
+            lines: Lines::default(),
+            queues: Queues::new(spec.queue, Class::Ordered),
+            free: 0,
+            served: Served::default(),
+        }
+    }
+
+    /// The words for the host: `mailbox` and `mailbox_1` to `mailbox_3`.
+    pub fn mailbox(&self) -> [u32; 4] {
+        [11, 21, 22, 23].map(|number| self.registers[number])
+    }
+
+    /// Whether every element of the transmit FIFO waits for the bus.
+    pub fn is_full(&self) -> bool {
+        self.transmit.iter().all(|element| element.valid)
+    }
+
+    /// Begins what can begin in this cycle.
+    ///
+    /// # Errors
+    /// If a command asks for an element or a register that does not exist.
+    pub fn cycle(
+        &mut self,
+        now: u64,
+        pool: &mut Pool,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Option<Started>, Refused> {
+        if now < self.free {
+            return Ok(None);
+        }
+        let Some(handle) = self.queues.take(pool, |_| Some(0)) else { return Ok(None) };
+        let request = &mut pool[handle];
+        let words = u64::from(request.words_in.max(request.words_out).max(1));
+        let interval = u64::from(self.spec.word_cycles);
+        self.free = now + words * interval;
+        self.served.commands += 1;
+        self.served.words += words;
+        self.served.busy += words * interval;
+        self.serve(request, now, effects)?;
+        let first = if request.is_write() {
+            now + (words - 1) * interval + u64::from(self.spec.write_cycles)
+        } else {
+            now + u64::from(self.spec.access_cycles)
+        };
+        Ok(Some(Started { handle, first, interval, granule: 1 }))
+    }
+
+    fn serve(
+        &mut self,
+        request: &mut Request,
+        now: u64,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Refused> {
+        match request.operation {
+            Operation::ReceiveFifoRead => {
+                let words = usize::from(request.words_in);
+                self.read_receive_at(request.address as usize, &mut request.data[..words])
+            }
+            Operation::TransmitFifoWrite => {
+                let words = usize::from(request.words_out);
+                self.write_transmit_at(request.address as usize, &request.data[..words])
+            }
+            Operation::CsrRead => {
+                let thread = usize::from(request.engine) * 4 + usize::from(request.context);
+                request.data[0] = self.read_register(request.address, thread, now)?;
+                Ok(())
+            }
+            Operation::CsrWrite => self.write_register(request.address, request.data[0], effects),
+            Operation::FastWrite => self.write_register(request.address, request.value, effects),
+            operation => Err(Refused(format!("the FBI does not know {operation:?}"))),
+        }
+    }
+
+    /// Reads an element of the receive FIFO, for SDRAM.
+    ///
+    /// # Errors
+    /// If there is no such element.
+    pub fn read_receive(&self, address: u8, words: &mut [u32]) -> Result<(), Refused> {
+        self.read_receive_at(usize::from(address), words)
+    }
+
+    /// Writes an element of the transmit FIFO, from SDRAM.
+    ///
+    /// # Errors
+    /// If there is no such element.
+    pub fn write_transmit(&mut self, address: u8, words: &[u32]) -> Result<(), Refused> {
+        self.write_transmit_at(usize::from(address), words)
+    }
+
+    fn read_receive_at(&self, address: usize, words: &mut [u32]) -> Result<(), Refused> {
+        let (element, place) = locate(address);
+        let found = self.receive.get(element);
+        let source = match (found, place) {
+            (Some(found), Some(first)) => found.words.get(first..first + words.len()),
+            (Some(found), None) => found.control.get(..words.len()),
+            (None, _) => None,
+        };
+        words.copy_from_slice(source.ok_or_else(|| outside("receive", address, words.len()))?);
+        Ok(())
+    }
+
+    fn write_transmit_at(&mut self, address: usize, words: &[u32]) -> Result<(), Refused> {
+        let (element, place) = locate(address);
+        let found = self.transmit.get_mut(element);
+        let target = match (found, place) {
+            (Some(found), Some(first)) => found.words.get_mut(first..first + words.len()),
+            (Some(found), None) => found.control.get_mut(..words.len()),
+            (None, _) => None,
+        };
+        target.ok_or_else(|| outside("transmit", address, words.len()))?.copy_from_slice(words);
+        Ok(())
+    }
+
+    fn read_register(&mut self, number: u32, thread: usize, now: u64) -> Result<u32, Refused> {
+        Ok(match number {
+            0 => self.lines.receive_ready,
+            1 | 5 => 0,
+            3 => self.arrived.get_mut(thread).and_then(VecDeque::pop_front).unwrap_or(0),
+            4 => self.lines.transmit_ready,
+            6 => self.valid_elements(),
+            7 => self.next_out as u32,
+            10 => std::mem::take(&mut self.registers[10]),
+            20 => now as u32,
+            24 => self.lines.ports,
+            25 => self.lines.receive_sequence,
+            26 => self.lines.transmit_sequence,
+            9 | 11..=15 | 21..=23 => self.registers[number as usize],
+            _ => return Err(unknown(number, "read")),
+        })
+    }
+
+    fn write_register(
+        &mut self,
+        number: u32,
+        value: u32,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Refused> {
+        match number {
+            2 => effects.push(Effect::Receive(Wanted::from_word(value))),
+            6 => {
+                let element = self.transmit.get_mut(value as usize);
+                let element = element.ok_or_else(|| {
+                    Refused(format!("xmit_validate: there is no element {value}"))
+                })?;
+                element.valid = true;
+                effects.push(Effect::Transmit);
+            }
+            8 => effects.push(Effect::Signal { thread: value as u8, signal: Signal::INTER_THREAD }),
+            9 => self.registers[9] |= value,
+            10 => self.registers[10] |= 1 << (value & 31),
+            12..=15 => {
+                self.registers[number as usize] = value;
+                effects.push(Effect::Multiplier {
+                    which: ((number - 12) / 2) as u8,
+                    high: !number.is_multiple_of(2),
+                    value,
+                });
+            }
+            11 | 21..=23 => self.registers[number as usize] = value,
+            _ => return Err(unknown(number, "written")),
+        }
+        Ok(())
+    }
+
+    /// One bit for each element of the transmit FIFO that waits for the bus.
+    fn valid_elements(&self) -> u32 {
+        let bits = self.transmit.iter().enumerate();
+        bits.map(|(element, one)| u32::from(one.valid) << element).sum()
+    }
+}
+
+/// The element of an address in quad words, and the first of its words, if it is no control word.
+fn locate(address: usize) -> (usize, Option<usize>) {
+    match address.checked_sub(DATA_QUADS) {
+        None => (address / 8, Some(address % 8 * 2)),
+        Some(element) => (element, None),
+    }
+}
+
+fn outside(fifo: &str, address: usize, words: usize) -> Refused {
+    Refused(format!(
+        "{words} words from quad word {address} of the {fifo} FIFO on: not in one element"
+    ))
+}
+
+fn unknown(number: u32, what: &str) -> Refused {
+    let name = u8::try_from(number).ok().and_then(|number| csr::name(csr::FBI, number));
+    Refused(format!(
+        "register {} of the FBI cannot be {what}",
+        name.map_or_else(|| number.to_string(), ToOwned::to_owned)
+    ))
+}

@@ -1,0 +1,102 @@
+//! The hash unit: the product of a key and a multiplier, modulo a polynomial over GF(2).
+
+use wireloom_isa::microengine::Operation;
+
+use super::queue::{Class, Queues};
+use super::{Refused, Served, Started};
+use crate::request::Pool;
+use crate::spec::HashSpec;
+
+/// G48 = 1 + x^10 + x^25 + x^36 + x^48, without its highest term.
+const G48: u64 = 1 | 1 << 10 | 1 << 25 | 1 << 36;
+/// G64 = 1 + x^17 + x^35 + x^54 + x^64, without its highest term.
+const G64: u64 = 1 | 1 << 17 | 1 << 35 | 1 << 54;
+
+/// The hash unit.
+#[derive(Clone, Debug)]
+pub struct HashUnit {
+    spec: HashSpec,
+    /// The multipliers for keys of 48 and 64 bits.
+    pub multipliers: [u64; 2],
+    /// Commands that wait.
+    pub queues: Queues,
+    free: u64,
+    /// What it has done.
+    pub served: Served,
+}
+
+/// `a * m` modulo the polynomial of this many bits, 48 or 64.
+pub fn product(a: u64, m: u64, bits: u32) -> u64 {
+    let (low, mask) = if bits == 48 { (G48, (1 << 48) - 1) } else { (G64, u64::MAX) };
+    let mut sum = 0;
+    let mut term = a & mask;
+    for bit in 0..bits {
+        if m >> bit & 1 != 0 {
+            sum ^= term;
+        }
+        let carry = term >> (bits - 1) & 1;
+        term = (term << 1 & mask) ^ if carry != 0 { low } else { 0 };
+    }
+    sum
+}
+
+impl HashUnit {
+    /// Creates an idle unit whose multipliers are those of a machine after reset, which are
+    /// assumed.
+    pub fn new(spec: HashSpec) -> Self {
+        Self {
+            spec,
+            multipliers: [0x0000_9e37_79b9_7f4a, 0x9e37_79b9_7f4a_7c15],
+            queues: Queues::new(spec.queue, Class::Ordered),
+            free: 0,
+            served: Served::default(),
+        }
+    }
+
+    /// Begins what can begin in this cycle.
+    ///
+    /// # Errors
+    /// If keys have another length than 48 or 64 bits.
+    pub fn cycle(&mut self, now: u64, pool: &mut Pool) -> Result<Option<Started>, Refused> {
+        if now < self.free {
+            return Ok(None);
+        }
+        let Some(handle) = self.queues.take(pool, |_| Some(0)) else { return Ok(None) };
+        let request = &mut pool[handle];
+        let Operation::Hash { keys, bits: bits @ (48 | 64) } = request.operation else {
+            return Err(Refused(format!("the hash unit does not know {:?}", request.operation)));
+        };
+        for key in 0..usize::from(keys) {
+            let words = &mut request.data[2 * key..2 * key + 2];
+            let a = u64::from(words[1]) << 32 | u64::from(words[0]);
+            let hash = product(a, self.multipliers[usize::from(bits == 64)], u32::from(bits));
+            (words[0], words[1]) = (hash as u32, (hash >> 32) as u32);
+        }
+        let steps = u64::from(u32::from(bits).div_ceil(self.spec.step_bits));
+        // Keys of a command follow each other through the multiplier.
+        let busy = steps * u64::from(keys);
+        self.free = now + busy;
+        self.served.commands += 1;
+        self.served.words += u64::from(request.words_in);
+        self.served.busy += busy;
+        let around = u64::from(self.spec.front_cycles) + u64::from(self.spec.back_cycles);
+        Ok(Some(Started { handle, first: now + around + steps, interval: steps, granule: 2 }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_are_those_of_polynomials() {
+        // x^47 * x is x^48, which is 1 + x^10 + x^25 + x^36.
+        assert_eq!(product(1 << 47, 2, 48), G48);
+        assert_eq!(product(1 << 63, 2, 64), G64);
+        for (a, m) in [(0x1234_5678_9abc, 0xfedc_ba98), (1, 77), (0, 5)] {
+            assert_eq!(product(a, m, 48), product(m, a, 48));
+            assert_eq!(product(a, 1, 64), a);
+            assert_eq!(product(a ^ 7, m, 64), product(a, m, 64) ^ product(7, m, 64));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The queues of a unit: one for each promise that a command can ask for.
+//!
+//! A priority command goes before all others. Ordered commands are served in the order of their
+//! arrival. The unit may choose among the rest, by its cost of each; it never lets a command pass
+//! an earlier one to the same address, and no command is passed more often than the queue is long.
+
+use std::collections::VecDeque;
+
+use wireloom_isa::microengine::Order;
+
+use crate::request::{Handle, Pool};
+
+/// The queues.
+#[derive(Clone, Debug)]
+pub struct Queues {
+    /// By [`Class`].
+    queues: [VecDeque<Entry>; 3],
+    /// Places that commands in the queues and on the command bus take.
+    taken: [u32; 3],
+    depth: u32,
+    /// The class of commands without a token.
+    habit: Class,
+    arrived: u64,
+    /// The most commands that have waited.
+    most: usize,
+    /// Whether ordered commands overtake each other: a fault, for tests.
+    pub overtakes: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    handle: Handle,
+    arrived: u64,
+    passed: u32,
+}
+
+/// What a command has been promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Before all others.
+    Priority = 0,
+    /// In the order of arrival.
+    Ordered = 1,
+    /// In an order that suits the unit.
+    Free = 2,
+}
+
+impl Queues {
+    /// Creates empty queues.
+    pub fn new(depth: u32, habit: Class) -> Self {
+        let queues = Default::default();
+        Self { queues, taken: [0; 3], depth, habit, arrived: 0, most: 0, overtakes: false }
+    }
+
+    /// The class of a token.
+    pub fn class(&self, order: Order) -> Class {
+        match order {
+            Order::Priority => Class::Priority,
+            Order::Ordered => Class::Ordered,
+            Order::Optimize => Class::Free,
+            Order::Default => self.habit,
+        }
+    }
+
+    /// Whether there is a place for a command.
+    pub fn has_room(&self, order: Order) -> bool {
+        self.taken[self.class(order) as usize] < self.depth
+    }
+
+    /// Takes a place for a command.
+    pub fn reserve(&mut self, order: Order) {
+        self.taken[self.class(order) as usize] += 1;
+    }
+
+    /// Puts a command that has a place at the end of its queue.
+    pub fn push(&mut self, handle: Handle, order: Order) {
+        let class = self.class(order) as usize;
+        self.queues[class].push_back(Entry { handle, arrived: self.arrived, passed: 0 });
+        self.arrived += 1;
+        self.most = self.most.max(self.len());
+    }
+
+    /// Commands that wait.
+    pub fn len(&self) -> usize {
+        self.queues.iter().map(VecDeque::len).sum()
+    }
+
+    /// Whether no command waits.
+    pub fn is_empty(&self) -> bool {
+        self.queues.iter().all(VecDeque::is_empty)
+    }
+
+    /// The most commands that have waited.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Takes the command that is next. `cost` is the unit's: none if the command cannot begin now.
+    pub fn take(&mut self, pool: &Pool, cost: impl Fn(Handle) -> Option<u32>) -> Option<Handle> {
+        let can = |entry: &Entry| pool[entry.handle].is_ready && cost(entry.handle).is_some();
+        if let Some(head) = self.queues[0].front() {
+            // What has priority keeps the others back even while its words are coming.
+            return can(head).then(|| self.remove(0, 0));
+        }
+        if self.overtakes && self.queues[1].len() > 1 && can(&self.queues[1][1]) {
+            return Some(self.remove(1, 1));
+        }
+        let ordered = self.queues[1].front().filter(|head| can(head)).copied();
+        let free = self.cheapest(pool, &cost);
+        match (ordered, free) {
+            (Some(head), Some((_, arrived))) if head.arrived < arrived => Some(self.remove(1, 0)),
+            (_, Some((place, _))) => {
+                for entry in self.queues[2].iter_mut().take(place) {
+                    entry.passed += 1;
+                }
+                Some(self.remove(2, place))
+            }
+            (Some(_), None) => Some(self.remove(1, 0)),
+            (None, None) => None,
+        }
+    }
+
+    /// The place of the command that costs least among those that may go, and when it arrived.
+    fn cheapest(&self, pool: &Pool, cost: impl Fn(Handle) -> Option<u32>) -> Option<(usize, u64)> {
+        let mut best: Option<(u32, usize, u64)> = None;
+        for (place, entry) in self.queues[2].iter().enumerate() {
+            let request = &pool[entry.handle];
+            let earlier = self.queues[2].iter().take(place);
+            let meets = earlier.into_iter().any(|other| {
+                let other = &pool[other.handle];
+                let end = |address: u32, count: u8| address + u32::from(count.max(1));
+                other.address < end(request.address, request.count)
+                    && request.address < end(other.address, other.count)
+            });
+            if request.is_ready
+                && !meets
+                && let Some(cost) = cost(entry.handle)
+                && best.is_none_or(|(least, _, _)| cost < least)
+            {
+                best = Some((cost, place, entry.arrived));
+            }
+            if entry.passed >= self.depth {
+                break;
+            }
+        }
+        best.map(|(_, place, arrived)| (place, arrived))
+    }
+
+    fn remove(&mut self, queue: usize, place: usize) -> Handle {
+        self.taken[queue] -= 1;
+        let removed = self.queues[queue].remove(place);
+        removed.expect("the caller has found it there").handle
+    }
+}

@@ -1,0 +1,96 @@
+//! The scratchpad: a small memory on the chip that adds and changes bits in one operation.
+
+use wireloom_isa::microengine::Operation;
+
+use super::queue::{Class, Queues};
+use super::sram::{modify, range, range_mut};
+use super::{Refused, Served, Started};
+use crate::request::Pool;
+use crate::spec::ScratchSpec;
+
+/// The scratchpad.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    spec: ScratchSpec,
+    words: Vec<u32>,
+    /// Commands that wait.
+    pub queues: Queues,
+    free: u64,
+    /// What it has done.
+    pub served: Served,
+}
+
+impl Scratch {
+    /// Creates a memory of zeros.
+    pub fn new(spec: ScratchSpec) -> Self {
+        Self {
+            spec,
+            words: vec![0; spec.bytes as usize / 4],
+            queues: Queues::new(spec.queue, Class::Ordered),
+            free: 0,
+            served: Served::default(),
+        }
+    }
+
+    /// The contents.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The contents, for a loader.
+    pub fn words_mut(&mut self) -> &mut [u32] {
+        &mut self.words
+    }
+
+    /// Begins what can begin in this cycle.
+    ///
+    /// # Errors
+    /// If a command asks for an address that does not exist.
+    pub fn cycle(&mut self, now: u64, pool: &mut Pool) -> Result<Option<Started>, Refused> {
+        if now < self.free {
+            return Ok(None);
+        }
+        let Some(handle) = self.queues.take(pool, |_| Some(0)) else { return Ok(None) };
+        let request = &mut pool[handle];
+        let address = request.address as usize;
+        let mut modifies = true;
+        match request.operation {
+            Operation::Read => {
+                modifies = false;
+                let words = range(&self.words, address, request.count)?;
+                request.data[..words.len()].copy_from_slice(words);
+            }
+            Operation::Write => {
+                modifies = false;
+                let count = usize::from(request.count);
+                range_mut(&mut self.words, address, request.count)?
+                    .copy_from_slice(&request.data[..count]);
+            }
+            Operation::Bits(bits) => {
+                let word = &mut range_mut(&mut self.words, address, 1)?[0];
+                request.data[0] = modify(word, bits, request.data[0]);
+            }
+            Operation::Increment => {
+                let word = &mut range_mut(&mut self.words, address, 1)?[0];
+                *word = word.wrapping_add(1);
+            }
+            operation => {
+                return Err(Refused(format!("the scratchpad does not know {operation:?}")));
+            }
+        }
+        let words = u64::from(request.words_in.max(request.words_out).max(1));
+        let (interval, modify) =
+            (u64::from(self.spec.word_cycles), u64::from(self.spec.modify_cycles));
+        let extra = if modifies { modify } else { 0 };
+        self.free = now + words * interval + extra;
+        self.served.commands += 1;
+        self.served.words += words;
+        self.served.busy += self.free - now;
+        let first = if request.is_write() {
+            now + (words - 1) * interval + u64::from(self.spec.write_cycles) + extra
+        } else {
+            now + u64::from(self.spec.access_cycles) + extra
+        };
+        Ok(Some(Started { handle, first, interval, granule: 1 }))
+    }
+}

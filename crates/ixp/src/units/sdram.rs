@@ -1,0 +1,169 @@
+//! SDRAM: banks with open rows, bursts and refresh.
+
+use wireloom_isa::microengine::Operation;
+
+use super::queue::{Class, Queues};
+use super::sram::{range, range_mut};
+use super::{Fbi, Refused, Served, Started};
+use crate::request::{Handle, Pool};
+use crate::spec::SdramSpec;
+
+/// SDRAM.
+#[derive(Clone, Debug)]
+pub struct Sdram {
+    spec: SdramSpec,
+    words: Vec<u32>,
+    /// Commands that wait.
+    pub queues: Queues,
+    banks: Vec<Bank>,
+    /// When the data pins are free.
+    pins: u64,
+    was_write: bool,
+    refreshed: u64,
+    /// What it has done.
+    pub served: Served,
+    /// Accesses to rows that were open.
+    pub row_hits: u64,
+    /// Refreshes.
+    pub refreshes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bank {
+    open: Option<u32>,
+    free: u64,
+}
+
+impl Sdram {
+    /// Creates a memory of zeros with all rows closed.
+    pub fn new(spec: SdramSpec) -> Self {
+        Self {
+            spec,
+            words: vec![0; spec.bytes as usize / 4],
+            queues: Queues::new(spec.queue, Class::Free),
+            banks: vec![Bank::default(); spec.banks as usize],
+            pins: 0,
+            was_write: false,
+            refreshed: 0,
+            served: Served::default(),
+            row_hits: 0,
+            refreshes: 0,
+        }
+    }
+
+    /// The contents.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The contents, for a loader.
+    pub fn words_mut(&mut self) -> &mut [u32] {
+        &mut self.words
+    }
+
+    /// The bank and the row of an address in granules of 8 bytes: rows go round the banks.
+    fn place(spec: &SdramSpec, address: u32) -> (usize, u32) {
+        let row = address / (spec.row_bytes / 8);
+        ((row % spec.banks) as usize, row / spec.banks)
+    }
+
+    /// Begins what can begin in this cycle.
+    ///
+    /// # Errors
+    /// If a command asks for an address that does not exist.
+    pub fn cycle(
+        &mut self,
+        now: u64,
+        pool: &mut Pool,
+        fbi: &mut Fbi,
+    ) -> Result<Option<Started>, Refused> {
+        let spec = self.spec;
+        let opening = u64::from(spec.activate_cycles) + u64::from(spec.precharge_cycles);
+        let access = u64::from(spec.access_cycles);
+        // Rows are opened while data of commands before are on the pins, not sooner.
+        if self.queues.is_empty() || self.pins > now + opening + access {
+            return Ok(None);
+        }
+        let (banks, was_write) = (&self.banks, self.was_write);
+        let cost = |handle: Handle| {
+            let request = &pool[handle];
+            let (bank, row) = Self::place(&spec, request.address);
+            let bank = &banks[bank];
+            let is_hit = bank.open == Some(row);
+            (is_hit || bank.free <= now)
+                .then_some(2 * u32::from(!is_hit) + u32::from(request.is_write() != was_write))
+        };
+        let Some(handle) = self.queues.take(pool, cost) else { return Ok(None) };
+        let start = self.refresh(now);
+        let request = &pool[handle];
+        let quads = u64::from(request.count.max(1));
+        let is_write = request.is_write();
+        let (bank, row) = Self::place(&spec, request.address);
+        let bank = &mut self.banks[bank];
+        let open = match bank.open {
+            Some(open) if open == row => {
+                self.row_hits += 1;
+                0
+            }
+            Some(_) => opening,
+            None => u64::from(spec.activate_cycles),
+        };
+        let turn = if is_write == self.was_write { 0 } else { u64::from(spec.turnaround_cycles) };
+        let pins = if self.served.commands == 0 { 0 } else { self.pins + turn };
+        let data = (start + open + access).max(pins);
+        self.served.commands += 1;
+        self.served.words += 2 * quads;
+        self.served.busy += quads * u64::from(spec.quad_cycles);
+        self.was_write = is_write;
+        self.pins = data + quads * u64::from(spec.quad_cycles);
+        *bank = Bank { open: Some(row), free: self.pins };
+        self.serve(handle, pool, fbi)?;
+        let interval = u64::from(spec.quad_cycles);
+        let first = if is_write {
+            // The engine hears of a write when its words are in the unit's hands.
+            data - access + (quads - 1) * interval + u64::from(spec.write_cycles)
+        } else {
+            data
+        };
+        Ok(Some(Started { handle, first, interval, granule: 2 }))
+    }
+
+    /// Makes the refreshes that are due; returns when the memory can begin.
+    fn refresh(&mut self, now: u64) -> u64 {
+        let interval = u64::from(self.spec.refresh_interval_cycles);
+        if interval == 0 || now < self.refreshed + interval {
+            return now;
+        }
+        let due = (now - self.refreshed) / interval;
+        self.refreshes += due;
+        self.refreshed += due * interval;
+        self.banks.iter_mut().for_each(|bank| bank.open = None);
+        // Refreshes that fell into idle time are over, unless the last has just begun.
+        let begun = self.refreshed.max(self.pins);
+        now.max(begun + u64::from(self.spec.refresh_cycles))
+    }
+
+    fn serve(&mut self, handle: Handle, pool: &mut Pool, fbi: &mut Fbi) -> Result<(), Refused> {
+        let request = &mut pool[handle];
+        let (address, count) = (2 * request.address as usize, 2 * request.count);
+        let length = usize::from(count);
+        match request.operation {
+            Operation::Read => {
+                request.data[..length].copy_from_slice(range(&self.words, address, count)?);
+            }
+            Operation::Write => {
+                range_mut(&mut self.words, address, count)?
+                    .copy_from_slice(&request.data[..length]);
+            }
+            Operation::ReceiveFifoRead => {
+                let words = range_mut(&mut self.words, address, count)?;
+                fbi.read_receive(request.fifo, words)?;
+            }
+            Operation::TransmitFifoWrite => {
+                fbi.write_transmit(request.fifo, range(&self.words, address, count)?)?;
+            }
+            operation => return Err(Refused(format!("SDRAM does not know {operation:?}"))),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,191 @@
+//! SRAM, with locks, bit operations and lists.
+
+use std::collections::VecDeque;
+
+use wireloom_isa::microengine::{BitOperation, Operation};
+
+use super::queue::{Class, Queues};
+use super::{Refused, Served, Started};
+use crate::request::{Handle, Pool};
+use crate::spec::SramSpec;
+
+/// SRAM.
+#[derive(Clone, Debug)]
+pub struct Sram {
+    spec: SramSpec,
+    words: Vec<u32>,
+    /// Commands that wait.
+    pub queues: Queues,
+    /// Commands that have found their address locked, in the order in which they did.
+    blocked: VecDeque<Handle>,
+    locked: Vec<u32>,
+    /// The addresses on each list, the newest last: the links in memory that the chip has are not
+    /// modelled.
+    lists: Vec<Vec<u32>>,
+    free: u64,
+    was_write: bool,
+    /// What it has done.
+    pub served: Served,
+}
+
+impl Sram {
+    /// Creates a memory of zeros.
+    pub fn new(spec: SramSpec) -> Self {
+        Self {
+            spec,
+            words: vec![0; spec.bytes as usize / 4],
+            queues: Queues::new(spec.queue, Class::Ordered),
+            blocked: VecDeque::new(),
+            locked: Vec::new(),
+            lists: vec![Vec::new(); spec.lists as usize],
+            free: 0,
+            was_write: false,
+            served: Served::default(),
+        }
+    }
+
+    /// The contents.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The contents, for a loader.
+    pub fn words_mut(&mut self) -> &mut [u32] {
+        &mut self.words
+    }
+
+    /// The addresses that are locked.
+    pub fn locked(&self) -> &[u32] {
+        &self.locked
+    }
+
+    /// Begins what can begin in this cycle.
+    ///
+    /// # Errors
+    /// If a command asks for an address or a list that does not exist.
+    pub fn cycle(&mut self, now: u64, pool: &mut Pool) -> Result<Option<Started>, Refused> {
+        if now < self.free {
+            return Ok(None);
+        }
+        let (locked, room) = (&self.locked, self.locked.len() < self.spec.locks as usize);
+        let first =
+            self.blocked.iter().position(|handle| room && !locked.contains(&pool[*handle].address));
+        let handle = match first.and_then(|place| self.blocked.remove(place)) {
+            Some(handle) => handle,
+            None => {
+                let was_write = self.was_write;
+                let cost = |handle: Handle| Some(u32::from(pool[handle].is_write() != was_write));
+                let Some(handle) = self.queues.take(pool, cost) else { return Ok(None) };
+                let request = &pool[handle];
+                let waits = self.locked.contains(&request.address)
+                    || self.locked.len() >= self.spec.locks as usize;
+                if request.operation == Operation::ReadLock && waits {
+                    // It has taken the unit's time to find that out.
+                    self.free = now + u64::from(self.spec.word_cycles);
+                    self.blocked.push_back(handle);
+                    return Ok(None);
+                }
+                handle
+            }
+        };
+        let words = u64::from(pool[handle].words_in.max(pool[handle].words_out).max(1));
+        let is_write = pool[handle].is_write();
+        let turn = if is_write == self.was_write { 0 } else { self.spec.turnaround_cycles };
+        let start = now + if self.served.commands == 0 { 0 } else { u64::from(turn) };
+        self.was_write = is_write;
+        self.free = start + words * u64::from(self.spec.word_cycles);
+        self.served.commands += 1;
+        self.served.words += words;
+        self.served.busy += self.free - now;
+        self.serve(handle, pool)?;
+        let first = if is_write {
+            start
+                + (words - 1) * u64::from(self.spec.word_cycles)
+                + u64::from(self.spec.write_cycles)
+        } else {
+            start + u64::from(self.spec.access_cycles)
+        };
+        let interval = u64::from(self.spec.word_cycles);
+        Ok(Some(Started { handle, first, interval, granule: 1 }))
+    }
+
+    /// Whether it may begin something in a later cycle without a new command.
+    pub fn is_waiting(&self) -> bool {
+        !self.queues.is_empty()
+    }
+
+    /// Commands that wait for a lock.
+    pub fn blocked(&self) -> usize {
+        self.blocked.len()
+    }
+
+    fn serve(&mut self, handle: Handle, pool: &mut Pool) -> Result<(), Refused> {
+        let request = &mut pool[handle];
+        let address = request.address as usize;
+        let list = usize::from(request.count);
+        match request.operation {
+            Operation::Read | Operation::ReadLock => {
+                let words = range(&self.words, address, request.count)?;
+                request.data[..words.len()].copy_from_slice(words);
+                if request.operation == Operation::ReadLock {
+                    self.locked.push(request.address);
+                }
+            }
+            Operation::Write | Operation::WriteUnlock => {
+                let count = usize::from(request.count);
+                range_mut(&mut self.words, address, request.count)?
+                    .copy_from_slice(&request.data[..count]);
+                if request.operation == Operation::WriteUnlock {
+                    self.locked.retain(|locked| *locked != request.address);
+                }
+            }
+            Operation::Unlock => self.locked.retain(|locked| *locked != request.address),
+            Operation::Bits(bits) => {
+                let word = &mut range_mut(&mut self.words, address, 1)?[0];
+                request.data[0] = modify(word, bits, request.data[0]);
+            }
+            Operation::Push => match self.lists.get_mut(list) {
+                Some(list) => list.push(request.address),
+                None => return Err(Refused(format!("push: there is no list {list}"))),
+            },
+            Operation::Pop => match self.lists.get_mut(list) {
+                Some(list) => request.data[0] = list.pop().unwrap_or(0),
+                None => return Err(Refused(format!("pop: there is no list {list}"))),
+            },
+            operation => return Err(Refused(format!("SRAM does not know {operation:?}"))),
+        }
+        Ok(())
+    }
+}
+
+/// Changes bits of a word; returns the word before.
+pub(super) fn modify(word: &mut u32, operation: BitOperation, mask: u32) -> u32 {
+    let before = *word;
+    match operation {
+        BitOperation::Set | BitOperation::TestAndSet => *word |= mask,
+        BitOperation::Clear | BitOperation::TestAndClear => *word &= !mask,
+    }
+    before
+}
+
+/// Some words of a memory.
+pub(super) fn range(words: &[u32], address: usize, count: u8) -> Result<&[u32], Refused> {
+    words.get(address..address + usize::from(count)).ok_or_else(|| outside(words, address, count))
+}
+
+/// Some words of a memory, to write.
+pub(super) fn range_mut(
+    words: &mut [u32],
+    address: usize,
+    count: u8,
+) -> Result<&mut [u32], Refused> {
+    let end = address + usize::from(count);
+    if end > words.len() {
+        return Err(outside(words, address, count));
+    }
+    Ok(&mut words[address..end])
+}
+
+fn outside(words: &[u32], address: usize, count: u8) -> Refused {
+    Refused(format!("{count} words from word {address} on: the memory has {} words", words.len()))
+}

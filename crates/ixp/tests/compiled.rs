@@ -1,0 +1,144 @@
+//! Engines in Loom C on the simulated chip, next to golden.
+
+use std::path::{Path, PathBuf};
+
+use wireloom_ir::{Execute, Golden, Verdict};
+use wireloom_ixp::Spec;
+use wireloom_machine::{Configured, Options, Program, Source, Wanted, load_store};
+use wireloom_net::Packet;
+use wireloom_net::capture::Reader;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn program(name: &str, set: &[(&str, &str)]) -> Program {
+    let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    let file = root().join(format!("programs/{name}.loom"));
+    let source = Source { set: set.collect(), ..Source::of(file) };
+    source.compiled().unwrap_or_else(|error| panic!("{}", error.message))
+}
+
+fn captured() -> Vec<Packet> {
+    let reader = Reader::open(&root().join("programs/captures/first.pcapng")).expect("it opens");
+    let mut packets: Vec<Packet> = reader.map(|packet| packet.expect("a packet")).collect();
+    // So far apart that none is lost.
+    for (number, packet) in packets.iter_mut().enumerate() {
+        packet.arrival_ns = 20_000 * number as u64;
+    }
+    packets
+}
+
+/// A file with those tables of another that the program has.
+fn known(program: &Program, tables: &str, folder: &Path) -> PathBuf {
+    let text =
+        std::fs::read_to_string(root().join("programs/tables").join(tables)).expect("tables");
+    let engine = &program.optimised.engines[program.optimised.main.index()];
+    let mut is_known = true;
+    let is_kept = |line: &&str| {
+        if let Some(name) = line.strip_prefix("table ") {
+            is_known = engine.offloads.iter().any(|offload| offload.name == name.trim());
+        }
+        is_known
+    };
+    let kept: Vec<&str> = text.lines().filter(is_kept).collect();
+    let file = folder.join("known.tables");
+    std::fs::write(&file, kept.join("\n")).expect("a file");
+    file
+}
+
+type Left = (u64, Verdict, Vec<u8>);
+
+/// Runs packets on golden and on the chip, and compares what leaves and the tables.
+fn agree(program: &Program, tables: &str, packets: &[Packet]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tables = [known(program, tables, folder.path())];
+    let stored = || load_store(&program.optimised, &tables, &|_| ()).expect("tables").0;
+    let mut expected: Vec<Left> = Vec::new();
+    let mut golden = Golden::new(program.optimised.clone(), stored());
+    golden.execute(packets, &mut |output| {
+        let bytes = if matches!(output.verdict, Verdict::Dropped(_)) { &[] } else { output.bytes };
+        expected.push((output.sequence, output.verdict, bytes.to_vec()));
+    });
+    // Room for the longest packet.
+    let mut spec = Spec::base();
+    spec.ports.receive_mpkts = 256;
+    let started = spec.start(program, stored(), &Options::default(), &|_| ());
+    let mut machine = started.unwrap_or_else(|error| panic!("{}", error.message));
+    let mut got: Vec<Left> = Vec::new();
+    let frames: Vec<_> = packets.iter().map(Packet::frame).collect();
+    let mut keep = |output: wireloom_ir::Output<'_>| {
+        got.push((output.sequence, output.verdict, output.bytes.to_vec()));
+    };
+    machine.offer(&frames, &mut keep).unwrap_or_else(|error| panic!("{}", error.message));
+    machine.finish(&mut keep).unwrap_or_else(|error| panic!("{}", error.message));
+    got.sort_by_key(|(number, ..)| *number);
+    for (got, expected) in got.iter().zip(&expected) {
+        assert_eq!(got, expected, "the chip (left) against golden");
+    }
+    assert_eq!(got.len(), expected.len());
+    machine.read_back(Wanted::All, &|_| ()).expect("it reads back");
+    let differing = wireloom_machine::differences(golden.store(), machine.store());
+    assert_eq!(differing.len(), 0, "rows of tables differ");
+}
+
+/// Frames of many lengths: random bytes behind headers that are right up to some byte.
+fn random() -> Vec<Packet> {
+    const ETHERNET: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 1, 2];
+    const NEXT: [&[u8]; 3] = [
+        &[8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0x4e, 0x4d, 192, 0, 2, 9, 198, 51, 100, 9],
+        &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 6, 17, 64, 0x20, 1, 0xd, 0xb8, 0, 1],
+        &[0x88, 0x47, 0, 1, 0, 64, 0, 1, 0x11, 64, 0x45, 0, 0, 46],
+    ];
+    let mut rng = wireloom_sim::Rng::new(7, "frames");
+    let lengths = (1..200).chain((200..1600).step_by(37)).chain([9000]);
+    let packet = |(number, length): (usize, usize)| {
+        let mut bytes = [&ETHERNET[..], NEXT[number % 3]].concat();
+        let kept = rng.below(2 * bytes.len() as u64) as usize;
+        bytes.truncate(kept.min(length));
+        bytes.resize_with(length, || rng.below(256) as u8);
+        let arrival_ns = 1_000_000 * number as u64;
+        Packet { ingress: (number % 4) as u16, arrival_ns, bytes }
+    };
+    lengths.enumerate().map(packet).collect()
+}
+
+#[test]
+fn ipv4_forwards_as_golden_does() {
+    let program = program("ipv4", &[]);
+    agree(&program, "small.tables", &captured());
+    agree(&program, "small.tables", &random());
+}
+
+#[test]
+fn mpls_forwards_as_golden_does() {
+    let program = program("mpls", &[]);
+    agree(&program, "small.tables", &captured());
+    agree(&program, "small.tables", &random());
+}
+
+#[test]
+fn ipv6_forwards_as_golden_does() {
+    let program = program("ipv6", &[]);
+    agree(&program, "small.tables", &captured());
+    agree(&program, "small.tables", &random());
+}
+
+#[test]
+fn what_has_no_place_is_refused_by_name() {
+    let refused = |name: &str| -> Vec<(Option<String>, String)> {
+        let refused = Spec::base().refusals(&program(name, &[])).into_iter();
+        refused.map(|refusal| (refusal.offload, refusal.message)).collect()
+    };
+    assert_eq!(
+        refused("router"),
+        [(
+            None,
+            "engine router does not fit into ixp1200: the control store has 2048 words, and this \
+             is one more"
+                .to_owned()
+        )]
+    );
+    let offloads: Vec<_> = refused("nat").into_iter().filter_map(|(offload, _)| offload).collect();
+    assert!(offloads.contains(&"fragments".to_owned()), "{offloads:?}");
+}

@@ -1,0 +1,226 @@
+//! What engines do, cycle by cycle.
+
+mod support;
+
+use support::*;
+use wireloom_isa::microengine::{
+    AluOperation, Bank, Condition, Instruction, Operation, Signal, Source, Unit, Wait,
+};
+use wireloom_ixp::{Options, Processor, RunError, energy};
+use wireloom_sim::energy::{Class, Component, EnergyMeter};
+use wireloom_sim::{Clock, Stop, Time};
+
+/// A machine with one engine, of which the contexts of `mask` run a program.
+fn one(code: Vec<Instruction>, mask: u8) -> Processor {
+    let spec = spec(|spec| spec.engines = 1);
+    let programs = vec![(program(code), mask)];
+    Processor::new(&spec, programs, &Options::default()).expect("a machine")
+}
+
+fn run(code: Vec<Instruction>, mask: u8) -> Processor {
+    let mut machine = one(code, mask);
+    assert_eq!(machine.run_cycles(10_000), Ok(Stop::Silent), "all contexts end");
+    machine
+}
+
+/// Busy and aborted slots of a program.
+fn slots(code: Vec<Instruction>) -> (u64, u64) {
+    let used = run(code, 1).chip.engines[0].used;
+    (used.busy, used.aborted)
+}
+
+#[test]
+fn an_instruction_takes_a_cycle() {
+    let mut code = vec![NOP; 50];
+    code.push(kill());
+    assert_eq!(slots(code), (51, 0));
+}
+
+#[test]
+fn taken_branches_abort_by_their_class_and_defer_slots_fill_that() {
+    let unconditional = |defer| vec![br(Condition::Always, 4, defer), NOP, NOP, NOP, kill()];
+    assert_eq!(slots(unconditional(0)), (2, 1));
+    assert_eq!(slots(unconditional(1)), (3, 0));
+    let conditional = |value: u8, defer| {
+        let zero = alu(to_a(0), Source::None, AluOperation::B, Source::Constant(value));
+        vec![zero, br(Condition::Equal, 6, defer), NOP, NOP, NOP, NOP, kill()]
+    };
+    assert_eq!(slots(conditional(0, 0)), (3, 2));
+    assert_eq!(slots(conditional(0, 1)), (4, 1));
+    assert_eq!(slots(conditional(0, 2)), (5, 0));
+    assert_eq!(slots(conditional(1, 0)), (7, 0), "a branch that is not taken aborts nothing");
+    let bit = |defer| {
+        let branch =
+            Instruction::BranchBit { register: a(0), bit: 3, set: false, target: 6, defer };
+        vec![branch, NOP, NOP, NOP, NOP, NOP, kill()]
+    };
+    assert_eq!(slots(bit(0)), (2, 3));
+    assert_eq!(slots(bit(2)), (4, 1));
+}
+
+#[test]
+fn results_are_there_for_the_next_instruction() {
+    let code = vec![
+        immed(to_a(0), 40),
+        immed(to_b(0), 2),
+        alu(to_a(1), a(0), AluOperation::Add, b(0)),
+        alu(to_b(1), a(1), AluOperation::Subtract, Source::Constant(1)),
+        kill(),
+    ];
+    let machine = run(code, 1);
+    let registers = &machine.chip.engines[0].registers;
+    assert_eq!(registers.general(Bank::A, 1), 42);
+    assert_eq!(registers.general(Bank::B, 1), 41);
+}
+
+#[test]
+fn contexts_have_registers_of_their_own_and_take_turns() {
+    let code = vec![
+        Instruction::LocalCsrRead { csr: 0 },
+        immed(to_a(0), 0),
+        Instruction::Arbitrate { wait: Wait::Voluntary, defer: 0 },
+        alu(to_b(0), a(0), AluOperation::Add, Source::Constant(10)),
+        kill(),
+    ];
+    let machine = run(code, 0b1111);
+    let engine = &machine.chip.engines[0];
+    for context in 0..4 {
+        assert_eq!(engine.registers.general(Bank::B, context * 16), context as u32 + 10);
+    }
+    assert_eq!(engine.used.busy, 20);
+    // A change of context aborts one instruction; after the last kill there is nobody to change to.
+    assert_eq!(engine.used.aborted, 7);
+}
+
+#[test]
+fn a_context_that_waits_lets_the_others_run() {
+    let read = command(Unit::Sram, Operation::Read, Source::Constant(0), 1);
+    let code = vec![Instruction::Command(read), kill()];
+    let alone = run(code.clone(), 1);
+    let four = run(code, 0b1111);
+    let (one, all) = (alone.now(), four.now());
+    assert!(all.0 < 2 * one.0, "{one} and {all}");
+}
+
+#[test]
+fn the_prefetched_kill_is_a_switch() {
+    let code = vec![br(Condition::Always, 3, 0), kill(), NOP, immed(to_a(0), 7), NOP, NOP, kill()];
+    for (quirk, value) in [(true, 0), (false, 7)] {
+        let spec = spec(|spec| {
+            spec.engines = 1;
+            spec.engine.prefetched_kill_stops = quirk;
+        });
+        let programs = vec![(program(code.clone()), 1)];
+        let mut machine = Processor::new(&spec, programs, &Options::default()).expect("a machine");
+        machine.run_cycles(100).expect("it runs");
+        assert_eq!(machine.chip.engines[0].registers.general(Bank::A, 0), value);
+    }
+}
+
+#[test]
+fn a_full_queue_of_commands_stalls_the_engine() {
+    let mut read = command(Unit::Sram, Operation::Read, Source::Constant(0), 8);
+    read.completion = wireloom_isa::microengine::Completion::None;
+    let mut code = vec![Instruction::Command(read); 40];
+    code.push(kill());
+    let used = run(code, 1).chip.engines[0].used;
+    assert_eq!(used.busy, 41);
+    assert!(used.stalled > 300, "{used:?}");
+}
+
+#[test]
+fn every_cycle_is_counted_once() {
+    let read = command(Unit::Sdram, Operation::Read, Source::Constant(0), 2);
+    let mut code = vec![Instruction::Command(read); 5];
+    code.push(br(Condition::Always, 0, 0));
+    let mut machine = one(code, 0b11);
+    machine.run_cycles(5_000).expect("it runs");
+    let counted = machine.chip.engines[0].cycles() + machine.sleeping(0);
+    assert_eq!(counted, 5_001, "edges 0 to 5,000");
+}
+
+#[test]
+fn signals_wake_contexts_for_all_or_for_any() {
+    let (sram, scratch) = (Unit::Sram, Unit::Scratch);
+    let start = |unit| {
+        let mut read = command(unit, Operation::Read, Source::Constant(0), 1);
+        read.completion = wireloom_isa::microengine::Completion::Signal(signal(unit));
+        Instruction::Command(read)
+    };
+    let both = [Signal::SRAM, Signal::FBI];
+    let code = |any| vec![start(sram), start(scratch), wait(&both, any), kill()];
+    let all = run(code(false), 1);
+    let waited = |machine: &Processor| machine.chip.engines[0].contexts()[0].waited[0];
+    let any = run(code(true), 1);
+    assert!(waited(&any) < waited(&all), "{} and {}", waited(&any), waited(&all));
+}
+
+#[test]
+fn engines_have_clocks_of_their_own() {
+    let spec = spec(|spec| spec.engines = 3);
+    let mut code = vec![NOP; 9];
+    code.push(br(Condition::Always, 0, 0));
+    let programs = vec![(program(code), 1); 3];
+    let mut machine = Processor::new(&spec, programs, &Options::default()).expect("a machine");
+    machine.set_engine_rate(1, Clock::hertz(116_000_000), Time::ZERO);
+    machine.run_cycles(1_000).expect("it runs");
+    machine.gate_engine(2);
+    machine.run_cycles(1_000).expect("it runs");
+    let cycles =
+        |machine: &Processor| [0, 1, 2].map(|engine| machine.chip.engines[engine].cycles());
+    assert_eq!(cycles(&machine), [2_001, 1_001, 1_001]);
+    machine.ungate_engine(2, Time::ZERO);
+    machine.run_cycles(1_000).expect("it runs");
+    assert_eq!(cycles(&machine), [3_001, 1_501, 2_001]);
+}
+
+#[test]
+fn an_energy_sink_hears_of_every_access() {
+    let spec = spec(|spec| spec.engines = 1);
+    let mut meter = EnergyMeter::new(None);
+    let components: Vec<Component> = energy::components(spec.engines, 2000)
+        .into_iter()
+        .map(|component| meter.component(component).expect("a component"))
+        .collect();
+    let read = command(Unit::Sram, Operation::Read, Source::Constant(0), 4);
+    let write = command(Unit::Sdram, Operation::Write, Source::Constant(0), 2);
+    let code = vec![
+        alu(to_a(0), a(1), AluOperation::Add, b(1)),
+        Instruction::Command(read),
+        Instruction::Command(write),
+        kill(),
+    ];
+    let programs = vec![(program(code), 1)];
+    let options = Options::default();
+    let mut machine = Processor::with_energy(&spec, programs, &options, meter).expect("a machine");
+    machine.run_cycles(1_000).expect("it runs");
+    let count =
+        |component: usize, class| machine.chip.energy.events(components[component], Class(class)).0;
+    let classes = energy::ENGINE_CLASSES.len() as u32;
+    let engine: Vec<u64> = (0..classes).map(|class| count(0, class)).collect();
+    assert_eq!(engine, [4, 1, 0, 2, 1, 0, 2]);
+    let units: Vec<[u64; 2]> =
+        (1..=energy::UNITS.len()).map(|unit| [count(unit, 0), count(unit, 1)]).collect();
+    let none = [0, 0];
+    assert_eq!(units, [[1, 4], [1, 4], none, none, none, [2, 0], [0, 4], [0, 4]]);
+}
+
+#[test]
+fn what_has_no_meaning_is_refused_with_its_place() {
+    let mut machine = one(vec![NOP, NOP], 1);
+    let error = machine.run_cycles(100).expect_err("the program has no end");
+    let RunError::Refused { message, .. } = error else { panic!("{error}") };
+    assert_eq!(message, "engine 0, context 0: instruction 2 is past the end of the program");
+    let far = command(Unit::Scratch, Operation::Read, Source::Constant(255), 1);
+    let code = vec![
+        immed(to_a(0), 5000),
+        Instruction::Command({
+            let mut far = far;
+            far.a = a(0);
+            far
+        }),
+        kill(),
+    ];
+    let error = one(code, 1).run_cycles(100).expect_err("there is no such word");
+    assert!(error.to_string().contains("the memory has 1024 words"), "{error}");
+}

@@ -1,0 +1,34 @@
+//! The kind of machines: descriptions, and engines that are refused.
+
+use std::path::Path;
+
+use wireloom_description::Description;
+use wireloom_ixp::{KIND, Spec};
+use wireloom_machine::{Options, Source, load_store};
+
+#[test]
+fn engines_are_refused_with_step_and_offload() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/ipv4.loom");
+    let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{error}"));
+    let machine = KIND.configure("ixp1200", Description::built_in("ixp1200")).expect("a machine");
+    let refusals = machine.refusals(&program);
+    assert_eq!(refusals[0].step.as_deref(), Some("ethernet"));
+    let offloads: Vec<&str> =
+        refusals.iter().filter_map(|refusal| refusal.offload.as_deref()).collect();
+    assert!(offloads.contains(&"destinations4"), "{offloads:?}");
+    let (store, _) = load_store(&program.optimised, &[], &|_| ()).expect("a store");
+    let error = machine.start(&program, store, &Options::default(), &|_| ()).err();
+    let message = error.expect("it is refused").message;
+    assert!(message.starts_with("step `ethernet` has no place on ixp1200"), "{message}");
+}
+
+#[test]
+fn a_machine_says_settings_that_make_the_same_machine() {
+    let description = Description::built_in("ixp1200");
+    let machine = KIND.configure("ixp1200", description.clone()).expect("a machine");
+    let settings = machine.settings().expect("settings");
+    assert_eq!(settings.keys().len(), description.table.keys().len());
+    let again = Description { table: settings, own: Vec::new() };
+    let again = Spec::build("ixp1200", again).expect("the same machine");
+    assert_eq!(again, Spec::base());
+}

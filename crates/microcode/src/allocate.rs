@@ -1,0 +1,266 @@
+//! Places for general-purpose registers: a bank for each name, then a number.
+
+use std::collections::VecDeque;
+
+use wireloom_isa::microengine::table::Form;
+use wireloom_isa::microengine::{Bank, Destination, Index, Source, Version};
+
+use crate::flow::{Set, live_out, reads};
+use crate::names::Node;
+use crate::statement::Item;
+
+/// Why there is no allocation.
+pub enum Unallocated {
+    /// Two registers that this instruction reads must be in the same bank: the instruction, and
+    /// the other instructions that lead to it.
+    Bank { item: usize, because: Vec<usize> },
+    /// No register is left for a node.
+    Full { node: usize, bank: Bank },
+}
+
+/// What an instruction reads by one side of the register file.
+#[derive(Clone, Copy)]
+enum Side {
+    Node(usize),
+    Fixed(Bank),
+}
+
+fn side(node: Option<usize>, source: Source) -> Option<Side> {
+    match node {
+        Some(node) => Some(Side::Node(node)),
+        None => source.bank().map(Side::Fixed),
+    }
+}
+
+/// The two operands that must be in different banks.
+fn sides(item: &Item) -> Option<(Side, Side)> {
+    let first = match item.form {
+        Form::LoadField { clear: false } => side(item.nodes[0], item.parts.destination.as_source()),
+        _ => side(item.nodes[1], item.parts.a),
+    };
+    Some((first?, side(item.nodes[2], item.parts.b)?))
+}
+
+/// Finds a bank for each node.
+fn banks(items: &[Item], nodes: &[Node]) -> Result<Vec<Bank>, Unallocated> {
+    let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes.len()];
+    let mut found: Vec<Option<Bank>> =
+        nodes.iter().map(|node| node.pinned.map(|(bank, _)| bank)).collect();
+    // The instruction that decided, and the node from which it followed.
+    let mut cause: Vec<Option<(usize, Option<usize>)>> = vec![None; nodes.len()];
+    for (at, item) in items.iter().enumerate() {
+        match sides(item) {
+            Some((Side::Node(a), Side::Node(b))) => {
+                if a == b {
+                    return Err(Unallocated::Bank { item: at, because: Vec::new() });
+                }
+                edges[a].push((b, at));
+                edges[b].push((a, at));
+            }
+            Some((Side::Node(node), Side::Fixed(bank)) | (Side::Fixed(bank), Side::Node(node))) => {
+                match found[node] {
+                    Some(known) if known == bank => {
+                        let because = cause[node].iter().map(|cause| cause.0).collect();
+                        return Err(Unallocated::Bank { item: at, because });
+                    }
+                    Some(_) => {}
+                    None => {
+                        found[node] = Some(bank.other());
+                        cause[node] = Some((at, None));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut count = [0_usize; 2];
+    let mut queue: VecDeque<usize> =
+        (0..nodes.len()).filter(|&node| found[node].is_some()).collect();
+    let mut start = 0;
+    loop {
+        while let Some(node) = queue.pop_front() {
+            let Some(bank) = found[node] else { continue };
+            count[bank as usize] += 1;
+            for &(other, item) in &edges[node] {
+                match found[other] {
+                    None => {
+                        found[other] = Some(bank.other());
+                        cause[other] = Some((item, Some(node)));
+                        queue.push_back(other);
+                    }
+                    Some(known) if known == bank => {
+                        let because = chain(&cause, node, other, item);
+                        return Err(Unallocated::Bank { item, because });
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        // A group that nothing ties to a bank begins in the one with fewer registers.
+        let Some(free) = (start..nodes.len()).find(|&node| found[node].is_none()) else { break };
+        start = free;
+        found[free] = Some(if count[0] <= count[1] { Bank::A } else { Bank::B });
+        queue.push_back(free);
+    }
+    Ok(found.into_iter().map(|bank| bank.unwrap_or(Bank::A)).collect())
+}
+
+/// Instructions by which the banks of two nodes follow from each other, a few of them.
+fn chain(cause: &[Option<(usize, Option<usize>)>], a: usize, b: usize, item: usize) -> Vec<usize> {
+    let mut items = Vec::new();
+    for mut node in [a, b] {
+        while let Some((because, from)) = cause[node] {
+            if because != item && !items.contains(&because) {
+                items.push(because);
+            }
+            match from {
+                Some(from) if items.len() < 6 => node = from,
+                _ => break,
+            }
+        }
+    }
+    items
+}
+
+/// Allocates all nodes: for each its bank and number.
+pub fn allocate(
+    version: Version,
+    items: &[Item],
+    next: &[Vec<u16>],
+    nodes: &[Node],
+) -> Result<Vec<(Bank, Index)>, Unallocated> {
+    let banks = banks(items, nodes)?;
+    let sizes = version.sizes();
+    let share = sizes.bank / sizes.contexts;
+    // Taken for the whole program: what it names by numbers.
+    let mut relative = [vec![false; share], vec![false; share]];
+    let mut absolute = [vec![false; sizes.bank], vec![false; sizes.bank]];
+    let mut take = |bank: Bank, index: Index| match index {
+        Index::Relative(number) if usize::from(number) < share => {
+            relative[bank as usize][usize::from(number)] = true;
+        }
+        Index::Absolute(number) if usize::from(number) < sizes.bank => {
+            absolute[bank as usize][usize::from(number)] = true;
+            relative[bank as usize][usize::from(number) % share] = true;
+        }
+        _ => {}
+    };
+    for item in items {
+        for source in [item.parts.a, item.parts.b, item.parts.destination.as_source()] {
+            if let Source::Gpr(bank, index) = source {
+                take(bank, index);
+            }
+        }
+    }
+    for node in nodes {
+        if let Some((bank, index)) = node.pinned {
+            take(bank, index);
+        }
+    }
+    let mut places: Vec<Option<(Bank, Index)>> = nodes.iter().map(|node| node.pinned).collect();
+    // Registers that the contexts share come first, from the top.
+    for (at, node) in nodes.iter().enumerate().filter(|(_, node)| node.is_absolute) {
+        if places[at].is_some() {
+            continue;
+        }
+        let bank = banks[at];
+        let by_share = |number: &usize| (share - 1 - number % share, number / share);
+        let mut numbers: Vec<usize> = (0..sizes.bank).collect();
+        numbers.sort_by_key(by_share);
+        let is_free = |&number: &usize| {
+            let place = number % share;
+            // Its place is free for all contexts, or already given up for such registers.
+            !absolute[bank as usize][number]
+                && (!relative[bank as usize][place]
+                    || absolute[bank as usize]
+                        .iter()
+                        .skip(place)
+                        .step_by(share)
+                        .any(|&taken| taken))
+        };
+        let Some(number) = numbers.into_iter().find(is_free) else {
+            return Err(Unallocated::Full { node: at, bank });
+        };
+        let _ = node;
+        absolute[bank as usize][number] = true;
+        relative[bank as usize][number % share] = true;
+        places[at] = Some((bank, Index::Absolute(number as u8)));
+    }
+    colour(items, next, nodes, &banks, &relative, &mut places)?;
+    Ok(places.into_iter().map(|place| place.unwrap_or((Bank::A, Index::Relative(0)))).collect())
+}
+
+/// Numbers for the registers of a context: those that are needed at the same time get different
+/// ones.
+fn colour(
+    items: &[Item],
+    next: &[Vec<u16>],
+    nodes: &[Node],
+    banks: &[Bank],
+    taken: &[Vec<bool>; 2],
+    places: &mut [Option<(Bank, Index)>],
+) -> Result<(), Unallocated> {
+    let live = live_out(items, next, nodes.len());
+    let mut conflicts = vec![Set::new(nodes.len()); nodes.len()];
+    let mut order: Vec<usize> = Vec::new();
+    let mut is_seen = vec![false; nodes.len()];
+    let mut see = |node: usize| {
+        if !std::mem::replace(&mut is_seen[node], true) {
+            order.push(node);
+        }
+    };
+    for (item, live) in items.iter().zip(&live) {
+        for node in reads(item).chain(item.nodes[0]) {
+            see(node);
+        }
+        if let Some(written) = item.nodes[0] {
+            for other in live.iter().filter(|&other| other != written) {
+                conflicts[written].insert(other);
+                conflicts[other].insert(written);
+            }
+        }
+    }
+    // What is needed before the first instruction came from the host; all at once.
+    if let Some(first) = items.first() {
+        let mut entry = live[0].clone();
+        first.nodes[0].into_iter().for_each(|written| entry.remove(written));
+        reads(first).for_each(|read| entry.insert(read));
+        let entry: Vec<usize> = entry.iter().collect();
+        for &a in &entry {
+            entry.iter().filter(|&&b| b != a).for_each(|&b| conflicts[a].insert(b));
+        }
+    }
+    for node in order {
+        if places[node].is_some() {
+            continue;
+        }
+        let bank = banks[node];
+        let mut used = taken[bank as usize].clone();
+        for other in conflicts[node].iter() {
+            match places[other] {
+                Some((other_bank, Index::Relative(number))) if other_bank == bank => {
+                    used[usize::from(number)] = true;
+                }
+                _ => {}
+            }
+        }
+        let Some(number) = used.iter().position(|used| !used) else {
+            return Err(Unallocated::Full { node, bank });
+        };
+        places[node] = Some((bank, Index::Relative(number as u8)));
+    }
+    Ok(())
+}
+
+/// Puts the places into an instruction.
+pub fn place(item: &mut Item, places: &[(Bank, Index)]) {
+    if let Some(node) = item.nodes[0] {
+        item.parts.destination = Destination::Gpr(places[node].0, places[node].1);
+    }
+    if let Some(node) = item.nodes[1] {
+        item.parts.a = Source::Gpr(places[node].0, places[node].1);
+    }
+    if let Some(node) = item.nodes[2] {
+        item.parts.b = Source::Gpr(places[node].0, places[node].1);
+    }
+}
