@@ -29,10 +29,6 @@ fn examples() -> impl Iterator<Item = Arc<dyn Configured>> {
 
 /// Whether the tools and the rights are there that a machine needs.
 fn can_run(machine: &Arc<dyn Configured>) -> bool {
-    // Engines in Loom C have no compiler for its microengines yet: it refuses all of them.
-    if machine.kind() == "ixp" {
-        return false;
-    }
     if machine.kind() != "xdp" {
         return true;
     }
