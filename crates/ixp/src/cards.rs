@@ -376,7 +376,7 @@ impl Cards {
         if !element.valid {
             return None;
         }
-        let has_room = match (control.way, self.ports.get(usize::from(control.port))) {
+        let has_room = match (control.way, self.ports.get(usize::from(control.egress()))) {
             // A packet that alone fills the port goes out as it comes.
             (Way::Port, Some(port)) => {
                 let is_alone = !control.first && port.sink.next_departure(now).is_none();
@@ -401,7 +401,7 @@ impl Cards {
         let bytes = words.iter().flat_map(|word| word.to_be_bytes());
         out.bytes.extend(bytes.take(usize::from(control.bytes)));
         out.control = control;
-        let port = self.ports.get_mut(usize::from(control.port));
+        let port = self.ports.get_mut(usize::from(control.egress()));
         let port = port.filter(|_| control.way == Way::Port);
         if let Some(port) = port {
             port.held_out += 1;

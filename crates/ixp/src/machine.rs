@@ -100,6 +100,7 @@ impl<E: EnergySink> Ixp<E> {
                         verdict,
                         bytes: match verdict {
                             Verdict::Dropped(_) => &[],
+                            Verdict::Sent { port } if !self.has_port(port) => &[],
                             _ => &delivered.bytes,
                         },
                     });
@@ -117,7 +118,7 @@ impl<E: EnergySink> Ixp<E> {
             })
         };
         Ok(match delivered.control.way {
-            Way::Port => Some(Verdict::Sent { port: delivered.control.port.into() }),
+            Way::Port => Some(Verdict::Sent { port: delivered.control.egress() }),
             Way::Core => Some(Verdict::ToCpu(reason()?)),
             Way::Drop => Some(Verdict::Dropped(reason()?)),
             Way::Done => None,

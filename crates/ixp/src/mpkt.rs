@@ -9,11 +9,11 @@
 /// | 6 to 0 | bytes, 1 to 64; 0 on the way out: no bytes |
 /// | 7 | first of its packet |
 /// | 8 | last of its packet |
-/// | 16 to 12 | the port |
+/// | 16 to 12 | the port; out: its bits 4 to 0 |
 /// | 17 | out: the packet has further outputs |
 /// | 19 to 18 | out: 0 to the port, 1 to the processor core, 2 dropped, 3 no output |
-/// | 23 to 20 | in: the element of the receive FIFO |
-/// | 30 to 24 | out: the reason, if the packet is not for the port |
+/// | 23 to 20 | in: the element of the receive FIFO; out: bits 8 to 5 of the port |
+/// | 30 to 24 | out: bits 15 to 9 of the port, or the reason if the packet is not for a port |
 /// | 31 | in: an MPKT has come |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
@@ -71,6 +71,11 @@ impl Control {
             reason: (word >> 24 & 0x7f) as u8,
             valid: bit(31),
         }
+    }
+
+    /// The port by which a packet leaves.
+    pub fn egress(&self) -> u16 {
+        u16::from(self.port) | u16::from(self.element) << 5 | u16::from(self.reason) << 9
     }
 
     /// The word.

@@ -1,14 +1,15 @@
 //! A thread's frame in SRAM: the context, values without a register, and the header window.
 //!
 //! ```text
-//! word  0                                 304                         512
+//! word  0                                 272                         512
 //!       | context, spilled values         | area of the window ...    |
-//! byte                                    1216      front         front + window
+//! byte                                    1088      front         front + window
 //!                                         | free    | window      | zeros
 //! ```
 //!
-//! A packet arrives at byte 1344. What is in front of the window is undefined, what is behind it is
-//! zero, so that fields outside the window read as zero.
+//! A packet arrives at byte 1344. What is inserted goes in front of it, and a window has 256 bytes at
+//! most, so it never begins before the area. What is in front of the window is undefined; what is
+//! behind it is zero, so that fields outside the window read as zero.
 
 use wireloom_bits::Bits;
 
@@ -18,12 +19,13 @@ use super::words::{self, Words};
 /// Words of a frame.
 pub const WORDS: u32 = 512;
 /// The word at which the area begins: those before are for the context.
-pub const AREA: u32 = 304;
+pub const AREA: u32 = 272;
 /// The longest window.
 pub const LONGEST: u32 = 256;
 /// Reads begin at this byte of the packet at most: all further ones are zero. So they end before
 /// the end of the frame: from the front at most 256 bytes, the offset, and a field of 1,024 bits.
 pub const REACH: u32 = 320;
+
 /// The registers that hold a thread's state throughout.
 #[derive(Clone, Copy, Debug)]
 pub struct State {

@@ -21,7 +21,7 @@ const VALUES: u32 = 3;
 const VARIABLES: u32 = 24;
 
 /// Words of values that are kept in registers at a time: the others are in the frame.
-const KEPT: usize = 13;
+const KEPT: usize = 14;
 
 /// What has no place: a sentence, and the offload that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -461,7 +461,9 @@ impl Lower<'_> {
                 return Err(self.refuse(None, "arrays of the context have no place yet".into()));
             }
             OpKind::Reset { .. } => {
-                return Err(self.refuse(None, "the packet cannot be replaced yet".into()));
+                return Err(
+                    self.refuse(None, "a replacement of the packet has no place yet".into())
+                );
             }
             OpKind::Evaluate { offload, .. } => {
                 let name = &self.engine.offloads[offload.index()].name;
@@ -554,7 +556,8 @@ impl Lower<'_> {
     fn resize(&mut self, is_insert: bool, offset: Value, count: Value) -> Result<Words, Refused> {
         let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
         if offset != Operand::Number(0) {
-            let message = "bytes can be inserted and removed at the packet's front only";
+            let message =
+                "insertions and removals that are not at the packet's front have no place yet";
             return Err(self.refuse(None, message.into()));
         }
         let State { front, window, payload, .. } = self.state;
@@ -647,7 +650,7 @@ impl Lower<'_> {
             }
             Exit::Done => self.ends(3, RUNAWAY),
             Exit::Emit(_) => {
-                return Err(self.refuse(None, "packets cannot be emitted yet".into()));
+                return Err(self.refuse(None, "an `emit` has no place yet".into()));
             }
             Exit::Reply(_) => unreachable!("the engine takes packets"),
         }

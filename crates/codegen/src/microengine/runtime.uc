@@ -138,7 +138,16 @@ next_mpkt#:
 ; ---------------------------------------------------------------------------------------------
 ; The packet leaves by its egress port.
 finish#:
-    alu_shf[control, --, B, egress, <<12]
+    ; The port is in three parts: five bits, four, and seven.
+    .begin
+    .reg part
+    alu_shf[part, --, B, egress, <<27]
+    alu_shf[control, --, B, part, >>15]
+    alu_shf[part, 15, AND, egress, >>5]
+    alu_shf[control, control, OR, part, <<20]
+    alu_shf[part, --, B, egress, >>9]
+    alu_shf[control, control, OR, part, <<24]
+    .end
 ; The packet ends with the way and the reason in `control`.
 end#:
     .begin
