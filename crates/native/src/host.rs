@@ -94,8 +94,8 @@ impl Offloads {
 
     /// The calls of each method of each offload, as programs that count have counted them.
     pub fn calls(&self) -> Vec<Vec<Calls>> {
-        let hosts = self.hosts.iter().zip(&self.counts);
-        let calls = |(host, counts): (&Host, &Box<[u64]>)| {
+        let hosts = self.hosts.iter().zip(self.counts.iter().map(|counts| &**counts));
+        let calls = |(host, counts): (&Host, &[u64])| {
             let methods = host.kind.methods.iter().zip(counts.chunks_exact(2));
             let calls = methods.map(|(method, count)| Calls {
                 all: count[0],

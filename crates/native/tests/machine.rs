@@ -464,7 +464,7 @@ fn build_errors_say_what_was_tried() {
     let with = |cc: &str, flag: &str| BuildOptions {
         cc: cc.into(),
         flags: vec![flag.into()],
-        keep_dir: None,
+        ..BuildOptions::default()
     };
     let error = Library::build(&small_program(), &with("no-such-compiler", "-O1")).err();
     assert!(

@@ -1,5 +1,5 @@
-//! The text of a program under construction: registers by name, and instructions whose operands suit
-//! the banks.
+//! The text of a program under construction: registers by name, and instructions whose operands
+//! suit the banks.
 //!
 //! An instruction reads at most one register of each bank. Registers that are read together are put
 //! into different banks; where registers that were read together before forbid that, one is copied.
@@ -241,7 +241,8 @@ impl Code {
         self.instruction(&format!("alu[{target}, {a}, {operation}, {b}]"));
     }
 
-    /// `target = a operation (b shifted)`; operations are `B` (of b alone), `AND`, `AND~`, `OR`, `XOR`.
+    /// `target = a operation (b shifted)`; operations are `B` (of b alone), `AND`, `AND~`, `OR` and
+    /// `XOR`.
     pub fn shift(
         &mut self,
         target: impl Into<Target>,

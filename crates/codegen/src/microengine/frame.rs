@@ -7,9 +7,9 @@
 //!                                         | free    | window      | zeros
 //! ```
 //!
-//! A packet arrives at byte 1344. What is inserted goes in front of it, and a window has 256 bytes at
-//! most, so it never begins before the area. What is in front of the window is undefined; what is
-//! behind it is zero, so that fields outside the window read as zero.
+//! A packet arrives at byte 1344. What is inserted goes in front of it, and a window has 256 bytes
+//! at most, so it never begins before the area. What is in front of the window is undefined; what
+//! is behind it is zero, so that fields outside the window read as zero.
 
 use wireloom_bits::Bits;
 
@@ -88,8 +88,7 @@ impl State {
         code.command("sram[write", "$0", self.frame.into(), at, Some(words.len() as u32));
     }
 
-    /// The byte of the area of a field whose header begins at `base`, and whether it may lie too far
-    /// to be read.
+    /// The byte of the frame at which a field begins, `offset` bytes after `base`.
     fn byte(&self, code: &mut Code, base: Operand, most: u32, offset: u32) -> Register {
         let at = code.register();
         match base {
@@ -200,8 +199,8 @@ fn offsets(code: &mut Code, at: Register) -> (Register, Register) {
     (by, rest)
 }
 
-/// A word of the frame with its part of aligned words, the most significant first: those are shifted
-/// right by `right`, across words; `left` is 31 less that.
+/// Makes a word of the frame of aligned words, the most significant first: those are shifted right
+/// by `right`, across words; `left` is 31 less that.
 fn spread(
     code: &mut Code,
     aligned: &[Operand],

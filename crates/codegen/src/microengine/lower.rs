@@ -9,19 +9,20 @@ use wireloom_ir::{
 
 use super::calls;
 use super::code::{Code, Operand, Register};
-use super::frame::{self, State};
+use super::frame::State;
 use super::layout::Layout;
 use super::words::{self, Words};
 
-/// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets them.
+/// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets
+/// them.
 const INGRESS: u32 = 1;
 const BACKWARD: u32 = 2;
 /// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
-const VALUES: u32 = 3;
-const VARIABLES: u32 = 24;
+pub(super) const VALUES: u32 = 3;
+pub(super) const VARIABLES: u32 = 24;
 
 /// Words of values that are kept in registers at a time: the others are in the frame.
-const KEPT: usize = 14;
+pub(super) const KEPT: usize = 14;
 
 /// What has no place: a sentence, and the offload that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,33 +47,33 @@ pub struct Lower<'a> {
     pub code: &'a mut Code,
     /// The thread's state.
     pub state: State,
-    values: HashMap<Value, Place>,
+    pub(super) values: HashMap<Value, Place>,
     /// The positions at which each value is used.
-    uses: HashMap<Value, Vec<usize>>,
-    at: usize,
+    pub(super) uses: HashMap<Value, Vec<usize>>,
+    pub(super) at: usize,
     /// Words of the frame that hold values.
-    taken: Vec<bool>,
+    pub(super) taken: Vec<bool>,
     /// The words after the context, and those that are needed.
-    after: u32,
-    most: &'a mut u32,
+    pub(super) after: u32,
+    pub(super) most: &'a mut u32,
     /// The numbers of reasons.
     reasons: &'a mut Vec<(u32, u16)>,
 }
 
 /// Words for a value.
 #[derive(Clone, Copy, Debug)]
-struct Slot {
-    start: usize,
-    end: usize,
+pub(super) struct Slot {
+    pub start: usize,
+    pub end: usize,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Place {
-    words: Option<Words>,
+pub(super) struct Place {
+    pub words: Option<Words>,
     /// The first word of the frame that has it.
-    slot: Option<u32>,
+    pub slot: Option<u32>,
     /// The words for values that it has taken.
-    own: Option<Slot>,
+    pub own: Option<Slot>,
 }
 
 /// The first word of each context variable in the frame, and the first word after them.
@@ -178,86 +179,8 @@ impl Lower<'_> {
         self.step.values[value.index()].width
     }
 
-    /// Moves values to the frame that are used last, so that what the operation reads and makes has
-    /// registers.
-    fn make_room(&mut self, op: &Op) {
-        let now: Vec<Value> = op.kind.operands().into_iter().chain(op.guard).collect();
-        let kept = |place: &Place| {
-            let words = place.words.as_ref().map_or(&[][..], Vec::as_slice);
-            words.iter().filter(|word| matches!(word, Operand::Register(_))).count()
-        };
-        let coming: usize = op.results.iter().map(|value| words::count(self.width(*value))).sum();
-        let loaded = now
-            .iter()
-            .filter(|value| self.values.get(value).is_some_and(|place| place.words.is_none()));
-        let loaded: usize = loaded.map(|value| words::count(self.width(*value))).sum();
-        loop {
-            let all: usize = self.values.values().map(kept).sum();
-            if all + coming + loaded <= KEPT {
-                return;
-            }
-            let next = |value: &Value| {
-                let uses = &self.uses[value];
-                uses.iter().copied().find(|used| *used > self.at).unwrap_or(usize::MAX)
-            };
-            let spare =
-                self.values.iter().filter(|(value, place)| !now.contains(value) && kept(place) > 0);
-            let Some(value) = spare.map(|(value, _)| *value).max_by_key(|v| (next(v), v.index()))
-            else {
-                return;
-            };
-            self.put_away(value);
-        }
-    }
-
-    fn put_away(&mut self, value: Value) {
-        let Some(place) = self.values.get_mut(&value) else { return };
-        let Some(words) = place.words.take() else { return };
-        if place.slot.is_some() {
-            return;
-        }
-        let own = self.take(words.len());
-        let first = self.word(own.start);
-        if let Some(place) = self.values.get_mut(&value) {
-            place.slot = Some(first);
-            place.own = Some(own);
-        }
-        self.store(first, &words);
-    }
-
-    /// Takes words for a value that follow each other in the frame.
-    fn take(&mut self, count: usize) -> Slot {
-        let near = (VARIABLES - VALUES) as usize;
-        let mut first = 0;
-        loop {
-            // A value does not lie on both sides of the context.
-            if first < near && first + count > near {
-                first = near;
-            }
-            if self.taken.len() < first + count {
-                self.taken.resize(first + count, false);
-            }
-            match self.taken[first..first + count].iter().rposition(|taken| *taken) {
-                Some(last) => first += last + 1,
-                None => break,
-            }
-        }
-        self.taken[first..first + count].fill(true);
-        *self.most = (*self.most).max(self.word(first + count - 1) + 1);
-        Slot { start: first, end: first + count }
-    }
-
-    /// The word of the frame for the word of a value.
-    fn word(&self, number: usize) -> u32 {
-        let number = number as u32;
-        match number < VARIABLES - VALUES {
-            true => VALUES + number,
-            false => self.after + number - (VARIABLES - VALUES),
-        }
-    }
-
     /// Writes words of the frame.
-    fn store(&mut self, first: u32, all: &[Operand]) {
+    pub(super) fn store(&mut self, first: u32, all: &[Operand]) {
         for (index, part) in all.chunks(8).enumerate() {
             let at = Operand::Number(first + 8 * index as u32);
             self.state.store(self.code, at, part);
@@ -550,76 +473,6 @@ impl Lower<'_> {
                 return Err(self.refuse(None, "the time of arrival has no place yet".into()));
             }
         })
-    }
-
-    /// Inserts or removes bytes at the front. Returns whether that was possible.
-    fn resize(&mut self, is_insert: bool, offset: Value, count: Value) -> Result<Words, Refused> {
-        let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
-        if offset != Operand::Number(0) {
-            let message =
-                "insertions and removals that are not at the packet's front have no place yet";
-            return Err(self.refuse(None, message.into()));
-        }
-        let State { front, window, payload, .. } = self.state;
-        let code = &mut *self.code;
-        let (done, result) = (code.label(), code.register());
-        code.set(result, Operand::Number(0));
-        let count = code.copy(count);
-        if is_insert {
-            // The window stays within 256 bytes, the packet within 65,535.
-            let more = code.register();
-            code.alu(more, window.into(), "+", count.into());
-            words::compare(code, &vec![Operand::Number(frame::LONGEST)], &vec![more.into()]);
-            code.branch("br!=cout", done);
-            let total = code.register();
-            code.alu(total, more.into(), "+", payload.into());
-            words::compare(code, &vec![Operand::Number(65_535)], &vec![total.into()]);
-            code.branch("br!=cout", done);
-            code.alu(front, front.into(), "-", count.into());
-            code.set(window, more.into());
-            code.set(result, Operand::Number(1));
-            self.clear_front(count);
-        } else {
-            words::compare(code, &vec![window.into()], &vec![count.into()]);
-            code.branch("br!=cout", done);
-            code.alu(window, window.into(), "-", count.into());
-            code.alu(front, front.into(), "+", count.into());
-            code.set(result, Operand::Number(1));
-        }
-        self.code.place(done);
-        Ok(vec![result.into()])
-    }
-
-    /// Clears this number of bytes from the window's front on: whole words, and the last bytes of
-    /// the last one.
-    fn clear_front(&mut self, count: Register) {
-        let State { front, .. } = self.state;
-        let code = &mut *self.code;
-        let end = code.register();
-        code.alu(end, front.into(), "+", count.into());
-        let (word, last) = (code.register(), code.register());
-        code.shift(word, Operand::None, "B", front.into(), super::code::Shift::Right(2));
-        code.shift(last, Operand::None, "B", end.into(), super::code::Shift::Right(2));
-        let (next, partial) = (code.label(), code.label());
-        code.place(next);
-        words::compare(code, &vec![word.into()], &vec![last.into()]);
-        code.branch("br=cout", partial);
-        self.state.store(code, word.into(), &[Operand::Number(0)]);
-        code.alu(word, word.into(), "+", Operand::Number(1));
-        code.branch("br", next);
-        code.place(partial);
-        // The bytes of this word before `end`.
-        let by = code.register();
-        let whole = code.label();
-        code.alu(by, end.into(), "AND", Operand::Number(3));
-        code.branch("br=0", whole);
-        code.shift(by, Operand::None, "B", by.into(), super::code::Shift::Left(3));
-        let old = self.state.load(code, last.into(), 1)[0];
-        let (left, kept) = (code.register(), code.register());
-        code.shift_by(left, Operand::None, "B", old.into(), super::code::Shift::LeftIndirect, by);
-        code.shift_by(kept, Operand::None, "B", left.into(), super::code::Shift::RightIndirect, by);
-        self.state.store(code, last.into(), &[kept.into()]);
-        code.place(whole);
     }
 
     fn exit(&mut self, exit: &Exit) -> Result<(), Refused> {

@@ -1,15 +1,17 @@
 //! Step IR to microcode of an IXP1200.
 //!
 //! Every context of four engines is a thread that takes a packet through all its steps
-//! (runtime.uc). [`layout`] places tables in SRAM and SDRAM; [`lower`] writes the steps, with
-//! [`words`] for values of any width, [`frame`] for fields of the packet and [`calls`] for offloads.
-//! The result is text for the assembler, which finds the places of registers.
+//! (runtime.uc). [`layout`] places tables in SRAM and SDRAM; `lower` writes the steps, with `words`
+//! for values of any width, `frame` for fields of the packet and `calls` for offloads. The result
+//! is text for the assembler, which finds the places of registers.
 
 mod calls;
 mod code;
 mod frame;
 pub mod layout;
 mod lower;
+mod resize;
+mod spill;
 pub mod trie;
 mod words;
 

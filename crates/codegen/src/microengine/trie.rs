@@ -1,10 +1,10 @@
 //! Longest-prefix match as a trie of words.
 //!
-//! The root has an entry for each value of the first 16 bits of a key (of all bits, if it has fewer);
-//! below it are nodes of 16 entries for four bits each. So a lookup of 32 bits reads one to five
-//! words. An entry is a pointer to a node (bit 31, and the word address of the node in bits 30 to 0),
-//! or a value of 31 bits. The value of a prefix is in all entries below it that no longer prefix
-//! takes, so a lookup remembers nothing on its way.
+//! The root has an entry for each value of the first 16 bits of a key (of all bits, if it has
+//! fewer); below it are nodes of 16 entries for four bits each. So a lookup of 32 bits reads one to
+//! five words. An entry is a pointer to a node (bit 31, and the word address of the node in bits 30
+//! to 0), or a value of 31 bits. The value of a prefix is in all entries below it that no longer
+//! prefix takes, so a lookup remembers nothing on its way.
 //!
 //! ```text
 //! 10.0.0.0/8 -> 1, 10.2.48.0/20 -> 2      root[0x0a00] = 1

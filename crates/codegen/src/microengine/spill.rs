@@ -1,0 +1,87 @@
+//! Values that have no register: they are kept in the frame.
+
+use wireloom_ir::{Op, Value};
+
+use super::code::Operand;
+use super::lower::{KEPT, Lower, Place, Slot, VALUES, VARIABLES};
+use super::words;
+
+impl Lower<'_> {
+    /// Moves values to the frame that are used last, so that what the operation reads and makes has
+    /// registers.
+    pub(super) fn make_room(&mut self, op: &Op) {
+        let now: Vec<Value> = op.kind.operands().into_iter().chain(op.guard).collect();
+        let kept = |place: &Place| {
+            let words = place.words.as_ref().map_or(&[][..], Vec::as_slice);
+            words.iter().filter(|word| matches!(word, Operand::Register(_))).count()
+        };
+        let coming: usize = op.results.iter().map(|value| words::count(self.width(*value))).sum();
+        let loaded = now
+            .iter()
+            .filter(|value| self.values.get(value).is_some_and(|place| place.words.is_none()));
+        let loaded: usize = loaded.map(|value| words::count(self.width(*value))).sum();
+        loop {
+            let all: usize = self.values.values().map(kept).sum();
+            if all + coming + loaded <= KEPT {
+                return;
+            }
+            let next = |value: &Value| {
+                let uses = &self.uses[value];
+                uses.iter().copied().find(|used| *used > self.at).unwrap_or(usize::MAX)
+            };
+            let spare =
+                self.values.iter().filter(|(value, place)| !now.contains(value) && kept(place) > 0);
+            let Some(value) = spare.map(|(value, _)| *value).max_by_key(|v| (next(v), v.index()))
+            else {
+                return;
+            };
+            self.put_away(value);
+        }
+    }
+
+    fn put_away(&mut self, value: Value) {
+        let Some(place) = self.values.get_mut(&value) else { return };
+        let Some(words) = place.words.take() else { return };
+        if place.slot.is_some() {
+            return;
+        }
+        let own = self.take(words.len());
+        let first = self.word(own.start);
+        if let Some(place) = self.values.get_mut(&value) {
+            place.slot = Some(first);
+            place.own = Some(own);
+        }
+        self.store(first, &words);
+    }
+
+    /// Takes words for a value that follow each other in the frame.
+    fn take(&mut self, count: usize) -> Slot {
+        let near = (VARIABLES - VALUES) as usize;
+        let mut first = 0;
+        loop {
+            // A value does not lie on both sides of the context.
+            if first < near && first + count > near {
+                first = near;
+            }
+            if self.taken.len() < first + count {
+                self.taken.resize(first + count, false);
+            }
+            match self.taken[first..first + count].iter().rposition(|taken| *taken) {
+                Some(last) => first += last + 1,
+                None => break,
+            }
+        }
+        self.taken[first..first + count].fill(true);
+        *self.most = (*self.most).max(self.word(first + count - 1) + 1);
+        Slot { start: first, end: first + count }
+    }
+
+    /// The word of the frame for the word of a value.
+    fn word(&self, number: usize) -> u32 {
+        let number = number as u32;
+        match number < VARIABLES - VALUES {
+            true => VALUES + number,
+            false => self.after + number - (VARIABLES - VALUES),
+        }
+    }
+}
