@@ -37,6 +37,8 @@ pub struct Refused {
 
 /// Writes a step of the engine that takes packets.
 pub struct Lower<'a> {
+    /// The files of the source.
+    files: &'a [String],
     /// The engine that takes packets.
     pub engine: &'a Engine,
     step: &'a Step,
@@ -118,6 +120,7 @@ pub fn steps(
     let state = State::of(code);
     for (number, step) in engine.steps.iter().enumerate() {
         let mut lower = Lower {
+            files: &program.files,
             engine,
             step,
             number,
@@ -148,8 +151,15 @@ impl Lower<'_> {
         self.code.line(&format!("; Step `{}`.", self.step.name));
         self.code.line(&format!("{}#:", label(self.number)));
         let count = ops.len();
+        let mut line = 0;
         for (at, op) in ops.into_iter().enumerate() {
             self.at = at;
+            if op.loc.line != 0 && op.loc.line != line {
+                line = op.loc.line;
+                let file = self.files.get(op.loc.file as usize).map_or("", String::as_str);
+                let name = file.rsplit('/').next().unwrap_or(file);
+                self.code.line(&format!("    ; {name}:{line}"));
+            }
             self.make_room(op);
             if let (OpKind::Exit(exit), true) = (&op.kind, at + 1 == count) {
                 // Exactly one exit is taken: the last one, if none before it was.
