@@ -9,6 +9,7 @@ use wireloom_ir::{
 
 use super::calls;
 use super::code::{Code, Operand, Register};
+use super::context::{self, variables};
 use super::frame::State;
 use super::layout::Layout;
 use super::words::{self, Words};
@@ -78,24 +79,13 @@ pub(super) struct Place {
     pub own: Option<Slot>,
 }
 
-/// The first word of each context variable in the frame, and the first word after them.
-fn variables(engine: &Engine) -> (Vec<u32>, u32) {
-    let mut next = VARIABLES;
-    let place = |width: u32, next: &mut u32| {
-        let first = *next;
-        *next += words::count(width) as u32;
-        first
-    };
-    let all = engine.context.iter().map(|variable| place(variable.width, &mut next)).collect();
-    (all, next)
-}
-
 /// The label of a step.
 fn label(step: usize) -> String {
     format!("step{step}")
 }
 
-fn ops(step: &Step) -> Vec<&Op> {
+/// The operations of a step, in order.
+pub(super) fn ops(step: &Step) -> Vec<&Op> {
     let blocks: Vec<&Block> = match &step.code {
         Steps::Sequential(block) => vec![block],
         Steps::Regions { request, edit, jump } => vec![request, edit, jump],
@@ -135,12 +125,25 @@ pub fn steps(
             most: &mut most,
             reasons,
         };
+        if number == 0 {
+            lower.clear();
+        }
         refused.extend(lower.step().err());
     }
     if refused.is_empty() { Ok(most) } else { Err(refused) }
 }
 
 impl Lower<'_> {
+    /// Clears what a thread may read before it has written it.
+    fn clear(&mut self) {
+        let (places, _) = variables(self.engine);
+        self.code.line("begin#:");
+        for variable in context::read_unwritten(self.engine) {
+            let width = self.engine.context[variable].width;
+            self.store(places[variable], &vec![Operand::Number(0); words::count(width)]);
+        }
+    }
+
     fn step(&mut self) -> Result<(), Refused> {
         let ops = ops(self.step);
         for (at, op) in ops.iter().enumerate() {
@@ -419,22 +422,10 @@ impl Lower<'_> {
             BinaryOp::And => words::logic(code, "AND", &first, &second, width),
             BinaryOp::Or => words::logic(code, "OR", &first, &second, width),
             BinaryOp::Xor => words::logic(code, "XOR", &first, &second, width),
-            BinaryOp::Eq => {
-                words::differ(code, &first, &second);
-                words::truth(code, "br=0")
-            }
-            BinaryOp::Ne => {
-                words::differ(code, &first, &second);
-                words::truth(code, "br!=0")
-            }
-            BinaryOp::Ult => {
-                words::compare(code, &first, &second);
-                words::truth(code, "br!=cout")
-            }
-            BinaryOp::Ule => {
-                words::compare(code, &second, &first);
-                words::truth(code, "br=cout")
-            }
+            BinaryOp::Eq => words::equal(code, &first, &second),
+            BinaryOp::Ne => words::differ(code, &first, &second),
+            BinaryOp::Ult => words::less(code, &first, &second),
+            BinaryOp::Ule => words::at_most(code, &first, &second),
             BinaryOp::Shl | BinaryOp::Lshr => {
                 let is_left = operation == BinaryOp::Shl;
                 let is_constant = second.iter().all(|word| matches!(word, Operand::Number(_)));

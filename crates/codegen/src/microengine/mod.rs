@@ -7,6 +7,7 @@
 
 mod calls;
 mod code;
+mod context;
 mod frame;
 pub mod layout;
 mod lower;
@@ -56,7 +57,7 @@ pub fn generate(program: &Program, layout: &Layout) -> Result<Microcode, Vec<Ref
     let runtime = include_str!("runtime.uc");
     let text = format!(
         "; Engine `{name}`, written by Wireloom from the step IR.\n\
-         {runtime}\n{declared}\nbegin#:\n    br[step0#]\n{steps}"
+         {runtime}\n{declared}\n{steps}"
     );
     Ok(Microcode { text, reasons })
 }

@@ -81,35 +81,69 @@ pub fn compare(code: &mut Code, a: &Words, b: &Words) {
     code.chain(&vec![Target::None; a.len()], "-", "-carry", a, b);
 }
 
-/// The condition codes of whether two values differ: Z if they are equal.
-pub fn differ(code: &mut Code, a: &Words, b: &Words) {
-    if let ([a], [b]) = (a.as_slice(), b.as_slice()) {
-        return code.alu(Target::None, *a, "XOR", *b);
+/// The carry as a value.
+fn carry(code: &mut Code) -> Words {
+    let result = code.register();
+    code.alu(result, Operand::Number(0), "+carry", Operand::Number(0));
+    vec![result.into()]
+}
+
+/// Whether `a <= b`.
+pub fn at_most(code: &mut Code, a: &Words, b: &Words) -> Words {
+    compare(code, b, a);
+    carry(code)
+}
+
+/// Whether `a < b`.
+pub fn less(code: &mut Code, a: &Words, b: &Words) -> Words {
+    match (a.as_slice(), b.as_slice()) {
+        (_, [Operand::Number(most @ 1..)]) => at_most(code, a, &vec![Operand::Number(most - 1)]),
+        ([Operand::Number(least)], _) if *least < u32::MAX => {
+            at_most(code, &vec![Operand::Number(least + 1)], b)
+        }
+        _ => {
+            let is_less = at_most(code, b, a);
+            not(code, &is_less, 1)
+        }
     }
-    let mut all: Option<Register> = None;
+}
+
+/// A word that is 0 if two values are equal.
+fn difference(code: &mut Code, a: &Words, b: &Words) -> Operand {
+    let mut all: Option<Operand> = None;
     for (a, b) in a.iter().zip(b) {
-        let word = code.register();
-        code.alu(word, *a, "XOR", *b);
+        let word = match (*a, *b) {
+            (word, Operand::Number(0)) | (Operand::Number(0), word) => word,
+            (a, b) => {
+                let word = code.register();
+                code.alu(word, a, "XOR", b);
+                word.into()
+            }
+        };
         all = Some(match all {
             None => word,
             Some(all) => {
                 let more = code.register();
-                code.alu(more, all.into(), "OR", word.into());
-                more
+                code.alu(more, all, "OR", word);
+                more.into()
             }
         });
     }
+    all.unwrap_or(Operand::Number(0))
 }
 
-/// 1 if the branch would be taken, else 0. The condition codes are set.
-pub fn truth(code: &mut Code, branch: &str) -> Words {
-    let result = code.register();
-    let done = code.label();
-    code.set(result, Operand::Number(1));
-    code.branch(branch, done);
-    code.set(result, Operand::Number(0));
-    code.place(done);
-    vec![result.into()]
+/// Whether two values are equal: then nothing is borrowed by 0 less their difference.
+pub fn equal(code: &mut Code, a: &Words, b: &Words) -> Words {
+    let difference = difference(code, a, b);
+    code.alu(Target::None, Operand::Number(0), "-", difference);
+    carry(code)
+}
+
+/// Whether two values differ: then 1 less than their difference borrows nothing.
+pub fn differ(code: &mut Code, a: &Words, b: &Words) -> Words {
+    let difference = difference(code, a, b);
+    code.alu(Target::None, difference, "-", Operand::Number(1));
+    carry(code)
 }
 
 /// `width` bits from bit `lo` on. Bits past the end of the words are 0.
