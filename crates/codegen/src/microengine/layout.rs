@@ -4,12 +4,12 @@ use std::any::Any;
 use std::sync::PoisonError;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{OffloadTarget, Program};
+use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
 use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::{Config, Content, Instance, RawView, Store};
 
 use super::frame;
-use super::lower::Refused;
+use super::lower::{Refused, ops};
 use super::trie::{self, Route};
 use super::words;
 
@@ -114,11 +114,12 @@ pub fn place(
     let mut layout = Layout::default();
     let mut refused = Vec::new();
     let engine = &program.engines[program.main.index()];
-    for (offload, slot) in engine.offloads.iter().zip(&mut store.slots) {
+    for (number, (offload, slot)) in engine.offloads.iter().zip(&mut store.slots).enumerate() {
+        let refuse = |why: &str| refuse(engine, number, why);
         let (OffloadTarget::Kind(config), Content::Kind { instance, .. }) =
             (&offload.target, &mut slot.content)
         else {
-            refused.push(refuse(&offload.name, "called engines have no place yet"));
+            refused.push(refuse("called engines have no place yet"));
             layout.places.push(Place::Nowhere);
             continue;
         };
@@ -129,7 +130,7 @@ pub fn place(
                 place
             }
             Err(why) => {
-                refused.push(refuse(&offload.name, &why));
+                refused.push(refuse(&why));
                 Place::Nowhere
             }
         });
@@ -137,9 +138,20 @@ pub fn place(
     if refused.is_empty() { Ok(layout) } else { Err(refused) }
 }
 
-fn refuse(offload: &str, why: &str) -> Refused {
-    let message = format!("offload `{offload}` has no place: {why}");
-    Refused { offload: Some(offload.to_owned()), step: None, message }
+/// Refuses an offload, with the first step that uses it.
+fn refuse(engine: &Engine, offload: usize, why: &str) -> Refused {
+    let uses = |step: &&Step| {
+        ops(step).iter().any(|op| match &op.kind {
+            OpKind::Call { offload: used, .. } | OpKind::Evaluate { offload: used, .. } => {
+                used.index() == offload
+            }
+            _ => false,
+        })
+    };
+    let step = engine.steps.iter().find(uses).map(|step| step.name.clone());
+    let name = engine.offloads[offload].name.clone();
+    let message = format!("offload `{name}` has no place: {why}");
+    Refused { offload: Some(name), step, message }
 }
 
 type Placed = (Place, Option<(Unit, u32, Vec<u32>)>);
