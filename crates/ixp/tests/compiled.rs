@@ -190,7 +190,7 @@ fn pushes_pops_and_any_port_do_what_they_do_on_golden() {
         let mut bytes = vec![0; 1 + number * 13 % 300];
         bytes.iter_mut().for_each(|byte| *byte = rng.below(256) as u8);
         bytes[0] = rng.below(130) as u8;
-        if number % 2 == 0 && bytes.len() > 2 {
+        if number.is_multiple_of(2) && bytes.len() > 2 {
             bytes[1..3].copy_from_slice(&[0, rng.below(8) as u8]);
         }
         let arrival_ns = 300_000 * number as u64;
