@@ -378,6 +378,9 @@ fn random(
         case.input.load(&mut store);
         for machine in &machines {
             let name = machine.name();
+            // The lines of this machine carry no packet without bytes.
+            let carried = |packet: &&Packet| machine.kind() != "ixp" || !packet.bytes.is_empty();
+            let packets: Vec<Packet> = case.input.packets.iter().filter(carried).cloned().collect();
             let options = options();
             let contender =
                 Contender::new(Arc::clone(machine), &program, &store, &options, &|_| ());
@@ -391,7 +394,7 @@ fn random(
             let said = !machine.refusals(&program).is_empty();
             assert!(!said, "{seed}: {name} starts with a program that it says it refuses");
             let worked = contender
-                .offer(&program.optimised, &frames(&case.input.packets), &mut |_| ())
+                .offer(&program.optimised, &frames(&packets), &mut |_| ())
                 .and_then(|()| contender.finish(&program.optimised, &mut |_| ()))
                 .and_then(|()| contender.compare_state(&|_| ()));
             worked.unwrap_or_else(|error| panic!("{seed} on {name}: {}", error.message));
