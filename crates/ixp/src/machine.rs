@@ -1,4 +1,4 @@
-//! A program on a machine, behind the interface of all machines.
+//! Runs a program on the chip through the interface of all machines.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

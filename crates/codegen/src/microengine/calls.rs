@@ -3,7 +3,7 @@
 use wireloom_ir::{OffloadId, OffloadTarget, Value};
 use wireloom_offloads::registry;
 
-use super::code::{Operand, Register, Shift, Target};
+use super::code::{Code, Label, Operand, Register, Shift, Target};
 use super::layout::{Place, Unit};
 use super::lower::{Lower, Refused};
 use super::trie::{NODE_BITS, root_bits};
@@ -61,7 +61,7 @@ fn words_at(
     match unit {
         Unit::Sram => {
             let base = Operand::Number(base);
-            code.command("sram[read", "$0", base, offset.into(), Some(count as u32));
+            code.command("sram[read", "$0", base, offset.into(), count as u32);
             (0..count).map(|index| code.copy(Operand::Transfer(index as u8))).collect()
         }
         Unit::Sdram => {
@@ -70,18 +70,29 @@ fn words_at(
             code.shift(quad, Operand::None, "B", offset.into(), Shift::Right(1));
             let quads = count.div_ceil(2) as u32;
             let base = Operand::Number(base / 2);
-            code.command("sdram[read", "$$0", base, quad.into(), Some(quads));
+            code.command("sdram[read", "$$0", base, quad.into(), quads);
             if count > 1 {
                 return (0..count).map(|index| code.copy(Operand::Wide(index as u8))).collect();
             }
             let word = code.copy(Operand::Wide(0));
             let even = code.label();
-            code.branch_bit(offset, 0, false, even);
+            code.branch_clear(offset, 0, even);
             code.set(word, Operand::Wide(1));
             code.place(even);
             vec![word]
         }
     }
+}
+
+/// The offset in words of an element. Branches if there is none at this index.
+fn element(code: &mut Code, index: &Words, size: u32, shift: u32, outside: Label) -> Register {
+    let mut limit = vec![Operand::Number(size)];
+    limit.resize(index.len(), Operand::Number(0));
+    words::compare(code, index, &limit);
+    code.branch("br=cout", outside);
+    let offset = code.register();
+    code.shift(offset, Operand::None, "B", index[0], Shift::Left(shift));
+    offset
 }
 
 /// An element of an array; zero if there is none.
@@ -92,12 +103,7 @@ fn read(lower: &mut Lower<'_>, place: Place, index: Value, width: u32) -> Words 
     let result = words::registers(lower.code, width);
     result.iter().for_each(|word| lower.code.set(*word, Operand::Number(0)));
     let outside = lower.code.label();
-    let mut limit = vec![Operand::Number(size)];
-    limit.resize(index.len(), Operand::Number(0));
-    words::compare(lower.code, &index, &limit);
-    lower.code.branch("br=cout", outside);
-    let offset = lower.code.register();
-    lower.code.shift(offset, Operand::None, "B", index[0], Shift::Left(shift));
+    let offset = element(lower.code, &index, size, shift, outside);
     let read = words_at(lower, unit, base, offset, count);
     for (result, word) in result.iter().zip(read) {
         lower.code.set(*result, word.into());
@@ -112,21 +118,16 @@ fn count(lower: &mut Lower<'_>, place: Place, index: Value, bytes: Value) {
     let (index, bytes) = (lower.get(index), lower.get(bytes));
     let code = &mut *lower.code;
     let outside = code.label();
-    let mut limit = vec![Operand::Number(size)];
-    limit.resize(index.len(), Operand::Number(0));
-    words::compare(code, &index, &limit);
-    code.branch("br=cout", outside);
-    let offset = code.register();
-    code.shift(offset, Operand::None, "B", index[0], Shift::Left(shift));
+    let offset = element(code, &index, size, shift, outside);
     let base = Operand::from(code.copy(Operand::Number(base)));
-    code.command("sram[read_lock", "$0", base, offset.into(), Some(4));
+    code.command("sram[read_lock", "$0", base, offset.into(), 4);
     let old: Words = (0..4).map(|index| code.copy(Operand::Transfer(index)).into()).collect();
     let target = |index| Target::Transfer(index);
     let zero = Operand::Number(0);
     let (packets, all) = (&old[..2], &old[2..]);
     code.chain(&[target(0), target(1)], "+", "+carry", packets, &[Operand::Number(1), zero]);
     code.chain(&[target(2), target(3)], "+", "+carry", all, &[bytes[0], zero]);
-    code.command("sram[write_unlock", "$0", base, offset.into(), Some(4));
+    code.command("sram[write_unlock", "$0", base, offset.into(), 4);
     code.place(outside);
 }
 
@@ -154,7 +155,7 @@ fn search(lower: &mut Lower<'_>, unit: Unit, base: u32, key: Value) -> Words {
     let (next, found) = (lower.code.label(), lower.code.label());
     shift_up(lower, &moving, root);
     lower.code.place(next);
-    lower.code.branch_bit(entry, 31, false, found);
+    lower.code.branch_clear(entry, 31, found);
     let top = *moving.last().expect("a word at least");
     let (bits, node, at) = (lower.code.register(), lower.code.register(), lower.code.register());
     lower.code.shift(bits, Operand::None, "B", top.into(), Shift::Right(32 - NODE_BITS));

@@ -235,8 +235,13 @@ impl Code {
 
     /// `target = a operation b`
     pub fn alu(&mut self, target: impl Into<Target>, a: Operand, operation: &str, b: Operand) {
-        let (a, b) = self.together(a, b);
-        let target = self.target(target.into());
+        let pair = self.together(a, b);
+        self.computed(target.into(), pair, operation);
+    }
+
+    /// Writes an `alu` of operands that one instruction can read.
+    fn computed(&mut self, target: Target, (a, b): (Operand, Operand), operation: &str) {
+        let target = self.target(target);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("alu[{target}, {a}, {operation}, {b}]"));
     }
@@ -315,30 +320,19 @@ impl Code {
         self.instruction(&format!("br[{label}#]"));
     }
 
-    /// A branch if a bit of a register is set, or is not.
-    pub fn branch_bit(&mut self, register: Register, bit: u32, is_set: bool, to: Label) {
-        let name = if is_set { "br_bset" } else { "br_bclr" };
+    /// A branch if a bit of a register is 0.
+    pub fn branch_clear(&mut self, register: Register, bit: u32, to: Label) {
         let register = self.names[register.0].clone();
-        self.instruction(&format!("{name}[{register}, {bit}, l{}#]", to.0));
+        self.instruction(&format!("br_bclr[{register}, {bit}, l{}#]", to.0));
     }
 
     /// A command to a memory, and the wait for it: `sram[read, ...]`.
-    pub fn command(
-        &mut self,
-        what: &str,
-        transfer: &str,
-        a: Operand,
-        b: Operand,
-        count: Option<u32>,
-    ) {
+    pub fn command(&mut self, what: &str, transfer: &str, a: Operand, b: Operand, count: u32) {
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
-        let count = count.map(|count| format!(", {count}")).unwrap_or_default();
-        self.instruction(&format!("{what}, {transfer}, {a}, {b}{count}], ctx_swap"));
+        self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
     }
-}
 
-impl Code {
     /// Sums or differences of words with a carry from each to the next, the lowest first: `+` and
     /// `+carry`, or `-` and `-carry`. The condition codes are those of the last.
     pub fn chain(
@@ -351,11 +345,8 @@ impl Code {
     ) {
         // Copies and constants come before: they would change the carry.
         let pairs: Vec<_> = a.iter().zip(b).map(|(a, b)| self.together(*a, *b)).collect();
-        for (index, ((a, b), target)) in pairs.into_iter().zip(targets).enumerate() {
-            let operation = if index == 0 { first } else { rest };
-            let target = self.target(*target);
-            let (a, b) = (self.operand(a), self.operand(b));
-            self.instruction(&format!("alu[{target}, {a}, {operation}, {b}]"));
+        for (index, (pair, target)) in pairs.into_iter().zip(targets).enumerate() {
+            self.computed(*target, pair, if index == 0 { first } else { rest });
         }
     }
 }

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A packet arrives at byte 1344. What is inserted goes in front of it, and a window has 256 bytes
-//! at most, so it never begins before the area. What is in front of the window is undefined; what
-//! is behind it is zero, so that fields outside the window read as zero.
+//! at most, so it never begins before the area. Bytes before the window are undefined.
+//! Bytes after it are zero, so fields outside the window read as zero.
 
 use wireloom_bits::Bits;
 
@@ -69,7 +69,7 @@ impl State {
 
     /// Reads words of the frame.
     pub fn load(&self, code: &mut Code, at: Operand, count: usize) -> Vec<Register> {
-        code.command("sram[read", "$0", self.frame.into(), at, Some(count as u32));
+        code.command("sram[read", "$0", self.frame.into(), at, count as u32);
         (0..count).map(|index| code.copy(Operand::Transfer(index as u8))).collect()
     }
 
@@ -85,7 +85,7 @@ impl State {
                 _ => code.set(target, *word),
             }
         }
-        code.command("sram[write", "$0", self.frame.into(), at, Some(words.len() as u32));
+        code.command("sram[write", "$0", self.frame.into(), at, words.len() as u32);
     }
 
     /// The byte of the frame at which a field begins, `offset` bytes after `base`.
@@ -124,7 +124,7 @@ impl State {
             if !aligned.is_empty() {
                 code.alu(at, at.into(), "+", Operand::Number(TRANSFERS - 1));
             }
-            code.command("sram[read", "$0", self.frame.into(), at.into(), Some(part + 1));
+            code.command("sram[read", "$0", self.frame.into(), at.into(), part + 1);
             for index in 0..part as u8 {
                 let (high, low) = (Operand::Transfer(index), Operand::Transfer(index + 1));
                 let (upper, lower, word) = (code.register(), code.register(), code.register());
@@ -169,7 +169,7 @@ impl State {
             if first > 0 {
                 code.alu(at, at.into(), "+", Operand::Number(TRANSFERS));
             }
-            code.command("sram[read", "$0", self.frame.into(), at.into(), Some(part));
+            code.command("sram[read", "$0", self.frame.into(), at.into(), part);
             for (transfer, index) in (first..first + part).enumerate() {
                 let own = spread(code, &value, index as usize, left, right);
                 let keeps = spread(code, &mask, index as usize, left, right);
@@ -178,7 +178,7 @@ impl State {
                 let target = Target::Transfer(transfer as u8);
                 code.alu(target, keeps.into(), "OR", own.into());
             }
-            code.command("sram[write", "$0", self.frame.into(), at.into(), Some(part));
+            code.command("sram[write", "$0", self.frame.into(), at.into(), part);
             first += part;
         }
         code.place(outside);

@@ -261,7 +261,7 @@ impl Lower<'_> {
             registers
         });
         let skip = self.code.label();
-        self.code.branch_bit(guard, 0, false, skip);
+        self.code.branch_clear(guard, 0, skip);
         let words = what(self)?;
         if let (Some(registers), Some(words)) = (&result, words) {
             for (register, word) in registers.iter().zip(words) {
@@ -314,7 +314,7 @@ impl Lower<'_> {
                     self.code.set(*result, word);
                 }
                 let done = self.code.label();
-                self.code.branch_bit(condition, 0, false, done);
+                self.code.branch_clear(condition, 0, done);
                 for (result, word) in result.iter().zip(then) {
                     self.code.set(*result, word);
                 }

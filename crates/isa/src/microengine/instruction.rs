@@ -170,7 +170,7 @@ impl InputState {
 /// Why a context gives up the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// `voluntary`: it is ready again at once, behind the others.
+    /// `voluntary`: the context is ready again at once, after the other ready ones.
     Voluntary,
     /// `kill`: it never runs again.
     Kill,

@@ -1,4 +1,4 @@
-//! The rows of which an instruction set consists, and how they are written down.
+//! The rows of an instruction table, and their notation.
 //!
 //! A row says how an instruction is written (`syntax`) and how its word looks (`pattern`).
 //! Encoder, decoder, disassembler, assembler and documentation all read the rows, so they cannot
@@ -29,7 +29,7 @@ pub struct Row {
 /// What public documents say about an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// Its name and what it is for; the encoding is assumed.
+    /// The name and the purpose; the encoding is assumed.
     Name,
     /// Its name and its operation code; the layout of the operands is assumed.
     Code,

@@ -19,7 +19,7 @@ const INTRODUCTION: &str = "\
 This page is written from the tables of `crates/isa/src/microengine` by `make pages`. The assembler,
 the disassembler and the simulator use the same tables.
 
-No manual of the IXP1200 was at hand. The third column says what public documents state:
+No manual of the IXP1200 was available. The third column shows what public documents state:
 
 | known | meaning |
 |---|---|

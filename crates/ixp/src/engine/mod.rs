@@ -1,8 +1,8 @@
-//! A microengine: contexts that share a pipeline, and give it up only themselves.
+//! A microengine: contexts that share a pipeline without preemption.
 //!
 //! Instructions compute in one stage, in order, one in a cycle; results are forwarded, so no
 //! instruction waits for another one. What costs cycles is a change of the stream: a taken branch
-//! aborts the instructions that were fetched behind it, a change of context aborts one, and an
+//! aborts the instructions that were fetched after it, a change of context aborts one, and an
 //! engine that was idle fills its pipeline. So the pipeline is a count of cycles until the next
 //! instruction computes.
 
