@@ -66,7 +66,10 @@ impl Assemble {
             let object = write_object(&image);
             let count = image.words.len();
             let most = image.version.sizes().control_store;
-            output::say(format!("{name}: {count} of {most} instructions"));
+            // Standard output is the object's alone if that goes there.
+            if self.out.as_ref().is_some_and(|out| out.as_os_str() != "-") {
+                output::say(format!("{name}: {count} of {most} instructions"));
+            }
             object
         };
         match &self.out {

@@ -233,3 +233,15 @@ fn with_input(place: &Workplace, words: &str, input: &[u8]) -> Ran {
     child.stdin.take().expect("a pipe").write_all(input).expect("the command reads");
     Ran::from(child.wait_with_output().expect("it ends"))
 }
+
+#[test]
+fn an_object_file_on_standard_output_stands_there_alone() {
+    let place = Workplace::new();
+    place.write("stop.uc", b"ctx_arb[kill]\n");
+    let ran = place.wireloom("assemble stop.uc -o -");
+    ran.status(0);
+    assert!(ran.out.starts_with("wireloom microcode 1\n"), "{}", ran.out);
+    let ran = place.wireloom("assemble stop.uc -o stop.uo");
+    ran.status(0);
+    assert_eq!(ran.out, "stop.uc: 1 of 2048 instructions\n");
+}
