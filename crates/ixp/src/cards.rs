@@ -474,6 +474,16 @@ impl Cards {
             .with("lines", lines)
     }
 
+    /// MPKTs that wait at a port, and packets that it has lost.
+    pub fn held(&self, port: usize) -> (u32, u64) {
+        (self.ports[port].held_in, self.ports[port].lost)
+    }
+
+    /// The time in which the bus carried MPKTs.
+    pub fn bus_time(&self) -> Time {
+        self.bus.clock.cycles(self.carried.2)
+    }
+
     /// The share of time in which the bus carried MPKTs.
     pub fn bus_use(&self, now: Time) -> f64 {
         self.carried.2 as f64 / self.bus.clock.edge_from(now).max(1) as f64

@@ -15,6 +15,7 @@ use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
 use crate::spec::Spec;
+use crate::watch::Sources;
 
 /// Engines that process packets.
 const ENGINES: u32 = microengine::THREADS / 4;
@@ -26,6 +27,8 @@ pub struct Compiled {
     reasons: Vec<(u32, u16)>,
     /// The text that the image is assembled from.
     pub text: String,
+    /// The files in Loom C.
+    files: Vec<String>,
 }
 
 /// Compiles an engine, with the contents of its tables.
@@ -59,7 +62,7 @@ pub fn compile(
     };
     let mut none = |file: &Path| Err(format!("{} is not there", file.display()));
     match wireloom_microcode::assemble("engine.uc", &text, &options, &mut none) {
-        Ok(image) => Ok(Compiled { image, layout, reasons, text }),
+        Ok(image) => Ok(Compiled { image, layout, reasons, text, files: program.files.clone() }),
         Err(refused) => {
             let first = refused.diagnostics.first();
             Err(whole(first.map_or("the assembler refuses it", |first| &first.message)))
@@ -94,7 +97,10 @@ impl Compiled {
             RUNAWAY => Reason::Runaway,
             (set, value) => Reason::Program(ReasonSetId(set), value),
         });
-        Ok(Ixp::new(processor, store, reasons.collect()).with_tables(self.layout.places))
+        let sources =
+            Sources { microcode: vec![("engine.uc".into(), self.text)], loom: self.files };
+        let machine = Ixp::new(processor, store, reasons.collect()).with_sources(sources);
+        Ok(machine.with_tables(self.layout.places))
     }
 }
 

@@ -70,6 +70,10 @@ impl Configured for Spec {
         }
     }
 
+    fn can_be_watched(&self) -> bool {
+        true
+    }
+
     fn knobs(&self) -> &'static [Knob] {
         &[Knob::Seed]
     }

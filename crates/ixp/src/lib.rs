@@ -27,6 +27,7 @@ pub mod request;
 pub mod spec;
 pub mod trace;
 pub mod units;
+mod watch;
 
 pub use chip::Chip;
 pub use engine::{Engine, Program};
@@ -35,3 +36,4 @@ pub use machine::Ixp;
 pub use options::{Fault, Options};
 pub use processor::{Processor, RunError};
 pub use spec::Spec;
+pub use watch::Sources;

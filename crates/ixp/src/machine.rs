@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use wireloom_codegen::microengine::Place;
 use wireloom_ir::{Output, Reason, Verdict};
+use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
     Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
 };
@@ -16,6 +17,7 @@ use crate::cards::Delivered;
 use crate::compiled;
 use crate::mpkt::Way;
 use crate::processor::Processor;
+use crate::watch::Sources;
 
 /// Packets that are offered before the machine begins to work on them.
 const AHEAD: u64 = 256;
@@ -24,7 +26,7 @@ const AHEAD: u64 = 256;
 ///
 /// Outputs are passed on in the order in which the chip took their packets.
 pub struct Ixp<E = ()> {
-    processor: Processor<E>,
+    pub(crate) processor: Processor<E>,
     store: Store,
     /// What the numbers of reasons in control words mean.
     reasons: Vec<Reason>,
@@ -33,9 +35,14 @@ pub struct Ixp<E = ()> {
     taken: VecDeque<u64>,
     /// What has left of packets that have not been passed on, and whether that is all.
     left: BTreeMap<u64, (Vec<Delivered>, bool)>,
-    lost: u64,
+    pub(crate) lost: u64,
     /// Where the offloads of an engine in Loom C are.
     places: Vec<Place>,
+    /// The sources of the programs, for debuggers.
+    pub(crate) sources: Sources,
+    /// Events that a debugger has not taken yet, if any are kept.
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) keeps_events: bool,
 }
 
 impl<E: EnergySink> Ixp<E> {
@@ -51,6 +58,9 @@ impl<E: EnergySink> Ixp<E> {
             left: BTreeMap::new(),
             lost: 0,
             places: Vec::new(),
+            sources: Sources::default(),
+            events: VecDeque::new(),
+            keeps_events: false,
         }
     }
 
@@ -60,9 +70,37 @@ impl<E: EnergySink> Ixp<E> {
         Self { places, ..self }
     }
 
+    /// The same, with the sources of its programs for debuggers.
+    #[must_use]
+    pub fn with_sources(self, sources: Sources) -> Self {
+        Self { sources, ..self }
+    }
+
     /// The processor.
     pub fn processor(&self) -> &Processor<E> {
         &self.processor
+    }
+
+    /// Puts packets on the lines.
+    pub(crate) fn accept(&mut self, frames: &[Frame<'_>]) -> Result {
+        let ports = self.processor.chip.spec.ports.count;
+        for frame in frames {
+            if u32::from(frame.ingress) >= ports {
+                let message = format!(
+                    "packet {} comes on port {}: the machine has {ports}, from 0",
+                    self.offered, frame.ingress
+                );
+                return Err(
+                    Error::new(message).with_help("change `ports.count` of its description")
+                );
+            }
+            if frame.bytes.is_empty() {
+                return Err(Error::new(format!("packet {} has no bytes", self.offered)));
+            }
+            self.processor.offer(frame.ingress, self.offered, frame.arrival_ns, frame.bytes);
+            self.offered += 1;
+        }
+        Ok(())
     }
 
     /// Simulates until at most this many packets are left, and passes on what can be.
@@ -72,7 +110,7 @@ impl<E: EnergySink> Ixp<E> {
         done.map(|()| settled)
     }
 
-    fn settle(&mut self, sink: Sink<'_>) -> Result<Settled> {
+    pub(crate) fn settle(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let mut settled = Settled::default();
         let cards = &mut self.processor.chip.cards;
         self.taken.extend(cards.accepted.drain(..));
@@ -128,23 +166,7 @@ impl<E: EnergySink> Ixp<E> {
 
 impl<E: EnergySink> Machine for Ixp<E> {
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
-        let ports = self.processor.chip.spec.ports.count;
-        for frame in frames {
-            if u32::from(frame.ingress) >= ports {
-                let message = format!(
-                    "packet {} comes on port {}: the machine has {ports}, from 0",
-                    self.offered, frame.ingress
-                );
-                return Err(
-                    Error::new(message).with_help("change `ports.count` of its description")
-                );
-            }
-            if frame.bytes.is_empty() {
-                return Err(Error::new(format!("packet {} has no bytes", self.offered)));
-            }
-            self.processor.offer(frame.ingress, self.offered, frame.arrival_ns, frame.bytes);
-            self.offered += 1;
-        }
+        self.accept(frames)?;
         self.work(AHEAD, sink)
     }
 
@@ -185,5 +207,9 @@ impl<E: EnergySink> Machine for Ixp<E> {
 
     fn record(&self, work: Duration) -> Option<Record> {
         Some(self.processor.report(self.lost, work))
+    }
+
+    fn watch(&mut self) -> Option<&mut dyn Watched> {
+        Some(self)
     }
 }

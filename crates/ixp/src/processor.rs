@@ -1,6 +1,8 @@
 //! A chip with its kernel: what runs.
 
-use wireloom_sim::{Clock, EnergySink, EventSink, Kernel, SpecError, Stop, Time};
+use std::ops::ControlFlow;
+
+use wireloom_sim::{Clock, EnergySink, EventSink, Kernel, Observer, SpecError, Stop, Time};
 
 use crate::cards::Delivered;
 use crate::chip::{Chip, Event};
@@ -124,6 +126,30 @@ impl<E: EnergySink> Processor<E> {
         let clock = self.chip.spec.core.clock;
         let end = clock.edge(clock.edge_from(from) + cycles);
         self.run(end - from)
+    }
+
+    /// Simulates this number of cycles of the core clock under an observer that can break the run
+    /// between two events or cycles of units; the next run goes on exactly there.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn observe_cycles<O: Observer<Chip<E>>>(
+        &mut self,
+        cycles: u64,
+        observer: &mut O,
+    ) -> Result<ControlFlow<O::Break, Stop>, RunError> {
+        let from = self.until.max(self.kernel.now());
+        let clock = self.chip.spec.core.clock;
+        self.until = clock.edge(clock.edge_from(from) + cycles);
+        self.chip.cards.begin(&mut self.kernel.wrapped(Event::Card));
+        let ran = self.kernel.observe(&mut self.chip, self.until, observer);
+        if ran.is_break() {
+            self.until = self.kernel.now();
+        }
+        match self.chip.failed.take() {
+            None => Ok(ran),
+            Some(refused) => Err(RunError::Refused { at: self.now(), message: refused.0 }),
+        }
     }
 
     /// Simulates until at most this number of packets is left, on lines and inside.

@@ -76,8 +76,10 @@ pub struct Traced {
     pub order: Order,
     /// The address.
     pub address: u32,
-    /// Words that it transfers.
+    /// Words that it transfers between the unit and the engine.
     pub words: u8,
+    /// Granules of the unit that it accesses.
+    pub count: u8,
 }
 
 impl From<&Request> for Traced {
@@ -89,6 +91,7 @@ impl From<&Request> for Traced {
             order: request.order,
             address: request.address,
             words: request.words_in.max(request.words_out),
+            count: request.count,
         }
     }
 }
@@ -186,6 +189,11 @@ impl Trace {
         &self.events
     }
 
+    /// Takes the events, so that there is room for others.
+    pub fn take(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
     /// Events that found no room.
     pub fn omitted(&self) -> u64 {
         self.omitted
@@ -202,7 +210,7 @@ impl Trace {
             let _ = write!(text, "{cycle},{name},{engine},{context},{value},");
             let _ = match command {
                 None => writeln!(text, ",,,,,"),
-                Some(Traced { id, unit, operation, order, address, words }) => writeln!(
+                Some(Traced { id, unit, operation, order, address, words, .. }) => writeln!(
                     text,
                     "{id},{},{},{},{address},{words}",
                     unit_name(*unit),

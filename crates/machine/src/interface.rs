@@ -8,6 +8,7 @@ use wireloom_offloads::{Store, Update};
 use wireloom_sim::Timeline;
 use wireloom_sim::stats::Series;
 
+use crate::watch::Watched;
 use crate::{Error, Passage, Record, Result, Snapshot};
 
 /// Receives the outputs of a machine. A packet's bytes are valid during the call only.
@@ -137,6 +138,11 @@ pub trait Machine {
     /// Returns its recordings over time.
     fn recordings(&self) -> Recordings<'_> {
         Recordings::default()
+    }
+
+    /// Returns the machine for a debugger or a monitor, if it can be watched and stepped.
+    fn watch(&mut self) -> Option<&mut dyn Watched> {
+        None
     }
 }
 

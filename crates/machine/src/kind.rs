@@ -86,6 +86,11 @@ pub trait Configured: fmt::Debug + Send + Sync {
         Capabilities::default()
     }
 
+    /// Whether it can be watched and stepped ([`Machine::watch`]).
+    fn can_be_watched(&self) -> bool {
+        false
+    }
+
     /// The options that have an effect on it.
     fn knobs(&self) -> &'static [Knob] {
         &[]

@@ -27,6 +27,7 @@ mod snapshot;
 pub mod software;
 mod state;
 pub mod trace;
+pub mod watch;
 
 pub use compare::{
     Compared, Contender, Difference, compare_outputs, first_difference, reason_name, verdict_text,

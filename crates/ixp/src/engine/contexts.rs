@@ -59,6 +59,15 @@ impl Context {
         self.state == State::Waiting && if self.any { come != 0 } else { come == self.mask }
     }
 
+    /// [`waited`](Self::waited) up to a cycle of the engine.
+    pub fn waited_until(&self, cycle: u64) -> [u64; 3] {
+        let mut waited = self.waited;
+        if let Some(counted) = self.counted {
+            waited[counted] += cycle.saturating_sub(self.last);
+        }
+        waited
+    }
+
     /// Counts the cycles since its last change of state, up to a cycle of the engine.
     pub(super) fn since(&mut self, cycle: u64) {
         if let Some(counted) = self.counted {

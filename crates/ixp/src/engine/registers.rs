@@ -58,6 +58,11 @@ impl Registers {
         self.gpr[bank as usize][number % 64]
     }
 
+    /// A transfer register that units push into, for debuggers and tests.
+    pub fn pushed(&self, file: TransferFile, number: usize) -> u32 {
+        self.read[file as usize][number % TRANSFER]
+    }
+
     /// A unit pushes a word.
     #[inline]
     pub fn push(&mut self, file: TransferFile, register: u16, word: u32) {

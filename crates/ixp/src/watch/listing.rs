@@ -1,0 +1,108 @@
+//! Programs of engines as listings: instructions next to microcode and Loom C.
+
+use wireloom_isa::microengine::{Version, disassemble};
+use wireloom_machine::watch::{Instruction, Listing, Place, Source};
+
+use crate::engine::{Engine, Program};
+
+/// The sources of programs, as far as an image does not tell them.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The names of assembled texts and the texts.
+    pub microcode: Vec<(String, String)>,
+    /// Files in Loom C, which comments `; FILE:LINE` in the microcode name by the end of their path.
+    pub loom: Vec<String>,
+}
+
+/// The different programs of engines, and which of them each engine has.
+pub fn distinct(engines: &[Engine]) -> (Vec<&Program>, Vec<Option<usize>>) {
+    let mut programs: Vec<&Program> = Vec::new();
+    let mut of = Vec::new();
+    for engine in engines {
+        let program = engine.program();
+        if program.is_empty() {
+            of.push(None);
+            continue;
+        }
+        let known = programs.iter().position(|other| other.is_same(program));
+        of.push(Some(known.unwrap_or(programs.len())));
+        if known.is_none() {
+            programs.push(program);
+        }
+    }
+    (programs, of)
+}
+
+/// The listing of a program.
+pub fn of(program: &Program, sources: &Sources) -> Listing {
+    let image = program.image();
+    let mut listing = Listing::default();
+    // For each microcode source, the place in Loom C of each line.
+    let mut loom: Vec<Vec<Option<(usize, u32)>>> = Vec::new();
+    let files = image.map_or(&[][..], |image| &image.files);
+    for file in files {
+        let text = sources.microcode.iter().find(|(name, _)| name == file);
+        let text = text.map(|(_, text)| text.clone());
+        loom.push(text.as_deref().map_or_else(Vec::new, |text| loom_lines(text, &sources.loom)));
+        listing.sources.push(Source { name: file.clone(), text });
+    }
+    let first = listing.sources.len();
+    let named = sources.loom.iter();
+    listing.sources.extend(named.map(|name| Source { name: name.clone(), text: None }));
+    listing.name = files.first().cloned().unwrap_or_default();
+    for address in 0..program.len() {
+        let Some(decoded) = program.at(address) else { continue };
+        let line = image.and_then(|image| image.lines.get(usize::from(address)).copied().flatten());
+        let mut places = Vec::new();
+        if let Some(line) = line {
+            places.push(Place { source: line.file.into(), line: line.line });
+            let lines = loom.get(usize::from(line.file));
+            let above = lines.and_then(|lines| lines.get(line.line.checked_sub(1)? as usize));
+            if let Some((file, line)) = above.copied().flatten() {
+                places.push(Place { source: first + file, line });
+            }
+        }
+        listing
+            .instructions
+            .push(Instruction { text: disassemble(Version::One, &decoded.instruction), places });
+    }
+    let labels = image.map_or(&[][..], |image| &image.labels);
+    listing.labels = labels.iter().map(|(name, at)| (name.clone(), u64::from(*at))).collect();
+    listing.labels.sort_by_key(|(_, at)| *at);
+    listing
+}
+
+/// For each line of a text, the file and line of Loom C that the last comment before it names, up
+/// to the next step.
+fn loom_lines(text: &str, files: &[String]) -> Vec<Option<(usize, u32)>> {
+    let mut now = None;
+    let line = |line: &str| {
+        let line = line.trim();
+        if let Some(named) = line.strip_prefix("; ") {
+            if let Some((name, number)) = named.rsplit_once(':')
+                && let Ok(number) = number.parse()
+                && let Some(file) =
+                    files.iter().position(|file| file.rsplit('/').next() == Some(name))
+            {
+                now = Some((file, number));
+            } else if named.starts_with("Step `") {
+                now = None;
+            }
+        }
+        now
+    };
+    text.lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_say_which_lines_of_loom_c_microcode_comes_from() {
+        let text = "    nop\n; Step `a`.\na#:\n    ; r.loom:7\n    nop\n    ; other\n    nop\n; Step `b`.\n    nop\n";
+        let lines = loom_lines(text, &["lib/x.loom".into(), "programs/r.loom".into()]);
+        let place = Some((1, 7));
+        assert_eq!(lines, [None, None, None, place, place, place, place, None, None]);
+    }
+}

@@ -1,0 +1,147 @@
+//! The parts of the chip and what is measured of them.
+
+use wireloom_machine::watch::{Measure, MeasureKind, Part, PartKind};
+use wireloom_sim::EnergySink;
+
+use super::contexts;
+use crate::processor::Processor;
+use crate::spec::Spec;
+use crate::units::Served;
+
+/// Queues of a unit: priority, ordered, free.
+const QUEUES: u64 = 3;
+
+/// The number of the part of the first thread: the threads come after the chip and its engines.
+pub fn threads<E>(processor: &Processor<E>) -> usize {
+    1 + processor.chip.engines.len()
+}
+
+/// Lists parts and measures in one order.
+#[derive(Default)]
+struct List {
+    parts: Vec<Part>,
+    measures: Vec<Measure>,
+}
+
+impl List {
+    fn part(&mut self, name: impl Into<String>, kind: PartKind, within: usize) -> usize {
+        self.parts.push(Part { name: name.into(), kind, within: Some(within) });
+        self.parts.len() - 1
+    }
+
+    fn measure(&mut self, part: usize, name: &'static str, kind: MeasureKind) {
+        self.measures.push(Measure { part, name, kind });
+    }
+
+    fn measured(
+        &mut self,
+        name: impl Into<String>,
+        kind: PartKind,
+        measures: &[(&'static str, MeasureKind)],
+    ) {
+        let part = self.part(name, kind, 0);
+        measures.iter().for_each(|(name, kind)| self.measure(part, name, *kind));
+    }
+}
+
+/// The units, with their kinds and the depths of their queues.
+fn units(spec: &Spec) -> [(&'static str, PartKind, u32); 5] {
+    [
+        ("sram", PartKind::Memory, spec.sram.queue),
+        ("sdram", PartKind::Memory, spec.sdram.queue),
+        ("scratchpad", PartKind::Memory, spec.scratch.queue),
+        ("hash unit", PartKind::Unit, spec.hash.queue),
+        ("fbi", PartKind::Unit, spec.fbi.queue),
+    ]
+}
+
+/// Parts and measures. [`sample`] gives the values in the same order.
+pub fn all<E: EnergySink>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>) {
+    use MeasureKind::{Busy, Count, Level, State};
+    let chip = &processor.chip;
+    let (spec, engines) = (&chip.spec, chip.engines.len());
+    let mut list = List::default();
+    list.parts.push(Part { name: spec.name.clone(), kind: PartKind::Machine, within: None });
+    for engine in 0..engines {
+        list.part(format!("engine {engine}"), PartKind::Engine, 0);
+    }
+    for engine in 0..engines {
+        for context in 0..contexts(processor) {
+            list.part(format!("context {context}"), PartKind::Thread, 1 + engine);
+        }
+    }
+    list.measure(0, "packets left", Count);
+    list.measure(0, "bytes left", Count);
+    for engine in 0..engines {
+        for name in ["busy", "aborted", "stalled", "idle"] {
+            list.measure(1 + engine, name, State);
+        }
+    }
+    let first = threads(processor);
+    for thread in 0..engines * contexts(processor) {
+        for name in ["waiting", "ready", "running"] {
+            list.measure(first + thread, name, State);
+        }
+        list.measure(first + thread, "instructions", Count);
+    }
+    for (name, kind, depth) in units(spec) {
+        let places = QUEUES * u64::from(depth);
+        list.measured(
+            name,
+            kind,
+            &[("busy", Busy), ("commands", Count), ("words", Count), ("queue", Level { places })],
+        );
+    }
+    list.measured("command bus", PartKind::Bus, &[("busy", Busy), ("commands", Count)]);
+    for name in ["sram push bus", "sram pull bus", "sdram push bus", "sdram pull bus"] {
+        list.measured(name, PartKind::Bus, &[("busy", Busy), ("words", Count)]);
+    }
+    list.measured("ix bus", PartKind::Bus, &[("busy", Busy)]);
+    let places = chip.fbi.transmit.len() as u64;
+    list.measured("transmit fifo", PartKind::Queue, &[("elements", Level { places })]);
+    let places = spec.ports.receive_mpkts.into();
+    for port in 0..spec.ports.count {
+        let measures = [("mpkts", Level { places }), ("lost", Count)];
+        list.measured(format!("port {port}"), PartKind::Port, &measures);
+    }
+    (list.parts, list.measures)
+}
+
+/// The value of each measure.
+pub fn sample<E: EnergySink>(processor: &Processor<E>, values: &mut Vec<u64>) {
+    let chip = &processor.chip;
+    values.extend([chip.cards.left, chip.cards.left_bytes]);
+    for (number, engine) in chip.engines.iter().enumerate() {
+        let used = engine.used;
+        let idle = used.idle + processor.sleeping(number);
+        values.extend([used.busy, used.aborted, used.stalled, idle]);
+    }
+    for (number, engine) in chip.engines.iter().enumerate() {
+        let cycle = engine.cycles() + processor.sleeping(number);
+        for context in engine.contexts() {
+            values.extend(context.waited_until(cycle));
+            values.push(context.instructions);
+        }
+    }
+    let mut unit = |Served { commands, words, busy }: Served, queued: usize| {
+        values.extend([busy, commands, words, queued as u64]);
+    };
+    unit(chip.sram.served, chip.sram.queues.len() + chip.sram.blocked());
+    unit(chip.sdram.served, chip.sdram.queues.len());
+    unit(chip.scratch.served, chip.scratch.queues.len());
+    unit(chip.hash.served, chip.hash.queues.len());
+    unit(chip.fbi.served, chip.fbi.queues.len());
+    let interval = u64::from(chip.spec.command_bus.interval_cycles);
+    values.extend([chip.granted * interval, chip.granted]);
+    for bus in
+        [&chip.sram_bus.push, &chip.sram_bus.pull, &chip.sdram_bus.push, &chip.sdram_bus.pull]
+    {
+        values.extend([bus.busy, bus.words]);
+    }
+    values.push(chip.core_cycle(chip.cards.bus_time()));
+    values.push(chip.fbi.transmit.iter().filter(|element| element.valid).count() as u64);
+    for port in 0..chip.spec.ports.count as usize {
+        let (held, lost) = chip.cards.held(port);
+        values.extend([held.into(), lost]);
+    }
+}

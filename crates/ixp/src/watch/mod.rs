@@ -1,0 +1,222 @@
+//! The machine for debuggers and monitors: its parts, what they do, and runs that break.
+
+mod events;
+mod listing;
+mod measures;
+mod observer;
+mod registers;
+
+use std::ops::ControlFlow;
+
+use wireloom_isa::microengine::{Signal, Version, text::signal_name};
+use wireloom_machine::watch::{
+    Breakpoint, Event, Goal, Halt, Listing, Measure, Memory, Part, RegisterValue, Thread, Watched,
+    Why,
+};
+use wireloom_machine::{Error, Result, Settled, Sink};
+use wireloom_net::Frame;
+use wireloom_sim::{EnergySink, Stop};
+
+pub use listing::Sources;
+use observer::Watch;
+
+use crate::engine::State;
+use crate::machine::Ixp;
+use crate::processor::Processor;
+use crate::trace::Trace;
+
+/// Cycles of a run between two times at which what was traced is taken.
+const CHUNK: u64 = 1 << 15;
+
+/// The most events that are kept until they are asked for; the oldest are lost.
+const EVENTS: usize = 1 << 14;
+
+/// The memories, in the order of their numbers: name, words at an address.
+const MEMORIES: [(&str, u32); 3] = [("sram", 1), ("sdram", 2), ("scratch", 1)];
+
+/// The name of a state.
+fn state_name(state: State) -> &'static str {
+    match state {
+        State::Stopped => "stopped",
+        State::Ready => "ready",
+        State::Running => "running",
+        State::Waiting => "waiting",
+    }
+}
+
+impl<E: EnergySink> Ixp<E> {
+    fn contents(&self, memory: usize) -> &[u32] {
+        let chip = &self.processor.chip;
+        match memory {
+            0 => chip.sram.words(),
+            1 => chip.sdram.words(),
+            2 => chip.scratch.words(),
+            _ => &[],
+        }
+    }
+
+    /// The engine and the context of a thread.
+    fn place(&self, thread: usize) -> (usize, usize) {
+        let contexts = self.processor.chip.spec.engine.contexts as usize;
+        (thread / contexts, thread % contexts)
+    }
+
+    /// The number of each engine's program among the listings: engines share programs.
+    fn programs(&self) -> Vec<Option<usize>> {
+        listing::distinct(&self.processor.chip.engines).1
+    }
+
+    /// Takes what was traced, for who asks for events.
+    fn keep_traced(&mut self) {
+        let traced = self.processor.chip.trace.take();
+        if self.keeps_events {
+            let contexts = self.processor.chip.spec.engine.contexts as usize;
+            self.events.extend(traced.iter().map(|event| events::told(event, contexts)));
+            let many = self.events.len().saturating_sub(EVENTS);
+            self.events.drain(..many);
+        }
+    }
+}
+
+impl<E: EnergySink> Watched for Ixp<E> {
+    fn parts(&self) -> Vec<Part> {
+        measures::all(&self.processor).0
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        measures::all(&self.processor).1
+    }
+
+    fn sample(&self, values: &mut Vec<u64>) {
+        measures::sample(&self.processor, values);
+    }
+
+    fn cycle(&self) -> u64 {
+        self.processor.chip.core_cycle(self.processor.now())
+    }
+
+    fn hertz(&self) -> f64 {
+        self.processor.chip.spec.core.clock.rate()
+    }
+
+    fn listings(&self) -> Vec<Listing> {
+        let (programs, _) = listing::distinct(&self.processor.chip.engines);
+        programs.into_iter().map(|program| listing::of(program, &self.sources)).collect()
+    }
+
+    fn threads(&self) -> Vec<Thread> {
+        let programs = self.programs();
+        let parts = measures::threads(&self.processor);
+        let mut threads = Vec::new();
+        for (number, engine) in self.processor.chip.engines.iter().enumerate() {
+            for context in engine.contexts() {
+                let waits_for = match context.state {
+                    State::Waiting => {
+                        let bits = (0..16).filter(|bit| context.mask >> bit & 1 != 0);
+                        let names = bits.map(|bit| signal_name(Version::One, Signal(bit)));
+                        let join = if context.any { " or " } else { " and " };
+                        names.collect::<Vec<_>>().join(join)
+                    }
+                    _ => String::new(),
+                };
+                threads.push(Thread {
+                    part: parts + threads.len(),
+                    state: state_name(context.state),
+                    listing: programs[number],
+                    address: context.pc.into(),
+                    waits_for,
+                    instructions: context.instructions,
+                });
+            }
+        }
+        threads
+    }
+
+    fn registers(&self, thread: usize) -> Vec<RegisterValue> {
+        let (engine, context) = self.place(thread);
+        let engine = self.processor.chip.engines.get(engine);
+        engine.map_or_else(Vec::new, |engine| registers::of(engine, context))
+    }
+
+    fn memories(&self) -> Vec<Memory> {
+        let memory = |(number, (name, words)): (usize, &(&str, u32))| Memory {
+            name: (*name).to_owned(),
+            words: *words,
+            addresses: self.contents(number).len() as u64 / u64::from(*words),
+        };
+        MEMORIES.iter().enumerate().map(memory).collect()
+    }
+
+    fn read(&self, memory: usize, address: u64, count: usize) -> Vec<u32> {
+        let Some((_, words)) = MEMORIES.get(memory) else { return Vec::new() };
+        let contents = self.contents(memory);
+        let first = address.saturating_mul(u64::from(*words));
+        let from = usize::try_from(first).unwrap_or(usize::MAX).min(contents.len());
+        contents[from..].iter().take(count).copied().collect()
+    }
+
+    fn signals(&self) -> Vec<(u32, String)> {
+        let names = Signal::NAMES.iter().enumerate();
+        names.map(|(number, name)| (number as u32 + 1, (*name).to_owned())).collect()
+    }
+
+    fn supply(&mut self, frames: &[Frame<'_>]) -> Result {
+        self.accept(frames)
+    }
+
+    fn to_come(&self) -> u64 {
+        self.processor.chip.cards.to_come()
+    }
+
+    fn done(&self) -> u64 {
+        self.processor.chip.cards.left + self.lost + self.processor.chip.cards.lost.len() as u64
+    }
+
+    fn resume(&mut self, goal: Goal, breakpoints: &[Breakpoint]) -> Result<Halt> {
+        let needs_trace = breakpoints
+            .iter()
+            .any(|at| matches!(at, Breakpoint::Signal { .. } | Breakpoint::Memory { .. }));
+        self.processor.chip.trace =
+            if needs_trace || self.keeps_events { Trace::of(usize::MAX) } else { Trace::off() };
+        let programs = self.programs();
+        let mut watch = Watch::new(&self.processor, goal, breakpoints, &programs, self.done());
+        let mut left = goal.cycles();
+        while left > 0 {
+            let part = left.min(CHUNK);
+            let ran = self.processor.observe_cycles(part, &mut watch);
+            watch.begin_trace();
+            self.keep_traced();
+            match ran.map_err(Error::new)? {
+                ControlFlow::Break(halt) => return Ok(halt),
+                ControlFlow::Continue(Stop::Silent) => {
+                    return Ok(Halt { why: Why::Silent, thread: None });
+                }
+                ControlFlow::Continue(_) => left -= part,
+            }
+        }
+        let why = if matches!(goal, Goal::Cycles(_)) { Why::Goal } else { Why::Late };
+        Ok(Halt { why, thread: None })
+    }
+
+    fn collect(&mut self, sink: Sink<'_>) -> Result<Settled> {
+        self.settle(sink)
+    }
+
+    fn keep_events(&mut self, keep: bool) {
+        self.keeps_events = keep;
+    }
+
+    fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events).into()
+    }
+}
+
+/// The number of a thread.
+fn thread(contexts: usize, engine: usize, context: u8) -> usize {
+    engine * contexts + usize::from(context)
+}
+
+/// The threads of an engine of a processor.
+fn contexts<E>(processor: &Processor<E>) -> usize {
+    processor.chip.spec.engine.contexts as usize
+}

@@ -1,0 +1,52 @@
+//! Registers of a context, with the names that the program has for them.
+
+use wireloom_isa::microengine::{Bank, Index, Register, TransferFile};
+use wireloom_machine::watch::RegisterValue;
+
+use crate::engine::{Engine, Registers};
+
+/// General-purpose registers of a context in a bank, and transfer registers in a file.
+const GENERAL: u8 = 16;
+const TRANSFER: u8 = 8;
+
+/// The registers of a context. Of transfer registers, both sides are shown: `$3` is what units
+/// have pushed, `$3 out` what they pull.
+pub fn of(engine: &Engine, context: usize) -> Vec<RegisterValue> {
+    let Some(state) = engine.contexts().get(context) else { return Vec::new() };
+    let names = |register: Register| -> Vec<String> {
+        let Some(image) = engine.program().image() else { return Vec::new() };
+        let holds = |(from, to): (u16, u16)| (from..to).contains(&state.pc);
+        let named = image.registers.iter();
+        let named = named.filter(|name| name.register == register && holds(name.range));
+        named.map(|name| name.name.clone()).collect()
+    };
+    let number = context as u8;
+    let mut all = Vec::new();
+    for (bank, letter) in [(Bank::A, 'a'), (Bank::B, 'b')] {
+        for register in 0..GENERAL {
+            let at = usize::from(number * GENERAL + register);
+            all.push(RegisterValue {
+                register: format!("{letter}{register}"),
+                names: names(Register::Gpr(bank, Index::Relative(register))),
+                value: engine.registers.general(bank, at),
+            });
+        }
+    }
+    for (file, mark) in [(TransferFile::Sram, "$"), (TransferFile::Sdram, "$$")] {
+        for register in 0..TRANSFER {
+            let at = Registers::transfer(number, register);
+            let names = names(Register::Transfer(file, Index::Relative(register)));
+            all.push(RegisterValue {
+                register: format!("{mark}{register}"),
+                names: names.clone(),
+                value: engine.registers.pushed(file, at.into()),
+            });
+            all.push(RegisterValue {
+                register: format!("{mark}{register} out"),
+                names,
+                value: engine.registers.pull(file, at),
+            });
+        }
+    }
+    all
+}

@@ -1,0 +1,115 @@
+//! Programs as people read them: instructions with the lines of their sources.
+
+/// A program of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Listing {
+    /// Its name.
+    pub name: String,
+    /// The instructions, from address 0.
+    pub instructions: Vec<Instruction>,
+    /// Labels, by address.
+    pub labels: Vec<(String, u64)>,
+    /// The sources, the nearest to the machine first: microcode, then Loom C.
+    pub sources: Vec<Source>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Instruction {
+    /// The instruction as text.
+    pub text: String,
+    /// The lines that it comes from, of at most one line of each source.
+    pub places: Vec<Place>,
+}
+
+/// A line of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Place {
+    /// The number of the source.
+    pub source: usize,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// A source of a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Source {
+    /// Its name, as people know it.
+    pub name: String,
+    /// Its text, if the machine has it; it is a file of this name otherwise.
+    pub text: Option<String>,
+}
+
+impl Listing {
+    /// The address of a label.
+    pub fn label(&self, name: &str) -> Option<u64> {
+        let is_it =
+            |(label, _): &&(String, u64)| label == name || label.trim_end_matches('#') == name;
+        self.labels.iter().find(is_it).map(|(_, address)| *address)
+    }
+
+    /// The last label at or before an address, and the distance from it.
+    pub fn nearest(&self, address: u64) -> Option<(&str, u64)> {
+        let before = self.labels.iter().filter(|(_, at)| *at <= address);
+        before.max_by_key(|(_, at)| *at).map(|(name, at)| (name.as_str(), address - at))
+    }
+
+    /// The source of a name: the whole name, or the end of its path.
+    pub fn source(&self, name: &str) -> Option<usize> {
+        let ends = |source: &Source| {
+            source.name == name || source.name.rsplit('/').next().is_some_and(|end| end == name)
+        };
+        self.sources.iter().position(ends)
+    }
+
+    /// The addresses at which the instructions of a line begin: the first of each run of them.
+    pub fn begins(&self, source: usize, line: u32) -> Vec<u64> {
+        let is_at = |at: usize| {
+            self.instructions[at].places.iter().any(|p| p.source == source && p.line == line)
+        };
+        let all = 0..self.instructions.len();
+        all.filter(|at| is_at(*at) && (*at == 0 || !is_at(at - 1))).map(|at| at as u64).collect()
+    }
+
+    /// The lines of a source that have instructions, in order.
+    pub fn lines(&self, source: usize) -> Vec<u32> {
+        let places = self.instructions.iter().flat_map(|instruction| &instruction.places);
+        let mut lines: Vec<u32> =
+            places.filter(|place| place.source == source).map(|place| place.line).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing() -> Listing {
+        let at =
+            |line| Instruction { text: String::new(), places: vec![Place { source: 0, line }] };
+        Listing {
+            name: "a".into(),
+            instructions: [3, 3, 5, 3].into_iter().map(at).collect(),
+            labels: vec![("begin#".into(), 0), ("loop#".into(), 2)],
+            sources: vec![Source { name: "programs/a.loom".into(), text: None }],
+        }
+    }
+
+    #[test]
+    fn a_line_begins_where_control_comes_to_it() {
+        let listing = listing();
+        assert_eq!(listing.source("a.loom"), Some(0));
+        assert_eq!((listing.begins(0, 3), listing.begins(0, 5)), (vec![0, 3], vec![2]));
+        assert_eq!(listing.lines(0), [3, 5]);
+    }
+
+    #[test]
+    fn addresses_are_named_by_labels() {
+        let listing = listing();
+        assert_eq!((listing.label("loop"), listing.label("loop#")), (Some(2), Some(2)));
+        assert_eq!(listing.nearest(3), Some(("loop#", 1)));
+        assert_eq!(listing.label("end"), None);
+    }
+}
