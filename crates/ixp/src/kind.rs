@@ -102,7 +102,16 @@ impl Configured for Spec {
         let mut store =
             wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
         let compiled = compile(self, program, &mut store).map_err(first)?;
-        Ok(vec![("engine.uc".to_owned(), compiled.text)])
+        let name = |part: usize| match compiled.texts.len() {
+            1 => "engine.uc".to_owned(),
+            _ => format!("part{part}.uc"),
+        };
+        Ok(compiled
+            .texts
+            .iter()
+            .enumerate()
+            .map(|(part, text)| (name(part), text.clone()))
+            .collect())
     }
 
     fn as_any(&self) -> &dyn Any {
