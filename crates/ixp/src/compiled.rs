@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use wireloom_codegen::microengine::{
-    self, Layout, Memories, Microcode, Place, RUNAWAY, Refused, Unit,
-};
+use wireloom_codegen::microengine::{self, Layout, Memories, Place, RUNAWAY, Refused, Unit};
 use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::Image;
 use wireloom_machine::{Error, Options, Program};
@@ -17,16 +15,21 @@ use crate::processor::Processor;
 use crate::spec::Spec;
 use crate::watch::Sources;
 
-/// Engines that process packets.
-const ENGINES: u32 = microengine::THREADS / 4;
+/// Contexts of an engine that a program in Loom C takes.
+const CONTEXTS: u32 = 4;
+/// Engines of a part of a program at most: each thread has an element of the receive FIFO.
+const ENGINES: u32 = microengine::THREADS / CONTEXTS;
 
 /// An engine in Loom C for this chip.
 pub struct Compiled {
-    image: Image,
+    /// For each part.
+    images: Vec<Image>,
+    /// Engines of each part.
+    engines: u32,
     layout: Layout,
     reasons: Vec<(u32, u16)>,
-    /// The text that the image is assembled from.
-    pub text: String,
+    /// The texts that the images are assembled from.
+    texts: Vec<String>,
     /// The files in Loom C.
     files: Vec<String>,
 }
@@ -46,14 +49,59 @@ pub fn compile(
         let message = format!("engine {name} does not fit into {}: {what}", spec.name);
         vec![Refused { offload: None, step: None, message }]
     };
-    if spec.engines < ENGINES || spec.engine.contexts < 4 || !spec.ports.count.is_power_of_two() {
+    if spec.engine.contexts < CONTEXTS || !spec.ports.count.is_power_of_two() {
         return Err(whole(
-            "programs in Loom C take four engines of four contexts, and a power of two of ports",
+            "programs in Loom C take engines of four contexts, and a power of two of ports",
         ));
     }
     let memories = Memories { sram: spec.sram.bytes / 4, sdram: spec.sdram.bytes / 4 };
     let layout = microengine::layout::place(program, store, memories)?;
-    let Microcode { text, reasons } = microengine::generate(program, &layout)?;
+    let words = spec.engine.control_store as usize;
+    let mut kept = microengine::KEPT.into_iter();
+    let first = kept.next().unwrap_or_default();
+    let mut microcode = microengine::generate(program, &layout, first)?;
+    // The words of a step are known only when its registers have places: with less room for its
+    // steps, a part may fit that did not.
+    let mut room = words;
+    loop {
+        let parts = microcode.parts(room).map_err(|refused| vec![refused])?;
+        let engines = (spec.engines / parts.len() as u32).min(ENGINES);
+        if engines == 0 {
+            return Err(whole(&format!(
+                "its steps need {} control stores of {words} words, and there are {} engines",
+                parts.len(),
+                spec.engines
+            )));
+        }
+        let text = |number| microcode.text(&parts, number, engines);
+        let texts: Vec<String> = (0..parts.len()).map(text).collect();
+        match assemble(spec, &texts) {
+            Ok(images) => {
+                let reasons = microcode.reasons;
+                let files = program.files.clone();
+                return Ok(Compiled { images, engines, layout, reasons, texts, files });
+            }
+            Err(refused) => {
+                let is = |code| refused.diagnostics.iter().any(|error| error.code == code);
+                let first = refused.diagnostics.first();
+                let why = first.map_or("the assembler refuses it", |first| &first.message);
+                if is(FULL) {
+                    room -= room / 16;
+                } else if let (true, Some(fewer)) = (is(CROWDED), kept.next()) {
+                    microcode = microengine::generate(program, &layout, fewer)?;
+                } else {
+                    return Err(whole(why));
+                }
+            }
+        }
+    }
+}
+
+/// The assembler's errors for a full control store, and for too many registers.
+const FULL: &str = "U0304";
+const CROWDED: &str = "U0305";
+
+fn assemble(spec: &Spec, texts: &[String]) -> Result<Vec<Image>, wireloom_microcode::Refused> {
     let options = wireloom_microcode::Options {
         control_store: Some(spec.engine.control_store as usize),
         optimise: true,
@@ -61,16 +109,28 @@ pub fn compile(
         ..Default::default()
     };
     let mut none = |file: &Path| Err(format!("{} is not there", file.display()));
-    match wireloom_microcode::assemble("engine.uc", &text, &options, &mut none) {
-        Ok(image) => Ok(Compiled { image, layout, reasons, text, files: program.files.clone() }),
-        Err(refused) => {
-            let first = refused.diagnostics.first();
-            Err(whole(first.map_or("the assembler refuses it", |first| &first.message)))
-        }
-    }
+    texts
+        .iter()
+        .enumerate()
+        .map(|(part, text)| {
+            let name = file_name(part, texts.len());
+            wireloom_microcode::assemble(&name, text, &options, &mut none)
+        })
+        .collect()
+}
+
+/// The name of the text of a part.
+fn file_name(part: usize, parts: usize) -> String {
+    if parts == 1 { "engine.uc".to_owned() } else { format!("part{part}.uc") }
 }
 
 impl Compiled {
+    /// The texts that the images are assembled from, with their names.
+    pub fn named(&self) -> Vec<(String, String)> {
+        let texts = self.texts.iter().enumerate();
+        texts.map(|(part, text)| (file_name(part, self.texts.len()), text.clone())).collect()
+    }
+
     /// Starts a machine with it.
     ///
     /// # Errors
@@ -81,9 +141,13 @@ impl Compiled {
         store: Store,
         options: &Options,
     ) -> wireloom_machine::Result<Ixp> {
-        let stored = Stored::load(self.image, spec.engine.control_store)
-            .map_err(|refused| Error::new(refused.0))?;
-        let programs = vec![(stored, 0b1111); ENGINES as usize];
+        let microcode = self.named();
+        let mut programs = Vec::new();
+        for image in self.images {
+            let stored = Stored::load(image, spec.engine.control_store)
+                .map_err(|refused| Error::new(refused.0))?;
+            programs.extend(vec![(stored, 0b1111); self.engines as usize]);
+        }
         let own = crate::Options { seed: options.seed.unwrap_or_default(), ..Default::default() };
         let mut processor = Processor::new(spec, programs, &own).map_err(Error::new)?;
         for (unit, first, words) in &self.layout.images {
@@ -97,8 +161,7 @@ impl Compiled {
             RUNAWAY => Reason::Runaway,
             (set, value) => Reason::Program(ReasonSetId(set), value),
         });
-        let sources =
-            Sources { microcode: vec![("engine.uc".into(), self.text)], loom: self.files };
+        let sources = Sources { microcode, loom: self.files };
         let machine = Ixp::new(processor, store, reasons.collect()).with_sources(sources);
         Ok(machine.with_tables(self.layout.places))
     }

@@ -106,7 +106,7 @@ impl Configured for Spec {
         let mut store =
             wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
         let compiled = compile(self, program, &mut store).map_err(first)?;
-        Ok(vec![("engine.uc".to_owned(), compiled.text)])
+        Ok(compiled.named())
     }
 
     fn as_any(&self) -> &dyn Any {
