@@ -8,6 +8,7 @@ mod check;
 mod completions;
 #[cfg(target_os = "linux")]
 mod ctl;
+mod debug;
 mod explain;
 #[cfg(target_os = "linux")]
 pub mod forward;
@@ -27,6 +28,7 @@ mod trace;
 mod traffic;
 mod verify;
 mod virtual_routers;
+mod watched;
 
 use clap::Subcommand;
 
@@ -121,6 +123,14 @@ Examples:
 The steps are golden's, in the words of the source. Exit status 1 if the machine did something else with the packet.
 How packets are written: programs/tests/README.md.")]
     Trace(trace::Trace),
+    /// Step a simulated machine in the terminal: breakpoints, threads, registers, memories
+    #[command(after_help = "\
+Examples:
+  wireloom debug programs/ipv4.loom --tables programs/tables/demo.tables --in in.pcap
+  wireloom debug programs/ipv4.loom --on ixp1200 --tables t.tables --in in.pcap --script commands.txt
+
+`help` lists the commands. In scripts a wrong command ends the run with exit status 2. A tour: docs/monitor.md.")]
+    Debug(debug::Debug),
     /// Compile a program to source code for a machine
     #[command(after_help = "\
 Examples:
@@ -233,6 +243,7 @@ impl Command {
         match self {
             #[cfg(target_os = "linux")]
             Self::Forward(_) => true,
+            Self::Debug(_) => true,
             _ => false,
         }
     }
@@ -256,6 +267,7 @@ impl Command {
             Self::Test(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Trace(command) => command.run(),
+            Self::Debug(command) => command.run(),
             Self::Build(command) => command.run(),
             Self::Rig(command) => command.run(),
             Self::Bench(command) => command.run(),

@@ -1,0 +1,67 @@
+//! The common parts of `debug` and `monitor`: a program on a machine that is watched.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args, ValueHint};
+use wireloom_console::{Places, load_store};
+use wireloom_io::Captures;
+use wireloom_machine::Program;
+use wireloom_monitor::Session;
+
+use crate::captures::CaptureArgs;
+use crate::failure::{Failure, Outcome};
+use crate::machine::{self, MachineName};
+use crate::program::ProgramArgs;
+
+/// A program, its tables and packets, and the machine.
+#[derive(Args, Debug)]
+pub struct WatchedArgs {
+    #[command(flatten)]
+    program: ProgramArgs,
+    #[arg(long, value_name = "MACHINE", default_value = "ixp1200", help = machine::help("Run on this simulated machine"))]
+    on: MachineName,
+    /// Load a table file (may be given several times; later entries replace earlier ones)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    tables: Vec<PathBuf>,
+    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several times)
+    #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
+    input: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CaptureArgs,
+    /// Stop after this number of packets
+    #[arg(long, value_name = "N")]
+    packets: Option<u64>,
+    /// Seed the machine's random number generator
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Sample the machine after this number of cycles of its main clock
+    #[arg(long, value_name = "CYCLES", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..))]
+    grain: u64,
+}
+
+impl WatchedArgs {
+    /// Starts the machine, and stops it before its first cycle.
+    ///
+    /// # Errors
+    /// If the program, a file or the machine prevents it.
+    pub fn session(&self, interrupt: Arc<AtomicBool>) -> Outcome<Session> {
+        if !self.on.0.can_be_watched() {
+            let name = self.on.0.name();
+            return Err(Failure::unusable(format!("{name} cannot be watched or stepped"))
+                .with_help("say a machine that is simulated to the cycle: --on ixp1200"));
+        }
+        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        places.reads(&self.input).check()?;
+        let program: Program = self.program.compiled()?;
+        let (store, _) = load_store(&program.optimised, &self.tables)?;
+        let captures = Captures::open(&self.input, self.packets, self.captures.options())?;
+        let options = wireloom_machine::Options { seed: self.seed, ..Default::default() };
+        let running = self.on.start(&program, store, &options)?;
+        let source = Box::new(captures);
+        let mut session = Session::new(running.machine, source, &program.optimised, interrupt)?;
+        session.set_grain(self.grain);
+        Ok(session)
+    }
+}

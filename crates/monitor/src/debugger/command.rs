@@ -1,0 +1,288 @@
+//! The commands of the debugger.
+
+use wireloom_machine::watch::Access;
+use wireloom_machine::{Error, Result};
+
+/// What `help` shows.
+pub const HELP: &str = "\
+Breakpoints
+  break SPOT [thread T]         before an instruction: SPOT is an address, a label or FILE:LINE
+  break packet N                when the machine begins to take packet N, counted from 0
+  break signal NAME [thread T]  when a thread gets a signal; `any` is each of them
+  break read|write|access MEMORY ADDRESS[-ADDRESS]   when a memory is accessed there
+  breakpoints                   list them
+  delete [N]                    delete breakpoint N, or all
+Running
+  step [N]                      N instructions of the current thread (1)
+  stepany [N]                   N instructions of any thread (1)
+  cycle [N]                     N cycles of the main clock (1)
+  next [N]                      until N packets have left (1)
+  continue                      until a breakpoint, or until every packet has left
+Looking
+  threads                       all threads that have a program, and what they do
+  thread T                      make T (engine.context, such as 2.3) the current thread
+  where                         where the current thread is, with its source lines
+  list [SPOT] [N]               N instructions (20) with their source lines
+  labels                        the labels of the current thread's program
+  regs [NAME...]                registers of the current thread, by their names or numbers
+  mem MEMORY ADDRESS [N]        N addresses (8) of a memory
+  queues                        what waits in queues
+  use                           shares of time in which parts were in use so far
+  packets                       what became of the last packets
+  trace on|off                  whether runs show the events of commands and signals
+  help, quit
+
+Numbers are decimal or begin with 0x. Names of commands can be cut short: b, br, c, n, s, t, w, l, q.
+";
+
+/// A place in a program, as a user says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spot {
+    /// An address.
+    Address(u64),
+    /// A label.
+    Label(String),
+    /// A line of a file.
+    Line(String, u32),
+}
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    Break { spot: Spot, thread: Option<String> },
+    BreakPacket(u64),
+    BreakSignal { signal: String, thread: Option<String> },
+    BreakMemory { access: Access, memory: String, first: u64, last: u64 },
+    Breakpoints,
+    Delete(Option<u32>),
+    Step { count: u64, any: bool },
+    Cycles(u64),
+    Next(u64),
+    Continue,
+    Threads,
+    Thread(String),
+    Where,
+    List { spot: Option<Spot>, count: usize },
+    Labels,
+    Registers(Vec<String>),
+    Memory { memory: String, address: u64, count: usize },
+    Queues,
+    Use,
+    Packets,
+    Trace(bool),
+    Help,
+    Quit,
+}
+
+/// Names of commands with the fewest letters that say them, and their form.
+const NAMES: [(&str, usize, &str); 23] = [
+    (
+        "break",
+        1,
+        "break SPOT [thread T], break packet N, break signal NAME, break read|write|access MEMORY ADDRESS",
+    ),
+    ("breakpoints", 6, "breakpoints"),
+    ("delete", 1, "delete [N]"),
+    ("step", 1, "step [N]"),
+    ("stepany", 5, "stepany [N]"),
+    ("cycle", 2, "cycle [N]"),
+    ("next", 1, "next [N]"),
+    ("continue", 1, "continue"),
+    ("threads", 7, "threads"),
+    ("thread", 1, "thread T"),
+    ("where", 1, "where"),
+    ("list", 1, "list [SPOT] [N]"),
+    ("labels", 2, "labels"),
+    ("regs", 1, "regs [NAME...]"),
+    ("registers", 5, "regs [NAME...]"),
+    ("mem", 1, "mem MEMORY ADDRESS [N]"),
+    ("memory", 4, "mem MEMORY ADDRESS [N]"),
+    ("queues", 2, "queues"),
+    ("use", 1, "use"),
+    ("packets", 1, "packets"),
+    ("trace", 2, "trace on|off"),
+    ("help", 1, "help"),
+    ("quit", 1, "quit"),
+];
+
+/// The most that `list` and `mem` show at once.
+const MOST: u64 = 4096;
+
+impl Command {
+    /// Reads a command; nothing if the line is empty or a comment (`#`).
+    ///
+    /// # Errors
+    /// If it is no command.
+    pub fn parse(line: &str) -> Result<Option<Self>> {
+        let line = line.split_once(" #").map_or(line, |(before, _)| before).trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(None);
+        }
+        let mut words = line.split_whitespace();
+        let said = words.next().unwrap_or_default();
+        let is_it = |(name, least, _): &&(&str, usize, &str)| {
+            name.starts_with(said) && (said.len() >= *least || *name == said)
+        };
+        let exact = NAMES.iter().find(|(name, ..)| *name == said);
+        let Some((name, _, form)) = exact.or_else(|| NAMES.iter().find(is_it)) else {
+            return Err(Error::new(format!("there is no command `{said}`"))
+                .with_help("help lists the commands"));
+        };
+        let words: Vec<&str> = words.collect();
+        let wrong = || Error::new(format!("`{line}`: write {form}"));
+        Self::of(name, &words, wrong).map(Some)
+    }
+
+    fn of(name: &str, words: &[&str], wrong: impl Fn() -> Error) -> Result<Self> {
+        let count = |words: &[&str]| match words {
+            [] => Ok(1),
+            [count] => number(count)
+                .filter(|count| *count > 0)
+                .ok_or_else(|| Error::new(format!("`{count}` is no number above 0"))),
+            _ => Err(wrong()),
+        };
+        Ok(match (name, words) {
+            ("break", _) => return Self::break_of(words, wrong),
+            ("breakpoints", []) => Self::Breakpoints,
+            ("delete", []) => Self::Delete(None),
+            ("delete", [text]) => {
+                let found = number(text).and_then(|number| u32::try_from(number).ok());
+                Self::Delete(Some(found.ok_or_else(wrong)?))
+            }
+            ("step", words) => Self::Step { count: count(words)?, any: false },
+            ("stepany", words) => Self::Step { count: count(words)?, any: true },
+            ("cycle", words) => Self::Cycles(count(words)?),
+            ("next", words) => Self::Next(count(words)?),
+            ("continue", []) => Self::Continue,
+            ("threads", []) => Self::Threads,
+            ("thread", [thread]) => Self::Thread((*thread).to_owned()),
+            ("where", []) => Self::Where,
+            ("list", []) => Self::List { spot: None, count: 20 },
+            ("list", [at]) => Self::List { spot: Some(spot(at)), count: 20 },
+            ("list", [at, words @ ..]) => {
+                let count = count(words)?.min(MOST) as usize;
+                Self::List { spot: Some(spot(at)), count }
+            }
+            ("labels", []) => Self::Labels,
+            ("regs" | "registers", names) => {
+                Self::Registers(names.iter().map(|name| (*name).to_owned()).collect())
+            }
+            ("mem" | "memory", [memory, address, words @ ..]) => {
+                let at = number(address)
+                    .ok_or_else(|| Error::new(format!("`{address}` is no address")))?;
+                let count = if words.is_empty() { 8 } else { count(words)?.min(MOST) as usize };
+                Self::Memory { memory: (*memory).to_owned(), address: at, count }
+            }
+            ("queues", []) => Self::Queues,
+            ("use", []) => Self::Use,
+            ("packets", []) => Self::Packets,
+            ("trace", ["on"]) => Self::Trace(true),
+            ("trace", ["off"]) => Self::Trace(false),
+            ("help", []) => Self::Help,
+            ("quit", []) => Self::Quit,
+            _ => return Err(wrong()),
+        })
+    }
+
+    fn break_of(words: &[&str], wrong: impl Fn() -> Error) -> Result<Self> {
+        let (words, thread) = match words {
+            [before @ .., "thread", thread] => (before, Some((*thread).to_owned())),
+            _ => (words, None),
+        };
+        Ok(match words {
+            ["packet", text] if thread.is_none() => Self::BreakPacket(
+                number(text).ok_or_else(|| Error::new(format!("`{text}` is no packet number")))?,
+            ),
+            ["signal", signal] => Self::BreakSignal { signal: (*signal).to_owned(), thread },
+            [access @ ("read" | "write" | "access"), memory, range] if thread.is_none() => {
+                let access = match *access {
+                    "read" => Access::Read,
+                    "write" => Access::Write,
+                    _ => Access::Any,
+                };
+                let (first, last) = range.split_once('-').unwrap_or((range, range));
+                let (first, last) = number(first)
+                    .zip(number(last))
+                    .ok_or_else(|| Error::new(format!("`{range}` is no address")))?;
+                Self::BreakMemory { access, memory: (*memory).to_owned(), first, last }
+            }
+            [at] => Self::Break { spot: spot(at), thread },
+            _ => return Err(wrong()),
+        })
+    }
+}
+
+/// A number, decimal or hexadecimal.
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn spot(text: &str) -> Spot {
+    if let Some(address) = number(text) {
+        return Spot::Address(address);
+    }
+    match text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?))) {
+        Some((file, line)) => Spot::Line(file.to_owned(), line),
+        None => Spot::Label(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Command {
+        Command::parse(line).unwrap_or_else(|error| panic!("{line}: {error}")).expect("a command")
+    }
+
+    #[test]
+    fn commands_can_be_cut_short() {
+        assert_eq!(parsed("s"), Command::Step { count: 1, any: false });
+        assert_eq!(parsed("stepany 0x10"), Command::Step { count: 16, any: true });
+        assert_eq!(parsed("c"), Command::Continue);
+        assert_eq!(parsed("cy 100  # some"), Command::Cycles(100));
+        assert_eq!(parsed("t 1.2"), Command::Thread("1.2".into()));
+        assert_eq!(parsed("threads"), Command::Threads);
+        assert_eq!(Command::parse("  # nothing"), Ok(None));
+    }
+
+    #[test]
+    fn breakpoints_have_many_forms() {
+        let at = |spot| Command::Break { spot, thread: None };
+        assert_eq!(parsed("b 17"), at(Spot::Address(17)));
+        assert_eq!(parsed("b loop#"), at(Spot::Label("loop#".into())));
+        assert_eq!(parsed("b a/r.loom:12"), at(Spot::Line("a/r.loom".into(), 12)));
+        assert_eq!(parsed("break packet 3"), Command::BreakPacket(3));
+        let thread = Some("0.1".to_owned());
+        let signal = Command::BreakSignal { signal: "sram".into(), thread };
+        assert_eq!(parsed("break signal sram thread 0.1"), signal);
+        let memory = Command::BreakMemory {
+            access: Access::Write,
+            memory: "sram".into(),
+            first: 16,
+            last: 31,
+        };
+        assert_eq!(parsed("b write sram 0x10-0x1f"), memory);
+    }
+
+    #[test]
+    fn wrong_commands_are_told_how_to_write_them() {
+        let wrong = |line| Command::parse(line).expect_err(line).message;
+        assert_eq!(wrong("jump 7"), "there is no command `jump`");
+        assert_eq!(wrong("trace maybe"), "`trace maybe`: write trace on|off");
+        assert_eq!(wrong("step 0"), "`0` is no number above 0");
+        assert_eq!(wrong("mem sram x"), "`x` is no address");
+        assert_eq!(wrong("break packet one"), "`one` is no packet number");
+        assert!(wrong("break").starts_with("`break`: write break SPOT"));
+    }
+
+    #[test]
+    fn every_command_is_in_the_help() {
+        for (name, ..) in NAMES.iter().filter(|(_, least, _)| !matches!(least, 4 | 5)) {
+            assert!(HELP.contains(name), "{name}");
+        }
+    }
+}

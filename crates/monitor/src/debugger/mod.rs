@@ -1,0 +1,326 @@
+//! The debugger: commands and their answers as text, the same for the same run.
+
+mod command;
+mod show;
+
+use wireloom_machine::watch::{Access, Breakpoint, Goal, Place};
+use wireloom_machine::{Error, Result};
+
+pub use command::HELP;
+use command::{Command, Spot};
+
+use crate::session::{Ended, Session};
+
+/// The most cycles of `step` and `next`: what they wait for may never come.
+const WITHIN: u64 = 10_000_000;
+
+/// The answer to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Text to show.
+    Text(String),
+    /// The user is done.
+    Quit,
+}
+
+/// A session with a thread that commands are about.
+pub struct Debugger {
+    session: Session,
+    thread: usize,
+    traces: bool,
+}
+
+impl Debugger {
+    /// Debugs a session. Commands are about its first thread that has a program.
+    pub fn new(mut session: Session) -> Self {
+        let threads = session.threads();
+        let runs = threads.iter().position(|thread| thread.state != "stopped");
+        Self { session, thread: runs.unwrap_or_default(), traces: false }
+    }
+
+    /// What is said first.
+    pub fn greeting(&mut self) -> String {
+        let threads = self.session.threads();
+        let run = threads.iter().filter(|thread| thread.state != "stopped").count();
+        format!(
+            "{}: {} threads, {run} with a program; {} MHz\nhelp lists the commands\n",
+            self.session.parts[0].name,
+            threads.len(),
+            self.session.hertz / 1e6
+        )
+    }
+
+    /// Executes a command.
+    ///
+    /// # Errors
+    /// If the command is wrong, or the machine fails.
+    pub fn execute(&mut self, line: &str) -> Result<Answer> {
+        let Some(command) = Command::parse(line)? else { return Ok(Answer::Text(String::new())) };
+        Ok(Answer::Text(match command {
+            Command::Quit => return Ok(Answer::Quit),
+            Command::Help => HELP.to_owned(),
+            Command::Break { spot, thread } => self.break_at(line, &spot, thread.as_deref())?,
+            Command::BreakPacket(number) => self.add(line, Breakpoint::Packet(number)),
+            Command::BreakSignal { signal, thread } => {
+                let thread = thread.map(|name| self.thread_named(&name)).transpose()?;
+                let signal = self.signal_named(&signal)?;
+                self.add(line, Breakpoint::Signal { signal, thread })
+            }
+            Command::BreakMemory { access, memory, first, last } => {
+                self.break_memory(line, access, &memory, (first, last))?
+            }
+            Command::Breakpoints => show::breakpoints(&self.session),
+            Command::Delete(None) => {
+                let all: Vec<u32> = self.session.breakpoints().iter().map(|b| b.number).collect();
+                all.iter().for_each(|number| {
+                    self.session.delete(*number);
+                });
+                format!("{} breakpoints deleted\n", all.len())
+            }
+            Command::Delete(Some(number)) => {
+                if !self.session.delete(number) {
+                    let message = format!("there is no breakpoint {number}");
+                    return Err(Error::new(message).with_help("breakpoints lists them"));
+                }
+                String::new()
+            }
+            Command::Step { count, any } => {
+                let thread = (!any).then_some(self.thread);
+                self.run(Some(Goal::Instructions { thread, count, within: WITHIN }))?
+            }
+            Command::Cycles(cycles) => self.run(Some(Goal::Cycles(cycles)))?,
+            Command::Next(count) => self.run(Some(Goal::Packets { count, within: WITHIN }))?,
+            Command::Continue => self.run(None)?,
+            Command::Threads => show::threads(&mut self.session, self.thread),
+            Command::Thread(name) => {
+                self.thread = self.thread_named(&name)?;
+                show::place(&mut self.session, self.thread)
+            }
+            Command::Where => show::place(&mut self.session, self.thread),
+            Command::List { spot, count } => self.list(spot.as_ref(), count)?,
+            Command::Labels => show::labels(
+                self.session.threads()[self.thread]
+                    .listing
+                    .and_then(|listing| self.session.listings.get(listing)),
+            ),
+            Command::Registers(names) => {
+                show::registers(&self.session.registers(self.thread), &names)?
+            }
+            Command::Memory { memory, address, count } => {
+                let number = self.memory_named(&memory)?;
+                self.check_address(number, address)?;
+                let words = self.session.memories[number].words;
+                let read = self.session.read(number, address, count * words as usize);
+                show::memory(&read, address, words as usize)
+            }
+            Command::Queues => show::queues(&self.session),
+            Command::Use => show::used(&mut self.session),
+            Command::Packets => show::packets(&mut self.session),
+            Command::Trace(on) => {
+                self.traces = on;
+                self.session.keep_events(on);
+                format!("trace {}\n", if on { "on" } else { "off" })
+            }
+        }))
+    }
+
+    fn add(&mut self, line: &str, breakpoint: Breakpoint) -> String {
+        let line = line.trim();
+        format!("breakpoint {}: {line}\n", self.session.add(line, breakpoint))
+    }
+
+    fn break_at(&mut self, line: &str, spot: &Spot, thread: Option<&str>) -> Result<String> {
+        let thread = thread.map(|name| self.thread_named(name)).transpose()?;
+        let (listing, addresses) = self.addresses(spot, thread)?;
+        let places: Vec<String> = addresses.iter().map(u64::to_string).collect();
+        let added = self.add(line, Breakpoint::Instruction { listing, addresses, thread });
+        Ok(format!("{} (address {})\n", added.trim_end(), places.join(", ")))
+    }
+
+    fn break_memory(
+        &mut self,
+        line: &str,
+        access: Access,
+        memory: &str,
+        (first, last): (u64, u64),
+    ) -> Result<String> {
+        let memory = self.memory_named(memory)?;
+        self.check_address(memory, first)?;
+        self.check_address(memory, last)?;
+        if last < first {
+            return Err(Error::new(format!(
+                "{first:#x}-{last:#x}: the last address is below the first"
+            )));
+        }
+        Ok(self.add(line, Breakpoint::Memory { memory, first, last, access }))
+    }
+
+    /// The program that a command is about: that of a thread.
+    fn listing(&mut self, thread: usize) -> Result<usize> {
+        let listing = self.session.threads()[thread].listing;
+        let name = &self.session.names[thread];
+        listing.ok_or_else(|| {
+            Error::new(format!("thread {name} has no program"))
+                .with_help("threads lists those that have one; thread NAME chooses one")
+        })
+    }
+
+    /// The addresses of a spot, in the program of a thread or, for a line or a label, in any.
+    fn addresses(&mut self, spot: &Spot, thread: Option<usize>) -> Result<(usize, Vec<u64>)> {
+        let own = self.listing(thread.unwrap_or(self.thread))?;
+        let others = (0..self.session.listings.len()).filter(|listing| *listing != own);
+        let order: Vec<usize> = std::iter::once(own)
+            .chain(others.take(if thread.is_some() { 0 } else { usize::MAX }))
+            .collect();
+        let listings = &self.session.listings;
+        match spot {
+            Spot::Address(address) => {
+                let count = listings[own].instructions.len() as u64;
+                if *address >= count {
+                    return Err(Error::new(format!(
+                        "there is no instruction {address}: {} has {count}, from 0",
+                        listings[own].name
+                    )));
+                }
+                Ok((own, vec![*address]))
+            }
+            Spot::Label(label) => {
+                let found = order.iter().find_map(|l| Some((*l, vec![listings[*l].label(label)?])));
+                found.ok_or_else(|| {
+                    Error::new(format!("there is no label `{label}`"))
+                        .with_help("labels lists those of the thread's program")
+                })
+            }
+            Spot::Line(file, line) => {
+                let named = order.iter().filter_map(|l| Some((*l, listings[*l].source(file)?)));
+                let named: Vec<(usize, usize)> = named.collect();
+                let Some(&(listing, source)) = named.first() else {
+                    let all = listings.iter().flat_map(|listing| &listing.sources);
+                    let mut names: Vec<&str> = all.map(|source| source.name.as_str()).collect();
+                    names.dedup();
+                    return Err(Error::new(format!("no instruction comes from a file `{file}`"))
+                        .with_help(format!("the files are {}", names.join(", "))));
+                };
+                let found = named.iter().find_map(|(listing, source)| {
+                    let begins = listings[*listing].begins(*source, *line);
+                    (!begins.is_empty()).then_some((*listing, begins))
+                });
+                found.ok_or_else(|| {
+                    let lines = listings[listing].lines(source);
+                    let next = lines.iter().find(|other| *other > line).or(lines.last());
+                    let error = Error::new(format!("{file}:{line}: no instruction comes from it"));
+                    match next {
+                        Some(next) => error.with_help(format!("line {next} has instructions")),
+                        None => error,
+                    }
+                })
+            }
+        }
+    }
+
+    fn list(&mut self, spot: Option<&Spot>, count: usize) -> Result<String> {
+        let (listing, address) = match spot {
+            Some(spot) => {
+                let (listing, addresses) = self.addresses(spot, None)?;
+                (listing, addresses[0])
+            }
+            None => {
+                let listing = self.listing(self.thread)?;
+                let address = self.session.threads()[self.thread].address;
+                (listing, address.saturating_sub(count as u64 / 3))
+            }
+        };
+        Ok(show::listing(&mut self.session, listing, address, count, self.thread))
+    }
+
+    fn run(&mut self, goal: Option<Goal>) -> Result<String> {
+        let ended = self.session.run(goal, u64::MAX);
+        let mut out = String::new();
+        if self.traces {
+            out += &show::events(&self.session.take_events(), &self.session.names);
+        }
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(error) if out.is_empty() => return Err(error),
+            Err(error) => {
+                return Err(Error { message: format!("{out}{}", error.message), ..error });
+            }
+        };
+        let cycle = self.session.cycle();
+        let thread = match ended {
+            Ended::Breakpoint { thread, .. } | Ended::Done { thread } => thread,
+            _ => None,
+        };
+        out += &format!("cycle {cycle}");
+        match ended {
+            Ended::Breakpoint { number, .. } => {
+                let breakpoints = self.session.breakpoints();
+                let text = breakpoints.iter().find(|b| b.number == number);
+                let text = text.map_or("", |b| b.text.as_str());
+                out += &format!(": breakpoint {number}, {text}");
+            }
+            Ended::Done { .. } => {}
+            Ended::Finished => out += ": every packet has left",
+            Ended::Stuck => out += ": packets do not get on; threads shows what waits",
+            Ended::Interrupted => out += ": interrupted",
+        }
+        out.push('\n');
+        if let Some(thread) = thread {
+            self.thread = thread;
+            out += &show::place(&mut self.session, thread);
+        }
+        Ok(out)
+    }
+
+    fn thread_named(&mut self, name: &str) -> Result<usize> {
+        let names = &self.session.names;
+        names.iter().position(|other| other == name).ok_or_else(|| {
+            let last = names.last().map_or("", String::as_str);
+            Error::new(format!("there is no thread `{name}`"))
+                .with_help(format!("threads are called by engine and context, from 0.0 to {last}"))
+        })
+    }
+
+    fn memory_named(&self, name: &str) -> Result<usize> {
+        let memories = &self.session.memories;
+        memories.iter().position(|memory| memory.name == name).ok_or_else(|| {
+            let names: Vec<&str> = memories.iter().map(|memory| memory.name.as_str()).collect();
+            Error::new(format!("there is no memory `{name}`"))
+                .with_help(format!("the memories are {}", names.join(", ")))
+        })
+    }
+
+    fn check_address(&self, memory: usize, address: u64) -> Result {
+        let memory = &self.session.memories[memory];
+        if address < memory.addresses {
+            return Ok(());
+        }
+        Err(Error::new(format!(
+            "{address:#x}: {} has the addresses from 0 to {:#x}, of {} bytes each",
+            memory.name,
+            memory.addresses - 1,
+            4 * memory.words
+        )))
+    }
+
+    fn signal_named(&self, name: &str) -> Result<Option<u32>> {
+        if name == "any" {
+            return Ok(None);
+        }
+        let found = self.session.signals.iter().find(|(_, other)| other == name);
+        let names = self.session.signals.iter().map(|(_, name)| name.as_str());
+        found.map(|(number, _)| Some(*number)).ok_or_else(|| {
+            let names: Vec<&str> = names.collect();
+            Error::new(format!("there is no signal `{name}`"))
+                .with_help(format!("say any, or one of {}", names.join(", ")))
+        })
+    }
+}
+
+/// A place in a source, for people.
+fn place_text(session: &Session, listing: usize, place: Place) -> Option<(String, String)> {
+    let source = session.listings.get(listing)?.sources.get(place.source)?;
+    let name = source.name.rsplit('/').next().unwrap_or(&source.name);
+    let text = source.text.as_deref().and_then(|text| text.lines().nth(place.line as usize - 1));
+    Some((format!("{name}:{}", place.line), text.unwrap_or_default().trim().to_owned()))
+}

@@ -1,0 +1,220 @@
+//! Answers of the debugger.
+
+use std::fmt::Write;
+
+use wireloom_machine::watch::{Event, Listing, MeasureKind, RegisterValue};
+use wireloom_machine::{Error, Result};
+
+use super::place_text;
+use crate::session::Session;
+
+/// Where a thread is.
+pub fn place(session: &mut Session, thread: usize) -> String {
+    let now = session.threads()[thread].clone();
+    let name = &session.names[thread];
+    let Some(number) = now.listing else { return format!("thread {name} has no program\n") };
+    let listing = &session.listings[number];
+    let mut out = format!("thread {name} {}", now.state);
+    if !now.waits_for.is_empty() {
+        let _ = write!(out, ", waits for {}", now.waits_for);
+    }
+    let _ = write!(out, ", next {}", now.address);
+    if let Some((label, distance)) = listing.nearest(now.address) {
+        let _ = match distance {
+            0 => write!(out, " <{label}>"),
+            _ => write!(out, " <{label}+{distance}>"),
+        };
+    }
+    out.push('\n');
+    let Some(instruction) = listing.instructions.get(now.address as usize) else { return out };
+    let _ = writeln!(out, "    {}", instruction.text);
+    for at in &instruction.places {
+        if let Some((place, text)) = place_text(session, number, *at) {
+            let _ = writeln!(out, "    {place}  {text}");
+        }
+    }
+    out
+}
+
+/// All threads with a program.
+pub fn threads(session: &mut Session, current: usize) -> String {
+    let mut out = String::new();
+    for (number, thread) in session.threads().iter().enumerate() {
+        let Some(listing) = thread.listing.and_then(|listing| session.listings.get(listing)) else {
+            continue;
+        };
+        let mark = if number == current { '*' } else { ' ' };
+        let name = &session.names[number];
+        let near = listing.nearest(thread.address);
+        let near = near.map_or_else(String::new, |(label, distance)| match distance {
+            0 => format!("<{label}>"),
+            _ => format!("<{label}+{distance}>"),
+        });
+        let waits = match thread.waits_for.as_str() {
+            "" => String::new(),
+            signals => format!("for {signals}"),
+        };
+        let line = format!(
+            "{mark} {name:<5} {:<8} {:>5} {near:<24} {:>9} instructions  {waits}",
+            thread.state, thread.address, thread.instructions
+        );
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    if out.is_empty() { "no thread has a program\n".to_owned() } else { out }
+}
+
+/// Instructions with the lines of their sources.
+pub fn listing(
+    session: &mut Session,
+    number: usize,
+    from: u64,
+    count: usize,
+    current: usize,
+) -> String {
+    let here = session.threads()[current].clone();
+    let at = |address: u64| here.listing == Some(number) && here.address == address;
+    let marks: Vec<u64> = session
+        .breakpoints()
+        .iter()
+        .flat_map(|numbered| match &numbered.breakpoint {
+            wireloom_machine::watch::Breakpoint::Instruction { listing, addresses, .. }
+                if *listing == number =>
+            {
+                addresses.clone()
+            }
+            _ => Vec::new(),
+        })
+        .collect();
+    let listing = &session.listings[number];
+    let mut out = String::new();
+    let mut last = vec![None; listing.sources.len()];
+    let instructions = listing.instructions.iter().enumerate();
+    for (address, instruction) in instructions.skip(from as usize).take(count) {
+        let address = address as u64;
+        // Loom C is above what comes from it; microcode is next to it.
+        for place in instruction.places.iter().skip(1).rev() {
+            if last[place.source] != Some(place.line)
+                && let Some((name, text)) = place_text(session, number, *place)
+            {
+                let _ = writeln!(out, "{:>34}  {name}  {text}", "");
+            }
+            last[place.source] = Some(place.line);
+        }
+        for (label, _) in listing.labels.iter().filter(|(_, at)| *at == address) {
+            let _ = writeln!(out, "{label}:");
+        }
+        let mark = if at(address) { '>' } else { ' ' };
+        let stop = if marks.contains(&address) { 'b' } else { ' ' };
+        let near = instruction.places.first().and_then(|p| place_text(session, number, *p));
+        let near = near.map_or_else(String::new, |(name, text)| format!("{name}  {text}"));
+        let line = format!("{mark}{stop}{address:>5}  {:<36} {near}", instruction.text);
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    out
+}
+
+/// The labels of a program.
+pub fn labels(listing: Option<&Listing>) -> String {
+    let Some(listing) = listing else { return "the thread has no program\n".to_owned() };
+    listing.labels.iter().map(|(label, address)| format!("{address:>5} {label}\n")).collect()
+}
+
+/// Registers, of these names or all.
+///
+/// # Errors
+/// If there is no such register.
+pub fn registers(registers: &[RegisterValue], names: &[String]) -> Result<String> {
+    let has = |register: &RegisterValue, name: &String| {
+        register.register == *name || register.names.contains(name)
+    };
+    if let Some(name) = names.iter().find(|name| !registers.iter().any(|r| has(r, name))) {
+        return Err(Error::new(format!("there is no register `{name}` here"))
+            .with_help("regs lists them all; a name holds where its register is in use"));
+    }
+    let wanted = |register: &&RegisterValue| {
+        names.is_empty() || names.iter().any(|name| has(register, name))
+    };
+    let mut out = String::new();
+    for register in registers.iter().filter(wanted) {
+        let RegisterValue { register, names, value } = register;
+        let line = format!("{register:<8} {value:#010x} {value:>10}  {}", names.join(", "));
+        let _ = writeln!(out, "{}", line.trim_end());
+    }
+    Ok(out)
+}
+
+/// Words of a memory, eight a line or fewer.
+pub fn memory(words: &[u32], address: u64, words_at: usize) -> String {
+    let mut out = String::new();
+    let each = 8 / words_at;
+    for (line, words) in words.chunks(8).enumerate() {
+        let _ = write!(out, "{:#08x}", address + (line * each) as u64);
+        words.iter().for_each(|word| {
+            let _ = write!(out, " {word:08x}");
+        });
+        out.push('\n');
+    }
+    out
+}
+
+/// What waits in queues.
+pub fn queues(session: &Session) -> String {
+    let mut out = String::new();
+    for (measure, value) in session.measures.iter().zip(session.now()) {
+        if let MeasureKind::Level { places } = measure.kind {
+            let part = &session.parts[measure.part].name;
+            let _ = writeln!(out, "{part:<16} {:<9} {value:>5} of {places}", measure.name);
+        }
+    }
+    out
+}
+
+/// Shares of time in which parts were in use since the beginning.
+pub fn used(session: &mut Session) -> String {
+    let cycles = session.cycle().max(1) as f64;
+    let mut out = String::new();
+    for (measure, value) in session.measures.iter().zip(session.now()) {
+        let part = &session.parts[measure.part];
+        let is_engine = part.kind == wireloom_machine::watch::PartKind::Engine;
+        match measure.kind {
+            MeasureKind::Busy => {}
+            MeasureKind::State if is_engine && measure.name == "busy" => {}
+            _ => continue,
+        }
+        let _ = writeln!(out, "{:<16} {:>6.1} %", part.name, 100.0 * *value as f64 / cycles);
+    }
+    out
+}
+
+/// What became of the last packets.
+pub fn packets(session: &mut Session) -> String {
+    const SHOWN: usize = 16;
+    let (to_come, done) = session.packets();
+    let mut out = format!("{done} packets have left or were lost, {to_come} are to come\n");
+    let left: Vec<String> = session
+        .left()
+        .rev()
+        .take(SHOWN)
+        .map(|left| format!("packet {}: {}, {} bytes\n", left.packet, left.verdict, left.bytes))
+        .collect();
+    out.extend(left.into_iter().rev());
+    out
+}
+
+/// The breakpoints.
+pub fn breakpoints(session: &Session) -> String {
+    let all = session.breakpoints().iter();
+    let out: String =
+        all.map(|numbered| format!("{}: {}\n", numbered.number, numbered.text)).collect();
+    if out.is_empty() { "there are no breakpoints\n".to_owned() } else { out }
+}
+
+/// Events.
+pub fn events(events: &[Event], names: &[String]) -> String {
+    let mut out = String::new();
+    for event in events {
+        let thread = event.thread.and_then(|thread| names.get(thread)).map_or("", String::as_str);
+        let _ = writeln!(out, "{:>9} {thread:<5} {}", event.cycle, event.what);
+    }
+    out
+}

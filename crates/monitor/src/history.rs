@@ -1,0 +1,165 @@
+//! Samples of a run in bounded memory: fine ones of late, coarse ones from its beginning.
+//!
+//! Samples grow only, so the difference of any two says exactly what happened between them. Level
+//! 0 keeps every sample, each further level every fourth of the one before; a level that is full
+//! forgets its oldest.
+
+use std::collections::VecDeque;
+
+use wireloom_machine::watch::{Measure, MeasureKind};
+
+/// Samples of a level.
+const ROWS: usize = 2048;
+/// Samples of a level for each of the next one.
+const STEP: u64 = 4;
+
+/// A sample: what has been counted up to a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The cycle.
+    pub cycle: u64,
+    /// The value of each measure. Fills of queues are summed over cycles, so that differences are
+    /// mean fills times cycles.
+    pub values: Box<[u64]>,
+}
+
+/// The samples of a run.
+#[derive(Clone, Debug)]
+pub struct History {
+    is_level: Vec<bool>,
+    /// The last value of each measure, as the machine gave it.
+    now: Vec<u64>,
+    sums: Vec<u64>,
+    last: u64,
+    count: u64,
+    levels: Vec<VecDeque<Row>>,
+}
+
+impl History {
+    /// Creates a history of these measures.
+    pub fn new(measures: &[Measure]) -> Self {
+        let is_level = |measure: &Measure| matches!(measure.kind, MeasureKind::Level { .. });
+        Self {
+            is_level: measures.iter().map(is_level).collect(),
+            now: vec![0; measures.len()],
+            sums: vec![0; measures.len()],
+            last: 0,
+            count: 0,
+            levels: vec![VecDeque::new()],
+        }
+    }
+
+    /// Adds a sample. One of the same cycle as the last only updates what is [now](Self::now).
+    pub fn push(&mut self, cycle: u64, values: &[u64]) {
+        self.now.clear();
+        self.now.extend_from_slice(values);
+        if self.count > 0 && cycle <= self.last {
+            return;
+        }
+        let cycles = cycle - self.last;
+        for ((sum, value), is_level) in self.sums.iter_mut().zip(values).zip(&self.is_level) {
+            *sum = if *is_level { *sum + value * cycles } else { *value };
+        }
+        let row = Row { cycle, values: self.sums.clone().into() };
+        let mut number = self.count;
+        for level in 0.. {
+            if level == self.levels.len() {
+                // It begins where the run does: the level before it has not forgotten that yet.
+                let first = self.levels[level - 1].front().cloned();
+                self.levels.push(first.into_iter().collect());
+            }
+            let rows = &mut self.levels[level];
+            if rows.len() == ROWS {
+                rows.pop_front();
+            }
+            rows.push_back(row.clone());
+            if number == 0 || !number.is_multiple_of(STEP) {
+                break;
+            }
+            number /= STEP;
+        }
+        self.last = cycle;
+        self.count += 1;
+    }
+
+    /// The last value of each measure, as the machine gave it.
+    pub fn now(&self) -> &[u64] {
+        &self.now
+    }
+
+    /// Samples that are kept.
+    pub fn len(&self) -> usize {
+        self.levels.iter().map(VecDeque::len).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Samples of the cycles between two, at most `most` (2 or more), and those around them: from
+    /// the finest level that has the first cycle.
+    pub fn rows(&self, from: u64, to: u64, most: usize) -> Vec<&Row> {
+        let has = |rows: &VecDeque<Row>| rows.front().is_some_and(|row| row.cycle <= from);
+        let finest = self.levels.iter().position(has).unwrap_or(self.levels.len() - 1);
+        let rows = &self.levels[finest];
+        let begin = rows.partition_point(|row| row.cycle <= from).saturating_sub(1);
+        let end = (rows.partition_point(|row| row.cycle < to) + 1).min(rows.len());
+        let stride = (end - begin).div_ceil(most.max(2) - 1).max(1);
+        let mut chosen: Vec<&Row> = rows.range(begin..end).step_by(stride).collect();
+        let last = rows.range(begin..end).next_back();
+        if let Some(last) = last.filter(|last| chosen.last().is_some_and(|c| c.cycle < last.cycle))
+        {
+            chosen.push(last);
+        }
+        chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measures() -> Vec<Measure> {
+        let measure = |name, kind| Measure { part: 0, name, kind };
+        vec![measure("n", MeasureKind::Count), measure("q", MeasureKind::Level { places: 9 })]
+    }
+
+    fn long(samples: u64) -> History {
+        let mut history = History::new(&measures());
+        (0..samples).for_each(|at| history.push(at * 10, &[at * 3, 2]));
+        history
+    }
+
+    #[test]
+    fn memory_is_bounded_and_the_beginning_is_kept() {
+        let history = long(300_000);
+        assert!(history.len() < ROWS * 8, "{} rows", history.len());
+        let all = history.rows(0, u64::MAX, 100);
+        assert_eq!(all[0].cycle, 0);
+        assert!(all.len() <= 101 && all.len() > 30, "{}", all.len());
+        // Coarse rows say exactly what happened between them.
+        for pair in all.windows(2) {
+            let cycles = pair[1].cycle - pair[0].cycle;
+            assert_eq!(pair[1].values[0] - pair[0].values[0], cycles / 10 * 3);
+            assert_eq!(pair[1].values[1] - pair[0].values[1], cycles * 2);
+        }
+    }
+
+    #[test]
+    fn late_samples_are_fine_and_the_last_is_always_there() {
+        let history = long(300_000);
+        let rows = history.rows(2_999_500, 3_000_000, 1000);
+        assert!(rows.len() >= 49 && rows[1].cycle - rows[0].cycle == 10);
+        assert_eq!(rows.last().map(|row| row.cycle), Some(2_999_990));
+        assert_eq!(history.now(), [299_999 * 3, 2]);
+    }
+
+    #[test]
+    fn a_sample_of_the_same_cycle_changes_nothing_but_now() {
+        let mut history = long(3);
+        history.push(20, &[7, 5]);
+        assert_eq!(history.now(), [7, 5]);
+        assert_eq!(history.rows(0, 100, 10).len(), 3);
+    }
+}

@@ -1,0 +1,357 @@
+//! A machine that is watched: its packets, breakpoints and history.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use wireloom_io::Source;
+use wireloom_ir::{Output, Program};
+use wireloom_machine::watch::{
+    Breakpoint, Event, Goal, Halt, Listing, Measure, Memory, Part, PartKind, RegisterValue, Thread,
+    Watched, Why,
+};
+use wireloom_machine::{Error, Machine, Result, verdict_text};
+
+use crate::history::{History, Row};
+use crate::sources;
+
+/// Packets on the lines and in the machine below which it gets more.
+const LOW: u64 = 256;
+/// Cycles between two samples, unless others are asked for.
+pub const GRAIN: u64 = 64;
+/// Packets that have left of which is kept what became of them.
+const LEFT: usize = 256;
+/// Cycles without a packet that leaves after which a run with packets ends.
+const PATIENCE: u64 = 4_000_000;
+
+/// What became of a packet.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Left {
+    /// Its number.
+    pub packet: u64,
+    /// What became of it, in words.
+    pub verdict: String,
+    /// Its length when it left.
+    pub bytes: usize,
+}
+
+/// Why a run has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It has gone as far as it should.
+    Done {
+        /// The thread that it ended at.
+        thread: Option<usize>,
+    },
+    /// The breakpoint of this number.
+    Breakpoint {
+        /// Its number.
+        number: u32,
+        /// The thread that it ended at.
+        thread: Option<usize>,
+    },
+    /// Every packet has left.
+    Finished,
+    /// Packets are in the machine, and none has left for long.
+    Stuck,
+    /// Someone interrupted it.
+    Interrupted,
+}
+
+/// A breakpoint of a user.
+#[derive(Clone, Debug)]
+pub struct Numbered {
+    /// Its number.
+    pub number: u32,
+    /// What the user said.
+    pub text: String,
+    /// What it means.
+    pub breakpoint: Breakpoint,
+}
+
+/// A watched machine.
+pub struct Session {
+    machine: Box<dyn Machine>,
+    source: Box<dyn Source>,
+    program: Program,
+    has_more: bool,
+    grain: u64,
+    breakpoints: Vec<Numbered>,
+    next: u32,
+    history: History,
+    left: VecDeque<Left>,
+    interrupt: Arc<AtomicBool>,
+    /// What never changes of the machine.
+    pub parts: Vec<Part>,
+    /// What is measured of its parts.
+    pub measures: Vec<Measure>,
+    /// Its programs, with the texts of their sources.
+    pub listings: Vec<Listing>,
+    /// Its memories.
+    pub memories: Vec<Memory>,
+    /// Its signals.
+    pub signals: Vec<(u32, String)>,
+    /// The names of its threads.
+    pub names: Vec<String>,
+    /// Its clock, in cycles a second.
+    pub hertz: f64,
+}
+
+impl Session {
+    /// Watches a machine that runs these packets through a program. A run ends when `interrupt`
+    /// becomes true.
+    ///
+    /// # Errors
+    /// If the machine cannot be watched, or the packets cannot be read.
+    pub fn new(
+        mut machine: Box<dyn Machine>,
+        source: Box<dyn Source>,
+        program: &Program,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Self> {
+        let refused = || {
+            Error::new("the machine cannot be watched")
+                .with_help("say a simulated one: --on ixp1200")
+        };
+        let watched = machine.watch().ok_or_else(refused)?;
+        let (parts, measures) = (watched.parts(), watched.measures());
+        let mut listings = watched.listings();
+        sources::add(&mut listings);
+        let names = watched.threads().iter().map(|thread| name(&parts, thread.part)).collect();
+        let (memories, signals) = (watched.memories(), watched.signals());
+        let hertz = watched.hertz();
+        let mut session = Self {
+            machine,
+            source,
+            program: program.clone(),
+            has_more: true,
+            grain: GRAIN,
+            breakpoints: Vec::new(),
+            next: 1,
+            history: History::new(&measures),
+            left: VecDeque::new(),
+            interrupt,
+            parts,
+            measures,
+            listings,
+            memories,
+            signals,
+            names,
+            hertz,
+        };
+        session.feed()?;
+        session.sample();
+        Ok(session)
+    }
+
+    fn watched(&mut self) -> &mut dyn Watched {
+        self.machine.watch().expect("a machine that could be watched still can")
+    }
+
+    /// Gives the machine packets, if it has few.
+    fn feed(&mut self) -> Result {
+        while self.has_more && self.watched().to_come() < LOW {
+            let batch = self.source.next_batch()?;
+            self.has_more = !batch.is_empty();
+            self.machine
+                .watch()
+                .expect("a machine that could be watched still can")
+                .supply(&batch)?;
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self) {
+        let mut values = Vec::with_capacity(self.measures.len());
+        let watched = self.watched();
+        watched.sample(&mut values);
+        let cycle = watched.cycle();
+        self.history.push(cycle, &values);
+    }
+
+    /// Takes what has left.
+    fn collect(&mut self) -> Result {
+        let (left, program) = (&mut self.left, &self.program);
+        let mut sink = |output: Output<'_>| {
+            if left.len() == LEFT {
+                left.pop_front();
+            }
+            left.push_back(Left {
+                packet: output.sequence,
+                verdict: verdict_text(program, output.verdict),
+                bytes: output.bytes.len(),
+            });
+        };
+        let watched = self.machine.watch().expect("a machine that could be watched still can");
+        watched.collect(&mut sink).map(|_| ())
+    }
+
+    /// Runs until a goal, or without one as long as packets leave, and at most `most` cycles.
+    ///
+    /// # Errors
+    /// If the program does something without a meaning, or packets cannot be read.
+    pub fn run(&mut self, goal: Option<Goal>, most: u64) -> Result<Ended> {
+        let mut left = goal.map_or(most, |goal| goal.cycles().min(most));
+        let mut wanted = match goal {
+            Some(Goal::Instructions { count, .. } | Goal::Packets { count, .. }) => count,
+            _ => u64::MAX,
+        };
+        let mut quiet = 0;
+        let breakpoints: Vec<Breakpoint> =
+            self.breakpoints.iter().map(|numbered| numbered.breakpoint.clone()).collect();
+        while left > 0 && wanted > 0 {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            self.feed()?;
+            let grain = self.grain;
+            let watched = self.watched();
+            let (from, done) = (watched.cycle(), watched.done());
+            let within = (grain - from % grain).min(left);
+            let before = counted(watched, goal);
+            let part = match goal {
+                None | Some(Goal::Cycles(_)) => Goal::Cycles(within),
+                Some(Goal::Instructions { thread, .. }) => {
+                    Goal::Instructions { thread, count: wanted, within }
+                }
+                Some(Goal::Packets { .. }) => Goal::Packets { count: wanted, within },
+            };
+            let halt = watched.resume(part, &breakpoints);
+            let (now, progress) = (watched.cycle(), watched.done() > done);
+            let (is_empty, after) = (watched.to_come() == 0, counted(watched, goal));
+            self.sample();
+            self.collect()?;
+            let Halt { why, thread } = halt?;
+            match why {
+                Why::Breakpoint(place) => {
+                    let number = self.breakpoints[place].number;
+                    return Ok(Ended::Breakpoint { number, thread });
+                }
+                Why::Goal if !matches!(part, Goal::Cycles(_)) => return Ok(Ended::Done { thread }),
+                Why::Silent if self.has_more => {}
+                Why::Silent => {
+                    return Ok(if is_empty { Ended::Finished } else { Ended::Stuck });
+                }
+                Why::Goal | Why::Late => {}
+            }
+            let cycles = now.saturating_sub(from).max(1);
+            left = left.saturating_sub(cycles);
+            wanted = wanted.saturating_sub(after - before);
+            quiet = if progress { 0 } else { quiet + cycles };
+            let is_open = !matches!(goal, Some(Goal::Cycles(_)));
+            if is_open && is_empty && !self.has_more {
+                return Ok(Ended::Finished);
+            }
+            if is_open && quiet > PATIENCE {
+                return Ok(Ended::Stuck);
+            }
+        }
+        Ok(Ended::Done { thread: None })
+    }
+
+    /// Changes the number of cycles between two samples.
+    pub fn set_grain(&mut self, cycles: u64) {
+        self.grain = cycles.max(1);
+    }
+
+    /// The cycle.
+    pub fn cycle(&mut self) -> u64 {
+        self.watched().cycle()
+    }
+
+    /// Packets that are in the machine or on its lines, and that have left or were lost.
+    pub fn packets(&mut self) -> (u64, u64) {
+        let watched = self.watched();
+        (watched.to_come(), watched.done())
+    }
+
+    /// The threads and what they do now.
+    pub fn threads(&mut self) -> Vec<Thread> {
+        self.watched().threads()
+    }
+
+    /// The registers of a thread.
+    pub fn registers(&mut self, thread: usize) -> Vec<RegisterValue> {
+        self.watched().registers(thread)
+    }
+
+    /// Words of a memory.
+    pub fn read(&mut self, memory: usize, address: u64, count: usize) -> Vec<u32> {
+        self.watched().read(memory, address, count)
+    }
+
+    /// What has left of late, the last at the end.
+    pub fn left(&self) -> impl DoubleEndedIterator<Item = &Left> {
+        self.left.iter()
+    }
+
+    /// The last value of each measure.
+    pub fn now(&self) -> &[u64] {
+        self.history.now()
+    }
+
+    /// Samples of these cycles.
+    pub fn rows(&self, from: u64, to: u64, most: usize) -> Vec<&Row> {
+        self.history.rows(from, to, most)
+    }
+
+    /// Whether events are kept.
+    pub fn keep_events(&mut self, keep: bool) {
+        self.watched().keep_events(keep);
+    }
+
+    /// Takes the events that were kept.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.watched().take_events()
+    }
+
+    /// Adds a breakpoint and returns its number.
+    pub fn add(&mut self, text: &str, breakpoint: Breakpoint) -> u32 {
+        let number = self.next;
+        self.next += 1;
+        self.breakpoints.push(Numbered { number, text: text.to_owned(), breakpoint });
+        number
+    }
+
+    /// Removes a breakpoint. Returns whether there was one.
+    pub fn delete(&mut self, number: u32) -> bool {
+        let count = self.breakpoints.len();
+        self.breakpoints.retain(|numbered| numbered.number != number);
+        self.breakpoints.len() < count
+    }
+
+    /// The breakpoints.
+    pub fn breakpoints(&self) -> &[Numbered] {
+        &self.breakpoints
+    }
+}
+
+/// What a goal counts.
+fn counted(watched: &dyn Watched, goal: Option<Goal>) -> u64 {
+    match goal {
+        Some(Goal::Instructions { thread: Some(thread), .. }) => {
+            watched.threads().get(thread).map_or(0, |thread| thread.instructions)
+        }
+        Some(Goal::Instructions { thread: None, .. }) => {
+            watched.threads().iter().map(|thread| thread.instructions).sum()
+        }
+        Some(Goal::Packets { .. }) => watched.done(),
+        None | Some(Goal::Cycles(_)) => 0,
+    }
+}
+
+/// The name of a thread: the numbers of its engine and of itself there.
+fn name(parts: &[Part], part: usize) -> String {
+    let among = |part: usize, kind: PartKind| {
+        let within = parts[part].within;
+        let like = |other: &&Part| other.kind == kind && other.within == within;
+        parts[..part].iter().filter(like).count()
+    };
+    match parts[part].within {
+        Some(engine) if parts[engine].kind == PartKind::Engine => {
+            let (engine, thread) = (among(engine, PartKind::Engine), among(part, PartKind::Thread));
+            format!("{engine}.{thread}")
+        }
+        _ => among(part, PartKind::Thread).to_string(),
+    }
+}
