@@ -23,7 +23,7 @@ PACKETS ?= 1000000000
 FIGURES ?= cheap
 
 .PHONY: help demo test test-all data build bench figures soak fmt lint deny tools tools-hardware tools-icarus \
-  tools-cross tools-isa tools-network formal pages man deb
+  tools-cross tools-isa tools-network formal page pages man deb
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,7 @@ demo: ## the router on real captures and generated traffic: in software, as hard
 	+@scripts/demo.sh $(RELEASE)
 
 test: ## what CI runs: formatting, lints, licences, tests, the comparison with the Linux kernel
+	@scripts/page.sh
 	@$(MAKE) --no-print-directory --jobs=2 tools data deny lint # while one downloads or waits for a last crate, another compiles
 	cargo test --workspace --locked
 
@@ -42,7 +43,11 @@ data: $(DATA)/pyasn/.complete $(DATA)/pathspider/.complete ## routing tables and
 
 build: ## the optimised command, target/release/wireloom
 	@scripts/need.sh build
+	@scripts/page.sh || echo "note: the monitor in the browser is left out (make page says why)." >&2
 	cargo build --release --locked --package wireloom-cli
+
+page: ## the page of `wireloom monitor`, which the next build of the command has in it; needs npm
+	@scripts/page.sh
 
 bench: tools data build ## speed and memory of the software machines, the paper's figures: tables, JSON and plots in out/bench
 	@scripts/need.sh bench
@@ -76,7 +81,7 @@ deny: ## licences, sources and duplicates of the dependencies; advisories where 
 	@scripts/deny.sh
 
 tools: tools-hardware tools-cross tools-isa tools-network ## all tools that the others need, into .cache/tools or as Debian packages
-	@scripts/need.sh build test
+	@scripts/need.sh build test browser
 
 tools-hardware: ## Verilator, Yosys, nextpnr, z3: for machines in SystemVerilog
 	@scripts/hardware-tools.sh

@@ -102,6 +102,15 @@ for purpose in "$@"; do
       need arm-none-eabi-gcc gcc-arm-none-eabi
       need riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf
       ;;
+    page)
+      # The page of `wireloom monitor` is built with it.
+      need node nodejs
+      need npm npm
+      ;;
+    browser)
+      # The page is tested in it.
+      need chromium chromium
+      ;;
     bench)
       # The peer that longest-prefix matching is measured against.
       need pkg-config pkg-config

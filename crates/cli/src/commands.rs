@@ -14,6 +14,7 @@ mod explain;
 pub mod forward;
 mod machines;
 mod manual;
+mod monitor;
 mod new;
 mod rig;
 mod run;
@@ -131,6 +132,14 @@ Examples:
 
 `help` lists the commands. In scripts a wrong command ends the run with exit status 2. A tour: docs/monitor.md.")]
     Debug(debug::Debug),
+    /// Show a simulated machine in the browser: threads over time, queues, buses, source, registers
+    #[command(after_help = "\
+Examples:
+  wireloom monitor programs/ipv4.loom --on ixp1200 --tables t.tables --in in.pcap
+  wireloom monitor programs/router.loom --tables programs/tables/demo.tables --in in.pcap --port 8080
+
+Prints an address for a browser on this computer; nothing else can reach it. A tour: docs/monitor.md.")]
+    Monitor(monitor::Monitor),
     /// Compile a program to source code for a machine
     #[command(after_help = "\
 Examples:
@@ -243,7 +252,7 @@ impl Command {
         match self {
             #[cfg(target_os = "linux")]
             Self::Forward(_) => true,
-            Self::Debug(_) => true,
+            Self::Debug(_) | Self::Monitor(_) => true,
             _ => false,
         }
     }
@@ -268,6 +277,7 @@ impl Command {
             Self::New(command) => command.run(),
             Self::Trace(command) => command.run(),
             Self::Debug(command) => command.run(),
+            Self::Monitor(command) => command.run(),
             Self::Build(command) => command.run(),
             Self::Rig(command) => command.run(),
             Self::Bench(command) => command.run(),

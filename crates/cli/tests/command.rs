@@ -55,6 +55,8 @@ fn every_subcommand_has_help_with_an_example() {
         "run",
         "verify",
         "trace",
+        "debug",
+        "monitor",
         "build",
         "rig",
         "bench",

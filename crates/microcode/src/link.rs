@@ -10,7 +10,7 @@ use wireloom_isa::microengine::{
 use crate::allocate::{Unallocated, allocate, place};
 use crate::defer;
 use crate::diagnostic::{Diagnostic, Place, SourceFile};
-use crate::flow::{early_read, successors};
+use crate::flow::{early_read, live_out, reads, successors};
 use crate::names::is_transfer;
 use crate::program::Program;
 use crate::statement::{Item, SignalOf};
@@ -45,18 +45,30 @@ pub fn link(mut program: Program, files: &[SourceFile]) -> Result<Image, Errors>
     }
     let lines = program.items.iter().map(|item| source_line(files, &program, item)).collect();
     let end = program.items.len() as u16;
-    let nodes = program.names.nodes.iter().zip(&places);
+    let needed = needed(&program.items, &next, program.names.nodes.len());
+    let nodes = program.names.nodes.iter().zip(&places).zip(needed);
+    let everywhere = vec![(0, end)];
     let mut registers: Vec<RegisterName> = nodes
-        .map(|(node, &(bank, index))| (node.name.clone(), Register::Gpr(bank, index)))
+        .map(|((node, &(bank, index)), ranges)| {
+            // What contexts share may be needed by another one.
+            let is_shared = matches!(index, Index::Absolute(_));
+            let ranges = if is_shared { everywhere.clone() } else { ranges };
+            (node.name.clone(), Register::Gpr(bank, index), ranges)
+        })
         .chain(program.names.transfers.iter().map(|(name, file, number)| {
-            (name.clone(), Register::Transfer(*file, Index::Relative(*number)))
+            let register = Register::Transfer(*file, Index::Relative(*number));
+            (name.clone(), register, everywhere.clone())
         }))
         .chain(program.names.signals.iter().filter_map(|signal| {
-            Some((signal.name.clone(), Register::Signal(Signal(signal.number?))))
+            let register = Register::Signal(Signal(signal.number?));
+            Some((signal.name.clone(), register, everywhere.clone()))
         }))
-        .map(|(name, register)| RegisterName { name, register, range: (0, end) })
+        .flat_map(|(name, register, ranges)| {
+            let named = move |range| RegisterName { name: name.clone(), register, range };
+            ranges.into_iter().map(named)
+        })
         .collect();
-    registers.sort_by(|a, b| (&a.name, a.register).cmp(&(&b.name, b.register)));
+    registers.sort_by(|a, b| (&a.name, a.register, a.range).cmp(&(&b.name, b.register, b.range)));
     let mut labels: Vec<(String, u16)> =
         program.labels.iter().map(|(name, (address, _))| (name.clone(), *address)).collect();
     labels.sort_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
@@ -70,6 +82,29 @@ pub fn link(mut program: Program, files: &[SourceFile]) -> Result<Image, Errors>
         labels,
         imports: imports(&program),
     })
+}
+
+/// The ranges of instructions before which each named register has a value that is needed later;
+/// an empty range if there are none.
+fn needed(items: &[Item], next: &[Vec<u16>], nodes: usize) -> Vec<Vec<(u16, u16)>> {
+    let mut ranges: Vec<Vec<(u16, u16)>> = vec![Vec::new(); nodes];
+    for (at, mut set) in live_out(items, next, nodes).into_iter().enumerate() {
+        if let Some(written) = items[at].nodes[0] {
+            set.remove(written);
+        }
+        reads(&items[at]).for_each(|read| set.insert(read));
+        let at = at as u16;
+        for node in set.iter() {
+            match ranges[node].last_mut() {
+                Some((_, end)) if *end == at => *end = at + 1,
+                _ => ranges[node].push((at, at + 1)),
+            }
+        }
+    }
+    for ranges in ranges.iter_mut().filter(|ranges| ranges.is_empty()) {
+        ranges.push((0, 0));
+    }
+    ranges
 }
 
 /// An error at an operand of an item, or at the whole line.

@@ -77,6 +77,19 @@ fn registers_that_are_not_needed_together_share_a_place() {
 }
 
 #[test]
+fn names_hold_where_registers_are_needed() {
+    let image = assembled(
+        ".reg x y\nimmed[x, 1]\nalu[--, --, B, x]\nimmed[y, 2]\nalu[--, --, B, y]\nimmed[x, 3]\n\
+         nop\nalu[--, --, B, x]\nimmed[y, 4]\n",
+    );
+    let ranges = |name: &str| -> Vec<(u16, u16)> {
+        let named = image.registers.iter().filter(|register| register.name == name);
+        named.map(|register| register.range).collect()
+    };
+    assert_eq!((ranges("x"), ranges("y")), (vec![(1, 2), (5, 7)], vec![(3, 4)]));
+}
+
+#[test]
 fn registers_that_contexts_share_take_no_place_of_theirs() {
     let image =
         assembled(".reg @total x\nimmed[@total, 0]\nimmed[x, 1]\nalu[@total, @total, +, x]\n");

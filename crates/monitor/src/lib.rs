@@ -13,7 +13,7 @@ mod sources;
 pub use debugger::{Answer, Debugger, HELP};
 pub use history::{History, Row};
 pub use server::Server;
-pub use session::{Ended, Left, Session};
+pub use session::{Ended, Left, Session, Verdicts};
 
 /// Lets the signals that ask a process to end interrupt the run instead. A second one ends the
 /// process.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use wireloom_io::Source;
-use wireloom_ir::{Output, Program};
+use wireloom_ir::{Output, Verdict};
 use wireloom_machine::watch::{
     Breakpoint, Event, Goal, Halt, Listing, Measure, Memory, Part, PartKind, RegisterValue, Thread,
     Watched, Why,
 };
-use wireloom_machine::{Error, Machine, Result, verdict_text};
+use wireloom_machine::{Error, Machine, Result};
 
 use crate::history::{History, Row};
 use crate::sources;
@@ -23,6 +23,9 @@ pub const GRAIN: u64 = 64;
 const LEFT: usize = 256;
 /// Cycles without a packet that leaves after which a run with packets ends.
 const PATIENCE: u64 = 4_000_000;
+
+/// Says in words what became of a packet.
+pub type Verdicts = Box<dyn Fn(Verdict) -> String>;
 
 /// What became of a packet.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -73,7 +76,7 @@ pub struct Numbered {
 pub struct Session {
     machine: Box<dyn Machine>,
     source: Box<dyn Source>,
-    program: Program,
+    verdict: Verdicts,
     has_more: bool,
     grain: u64,
     breakpoints: Vec<Numbered>,
@@ -98,15 +101,15 @@ pub struct Session {
 }
 
 impl Session {
-    /// Watches a machine that runs these packets through a program. A run ends when `interrupt`
-    /// becomes true.
+    /// Watches a machine that runs these packets; `verdict` says in words what became of one. A
+    /// run ends when `interrupt` becomes true.
     ///
     /// # Errors
     /// If the machine cannot be watched, or the packets cannot be read.
     pub fn new(
         mut machine: Box<dyn Machine>,
         source: Box<dyn Source>,
-        program: &Program,
+        verdict: Verdicts,
         interrupt: Arc<AtomicBool>,
     ) -> Result<Self> {
         let refused = || {
@@ -123,7 +126,7 @@ impl Session {
         let mut session = Self {
             machine,
             source,
-            program: program.clone(),
+            verdict,
             has_more: true,
             grain: GRAIN,
             breakpoints: Vec::new(),
@@ -171,14 +174,14 @@ impl Session {
 
     /// Takes what has left.
     fn collect(&mut self) -> Result {
-        let (left, program) = (&mut self.left, &self.program);
+        let (left, verdict) = (&mut self.left, &self.verdict);
         let mut sink = |output: Output<'_>| {
             if left.len() == LEFT {
                 left.pop_front();
             }
             left.push_back(Left {
                 packet: output.sequence,
-                verdict: verdict_text(program, output.verdict),
+                verdict: verdict(output.verdict),
                 bytes: output.bytes.len(),
             });
         };

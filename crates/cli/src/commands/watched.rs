@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::{Args, ValueHint};
 use wireloom_console::{Places, load_store};
 use wireloom_io::Captures;
-use wireloom_machine::Program;
+use wireloom_machine::{Program, verdict_text};
 use wireloom_monitor::Session;
 
 use crate::captures::CaptureArgs;
@@ -60,7 +60,8 @@ impl WatchedArgs {
         let options = wireloom_machine::Options { seed: self.seed, ..Default::default() };
         let running = self.on.start(&program, store, &options)?;
         let source = Box::new(captures);
-        let mut session = Session::new(running.machine, source, &program.optimised, interrupt)?;
+        let verdict = Box::new(move |verdict| verdict_text(&program.optimised, verdict));
+        let mut session = Session::new(running.machine, source, verdict, interrupt)?;
         session.set_grain(self.grain);
         Ok(session)
     }

@@ -15,7 +15,8 @@ pub struct Image {
     /// For each word, the file (an index of `files`) and the line, from 1, it comes from; empty if
     /// nothing is known.
     pub lines: Vec<Option<SourceLine>>,
-    /// Names of registers, with the range of words in which the name holds.
+    /// Names of registers, with the range of words in which the name holds: a name has several
+    /// ranges if the register is needed for something else between them.
     pub registers: Vec<RegisterName>,
     /// Labels, by address.
     pub labels: Vec<(String, u16)>,
@@ -35,7 +36,7 @@ pub struct SourceLine {
 pub struct RegisterName {
     pub name: String,
     pub register: Register,
-    /// The first word and one past the last word in which the register has this name.
+    /// The first word and one past the last word before which the register has this value.
     pub range: (u16, u16),
 }
 

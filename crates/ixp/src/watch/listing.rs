@@ -50,6 +50,7 @@ pub fn of(program: &Program, sources: &Sources) -> Listing {
     let named = sources.loom.iter();
     listing.sources.extend(named.map(|name| Source { name: name.clone(), text: None }));
     listing.name = files.first().cloned().unwrap_or_default();
+    let labels = image.map_or(&[][..], |image| &image.labels);
     for address in 0..program.len() {
         let Some(decoded) = program.at(address) else { continue };
         let line = image.and_then(|image| image.lines.get(usize::from(address)).copied().flatten());
@@ -62,18 +63,22 @@ pub fn of(program: &Program, sources: &Sources) -> Listing {
                 places.push(Place { source: first + file, line });
             }
         }
-        listing
-            .instructions
-            .push(Instruction { text: disassemble(Version::One, &decoded.instruction), places });
+        let text = disassemble(Version::One, &decoded.instruction);
+        let target = decoded.instruction.target();
+        let label = labels.iter().find(|(_, at)| Some(*at) == target);
+        let text = match label {
+            Some((label, at)) => text.replace(&format!("l{at}"), &format!("{label}#")),
+            None => text,
+        };
+        listing.instructions.push(Instruction { text, places });
     }
-    let labels = image.map_or(&[][..], |image| &image.labels);
     listing.labels = labels.iter().map(|(name, at)| (name.clone(), u64::from(*at))).collect();
     listing.labels.sort_by_key(|(_, at)| *at);
     listing
 }
 
 /// For each line of a text, the file and line of Loom C that the last comment before it names, up
-/// to the next step.
+/// to the next step or the code of all programs, which begins with a rule.
 fn loom_lines(text: &str, files: &[String]) -> Vec<Option<(usize, u32)>> {
     let mut now = None;
     let line = |line: &str| {
@@ -85,7 +90,7 @@ fn loom_lines(text: &str, files: &[String]) -> Vec<Option<(usize, u32)>> {
                     files.iter().position(|file| file.rsplit('/').next() == Some(name))
             {
                 now = Some((file, number));
-            } else if named.starts_with("Step `") {
+            } else if named.starts_with("Step `") || named.starts_with("----") {
                 now = None;
             }
         }
@@ -100,7 +105,7 @@ mod tests {
 
     #[test]
     fn comments_say_which_lines_of_loom_c_microcode_comes_from() {
-        let text = "    nop\n; Step `a`.\na#:\n    ; r.loom:7\n    nop\n    ; other\n    nop\n; Step `b`.\n    nop\n";
+        let text = "    nop\n; Step `a`.\na#:\n    ; r.loom:7\n    nop\n    ; other\n    nop\n; -----\n    nop\n";
         let lines = loom_lines(text, &["lib/x.loom".into(), "programs/r.loom".into()]);
         let place = Some((1, 7));
         assert_eq!(lines, [None, None, None, place, place, place, place, None, None]);

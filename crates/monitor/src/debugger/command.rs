@@ -6,7 +6,8 @@ use wireloom_machine::{Error, Result};
 /// What `help` shows.
 pub const HELP: &str = "\
 Breakpoints
-  break SPOT [thread T]         before an instruction: SPOT is an address, a label or FILE:LINE
+  break SPOT [in PROGRAM] [thread T]
+                                before an instruction: SPOT is an address, a label or FILE:LINE
   break packet N                when the machine begins to take packet N, counted from 0
   break signal NAME [thread T]  when a thread gets a signal; `any` is each of them
   break read|write|access MEMORY ADDRESS[-ADDRESS]   when a memory is accessed there
@@ -24,6 +25,7 @@ Looking
   where                         where the current thread is, with its source lines
   list [SPOT] [N]               N instructions (20) with their source lines
   labels                        the labels of the current thread's program
+  sources                       the files of the programs, and their lines with instructions
   regs [NAME...]                registers of the current thread, by their names or numbers
   mem MEMORY ADDRESS [N]        N addresses (8) of a memory
   queues                        what waits in queues
@@ -49,7 +51,7 @@ pub enum Spot {
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    Break { spot: Spot, thread: Option<String> },
+    Break { spot: Spot, program: Option<String>, thread: Option<String> },
     BreakPacket(u64),
     BreakSignal { signal: String, thread: Option<String> },
     BreakMemory { access: Access, memory: String, first: u64, last: u64 },
@@ -64,6 +66,7 @@ pub enum Command {
     Where,
     List { spot: Option<Spot>, count: usize },
     Labels,
+    Sources,
     Registers(Vec<String>),
     Memory { memory: String, address: u64, count: usize },
     Queues,
@@ -75,11 +78,11 @@ pub enum Command {
 }
 
 /// Names of commands with the fewest letters that say them, and their form.
-const NAMES: [(&str, usize, &str); 23] = [
+const NAMES: [(&str, usize, &str); 24] = [
     (
         "break",
         1,
-        "break SPOT [thread T], break packet N, break signal NAME, break read|write|access MEMORY ADDRESS",
+        "break SPOT [in PROGRAM] [thread T], break packet N, break signal NAME, break read|write|access MEMORY ADDRESS",
     ),
     ("breakpoints", 6, "breakpoints"),
     ("delete", 1, "delete [N]"),
@@ -93,6 +96,7 @@ const NAMES: [(&str, usize, &str); 23] = [
     ("where", 1, "where"),
     ("list", 1, "list [SPOT] [N]"),
     ("labels", 2, "labels"),
+    ("sources", 2, "sources"),
     ("regs", 1, "regs [NAME...]"),
     ("registers", 5, "regs [NAME...]"),
     ("mem", 1, "mem MEMORY ADDRESS [N]"),
@@ -164,6 +168,7 @@ impl Command {
                 Self::List { spot: Some(spot(at)), count }
             }
             ("labels", []) => Self::Labels,
+            ("sources", []) => Self::Sources,
             ("regs" | "registers", names) => {
                 Self::Registers(names.iter().map(|name| (*name).to_owned()).collect())
             }
@@ -206,7 +211,10 @@ impl Command {
                     .ok_or_else(|| Error::new(format!("`{range}` is no address")))?;
                 Self::BreakMemory { access, memory: (*memory).to_owned(), first, last }
             }
-            [at] => Self::Break { spot: spot(at), thread },
+            [at] => Self::Break { spot: spot(at), program: None, thread },
+            [at, "in", program] => {
+                Self::Break { spot: spot(at), program: Some((*program).to_owned()), thread }
+            }
             _ => return Err(wrong()),
         })
     }
@@ -251,8 +259,11 @@ mod tests {
 
     #[test]
     fn breakpoints_have_many_forms() {
-        let at = |spot| Command::Break { spot, thread: None };
+        let at = |spot| Command::Break { spot, program: None, thread: None };
         assert_eq!(parsed("b 17"), at(Spot::Address(17)));
+        let program = Some("part1.uc".to_owned());
+        let other = Command::Break { spot: Spot::Address(3), program, thread: None };
+        assert_eq!(parsed("b 3 in part1.uc"), other);
         assert_eq!(parsed("b loop#"), at(Spot::Label("loop#".into())));
         assert_eq!(parsed("b a/r.loom:12"), at(Spot::Line("a/r.loom".into(), 12)));
         assert_eq!(parsed("break packet 3"), Command::BreakPacket(3));

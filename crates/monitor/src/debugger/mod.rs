@@ -50,16 +50,59 @@ impl Debugger {
         )
     }
 
+    /// The session.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// The number of the thread that commands are about.
+    pub fn thread(&self) -> usize {
+        self.thread
+    }
+
+    /// Whether a command runs the machine without a limit.
+    pub fn is_continue(&self, line: &str) -> bool {
+        matches!(Command::parse(line), Ok(Some(Command::Continue)))
+    }
+
+    /// Whether a command runs the machine.
+    pub fn is_run(&self, line: &str) -> bool {
+        use Command::{Continue, Cycles, Next, Step};
+        matches!(Command::parse(line), Ok(Some(Continue | Cycles(_) | Next(_) | Step { .. })))
+    }
+
+    /// Runs some cycles. Returns why the run has ended, if it should not go on.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    pub fn advance(&mut self, cycles: u64) -> Result<Option<String>> {
+        let ended = self.session.run(None, cycles)?;
+        if let Ended::Done { .. } = ended {
+            return Ok(None);
+        }
+        Ok(Some(self.ended(&ended)))
+    }
+
     /// Executes a command.
     ///
     /// # Errors
     /// If the command is wrong, or the machine fails.
     pub fn execute(&mut self, line: &str) -> Result<Answer> {
+        self.execute_within(line, u64::MAX)
+    }
+
+    /// Executes a command that runs at most this number of cycles.
+    ///
+    /// # Errors
+    /// If the command is wrong, or the machine fails.
+    pub fn execute_within(&mut self, line: &str, most: u64) -> Result<Answer> {
         let Some(command) = Command::parse(line)? else { return Ok(Answer::Text(String::new())) };
         Ok(Answer::Text(match command {
             Command::Quit => return Ok(Answer::Quit),
             Command::Help => HELP.to_owned(),
-            Command::Break { spot, thread } => self.break_at(line, &spot, thread.as_deref())?,
+            Command::Break { spot, program, thread } => {
+                self.break_at(line, &spot, program.as_deref(), thread.as_deref())?
+            }
             Command::BreakPacket(number) => self.add(line, Breakpoint::Packet(number)),
             Command::BreakSignal { signal, thread } => {
                 let thread = thread.map(|name| self.thread_named(&name)).transpose()?;
@@ -86,11 +129,13 @@ impl Debugger {
             }
             Command::Step { count, any } => {
                 let thread = (!any).then_some(self.thread);
-                self.run(Some(Goal::Instructions { thread, count, within: WITHIN }))?
+                self.run(Some(Goal::Instructions { thread, count, within: WITHIN }), most)?
             }
-            Command::Cycles(cycles) => self.run(Some(Goal::Cycles(cycles)))?,
-            Command::Next(count) => self.run(Some(Goal::Packets { count, within: WITHIN }))?,
-            Command::Continue => self.run(None)?,
+            Command::Cycles(cycles) => self.run(Some(Goal::Cycles(cycles)), most)?,
+            Command::Next(count) => {
+                self.run(Some(Goal::Packets { count, within: WITHIN }), most)?
+            }
+            Command::Continue => self.run(None, most)?,
             Command::Threads => show::threads(&mut self.session, self.thread),
             Command::Thread(name) => {
                 self.thread = self.thread_named(&name)?;
@@ -103,6 +148,7 @@ impl Debugger {
                     .listing
                     .and_then(|listing| self.session.listings.get(listing)),
             ),
+            Command::Sources => show::sources(&self.session.listings),
             Command::Registers(names) => {
                 show::registers(&self.session.registers(self.thread), &names)?
             }
@@ -129,12 +175,25 @@ impl Debugger {
         format!("breakpoint {}: {line}\n", self.session.add(line, breakpoint))
     }
 
-    fn break_at(&mut self, line: &str, spot: &Spot, thread: Option<&str>) -> Result<String> {
+    fn break_at(
+        &mut self,
+        line: &str,
+        spot: &Spot,
+        program: Option<&str>,
+        thread: Option<&str>,
+    ) -> Result<String> {
         let thread = thread.map(|name| self.thread_named(name)).transpose()?;
-        let (listing, addresses) = self.addresses(spot, thread)?;
+        let order = match (program, thread) {
+            (Some(program), _) => vec![self.program_named(program)?],
+            (None, Some(thread)) => vec![self.listing(thread)?],
+            (None, None) => self.own_first()?,
+        };
+        let (listing, addresses) = self.addresses(spot, &order)?;
         let places: Vec<String> = addresses.iter().map(u64::to_string).collect();
+        let name = &self.session.listings[listing].name;
+        let places = format!("address {} of {name}", places.join(", "));
         let added = self.add(line, Breakpoint::Instruction { listing, addresses, thread });
-        Ok(format!("{} (address {})\n", added.trim_end(), places.join(", ")))
+        Ok(format!("{} ({places})\n", added.trim_end()))
     }
 
     fn break_memory(
@@ -165,13 +224,26 @@ impl Debugger {
         })
     }
 
-    /// The addresses of a spot, in the program of a thread or, for a line or a label, in any.
-    fn addresses(&mut self, spot: &Spot, thread: Option<usize>) -> Result<(usize, Vec<u64>)> {
-        let own = self.listing(thread.unwrap_or(self.thread))?;
-        let others = (0..self.session.listings.len()).filter(|listing| *listing != own);
-        let order: Vec<usize> = std::iter::once(own)
-            .chain(others.take(if thread.is_some() { 0 } else { usize::MAX }))
-            .collect();
+    /// All programs, that of the current thread first.
+    fn own_first(&mut self) -> Result<Vec<usize>> {
+        let own = self.listing(self.thread)?;
+        let others = (0..self.session.listings.len()).filter(|other| *other != own);
+        Ok([own].into_iter().chain(others).collect())
+    }
+
+    fn program_named(&self, name: &str) -> Result<usize> {
+        let listings = &self.session.listings;
+        listings.iter().position(|listing| listing.name == name).ok_or_else(|| {
+            let names: Vec<&str> = listings.iter().map(|listing| listing.name.as_str()).collect();
+            Error::new(format!("there is no program `{name}`"))
+                .with_help(format!("the programs are {}", names.join(", ")))
+        })
+    }
+
+    /// The addresses of a spot, in the first of these programs that has it. A number is an address
+    /// of the first.
+    fn addresses(&self, spot: &Spot, order: &[usize]) -> Result<(usize, Vec<u64>)> {
+        let own = order[0];
         let listings = &self.session.listings;
         match spot {
             Spot::Address(address) => {
@@ -221,7 +293,8 @@ impl Debugger {
     fn list(&mut self, spot: Option<&Spot>, count: usize) -> Result<String> {
         let (listing, address) = match spot {
             Some(spot) => {
-                let (listing, addresses) = self.addresses(spot, None)?;
+                let order = self.own_first()?;
+                let (listing, addresses) = self.addresses(spot, &order)?;
                 (listing, addresses[0])
             }
             None => {
@@ -233,8 +306,8 @@ impl Debugger {
         Ok(show::listing(&mut self.session, listing, address, count, self.thread))
     }
 
-    fn run(&mut self, goal: Option<Goal>) -> Result<String> {
-        let ended = self.session.run(goal, u64::MAX);
+    fn run(&mut self, goal: Option<Goal>, most: u64) -> Result<String> {
+        let ended = self.session.run(goal, most);
         let mut out = String::new();
         if self.traces {
             out += &show::events(&self.session.take_events(), &self.session.names);
@@ -246,30 +319,38 @@ impl Debugger {
                 return Err(Error { message: format!("{out}{}", error.message), ..error });
             }
         };
-        let cycle = self.session.cycle();
-        let thread = match ended {
-            Ended::Breakpoint { thread, .. } | Ended::Done { thread } => thread,
-            _ => None,
-        };
-        out += &format!("cycle {cycle}");
-        match ended {
-            Ended::Breakpoint { number, .. } => {
-                let breakpoints = self.session.breakpoints();
-                let text = breakpoints.iter().find(|b| b.number == number);
-                let text = text.map_or("", |b| b.text.as_str());
-                out += &format!(": breakpoint {number}, {text}");
-            }
-            Ended::Done { .. } => {}
-            Ended::Finished => out += ": every packet has left",
-            Ended::Stuck => out += ": packets do not get on; threads shows what waits",
-            Ended::Interrupted => out += ": interrupted",
-        }
+        out += &self.ended(&ended);
         out.push('\n');
-        if let Some(thread) = thread {
-            self.thread = thread;
+        if let Ended::Breakpoint { thread: Some(thread), .. }
+        | Ended::Done { thread: Some(thread) } = ended
+        {
             out += &show::place(&mut self.session, thread);
         }
         Ok(out)
+    }
+
+    /// Why a run has ended, in a line. Commands are about the thread that it ended at from now on.
+    fn ended(&mut self, ended: &Ended) -> String {
+        if let Ended::Breakpoint { thread: Some(thread), .. }
+        | Ended::Done { thread: Some(thread) } = ended
+        {
+            self.thread = *thread;
+        }
+        let cycle = self.session.cycle();
+        match ended {
+            Ended::Breakpoint { number, .. } => {
+                let breakpoints = self.session.breakpoints();
+                let text = breakpoints.iter().find(|b| b.number == *number);
+                let text = text.map_or("", |b| b.text.as_str());
+                format!("cycle {cycle}: breakpoint {number}, {text}")
+            }
+            Ended::Done { .. } => format!("cycle {cycle}"),
+            Ended::Finished => format!("cycle {cycle}: every packet has left"),
+            Ended::Stuck => {
+                format!("cycle {cycle}: packets do not get on; threads shows what waits")
+            }
+            Ended::Interrupted => format!("cycle {cycle}: interrupted"),
+        }
     }
 
     fn thread_named(&mut self, name: &str) -> Result<usize> {

@@ -119,6 +119,32 @@ pub fn labels(listing: Option<&Listing>) -> String {
     listing.labels.iter().map(|(label, address)| format!("{address:>5} {label}\n")).collect()
 }
 
+/// The sources of all programs, with the lines that have instructions as ranges.
+pub fn sources(listings: &[Listing]) -> String {
+    let mut out = String::new();
+    for listing in listings {
+        for (number, source) in listing.sources.iter().enumerate() {
+            let lines = listing.lines(number);
+            let mut ranges: Vec<(u32, u32)> = Vec::new();
+            for line in lines {
+                match ranges.last_mut() {
+                    Some((_, last)) if *last + 1 == line => *last = line,
+                    _ => ranges.push((line, line)),
+                }
+            }
+            let text = ranges.iter().map(|(first, last)| match first == last {
+                true => first.to_string(),
+                false => format!("{first}-{last}"),
+            });
+            let text: Vec<String> = text.collect();
+            if !text.is_empty() {
+                let _ = writeln!(out, "{} in {}: {}", source.name, listing.name, text.join(", "));
+            }
+        }
+    }
+    out
+}
+
 /// Registers, of these names or all.
 ///
 /// # Errors

@@ -1,0 +1,54 @@
+// Values of a history as shares, fills and rates.
+
+import type { History, Machine, Measure } from "./api";
+
+export const STATES = ["running", "ready", "waiting", "stopped"] as const;
+
+export const COLOURS: Record<string, string> = {
+  running: "#2f9e44",
+  ready: "#f2b705",
+  waiting: "#8aa4c8",
+  stopped: "#e3e6ea",
+  busy: "#2f9e44",
+  aborted: "#d9480f",
+  stalled: "#ae3ec9",
+  idle: "#d5dae1",
+};
+
+/** Colours of lines that are told apart easily, in turn. */
+export const LINES = [
+  "#1971c2", "#e8590c", "#2f9e44", "#9c36b5", "#c2255c", "#0c8599", "#845b00", "#495057",
+  "#5f3dc4", "#66a80f", "#f03e3e",
+];
+
+export const isLevel = (measure: Measure) => typeof measure.kind === "object";
+
+/** The numbers of the measures of a part. */
+export function measuresOf(machine: Machine, part: number): number[] {
+  return machine.measures.flatMap((measure, number) => (measure.part === part ? [number] : []));
+}
+
+/** The last interval of a history that ends at or before a cycle. */
+export function intervalAt(history: History, cycle: number): number {
+  let found = 0;
+  for (let i = 0; i + 1 < history.cycles.length; i++) if (history.cycles[i]! < cycle) found = i;
+  return found;
+}
+
+/** The share of each interval in which a part was in use, or the mean fill of a queue. */
+export function rates(history: History, measure: number): number[] {
+  const { cycles, values } = history;
+  return (values[measure] ?? []).map((value, i) => value / Math.max(1, cycles[i + 1]! - cycles[i]!));
+}
+
+/** The state in which a part was most of an interval. */
+export function stateIn(history: History, machine: Machine, part: number, i: number): string {
+  let most = 0;
+  let state = "stopped";
+  for (const number of measuresOf(machine, part)) {
+    const measure = machine.measures[number]!;
+    const value = history.values[number]?.[i] ?? 0;
+    if (measure.kind === "state" && value > most) [most, state] = [value, measure.name];
+  }
+  return state;
+}

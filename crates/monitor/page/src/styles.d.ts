@@ -1,0 +1,2 @@
+// Style sheets are bundled into the page.
+declare module "*.css";

@@ -1,0 +1,100 @@
+// Uses the page in headless Chromium as a person would: node test.mjs URL [SCREENSHOT]. Exit status
+// 1 with a sentence if something is not as it should be.
+import assert from "node:assert/strict";
+import { chromium } from "playwright-core";
+
+const [url, screenshot] = process.argv.slice(2);
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu"],
+});
+try {
+  const page = await browser.newPage({ viewport: { width: 1400, height: 1250 } });
+  const problems = [];
+  const origin = new URL(url).origin;
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
+  page.on("request", (request) => {
+    const to = request.url();
+    if (!to.startsWith(origin) && !to.startsWith("data:")) problems.push(`asks ${to}`);
+  });
+  await page.goto(url);
+  const number = async (id) => Number((await page.textContent(id)).replaceAll(",", ""));
+  const says = (id, text) =>
+    page.waitForFunction(([id, text]) => document.querySelector(id)?.textContent.includes(text), [id, text]);
+  const command = async (line) => {
+    await page.fill("#command", line);
+    await page.press("#command", "Enter");
+  };
+
+  // The chip is there, before its first cycle.
+  await page.waitForSelector("#cycle");
+  assert.equal(await page.title(), "ixp1200 - Wireloom monitor");
+  assert.equal(await page.locator(".context").count(), 24);
+  assert.equal(await number("#cycle"), 0);
+
+  // A step leads to the next instruction of the thread.
+  await page.click("text=Step");
+  await page.waitForFunction(() => document.querySelector("#cycle").textContent !== "0");
+  assert.match(await page.textContent(".code .here"), /^1/);
+
+  // A click on an address sets a breakpoint, a second one clears it.
+  const stop = page.locator('.stop[data-address="3"]');
+  await stop.click();
+  await page.waitForSelector(".stop.set");
+  await stop.click();
+  await page.waitForFunction(() => !document.querySelector(".stop.set"));
+
+  // A wrong command is told.
+  await command("break nowhere");
+  await says("#answer", "there is no label");
+
+  // A run ends at a breakpoint.
+  await command("break packet 2");
+  await says("#answer", "breakpoint 2");
+  await page.click("#run");
+  await says("#said", "break packet 2");
+  const broken = await number("#cycle");
+  assert.ok(broken > 0);
+  assert.ok((await page.locator("#registers .named").count()) > 0, "registers have names");
+
+  // Another one, at a slow speed, can be paused.
+  await page.selectOption('select[aria-label="Speed"]', { label: "10,000 cycles/s" });
+  await page.click("#run");
+  await page.waitForFunction((from) => {
+    return Number(document.querySelector("#cycle").textContent.replaceAll(",", "")) > from + 200;
+  }, broken);
+  await page.click("#run");
+  await page.waitForFunction(() => document.querySelector("#run").textContent === "Run");
+
+  // Until every packet has left.
+  await page.selectOption('select[aria-label="Speed"]', { label: "as fast as it can" });
+  await page.click("#run");
+  await says("#said", "every packet has left");
+  assert.ok((await number("#done")) >= 3);
+  assert.ok((await number("#cycle")) > broken);
+
+  // The timeline has colours of several states, and can be scrubbed and zoomed.
+  await page.click("text=All");
+  await page.waitForTimeout(500);
+  const colours = await page.evaluate(() => {
+    const canvas = document.querySelector("#threads");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    const found = new Set();
+    for (let at = 0; at < data.length; at += 4) found.add(`${data[at]},${data[at + 1]},${data[at + 2]}`);
+    return [...found];
+  });
+  assert.ok(colours.includes("47,158,68"), "some thread runs");
+  assert.ok(colours.includes("138,164,200"), "some thread waits");
+  const box = await page.locator("#threads").boundingBox();
+  await page.mouse.click(box.x + box.width / 2, box.y + 5);
+  await says("#cursor", "at cycle");
+  await page.mouse.move(box.x + box.width / 2, box.y + 5);
+  await page.mouse.wheel(0, -300);
+  await page.waitForTimeout(500);
+  if (screenshot) await page.screenshot({ path: screenshot });
+  assert.deepEqual(problems.filter((text) => !text.includes("400")), []);
+  console.log("1 passed, 0 failed");
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,70 @@
+//! A machine with a hand-written program and packets.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use wireloom_io::Source;
+use wireloom_ir::{Reason, ReasonSetId, Verdict};
+use wireloom_ixp::{Ixp, Options, Processor, Program, Sources, Spec};
+use wireloom_machine::Result;
+use wireloom_monitor::Session;
+use wireloom_net::{Frame, Packet};
+use wireloom_offloads::Store;
+
+/// Packets that come in one batch.
+struct Given {
+    packets: Vec<Packet>,
+    has_given: bool,
+}
+
+impl Source for Given {
+    fn next_batch(&mut self) -> Result<Vec<Frame<'_>>> {
+        let all =
+            if std::mem::replace(&mut self.has_given, true) { &[] } else { &self.packets[..] };
+        Ok(all.iter().map(Packet::frame).collect())
+    }
+}
+
+/// A packet of 60 bytes: the first byte says what becomes of it.
+fn packet(number: usize) -> Packet {
+    let mut bytes: Vec<u8> = (0..60).map(|at| (at * 7 + number) as u8).collect();
+    bytes[0] = [0xaa, 0xdd, 0xcc][number % 3];
+    Packet { ingress: (number % 4) as u16, arrival_ns: 0, bytes }
+}
+
+/// The forwarder of the tests of `ixp` on one engine, with this number of packets.
+pub fn session(packets: usize, interrupt: &Arc<AtomicBool>) -> Session {
+    let file = "forward.uc";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ixp/tests/programs").join(file);
+    let text = std::fs::read_to_string(path).expect("a program");
+    session_of(file, text, packets, interrupt)
+}
+
+/// A program on one engine, with this number of packets.
+pub fn session_of(
+    file: &str,
+    text: String,
+    packets: usize,
+    interrupt: &Arc<AtomicBool>,
+) -> Session {
+    let mut none = |file: &Path| Err(format!("{} is not there", file.display()));
+    let image = wireloom_microcode::assemble(file, &text, &Default::default(), &mut none);
+    let image = image.unwrap_or_else(|refused| panic!("{:?}", refused.diagnostics));
+    let mut spec = Spec::base();
+    spec.ports.count = 4;
+    let program = Program::load(image, spec.engine.control_store).expect("it loads");
+    let processor = Processor::new(&spec, vec![(program, 0b1111)], &Options::default());
+    let reasons = (0..4).map(|number| Reason::Program(ReasonSetId(0), number)).collect();
+    let machine = Ixp::new(processor.expect("a machine"), Store::default(), reasons);
+    let machine = machine
+        .with_sources(Sources { microcode: vec![(file.to_owned(), text)], loom: Vec::new() });
+    let source = Given { packets: (0..packets).map(packet).collect(), has_given: false };
+    let verdict = |verdict| match verdict {
+        Verdict::Sent { port } => format!("sent to port {port}"),
+        Verdict::ToCpu(_) => "to the cpu".to_owned(),
+        Verdict::Dropped(_) => "dropped".to_owned(),
+    };
+    Session::new(Box::new(machine), Box::new(source), Box::new(verdict), Arc::clone(interrupt))
+        .expect("a machine that can be watched")
+}
