@@ -9,6 +9,7 @@ use wireloom_isa::microengine::Image;
 use wireloom_machine::{Error, Options, Program};
 use wireloom_offloads::{Content, Store};
 
+use crate::assertions::{self, Rule};
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
@@ -128,7 +129,8 @@ impl Compiled {
                 .map_err(|refused| Error::new(refused.0))?;
             programs.extend(vec![(stored, 0b1111); self.engines as usize]);
         }
-        let own = crate::Options { seed: options.seed.unwrap_or_default(), ..Default::default() };
+        let rules = checked_rules(options)?;
+        let own = own_options(options, &rules);
         let mut processor = Processor::new(spec, programs, &own).map_err(Error::new)?;
         for (unit, first, words) in &self.layout.images {
             let memory = match unit {
@@ -141,8 +143,41 @@ impl Compiled {
             RUNAWAY => Reason::Runaway,
             (set, value) => Reason::Program(ReasonSetId(set), value),
         });
-        Ok(Ixp::new(processor, store, reasons.collect()).with_tables(self.layout.places))
+        Ok(Ixp::new(processor, store, reasons.collect())
+            .with_tables(self.layout.places)
+            .with_rules(rules))
     }
+}
+
+/// Events that rules are checked over, at least.
+const CHECKED: usize = 1 << 20;
+
+/// The chip's own options: rules are checked over the events that are kept.
+pub(crate) fn own_options(options: &Options, rules: &[Rule]) -> crate::Options {
+    let least = if rules.is_empty() { 0 } else { CHECKED };
+    crate::Options {
+        seed: options.seed.unwrap_or_default(),
+        trace_events: options.events.max(least),
+        ..Default::default()
+    }
+}
+
+/// The rules that a run is held to.
+pub(crate) fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
+    let mut rules = match options.assertions || options.rules.is_some() {
+        true => assertions::rules(),
+        false => Vec::new(),
+    };
+    if let Some(file) = &options.rules {
+        let text = wireloom_files::read_text(file, wireloom_files::MAX_TEXT_BYTES);
+        let text = text.map_err(|error| Error::new(format!("{}: {error}", file.display())))?;
+        let own = assertions::parse(&text);
+        rules.extend(own.map_err(|why| {
+            Error::new(format!("{}:{}: {}", file.display(), why.line, why.problem))
+                .with_help("docs/machines/ixp.md describes the rules")
+        })?);
+    }
+    Ok(rules)
 }
 
 /// Takes what packets changed from the memories into the store.
