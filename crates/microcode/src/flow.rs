@@ -26,7 +26,8 @@ pub fn successors(items: &[Item], targets: &[u16], entries: &[u16]) -> Vec<Vec<u
             | Form::BranchInput
             | Form::BranchSignal(_) => (false, vec![targets[at]]),
             // Anything that has a label can be the target.
-            Form::Jump | Form::Return => (true, entries.to_vec()),
+            Form::Jump => (true, entries.to_vec()),
+            Form::Return => (true, returns(items, targets, item, entries)),
             Form::Arbitrate if item.parts.wait == Wait::Kill => (true, vec![]),
             _ => continue,
         };
@@ -42,6 +43,24 @@ pub fn successors(items: &[Item], targets: &[u16], entries: &[u16]) -> Vec<Vec<u
         }
     }
     next
+}
+
+/// Where a `rtn` leads: to the labels whose addresses its register gets, if it gets nothing else;
+/// otherwise to all labels whose addresses any register gets, or to all if there are none.
+fn returns(items: &[Item], targets: &[u16], item: &Item, entries: &[u16]) -> Vec<u16> {
+    let register = reads(item).next();
+    let written = |other: &&Item| register.is_some() && other.nodes[0] == register;
+    let is_known = items.iter().filter(written).all(|other| other.form == Form::LoadAddress);
+    let loads = items.iter().zip(targets).filter(|(other, _)| {
+        other.form == Form::LoadAddress && (!is_known || other.nodes[0] == register)
+    });
+    let mut found: Vec<u16> = loads.map(|(_, target)| *target).collect();
+    if found.is_empty() {
+        return entries.to_vec();
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 /// Sets of registers, as bits.

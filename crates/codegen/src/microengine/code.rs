@@ -4,7 +4,10 @@
 //! An instruction reads at most one register of each bank. Registers that are read together are put
 //! into different banks; where registers that were read together before forbid that, one is copied.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+
+use super::routines::Routine;
 
 /// A general-purpose register of a context. The assembler finds its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,6 +80,10 @@ pub struct Code {
     banks: Vec<(usize, bool)>,
     pinned: usize,
     labels: usize,
+    /// Registers that routines and their callers share, by name.
+    shared: HashMap<String, Register>,
+    /// The routines that are called, and the labels at which they begin.
+    routines: Vec<(Routine, Label)>,
 }
 
 impl Code {
@@ -108,6 +115,50 @@ impl Code {
         self.names.push(format!("v{number}"));
         self.banks.push((number, false));
         Register(number)
+    }
+
+    /// A register that routines and their callers share.
+    pub fn shared(&mut self, name: &str) -> Register {
+        if let Some(register) = self.shared.get(name) {
+            return *register;
+        }
+        let number = self.names.len();
+        self.names.push(name.to_owned());
+        self.banks.push((number, false));
+        self.shared.insert(name.to_owned(), Register(number));
+        Register(number)
+    }
+
+    /// Calls a routine. No register but pinned and shared ones keeps its value.
+    pub fn call(&mut self, routine: &Routine) {
+        let known = self.routines.iter().find(|(known, _)| known == routine);
+        let begin = known.map(|(_, label)| *label).unwrap_or_else(|| {
+            let label = self.label();
+            self.routines.push((routine.clone(), label));
+            label
+        });
+        let (back, after) = (self.shared(&routine.back()), self.label());
+        self.address(back, after);
+        self.branch("br", begin);
+        self.place(after);
+    }
+
+    /// The routine with this number, in the order of first calls, and where it begins.
+    pub fn routine(&self, number: usize) -> Option<(Routine, Label)> {
+        self.routines.get(number).cloned()
+    }
+
+    /// Puts the address of a label into a register.
+    pub fn address(&mut self, target: Register, label: Label) {
+        let target = self.names[target.0].clone();
+        self.instruction(&format!("load_addr[{target}, l{}#]", label.0));
+    }
+
+    /// Returns from a routine.
+    pub fn go_back(&mut self, routine: &Routine) {
+        let back = self.shared(&routine.back());
+        let back = self.names[back.0].clone();
+        self.instruction(&format!("rtn[{back}]"));
     }
 
     /// A new label.
@@ -331,6 +382,13 @@ impl Code {
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
+    }
+
+    /// Reads quad words of the receive FIFO.
+    pub fn read_receive(&mut self, a: Operand, b: Operand, count: u32) {
+        let (a, b) = self.together(a, b);
+        let (a, b) = (self.operand(a), self.operand(b));
+        self.instruction(&format!("r_fifo_rd[$0, {a}, {b}, {count}], ctx_swap"));
     }
 
     /// Sums or differences of words with a carry from each to the next, the lowest first: `+` and

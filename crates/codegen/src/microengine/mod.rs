@@ -8,12 +8,15 @@
 mod calls;
 mod code;
 mod context;
+mod elements;
 mod frame;
 pub mod layout;
 mod lower;
 mod resize;
+mod routines;
 mod spill;
 pub mod trie;
+mod wide;
 mod words;
 
 use wireloom_ir::Program;
@@ -32,7 +35,7 @@ pub struct Microcode {
 }
 
 /// The most reasons that control words can tell apart.
-const MOST_REASONS: usize = 128;
+const MOST_REASONS: usize = 1 << 16;
 
 /// Writes a program whose steps are in the form of regions.
 ///
@@ -43,21 +46,23 @@ pub fn generate(program: &Program, layout: &Layout) -> Result<Microcode, Vec<Ref
     let mut reasons = Vec::new();
     let words = lower::steps(program, layout, &mut code, &mut reasons)?;
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
-    if words > frame::AREA {
+    if words > frame::CONTEXT {
         return Err(whole(format!(
             "the context and its values need {words} words of a thread's {}",
-            frame::AREA
+            frame::CONTEXT
         )));
     }
     if reasons.len() > MOST_REASONS {
         return Err(whole(format!("there are more than {MOST_REASONS} reasons")));
     }
     let (declared, steps) = code.finish();
-    let name = &program.engines[program.main.index()].name;
+    let engine = &program.engines[program.main.index()];
+    let name = &engine.name;
+    let emits = if context::emits(engine) { "#define EMITS 1\n" } else { "" };
     let runtime = include_str!("runtime.uc");
     let text = format!(
         "; Engine `{name}`, written by Wireloom from the step IR.\n\
-         {runtime}\n{declared}\n{steps}"
+         {emits}{runtime}\n{declared}\n{steps}"
     );
     Ok(Microcode { text, reasons })
 }
