@@ -6,8 +6,14 @@ use wireloom_isa::microengine::{Completion, Instruction, Order, Source, Transfer
 
 use crate::statement::Item;
 
-/// For each instruction those that can be executed after it.
-pub fn successors(items: &[Item], targets: &[u16], entries: &[u16]) -> Vec<Vec<u16>> {
+/// For each instruction those that can be executed after it; `reached` tells it for a `jump` or
+/// `rtn`.
+pub fn successors(
+    items: &[Item],
+    targets: &[u16],
+    entries: &[u16],
+    reached: impl Fn(usize) -> Vec<u16>,
+) -> Vec<Vec<u16>> {
     let mut next: Vec<Vec<u16>> = (0..items.len())
         .map(|at| if at + 1 < items.len() { vec![at as u16 + 1] } else { vec![] })
         .collect();
@@ -25,9 +31,7 @@ pub fn successors(items: &[Item], targets: &[u16], entries: &[u16]) -> Vec<Vec<u
             | Form::BranchContext(_)
             | Form::BranchInput
             | Form::BranchSignal(_) => (false, vec![targets[at]]),
-            // Anything that has a label can be the target.
-            Form::Jump => (true, entries.to_vec()),
-            Form::Return => (true, returns(items, targets, item, entries)),
+            Form::Jump | Form::Return => (true, reached(at)),
             Form::Arbitrate if item.parts.wait == Wait::Kill => (true, vec![]),
             _ => continue,
         };
@@ -43,24 +47,6 @@ pub fn successors(items: &[Item], targets: &[u16], entries: &[u16]) -> Vec<Vec<u
         }
     }
     next
-}
-
-/// Where a `rtn` leads: to the labels whose addresses its register gets, if it gets nothing else;
-/// otherwise to all labels whose addresses any register gets, or to all if there are none.
-fn returns(items: &[Item], targets: &[u16], item: &Item, entries: &[u16]) -> Vec<u16> {
-    let register = reads(item).next();
-    let written = |other: &&Item| register.is_some() && other.nodes[0] == register;
-    let is_known = items.iter().filter(written).all(|other| other.form == Form::LoadAddress);
-    let loads = items.iter().zip(targets).filter(|(other, _)| {
-        other.form == Form::LoadAddress && (!is_known || other.nodes[0] == register)
-    });
-    let mut found: Vec<u16> = loads.map(|(_, target)| *target).collect();
-    if found.is_empty() {
-        return entries.to_vec();
-    }
-    found.sort_unstable();
-    found.dedup();
-    found
 }
 
 /// Sets of registers, as bits.

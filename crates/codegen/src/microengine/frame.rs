@@ -1,8 +1,8 @@
 //! A thread's frame in SRAM: the context, values without a register, and the header window.
 //!
 //! ```text
-//! word  0                          187           272                      512
-//!       | context, spilled values  | arguments   | area of the window ... |
+//! word  0                          178           272                      512
+//!       | context, spilled values  | state, args | area of the window ... |
 //! byte                                           1088      front      front + window
 //!                                                | free    | window   | zeros
 //! ```
@@ -19,9 +19,12 @@ use super::words::{self, Words};
 /// Words of a frame.
 pub const WORDS: u32 = 512;
 /// The words before it are for the context and for values.
-pub const CONTEXT: u32 = 187;
-/// The word with the address at which a thread goes on when its packet has been sent and it lives.
-pub const RESUME: u32 = 187;
+pub const CONTEXT: u32 = 178;
+/// The words at which the registers of a thread lie while the packet goes on in another part.
+pub const STATE: u32 = 178;
+/// The word that says where a thread goes on when its packet has been sent and it lives: at a step,
+/// by its number, or that it ends, with this control word.
+pub const RESUME: u32 = 186;
 /// The words with the time of arrival in nanoseconds, the low one first.
 pub const ARRIVAL: u32 = 188;
 /// The words with the number of the packet among all that were offered, the low one first.

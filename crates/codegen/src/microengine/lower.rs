@@ -8,11 +8,12 @@ use wireloom_ir::{
 };
 
 use super::calls;
-use super::code::{Code, Operand, Register, Shift};
+use super::code::{Code, Label, Operand, Register, Shift};
 use super::context::{self, variables};
 use super::frame::{self, State};
 use super::layout::Layout;
-use super::routines::{self, Divide, Multiply, Routine, give};
+use super::routines::{Divide, Multiply, Routine, give};
+use super::spread;
 use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
 
@@ -23,9 +24,6 @@ const BACKWARD: u32 = 2;
 /// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
 pub(super) const VALUES: u32 = 3;
 pub(super) const VARIABLES: u32 = 24;
-
-/// Words of values that are kept in registers at a time: the others are in the frame.
-pub(super) const KEPT: usize = 14;
 
 /// What has no place: a sentence, and the offload that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +59,8 @@ pub struct Lower<'a> {
     /// The words after the context, and those that are needed.
     pub(super) after: u32,
     pub(super) most: &'a mut u32,
+    /// Words of values that are kept in registers at a time: the others are in the frame.
+    pub(super) kept: usize,
     /// The numbers of reasons.
     reasons: &'a mut Vec<(u32, u16)>,
 }
@@ -82,7 +82,7 @@ pub(super) struct Place {
 }
 
 /// The label of a step.
-fn label(step: usize) -> String {
+pub(super) fn label(step: usize) -> String {
     format!("step{step}")
 }
 
@@ -95,29 +95,54 @@ pub(super) fn ops(step: &Step) -> Vec<&Op> {
     blocks.into_iter().flat_map(|block| &block.ops).collect()
 }
 
-/// Writes all steps. Returns the words of the frame that they need.
+/// A step in microcode.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The instructions, with labels and declarations of its own.
+    pub text: String,
+    /// The words that they take in a control store at most.
+    pub words: usize,
+    /// The routines that it calls.
+    pub routines: Vec<Routine>,
+    /// The registers that it shares with them.
+    pub shared: Vec<String>,
+}
+
+impl Written {
+    /// What has been written.
+    pub fn of(code: Code) -> Self {
+        let (routines, shared) = (code.routines.clone(), code.shared_names());
+        let text = code.finish();
+        Self { words: spread::words(&text), text, routines, shared }
+    }
+}
+
+/// Writes all steps, with at most `kept` words of values in registers. Returns them and the words
+/// of the frame that they need.
 ///
 /// # Errors
 /// What has no place.
 pub fn steps(
     program: &Program,
     layout: &Layout,
-    code: &mut Code,
+    kept: usize,
     reasons: &mut Vec<(u32, u16)>,
-) -> Result<u32, Vec<Refused>> {
+) -> Result<(Vec<Written>, u32), Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
     let (_, first) = context::arrays(engine);
     let mut most = first;
     let mut refused = Vec::new();
-    let state = State::of(code);
+    let mut steps = Vec::new();
     for (number, step) in engine.steps.iter().enumerate() {
+        let mut code = Code::new(number, &frame::PINNED);
+        let state = State::of(&code);
         let mut lower = Lower {
             files: &program.files,
             engine,
             step,
             number,
             layout,
-            code,
+            code: &mut code,
             state,
             values: HashMap::new(),
             uses: HashMap::new(),
@@ -125,15 +150,16 @@ pub fn steps(
             taken: Vec::new(),
             after: first,
             most: &mut most,
+            kept,
             reasons,
         };
         if number == 0 {
             lower.clear();
         }
         refused.extend(lower.step().err());
+        steps.push(Written::of(code));
     }
-    routines::write(code, state);
-    if refused.is_empty() { Ok(most) } else { Err(refused) }
+    if refused.is_empty() { Ok((steps, most)) } else { Err(refused) }
 }
 
 impl Lower<'_> {
@@ -586,14 +612,7 @@ impl Lower<'_> {
         match exit {
             Exit::Next(to) => {
                 if to.index() <= self.number {
-                    let jumps = self.load(BACKWARD, 1)[0];
-                    let more = self.code.register();
-                    self.code.alu(more, jumps.into(), "+", Operand::Number(1));
-                    self.store(BACKWARD, &[more.into()]);
-                    let most = wireloom_ir::MAX_BACKWARD_JUMPS;
-                    words::compare(self.code, &vec![jumps.into()], &vec![Operand::Number(most)]);
-                    let goes_on = self.code.label();
-                    self.code.branch("br!=cout", goes_on);
+                    let goes_on = self.jump_back();
                     self.ends(2, RUNAWAY);
                     self.code.place(goes_on);
                 }
@@ -609,32 +628,50 @@ impl Lower<'_> {
             }
             Exit::Done => self.ends(3, RUNAWAY),
             Exit::Emit(to) => {
-                // The packet is sent, then the thread goes on here.
-                let (address, resume) = (self.code.register(), self.code.label());
-                self.code.address(address, resume);
-                self.state.store(self.code, Operand::Number(frame::RESUME), &[address.into()]);
+                // The packet is sent; then the runtime goes on with the step, or ends.
+                let resume = self.code.copy(Operand::Number(to.index() as u32));
+                if to.index() <= self.number {
+                    let goes_on = self.jump_back();
+                    let word = self.control(2, RUNAWAY);
+                    self.code.set(resume, Operand::Number(word));
+                    self.code.place(goes_on);
+                }
+                self.state.store(self.code, Operand::Number(frame::RESUME), &[resume.into()]);
                 self.code.branch_to("emit");
-                self.code.place(resume);
-                self.exit(&Exit::Next(*to))?;
             }
             Exit::Reply(_) => unreachable!("the engine takes packets"),
         }
         Ok(())
     }
 
-    /// Ends with a reason: a number that stands for it.
+    /// Counts a jump back. Branches to the label that it returns unless there were too many.
+    fn jump_back(&mut self) -> Label {
+        let jumps = self.load(BACKWARD, 1)[0];
+        let more = self.code.register();
+        self.code.alu(more, jumps.into(), "+", Operand::Number(1));
+        self.store(BACKWARD, &[more.into()]);
+        let most = wireloom_ir::MAX_BACKWARD_JUMPS;
+        words::compare(self.code, &vec![jumps.into()], &vec![Operand::Number(most)]);
+        let goes_on = self.code.label();
+        self.code.branch("br!=cout", goes_on);
+        goes_on
+    }
+
+    /// Ends with a reason.
     fn ends(&mut self, way: u32, reason: (u32, u16)) {
+        let word = self.control(way, reason);
+        self.code.set(self.state.control, Operand::Number(word));
+        self.code.branch_to("end");
+    }
+
+    /// The control word for a reason: a number stands for it.
+    fn control(&mut self, way: u32, reason: (u32, u16)) -> u32 {
         let known = self.reasons.iter().position(|known| *known == reason);
         let number = known.unwrap_or_else(|| {
             self.reasons.push(reason);
             self.reasons.len() - 1
         }) as u32;
-        let word = way << 18
-            | (number & 0x7f) << 24
-            | (number >> 7 & 0x1f) << 12
-            | (number >> 12 & 0xf) << 20;
-        self.code.set(self.state.control, Operand::Number(word));
-        self.code.branch_to("end");
+        way << 18 | (number & 0x7f) << 24 | (number >> 7 & 0x1f) << 12 | (number >> 12 & 0xf) << 20
     }
 
     /// Ends with a reason that is known when the program runs, and is `most` at most: its number

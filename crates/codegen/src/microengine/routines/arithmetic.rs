@@ -6,8 +6,8 @@ use super::super::words;
 /// The low word and the high word of a number.
 type Pair = [Register; 2];
 
-fn pair(code: &mut Code, name: &str) -> Pair {
-    [code.shared(&format!("{name}_0")), code.shared(&format!("{name}_1"))]
+fn pair(code: &mut Code, name: &str, is_a: bool) -> Pair {
+    ["0", "1"].map(|word| code.shared(&format!("{name}_{word}"), is_a))
 }
 
 fn both(pair: Pair) -> [Operand; 2] {
@@ -33,7 +33,8 @@ pub struct Multiply {
 impl Multiply {
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
-        let [a, b, product] = ["multiply_a", "multiply_b", "product"].map(|name| pair(code, name));
+        let pairs = [("multiply_a", true), ("multiply_b", true), ("product", false)];
+        let [a, b, product] = pairs.map(|(name, is_a)| pair(code, name, is_a));
         Self { a, b, product }
     }
 
@@ -71,8 +72,9 @@ pub struct Divide {
 impl Divide {
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
-        let [a, b, rest] = ["divide_a", "divide_b", "divide_rest"].map(|name| pair(code, name));
-        Self { a, b, rest, bits: code.shared("divide_bits") }
+        let pairs = [("divide_a", false), ("divide_b", true), ("divide_rest", false)];
+        let [a, b, rest] = pairs.map(|(name, is_a)| pair(code, name, is_a));
+        Self { a, b, rest, bits: code.shared("divide_bits", true) }
     }
 
     pub(super) fn write(&self, code: &mut Code) {

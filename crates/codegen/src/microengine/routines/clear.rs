@@ -14,7 +14,7 @@ pub struct Clear {
 impl Clear {
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
-        Self { from: code.shared("clear_from"), count: code.shared("clear_count") }
+        Self { from: code.shared("clear_from", true), count: code.shared("clear_count", false) }
     }
 
     pub(super) fn write(&self, code: &mut Code, state: State) {

@@ -8,15 +8,18 @@ mod arithmetic;
 mod clear;
 mod packet;
 
+use std::collections::BTreeMap;
+
 use super::code::Code;
-use super::frame::State;
+use super::frame::{self, State};
+use super::lower::Written;
 
 pub use arithmetic::{Divide, Multiply, give};
 pub use clear::Clear;
 pub use packet::Move;
 
 /// A routine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Routine {
     /// [`Multiply`]
     Multiply,
@@ -29,36 +32,46 @@ pub enum Routine {
 }
 
 impl Routine {
-    /// The name of the register with the address to return to.
-    pub fn back(&self) -> String {
-        let name = match self {
-            Self::Multiply => "multiply",
-            Self::Divide => "divide",
-            Self::Move => "move",
-            Self::Clear => "clear",
-        };
-        format!("{name}_back")
+    /// Its label.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Multiply => "multiply".into(),
+            Self::Divide => "divide".into(),
+            Self::Move => "move".into(),
+            Self::Clear => "clear".into(),
+        }
     }
 
-    fn write(&self, code: &mut Code, state: State) {
+    /// The routine in microcode. `number` tells its labels from those of others.
+    pub fn written(&self, number: usize) -> Written {
+        let mut code = Code::new(number, &frame::PINNED);
+        let state = State::of(&code);
+        code.line(&format!("; {self:?}"));
+        code.line(&format!("{}#:", self.name()));
         match self {
-            Self::Multiply => Multiply::of(code).write(code),
-            Self::Divide => Divide::of(code).write(code),
-            Self::Move => Move::of(code).write(code, state),
-            Self::Clear => Clear::of(code).write(code, state),
+            Self::Multiply => Multiply::of(&mut code).write(&mut code),
+            Self::Divide => Divide::of(&mut code).write(&mut code),
+            Self::Move => Move::of(&mut code).write(&mut code, state),
+            Self::Clear => Clear::of(&mut code).write(&mut code, state),
         }
         code.go_back(self);
+        Written::of(code)
     }
 }
 
-/// Writes the routines that are called, and those that they call.
-pub fn write(code: &mut Code, state: State) {
-    let mut number = 0;
-    while let Some((routine, label)) = code.routine(number) {
-        code.line("");
-        code.line(&format!("; {routine:?}"));
-        code.place(label);
-        routine.write(code, state);
-        number += 1;
+/// Routines in microcode, with those that they call, in order.
+pub fn all(called: impl IntoIterator<Item = Routine>) -> BTreeMap<Routine, Written> {
+    let mut open: Vec<Routine> = called.into_iter().collect();
+    let mut all = BTreeMap::new();
+    while let Some(routine) = open.pop() {
+        if !all.contains_key(&routine) {
+            let written = routine.written(FIRST_NUMBER + all.len());
+            open.extend(written.routines.iter().cloned());
+            all.insert(routine, written);
+        }
     }
+    all
 }
+
+/// Labels of routines have this number on: those of steps have less.
+const FIRST_NUMBER: usize = 1_000_000;

@@ -18,7 +18,8 @@ pub struct Move {
 impl Move {
     /// Its registers.
     pub fn of(code: &mut Code) -> Self {
-        let [from, to, count] = ["move_from", "move_to", "move_count"].map(|n| code.shared(n));
+        let names = [("move_from", true), ("move_to", false), ("move_count", true)];
+        let [from, to, count] = names.map(|(name, is_a)| code.shared(name, is_a));
         Self { from, to, count }
     }
 
