@@ -86,7 +86,6 @@ next_mpkt#:
 
 ; ---------------------------------------------------------------------------------------------
 #ifdef EMITS
-.reg resume
 ; The packet leaves by its egress port, and the thread goes on.
 emit#:
     immed[control, 1]
