@@ -14,6 +14,10 @@ use crate::spec::FbiSpec;
 pub const ELEMENT_WORDS: usize = 16;
 /// Quad words of all data: addresses from here on are the control words of elements.
 const DATA_QUADS: usize = 128;
+/// Addresses from here on are the times of arrival of packets in elements.
+const ARRIVAL_QUADS: usize = 144;
+/// Addresses from here on are the numbers of packets among all that were offered.
+const SEQUENCE_QUADS: usize = 160;
 /// The registers that set up rings of the scratchpad.
 const RING: u32 = csr::FIRST_RING as u32;
 const LAST_RING: u32 = RING + super::scratch::RINGS as u32;
@@ -27,6 +31,10 @@ pub struct Element {
     pub words: [u32; ELEMENT_WORDS],
     /// The status or control word, and the number of the packet.
     pub control: [u32; 2],
+    /// Of the receive FIFO: the time at which the packet arrived in nanoseconds, the low word first.
+    pub arrival: [u32; 2],
+    /// Of the receive FIFO: the number of the packet among all that were offered.
+    pub sequence: [u32; 2],
     /// Of the transmit FIFO: it waits for the bus.
     pub valid: bool,
 }
@@ -187,12 +195,15 @@ impl Fbi {
     }
 
     fn read_receive_at(&self, address: usize, words: &mut [u32]) -> Result<(), Refused> {
-        let (element, place) = locate(address);
-        let found = self.receive.get(element);
-        let source = match (found, place) {
-            (Some(found), Some(first)) => found.words.get(first..first + words.len()),
-            (Some(found), None) => found.control.get(..words.len()),
-            (None, _) => None,
+        let of = |first: usize| self.receive.get(address - first);
+        let source = match address {
+            SEQUENCE_QUADS.. => of(SEQUENCE_QUADS).and_then(|it| it.sequence.get(..words.len())),
+            ARRIVAL_QUADS.. => of(ARRIVAL_QUADS).and_then(|it| it.arrival.get(..words.len())),
+            DATA_QUADS.. => of(DATA_QUADS).and_then(|it| it.control.get(..words.len())),
+            _ => self.receive.get(address / 8).and_then(|found| {
+                let first = address % 8 * 2;
+                found.words.get(first..first + words.len())
+            }),
         };
         words.copy_from_slice(source.ok_or_else(|| outside("receive", address, words.len()))?);
         Ok(())
