@@ -52,7 +52,10 @@ fn wrong_commands_and_machines_are_status_2() {
     let ran = place.wireloom(&format!("{DEBUG} --script script"));
     ran.status(2).complains(&["error: script:4: there is no command `fly`", "help: help lists"]);
     assert_eq!(ran.out.matches("> step").count(), 1, "{}", ran.out);
-    place.wireloom(&format!("{DEBUG} --script none")).status(2).complains(&["none: cannot be read"]);
+    place
+        .wireloom(&format!("{DEBUG} --script none"))
+        .status(2)
+        .complains(&["none: cannot be read"]);
     let words = "debug hub.loom --on native --tables hub.tables --in frames.pcap";
     place.wireloom(words).status(2).complains(&["native cannot be watched", "--on ixp1200"]);
     let words = "monitor hub.loom --on golden --tables hub.tables --in frames.pcap";
@@ -148,7 +151,8 @@ fn the_monitor_answers_this_computer_only_and_ends_cleanly() {
         running.ask("GET", &state, &host, "").contains("every packet has left")
     });
     assert!(ended, "{}", running.ask("GET", &state, &host, ""));
-    let history = running.ask("GET", &format!("{path}api/history?from=0&to=100000&points=50"), &host, "");
+    let history =
+        running.ask("GET", &format!("{path}api/history?from=0&to=100000&points=50"), &host, "");
     assert!(history.contains("\"cycles\":[0,"), "{history}");
 
     let id = rustix::process::Pid::from_child(&running.child);

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use wireloom_codegen::microengine::{self, Layout, Memories, Place, RUNAWAY, Refused, Unit};
 use wireloom_ir::{Reason, ReasonSetId};
-use wireloom_isa::microengine::Image;
+use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
 use wireloom_offloads::{Content, Store};
 
+use crate::assertions::{self, Rule};
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
@@ -49,6 +50,9 @@ pub fn compile(
         let message = format!("engine {name} does not fit into {}: {what}", spec.name);
         vec![Refused { offload: None, step: None, message }]
     };
+    if spec.engine.version != Version::One {
+        return Err(whole("programs in Loom C are compiled for engines of version 1"));
+    }
     if spec.engine.contexts < CONTEXTS || !spec.ports.count.is_power_of_two() {
         return Err(whole(
             "programs in Loom C take engines of four contexts, and a power of two of ports",
@@ -148,7 +152,8 @@ impl Compiled {
                 .map_err(|refused| Error::new(refused.0))?;
             programs.extend(vec![(stored, 0b1111); self.engines as usize]);
         }
-        let own = crate::Options { seed: options.seed.unwrap_or_default(), ..Default::default() };
+        let rules = checked_rules(options)?;
+        let own = own_options(options, &rules);
         let mut processor = Processor::new(spec, programs, &own).map_err(Error::new)?;
         for (unit, first, words) in &self.layout.images {
             let memory = match unit {
@@ -162,9 +167,42 @@ impl Compiled {
             (set, value) => Reason::Program(ReasonSetId(set), value),
         });
         let sources = Sources { microcode, loom: self.files };
-        let machine = Ixp::new(processor, store, reasons.collect()).with_sources(sources);
-        Ok(machine.with_tables(self.layout.places))
+        Ok(Ixp::new(processor, store, reasons.collect())
+            .with_tables(self.layout.places)
+            .with_sources(sources)
+            .with_rules(rules))
     }
+}
+
+/// Events that rules are checked over, at least.
+const CHECKED: usize = 1 << 20;
+
+/// The chip's own options: rules are checked over the events that are kept.
+pub(crate) fn own_options(options: &Options, rules: &[Rule]) -> crate::Options {
+    let least = if rules.is_empty() { 0 } else { CHECKED };
+    crate::Options {
+        seed: options.seed.unwrap_or_default(),
+        trace_events: options.events.max(least),
+        ..Default::default()
+    }
+}
+
+/// The rules that a run is held to.
+pub(crate) fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
+    let mut rules = match options.assertions || options.rules.is_some() {
+        true => assertions::rules(),
+        false => Vec::new(),
+    };
+    if let Some(file) = &options.rules {
+        let text = wireloom_files::read_text(file, wireloom_files::MAX_TEXT_BYTES);
+        let text = text.map_err(|error| Error::new(format!("{}: {error}", file.display())))?;
+        let own = assertions::parse(&text);
+        rules.extend(own.map_err(|why| {
+            Error::new(format!("{}:{}: {}", file.display(), why.line, why.problem))
+                .with_help("docs/machines/ixp.md describes the rules")
+        })?);
+    }
+    Ok(rules)
 }
 
 /// Takes what packets changed from the memories into the store.

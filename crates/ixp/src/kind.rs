@@ -7,10 +7,12 @@ use wireloom_codegen::microengine::Refused;
 use wireloom_description::Description;
 use wireloom_machine::{
     Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
+    Source,
 };
 use wireloom_offloads::Store;
 
 use crate::Spec;
+use crate::by_hand;
 use crate::compiled::compile;
 
 /// The machine kind `ixp`.
@@ -75,7 +77,7 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Seed]
+        &[Knob::Seed, Knob::Events, Knob::Assertions, Knob::Rules]
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
@@ -100,6 +102,14 @@ impl Configured for Spec {
         progress("compiling microcode");
         let compiled = compile(self, program, &mut store).map_err(first)?;
         Ok(Box::new(compiled.start(self, store, options)?))
+    }
+
+    fn start_own(
+        &self,
+        source: &Source,
+        options: &Options,
+    ) -> Option<Result<(Program, Box<dyn Machine>)>> {
+        by_hand::is_by_hand(&source.file).then(|| by_hand::start(self, source, options))
     }
 
     fn generate(&self, program: &Program) -> Result<Files> {

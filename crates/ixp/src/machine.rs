@@ -7,12 +7,13 @@ use wireloom_codegen::microengine::Place;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
-    Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Error, Machine, Record, Recordings, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::EnergySink;
 
+use crate::assertions::{self, Broken, Rule};
 use crate::cards::Delivered;
 use crate::compiled;
 use crate::mpkt::Way;
@@ -43,6 +44,8 @@ pub struct Ixp<E = ()> {
     /// Events that a debugger has not taken yet, if any are kept.
     pub(crate) events: VecDeque<Event>,
     pub(crate) keeps_events: bool,
+    /// Rules that its events must keep.
+    rules: Vec<Rule>,
 }
 
 impl<E: EnergySink> Ixp<E> {
@@ -61,7 +64,14 @@ impl<E: EnergySink> Ixp<E> {
             sources: Sources::default(),
             events: VecDeque::new(),
             keeps_events: false,
+            rules: Vec::new(),
         }
+    }
+
+    /// The same, whose events are held to rules when it has finished.
+    #[must_use]
+    pub(crate) fn with_rules(self, rules: Vec<Rule>) -> Self {
+        Self { rules, ..self }
     }
 
     /// The same, with the offloads of the store in these places of the memories.
@@ -149,7 +159,7 @@ impl<E: EnergySink> Ixp<E> {
     }
 
     fn verdict(&self, delivered: &Delivered) -> Result<Option<Verdict>> {
-        let number = delivered.control.reason;
+        let number = delivered.control.reason_number();
         let reason = || {
             self.reasons.get(usize::from(number)).copied().ok_or_else(|| {
                 Error::new(format!("the program gives reason {number}, which it does not have"))
@@ -178,7 +188,14 @@ impl<E: EnergySink> Machine for Ixp<E> {
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
-        self.work(0, sink)
+        let settled = self.work(0, sink)?;
+        let broken = assertions::check(&self.rules, &self.processor.chip.trace, false);
+        match broken.first() {
+            Some(Broken { rule, message }) => {
+                Err(Error::finding(format!("the events break the rule `{rule}`: {message}")))
+            }
+            None => Ok(settled),
+        }
     }
 
     fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
@@ -203,6 +220,11 @@ impl<E: EnergySink> Machine for Ixp<E> {
 
     fn has_port(&self, number: u16) -> bool {
         u32::from(number) < self.processor.chip.spec.ports.count
+    }
+
+    fn recordings(&self) -> Recordings<'_> {
+        let trace = &self.processor.chip.trace;
+        Recordings { events: trace.is_on().then_some(trace as _), ..Recordings::default() }
     }
 
     fn record(&self, work: Duration) -> Option<Record> {

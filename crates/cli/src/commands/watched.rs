@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::{Args, ValueHint};
 use wireloom_console::{Places, load_store};
 use wireloom_io::Captures;
-use wireloom_machine::{Program, verdict_text};
+use wireloom_machine::{Options, verdict_text};
 use wireloom_monitor::Session;
 
 use crate::captures::CaptureArgs;
@@ -54,14 +54,20 @@ impl WatchedArgs {
         }
         let places = Places::default().reads([&self.program.file]).reads(&self.tables);
         places.reads(&self.input).check()?;
-        let program: Program = self.program.compiled()?;
+        let options = Options { seed: self.seed, ..Options::default() };
+        let (program, own) = match self.on.0.start_own(&self.program.source(), &options) {
+            Some(started) => started.map(|(program, machine)| (program, Some(machine)))?,
+            None => (self.program.compiled()?, None),
+        };
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let captures = Captures::open(&self.input, self.packets, self.captures.options())?;
-        let options = wireloom_machine::Options { seed: self.seed, ..Default::default() };
-        let running = self.on.start(&program, store, &options)?;
+        let machine = match own {
+            Some(machine) => machine,
+            None => self.on.start(&program, store, &options)?.machine,
+        };
         let source = Box::new(captures);
         let verdict = Box::new(move |verdict| verdict_text(&program.optimised, verdict));
-        let mut session = Session::new(running.machine, source, verdict, interrupt)?;
+        let mut session = Session::new(machine, source, verdict, interrupt)?;
         session.set_grain(self.grain);
         Ok(session)
     }

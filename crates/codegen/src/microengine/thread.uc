@@ -4,6 +4,10 @@
 .version 1
 .reg thread=a0 frame=a1 window=a2
 .reg front=b0 payload=b1 egress=b2 control=b3
+#ifdef EMITS
+; Where a thread goes on when its packet has been sent and it lives.
+.reg resume
+#endif
 
 ; Clears the frame from the end of the window to byte 1,472, where the longest one ends.
 #macro clear_tail()

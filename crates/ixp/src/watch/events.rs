@@ -7,7 +7,7 @@ use super::thread;
 use crate::trace::{self, Traced, What, operation_name, order_name, unit_name};
 
 /// An event of a trace, in words.
-pub fn told(event: &trace::Event, contexts: usize) -> Event {
+pub fn told(event: &trace::Event, contexts: usize, version: Version) -> Event {
     let trace::Event { cycle, what, engine, context, value, command } = *event;
     let about = command.map_or_else(
         String::new,
@@ -21,7 +21,7 @@ pub fn told(event: &trace::Event, contexts: usize) -> Event {
         },
     );
     let what = match what {
-        What::Signal => format!("signal {}", signal_name(Version::One, Signal(value as u8))),
+        What::Signal => format!("signal {}", signal_name(version, Signal(value as u8))),
         What::Run => "runs".to_owned(),
         What::Pull | What::Push => format!("{}{about}: {value} carried", what.name()),
         _ => format!("{}{about}", what.name()),

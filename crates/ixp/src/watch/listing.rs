@@ -34,7 +34,7 @@ pub fn distinct(engines: &[Engine]) -> (Vec<&Program>, Vec<Option<usize>>) {
 }
 
 /// The listing of a program.
-pub fn of(program: &Program, sources: &Sources) -> Listing {
+pub fn of(program: &Program, version: Version, sources: &Sources) -> Listing {
     let image = program.image();
     let mut listing = Listing::default();
     // For each microcode source, the place in Loom C of each line.
@@ -63,7 +63,7 @@ pub fn of(program: &Program, sources: &Sources) -> Listing {
                 places.push(Place { source: first + file, line });
             }
         }
-        let text = disassemble(Version::One, &decoded.instruction);
+        let text = disassemble(version, &decoded.instruction);
         let target = decoded.instruction.target();
         let label = labels.iter().find(|(_, at)| Some(*at) == target);
         let text = match label {

@@ -34,6 +34,9 @@ const EVENTS: usize = 1 << 14;
 /// The memories, in the order of their numbers: name, words at an address.
 const MEMORIES: [(&str, u32); 3] = [("sram", 1), ("sdram", 2), ("scratch", 1)];
 
+/// Signals are numbered from 1 to this, exclusive.
+const SIGNALS: u8 = 16;
+
 /// The name of a state.
 fn state_name(state: State) -> &'static str {
     match state {
@@ -61,6 +64,10 @@ impl<E: EnergySink> Ixp<E> {
         (thread / contexts, thread % contexts)
     }
 
+    fn version(&self) -> Version {
+        self.processor.chip.spec.engine.version
+    }
+
     /// The number of each engine's program among the listings: engines share programs.
     fn programs(&self) -> Vec<Option<usize>> {
         listing::distinct(&self.processor.chip.engines).1
@@ -71,7 +78,9 @@ impl<E: EnergySink> Ixp<E> {
         let traced = self.processor.chip.trace.take();
         if self.keeps_events {
             let contexts = self.processor.chip.spec.engine.contexts as usize;
-            self.events.extend(traced.iter().map(|event| events::told(event, contexts)));
+            let version = self.version();
+            let told = traced.iter().map(|event| events::told(event, contexts, version));
+            self.events.extend(told);
             let many = self.events.len().saturating_sub(EVENTS);
             self.events.drain(..many);
         }
@@ -101,10 +110,12 @@ impl<E: EnergySink> Watched for Ixp<E> {
 
     fn listings(&self) -> Vec<Listing> {
         let (programs, _) = listing::distinct(&self.processor.chip.engines);
-        programs.into_iter().map(|program| listing::of(program, &self.sources)).collect()
+        let version = self.version();
+        programs.into_iter().map(|program| listing::of(program, version, &self.sources)).collect()
     }
 
     fn threads(&self) -> Vec<Thread> {
+        let version = self.version();
         let programs = self.programs();
         let parts = measures::threads(&self.processor);
         let mut threads = Vec::new();
@@ -113,7 +124,7 @@ impl<E: EnergySink> Watched for Ixp<E> {
                 let waits_for = match context.state {
                     State::Waiting => {
                         let bits = (0..16).filter(|bit| context.mask >> bit & 1 != 0);
-                        let names = bits.map(|bit| signal_name(Version::One, Signal(bit)));
+                        let names = bits.map(|bit| signal_name(version, Signal(bit)));
                         let join = if context.any { " or " } else { " and " };
                         names.collect::<Vec<_>>().join(join)
                     }
@@ -156,8 +167,8 @@ impl<E: EnergySink> Watched for Ixp<E> {
     }
 
     fn signals(&self) -> Vec<(u32, String)> {
-        let names = Signal::NAMES.iter().enumerate();
-        names.map(|(number, name)| (number as u32 + 1, (*name).to_owned())).collect()
+        let name = |number: u8| (number.into(), signal_name(self.version(), Signal(number)));
+        (1..SIGNALS).map(name).collect()
     }
 
     fn supply(&mut self, frames: &[Frame<'_>]) -> Result {

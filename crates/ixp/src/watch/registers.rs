@@ -3,11 +3,10 @@
 use wireloom_isa::microengine::{Bank, Index, Register, TransferFile};
 use wireloom_machine::watch::RegisterValue;
 
-use crate::engine::{Engine, Registers};
+use crate::engine::Engine;
 
-/// General-purpose registers of a context in a bank, and transfer registers in a file.
+/// General-purpose registers of a context in a bank.
 const GENERAL: u8 = 16;
-const TRANSFER: u8 = 8;
 
 /// The registers of a context. Of transfer registers, both sides are shown: `$3` is what units
 /// have pushed, `$3 out` what they pull.
@@ -33,8 +32,8 @@ pub fn of(engine: &Engine, context: usize) -> Vec<RegisterValue> {
         }
     }
     for (file, mark) in [(TransferFile::Sram, "$"), (TransferFile::Sdram, "$$")] {
-        for register in 0..TRANSFER {
-            let at = Registers::transfer(number, register);
+        for register in 0..engine.registers.share() as u8 {
+            let at = engine.registers.transfer(number, register);
             let names = names(Register::Transfer(file, Index::Relative(register)));
             all.push(RegisterValue {
                 register: format!("{mark}{register}"),
