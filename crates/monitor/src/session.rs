@@ -57,6 +57,8 @@ pub enum Ended {
     Finished,
     /// Packets are in the machine, and none has left for long.
     Stuck,
+    /// The cycles have passed in which something should have happened.
+    Late,
     /// Someone interrupted it.
     Interrupted,
 }
@@ -231,7 +233,8 @@ impl Session {
                     return Ok(Ended::Breakpoint { number, thread });
                 }
                 Why::Goal if !matches!(part, Goal::Cycles(_)) => return Ok(Ended::Done { thread }),
-                Why::Silent if self.has_more => {}
+                // It gets more, unless it has many that do not get on.
+                Why::Silent if self.has_more && self.watched().to_come() < LOW => {}
                 Why::Silent => {
                     return Ok(if is_empty { Ended::Finished } else { Ended::Stuck });
                 }
@@ -249,7 +252,10 @@ impl Session {
                 return Ok(Ended::Stuck);
             }
         }
-        Ok(Ended::Done { thread: None })
+        match goal {
+            Some(goal) if !matches!(goal, Goal::Cycles(_)) && wanted > 0 => Ok(Ended::Late),
+            _ => Ok(Ended::Done { thread: None }),
+        }
     }
 
     /// Changes the number of cycles between two samples.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use support::{session, session_of};
+use wireloom_machine::watch::{Goal, MeasureKind, PartKind};
 use wireloom_monitor::{Answer, Debugger};
 
 /// Executes commands; the text is what a script shows.
@@ -149,4 +150,30 @@ fn an_interrupt_ends_a_run() {
     interrupt.store(false, Ordering::Relaxed);
     let answer = debugger.execute("next").expect("it runs");
     assert!(matches!(answer, Answer::Text(text) if !text.contains("interrupted")));
+}
+
+#[test]
+fn the_states_of_threads_and_engines_add_up_to_the_cycles() {
+    let mut session = session(20, &Arc::new(AtomicBool::new(false)));
+    for cycles in [1, 63, 1000, 12_345] {
+        session.run(Some(Goal::Cycles(cycles)), u64::MAX).expect("it runs");
+        let cycle = session.cycle();
+        assert_eq!(session.now().len(), session.measures.len());
+        let sum = |part: usize| -> u64 {
+            let values = session.measures.iter().zip(session.now());
+            let states = values
+                .filter(|(measure, _)| measure.part == part && measure.kind == MeasureKind::State);
+            states.map(|(_, value)| value).sum()
+        };
+        // Engine 0 and its contexts; the others have no program.
+        let engine = session.parts.iter().position(|part| part.kind == PartKind::Engine);
+        let engine = engine.expect("an engine");
+        let contexts = session.parts.iter().enumerate();
+        let contexts = contexts.filter(|(_, part)| part.within == Some(engine));
+        let contexts: Vec<usize> = contexts.map(|(number, _)| number).collect();
+        assert_eq!(contexts.len(), 4);
+        for part in [engine].into_iter().chain(contexts) {
+            assert!(cycle.abs_diff(sum(part)) <= 1, "{part}: {} of {cycle}", sum(part));
+        }
+    }
 }

@@ -42,10 +42,13 @@ impl Debug {
         match (script, lines) {
             (Some(path), Some(lines)) => {
                 let lines = lines.lines().map(|line| Ok(line.to_owned()));
-                scripted(&mut debugger, &path.display().to_string(), lines)
+                scripted(&mut debugger, &interrupt, &path.display().to_string(), lines)
             }
             _ if std::io::stdin().is_terminal() => interactive(&mut debugger, &interrupt),
-            _ => scripted(&mut debugger, "standard input", std::io::stdin().lock().lines()),
+            _ => {
+                let lines = std::io::stdin().lock().lines();
+                scripted(&mut debugger, &interrupt, "standard input", lines)
+            }
         }
     }
 }
@@ -53,10 +56,17 @@ impl Debug {
 /// Executes commands of a file. Each is shown before its answer.
 fn scripted(
     debugger: &mut Debugger,
+    interrupt: &AtomicBool,
     name: &str,
     lines: impl Iterator<Item = std::io::Result<String>>,
 ) -> Outcome {
     for (number, line) in lines.enumerate() {
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(Failure::unusable(format!(
+                "{name}: interrupted before line {}",
+                number + 1
+            )));
+        }
         let line =
             line.map_err(|error| Failure::unusable(format!("{name}: cannot be read: {error}")))?;
         if !line.trim().is_empty() {

@@ -349,6 +349,9 @@ impl Debugger {
             Ended::Stuck => {
                 format!("cycle {cycle}: packets do not get on; threads shows what waits")
             }
+            Ended::Late => {
+                format!("cycle {cycle}: it has not happened yet; threads shows what waits")
+            }
             Ended::Interrupted => format!("cycle {cycle}: interrupted"),
         }
     }
