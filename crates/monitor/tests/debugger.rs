@@ -60,6 +60,10 @@ fn wrong_commands_are_told() {
         "frobnicate
          thread 7.7
          thread 1.0
+         break 3
+         break receive thread 1.0
+         break receive
+         thread 0.0
          break nowhere
          break 5000
          break forward.uc:1

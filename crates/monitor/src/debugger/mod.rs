@@ -186,7 +186,7 @@ impl Debugger {
         let order = match (program, thread) {
             (Some(program), _) => vec![self.program_named(program)?],
             (None, Some(thread)) => vec![self.listing(thread)?],
-            (None, None) => self.own_first()?,
+            (None, None) => self.own_first(spot)?,
         };
         let (listing, addresses) = self.addresses(spot, &order)?;
         let places: Vec<String> = addresses.iter().map(u64::to_string).collect();
@@ -224,9 +224,15 @@ impl Debugger {
         })
     }
 
-    /// All programs, that of the current thread first.
-    fn own_first(&mut self) -> Result<Vec<usize>> {
-        let own = self.listing(self.thread)?;
+    /// The programs in which a spot is looked for, that of the current thread first.
+    fn own_first(&mut self, spot: &Spot) -> Result<Vec<usize>> {
+        let own = self.listing(self.thread);
+        let Ok(own) = own else {
+            // Only a number needs the thread's own program.
+            let all: Vec<usize> = (0..self.session.listings.len()).collect();
+            let is_enough = !matches!(spot, Spot::Address(_)) && !all.is_empty();
+            return if is_enough { Ok(all) } else { own.map(|own| vec![own]) };
+        };
         let others = (0..self.session.listings.len()).filter(|other| *other != own);
         Ok([own].into_iter().chain(others).collect())
     }
@@ -293,7 +299,7 @@ impl Debugger {
     fn list(&mut self, spot: Option<&Spot>, count: usize) -> Result<String> {
         let (listing, address) = match spot {
             Some(spot) => {
-                let order = self.own_first()?;
+                let order = self.own_first(spot)?;
                 let (listing, addresses) = self.addresses(spot, &order)?;
                 (listing, addresses[0])
             }
