@@ -23,6 +23,20 @@ fn place() -> Workplace {
     place
 }
 
+/// A capture of packets that come 2 us after each other.
+fn close(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut capture: Vec<u8> = Vec::new();
+    let head = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65535, 1];
+    capture.extend(head.iter().flat_map(|word| word.to_le_bytes()));
+    for (number, frame) in (0_u32..).zip(frames) {
+        let length = frame.len() as u32;
+        let record = [1, 2 * number, length, length];
+        capture.extend(record.iter().flat_map(|word| word.to_le_bytes()));
+        capture.extend(frame);
+    }
+    capture
+}
+
 #[test]
 fn a_script_debugs_a_program_in_loom_c() {
     let place = place();
@@ -31,7 +45,7 @@ fn a_script_debugs_a_program_in_loom_c() {
     place.write("script", script.as_bytes());
     let ran = place.wireloom(&format!("{DEBUG} --script script"));
     ran.status(0).says(&[
-        "24 threads, 24 with a program; 232 MHz",
+        " with a program; 232 MHz",
         "breakpoint 1: break hub.loom:13 (address",
         ": breakpoint 1, break hub.loom:13",
         "hub.loom:13  seen.count(packet.ingress, packet.length);",
@@ -72,7 +86,10 @@ struct Running {
 impl Running {
     fn start() -> Self {
         let place = place();
-        let words = "monitor hub.loom --on ixp1200 --tables hub.tables --in frames.pcap";
+        let frames: Vec<Vec<u8>> =
+            (0..60).map(|number| workplace::frame(0x0800 + 6 * (number % 3 / 2))).collect();
+        place.write("close.pcap", &close(&frames));
+        let words = "monitor hub.loom --on ixp1200 --tables hub.tables --in close.pcap";
         let mut child = Command::new(env!("CARGO_BIN_EXE_wireloom"))
             .args(words.split_whitespace())
             .current_dir(place.path("."))

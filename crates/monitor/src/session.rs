@@ -19,6 +19,8 @@ use crate::sources;
 const LOW: u64 = 256;
 /// Cycles between two samples, unless others are asked for.
 pub const GRAIN: u64 = 64;
+/// Cycles between two samples while no packet is in the machine.
+const IDLE: u64 = 1 << 20;
 /// Packets that have left of which is kept what became of them.
 const LEFT: usize = 256;
 /// Cycles without a packet that leaves after which a run with packets ends.
@@ -212,10 +214,15 @@ impl Session {
             let grain = self.grain;
             let watched = self.watched();
             let (from, done) = (watched.cycle(), watched.done());
+            let is_busy = watched.is_busy();
             let within = (grain - from % grain).min(left);
             let before = counted(watched, goal);
             let part = match goal {
-                None | Some(Goal::Cycles(_)) => Goal::Cycles(within),
+                // Without a packet little happens: one sample is enough.
+                None | Some(Goal::Cycles(_) | Goal::Packets { .. }) if !is_busy => {
+                    Goal::Arrival { within: left.min(IDLE) }
+                }
+                None | Some(Goal::Cycles(_) | Goal::Arrival { .. }) => Goal::Cycles(within),
                 Some(Goal::Instructions { thread, .. }) => {
                     Goal::Instructions { thread, count: wanted, within }
                 }
@@ -232,7 +239,9 @@ impl Session {
                     let number = self.breakpoints[place].number;
                     return Ok(Ended::Breakpoint { number, thread });
                 }
-                Why::Goal if !matches!(part, Goal::Cycles(_)) => return Ok(Ended::Done { thread }),
+                Why::Goal if matches!(part, Goal::Instructions { .. } | Goal::Packets { .. }) => {
+                    return Ok(Ended::Done { thread });
+                }
                 // It gets more, unless it has many that do not get on.
                 Why::Silent if self.has_more && self.watched().to_come() < LOW => {}
                 Why::Silent => {
@@ -243,7 +252,7 @@ impl Session {
             let cycles = now.saturating_sub(from).max(1);
             left = left.saturating_sub(cycles);
             wanted = wanted.saturating_sub(after - before);
-            quiet = if progress { 0 } else { quiet + cycles };
+            quiet = if progress || !is_busy { 0 } else { quiet + cycles };
             let is_open = !matches!(goal, Some(Goal::Cycles(_)));
             if is_open && is_empty && !self.has_more {
                 return Ok(Ended::Finished);
@@ -253,7 +262,7 @@ impl Session {
             }
         }
         match goal {
-            Some(goal) if !matches!(goal, Goal::Cycles(_)) && wanted > 0 => Ok(Ended::Late),
+            Some(Goal::Instructions { .. } | Goal::Packets { .. }) if wanted > 0 => Ok(Ended::Late),
             _ => Ok(Ended::Done { thread: None }),
         }
     }
@@ -345,7 +354,7 @@ fn counted(watched: &dyn Watched, goal: Option<Goal>) -> u64 {
             watched.threads().iter().map(|thread| thread.instructions).sum()
         }
         Some(Goal::Packets { .. }) => watched.done(),
-        None | Some(Goal::Cycles(_)) => 0,
+        None | Some(Goal::Cycles(_) | Goal::Arrival { .. }) => 0,
     }
 }
 

@@ -34,8 +34,8 @@ const EVENTS: usize = 1 << 14;
 /// The memories, in the order of their numbers: name, words at an address.
 const MEMORIES: [(&str, u32); 3] = [("sram", 1), ("sdram", 2), ("scratch", 1)];
 
-/// Signals are numbered from 1 to this, exclusive.
-const SIGNALS: u8 = 16;
+/// The last signal of version 2; the first is 1.
+const SIGNALS: u8 = 15;
 
 /// The name of a state.
 fn state_name(state: State) -> &'static str {
@@ -167,8 +167,13 @@ impl<E: EnergySink> Watched for Ixp<E> {
     }
 
     fn signals(&self) -> Vec<(u32, String)> {
-        let name = |number: u8| (number.into(), signal_name(self.version(), Signal(number)));
-        (1..SIGNALS).map(name).collect()
+        let version = self.version();
+        // Version 1 has a name for each signal that there is.
+        let last = match version {
+            Version::One => Signal::NAMES.len() as u8,
+            Version::Two => SIGNALS,
+        };
+        (1..=last).map(|number| (number.into(), signal_name(version, Signal(number)))).collect()
     }
 
     fn supply(&mut self, frames: &[Frame<'_>]) -> Result {
@@ -177,6 +182,10 @@ impl<E: EnergySink> Watched for Ixp<E> {
 
     fn to_come(&self) -> u64 {
         self.processor.chip.cards.to_come()
+    }
+
+    fn is_busy(&self) -> bool {
+        self.processor.chip.cards.is_inside()
     }
 
     fn done(&self) -> u64 {

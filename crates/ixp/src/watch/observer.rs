@@ -133,6 +133,9 @@ impl<'a> Watch<'a> {
                 return ControlFlow::Break(Halt { why: Why::Breakpoint(place), thread: None });
             }
         }
+        if matches!(self.goal, Goal::Arrival { .. }) && chip.cards.is_inside() {
+            return ControlFlow::Break(Halt { why: Why::Goal, thread: None });
+        }
         if let Goal::Packets { count, .. } = self.goal
             && self.before + chip.cards.left + chip.cards.lost.len() as u64 >= self.done + count
         {

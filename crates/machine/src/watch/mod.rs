@@ -57,6 +57,9 @@ pub trait Watched {
     /// Packets that it was given and that have not left.
     fn to_come(&self) -> u64;
 
+    /// Whether a packet waits for the machine or is in it; others come later on its lines.
+    fn is_busy(&self) -> bool;
+
     /// Packets that have left, or were lost.
     fn done(&self) -> u64;
 
@@ -202,6 +205,11 @@ pub enum Goal {
         /// The most cycles.
         within: u64,
     },
+    /// Until a packet waits for the machine or is in it, within a number of cycles.
+    Arrival {
+        /// The most cycles.
+        within: u64,
+    },
 }
 
 impl Goal {
@@ -209,7 +217,9 @@ impl Goal {
     pub fn cycles(self) -> u64 {
         match self {
             Self::Cycles(cycles) => cycles,
-            Self::Instructions { within, .. } | Self::Packets { within, .. } => within,
+            Self::Instructions { within, .. }
+            | Self::Packets { within, .. }
+            | Self::Arrival { within } => within,
         }
     }
 }
