@@ -196,14 +196,13 @@ impl Lower<'_> {
         self.code.line(&format!("; Step `{}`.", self.step.name));
         self.code.line(&format!("{}#:", label(self.number)));
         let count = ops.len();
-        let mut line = 0;
+        let mut place = (0, 0);
         for (at, op) in ops.into_iter().enumerate() {
             self.at = at;
-            if op.loc.line != 0 && op.loc.line != line {
-                line = op.loc.line;
-                let file = self.files.get(op.loc.file as usize).map_or("", String::as_str);
-                let name = file.rsplit('/').next().unwrap_or(file);
-                self.code.line(&format!("    ; {name}:{line}"));
+            if op.loc.line != 0 && (op.loc.file, op.loc.line) != place {
+                place = (op.loc.file, op.loc.line);
+                let name = short_name(self.files, op.loc.file as usize);
+                self.code.line(&format!("    ; {name}:{}", op.loc.line));
             }
             self.make_room(op);
             if let (OpKind::Exit(exit), true) = (&op.kind, at + 1 == count) {
@@ -728,3 +727,15 @@ impl Lower<'_> {
 
 /// The reason of packets that jump back too often, among the reasons of programs.
 pub const RUNAWAY: (u32, u16) = (u32::MAX, 0);
+
+/// The shortest end of a file's path that no other file has.
+fn short_name(files: &[String], number: usize) -> &str {
+    let Some(file) = files.get(number) else { return "" };
+    let is_other = |(other, path): (usize, &String), end: &str| {
+        let rest = path.strip_suffix(end);
+        other != number && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    let ends = file.rmatch_indices('/').map(|(at, _)| &file[at + 1..]);
+    let is_own = |end: &&str| !files.iter().enumerate().any(|other| is_other(other, end));
+    ends.into_iter().find(is_own).unwrap_or(file)
+}

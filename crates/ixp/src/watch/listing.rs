@@ -77,6 +77,11 @@ pub fn of(program: &Program, version: Version, sources: &Sources) -> Listing {
     listing
 }
 
+/// Whether a name is a path or the end of it.
+fn is_end(path: &str, name: &str) -> bool {
+    path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+}
+
 /// For each line of a text, the file and line of Loom C that the last comment before it names, up
 /// to the next step or the code of all programs, which begins with a rule.
 fn loom_lines(text: &str, files: &[String]) -> Vec<Option<(usize, u32)>> {
@@ -86,8 +91,7 @@ fn loom_lines(text: &str, files: &[String]) -> Vec<Option<(usize, u32)>> {
         if let Some(named) = line.strip_prefix("; ") {
             if let Some((name, number)) = named.rsplit_once(':')
                 && let Ok(number) = number.parse()
-                && let Some(file) =
-                    files.iter().position(|file| file.rsplit('/').next() == Some(name))
+                && let Some(file) = files.iter().position(|file| is_end(file, name))
             {
                 now = Some((file, number));
             } else if named.starts_with("Step `") || named.starts_with("----") {
@@ -106,8 +110,9 @@ mod tests {
     #[test]
     fn comments_say_which_lines_of_loom_c_microcode_comes_from() {
         let text = "    nop\n; Step `a`.\na#:\n    ; r.loom:7\n    nop\n    ; other\n    nop\n; -----\n    nop\n";
-        let lines = loom_lines(text, &["lib/x.loom".into(), "programs/r.loom".into()]);
-        let place = Some((1, 7));
+        let files = ["lib/x.loom".into(), "programs/other.loom".into(), "programs/r.loom".into()];
+        let lines = loom_lines(text, &files);
+        let place = Some((2, 7));
         assert_eq!(lines, [None, None, None, place, place, place, place, None, None]);
     }
 }

@@ -54,12 +54,21 @@ impl Listing {
         before.max_by_key(|(_, at)| *at).map(|(name, at)| (name.as_str(), address - at))
     }
 
-    /// The source of a name: the whole name, or the end of its path.
-    pub fn source(&self, name: &str) -> Option<usize> {
-        let ends = |source: &Source| {
-            source.name == name || source.name.rsplit('/').next().is_some_and(|end| end == name)
-        };
-        self.sources.iter().position(ends)
+    /// The sources of a name: the whole path, or the end of it.
+    pub fn sources_named(&self, name: &str) -> Vec<usize> {
+        let sources = self.sources.iter().enumerate();
+        let named = sources.filter(|(_, source)| {
+            let rest = source.name.strip_suffix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+        });
+        named.map(|(number, _)| number).collect()
+    }
+
+    /// The shortest end of a source's path that no other source has.
+    pub fn short_name(&self, source: usize) -> &str {
+        let Some(Source { name, .. }) = self.sources.get(source) else { return "" };
+        let ends = name.rmatch_indices('/').map(|(at, _)| &name[at + 1..]);
+        ends.into_iter().find(|end| self.sources_named(end).len() == 1).unwrap_or(name)
     }
 
     /// The addresses at which the instructions of a line begin: the first of each run of them.
@@ -93,14 +102,18 @@ mod tests {
             name: "a".into(),
             instructions: [3, 3, 5, 3].into_iter().map(at).collect(),
             labels: vec![("begin#".into(), 0), ("loop#".into(), 2)],
-            sources: vec![Source { name: "programs/a.loom".into(), text: None }],
+            sources: ["programs/a.loom", "lib/b.loom", "c/b.loom"]
+                .map(|name| Source { name: name.into(), text: None })
+                .into(),
         }
     }
 
     #[test]
     fn a_line_begins_where_control_comes_to_it() {
         let listing = listing();
-        assert_eq!(listing.source("a.loom"), Some(0));
+        assert_eq!(listing.sources_named("a.loom"), [0]);
+        assert_eq!((listing.short_name(0), listing.short_name(2)), ("a.loom", "c/b.loom"));
+        assert_eq!(listing.sources_named("b.loom"), [1, 2]);
         assert_eq!((listing.begins(0, 3), listing.begins(0, 5)), (vec![0, 3], vec![2]));
         assert_eq!(listing.lines(0), [3, 5]);
     }

@@ -11,7 +11,16 @@ interface Props {
 /** Lines of the listing that are drawn around the thread. */
 const AROUND = 150;
 
-const shortName = (name: string) => name.split("/").at(-1)!;
+/** The shortest end of a source's path that no other source has. */
+function shortName(listing: Listing, source: number): string {
+  const parts = listing.sources[source]!.name.split("/");
+  for (let kept = 1; kept < parts.length; kept++) {
+    const end = parts.slice(-kept).join("/");
+    const same = ({ name }: { name: string }) => name === end || name.endsWith(`/${end}`);
+    if (listing.sources.filter(same).length === 1) return end;
+  }
+  return parts.join("/");
+}
 
 /** For each instruction, its line in microcode and the one in Loom C. */
 function useLines(listing: Listing | undefined) {
@@ -20,7 +29,7 @@ function useLines(listing: Listing | undefined) {
     const texts = listing.sources.map((source) => source.text?.split("\n") ?? []);
     return listing.instructions.map(({ places }) =>
       places.map(({ source, line }) => ({
-        name: `${shortName(listing.sources[source]!.name)}:${line}`,
+        name: `${shortName(listing, source)}:${line}`,
         text: (texts[source]![line - 1] ?? "").trim(),
       })),
     );

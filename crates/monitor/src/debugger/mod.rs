@@ -270,7 +270,10 @@ impl Debugger {
                 })
             }
             Spot::Line(file, line) => {
-                let named = order.iter().filter_map(|l| Some((*l, listings[*l].source(file)?)));
+                let named = order.iter().flat_map(|listing| {
+                    let sources = listings[*listing].sources_named(file);
+                    sources.into_iter().map(|source| (*listing, source))
+                });
                 let named: Vec<(usize, usize)> = named.collect();
                 let Some(&(listing, source)) = named.first() else {
                     let all = listings.iter().flat_map(|listing| &listing.sources);
@@ -284,7 +287,11 @@ impl Debugger {
                     (!begins.is_empty()).then_some((*listing, begins))
                 });
                 found.ok_or_else(|| {
-                    let lines = listings[listing].lines(source);
+                    let mut lines = listings[listing].lines(source);
+                    for (listing, source) in &named[1..] {
+                        lines.extend(listings[*listing].lines(*source));
+                    }
+                    lines.sort_unstable();
                     let next = lines.iter().find(|other| *other > line).or(lines.last());
                     let error = Error::new(format!("{file}:{line}: no instruction comes from it"));
                     match next {
@@ -409,8 +416,9 @@ impl Debugger {
 
 /// A place in a source, for people.
 fn place_text(session: &Session, listing: usize, place: Place) -> Option<(String, String)> {
-    let source = session.listings.get(listing)?.sources.get(place.source)?;
-    let name = source.name.rsplit('/').next().unwrap_or(&source.name);
+    let listing = session.listings.get(listing)?;
+    let source = listing.sources.get(place.source)?;
     let text = source.text.as_deref().and_then(|text| text.lines().nth(place.line as usize - 1));
+    let name = listing.short_name(place.source);
     Some((format!("{name}:{}", place.line), text.unwrap_or_default().trim().to_owned()))
 }
