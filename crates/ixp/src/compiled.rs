@@ -1,9 +1,12 @@
 //! Engines in Loom C on the chip: their microcode in the control stores, their tables in the
 //! memories.
 
+use std::collections::HashMap;
 use std::path::Path;
 
-use wireloom_codegen::microengine::{self, Layout, Memories, Place, RUNAWAY, Refused, Unit};
+use wireloom_codegen::microengine::{
+    self, Layout, Memories, Microcode, Place, RUNAWAY, Refused, Unit,
+};
 use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
@@ -61,12 +64,14 @@ pub fn compile(
     let memories = Memories { sram: spec.sram.bytes / 4, sdram: spec.sdram.bytes / 4 };
     let layout = microengine::layout::place(program, store, memories)?;
     let words = spec.engine.control_store as usize;
-    let mut kept = microengine::KEPT.into_iter();
-    let first = kept.next().unwrap_or_default();
-    let mut microcode = microengine::generate(program, &layout, first)?;
-    // The words of a step are known only when its registers have places: with less room for its
-    // steps, a part may fit that did not.
-    let mut room = words;
+    let steps = program.engines[program.main.index()].steps.len();
+    // For each step: with fewer registers for its values, the assembler finds places for all.
+    let mut kept = vec![microengine::KEPT[0]; steps];
+    let mut microcode = microengine::generate(program, &layout, &kept)?;
+    let mut assembled = HashMap::new();
+    // What a step takes is known only when its registers have places, and is less than it seems:
+    // first there is a little more room, then less.
+    let mut room = words + words / 16;
     loop {
         let parts = microcode.parts(room).map_err(|refused| vec![refused])?;
         let engines = (spec.engines / parts.len() as u32).min(ENGINES);
@@ -79,23 +84,28 @@ pub fn compile(
         }
         let text = |number| microcode.text(&parts, number, engines);
         let texts: Vec<String> = (0..parts.len()).map(text).collect();
-        match assemble(spec, &texts) {
+        match assemble(spec, &texts, &mut assembled) {
             Ok(images) => {
                 let reasons = microcode.reasons;
                 let files = program.files.clone();
                 return Ok(Compiled { images, engines, layout, reasons, texts, files });
             }
-            Err(refused) => {
-                let is = |code| refused.diagnostics.iter().any(|error| error.code == code);
+            Err((part, refused)) => {
+                let is = |code| refused.diagnostics.iter().find(|error| error.code == code);
                 let first = refused.diagnostics.first();
                 let why = first.map_or("the assembler refuses it", |first| &first.message);
-                if is(FULL) {
-                    room -= room / 16;
-                } else if let (true, Some(fewer)) = (is(CROWDED), kept.next()) {
-                    microcode = microengine::generate(program, &layout, fewer)?;
-                } else {
-                    return Err(whole(why));
+                if is(FULL).is_some() {
+                    room -= words / 32;
+                    continue;
                 }
+                let step = is(CROWDED)
+                    .and_then(|error| Microcode::step_at(&texts[part], error.place.bytes.start));
+                let fewer = step.and_then(|step| {
+                    microengine::KEPT.into_iter().find(|fewer| *fewer < kept[step])
+                });
+                let (Some(step), Some(fewer)) = (step, fewer) else { return Err(whole(why)) };
+                kept[step] = fewer;
+                microcode = microengine::generate(program, &layout, &kept)?;
             }
         }
     }
@@ -105,7 +115,12 @@ pub fn compile(
 const FULL: &str = "U0304";
 const CROWDED: &str = "U0305";
 
-fn assemble(spec: &Spec, texts: &[String]) -> Result<Vec<Image>, wireloom_microcode::Refused> {
+/// Assembles the texts of parts, if that was not done before. The error has the part.
+fn assemble(
+    spec: &Spec,
+    texts: &[String],
+    assembled: &mut HashMap<String, Image>,
+) -> Result<Vec<Image>, (usize, wireloom_microcode::Refused)> {
     let options = wireloom_microcode::Options {
         control_store: Some(spec.engine.control_store as usize),
         optimise: true,
@@ -113,14 +128,20 @@ fn assemble(spec: &Spec, texts: &[String]) -> Result<Vec<Image>, wireloom_microc
         ..Default::default()
     };
     let mut none = |file: &Path| Err(format!("{} is not there", file.display()));
-    texts
-        .iter()
-        .enumerate()
-        .map(|(part, text)| {
-            let name = file_name(part, texts.len());
-            wireloom_microcode::assemble(&name, text, &options, &mut none)
-        })
-        .collect()
+    let mut images = Vec::new();
+    for (part, text) in texts.iter().enumerate() {
+        if let Some(image) = assembled.get(text) {
+            images.push(image.clone());
+            continue;
+        }
+        // A text says which part of how many it is, so a known one has its name.
+        let name = file_name(part, texts.len());
+        let image = wireloom_microcode::assemble(&name, text, &options, &mut none)
+            .map_err(|refused| (part, refused))?;
+        assembled.insert(text.clone(), image.clone());
+        images.push(image);
+    }
+    Ok(images)
 }
 
 /// The name of the text of a part.

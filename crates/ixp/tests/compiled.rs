@@ -164,10 +164,10 @@ fn what_does_not_fit_says_how_much_it_needs() {
         let first = spec.refusals(&program).into_iter().next();
         first.map(|refusal| (refusal.step, refusal.message))
     };
-    let (step, message) = refused(2, 2048).expect("three control stores");
+    let (step, message) = refused(1, 2048).expect("two control stores");
     assert_eq!(step, None);
     assert!(
-        message.ends_with("3 control stores of 2048 words, and there are 2 engines"),
+        message.ends_with("2 control stores of 2048 words, and there are 1 engines"),
         "{message}"
     );
     let (step, message) = refused(6, 512).expect("its steps are longer");

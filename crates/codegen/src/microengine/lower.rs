@@ -11,6 +11,7 @@ use super::calls;
 use super::code::{Code, Label, Operand, Register, Shift};
 use super::context::{self, variables};
 use super::frame::{self, State};
+use super::grouped::{Group, Planned};
 use super::known;
 use super::layout::Layout;
 use super::routines::{Divide, Multiply, Routine, give};
@@ -60,6 +61,9 @@ pub struct Lower<'a> {
     /// The words after the context, and those that are needed.
     pub(super) after: u32,
     pub(super) most: &'a mut u32,
+    /// Words of the window that several operations use, and the number of values made for them.
+    pub(super) groups: Vec<Group>,
+    pub(super) made: u32,
     /// Words of values that are kept in registers at a time: the others are in the frame.
     pub(super) kept: usize,
     /// The numbers of reasons.
@@ -118,15 +122,15 @@ impl Written {
     }
 }
 
-/// Writes all steps, with at most `kept` words of values in registers. Returns them and the words
-/// of the frame that they need.
+/// Writes all steps, with at most so many words of values in registers of each. Returns them and the
+/// words of the frame that they need.
 ///
 /// # Errors
 /// What has no place.
 pub fn steps(
     program: &Program,
     layout: &Layout,
-    kept: usize,
+    kept: &[usize],
     reasons: &mut Vec<(u32, u16)>,
 ) -> Result<(Vec<Written>, u32), Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
@@ -152,7 +156,9 @@ pub fn steps(
             taken: Vec::new(),
             after: first,
             most: &mut most,
-            kept,
+            groups: Vec::new(),
+            made: 0,
+            kept: kept[number],
             reasons,
         };
         if number == 0 {
@@ -204,7 +210,11 @@ impl Lower<'_> {
                 let name = short_name(self.files, op.loc.file as usize);
                 self.code.line(&format!("    ; {name}:{}", op.loc.line));
             }
-            self.make_room(op);
+            let planned = self.planned(op);
+            self.make_room(op, planned.as_ref().map_or(0, Planned::count));
+            if let Some(planned) = planned {
+                self.read_group(planned);
+            }
             if let (OpKind::Exit(exit), true) = (&op.kind, at + 1 == count) {
                 // Exactly one exit is taken: the last one, if none before it was.
                 return self.exit(exit);
@@ -217,6 +227,7 @@ impl Lower<'_> {
             if known::moves_front(self.engine, op) {
                 self.state.known = None;
             }
+            self.keep_groups(op);
             if is_far {
                 self.forget_registers(op);
             }
@@ -240,7 +251,8 @@ impl Lower<'_> {
 
     /// The width of a value.
     pub fn width(&self, value: Value) -> u32 {
-        self.step.values[value.index()].width
+        // Values that were made for this are words.
+        self.step.values.get(value.index()).map_or(32, |value| value.width)
     }
 
     /// Writes words of the frame.
@@ -450,6 +462,10 @@ impl Lower<'_> {
             OpKind::ReadPacket { base, bit } => match self.field(*base, *bit, width) {
                 Some(field) => self.read_field(field),
                 None => {
+                    if let Some(words) = self.from_group(*base, *bit, width) {
+                        self.define(op, words);
+                        return Ok(());
+                    }
                     let most = self.most(*base);
                     let base = self.get(*base)[0];
                     self.state.read(self.code, base, most, *bit, width)

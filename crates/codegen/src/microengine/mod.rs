@@ -11,6 +11,7 @@ mod code;
 mod context;
 mod elements;
 mod frame;
+mod grouped;
 mod known;
 pub mod layout;
 mod lower;
@@ -21,8 +22,6 @@ mod spread;
 pub mod trie;
 mod wide;
 mod words;
-
-use std::ops::Range;
 
 use wireloom_ir::{Engine, Program};
 
@@ -42,19 +41,19 @@ pub struct Microcode<'a> {
 /// The most reasons that control words can tell apart.
 const MOST_REASONS: usize = 1 << 16;
 
-/// Numbers of words of values that are kept in registers, one after the other: with fewer, the
+/// Numbers of words of values that a step keeps in registers, one after the other: with fewer, the
 /// assembler finds places for all sooner.
-pub const KEPT: [usize; 4] = [14, 11, 8, 5];
+pub const KEPT: [usize; 6] = [20, 17, 14, 11, 8, 5];
 
 /// Writes a program whose steps are in the form of regions. At most `kept` words of values are in
-/// registers at a time, beside those that an operation works on.
+/// registers of each step at a time, beside those that an operation works on.
 ///
 /// # Errors
 /// What has no place.
 pub fn generate<'a>(
     program: &'a Program,
     layout: &Layout,
-    kept: usize,
+    kept: &[usize],
 ) -> Result<Microcode<'a>, Vec<Refused>> {
     let mut reasons = Vec::new();
     let (steps, words) = lower::steps(program, layout, kept, &mut reasons)?;
@@ -76,7 +75,7 @@ impl Microcode<'_> {
     ///
     /// # Errors
     /// A step that is too long for one.
-    pub fn parts(&self, store: usize) -> Result<Vec<Range<usize>>, Refused> {
+    pub fn parts(&self, store: usize) -> Result<Vec<Vec<usize>>, Refused> {
         spread::cut(self.engine, &self.steps, store).map_err(|step| Refused {
             offload: None,
             step: Some(self.engine.steps[step].name.clone()),
@@ -87,9 +86,16 @@ impl Microcode<'_> {
         })
     }
 
+    /// The number of the step whose text stands at this byte of the text of a part.
+    pub fn step_at(text: &str, byte: usize) -> Option<usize> {
+        let rest = text.get(byte..)?;
+        let label = rest.lines().find_map(|line| line.strip_prefix("step")?.strip_suffix("#:"))?;
+        label.parse().ok()
+    }
+
     /// The text of a part, for `engines` engines of four contexts, which follow those of the parts
     /// before.
-    pub fn text(&self, parts: &[Range<usize>], number: usize, engines: u32) -> String {
+    pub fn text(&self, parts: &[Vec<usize>], number: usize, engines: u32) -> String {
         let name = &self.engine.name;
         let first = number as u32 * engines;
         let last = first + engines - 1;

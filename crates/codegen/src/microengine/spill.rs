@@ -8,9 +8,9 @@ use super::wide::is_wide;
 use super::words;
 
 impl Lower<'_> {
-    /// Moves values to the frame that are used last, so that what the operation reads and makes has
-    /// registers.
-    pub(super) fn make_room(&mut self, op: &Op) {
+    /// Moves values to the frame that are used last, so that what the operation reads and makes, and
+    /// so many words more, have registers.
+    pub(super) fn make_room(&mut self, op: &Op, more: usize) {
         let now: Vec<Value> = op.kind.operands().into_iter().chain(op.guard).collect();
         let kept = |place: &Place| {
             let words = place.words.as_ref().map_or(&[][..], Vec::as_slice);
@@ -25,7 +25,7 @@ impl Lower<'_> {
         let loaded: usize = loaded.map(|value| words::count(self.width(*value))).sum();
         loop {
             let all: usize = self.values.values().map(kept).sum();
-            if all + coming + loaded <= self.kept {
+            if all + coming + loaded + more <= self.kept {
                 return;
             }
             let next = |value: &Value| {

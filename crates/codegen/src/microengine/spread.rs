@@ -7,7 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::ops::Range;
 
 use wireloom_ir::{Engine, Exit, OpKind};
 
@@ -16,8 +15,8 @@ use super::routines::{self, Routine};
 
 /// Words that a part has beside its steps: receiving and sending in the first one, handing over in
 /// all.
-const RUNTIME: usize = 330;
-const HANDOVER: usize = 40;
+const RUNTIME: usize = 230;
+const HANDOVER: usize = 34;
 /// Words of a way to another part: the number of its entry, and a branch.
 const WAY: usize = 3;
 
@@ -25,12 +24,20 @@ const WAY: usize = 3;
 pub fn words(text: &str) -> usize {
     text.lines()
         .map(|line| match line.trim_start() {
-            line if line.starts_with("immed32") => 2,
+            line if line.starts_with("immed32") => constant(line),
             line if line.starts_with("clear_tail") => CLEAR_TAIL,
             line if line.is_empty() || line.starts_with([';', '.']) || line.ends_with("#:") => 0,
             _ => 1,
         })
         .sum()
+}
+
+/// The words of an `immed32`: one, if 16 bits of the constant or of its complement are enough.
+fn constant(line: &str) -> usize {
+    let digits = line.split("0x").nth(1).map_or("", |rest| rest.trim_end_matches(']'));
+    let value = u32::from_str_radix(digits, 16).unwrap_or(0x0001_0001);
+    let is_short = |bits: u32| (0..3).any(|bytes| bits.rotate_right(8 * bytes) <= 0xffff);
+    if is_short(value) || is_short(!value) { 1 } else { 2 }
 }
 
 /// Words of the macro of thread.uc.
@@ -59,10 +66,10 @@ impl Entry {
     }
 
     /// Whether it is in a part with these steps.
-    fn is_in(self, steps: &Range<usize>) -> bool {
+    fn is_in(self, steps: &[usize]) -> bool {
         match self {
             Self::Step(step) => steps.contains(&step),
-            Self::Finish | Self::Emit | Self::End => steps.start == 0,
+            Self::Finish | Self::Emit | Self::End => steps.contains(&0),
         }
     }
 }
@@ -120,22 +127,29 @@ fn visits(engine: &Engine) -> Vec<f64> {
 ///
 /// # Errors
 /// The number of a step that is too long for any.
-pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Range<usize>>, usize> {
+pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Vec<usize>>, usize> {
     let count = steps.len();
     let routines = routines::all(steps.iter().flat_map(|step| step.routines.clone()));
     let shared: usize = routines.values().map(|routine| routine.words).sum();
     let whole = steps.iter().map(|step| step.words).sum::<usize>() + shared;
     if whole + RUNTIME <= store {
-        return Ok(std::iter::once(0..count).collect());
+        return Ok(vec![(0..count).collect()]);
     }
     let visits = visits(engine);
+    // Steps that end packets and nothing else stand next to what ends them, in the first part.
+    let ends = |step: &usize| {
+        let exits = exits(engine, *step);
+        *step > 0 && exits.iter().all(|(entry, _)| *entry == Entry::End)
+    };
+    let (last, mut order): (Vec<usize>, Vec<usize>) = (0..count).partition(ends);
+    order.splice(1..1, last);
     // What a part takes and hands over, if it can be one.
-    let part = |range: Range<usize>, own: usize| -> Option<f64> {
+    let part = |range: &[usize], own: usize| -> Option<f64> {
         let mut handed = 0.0;
         let mut ways: Vec<Entry> = Vec::new();
-        for step in range.clone() {
+        for &step in range {
             for (entry, share) in exits(engine, step) {
-                if !entry.is_in(&range) {
+                if !entry.is_in(range) {
                     handed += visits[step] * share;
                     ways.push(entry);
                 }
@@ -145,7 +159,7 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Range
         ways.dedup();
         // Each of its steps may be entered from another part.
         let entries = range.len();
-        let fixed = HANDOVER + if range.start == 0 { RUNTIME } else { 0 };
+        let fixed = HANDOVER + if range.contains(&0) { RUNTIME } else { 0 };
         (own + fixed + entries + WAY * ways.len() <= store).then_some(handed)
     };
     // For the first steps: the fewest parts, the handovers, and where the last part begins.
@@ -155,12 +169,13 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Range
         let mut own = 0;
         let mut called = BTreeSet::new();
         for start in (0..end).rev() {
-            own +=
-                steps[start].words + newly_called(&steps[start].routines, &routines, &mut called);
+            let step = &steps[order[start]];
+            own += step.words + newly_called(&step.routines, &routines, &mut called);
             if own > store {
                 break;
             }
-            let (Some((parts, before, _)), Some(handed)) = (best[start], part(start..end, own))
+            let (Some((parts, before, _)), Some(handed)) =
+                (best[start], part(&order[start..end], own))
             else {
                 continue;
             };
@@ -171,7 +186,7 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Range
             }
         }
         if best[end].is_none() {
-            return Err(end - 1);
+            return Err(order[end - 1]);
         }
     }
     let mut parts = Vec::new();
@@ -179,7 +194,7 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Range
     while let Some((_, _, start)) = best[end]
         && end > 0
     {
-        parts.push(start..end);
+        parts.push(order[start..end].to_vec());
         end = start;
     }
     parts.reverse();
@@ -204,14 +219,14 @@ fn newly_called(
 }
 
 /// The entries of a part that other parts use.
-fn entries(engine: &Engine, parts: &[Range<usize>], own: &Range<usize>) -> Vec<Entry> {
+fn entries(engine: &Engine, parts: &[Vec<usize>], own: &[usize]) -> Vec<Entry> {
     let others = parts.iter().filter(|part| *part != own).cloned().flatten();
     let mut entries: Vec<Entry> = others
         .flat_map(|step| exits(engine, step))
         .map(|(entry, _)| entry)
         .filter(|entry| entry.is_in(own))
         .collect();
-    if own.start > 0 {
+    if !own.contains(&0) {
         let steps = resumed(engine).into_iter().filter(|step| own.contains(step));
         entries.extend(steps.map(Entry::Step));
     }
@@ -225,14 +240,14 @@ fn entries(engine: &Engine, parts: &[Range<usize>], own: &Range<usize>) -> Vec<E
 pub fn part(
     engine: &Engine,
     steps: &[Written],
-    parts: &[Range<usize>],
+    parts: &[Vec<usize>],
     number: usize,
     engines: u32,
 ) -> String {
     let own = &parts[number];
     let mut text = String::new();
-    let called = routines::all(steps[own.clone()].iter().flat_map(|step| step.routines.clone()));
-    let all = steps[own.clone()].iter().chain(called.values());
+    let called = routines::all(own.iter().flat_map(|step| steps[*step].routines.clone()));
+    let all = own.iter().map(|step| &steps[*step]).chain(called.values());
     let shared: BTreeSet<&String> = all.flat_map(|written| &written.shared).collect();
     for name in shared {
         let _ = writeln!(text, ".reg {name}");
@@ -250,11 +265,11 @@ pub fn part(
         }
     }
     let mut ways: Vec<Entry> = Vec::new();
-    for step in own.clone() {
+    for &step in own {
         text.push_str(&steps[step].text);
         ways.extend(exits(engine, step).into_iter().map(|(entry, _)| entry));
     }
-    let resumed = if own.start == 0 { resumed(engine) } else { Vec::new() };
+    let resumed = if own.contains(&0) { resumed(engine) } else { Vec::new() };
     if !resumed.is_empty() {
         text.push_str("resume#:\n    .begin\n    .reg at\n");
         for step in &resumed {

@@ -1,0 +1,132 @@
+//! Fields behind an offset that is not known before: those behind the same offset are made of the
+//! same words, which are read and aligned once.
+
+use wireloom_ir::{OffloadTarget, Op, OpKind, Value};
+
+use super::code::Operand;
+use super::lower::{Lower, Place, ops};
+use super::words::{self, Words};
+
+/// Aligned words of a group at most: one more is read for them.
+const MOST: u32 = 7;
+
+/// Words from a byte behind an offset on, for the fields of several operations.
+#[derive(Clone, Debug)]
+pub struct Group {
+    base: Value,
+    /// The first bit behind the offset, a multiple of 8.
+    first: u32,
+    /// A value for each word, in the order of the packet.
+    words: Vec<Value>,
+}
+
+/// Words that a group would have.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    base: Value,
+    first: u32,
+    count: u32,
+    /// The positions of the operations that read them.
+    uses: Vec<usize>,
+}
+
+impl Planned {
+    /// Registers that they take.
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+}
+
+impl Lower<'_> {
+    /// Whether an operation may change what the header window holds.
+    fn changes_window(&self, op: &Op) -> bool {
+        match &op.kind {
+            OpKind::WritePacket { .. }
+            | OpKind::Insert { .. }
+            | OpKind::Remove { .. }
+            | OpKind::Reset { .. } => true,
+            OpKind::Call { offload, .. } => match &self.engine.offloads[offload.index()].target {
+                OffloadTarget::Kind(config) => matches!(config.kind.as_str(), "payload" | "park"),
+                OffloadTarget::Engine(_) => true,
+            },
+            _ => false,
+        }
+    }
+
+    /// Forgets groups whose words an operation may have changed.
+    pub(super) fn keep_groups(&mut self, op: &Op) {
+        if self.changes_window(op) {
+            self.groups.clear();
+        }
+    }
+
+    /// The group that is to be read for an operation, if it reads a field that no group has and
+    /// others follow behind the same offset.
+    pub(super) fn planned(&self, op: &Op) -> Option<Planned> {
+        let OpKind::ReadPacket { base, bit } = op.kind else { return None };
+        let width = self.width(*op.results.first()?);
+        if self.field(base, bit, width).is_some() || self.group(base, bit, width).is_some() {
+            return None;
+        }
+        let (mut first, mut end) = (bit & !7, bit + width);
+        if (end - first).div_ceil(32) > MOST {
+            return None;
+        }
+        let mut uses = vec![self.at];
+        for (at, op) in ops(self.step).iter().enumerate().skip(self.at + 1) {
+            if self.changes_window(op) {
+                break;
+            }
+            let OpKind::ReadPacket { base: other, bit } = op.kind else { continue };
+            if other != base {
+                continue;
+            }
+            let width = op.results.first().map_or(0, |value| self.width(*value));
+            let (low, high) = (first.min(bit & !7), end.max(bit + width));
+            if (high - low).div_ceil(32) <= MOST {
+                (first, end) = (low, high);
+                uses.push(at);
+            }
+        }
+        let count = (end - first).div_ceil(32);
+        (uses.len() > 1).then_some(Planned { base, first, count, uses })
+    }
+
+    /// Reads and aligns the words of a group.
+    pub(super) fn read_group(&mut self, planned: Planned) {
+        let Planned { base, first, count, uses } = planned;
+        let most = self.most(base);
+        let offset = self.get(base)[0];
+        let aligned = self.state.read(self.code, offset, most, first, 32 * count);
+        let words = aligned.into_iter().rev().map(|word| {
+            let value = Value(self.step.values.len() as u32 + self.made);
+            self.made += 1;
+            self.uses.insert(value, uses.clone());
+            self.values.insert(value, Place { words: Some(vec![word]), ..Place::default() });
+            value
+        });
+        let words = words.collect();
+        self.groups.push(Group { base, first, words });
+    }
+
+    fn group(&self, base: Value, bit: u32, width: u32) -> Option<&Group> {
+        self.groups.iter().find(|group| {
+            let end = group.first + 32 * group.words.len() as u32;
+            group.base == base
+                && group.first <= bit
+                && bit + width <= end
+                && group.words.iter().all(|word| self.values.contains_key(word))
+        })
+    }
+
+    /// Reads a field from the words of a group that has it.
+    pub(super) fn from_group(&mut self, base: Value, bit: u32, width: u32) -> Option<Words> {
+        let group = self.group(base, bit, width)?;
+        let from = (bit - group.first) / 32;
+        let to = (bit + width - group.first).div_ceil(32);
+        let parts: Vec<Value> = group.words[from as usize..to as usize].to_vec();
+        let lo = group.first + 32 * to - bit - width;
+        let words: Vec<Operand> = parts.iter().rev().map(|part| self.get(*part)[0]).collect();
+        Some(words::slice(self.code, &words, lo, width))
+    }
+}
