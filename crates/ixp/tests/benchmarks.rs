@@ -274,7 +274,7 @@ impl Translator {
         let mut bytes = bytes.to_vec();
         let address = |at: usize| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         // Where the address and the port are that change, and what they become.
-        let (at, port_at, is, is_port) = if port % 2 == 0 {
+        let (at, port_at, is, is_port) = if port.is_multiple_of(2) {
             let inside = Binding { protocol, address: address(26), port: word(34) };
             (26, 34, self.outside, self.port(inside))
         } else {

@@ -11,6 +11,7 @@ const PORTS: u32 = 0x100;
 const NEXT_HOPS: u32 = 0x200;
 const THREADS: u32 = 0x800;
 const FRAMES: u32 = 0x900;
+const RING: u32 = 0x1000;
 /// Buffers are numbers, not addresses; 256 times one is a granule of SDRAM.
 const BUFFERS: u32 = 0x1000;
 const BUCKETS: u32 = 0x1_0000;
@@ -21,14 +22,12 @@ const TRIE: u32 = 0x1_0000;
 const AUTOMATON: u32 = 0x18_0000;
 
 /// The number of buffers: fewer than places of the ring.
-const BUFFER_COUNT: u32 = 112;
+const BUFFER_COUNT: u32 = 1000;
 /// Places of the ring.
-const RING: u32 = 128;
-/// The first place of the ring, in words of the scratchpad.
-const RING_AT: u32 = 16;
+const RING_PLACES: u32 = 1024;
 
 /// Lists of SRAM: free buffers, and free bindings.
-const FREE_BUFFERS: usize = 0;
+pub const FREE_BUFFERS: usize = 0;
 const FREE_BINDINGS: usize = 1;
 
 /// The names that the programs import, with their values.
@@ -41,6 +40,7 @@ pub fn imports(contents: &Contents) -> Vec<(&'static str, u32)> {
         ("PORTS", PORTS),
         ("NEXT_HOPS", NEXT_HOPS),
         ("THREADS", THREADS),
+        ("RING", RING),
         ("FRAMES", FRAMES),
         ("OUTSIDE", outside),
         ("BUCKETS", BUCKETS),
@@ -65,10 +65,9 @@ pub fn fill<E>(chip: &mut Chip<E>, threads: &Threads, contents: &Contents) -> Re
         let words = [place as u32, count as u32, next, threads.sending[0].number()];
         put("sram", sram, THREADS + 4 * thread.number(), &words)?;
     }
-    let scratch = chip.scratch.words_mut();
-    for place in 0..RING {
+    for place in 0..RING_PLACES {
         let thread = threads.sending[place as usize % count].number();
-        put("scratch", scratch, RING_AT + 4 * place, &[0, 0, 0, thread])?;
+        put("sram", sram, RING + 4 * place, &[0, 0, 0, thread])?;
     }
     match contents {
         Contents::Ipfwdr { ports, routes, next_hops } => {

@@ -7,6 +7,7 @@
 mod automaton;
 mod contents;
 mod mapping;
+mod measure;
 mod memory;
 mod routes;
 mod traffic;
@@ -23,6 +24,7 @@ use crate::spec::Spec;
 
 pub use contents::{Binding, Contents, NextHop, Pattern, PortAddress, Route, RouteKind};
 pub use mapping::{Mapping, Role};
+pub use measure::{Measured, measure};
 pub use traffic::{Generated, Traffic};
 
 /// A benchmark.

@@ -95,7 +95,7 @@ impl Traffic {
     }
 
     /// The packets, ports taking turns, without end.
-    pub fn packets(&self) -> impl Iterator<Item = Generated> {
+    pub fn packets(&self) -> impl Iterator<Item = Generated> + use<> {
         let traffic = self.clone();
         let contents = self.contents();
         let mut rng = Rng::new(self.seed, "packets");
