@@ -12,6 +12,7 @@
 pub mod assertions;
 pub mod benchmarks;
 pub mod bus;
+mod by_hand;
 pub mod cards;
 pub mod chip;
 mod compiled;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use wireloom_codegen::microengine::Place;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{
-    Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Error, Machine, Record, Recordings, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::EnergySink;
 
+use crate::assertions::{self, Broken, Rule};
 use crate::cards::Delivered;
 use crate::compiled;
 use crate::mpkt::Way;
@@ -36,6 +37,8 @@ pub struct Ixp<E = ()> {
     lost: u64,
     /// Where the offloads of an engine in Loom C are.
     places: Vec<Place>,
+    /// Rules that its events must keep.
+    rules: Vec<Rule>,
 }
 
 impl<E: EnergySink> Ixp<E> {
@@ -51,7 +54,14 @@ impl<E: EnergySink> Ixp<E> {
             left: BTreeMap::new(),
             lost: 0,
             places: Vec::new(),
+            rules: Vec::new(),
         }
+    }
+
+    /// The same, whose events are held to rules when it has finished.
+    #[must_use]
+    pub(crate) fn with_rules(self, rules: Vec<Rule>) -> Self {
+        Self { rules, ..self }
     }
 
     /// The same, with the offloads of the store in these places of the memories.
@@ -156,7 +166,14 @@ impl<E: EnergySink> Machine for Ixp<E> {
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
-        self.work(0, sink)
+        let settled = self.work(0, sink)?;
+        let broken = assertions::check(&self.rules, &self.processor.chip.trace, false);
+        match broken.first() {
+            Some(Broken { rule, message }) => {
+                Err(Error::finding(format!("the events break the rule `{rule}`: {message}")))
+            }
+            None => Ok(settled),
+        }
     }
 
     fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
@@ -181,6 +198,11 @@ impl<E: EnergySink> Machine for Ixp<E> {
 
     fn has_port(&self, number: u16) -> bool {
         u32::from(number) < self.processor.chip.spec.ports.count
+    }
+
+    fn recordings(&self) -> Recordings<'_> {
+        let trace = &self.processor.chip.trace;
+        Recordings { events: trace.is_on().then_some(trace as _), ..Recordings::default() }
     }
 
     fn record(&self, work: Duration) -> Option<Record> {

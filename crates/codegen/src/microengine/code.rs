@@ -64,13 +64,15 @@ pub enum Shift {
 /// The largest constant that an operand can be.
 const LARGEST: u32 = 31;
 
-/// A place in the program.
+/// A place in the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// A program under construction.
+/// A step under construction.
 #[derive(Debug, Default)]
 pub struct Code {
+    /// The number of the step: its labels differ from those of others.
+    step: usize,
     text: String,
     names: Vec<String>,
     /// The register whose bank tells that of each, and whether theirs differ.
@@ -80,9 +82,9 @@ pub struct Code {
 }
 
 impl Code {
-    /// A program with these registers, in bank A if so said, at fixed places.
-    pub fn new(pinned: &[(&str, bool)]) -> Self {
-        let mut code = Self::default();
+    /// A step with these registers, in bank A if so said, at fixed places.
+    pub fn new(step: usize, pinned: &[(&str, bool)]) -> Self {
+        let mut code = Self { step, ..Self::default() };
         let (mut first_a, mut first_b) = (None::<usize>, None::<usize>);
         for (index, (name, is_a)) in pinned.iter().enumerate() {
             code.names.push((*name).to_owned());
@@ -116,9 +118,14 @@ impl Code {
         Label(self.labels - 1)
     }
 
+    fn name(&self, label: Label) -> String {
+        format!("l{}_{}#", self.step, label.0)
+    }
+
     /// Puts a label here.
     pub fn place(&mut self, label: Label) {
-        let _ = writeln!(self.text, "l{}#:", label.0);
+        let name = self.name(label);
+        let _ = writeln!(self.text, "{name}:");
     }
 
     /// A line as it is.
@@ -132,13 +139,13 @@ impl Code {
         let _ = writeln!(self.text, "    {text}");
     }
 
-    /// The declarations of registers, then the text.
-    pub fn finish(self) -> (String, String) {
-        let mut declared = String::new();
+    /// The text, with the declarations of its registers.
+    pub fn finish(self) -> String {
+        let mut all = String::from("    .begin\n");
         for names in self.names[self.pinned..].chunks(12) {
-            let _ = writeln!(declared, ".reg {}", names.join(" "));
+            let _ = writeln!(all, "    .reg {}", names.join(" "));
         }
-        (declared, self.text)
+        all + &self.text + "    .end\n"
     }
 
     fn root(&self, register: usize) -> (usize, bool) {
@@ -312,7 +319,8 @@ impl Code {
 
     /// A branch on condition codes or always: `br`, `br=0`, `br!=cout`, ...
     pub fn branch(&mut self, name: &str, to: Label) {
-        self.instruction(&format!("{name}[l{}#]", to.0));
+        let to = self.name(to);
+        self.instruction(&format!("{name}[{to}]"));
     }
 
     /// A branch to a label of the runtime.
@@ -322,8 +330,8 @@ impl Code {
 
     /// A branch if a bit of a register is 0.
     pub fn branch_clear(&mut self, register: Register, bit: u32, to: Label) {
-        let register = self.names[register.0].clone();
-        self.instruction(&format!("br_bclr[{register}, {bit}, l{}#]", to.0));
+        let (register, to) = (self.names[register.0].clone(), self.name(to));
+        self.instruction(&format!("br_bclr[{register}, {bit}, {to}]"));
     }
 
     /// A command to a memory, and the wait for it: `sram[read, ...]`.

@@ -1,10 +1,10 @@
 //! A thread's frame in SRAM: the context, values without a register, and the header window.
 //!
 //! ```text
-//! word  0                                 272                         512
-//!       | context, spilled values         | area of the window ...    |
-//! byte                                    1088      front         front + window
-//!                                         | free    | window      | zeros
+//! word  0                          264   272                         512
+//!       | context, spilled values  | state | area of the window ...  |
+//! byte                                     1088    front         front + window
+//!                                          | free  | window      | zeros
 //! ```
 //!
 //! A packet arrives at byte 1344. What is inserted goes in front of it, and a window has 256 bytes
@@ -20,6 +20,9 @@ use super::words::{self, Words};
 pub const WORDS: u32 = 512;
 /// The word at which the area begins: those before are for the context.
 pub const AREA: u32 = 272;
+/// The words before it at which the registers of a thread lie while the packet goes on in another
+/// part.
+pub const STATE: u32 = AREA - 8;
 /// The longest window.
 pub const LONGEST: u32 = 256;
 /// Reads begin at this byte of the packet at most: all further ones are zero. So they end before

@@ -10,8 +10,9 @@ use wireloom_ir::{
 use super::calls;
 use super::code::{Code, Operand, Register};
 use super::context::{self, variables};
-use super::frame::State;
+use super::frame::{self, State};
 use super::layout::Layout;
+use super::spread;
 use super::words::{self, Words};
 
 /// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets
@@ -21,9 +22,6 @@ const BACKWARD: u32 = 2;
 /// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
 pub(super) const VALUES: u32 = 3;
 pub(super) const VARIABLES: u32 = 24;
-
-/// Words of values that are kept in registers at a time: the others are in the frame.
-pub(super) const KEPT: usize = 14;
 
 /// What has no place: a sentence, and the offload that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +57,8 @@ pub struct Lower<'a> {
     /// The words after the context, and those that are needed.
     pub(super) after: u32,
     pub(super) most: &'a mut u32,
+    /// Words of values that are kept in registers at a time: the others are in the frame.
+    pub(super) kept: usize,
     /// The numbers of reasons.
     reasons: &'a mut Vec<(u32, u16)>,
 }
@@ -80,7 +80,7 @@ pub(super) struct Place {
 }
 
 /// The label of a step.
-fn label(step: usize) -> String {
+pub(super) fn label(step: usize) -> String {
     format!("step{step}")
 }
 
@@ -93,29 +93,40 @@ pub(super) fn ops(step: &Step) -> Vec<&Op> {
     blocks.into_iter().flat_map(|block| &block.ops).collect()
 }
 
-/// Writes all steps. Returns the words of the frame that they need.
+/// A step in microcode.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The instructions, with labels and declarations of its own.
+    pub text: String,
+    /// The words that they take in a control store at most.
+    pub words: usize,
+}
+
+/// Writes all steps, with at most `kept` words of values in registers. Returns them and the words of the frame that they need.
 ///
 /// # Errors
 /// What has no place.
 pub fn steps(
     program: &Program,
     layout: &Layout,
-    code: &mut Code,
+    kept: usize,
     reasons: &mut Vec<(u32, u16)>,
-) -> Result<u32, Vec<Refused>> {
+) -> Result<(Vec<Written>, u32), Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
     let (_, first) = variables(engine);
     let mut most = first;
     let mut refused = Vec::new();
-    let state = State::of(code);
+    let mut steps = Vec::new();
     for (number, step) in engine.steps.iter().enumerate() {
+        let mut code = Code::new(number, &frame::PINNED);
+        let state = State::of(&code);
         let mut lower = Lower {
             files: &program.files,
             engine,
             step,
             number,
             layout,
-            code,
+            code: &mut code,
             state,
             values: HashMap::new(),
             uses: HashMap::new(),
@@ -123,14 +134,17 @@ pub fn steps(
             taken: Vec::new(),
             after: first,
             most: &mut most,
+            kept,
             reasons,
         };
         if number == 0 {
             lower.clear();
         }
         refused.extend(lower.step().err());
+        let text = code.finish();
+        steps.push(Written { words: spread::words(&text), text });
     }
-    if refused.is_empty() { Ok(most) } else { Err(refused) }
+    if refused.is_empty() { Ok((steps, most)) } else { Err(refused) }
 }
 
 impl Lower<'_> {

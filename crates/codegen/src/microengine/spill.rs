@@ -3,7 +3,7 @@
 use wireloom_ir::{Op, Value};
 
 use super::code::Operand;
-use super::lower::{KEPT, Lower, Place, Slot, VALUES, VARIABLES};
+use super::lower::{Lower, Place, Slot, VALUES, VARIABLES};
 use super::words;
 
 impl Lower<'_> {
@@ -22,7 +22,7 @@ impl Lower<'_> {
         let loaded: usize = loaded.map(|value| words::count(self.width(*value))).sum();
         loop {
             let all: usize = self.values.values().map(kept).sum();
-            if all + coming + loaded <= KEPT {
+            if all + coming + loaded <= self.kept {
                 return;
             }
             let next = |value: &Value| {
