@@ -9,9 +9,10 @@ use super::blocks::{Block, blocks};
 use super::root;
 
 /// The pages whose commands run.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "README.md",
     "docs/tutorial.md",
+    "docs/tutorial-microcode.md",
     "docs/teaching.md",
     "docs/fpga.md",
     "docs/architect.md",

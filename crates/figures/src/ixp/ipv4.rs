@@ -49,14 +49,8 @@ const VARIANTS: &[Variant] = &[
     Variant { what: "IX bus of 64 MHz", change: |trial| ix_bus(trial, 64) },
     Variant { what: "IX bus of 96 MHz", change: |trial| ix_bus(trial, 96) },
     Variant { what: "IX bus of 160 MHz", change: |trial| ix_bus(trial, 160) },
-    Variant {
-        what: "SDRAM: latencies less 20 %",
-        change: |trial| sdram(&mut trial.spec, 80),
-    },
-    Variant {
-        what: "SDRAM: latencies and 20 %",
-        change: |trial| sdram(&mut trial.spec, 120),
-    },
+    Variant { what: "SDRAM: latencies less 20 %", change: |trial| sdram(&mut trial.spec, 80) },
+    Variant { what: "SDRAM: latencies and 20 %", change: |trial| sdram(&mut trial.spec, 120) },
     Variant { what: "SRAM: latencies less 20 %", change: |trial| sram(&mut trial.spec, 80) },
     Variant { what: "SRAM: latencies and 20 %", change: |trial| sram(&mut trial.spec, 120) },
     Variant {
@@ -172,7 +166,9 @@ fn text(rows: &[Row]) -> String {
         ]);
     }
     let [(intel, least), (other, most)] = PUBLISHED;
-    format!("{table}\n\nPublished of other programs: {least} ({intel}) and {most} ({other}) Mpps.\n")
+    format!(
+        "{table}\n\nPublished of other programs: {least} ({intel}) and {most} ({other}) Mpps.\n"
+    )
 }
 
 /// The rates, for pages.

@@ -65,8 +65,7 @@ impl Trial {
     /// If the benchmark does not fit it.
     pub fn processor(&self) -> Result<Processor> {
         let contents = self.traffic().contents();
-        processor(&contents, &self.mapping, &self.spec, &Options::default(), ())
-            .map_err(Error::new)
+        processor(&contents, &self.mapping, &self.spec, &Options::default(), ()).map_err(Error::new)
     }
 
     /// What it does under load.

@@ -21,12 +21,8 @@ pub fn cycles_a_second(settings: &Settings) -> Result<Vec<f64>> {
     let sample = |_| {
         let mut processor = trial.processor()?;
         let begin = Instant::now();
-        let measured = wireloom_ixp::benchmarks::measure(
-            &mut processor,
-            &trial.traffic(),
-            Time::ZERO,
-            TIME,
-        );
+        let measured =
+            wireloom_ixp::benchmarks::measure(&mut processor, &trial.traffic(), Time::ZERO, TIME);
         measured.map_err(Error::new)?;
         let engines = &processor.chip.engines;
         let cycles = engines.iter().enumerate();

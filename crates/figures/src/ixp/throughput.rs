@@ -220,8 +220,7 @@ fn engines(values: &Values) -> Result<Table> {
         1 => "1 engine".to_owned(),
         _ => Mapping::usual(engines).name(),
     });
-    let mut table =
-        Table::new(["Gb/s".to_owned(), "MHz".to_owned()].into_iter().chain(heads));
+    let mut table = Table::new(["Gb/s".to_owned(), "MHz".to_owned()].into_iter().chain(heads));
     for benchmark in Benchmark::ALL {
         for mhz in CLOCKS {
             let mut cells = vec![format!("`{}`", benchmark.name()), mhz.to_string()];
