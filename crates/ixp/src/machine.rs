@@ -121,7 +121,7 @@ impl<E: EnergySink> Ixp<E> {
     }
 
     fn verdict(&self, delivered: &Delivered) -> Result<Option<Verdict>> {
-        let number = delivered.control.reason;
+        let number = delivered.control.reason_number();
         let reason = || {
             self.reasons.get(usize::from(number)).copied().ok_or_else(|| {
                 Error::new(format!("the program gives reason {number}, which it does not have"))

@@ -4,7 +4,10 @@
 //! An instruction reads at most one register of each bank. Registers that are read together are put
 //! into different banks; where registers that were read together before forbid that, one is copied.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use super::routines::Routine;
 
 /// A general-purpose register of a context. The assembler finds its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,6 +82,13 @@ pub struct Code {
     banks: Vec<(usize, bool)>,
     pinned: usize,
     labels: usize,
+    /// Registers that routines and their callers share, by name.
+    shared: BTreeMap<String, Register>,
+    /// The routines that are called.
+    pub routines: Vec<Routine>,
+    /// Words of the frame that the read transfer registers of SRAM hold, from the first register
+    /// on: the first word, and their number.
+    here: Option<(u32, u32)>,
 }
 
 impl Code {
@@ -112,6 +122,44 @@ impl Code {
         Register(number)
     }
 
+    /// A register that routines and their callers share, in bank A if so said.
+    pub fn shared(&mut self, name: &str, is_a: bool) -> Register {
+        if let Some(register) = self.shared.get(name) {
+            return *register;
+        }
+        let number = self.names.len();
+        self.names.push(name.to_owned());
+        // The first pinned register is in bank A.
+        self.banks.push((0, !is_a));
+        self.shared.insert(name.to_owned(), Register(number));
+        Register(number)
+    }
+
+    /// The names of the registers that are shared.
+    pub fn shared_names(&self) -> Vec<String> {
+        self.shared.keys().cloned().collect()
+    }
+
+    /// Calls a routine. No register but pinned and shared ones keeps its value.
+    pub fn call(&mut self, routine: &Routine) {
+        if !self.routines.contains(routine) {
+            self.routines.push(routine.clone());
+        }
+        let name = routine.name();
+        let (back, after) = (self.shared(&format!("{name}_back"), true), self.label());
+        let (back, after_name) = (self.names[back.0].clone(), self.name(after));
+        self.instruction(&format!("load_addr[{back}, {after_name}]"));
+        self.branch_to(&name);
+        self.place(after);
+    }
+
+    /// Returns from a routine.
+    pub fn go_back(&mut self, routine: &Routine) {
+        let back = self.shared(&format!("{}_back", routine.name()), true);
+        let back = self.names[back.0].clone();
+        self.instruction(&format!("rtn[{back}]"));
+    }
+
     /// A new label.
     pub fn label(&mut self) -> Label {
         self.labels += 1;
@@ -122,14 +170,29 @@ impl Code {
         format!("l{}_{}#", self.step, label.0)
     }
 
+    /// The words of the frame that the read transfer registers of SRAM hold from the first one on:
+    /// the first word, and their number.
+    pub fn here(&self) -> Option<(u32, u32)> {
+        self.here
+    }
+
+    /// The last command has read these words of the frame.
+    pub fn are_here(&mut self, first: u32, count: u32) {
+        self.here = Some((first, count));
+    }
+
     /// Puts a label here.
     pub fn place(&mut self, label: Label) {
+        self.here = None;
         let name = self.name(label);
         let _ = writeln!(self.text, "{name}:");
     }
 
     /// A line as it is.
     pub fn line(&mut self, line: &str) {
+        if !line.trim_start().starts_with(';') {
+            self.here = None;
+        }
         self.text.push_str(line);
         self.text.push('\n');
     }
@@ -142,7 +205,8 @@ impl Code {
     /// The text, with the declarations of its registers.
     pub fn finish(self) -> String {
         let mut all = String::from("    .begin\n");
-        for names in self.names[self.pinned..].chunks(12) {
+        let own = self.names[self.pinned..].iter().filter(|name| !self.shared.contains_key(*name));
+        for names in own.cloned().collect::<Vec<_>>().chunks(12) {
             let _ = writeln!(all, "    .reg {}", names.join(" "));
         }
         all + &self.text + "    .end\n"
@@ -336,9 +400,18 @@ impl Code {
 
     /// A command to a memory, and the wait for it: `sram[read, ...]`.
     pub fn command(&mut self, what: &str, transfer: &str, a: Operand, b: Operand, count: u32) {
+        self.here = None;
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
+    }
+
+    /// Reads quad words of the receive FIFO.
+    pub fn read_receive(&mut self, a: Operand, b: Operand, count: u32) {
+        self.here = None;
+        let (a, b) = self.together(a, b);
+        let (a, b) = (self.operand(a), self.operand(b));
+        self.instruction(&format!("r_fifo_rd[$0, {a}, {b}, {count}], ctx_swap"));
     }
 
     /// Sums or differences of words with a carry from each to the next, the lowest first: `+` and

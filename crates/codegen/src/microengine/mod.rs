@@ -9,13 +9,17 @@
 mod calls;
 mod code;
 mod context;
+mod elements;
 mod frame;
+mod known;
 pub mod layout;
 mod lower;
 mod resize;
+mod routines;
 mod spill;
 mod spread;
 pub mod trie;
+mod wide;
 mod words;
 
 use std::ops::Range;
@@ -36,7 +40,7 @@ pub struct Microcode<'a> {
 }
 
 /// The most reasons that control words can tell apart.
-const MOST_REASONS: usize = 128;
+const MOST_REASONS: usize = 1 << 16;
 
 /// Numbers of words of values that are kept in registers, one after the other: with fewer, the
 /// assembler finds places for all sooner.
@@ -55,10 +59,10 @@ pub fn generate<'a>(
     let mut reasons = Vec::new();
     let (steps, words) = lower::steps(program, layout, kept, &mut reasons)?;
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
-    if words > frame::STATE {
+    if words > frame::CONTEXT {
         return Err(whole(format!(
             "the context and its values need {words} words of a thread's {}",
-            frame::STATE
+            frame::CONTEXT
         )));
     }
     if reasons.len() > MOST_REASONS {
@@ -92,11 +96,12 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             #define FIRST_THREAD {}\n#define STATE {}\n\n{}\n",
+             #define FIRST_THREAD {}\n#define STATE {}\n{}\n{}\n",
             number + 1,
             parts.len(),
             4 * first,
             frame::STATE,
+            if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
             include_str!("thread.uc"),
         );
         let steps = spread::part(self.engine, &self.steps, parts, number, engines);

@@ -85,13 +85,28 @@ next_mpkt#:
     br[begin#]
 
 ; ---------------------------------------------------------------------------------------------
+#ifdef EMITS
+; The packet leaves by its egress port, and the thread goes on.
+emit#:
+    immed[control, 1]
+    br[egress#]
+#endif
 ; The packet leaves by its egress port.
 finish#:
+#ifdef EMITS
+    immed[control, 0]
+egress#:
+#endif
     ; The port is in three parts: five bits, four, and seven.
     .begin
     .reg part
     alu_shf[part, --, B, egress, <<27]
+#ifdef EMITS
+    alu_shf[control, --, B, control, <<17]
+    alu_shf[control, control, OR, part, >>15]
+#else
     alu_shf[control, --, B, part, >>15]
+#endif
     alu_shf[part, 15, AND, egress, >>5]
     alu_shf[control, control, OR, part, <<20]
     alu_shf[part, --, B, egress, >>9]
@@ -201,4 +216,18 @@ long#:
     alu[control, control, AND~, mask]
     br_bclr[control, 8, piece#]
     .end
+#ifdef EMITS
+    ; Bit 17: further outputs. The thread goes on at a step, or ends.
+    br_bclr[control, 17, receive#]
+    .begin
+    .reg at
+    immed[at, 186]
+    sram[read, $0, frame, at, 1], ctx_swap
+    alu[resume, --, B, $0]
+    .end
+    alu[control, --, B, resume]
+    br_bset[control, 19, end#]
+    br[resume#]
+#else
     br[receive#]
+#endif

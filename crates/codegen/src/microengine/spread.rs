@@ -5,12 +5,14 @@
 //! registers go to the frame, and the context of that part gets a signal. Only one of a thread's
 //! contexts runs at a time, so the frame needs no locks.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use wireloom_ir::{Engine, Exit, OpKind};
 
 use super::lower::{Written, label, ops};
+use super::routines::{self, Routine};
 
 /// Words that a part has beside its steps: receiving and sending in the first one, handing over in
 /// all.
@@ -32,7 +34,7 @@ pub fn words(text: &str) -> usize {
 }
 
 /// Words of the macro of thread.uc.
-const CLEAR_TAIL: usize = 24;
+const CLEAR_TAIL: usize = 31;
 
 /// Where a packet enters a part, from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +42,8 @@ enum Entry {
     Step(usize),
     /// The packet leaves by its egress port.
     Finish,
+    /// It leaves by its egress port, and the thread goes on.
+    Emit,
     /// The packet ends as `control` says.
     End,
 }
@@ -49,6 +53,7 @@ impl Entry {
         match self {
             Self::Step(step) => label(step),
             Self::Finish => "finish".into(),
+            Self::Emit => "emit".into(),
             Self::End => "end".into(),
         }
     }
@@ -57,7 +62,7 @@ impl Entry {
     fn is_in(self, steps: &Range<usize>) -> bool {
         match self {
             Self::Step(step) => steps.contains(&step),
-            Self::Finish | Self::End => steps.start == 0,
+            Self::Finish | Self::Emit | Self::End => steps.start == 0,
         }
     }
 }
@@ -70,6 +75,7 @@ fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
         exits.push(match exit {
             Exit::Next(to) => (Entry::Step(to.index()), 1.0),
             Exit::Finish => (Entry::Finish, 1.0),
+            Exit::Emit(_) => (Entry::Emit, 1.0),
             // Most packets are neither dropped nor sent to the processor core.
             _ => (Entry::End, 0.01),
         });
@@ -77,6 +83,18 @@ fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
     let all: f64 = exits.iter().map(|(_, share)| share).sum();
     exits.iter_mut().for_each(|(_, share)| *share /= all.max(1e-9));
     exits
+}
+
+/// The steps at which threads go on when a packet has been sent.
+fn resumed(engine: &Engine) -> Vec<usize> {
+    let exits = engine.steps.iter().flat_map(ops).filter_map(|op| match &op.kind {
+        OpKind::Exit(Exit::Emit(to)) => Some(to.index()),
+        _ => None,
+    });
+    let mut steps: Vec<usize> = exits.collect();
+    steps.sort_unstable();
+    steps.dedup();
+    steps
 }
 
 /// The share of packets that come through each step, if all exits were equally likely.
@@ -104,7 +122,9 @@ fn visits(engine: &Engine) -> Vec<f64> {
 /// The number of a step that is too long for any.
 pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Range<usize>>, usize> {
     let count = steps.len();
-    let whole: usize = steps.iter().map(|step| step.words).sum();
+    let routines = routines::all(steps.iter().flat_map(|step| step.routines.clone()));
+    let shared: usize = routines.values().map(|routine| routine.words).sum();
+    let whole = steps.iter().map(|step| step.words).sum::<usize>() + shared;
     if whole + RUNTIME <= store {
         return Ok(std::iter::once(0..count).collect());
     }
@@ -133,8 +153,10 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Range
     best[0] = Some((0, 0.0, 0));
     for end in 1..=count {
         let mut own = 0;
+        let mut called = BTreeSet::new();
         for start in (0..end).rev() {
-            own += steps[start].words;
+            own +=
+                steps[start].words + newly_called(&steps[start].routines, &routines, &mut called);
             if own > store {
                 break;
             }
@@ -164,6 +186,23 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize) -> Result<Vec<Range
     Ok(parts)
 }
 
+/// Adds routines, and those that they call, to those that are called. Returns the words of new ones.
+fn newly_called(
+    calls: &[Routine],
+    all: &BTreeMap<Routine, Written>,
+    called: &mut BTreeSet<Routine>,
+) -> usize {
+    let mut words = 0;
+    for routine in calls {
+        if called.insert(routine.clone())
+            && let Some(written) = all.get(routine)
+        {
+            words += written.words + newly_called(&written.routines, all, called);
+        }
+    }
+    words
+}
+
 /// The entries of a part that other parts use.
 fn entries(engine: &Engine, parts: &[Range<usize>], own: &Range<usize>) -> Vec<Entry> {
     let others = parts.iter().filter(|part| *part != own).cloned().flatten();
@@ -172,6 +211,10 @@ fn entries(engine: &Engine, parts: &[Range<usize>], own: &Range<usize>) -> Vec<E
         .map(|(entry, _)| entry)
         .filter(|entry| entry.is_in(own))
         .collect();
+    if own.start > 0 {
+        let steps = resumed(engine).into_iter().filter(|step| own.contains(step));
+        entries.extend(steps.map(Entry::Step));
+    }
     entries.sort_unstable();
     entries.dedup();
     entries
@@ -188,6 +231,12 @@ pub fn part(
 ) -> String {
     let own = &parts[number];
     let mut text = String::new();
+    let called = routines::all(steps[own.clone()].iter().flat_map(|step| step.routines.clone()));
+    let all = steps[own.clone()].iter().chain(called.values());
+    let shared: BTreeSet<&String> = all.flat_map(|written| &written.shared).collect();
+    for name in shared {
+        let _ = writeln!(text, ".reg {name}");
+    }
     if parts.len() > 1 {
         let begin = if number == 0 { "receive" } else { "wait" };
         let _ = writeln!(text, "    br[{begin}#]");
@@ -204,6 +253,20 @@ pub fn part(
     for step in own.clone() {
         text.push_str(&steps[step].text);
         ways.extend(exits(engine, step).into_iter().map(|(entry, _)| entry));
+    }
+    let resumed = if own.start == 0 { resumed(engine) } else { Vec::new() };
+    if !resumed.is_empty() {
+        text.push_str("resume#:\n    .begin\n    .reg at\n");
+        for step in &resumed {
+            let label = label(*step);
+            let _ = writeln!(text, "    immed[at, {step}]\n    alu[--, at, -, resume]");
+            let _ = writeln!(text, "    br=0[{label}#]");
+        }
+        text.push_str("    .end\n    br[end#]\n");
+        ways.extend(resumed.into_iter().map(Entry::Step));
+    }
+    for routine in called.values() {
+        text.push_str(&routine.text);
     }
     ways.retain(|entry| !entry.is_in(own));
     ways.sort_unstable();
