@@ -7,6 +7,7 @@ mod callgrind;
 mod cores;
 pub mod figure;
 mod flows;
+pub mod ixp;
 mod live;
 mod lookups;
 mod mpsoc;

@@ -9,6 +9,7 @@ use wireloom_native::{BuildOptions, Library};
 use wireloom_net::capture::{Destination, Writer};
 
 use super::flows::Flows;
+use super::ixp;
 use super::mpsoc_speed;
 use super::peer::Peer;
 use super::workload::{Workload, packets};
@@ -183,6 +184,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
         better: Better::Higher,
         goal: Some(20.0),
         measure: mpsoc_speed::instructions_a_second,
+    },
+    Benchmark {
+        name: "ixp-speed",
+        what: "simulation on one core: ipfwdr on the six engines of ixp1200, under load",
+        unit: "million engine cycles a second",
+        better: Better::Higher,
+        goal: Some(5.0),
+        measure: ixp::speed::cycles_a_second,
     },
 ];
 

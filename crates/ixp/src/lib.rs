@@ -10,6 +10,7 @@
 //! states what is modelled and assumed.
 
 pub mod assertions;
+pub mod benchmarks;
 pub mod bus;
 mod by_hand;
 pub mod cards;

@@ -122,8 +122,9 @@ fn image() -> Image {
     let path = root().join("programs/microcode/ipv4.uc");
     let text = std::fs::read_to_string(&path).expect("the program");
     let options = wireloom_microcode::Options::default();
-    let mut read = |_: &Path| Err("it includes nothing".to_owned());
-    let image = wireloom_microcode::assemble("ipv4.uc", &text, &options, &mut read);
+    let mut read = |file: &Path| std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let path = path.to_string_lossy();
+    let image = wireloom_microcode::assemble(&path, &text, &options, &mut read);
     let mut image = image.unwrap_or_else(|refused| panic!("{}", refused.render(false)));
     let values = [
         ("PORTS", PORTS_AT),

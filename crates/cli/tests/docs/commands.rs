@@ -12,6 +12,7 @@ use super::root;
 const PAGES: [&str; 8] = [
     "README.md",
     "docs/tutorial.md",
+    "docs/tutorial-microcode.md",
     "docs/teaching.md",
     "docs/fpga.md",
     "docs/architect.md",

@@ -26,6 +26,9 @@ pub struct Sdram {
     pub row_hits: u64,
     /// Refreshes.
     pub refreshes: u64,
+    /// Cycles from the beginning of a command to the end of its data, rows opened and turns
+    /// included; cycles with several commands count once.
+    pub occupied: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +51,7 @@ impl Sdram {
             served: Served::default(),
             row_hits: 0,
             refreshes: 0,
+            occupied: 0,
         }
     }
 
@@ -115,7 +119,9 @@ impl Sdram {
         self.served.words += 2 * quads;
         self.served.busy += quads * u64::from(spec.quad_cycles);
         self.was_write = is_write;
+        let idle_until = self.pins.max(now);
         self.pins = data + quads * u64::from(spec.quad_cycles);
+        self.occupied += self.pins.saturating_sub(idle_until);
         *bank = Bank { open: Some(row), free: self.pins };
         self.serve(handle, pool, fbi)?;
         let interval = u64::from(spec.quad_cycles);

@@ -54,6 +54,16 @@ impl Sram {
         &mut self.words
     }
 
+    /// The addresses on a list of push and pop, the newest last; none if there is no such list.
+    pub fn list(&self, list: usize) -> Option<&[u32]> {
+        self.lists.get(list).map(Vec::as_slice)
+    }
+
+    /// The addresses on a list of push and pop, for a loader; none if there is no such list.
+    pub fn list_mut(&mut self, list: usize) -> Option<&mut Vec<u32>> {
+        self.lists.get_mut(list)
+    }
+
     /// The addresses that are locked.
     pub fn locked(&self) -> &[u32] {
         &self.locked

@@ -1,0 +1,201 @@
+//! Minimum packets through six engines, and how much the result depends on what is assumed.
+
+use serde::Serialize;
+use wireloom_ixp::Spec;
+use wireloom_ixp::benchmarks::{Benchmark, Mapping};
+use wireloom_sim::{Clock, sweep};
+
+use super::{MHZ, Trial, gbps};
+use crate::Settings;
+use crate::figure::{Choice, Drawn, Figure, Kept};
+use crate::mpsoc::workers;
+use crate::pages::{PageTable, Table};
+use crate::store::Cost;
+use crate::values::{Values, slug};
+use wireloom_console::{Working, output};
+use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group, Limit};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "ixp-ipv4",
+    what: "IPv4 forwarding of 64-byte packets on six microengines at 232 MHz next to published rates, and what it \
+           depends on",
+    choice: Choice::None,
+    make,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "programs/microcode/benchmarks/ipfwdr.uc on ixp1200",
+        names: &["what"],
+        skip: &[],
+        tools: &[],
+        tables: &[PageTable { name: "rates", write: rates }],
+    },
+};
+
+/// Bytes of a frame of 64 bytes without its check sequence.
+const FRAME: usize = 60;
+/// Published rates of other programs, in million packets a second.
+const PUBLISHED: [(&str, f64); 2] = [("Intel's example", 2.9), ("SOSP'01", 3.47)];
+
+/// A change of the machine, or none.
+struct Variant {
+    what: &'static str,
+    change: fn(&mut Trial),
+}
+
+const VARIANTS: &[Variant] = &[
+    Variant { what: "ixp1200 as it is described", change: |_| {} },
+    Variant { what: "IX bus of 64 MHz", change: |trial| ix_bus(trial, 64) },
+    Variant { what: "IX bus of 96 MHz", change: |trial| ix_bus(trial, 96) },
+    Variant { what: "IX bus of 160 MHz", change: |trial| ix_bus(trial, 160) },
+    Variant { what: "SDRAM: latencies less 20 %", change: |trial| sdram(&mut trial.spec, 80) },
+    Variant { what: "SDRAM: latencies and 20 %", change: |trial| sdram(&mut trial.spec, 120) },
+    Variant { what: "SRAM: latencies less 20 %", change: |trial| sram(&mut trial.spec, 80) },
+    Variant { what: "SRAM: latencies and 20 %", change: |trial| sram(&mut trial.spec, 120) },
+    Variant {
+        what: "FBI and scratchpad: latencies less 20 %",
+        change: |trial| fbi(&mut trial.spec, 80),
+    },
+    Variant {
+        what: "FBI and scratchpad: latencies and 20 %",
+        change: |trial| fbi(&mut trial.spec, 120),
+    },
+    Variant {
+        what: "changes of context abort nothing",
+        change: |trial| trial.spec.engine.swap_aborts = 0,
+    },
+    Variant { what: "eight banks of SDRAM", change: |trial| trial.spec.sdram.banks = 8 },
+    Variant {
+        what: "five engines receive, one sends",
+        change: |trial| trial.mapping = Mapping::split(5, 1),
+    },
+    Variant {
+        what: "three engines receive, three send",
+        change: |trial| trial.mapping = Mapping::split(3, 3),
+    },
+];
+
+fn ix_bus(trial: &mut Trial, mhz: u64) {
+    trial.spec.ix_bus.clock = Clock::hertz(mhz * 1_000_000);
+}
+
+/// A share in percent of some cycles, at least 1.
+fn scale(cycles: &mut u32, percent: u32) {
+    *cycles = ((*cycles * percent + 50) / 100).max(1);
+}
+
+fn sdram(spec: &mut Spec, percent: u32) {
+    let sdram = &mut spec.sdram;
+    for cycles in [
+        &mut sdram.access_cycles,
+        &mut sdram.activate_cycles,
+        &mut sdram.precharge_cycles,
+        &mut sdram.write_cycles,
+        &mut sdram.turnaround_cycles,
+    ] {
+        scale(cycles, percent);
+    }
+}
+
+fn sram(spec: &mut Spec, percent: u32) {
+    scale(&mut spec.sram.access_cycles, percent);
+    scale(&mut spec.sram.write_cycles, percent);
+}
+
+fn fbi(spec: &mut Spec, percent: u32) {
+    scale(&mut spec.fbi.access_cycles, percent);
+    scale(&mut spec.fbi.write_cycles, percent);
+    scale(&mut spec.scratch.access_cycles, percent);
+    scale(&mut spec.scratch.write_cycles, percent);
+}
+
+/// A run.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    what: &'static str,
+    mpps: f64,
+    gbps: f64,
+    /// Shares of time in use.
+    ix_bus: f64,
+    sdram: f64,
+    sram: f64,
+    buffers: f64,
+}
+
+fn make(_: &Settings) -> Result<Drawn> {
+    let _working = Working::on("64-byte packets on variants of the machine");
+    let rows = sweep(VARIANTS, workers(), |variant| {
+        let mut trial = Trial::new(Benchmark::Ipfwdr, Mapping::usual(6), MHZ);
+        trial.sizes = vec![(FRAME, 1)];
+        (variant.change)(&mut trial);
+        let loaded = trial.measure()?;
+        Ok::<_, Error>(Row {
+            what: variant.what,
+            mpps: loaded.measured.mpps,
+            gbps: loaded.measured.gbps,
+            ix_bus: loaded.use_of("ix bus"),
+            sdram: loaded.use_of("sdram with rows"),
+            sram: loaded.use_of("sram"),
+            buffers: loaded.buffers(),
+        })
+    });
+    let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
+    let groups = rows.iter().map(|row| Group::new(row.what, [row.mpps]));
+    let title = "64-byte packets forwarded by six microengines at 232 MHz";
+    let mut bars = Bars::new(title, "million packets a second", ["here"], groups.collect());
+    bars.limits = PUBLISHED.map(|(name, mpps)| Limit::new(name, mpps)).to_vec();
+    let svg = bars.svg();
+    let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
+}
+
+fn text(rows: &[Row]) -> String {
+    let heads = ["machine", "Mpps", "Gb/s", "IX bus", "SDRAM", "SRAM", "buffers"];
+    let mut table = output::table(&heads, &[1, 2, 3, 4, 5, 6]);
+    for row in rows {
+        let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+        table.add_row([
+            row.what.to_owned(),
+            gbps(row.mpps),
+            gbps(row.gbps),
+            percent(row.ix_bus),
+            percent(row.sdram),
+            percent(row.sram),
+            format!("{:.0}", row.buffers),
+        ]);
+    }
+    let [(intel, least), (other, most)] = PUBLISHED;
+    format!(
+        "{table}\n\nPublished of other programs: {least} ({intel}) and {most} ({other}) Mpps.\n"
+    )
+}
+
+/// The rates, for pages.
+fn rates(values: &Values) -> Result<Table> {
+    let mut table = Table::new([
+        "machine",
+        "million packets a second",
+        "difference",
+        "IX bus in use",
+        "SDRAM occupied",
+    ]);
+    let of = |what: &str, field: &str| format!("{}.{field}", slug(what));
+    let base = values.get(&of(VARIANTS[0].what, "mpps"))?;
+    for variant in VARIANTS {
+        let mpps = values.get(&of(variant.what, "mpps"))?;
+        let difference = 100.0 * (mpps / base - 1.0);
+        table.row([
+            variant.what.to_owned(),
+            values.fixed(&of(variant.what, "mpps"), 2)?,
+            if variant.what == VARIANTS[0].what {
+                String::new()
+            } else {
+                format!("{difference:+.1} %")
+            },
+            format!("{} %", values.percent(&of(variant.what, "ix_bus"), 0)?),
+            format!("{} %", values.percent(&of(variant.what, "sdram"), 0)?),
+        ]);
+    }
+    Ok(table)
+}

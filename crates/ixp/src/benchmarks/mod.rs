@@ -1,0 +1,158 @@
+//! The benchmarks of NePSim, written anew in microcode: programs/microcode/benchmarks.
+//!
+//! *Receiving* engines take packets and process them, *transmitting* engines send them; a
+//! [`Mapping`] says which do what. [`processor`] makes a chip from a benchmark's [`Contents`], a
+//! mapping and a description; [`Traffic`] makes packets from a seed.
+
+mod automaton;
+mod contents;
+mod mapping;
+mod measure;
+mod memory;
+mod routes;
+mod traffic;
+
+use std::path::{Path, PathBuf};
+
+use wireloom_isa::microengine::Image;
+use wireloom_sim::EnergySink;
+
+use crate::engine::Program;
+use crate::options::Options;
+use crate::processor::Processor;
+use crate::spec::Spec;
+
+pub use contents::{Binding, Contents, NextHop, Pattern, PortAddress, Route, RouteKind};
+pub use mapping::{Mapping, Role};
+pub use measure::{Measured, measure};
+pub use traffic::{Generated, Traffic};
+
+/// A benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Benchmark {
+    /// IPv4 forwarding: header validation and two lookups in a trie, in SRAM.
+    Ipfwdr,
+    /// Search for patterns in TCP payloads: the packet and the automaton are in SDRAM.
+    Url,
+    /// Translation of addresses and ports: hash unit and chains in SRAM.
+    Nat,
+    /// The MD4 digest of the packet, appended: computation, and the packet from SDRAM.
+    Md4,
+}
+
+impl Benchmark {
+    /// All of them, in the order of the talk.
+    pub const ALL: [Self; 4] = [Self::Ipfwdr, Self::Url, Self::Nat, Self::Md4];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ipfwdr => "ipfwdr",
+            Self::Url => "url",
+            Self::Nat => "nat",
+            Self::Md4 => "md4",
+        }
+    }
+
+    /// Its program.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Ipfwdr => include_str!("../../../../programs/microcode/benchmarks/ipfwdr.uc"),
+            Self::Url => include_str!("../../../../programs/microcode/benchmarks/url.uc"),
+            Self::Nat => include_str!("../../../../programs/microcode/benchmarks/nat.uc"),
+            Self::Md4 => include_str!("../../../../programs/microcode/benchmarks/md4.uc"),
+        }
+    }
+}
+
+/// Files that the programs include.
+const INCLUDES: &[(&str, &str)] = &[
+    ("ipv4.inc", include_str!("../../../../programs/microcode/include/ipv4.inc")),
+    ("ipv4_forward.inc", include_str!("../../../../programs/microcode/include/ipv4_forward.inc")),
+    ("ipv4_lengths.inc", include_str!("../../../../programs/microcode/include/ipv4_lengths.inc")),
+    ("md4_rounds.inc", include_str!("../../../../programs/microcode/include/md4_rounds.inc")),
+    ("post.inc", include_str!("../../../../programs/microcode/include/post.inc")),
+    ("receive.inc", include_str!("../../../../programs/microcode/include/receive.inc")),
+    ("threads.inc", include_str!("../../../../programs/microcode/include/threads.inc")),
+    ("transmit.inc", include_str!("../../../../programs/microcode/include/transmit.inc")),
+    ("verdicts.inc", include_str!("../../../../programs/microcode/include/verdicts.inc")),
+];
+
+/// Why a benchmark cannot be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{benchmark}: {message}", benchmark = .benchmark.name())]
+pub struct SetupError {
+    /// The benchmark.
+    pub benchmark: Benchmark,
+    /// What is wrong, as a sentence.
+    pub message: String,
+}
+
+impl Benchmark {
+    /// Assembles its program for engines of a role. Addresses in memory are not supplied yet.
+    ///
+    /// # Errors
+    /// If the program does not fit into a control store of this size, or does not receive or send.
+    pub fn assemble(self, role: Role, control_store: u32) -> Result<Image, SetupError> {
+        let error = |message: String| SetupError { benchmark: self, message };
+        let definitions = role.definitions();
+        if definitions.is_empty() {
+            return Err(error("an engine without a role has no program".to_owned()));
+        }
+        let options = wireloom_microcode::Options {
+            definitions: definitions.iter().map(|name| ((*name).into(), "1".into())).collect(),
+            control_store: Some(control_store as usize),
+            optimise: true,
+            ..Default::default()
+        };
+        let path = PathBuf::from(format!("programs/microcode/benchmarks/{}.uc", self.name()));
+        let mut read = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let found = INCLUDES.iter().find(|(known, _)| *known == name);
+            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
+        };
+        wireloom_microcode::assemble(&path.to_string_lossy(), self.text(), &options, &mut read)
+            .map_err(|refused| error(refused.render(false)))
+    }
+}
+
+/// Makes a chip that runs a benchmark: programs in its engines, tables in its memories.
+///
+/// # Errors
+/// If the mapping does not fit the chip, the contents do not fit into its memories, or a number of
+/// the description is out of its range.
+pub fn processor<E: EnergySink>(
+    contents: &Contents,
+    mapping: &Mapping,
+    spec: &Spec,
+    options: &Options,
+    energy: E,
+) -> Result<Processor<E>, SetupError> {
+    let benchmark = contents.benchmark();
+    let error = |message: String| SetupError { benchmark, message };
+    spec.check().map_err(|refused| error(refused.to_string()))?;
+    let threads = mapping.threads(spec).map_err(error)?;
+    let mut loaded: Vec<(Role, Program)> = Vec::new();
+    let mut programs = Vec::new();
+    for (engine, role) in mapping.roles().iter().enumerate() {
+        let known = loaded.iter().find(|(other, _)| other == role).map(|(_, known)| known.clone());
+        let program = match (known, role) {
+            (_, Role::Idle) => Program::default(),
+            (Some(known), _) => known,
+            (None, _) => {
+                let mut image = benchmark.assemble(*role, spec.engine.control_store)?;
+                wireloom_microcode::supply(&mut image, &memory::imports(contents))
+                    .map_err(|name| error(format!("the program imports {name}")))?;
+                let program = Program::load(image, spec.engine.control_store);
+                let program = program.map_err(|refused| error(refused.0))?;
+                loaded.push((*role, program.clone()));
+                program
+            }
+        };
+        programs.push((program, threads.contexts(engine)));
+    }
+    let processor = Processor::with_energy(spec, programs, options, energy);
+    let mut processor = processor.map_err(|refused| error(refused.to_string()))?;
+    memory::fill(&mut processor.chip, &threads, contents).map_err(error)?;
+    Ok(processor)
+}
