@@ -10,7 +10,9 @@ use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::Image;
 use wireloom_machine::{Error, Options, Program};
 use wireloom_offloads::{Content, Store};
+use wireloom_sim::{EnergyMeter, Time};
 
+use crate::energy;
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
@@ -77,12 +79,16 @@ impl Compiled {
         spec: &Spec,
         store: Store,
         options: &Options,
-    ) -> wireloom_machine::Result<Ixp> {
+    ) -> wireloom_machine::Result<Ixp<EnergyMeter>> {
         let stored = Stored::load(self.image, spec.engine.control_store)
             .map_err(|refused| Error::new(refused.0))?;
         let programs = vec![(stored, 0b1111); ENGINES as usize];
-        let own = crate::Options { seed: options.seed.unwrap_or_default(), ..Default::default() };
-        let mut processor = Processor::new(spec, programs, &own).map_err(Error::new)?;
+        let energy_interval = options.interval_ns.map(Time::nanoseconds);
+        let seed = options.seed.unwrap_or_default();
+        let own = crate::Options { seed, energy_interval, ..Default::default() };
+        let meter = energy::meter(spec, energy_interval).map_err(Error::new)?;
+        let mut processor =
+            Processor::with_energy(spec, programs, &own, meter).map_err(Error::new)?;
         for (unit, first, words) in &self.layout.images {
             let memory = match unit {
                 Unit::Sram => processor.chip.sram.words_mut(),

@@ -63,7 +63,7 @@ impl Configured for Spec {
         Capabilities {
             shows_drops: false,
             times: true,
-            energy: false,
+            energy: true,
             updates_in_flight: false,
             loses: true,
             translates: false,
@@ -71,7 +71,7 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Seed]
+        &[Knob::Series, Knob::Seed]
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {

@@ -6,14 +6,15 @@ use std::time::Duration;
 use wireloom_codegen::microengine::Place;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{
-    Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Error, Machine, Record, Recordings, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
-use wireloom_sim::EnergySink;
+use wireloom_sim::stats::Series;
 
 use crate::cards::Delivered;
 use crate::compiled;
+use crate::energy::Metered;
 use crate::mpkt::Way;
 use crate::processor::Processor;
 
@@ -36,9 +37,11 @@ pub struct Ixp<E = ()> {
     lost: u64,
     /// Where the offloads of an engine in Loom C are.
     places: Vec<Place>,
+    /// The power over time, once all packets have left.
+    series: Option<Series>,
 }
 
-impl<E: EnergySink> Ixp<E> {
+impl<E: Metered> Ixp<E> {
     /// Creates a machine from a processor with programs. `reasons` says what the numbers of
     /// reasons in control words mean.
     pub fn new(processor: Processor<E>, store: Store, reasons: Vec<Reason>) -> Self {
@@ -51,6 +54,7 @@ impl<E: EnergySink> Ixp<E> {
             left: BTreeMap::new(),
             lost: 0,
             places: Vec::new(),
+            series: None,
         }
     }
 
@@ -126,7 +130,7 @@ impl<E: EnergySink> Ixp<E> {
     }
 }
 
-impl<E: EnergySink> Machine for Ixp<E> {
+impl<E: Metered> Machine for Ixp<E> {
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
         let ports = self.processor.chip.spec.ports.count;
         for frame in frames {
@@ -156,7 +160,9 @@ impl<E: EnergySink> Machine for Ixp<E> {
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
-        self.work(0, sink)
+        let settled = self.work(0, sink)?;
+        self.series = self.processor.power_over_time();
+        Ok(settled)
     }
 
     fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
@@ -181,6 +187,10 @@ impl<E: EnergySink> Machine for Ixp<E> {
 
     fn has_port(&self, number: u16) -> bool {
         u32::from(number) < self.processor.chip.spec.ports.count
+    }
+
+    fn recordings(&self) -> Recordings<'_> {
+        Recordings { timeline: None, series: self.series.as_ref() }
     }
 
     fn record(&self, work: Duration) -> Option<Record> {

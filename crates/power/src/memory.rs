@@ -4,13 +4,15 @@
 //! TN-46-03): a data sheet gives the current in each state of operation; what an activity adds to
 //! the current of standby, times voltage and time, is its energy.
 
+use serde::{Deserialize, Serialize};
 use wireloom_sim::Energy;
 
 use crate::joules;
 use crate::process::{RangeError, within};
 
 /// Chips of synchronous DRAM that work together.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct DramChips {
     /// Chips side by side, 1 to 64.
     pub chips: u32,
@@ -76,7 +78,8 @@ impl DramChips {
 }
 
 /// Chips of synchronous SRAM that work together.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct SramChips {
     /// Chips side by side, 1 to 64.
     pub chips: u32,

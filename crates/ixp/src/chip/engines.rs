@@ -1,11 +1,9 @@
 //! Cycles of engines: what the chip shows them, and what it counts of them.
 
-use wireloom_sim::energy::Class;
-use wireloom_sim::{Activity, EnergySink, Kernel, Time};
+use wireloom_sim::{Activity, EnergySink, Kernel};
 
 use super::{Chip, Event};
-use crate::energy;
-use crate::engine::{Around, Cycle, Operations};
+use crate::engine::{Around, Cycle};
 use crate::trace::{Event as Traced, What};
 use crate::units::Refused;
 
@@ -21,7 +19,6 @@ impl<E: EnergySink> Chip<E> {
         if let Some(since) = self.asleep[number].take() {
             engine.slept(kernel.edges(number + 1).saturating_sub(since + 1));
         }
-        let before = (engine.operations, engine.used.busy);
         let mut around = Around {
             pool: &mut self.pool,
             now,
@@ -33,8 +30,6 @@ impl<E: EnergySink> Chip<E> {
         around.transmit_full = engine.asks_for_room() && self.fbi.is_full();
         let cycle = engine.cycle(&mut around);
         let (began, issued) = (around.began, around.issued);
-        let after = (engine.operations, engine.used.busy);
-        self.count(number, before, after, now);
         if let Some(handle) = issued {
             kernel.wake(wireloom_sim::Unit(0));
             self.note(now, What::Issue, handle, 0);
@@ -54,33 +49,10 @@ impl<E: EnergySink> Chip<E> {
         Ok(match cycle? {
             Cycle::Idle => {
                 self.asleep[number] = Some(kernel.edges(number + 1));
+                self.stop_drained(kernel);
                 Activity::Asleep
             }
             Cycle::Busy | Cycle::Lost => Activity::Awake,
         })
-    }
-
-    #[inline]
-    fn count(
-        &mut self,
-        number: usize,
-        (before, busy_before): (Operations, u64),
-        (after, busy): (Operations, u64),
-        now: Time,
-    ) {
-        let counts = [
-            busy - busy_before,
-            after.alu - before.alu,
-            after.shift - before.shift,
-            after.read - before.read,
-            after.write - before.write,
-            after.transfer - before.transfer,
-            after.command - before.command,
-        ];
-        for (class, count) in counts.into_iter().enumerate() {
-            if count > 0 {
-                self.energy.count(energy::engine(number), Class(class as u32), now, count);
-            }
-        }
     }
 }

@@ -1,8 +1,8 @@
 //! What instructions do to an engine.
 
 use wireloom_isa::microengine::{
-    Command, Completion, Condition, Destination, Inputs, Instruction, Operation, Override, Source,
-    Unit, Wait, compute,
+    Command, Completion, Condition, Inputs, Instruction, Operation, Override, Source, Unit, Wait,
+    compute,
 };
 
 use super::program::swaps;
@@ -58,7 +58,7 @@ impl Engine {
             }
         }
         self.previous = (value_a, result);
-        self.count(&decoded);
+        self.executed[usize::from(pc)] += 1;
         self.contexts[usize::from(active)].pc = pc + 1;
         Ok(true)
     }
@@ -247,34 +247,6 @@ impl Engine {
             self.leaves(decoded, active, Then::Wait { mask, any: false })?;
         }
         Ok(true)
-    }
-
-    /// Counts what energy models want to know.
-    #[inline]
-    fn count(&mut self, decoded: &Decoded) {
-        let counted = &mut self.operations;
-        for source in [decoded.a, decoded.b] {
-            match source {
-                Source::Gpr(..) => counted.read += 1,
-                Source::Transfer(..) => counted.transfer += 1,
-                _ => {}
-            }
-        }
-        match decoded.destination {
-            Destination::Gpr(..) => counted.write += 1,
-            Destination::Transfer(..) => counted.transfer += 1,
-            _ => {}
-        }
-        match decoded.instruction {
-            Instruction::Alu { .. } => counted.alu += 1,
-            Instruction::AluShift { .. } => {
-                counted.alu += 1;
-                counted.shift += 1;
-            }
-            Instruction::LoadField { .. } | Instruction::DoubleShift { .. } => counted.shift += 1,
-            Instruction::Command(_) => counted.command += 1,
-            _ => {}
-        }
     }
 
     fn refused(&self, active: u8, what: &str) -> Refused {

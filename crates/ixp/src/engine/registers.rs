@@ -17,12 +17,14 @@ pub struct Registers {
     read: [[u32; TRANSFER]; 2],
     /// What units pull.
     write: [[u32; TRANSFER]; 2],
+    /// Words that units pushed and pulled.
+    pub moved: u64,
 }
 
 impl Registers {
     /// Creates registers of zeros.
     pub fn new() -> Self {
-        Self { gpr: [[0; 64]; 2], read: [[0; TRANSFER]; 2], write: [[0; TRANSFER]; 2] }
+        Self { gpr: [[0; 64]; 2], read: [[0; TRANSFER]; 2], write: [[0; TRANSFER]; 2], moved: 0 }
     }
 
     /// The number in its file of a transfer register of a context.
@@ -62,11 +64,13 @@ impl Registers {
     #[inline]
     pub fn push(&mut self, file: TransferFile, register: u16, word: u32) {
         self.read[file as usize][usize::from(register) % TRANSFER] = word;
+        self.moved += 1;
     }
 
     /// A unit pulls a word.
     #[inline]
-    pub fn pull(&self, file: TransferFile, register: u16) -> u32 {
+    pub fn pull(&mut self, file: TransferFile, register: u16) -> u32 {
+        self.moved += 1;
         self.write[file as usize][usize::from(register) % TRANSFER]
     }
 }
