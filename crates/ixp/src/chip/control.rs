@@ -16,6 +16,8 @@ pub struct Control {
     governor: Option<Governor>,
     period: Time,
     modes: Vec<Mode>,
+    /// Whether the voltage of each engine changes; it may be stopped meanwhile.
+    changing: Vec<bool>,
     steps: Vec<usize>,
     /// Whether an engine is stopping.
     is_stopping: bool,
@@ -54,6 +56,7 @@ impl Control {
             period: spec.engine.clock.cycles(spec.governor.period_cycles.into()),
             governor,
             modes: vec![Mode::Running; engines],
+            changing: vec![false; engines],
             steps: vec![0; engines],
             is_stopping: false,
             before: Before { engines: vec![(0, 0); engines], ..Before::default() },
@@ -131,6 +134,8 @@ impl<E: EnergySink> Chip<E> {
                 idle: (is.1 - was.1) as f64 / (is.0 - was.0) as f64,
                 step: self.control.steps[number],
                 mode: self.control.modes[number],
+                is_changing: self.control.changing[number],
+                receives: self.cards.requests().receivers(number) > 0,
                 can_stop: self.can_stop(number),
             }
         });
@@ -192,7 +197,9 @@ impl<E: EnergySink> Chip<E> {
 
     fn take_step(&mut self, engine: usize, step: usize, kernel: &mut Kernel<Event>) {
         let old = self.control.steps[engine];
-        if self.control.modes[engine] != Mode::Running || old == step {
+        let mode = self.control.modes[engine];
+        let can = matches!(mode, Mode::Running | Mode::Stopped) && !self.control.changing[engine];
+        if !can || old == step {
             return;
         }
         self.post(kernel);
@@ -207,7 +214,10 @@ impl<E: EnergySink> Chip<E> {
             self.control.did.slower += 1;
         }
         self.control.steps[engine] = step;
-        self.control.modes[engine] = Mode::Changing;
+        self.control.changing[engine] = true;
+        if mode == Mode::Running {
+            self.control.modes[engine] = Mode::Changing;
+        }
         let change = self.spec.governor.change();
         kernel.set_rate(engine + 1, self.spec.governor.steps[step].clock, change);
         kernel.send(change, Event::Settled(engine as u8));
@@ -216,7 +226,10 @@ impl<E: EnergySink> Chip<E> {
     /// A change of voltage is over.
     pub(super) fn settled(&mut self, engine: usize, kernel: &Kernel<Event>) {
         self.post(kernel);
-        self.control.modes[engine] = Mode::Running;
+        self.control.changing[engine] = false;
+        if self.control.modes[engine] == Mode::Changing {
+            self.control.modes[engine] = Mode::Running;
+        }
         self.set_voltage(engine, self.control.steps[engine], kernel.now());
     }
 
@@ -290,7 +303,9 @@ impl<E: EnergySink> Chip<E> {
             }
             Mode::Running | Mode::Changing => return,
         }
-        self.control.modes[engine] = Mode::Running;
+        // A stopped engine whose voltage changes has no edge before the change is over.
+        let is_changing = self.control.changing[engine];
+        self.control.modes[engine] = if is_changing { Mode::Changing } else { Mode::Running };
         self.cards.withhold(engine, false, now);
         self.cards.kick(&mut self.fbi, &mut kernel.wrapped(Event::Card));
     }

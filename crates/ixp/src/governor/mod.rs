@@ -36,6 +36,10 @@ pub struct EngineSeen {
     pub step: usize,
     /// What it does.
     pub mode: Mode,
+    /// Whether its voltage and clock change.
+    pub is_changing: bool,
+    /// Whether it takes packets by itself.
+    pub receives: bool,
     /// Whether it takes packets by itself and no port is left without an engine if it stops.
     pub can_stop: bool,
 }
@@ -64,7 +68,7 @@ pub struct Seen {
 pub enum Action {
     /// An engine takes another step.
     Step {
-        /// The engine, which is running.
+        /// The engine, which is running or stopped.
         engine: usize,
         /// The step, next to the present one.
         step: usize,
@@ -100,7 +104,11 @@ impl Governor {
             GovernorKind::None => return None,
             GovernorKind::Dvs => Self::Dvs(Dvs::new(spec.dvs, last)),
             GovernorKind::Gating => Self::Gating(Gating::new(spec.gating)),
-            GovernorKind::Demand => Self::Demand(Demand::new(spec.demand, last)),
+            GovernorKind::Demand => {
+                let fastest = spec.steps[0].clock.rate();
+                let rates = spec.steps.iter().map(|step| step.clock.rate() / fastest);
+                Self::Demand(Demand::new(spec.demand, rates.collect()))
+            }
         })
     }
 

@@ -1,7 +1,14 @@
 use super::*;
 
 fn running(idle: f64, step: usize) -> EngineSeen {
-    EngineSeen { idle, step, mode: Mode::Running, can_stop: true }
+    EngineSeen {
+        idle,
+        step,
+        mode: Mode::Running,
+        is_changing: false,
+        receives: true,
+        can_stop: true,
+    }
 }
 
 fn seen(engines: Vec<EngineSeen>) -> Seen {
@@ -35,7 +42,7 @@ fn dvs_goes_one_step_by_idle_time_and_stays_within_its_steps() {
 
 #[test]
 fn gating_stops_an_engine_when_the_counter_exceeds_a_threshold_that_falls_and_rises() {
-    let mut gating = Gating::new(GatingSpec { waiting: 4, count: 2, extra_mpkts: 0 });
+    let mut gating = Gating::new(GatingSpec { waiting: 4, count: 2 });
     let mut at = |waiting, is_urgent, stopped: &[usize]| {
         let mut seen = seen(vec![running(0.5, 0); 4]);
         (seen.waiting, seen.is_urgent) = (waiting, is_urgent);
@@ -86,19 +93,22 @@ fn demand() -> Demand {
         full_percent: 97,
         changes: 1,
     };
-    Demand::new(spec, 2)
+    Demand::new(spec, vec![1.0, 0.8, 0.6])
 }
 
 #[test]
 fn demand_first_slows_down_all_engines_and_then_stops_some() {
     let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
     seen.mean_waiting = 12.0;
-    let actions = play(&mut demand, &mut seen, 100);
-    let first_stop = actions.iter().position(|action| matches!(action, Action::Stop { .. }));
-    assert_eq!(first_stop, Some(6), "three engines, two steps: {actions:?}");
+    // A quarter of three engines at 1.0 is 1.2 at a use of 62.5 %: two engines at 0.6.
+    play(&mut demand, &mut seen, 2);
+    assert_eq!((demand.step, demand.stopped), (2, 1));
+    play(&mut demand, &mut seen, 100);
     let stopped = seen.engines.iter().filter(|engine| engine.mode == Mode::Stopped).count();
     assert_eq!(stopped, 2, "one engine is left");
-    // A port fills: all run at once, and become faster one after the other.
+    let steps: Vec<usize> = seen.engines.iter().map(|engine| engine.step).collect();
+    assert_eq!(steps, [2, 0, 0], "stopped engines wait at the fastest step");
+    // A port fills: all run at once, and the slow one becomes faster.
     (seen.is_urgent, seen.mean_waiting) = (true, 0.0);
     let actions = play(&mut demand, &mut seen, 1);
     assert_eq!(actions.iter().filter(|a| matches!(a, Action::Start { .. })).count(), 2);
