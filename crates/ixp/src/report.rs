@@ -7,6 +7,7 @@ use wireloom_machine::{Line, Part, thousands};
 use wireloom_sim::EnergySink;
 use wireloom_sim::stats::Record;
 
+use crate::chip::Did;
 use crate::energy::Metered;
 use crate::processor::Processor;
 use crate::units::Served;
@@ -47,6 +48,9 @@ pub struct Values {
     use_of: Vec<(String, f64)>,
     /// The mean power, in watts: of engines, of the rest of the chip, and of memory chips.
     watts: Option<[f64; 3]>,
+    /// What the governor did, if there is one.
+    #[serde(skip)]
+    did: Option<Did>,
     /// Everything else.
     statistics: Record,
 }
@@ -180,6 +184,7 @@ impl<E: EnergySink> Processor<E> {
             engine_cycles_a_second: ratio(engine_cycles as f64, work.as_secs_f64()),
             use_of: use_of.iter().map(|(name, share)| ((*name).to_owned(), *share)).collect(),
             watts: self.power().map(|power| power.watts(self.now())),
+            did: chip.control.period().map(|_| chip.control.did),
             statistics: self.statistics(),
         };
         let parts = use_of.into_iter();
@@ -229,6 +234,11 @@ impl Values {
             ),
         ];
         lines.extend(power);
+        lines.extend(self.did.map(|Did { slower, faster, stopped, started }| {
+            let steps = format!("{} steps slower, {} faster", thousands(slower), thousands(faster));
+            let clocks = format!("engines stopped {}, started {}", stopped, started);
+            Line::new("governor", format!("{steps}; {clocks}"))
+        }));
         lines
     }
 }

@@ -7,6 +7,8 @@ use wireloom_ixp::energy::{CHIP_PARTS, ENGINE_PARTS, engine_part, meter, regulat
 use wireloom_ixp::governor::{GovernorKind, Mode};
 use wireloom_ixp::spec::Assignment;
 use wireloom_ixp::{Options, Processor, Spec, forwarder};
+use wireloom_machine::{Configured, Source, load_store};
+use wireloom_net::Packet;
 use wireloom_sim::energy::Class;
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Energy, EnergyMeter, Rng, Time};
@@ -239,5 +241,71 @@ fn governors_that_cannot_be_are_refused_by_their_key() {
     ] {
         let message = refused(change);
         assert!(message.contains(says), "{message}");
+    }
+}
+
+/// Every packet leaves by the next port, with one byte changed.
+const NEXT_PORT: &str = "
+enum Reason : u8 { SHORT };
+header First { u8 first; };
+engine next_port() {
+    offload bytes : payload<u8>;
+    step begin {
+        First head @ 0;
+        head.first = head.first ^ 0x5a;
+        packet.egress = ((u16)head.first) & 3;
+        finish;
+    }
+}
+";
+
+/// Packets of up to five MPKTs, few, then many: engines stop and start while packets are in parts.
+#[test]
+fn compiled_programs_do_the_same_under_every_governor() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("next_port.loom");
+    std::fs::write(&file, NEXT_PORT).expect("a file");
+    let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message));
+    let mut rng = Rng::new(3, "packets");
+    let mut at = 0;
+    let packets: Vec<Packet> = (0..240)
+        .map(|number| {
+            at += if number % 80 < 20 { 60_000 } else { 4_000 };
+            let mut bytes = vec![0; 60 + rng.below(260) as usize];
+            bytes.iter_mut().for_each(|byte| *byte = rng.below(256) as u8);
+            Packet { ingress: rng.below(4) as u16, arrival_ns: at, bytes }
+        })
+        .collect();
+    let frames: Vec<_> = packets.iter().map(Packet::frame).collect();
+    let run = |kind, assignment| {
+        let mut spec = spec(kind);
+        spec.ports.assignment = assignment;
+        if kind != GovernorKind::Dvs {
+            spec.governor.period_cycles = 1_000;
+        }
+        let (store, _) = load_store(&program.optimised, &[], &|_| ()).expect("a store");
+        let machine = spec.start(&program, store, &Default::default(), &|_| ());
+        let mut machine = machine.unwrap_or_else(|error| panic!("{}", error.message));
+        let mut left = BTreeMap::new();
+        let mut keep = |output: wireloom_ir::Output<'_>| {
+            left.insert(output.sequence, (output.verdict, output.bytes.to_vec()));
+        };
+        machine.offer(&frames, &mut keep).unwrap_or_else(|error| panic!("{}", error.message));
+        machine.finish(&mut keep).unwrap_or_else(|error| panic!("{}", error.message));
+        let lines = machine.record(std::time::Duration::ZERO).expect("a record").lines;
+        let line = |name| lines.iter().find(|line| line.name == name).map(|line| line.text.clone());
+        assert!(line("power").is_some_and(|text| text.contains(" W: engines ")), "{lines:?}");
+        (left, line("governor"))
+    };
+    let (expected, governor) = run(GovernorKind::None, Assignment::Fixed);
+    assert_eq!((expected.len(), governor), (packets.len(), None));
+    for kind in [GovernorKind::Dvs, GovernorKind::Gating, GovernorKind::Demand] {
+        for assignment in [Assignment::Fixed, Assignment::Any] {
+            let (left, governor) = run(kind, assignment);
+            assert!(left == expected, "{kind:?} with {assignment:?} changes packets");
+            let governor = governor.expect("it has a governor");
+            let stops = !governor.ends_with("engines stopped 0, started 0");
+            assert_eq!(stops, kind != GovernorKind::Dvs, "{kind:?}: {governor}");
+        }
     }
 }
