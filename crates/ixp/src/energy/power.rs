@@ -37,6 +37,14 @@ impl Power {
         (0..self.engines).map(|engine| self.meter.energy(engine_part(engine, place))).sum()
     }
 
+    /// The energy of a part in all engines without its leakage.
+    pub fn engine_part_dynamic(&self, place: usize) -> Energy {
+        let classes = ENGINE_PARTS[place].classes.len() as u32;
+        let engines = (0..self.engines).map(|engine| engine_part(engine, place));
+        let classes = engines.flat_map(|part| (0..classes).map(move |class| (part, Class(class))));
+        classes.map(|(part, class)| self.meter.events(part, class).1).sum()
+    }
+
     /// The energy of a part of the chip, by its place in [`CHIP_PARTS`].
     pub fn chip_part(&self, place: usize) -> Energy {
         self.meter.energy(chip_part(self.engines, place))
