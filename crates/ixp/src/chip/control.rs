@@ -51,7 +51,7 @@ pub struct Did {
 
 impl Control {
     pub(super) fn new(spec: &Spec, engines: usize) -> Self {
-        let governor = Governor::new(&spec.governor);
+        let governor = Governor::new(&spec.governor, spec.ports.receive_mpkts);
         Self {
             period: spec.engine.clock.cycles(spec.governor.period_cycles.into()),
             governor,

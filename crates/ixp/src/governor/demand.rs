@@ -1,16 +1,18 @@
 //! Capacity by demand: the chip does what the packets to be served need, and no more.
 //!
-//! By Little's law the threads that do not wait for packets measure the load relative to the
-//! present capacity, the sum of the engines' clocks. When their share leaves the range between two
-//! marks, the governor computes the capacity that puts it into the middle. It takes the slowest step
-//! at which all engines together have it, as energy falls with the square of the voltage; if the
-//! slowest of all steps is enough, it stops engines that are not needed there.
+//! The governor knows from the last period how many threads do not wait for packets, and how much of
+//! their time is work of engines. The rest, waits for memories and buses, takes as long at any clock.
+//! So it can tell for every level what share of engine cycles and of threads would be in use. When
+//! nearly all of either are in use and a backlog grows, capacity rises; when a lower level would stay below the lower mark with some threads to spare, capacity falls to it. Of the
+//! levels, it takes the slowest step at which all engines together are enough, as energy falls with
+//! the square of the voltage; at the slowest of all steps it stops engines that are not needed.
 //!
 //! Four rules keep packets from being lost. A port that fills to a mark starts all engines at once
 //! and makes slow ones faster. Engines that are stopped wait at the fastest step, where they only
-//! leak, so they start without a change of voltage. An engine does not run during a change, so only
-//! as many change at a time as the load can miss, and `changes` if it can miss none. Capacity falls
-//! only while no port holds a backlog, and once in a few periods.
+//! leak, so they start without a change of voltage. An engine does not run during a change; where
+//! packets keep their order, all others soon wait for it, so it is best if all change together.
+//! Capacity falls only while no port holds a backlog, and after bursts have filled ports it keeps more
+//! in reserve for a while.
 //!
 //! One rule saves where idle time or queues see nothing: if a bus or memory is full, faster engines
 //! would only wait for it longer. Then capacity falls although all threads are in use, as long as
@@ -19,6 +21,17 @@
 
 use super::{Action, DemandSpec, Mode, Seen, last_to_stop};
 
+/// The share of threads that may be in use: with more, packets wait.
+const FREE: f64 = 0.95;
+/// MPKTs in a port that are no backlog: those of packets that have just come.
+const LITTLE: u32 = 4;
+/// What a burst that fills a port makes of the share to which capacity falls; the least that it
+/// becomes; what comes back in each period, of `low_percent`.
+const CAUTION: f64 = 0.85;
+const LEAST: f64 = 0.3;
+const RECOVERY: f64 = 1.0 / 256.0;
+/// Waits after capacity rose, of `patience` periods each.
+const CALM: u32 = 8;
 /// The longest wait after attempts that failed, in periods.
 const LONGEST: u32 = 1 << 12;
 
@@ -28,6 +41,10 @@ pub struct Demand {
     spec: DemandSpec,
     /// The clock of each step relative to that of the first.
     rates: Vec<f64>,
+    /// The MPKTs in a port from which on all engines start.
+    mark: u32,
+    /// The most MPKTs in a port, on average over some periods.
+    backlog: f64,
     /// The wanted step of all engines.
     pub(super) step: usize,
     /// Engines that are wanted to stop.
@@ -36,40 +53,92 @@ pub struct Demand {
     wait: u32,
     /// The wait after the next attempt at a full unit that fails.
     backoff: u32,
+    /// The share in use to which capacity falls: less where bursts have filled ports.
+    target: f64,
     /// Whether the present level is an attempt at a full unit.
     is_attempt: bool,
-    /// The share of threads in use in the last period.
-    used: f64,
+    /// Whether a unit was full in the last period.
+    was_full: bool,
+    /// Periods since the last change of an engine.
+    settled: u32,
+}
+
+/// The load of a period, in threads and engines.
+struct Load {
+    /// Threads that did not wait for packets.
+    threads: f64,
+    /// Engines at work.
+    engines: f64,
+    /// The same in engines at the fastest step.
+    work: f64,
+    /// Engines that take packets, and their threads, when all run.
+    all: f64,
+    threads_each: f64,
+}
+
+impl Load {
+    fn of(seen: &Seen, rates: &[f64]) -> Self {
+        let receivers = || seen.engines.iter().filter(|engine| engine.receives);
+        let all = receivers().count() as f64;
+        let running = receivers().filter(|engine| !is_off(engine.mode));
+        let on = running.clone().count().max(1) as f64;
+        // An engine that had no cycle in the period counts as busy.
+        let busy = |idle: f64| if idle.is_nan() { 1.0 } else { 1.0 - idle };
+        Self {
+            threads: f64::from(seen.threads) - seen.mean_waiting,
+            engines: running.clone().map(|engine| busy(engine.idle)).sum(),
+            work: running.map(|engine| busy(engine.idle) * rates[engine.step]).sum(),
+            all,
+            threads_each: f64::from(seen.threads) / on,
+        }
+    }
+
+    /// Whether this number of engines at this clock would be enough: at most `share` of their cycles
+    /// and not quite all of their threads would be in use.
+    fn fits(&self, engines: f64, rate: f64, share: f64) -> bool {
+        let busy = self.work / rate;
+        let threads = self.threads - self.engines + busy;
+        busy <= share * engines && threads <= FREE * engines * self.threads_each
+    }
 }
 
 impl Demand {
     /// Creates it for steps with these clocks relative to that of the first, one or more.
-    pub fn new(spec: DemandSpec, rates: Vec<f64>) -> Self {
+    /// Ports have room for so many MPKTs.
+    pub fn new(spec: DemandSpec, rates: Vec<f64>, receive_mpkts: u32) -> Self {
         Self {
             spec,
             rates,
+            mark: (receive_mpkts * spec.urgent_percent / 100).max(1),
+            backlog: 0.0,
             step: 0,
             stopped: 0,
             wait: spec.patience,
             backoff: 8 * spec.patience,
+            target: f64::from(spec.low_percent) / 100.0,
             is_attempt: false,
-            used: 1.0,
+            was_full: false,
+            settled: 0,
         }
     }
 
     /// The MPKTs in a port from which on all engines start.
-    pub fn mark(&self, receive_mpkts: u32) -> u32 {
-        (receive_mpkts * self.spec.urgent_percent / 100).max(1)
+    pub fn mark(&self) -> u32 {
+        self.mark
     }
 
     /// Decides at the end of a period, or when a port fills.
     pub fn decide(&mut self, seen: &Seen) -> Vec<Action> {
         if seen.is_urgent {
-            (self.stopped, self.used) = (0, 1.0);
-            // At a full unit a backlog says nothing about the engines.
-            if !self.is_attempt {
-                self.step = 0;
+            // Faster engines stop first, so only a backlog that is still growing asks for them; at a
+            // full unit it says nothing about the engines.
+            let is_full = self.is_attempt && self.was_full;
+            let hurries = self.step > 0 && seen.backlog >= 2 * self.mark && !is_full;
+            if self.stopped > 0 || hurries {
+                self.stopped = 0;
+                self.step = if hurries { 0 } else { self.step };
                 self.wait = self.spec.patience;
+                self.target = (self.target * CAUTION).max(LEAST);
             }
         } else if seen.threads > 0 {
             self.weigh(seen);
@@ -82,33 +151,53 @@ impl Demand {
         let [low, high, full] =
             [self.spec.low_percent, self.spec.high_percent, self.spec.full_percent]
                 .map(|percent| f64::from(percent) / 100.0);
-        self.used = 1.0 - seen.mean_waiting / f64::from(seen.threads);
+        self.target = (self.target + low * RECOVERY).min(low);
+        let load = Load::of(seen, &self.rates);
+        let on = seen.engines.iter().filter(|engine| engine.receives && !is_off(engine.mode));
+        let on = on.count() as f64;
+        // Engines or threads that are all in use are too few only if packets wait for them: part of
+        // the work is asking whether it is a packet's turn.
+        let threads = load.threads / (on * load.threads_each);
+        let grows = f64::from(seen.backlog) > self.backlog && 2 * seen.backlog >= self.mark;
+        self.backlog = 0.75 * self.backlog + 0.25 * f64::from(seen.backlog);
+        let is_used = load.engines / on >= high || threads > FREE;
         let is_full = seen.busiest >= full;
         let is_settled = seen.engines.iter().all(|engine| {
             !matches!(engine.mode, Mode::Changing | Mode::Stopping)
                 && (engine.mode == Mode::Stopped || engine.step == self.step)
         });
+        self.settled = if is_settled { self.settled + 1 } else { 0 };
         self.wait = self.wait.saturating_sub(1);
-        if self.used >= high && !is_full {
-            if self.is_attempt {
-                // The unit is not full any more: the engines are too slow for it.
-                self.wait = self.backoff;
-                self.backoff = (2 * self.backoff).min(LONGEST);
-                self.step = self.step.saturating_sub(1);
-            } else {
-                self.wait = self.wait.max(self.spec.patience);
-                let before = (self.step, self.stopped);
-                self.fit(seen, (low + high) / 2.0);
-                // Threads that never wait do not tell how much is missing.
-                if self.used > 0.95 || (self.step, self.stopped) == before {
-                    (self.step, self.stopped) = (0, 0);
-                }
-            }
+        self.was_full = is_full;
+        // The periods of a change, and the one after it, say nothing about the level.
+        if self.settled < 2 {
+            return;
+        }
+        if self.is_attempt && !is_full && is_used {
+            // The unit is not full any more: the engines are too slow for it.
+            self.wait = self.backoff;
+            self.backoff = (2 * self.backoff).min(LONGEST);
+            self.step = self.step.saturating_sub(1);
             self.is_attempt = false;
-        } else if self.wait == 0 && is_settled {
-            if self.used < low && seen.backlog <= 1 {
+        } else if !self.is_attempt && is_used && grows && !is_full {
+            // What a change has held up is served first.
+            if self.settled < 2 + self.spec.patience {
+                return;
+            }
+            self.wait = CALM * self.spec.patience;
+            let level = self.fit(&load, self.target);
+            if rank(level) < rank((self.step, self.stopped)) {
+                (self.step, self.stopped) = level;
+            } else if self.stopped > 0 {
+                self.stopped -= 1;
+            } else {
+                self.step = self.step.saturating_sub(1);
+            }
+        } else if self.wait == 0 {
+            let level = self.fit(&load, self.target);
+            if rank(level) > rank((self.step, self.stopped)) && seen.backlog <= LITTLE {
                 self.is_attempt = false;
-                self.fit(seen, (low + high) / 2.0);
+                (self.step, self.stopped) = level;
                 self.wait = self.spec.patience;
             } else if is_full && self.step + 1 < self.rates.len() {
                 self.is_attempt = true;
@@ -118,21 +207,16 @@ impl Demand {
         }
     }
 
-    /// Chooses the level at which this share of threads would be in use.
-    fn fit(&mut self, seen: &Seen, share: f64) {
-        let receivers = || seen.engines.iter().filter(|engine| engine.receives);
-        let running = receivers().filter(|engine| !is_off(engine.mode));
-        let capacity: f64 = running.map(|engine| self.rates[engine.step]).sum();
-        let needed = self.used * capacity / share;
-        let all = receivers().count();
-        let last = self.rates.len() - 1;
-        let enough = |rate: &f64| *rate * all as f64 >= needed;
-        self.step = self.rates.iter().rposition(enough).unwrap_or(0);
-        self.stopped = 0;
-        if self.step == last {
-            let engines = (needed / self.rates[last]).ceil().max(1.0) as usize;
-            self.stopped = all.saturating_sub(engines);
+    /// The lowest level at which this share is in use at most: its step, and engines that stop.
+    fn fit(&self, load: &Load, share: f64) -> (usize, usize) {
+        let enough = |rate: &f64| load.fits(load.all, *rate, share);
+        let step = self.rates.iter().rposition(enough).unwrap_or(0);
+        if step + 1 < self.rates.len() {
+            return (step, 0);
         }
+        let all = load.all as usize;
+        let needed = (1..=all).find(|count| load.fits(*count as f64, self.rates[step], share));
+        (step, all - needed.unwrap_or(all))
     }
 
     /// What brings the engines closer to the level.
@@ -149,9 +233,7 @@ impl Demand {
         });
         let running: Vec<_> = running.collect();
         let changing = running.iter().filter(|(_, seen)| seen.is_changing).count();
-        let spare = 1.0 - self.used / (f64::from(self.spec.high_percent) / 100.0);
-        let spare = (running.len() as f64 * spare).floor().max(0.0) as usize;
-        let room = spare.max(self.spec.changes as usize).saturating_sub(changing);
+        let room = (self.spec.changes as usize).saturating_sub(changing);
         let others = running.iter().filter(|(_, engine)| {
             engine.mode == Mode::Running && !engine.is_changing && engine.step != self.step
         });
@@ -168,6 +250,11 @@ impl Demand {
         let stop = stop.into_iter().map(|engine| Action::Stop { engine });
         start.chain(stop).chain(steps).chain(waits).collect()
     }
+}
+
+/// The place of a level, its step and the engines that stop, from the largest capacity on.
+fn rank((step, stopped): (usize, usize)) -> usize {
+    step + stopped
 }
 
 /// Whether an engine takes no packets.

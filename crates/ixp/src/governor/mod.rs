@@ -97,8 +97,8 @@ pub enum Governor {
 }
 
 impl Governor {
-    /// Creates the governor of a description, if it has one.
-    pub fn new(spec: &GovernorSpec) -> Option<Self> {
+    /// Creates the governor of a description, if it has one, for ports with room for so many MPKTs.
+    pub fn new(spec: &GovernorSpec, receive_mpkts: u32) -> Option<Self> {
         let last = spec.steps.len() - 1;
         Some(match spec.kind {
             GovernorKind::None => return None,
@@ -107,7 +107,7 @@ impl Governor {
             GovernorKind::Demand => {
                 let fastest = spec.steps[0].clock.rate();
                 let rates = spec.steps.iter().map(|step| step.clock.rate() / fastest);
-                Self::Demand(Demand::new(spec.demand, rates.collect()))
+                Self::Demand(Demand::new(spec.demand, rates.collect(), receive_mpkts))
             }
         })
     }
@@ -117,7 +117,7 @@ impl Governor {
         match self {
             Self::Dvs(_) => u32::MAX,
             Self::Gating(_) => receive_mpkts,
-            Self::Demand(demand) => demand.mark(receive_mpkts),
+            Self::Demand(demand) => demand.mark(),
         }
     }
 

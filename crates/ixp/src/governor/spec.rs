@@ -78,14 +78,15 @@ pub struct GatingSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DemandSpec {
-    /// Below this share of threads in use, in percent, capacity falls by a step; 1 to 99.
+    /// Capacity falls to a level at which at most this share of engine cycles would be in use, in
+    /// percent; 1 to 99.
     pub low_percent: u32,
-    /// From this share on, it rises by a step; more than `low_percent`, up to 100.
+    /// From this share on, it rises if a backlog grows; more than `low_percent`, up to 100.
     pub high_percent: u32,
     /// A port that is filled to this share of `ports.receive_mpkts`, in percent, starts all
-    /// engines; 1 to 100.
+    /// engines, one that is filled twice as far makes them fast; 1 to 100.
     pub urgent_percent: u32,
-    /// Periods between two steps down, 1 to 1,000.
+    /// Periods before capacity falls again, 1 to 1,000.
     pub patience: u32,
     /// A bus or memory that is used for this share of a period, in percent, limits the chip:
     /// faster engines would not help; 50 to 100.

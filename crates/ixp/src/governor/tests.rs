@@ -86,51 +86,68 @@ fn play(demand: &mut Demand, seen: &mut Seen, periods: usize) -> Vec<Action> {
 
 fn demand() -> Demand {
     let spec = DemandSpec {
-        low_percent: 50,
+        low_percent: 60,
         high_percent: 80,
         urgent_percent: 25,
         patience: 2,
         full_percent: 97,
         changes: 1,
     };
-    Demand::new(spec, vec![1.0, 0.8, 0.6])
+    Demand::new(spec, vec![1.0, 0.8, 0.6], 64)
+}
+
+/// Three engines with 4 threads each; the work of `busy` engines at the fastest step, and
+/// `threads` threads more that wait for memories.
+fn load(seen: &mut Seen, demand: &Demand, busy: f64, threads: f64) {
+    let rate = [1.0, 0.8, 0.6][demand.step];
+    let off = |engine: &&EngineSeen| engine.mode != Mode::Stopped;
+    let on = seen.engines.iter().filter(off).count() as f64;
+    let each = (busy / rate / on).min(1.0);
+    seen.engines.iter_mut().for_each(|engine| engine.idle = 1.0 - each);
+    seen.threads = 4 * on as u32;
+    seen.mean_waiting = (f64::from(seen.threads) - each * on - threads).max(0.0);
 }
 
 #[test]
 fn demand_first_slows_down_all_engines_and_then_stops_some() {
     let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
-    seen.mean_waiting = 12.0;
-    // A quarter of three engines at 1.0 is 1.2 at a use of 62.5 %: two engines at 0.6.
-    play(&mut demand, &mut seen, 2);
-    assert_eq!((demand.step, demand.stopped), (2, 1));
-    play(&mut demand, &mut seen, 100);
+    for _ in 0..100 {
+        load(&mut seen, &demand, 0.3, 1.0);
+        play(&mut demand, &mut seen, 1);
+    }
+    // 0.3 / 0.6 is half an engine, with one and a half of its threads in use.
     let stopped = seen.engines.iter().filter(|engine| engine.mode == Mode::Stopped).count();
     assert_eq!(stopped, 2, "one engine is left");
     let steps: Vec<usize> = seen.engines.iter().map(|engine| engine.step).collect();
     assert_eq!(steps, [2, 0, 0], "stopped engines wait at the fastest step");
-    // A port fills: all run at once, and the slow one becomes faster.
-    (seen.is_urgent, seen.mean_waiting) = (true, 0.0);
+    // A port fills to the mark, and twice: all run at once, and the slow one becomes faster.
+    (seen.is_urgent, seen.backlog) = (true, 32);
     let actions = play(&mut demand, &mut seen, 1);
     assert_eq!(actions.iter().filter(|a| matches!(a, Action::Start { .. })).count(), 2);
     assert_eq!(actions.iter().filter(|a| matches!(a, Action::Step { .. })).count(), 1);
 }
 
 #[test]
-fn demand_stays_where_the_load_is_between_its_marks() {
-    let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
-    seen.mean_waiting = 6.0;
-    assert!(play(&mut demand, &mut seen, 100).is_empty());
-    seen.mean_waiting = 0.0;
-    assert!(play(&mut demand, &mut seen, 100).is_empty(), "it is as fast as it can be");
+fn demand_takes_the_slowest_step_that_is_enough() {
+    // Of three engines 1.2 to 1.44 at 0.8 are up to 60 %.
+    for (busy, threads, step) in [(1.9, 1.0, 0), (1.3, 1.0, 1), (1.0, 1.0, 2), (1.0, 10.4, 0)] {
+        let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
+        for _ in 0..100 {
+            load(&mut seen, &demand, busy, threads);
+            play(&mut demand, &mut seen, 1);
+        }
+        let steps: Vec<usize> = seen.engines.iter().map(|engine| engine.step).collect();
+        assert_eq!(steps, [step; 3], "{busy} engines at work, {threads} threads");
+    }
 }
 
 #[test]
 fn at_a_full_unit_demand_slows_down_and_tries_less_often_when_that_costs() {
-    let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 2]));
-    (seen.busiest, seen.mean_waiting) = (1.0, 0.0);
+    let (mut demand, mut seen) = (demand(), seen(vec![running(0.0, 0); 2]));
+    (seen.mean_waiting, seen.backlog, seen.threads) = (0.0, 60, 8);
     let mut attempts = Vec::new();
     let mut before = 0;
-    for period in 0..400 {
+    for period in 0..600 {
         // The unit is full at step 0 only.
         seen.busiest = if seen.engines.iter().all(|engine| engine.step == 0) { 1.0 } else { 0.9 };
         play(&mut demand, &mut seen, 1);
@@ -143,8 +160,10 @@ fn at_a_full_unit_demand_slows_down_and_tries_less_often_when_that_costs() {
     assert!(attempts.len() >= 3, "{attempts:?}");
     let gaps: Vec<i32> = attempts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.is_sorted() && gaps.last() > gaps.first(), "{gaps:?}");
-    // Where slower engines are enough, they stay slow.
+    // Where slower engines are enough, they stay slow, and a backlog does not change that.
     seen.busiest = 1.0;
     play(&mut demand, &mut seen, 2000);
+    seen.is_urgent = true;
+    play(&mut demand, &mut seen, 1);
     assert!(seen.engines.iter().all(|engine| engine.step == 2), "{:?}", seen.engines);
 }
