@@ -75,7 +75,12 @@ echo "   (the model is kept in .cache/np: the next run begins at once)"
 title "7. The same program compiled for ARM, on a simulated chip of 16 processors of 8 threads on a network (the StepNP paper's for 2.5 Gb/s)"
 try "$wireloom" verify programs/router.loom --on mpsoc-oc48 --tables "$tables" --in "$out/np.pcapng" --json "$out/mpsoc.json"
 
-title "8. Live: two network namespaces, the kernel's routes, the kernel for 3 seconds and then the router for 10"
+title "8. The same program as microcode, on a simulated IXP1200: six microengines of four threads, the steps in three control stores"
+try "$wireloom" traffic --packets 5000 --mix ipv4=5,ipv6=3,mpls1..4=2 --labels 16..79 --sizes 64 --ports 8 --rate 0.08Mpps --seed 8 \
+  --prefixes "$prefixes" --source-prefixes "$prefixes" --out "$out/ixp.pcapng"
+try "$wireloom" verify programs/router.loom --on ixp1200 --tables "$tables" --in "$out/ixp.pcapng" --json "$out/ixp.json"
+
+title "9. Live: two network namespaces, the kernel's routes, the kernel for 3 seconds and then the router for 10"
 try scripts/demo-live.sh "$wireloom" "$out"
 
 title "Done in $((SECONDS - begin)) s. In $out:"

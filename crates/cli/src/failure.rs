@@ -90,6 +90,10 @@ fn harmless(text: &str) -> String {
 
 impl From<wireloom_machine::Error> for Failure {
     fn from(error: wireloom_machine::Error) -> Self {
+        if error.is_finding {
+            output::note(format!("error: {}", harmless(&error.message)));
+            return Self::Negative;
+        }
         Self::Unusable { message: error.message, help: error.help, optional: error.needs_tool }
     }
 }

@@ -6,7 +6,7 @@ use wireloom_console::output;
 
 use wireloom_console::Working;
 use wireloom_ir as ir;
-use wireloom_machine::{Configured, Options, Program, Running};
+use wireloom_machine::{Configured, Machine, Options, Program, Running};
 use wireloom_machines::REGISTRY;
 use wireloom_offloads::Store;
 
@@ -40,6 +40,12 @@ impl MachineName {
     /// Returns the machine as one of a kind, if it is of that kind.
     pub fn of_kind<T: 'static>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()
+    }
+
+    /// The machine, started already.
+    pub fn running(&self, machine: Box<dyn Machine>) -> Running {
+        let (build_time, work) = Default::default();
+        Running { configured: Arc::clone(&self.0), machine, build_time, work }
     }
 
     /// Starts the machine.

@@ -37,10 +37,14 @@ pub struct SimulationArgs {
     /// few packets
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub waves: Option<PathBuf>,
-    /// Check the assertions of the hardware templates during the run. The model is rebuilt and runs
-    /// more slowly
+    /// Check the assertions of the hardware templates during the run, or those over the events of a
+    /// simulated processor. The model is rebuilt, or keeps events, and runs more slowly
     #[arg(long)]
     pub assertions: bool,
+    /// Check the rules of a file over the events of a simulated processor, beside its own
+    /// (docs/machines/ixp.md describes the language)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Option<PathBuf>,
     /// Seed the machine's random number generator, which sets for example network jitter
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -64,6 +68,7 @@ impl SimulationArgs {
             ("--stall", Knob::Stall, self.stall.is_some()),
             ("--waves", Knob::Waves, self.waves.is_some()),
             ("--assertions", Knob::Assertions, self.assertions),
+            ("--rules", Knob::Rules, self.rules.is_some()),
             ("--seed", Knob::Seed, self.seed.is_some()),
             ("--warm", Knob::Warm, self.warm.is_some()),
         ];
@@ -73,7 +78,8 @@ impl SimulationArgs {
 
     /// Adds the files that are written.
     pub fn places(&self, places: Places) -> Places {
-        self.records.places(places).writes("--waves", self.waves.as_deref())
+        let places = self.records.places(places).writes("--waves", self.waves.as_deref());
+        places.reads(&self.rules)
     }
 
     /// Refuses options that have no effect on any of the machines, and output files that several
@@ -91,7 +97,7 @@ impl SimulationArgs {
                     let message = format!("{option} has no effect on {}", names.join(" and "));
                     return Err(Failure::unusable(message).with_help(help(option, knob)));
                 }
-                2.. if matches!(knob, Knob::Timeline | Knob::Series) => {
+                2.. if matches!(knob, Knob::Timeline | Knob::Series | Knob::Events) => {
                     return Err(Failure::unusable(format!(
                         "{option} names one file, and several machines have records"
                     ))
@@ -129,6 +135,8 @@ impl SimulationArgs {
             stall_percent: self.stall.unwrap_or(0),
             waves: self.waves.clone(),
             assertions: self.assertions,
+            rules: self.rules.clone(),
+            events: self.records.events_most(),
             timeline_ns: self.records.timeline_ns(),
             interval_ns: self.records.interval_ns()?,
             seed: self.seed,

@@ -6,6 +6,8 @@ mod captures;
 mod files;
 #[path = "command/hostile.rs"]
 mod hostile;
+#[path = "command/microengines.rs"]
+mod microengines;
 #[path = "command/multiprocessors.rs"]
 mod multiprocessors;
 #[path = "command/numbers.rs"]

@@ -133,11 +133,16 @@ pub struct Cards {
 }
 
 impl Cards {
-    /// Creates idle lines.
+    /// Creates idle lines, for engines of so many threads.
     ///
     /// # Errors
     /// If a number of the description is out of its range.
-    pub fn new(spec: PortsSpec, bus: IxBusSpec, seed: u64) -> Result<Self, SpecError> {
+    pub fn new(
+        spec: PortsSpec,
+        bus: IxBusSpec,
+        threads: usize,
+        seed: u64,
+    ) -> Result<Self, SpecError> {
         let line = LineSpec {
             rate: spec.rate,
             overhead_bytes: spec.overhead_bytes,
@@ -165,7 +170,7 @@ impl Cards {
             taken: VecDeque::new(),
             taken_from: 0,
             open: Vec::new(),
-            requests: Requests::default(),
+            requests: Requests::new(threads),
             transfer: None,
             was_in: false,
             next_port: 0,
@@ -368,6 +373,8 @@ impl Cards {
         let element = &mut fbi.receive[usize::from(wanted.element)];
         element.words = words(&rest[..bytes]);
         element.control = [control.word(), self.taken_from + taken as u32];
+        let halves = |number: u64| [number as u32, (number >> 32) as u32];
+        (element.arrival, element.sequence) = (halves(packet.arrival_ns), halves(packet.offered));
         if !last {
             line.waiting.push_front((number, done + MPKT_BYTES));
         }
@@ -522,7 +529,7 @@ impl Cards {
         let requests = &self.requests;
         let served = |port: Option<u8>| {
             requests.threads().any(|(thread, last)| {
-                let other = usize::from(thread) / 4;
+                let other = requests.engine(thread);
                 other != engine
                     && !requests.is_withheld(other)
                     && port.is_none_or(|port| last == port)
@@ -532,7 +539,7 @@ impl Cards {
             Assignment::Any => !served(None),
             Assignment::Fixed => requests
                 .threads()
-                .filter(|(thread, _)| usize::from(*thread) / 4 == engine)
+                .filter(|(thread, _)| requests.engine(*thread) == engine)
                 .any(|(_, port)| !served(Some(port))),
         }
     }

@@ -3,31 +3,35 @@
 
 use std::path::Path;
 
-use wireloom_codegen::microengine::{
-    self, Layout, Memories, Microcode, Place, RUNAWAY, Refused, Unit,
-};
+use wireloom_codegen::microengine::{self, Layout, Memories, Place, RUNAWAY, Refused, Unit};
 use wireloom_ir::{Reason, ReasonSetId};
-use wireloom_isa::microengine::Image;
+use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
 use wireloom_offloads::{Content, Store};
 use wireloom_sim::{EnergyMeter, Time};
 
+use crate::assertions::{self, Rule};
 use crate::energy;
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
 use crate::spec::Spec;
 
-/// Engines that process packets.
-const ENGINES: u32 = microengine::THREADS / 4;
+/// Contexts of an engine that a program in Loom C takes.
+const CONTEXTS: u32 = 4;
+/// Engines of a part of a program at most: each thread has an element of the receive FIFO.
+const ENGINES: u32 = microengine::THREADS / CONTEXTS;
 
 /// An engine in Loom C for this chip.
 pub struct Compiled {
-    image: Image,
+    /// For each part.
+    images: Vec<Image>,
+    /// Engines of each part.
+    engines: u32,
     layout: Layout,
     reasons: Vec<(u32, u16)>,
-    /// The text that the image is assembled from.
-    pub text: String,
+    /// The texts that the images are assembled from.
+    pub texts: Vec<String>,
 }
 
 /// Compiles an engine, with the contents of its tables.
@@ -45,14 +49,61 @@ pub fn compile(
         let message = format!("engine {name} does not fit into {}: {what}", spec.name);
         vec![Refused { offload: None, step: None, message }]
     };
-    if spec.engines < ENGINES || spec.engine.contexts < 4 || !spec.ports.count.is_power_of_two() {
+    if spec.engine.version != Version::One {
+        return Err(whole("programs in Loom C are compiled for engines of version 1"));
+    }
+    if spec.engine.contexts < CONTEXTS || !spec.ports.count.is_power_of_two() {
         return Err(whole(
-            "programs in Loom C take four engines of four contexts, and a power of two of ports",
+            "programs in Loom C take engines of four contexts, and a power of two of ports",
         ));
     }
     let memories = Memories { sram: spec.sram.bytes / 4, sdram: spec.sdram.bytes / 4 };
     let layout = microengine::layout::place(program, store, memories)?;
-    let Microcode { text, reasons } = microengine::generate(program, &layout)?;
+    let words = spec.engine.control_store as usize;
+    let mut kept = microengine::KEPT.into_iter();
+    let first = kept.next().unwrap_or_default();
+    let mut microcode = microengine::generate(program, &layout, first)?;
+    // The words of a step are known only when its registers have places: with less room for its
+    // steps, a part may fit that did not.
+    let mut room = words;
+    loop {
+        let parts = microcode.parts(room).map_err(|refused| vec![refused])?;
+        let engines = (spec.engines / parts.len() as u32).min(ENGINES);
+        if engines == 0 {
+            return Err(whole(&format!(
+                "its steps need {} control stores of {words} words, and there are {} engines",
+                parts.len(),
+                spec.engines
+            )));
+        }
+        let text = |number| microcode.text(&parts, number, engines);
+        let texts: Vec<String> = (0..parts.len()).map(text).collect();
+        match assemble(spec, &texts) {
+            Ok(images) => {
+                let reasons = microcode.reasons;
+                return Ok(Compiled { images, engines, layout, reasons, texts });
+            }
+            Err(refused) => {
+                let is = |code| refused.diagnostics.iter().any(|error| error.code == code);
+                let first = refused.diagnostics.first();
+                let why = first.map_or("the assembler refuses it", |first| &first.message);
+                if is(FULL) {
+                    room -= room / 16;
+                } else if let (true, Some(fewer)) = (is(CROWDED), kept.next()) {
+                    microcode = microengine::generate(program, &layout, fewer)?;
+                } else {
+                    return Err(whole(why));
+                }
+            }
+        }
+    }
+}
+
+/// The assembler's errors for a full control store, and for too many registers.
+const FULL: &str = "U0304";
+const CROWDED: &str = "U0305";
+
+fn assemble(spec: &Spec, texts: &[String]) -> Result<Vec<Image>, wireloom_microcode::Refused> {
     let options = wireloom_microcode::Options {
         control_store: Some(spec.engine.control_store as usize),
         optimise: true,
@@ -60,13 +111,10 @@ pub fn compile(
         ..Default::default()
     };
     let mut none = |file: &Path| Err(format!("{} is not there", file.display()));
-    match wireloom_microcode::assemble("engine.uc", &text, &options, &mut none) {
-        Ok(image) => Ok(Compiled { image, layout, reasons, text }),
-        Err(refused) => {
-            let first = refused.diagnostics.first();
-            Err(whole(first.map_or("the assembler refuses it", |first| &first.message)))
-        }
-    }
+    texts
+        .iter()
+        .map(|text| wireloom_microcode::assemble("engine.uc", text, &options, &mut none))
+        .collect()
 }
 
 impl Compiled {
@@ -80,13 +128,15 @@ impl Compiled {
         store: Store,
         options: &Options,
     ) -> wireloom_machine::Result<Ixp<EnergyMeter>> {
-        let stored = Stored::load(self.image, spec.engine.control_store)
-            .map_err(|refused| Error::new(refused.0))?;
-        let programs = vec![(stored, 0b1111); ENGINES as usize];
-        let energy_interval = options.interval_ns.map(Time::nanoseconds);
-        let seed = options.seed.unwrap_or_default();
-        let own = crate::Options { seed, energy_interval, ..Default::default() };
-        let meter = energy::meter(spec, energy_interval).map_err(Error::new)?;
+        let mut programs = Vec::new();
+        for image in self.images {
+            let stored = Stored::load(image, spec.engine.control_store)
+                .map_err(|refused| Error::new(refused.0))?;
+            programs.extend(vec![(stored, 0b1111); self.engines as usize]);
+        }
+        let rules = checked_rules(options)?;
+        let own = own_options(options, &rules);
+        let meter = energy::meter(spec, own.energy_interval).map_err(Error::new)?;
         let mut processor =
             Processor::with_energy(spec, programs, &own, meter).map_err(Error::new)?;
         for (unit, first, words) in &self.layout.images {
@@ -100,8 +150,42 @@ impl Compiled {
             RUNAWAY => Reason::Runaway,
             (set, value) => Reason::Program(ReasonSetId(set), value),
         });
-        Ok(Ixp::new(processor, store, reasons.collect()).with_tables(self.layout.places))
+        Ok(Ixp::new(processor, store, reasons.collect())
+            .with_tables(self.layout.places)
+            .with_rules(rules))
     }
+}
+
+/// Events that rules are checked over, at least.
+const CHECKED: usize = 1 << 20;
+
+/// The chip's own options: rules are checked over the events that are kept.
+pub(crate) fn own_options(options: &Options, rules: &[Rule]) -> crate::Options {
+    let least = if rules.is_empty() { 0 } else { CHECKED };
+    crate::Options {
+        seed: options.seed.unwrap_or_default(),
+        trace_events: options.events.max(least),
+        energy_interval: options.interval_ns.map(Time::nanoseconds),
+        ..Default::default()
+    }
+}
+
+/// The rules that a run is held to.
+pub(crate) fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
+    let mut rules = match options.assertions || options.rules.is_some() {
+        true => assertions::rules(),
+        false => Vec::new(),
+    };
+    if let Some(file) = &options.rules {
+        let text = wireloom_files::read_text(file, wireloom_files::MAX_TEXT_BYTES);
+        let text = text.map_err(|error| Error::new(format!("{}: {error}", file.display())))?;
+        let own = assertions::parse(&text);
+        rules.extend(own.map_err(|why| {
+            Error::new(format!("{}:{}: {}", file.display(), why.line, why.problem))
+                .with_help("docs/machines/ixp.md describes the rules")
+        })?);
+    }
+    Ok(rules)
 }
 
 /// Takes what packets changed from the memories into the store.

@@ -7,10 +7,12 @@ use wireloom_codegen::microengine::Refused;
 use wireloom_description::Description;
 use wireloom_machine::{
     Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
+    Source,
 };
 use wireloom_offloads::Store;
 
 use crate::Spec;
+use crate::by_hand;
 use crate::compiled::compile;
 
 /// The machine kind `ixp`.
@@ -71,7 +73,7 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Series, Knob::Seed]
+        &[Knob::Series, Knob::Seed, Knob::Events, Knob::Assertions, Knob::Rules]
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
@@ -98,11 +100,28 @@ impl Configured for Spec {
         Ok(Box::new(compiled.start(self, store, options)?))
     }
 
+    fn start_own(
+        &self,
+        source: &Source,
+        options: &Options,
+    ) -> Option<Result<(Program, Box<dyn Machine>)>> {
+        by_hand::is_by_hand(&source.file).then(|| by_hand::start(self, source, options))
+    }
+
     fn generate(&self, program: &Program) -> Result<Files> {
         let mut store =
             wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
         let compiled = compile(self, program, &mut store).map_err(first)?;
-        Ok(vec![("engine.uc".to_owned(), compiled.text)])
+        let name = |part: usize| match compiled.texts.len() {
+            1 => "engine.uc".to_owned(),
+            _ => format!("part{part}.uc"),
+        };
+        Ok(compiled
+            .texts
+            .iter()
+            .enumerate()
+            .map(|(part, text)| (name(part), text.clone()))
+            .collect())
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -11,6 +11,7 @@
 
 pub mod assertions;
 pub mod bus;
+mod by_hand;
 pub mod cards;
 pub mod chip;
 mod compiled;

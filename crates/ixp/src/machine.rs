@@ -12,6 +12,7 @@ use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::stats::Series;
 
+use crate::assertions::{self, Broken, Rule};
 use crate::cards::Delivered;
 use crate::compiled;
 use crate::energy::Metered;
@@ -39,6 +40,8 @@ pub struct Ixp<E = ()> {
     places: Vec<Place>,
     /// The power over time, once all packets have left.
     series: Option<Series>,
+    /// Rules that its events must keep.
+    rules: Vec<Rule>,
 }
 
 impl<E: Metered> Ixp<E> {
@@ -55,7 +58,14 @@ impl<E: Metered> Ixp<E> {
             lost: 0,
             places: Vec::new(),
             series: None,
+            rules: Vec::new(),
         }
+    }
+
+    /// The same, whose events are held to rules when it has finished.
+    #[must_use]
+    pub(crate) fn with_rules(self, rules: Vec<Rule>) -> Self {
+        Self { rules, ..self }
     }
 
     /// The same, with the offloads of the store in these places of the memories.
@@ -115,7 +125,7 @@ impl<E: Metered> Ixp<E> {
     }
 
     fn verdict(&self, delivered: &Delivered) -> Result<Option<Verdict>> {
-        let number = delivered.control.reason;
+        let number = delivered.control.reason_number();
         let reason = || {
             self.reasons.get(usize::from(number)).copied().ok_or_else(|| {
                 Error::new(format!("the program gives reason {number}, which it does not have"))
@@ -162,7 +172,13 @@ impl<E: Metered> Machine for Ixp<E> {
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let settled = self.work(0, sink)?;
         self.series = self.processor.power_over_time();
-        Ok(settled)
+        let broken = assertions::check(&self.rules, &self.processor.chip.trace, false);
+        match broken.first() {
+            Some(Broken { rule, message }) => {
+                Err(Error::finding(format!("the events break the rule `{rule}`: {message}")))
+            }
+            None => Ok(settled),
+        }
     }
 
     fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
@@ -190,7 +206,12 @@ impl<E: Metered> Machine for Ixp<E> {
     }
 
     fn recordings(&self) -> Recordings<'_> {
-        Recordings { timeline: None, series: self.series.as_ref() }
+        let trace = &self.processor.chip.trace;
+        Recordings {
+            series: self.series.as_ref(),
+            events: trace.is_on().then_some(trace as _),
+            ..Recordings::default()
+        }
     }
 
     fn record(&self, work: Duration) -> Option<Record> {

@@ -13,7 +13,8 @@
 /// | 17 | out: the packet has further outputs |
 /// | 19 to 18 | out: 0 to the port, 1 to the processor core, 2 dropped, 3 no output |
 /// | 23 to 20 | in: the element of the receive FIFO; out: bits 8 to 5 of the port |
-/// | 30 to 24 | out: bits 15 to 9 of the port, or the reason if the packet is not for a port |
+/// | 30 to 24 | out: bits 15 to 9 of the port |
+/// | 30 to 24, 16 to 12, 23 to 20 | out: bits 6 to 0, 11 to 7 and 15 to 12 of the reason's number, if the packet is not for a port |
 /// | 31 | in: an MPKT has come |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
@@ -31,7 +32,7 @@ pub struct Control {
     pub way: Way,
     /// The element of the receive FIFO.
     pub element: u8,
-    /// The reason.
+    /// The lowest seven bits of the reason's number.
     pub reason: u8,
     /// An MPKT has come.
     pub valid: bool,
@@ -76,6 +77,11 @@ impl Control {
     /// The port by which a packet leaves.
     pub fn egress(&self) -> u16 {
         u16::from(self.port) | u16::from(self.element) << 5 | u16::from(self.reason) << 9
+    }
+
+    /// The number of the reason for which a packet leaves that does not go to a port.
+    pub fn reason_number(&self) -> u16 {
+        u16::from(self.reason) | u16::from(self.port) << 7 | u16::from(self.element) << 12
     }
 
     /// The word.

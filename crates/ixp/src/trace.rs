@@ -1,6 +1,6 @@
 //! What happens to commands, as `<cycle, command>` events.
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use wireloom_isa::microengine::{Operation, Order, Unit};
 
@@ -190,27 +190,30 @@ impl Trace {
     pub fn omitted(&self) -> u64 {
         self.omitted
     }
+}
 
-    /// The trace as CSV, one event a line.
-    pub fn csv(&self) -> String {
-        let mut text = String::from(
-            "cycle,event,engine,context,value,id,unit,operation,order,address,words\n",
-        );
+impl wireloom_machine::Events for Trace {
+    fn write_csv(&self, to: &mut dyn Write) -> io::Result<()> {
+        writeln!(to, "cycle,event,engine,context,value,id,unit,operation,order,address,words")?;
         for event in &self.events {
             let Event { cycle, what, engine, context, value, command } = event;
             let name = what.name();
-            let _ = write!(text, "{cycle},{name},{engine},{context},{value},");
-            let _ = match command {
-                None => writeln!(text, ",,,,,"),
+            write!(to, "{cycle},{name},{engine},{context},{value},")?;
+            match command {
+                None => writeln!(to, ",,,,,"),
                 Some(Traced { id, unit, operation, order, address, words }) => writeln!(
-                    text,
+                    to,
                     "{id},{},{},{},{address},{words}",
                     unit_name(*unit),
                     operation_name(*operation),
                     order_name(*order)
                 ),
-            };
+            }?;
         }
-        text
+        Ok(())
+    }
+
+    fn left_out(&self) -> u64 {
+        self.omitted
     }
 }

@@ -9,6 +9,7 @@ use wireloom_isa::microengine::{
 };
 use wireloom_ixp::assertions::{self, Rule};
 use wireloom_ixp::{Fault, Options, Processor, Program, Spec};
+use wireloom_machine::Events;
 use wireloom_sim::Stop;
 
 /// The rules of every machine, and those that follow from a description.
@@ -113,7 +114,9 @@ fn traces_are_written_as_csv() {
     let programs = vec![(program(vec![read, kill()]), 1)];
     let mut machine = Processor::new(&spec, programs, &options).expect("a machine");
     machine.run_cycles(1000).expect("it runs");
-    let csv = machine.chip.trace.csv();
+    let mut csv = Vec::new();
+    machine.chip.trace.write_csv(&mut csv).expect("memory takes everything");
+    let csv = String::from_utf8(csv).expect("text");
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "cycle,event,engine,context,value,id,unit,operation,order,address,words");
     assert_eq!(lines[1], "0,run,0,0,0,,,,,,");

@@ -56,6 +56,10 @@ fn agree(program: &Program, tables: &str, packets: &[Packet]) {
 }
 
 fn agree_with(program: &Program, tables: &[PathBuf], packets: &[Packet]) {
+    agree_on(Spec::base(), program, tables, packets);
+}
+
+fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: &[Packet]) {
     let stored = || load_store(&program.optimised, tables, &|_| ()).expect("tables").0;
     let mut expected: Vec<Left> = Vec::new();
     let mut golden = Golden::new(program.optimised.clone(), stored());
@@ -68,7 +72,6 @@ fn agree_with(program: &Program, tables: &[PathBuf], packets: &[Packet]) {
         expected.push((output.sequence, output.verdict, bytes.to_vec()));
     });
     // Room for the longest packet.
-    let mut spec = Spec::base();
     spec.ports.receive_mpkts = 256;
     let started = spec.start(program, stored(), &Options::default(), &|_| ());
     let mut machine = started.unwrap_or_else(|error| panic!("{}", error.message));
@@ -132,21 +135,50 @@ fn ipv6_forwards_as_golden_does() {
 }
 
 #[test]
-fn what_has_no_place_is_refused_by_name() {
-    let refused = |name: &str| -> Vec<(Option<String>, String)> {
-        let refused = Spec::base().refusals(&program(name, &[])).into_iter();
-        refused.map(|refusal| (refusal.offload, refusal.message)).collect()
+fn the_router_goes_through_several_parts_as_golden_does() {
+    let program = program("router", &[]);
+    agree(&program, "small.tables", &captured());
+    agree(&program, "small.tables", &random());
+}
+
+#[test]
+fn parts_of_any_size_do_the_same() {
+    let program = program("ipv4", &[]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tables = [known(&program, "small.tables", folder.path())];
+    for (words, engines) in [(1536, 6), (1024, 6), (800, 6), (800, 16)] {
+        let mut spec = Spec::base();
+        spec.engines = engines;
+        spec.engine.control_store = words;
+        agree_on(spec, &program, &tables, &captured());
+    }
+}
+
+#[test]
+fn what_does_not_fit_says_how_much_it_needs() {
+    let program = program("router", &[]);
+    let refused = |engines, words| -> Option<(Option<String>, String)> {
+        let mut spec = Spec::base();
+        spec.engines = engines;
+        spec.engine.control_store = words;
+        let first = spec.refusals(&program).into_iter().next();
+        first.map(|refusal| (refusal.step, refusal.message))
     };
-    assert_eq!(
-        refused("router"),
-        [(
-            None,
-            "engine router does not fit into ixp1200: the control store has 2048 words, and this \
-             is one more"
-                .to_owned()
-        )]
+    let (step, message) = refused(2, 2048).expect("three control stores");
+    assert_eq!(step, None);
+    assert!(
+        message.ends_with("3 control stores of 2048 words, and there are 2 engines"),
+        "{message}"
     );
-    let offloads: Vec<_> = refused("nat").into_iter().filter_map(|(offload, _)| offload).collect();
+    let (step, message) = refused(6, 512).expect("its steps are longer");
+    assert!(step.is_some(), "{message}");
+    assert!(message.contains("words of a control store"), "{message}");
+}
+
+#[test]
+fn what_has_no_place_is_refused_by_name() {
+    let refused = Spec::base().refusals(&program("nat", &[]));
+    let offloads: Vec<_> = refused.into_iter().filter_map(|refusal| refusal.offload).collect();
     assert!(offloads.contains(&"fragments".to_owned()), "{offloads:?}");
 }
 
@@ -197,4 +229,29 @@ fn pushes_pops_and_any_port_do_what_they_do_on_golden() {
         Packet { ingress: (number % 8) as u16, arrival_ns, bytes }
     };
     agree_with(&program, &[], &(0..300).map(packet).collect::<Vec<_>>());
+}
+
+/// Frames of random bytes of many lengths, on all ports.
+fn noise(seed: u64, count: usize) -> Vec<Packet> {
+    let mut rng = wireloom_sim::Rng::new(seed, "noise");
+    let packet = |number: usize| {
+        let mut bytes = vec![0; 1 + rng.below(260) as usize];
+        bytes.iter_mut().for_each(|byte| *byte = rng.below(256) as u8);
+        if bytes.len() > 3 && rng.below(4) > 0 {
+            bytes[2..4].copy_from_slice(&[0, rng.below(8) as u8]);
+        }
+        let arrival_ns = 300_000 * number as u64;
+        Packet { ingress: (number % 8) as u16, arrival_ns, bytes }
+    };
+    (0..count).map(packet).collect()
+}
+
+fn own_program(name: &str) -> Program {
+    let file = root().join(format!("crates/ixp/tests/{name}.loom"));
+    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
+}
+
+#[test]
+fn every_operation_does_what_it_does_on_golden() {
+    agree_with(&own_program("operations"), &[], &noise(13, 400));
 }

@@ -14,6 +14,8 @@ pub struct Error {
     pub help: Option<String>,
     /// Whether an optional tool is missing, so that callers can skip what needs it.
     pub needs_tool: bool,
+    /// Whether the machine ran and a check of it failed, so that nothing is wrong with the input.
+    pub is_finding: bool,
 }
 
 /// The result type of this interface.
@@ -22,7 +24,12 @@ pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Creates an error with this message.
     pub fn new(message: impl Display) -> Self {
-        Self { message: message.to_string(), help: None, needs_tool: false }
+        Self { message: message.to_string(), help: None, needs_tool: false, is_finding: false }
+    }
+
+    /// A check that failed.
+    pub fn finding(message: impl Display) -> Self {
+        Self { is_finding: true, ..Self::new(message) }
     }
 
     /// The error of an optional tool that is not installed.

@@ -296,6 +296,20 @@ pub struct Recordings<'a> {
     pub timeline: Option<&'a Timeline>,
     /// Numbers over time.
     pub series: Option<&'a Series>,
+    /// The events of its parts.
+    pub events: Option<&'a dyn Events>,
+}
+
+/// The events of a machine's parts, in the order in which they happened.
+pub trait Events: std::fmt::Debug {
+    /// Writes them as CSV, one a line, with a heading.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    fn write_csv(&self, to: &mut dyn std::io::Write) -> std::io::Result<()>;
+
+    /// Events that found no room.
+    fn left_out(&self) -> u64;
 }
 
 #[cfg(test)]

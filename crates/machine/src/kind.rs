@@ -8,7 +8,7 @@ use wireloom_description::Description;
 use wireloom_ir as ir;
 use wireloom_offloads::Store;
 
-use crate::{Capabilities, Error, Knob, Machine, Options, Program, Result};
+use crate::{Capabilities, Error, Knob, Machine, Options, Program, Result, Source};
 
 /// Names of files, which may have folders in them, and their texts.
 pub type Files = Vec<(String, String)>;
@@ -114,6 +114,17 @@ pub trait Configured: fmt::Debug + Send + Sync {
         options: &Options,
         progress: &dyn Fn(&str),
     ) -> Result<Box<dyn Machine>>;
+
+    /// Starts the machine with a program that is written for machines of its kind alone, if the file
+    /// holds one. Beside it stands what others see of the program: its name and its reasons.
+    fn start_own(
+        &self,
+        source: &Source,
+        options: &Options,
+    ) -> Option<Result<(Program, Box<dyn Machine>)>> {
+        let _ = (source, options);
+        None
+    }
 
     /// Source code of a program for it: file names, which may have folders in them, and texts.
     ///

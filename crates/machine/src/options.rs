@@ -18,12 +18,16 @@ pub enum Knob {
     Stall,
     /// Waves of every signal.
     Waves,
-    /// Assertions of hardware templates.
+    /// Assertions of hardware templates, or over events.
     Assertions,
     /// The activity of threads over time.
     Timeline,
     /// Numbers over time.
     Series,
+    /// Each event of the machine's parts.
+    Events,
+    /// Rules over the events.
+    Rules,
     /// The seed of random choices.
     Seed,
     /// Packets that are not measured.
@@ -45,8 +49,12 @@ pub struct Options {
     pub is_short: bool,
     /// The file that waves are written to (FST).
     pub waves: Option<PathBuf>,
-    /// Whether assertions of the hardware templates are checked.
+    /// Whether assertions are checked: those of the hardware templates, or those over events.
     pub assertions: bool,
+    /// A file of rules over events that are checked beside the machine's own.
+    pub rules: Option<PathBuf>,
+    /// Events that are kept at most, from the start; 0 for none.
+    pub events: usize,
     /// Whether a packet will be followed ([`crate::Machine::follow`]); a machine that is translated
     /// then shows more of itself.
     pub follows: bool,

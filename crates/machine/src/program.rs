@@ -52,6 +52,13 @@ impl Source {
             let message = format!("{}: cannot be read: {error}", self.file.display());
             return Err(Error::new(message).with_help("the first argument is a Loom C source file"));
         }
+        let extension = self.file.extension().and_then(|extension| extension.to_str());
+        if matches!(extension, Some("uc" | "uo" | "toml")) {
+            let message = format!("{} is no source file in Loom C", self.file.display());
+            return Err(
+                Error::new(message).with_help("run --on ixp1200 runs programs of microengines")
+            );
+        }
         let options = lang::Options {
             include_dirs: self.include.clone(),
             library: Some(embedded::find),

@@ -6,8 +6,14 @@ use wireloom_isa::microengine::{Completion, Instruction, Order, Source, Transfer
 
 use crate::statement::Item;
 
-/// For each instruction those that can be executed after it.
-pub fn successors(items: &[Item], targets: &[u16], entries: &[u16]) -> Vec<Vec<u16>> {
+/// For each instruction those that can be executed after it; `reached` tells it for a `jump` or
+/// `rtn`.
+pub fn successors(
+    items: &[Item],
+    targets: &[u16],
+    entries: &[u16],
+    reached: impl Fn(usize) -> Vec<u16>,
+) -> Vec<Vec<u16>> {
     let mut next: Vec<Vec<u16>> = (0..items.len())
         .map(|at| if at + 1 < items.len() { vec![at as u16 + 1] } else { vec![] })
         .collect();
@@ -25,8 +31,7 @@ pub fn successors(items: &[Item], targets: &[u16], entries: &[u16]) -> Vec<Vec<u
             | Form::BranchContext(_)
             | Form::BranchInput
             | Form::BranchSignal(_) => (false, vec![targets[at]]),
-            // Anything that has a label can be the target.
-            Form::Jump | Form::Return => (true, entries.to_vec()),
+            Form::Jump | Form::Return => (true, reached(at)),
             Form::Arbitrate if item.parts.wait == Wait::Kill => (true, vec![]),
             _ => continue,
         };

@@ -28,7 +28,8 @@ pub fn link(mut program: Program, files: &[SourceFile]) -> Result<Image, Errors>
     let targets = targets(&mut program)?;
     check(&program)?;
     let entries = entries(&program, &targets);
-    let next = successors(&program.items, &targets, &entries);
+    let reached = |at: usize| reached(&program, &targets, &entries, at);
+    let next = successors(&program.items, &targets, &entries, reached);
     let places = match allocate(version, &program.items, &next, &program.names.nodes) {
         Ok(places) => places,
         Err(why) => return Err(vec![unallocated(&program, why)]),
@@ -177,21 +178,49 @@ fn targets(program: &mut Program) -> Result<Vec<u16>, Errors> {
     if errors.is_empty() { Ok(targets) } else { Err(errors) }
 }
 
-/// Where `jump` and `rtn` can lead: to labels, and to tables of branches that follow them.
+/// What can be reached by other ways than from the instruction before: labels, and tables of branches
+/// that follow the label of a `jump`.
 fn entries(program: &Program, targets: &[u16]) -> Vec<u16> {
     let mut entries: Vec<u16> = program.labels.values().map(|&(address, _)| address).collect();
     for (at, item) in program.items.iter().enumerate() {
         if item.form == Form::Jump {
-            let start = targets[at];
-            let is_branch = |item: &&Item| matches!(item.form, Form::Branch(_));
-            let table = program.items.iter().skip(start.into()).take_while(is_branch).count();
-            entries.extend(start..start + table as u16);
+            entries.extend(table(program, targets[at]));
         }
     }
     entries.retain(|&address| usize::from(address) < program.items.len());
     entries.sort_unstable();
     entries.dedup();
     entries
+}
+
+/// The branches that follow each other from an address on.
+fn table(program: &Program, start: u16) -> std::ops::Range<u16> {
+    let is_branch = |item: &&Item| matches!(item.form, Form::Branch(_));
+    let count = program.items.iter().skip(start.into()).take_while(is_branch).count();
+    start..start + count as u16
+}
+
+/// Where a `jump` or `rtn` can lead. A jump to a table of several leads into
+/// the table. A return leads to a
+/// label whose address the register was loaded with. What nothing is known of may lead to all
+/// labels.
+fn reached(program: &Program, targets: &[u16], entries: &[u16], at: usize) -> Vec<u16> {
+    let item = &program.items[at];
+    if item.form == Form::Jump {
+        let table = table(program, targets[at]);
+        return if table.len() < 2 { entries.to_vec() } else { table.collect() };
+    }
+    let link = item.nodes[1].or(item.nodes[2]);
+    let writes: Vec<(usize, &Item)> = program
+        .items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| link.is_some() && item.nodes[0] == link)
+        .collect();
+    match writes.iter().all(|(_, item)| item.form == Form::LoadAddress) && !writes.is_empty() {
+        true => writes.into_iter().map(|(at, _)| targets[at]).collect(),
+        false => entries.to_vec(),
+    }
 }
 
 /// What can be said before places are known.

@@ -263,7 +263,11 @@ impl Machine for Mpsoc {
     }
 
     fn recordings(&self) -> Recordings<'_> {
-        Recordings { timeline: Some(self.engine.timeline()), series: self.engine.series() }
+        Recordings {
+            timeline: Some(self.engine.timeline()),
+            series: self.engine.series(),
+            events: None,
+        }
     }
 }
 

@@ -130,8 +130,11 @@ impl Application {
             printed.extend_from_slice(text);
         });
         // Recordings are written after a failure too, since they show what led to it.
-        let recordings =
-            Recordings { timeline: Some(running.timeline()), series: running.series() };
+        let recordings = Recordings {
+            timeline: Some(running.timeline()),
+            series: running.series(),
+            events: None,
+        };
         self.records.write(spec.name.as_str(), recordings)?;
         let ended = result.map_err(Failure::unusable)?;
         let work_seconds = begin.elapsed().as_secs_f64();

@@ -80,7 +80,11 @@ impl Run {
         job.simulation.check(std::slice::from_ref(&self.on))?;
         let places = self.updates.places(job.places()).writes("--out", self.out.as_deref());
         places.check()?;
-        let compiled = job.program.compiled()?;
+        let options = job.simulation.options()?;
+        let (compiled, own) = match self.on.0.start_own(&job.program.source(), &options) {
+            Some(started) => started.map(|(program, machine)| (program, Some(machine)))?,
+            None => (job.program.compiled()?, None),
+        };
         let places = places.reads(job.program.included(&compiled.optimised.files));
         places.check()?;
         let program = &compiled.optimised;
@@ -92,7 +96,10 @@ impl Run {
         for name in &self.dump {
             find_offload(&store, name)?;
         }
-        let mut machine = self.on.start(&compiled, store, &job.simulation.options()?)?;
+        let mut machine = match own {
+            Some(machine) => self.on.running(machine),
+            None => self.on.start(&compiled, store, &options)?,
+        };
         if machine.configured.capabilities().updates_in_flight {
             for update in updates.take() {
                 machine.machine.schedule(&update).map_err(|why| updates.failure(&update, why))?;

@@ -1,4 +1,4 @@
-//! Recordings of simulated multiprocessors over time, as files.
+//! Recordings of simulated processors over time, as files.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 
 /// Options that choose what is recorded.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Records of simulated multiprocessors")]
+#[command(next_help_heading = "Records of simulated processors")]
 pub struct RecordArgs {
     /// Write the activity of each hardware thread as Chrome trace JSON, for ui.perfetto.dev, from
     /// the start of the run for the time that --timeline-us sets
@@ -32,6 +32,13 @@ pub struct RecordArgs {
     /// Set the sampling interval of --series and --plot, in nanoseconds; 1,000 by default
     #[arg(long, value_name = "NS", value_parser = clap::value_parser!(u64).range(10..=1_000_000_000))]
     pub interval_ns: Option<u64>,
+    /// Write each event of a command on the chip as CSV: cycle, event, engine, context, unit,
+    /// operation, address, words
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub events: Option<PathBuf>,
+    /// Set the number of events that are kept at most, from the start; 1,000,000 by default
+    #[arg(long, value_name = "N", requires = "events", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub events_most: Option<u64>,
 }
 
 impl RecordArgs {
@@ -42,6 +49,7 @@ impl RecordArgs {
             ("--series", Knob::Series, self.series.is_some()),
             ("--plot", Knob::Series, self.plot.is_some()),
             ("--interval-ns", Knob::Series, self.interval_ns.is_some()),
+            ("--events", Knob::Events, self.events.is_some()),
         ];
         let given = given.into_iter().filter(|(.., given)| *given);
         given.map(|(option, knob, _)| (option, knob))
@@ -53,6 +61,7 @@ impl RecordArgs {
             .writes("--timeline", self.timeline.as_deref())
             .writes("--series", self.series.as_deref())
             .writes("--plot", self.plot.as_deref())
+            .writes("--events", self.events.as_deref())
     }
 
     /// Returns the simulated time that a timeline covers, in nanoseconds, if a timeline was
@@ -75,12 +84,28 @@ impl RecordArgs {
         Ok(samples.then(|| self.interval_ns.unwrap_or(1000)))
     }
 
+    /// Returns the number of events that are kept.
+    pub fn events_most(&self) -> usize {
+        let most = self.events_most.unwrap_or(1_000_000) as usize;
+        if self.events.is_some() { most } else { 0 }
+    }
+
     /// Writes the requested files; `machine` is the machine's name.
     ///
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&self, machine: &str, recordings: Recordings<'_>) -> Outcome {
-        let Recordings { timeline, series } = recordings;
+        let Recordings { timeline, series, events } = recordings;
+        if let (Some(path), Some(events)) = (&self.events, events) {
+            write(path, |to| events.write_csv(to))?;
+            if events.left_out() > 0 {
+                output::note(format!(
+                    "warning: {}: {} events were left out: say a larger --events-most, or fewer packets",
+                    path.display(),
+                    thousands(events.left_out())
+                ));
+            }
+        }
         if let (Some(path), Some(timeline)) = (&self.timeline, timeline) {
             write(path, |to| timeline.write_trace(to))?;
             if timeline.left_out() > 0 {

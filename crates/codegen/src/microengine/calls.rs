@@ -50,7 +50,7 @@ pub fn call(
 }
 
 /// Reads words at an offset of a table: `count` of them.
-fn words_at(
+pub(super) fn words_at(
     lower: &mut Lower<'_>,
     unit: Unit,
     base: u32,

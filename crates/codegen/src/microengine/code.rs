@@ -4,7 +4,10 @@
 //! An instruction reads at most one register of each bank. Registers that are read together are put
 //! into different banks; where registers that were read together before forbid that, one is copied.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use super::routines::Routine;
 
 /// A general-purpose register of a context. The assembler finds its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,25 +67,31 @@ pub enum Shift {
 /// The largest constant that an operand can be.
 const LARGEST: u32 = 31;
 
-/// A place in the program.
+/// A place in the step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label(usize);
 
-/// A program under construction.
+/// A step under construction.
 #[derive(Debug, Default)]
 pub struct Code {
+    /// The number of the step: its labels differ from those of others.
+    step: usize,
     text: String,
     names: Vec<String>,
     /// The register whose bank tells that of each, and whether theirs differ.
     banks: Vec<(usize, bool)>,
     pinned: usize,
     labels: usize,
+    /// Registers that routines and their callers share, by name.
+    shared: BTreeMap<String, Register>,
+    /// The routines that are called.
+    pub routines: Vec<Routine>,
 }
 
 impl Code {
-    /// A program with these registers, in bank A if so said, at fixed places.
-    pub fn new(pinned: &[(&str, bool)]) -> Self {
-        let mut code = Self::default();
+    /// A step with these registers, in bank A if so said, at fixed places.
+    pub fn new(step: usize, pinned: &[(&str, bool)]) -> Self {
+        let mut code = Self { step, ..Self::default() };
         let (mut first_a, mut first_b) = (None::<usize>, None::<usize>);
         for (index, (name, is_a)) in pinned.iter().enumerate() {
             code.names.push((*name).to_owned());
@@ -110,15 +119,58 @@ impl Code {
         Register(number)
     }
 
+    /// A register that routines and their callers share, in bank A if so said.
+    pub fn shared(&mut self, name: &str, is_a: bool) -> Register {
+        if let Some(register) = self.shared.get(name) {
+            return *register;
+        }
+        let number = self.names.len();
+        self.names.push(name.to_owned());
+        // The first pinned register is in bank A.
+        self.banks.push((0, !is_a));
+        self.shared.insert(name.to_owned(), Register(number));
+        Register(number)
+    }
+
+    /// The names of the registers that are shared.
+    pub fn shared_names(&self) -> Vec<String> {
+        self.shared.keys().cloned().collect()
+    }
+
+    /// Calls a routine. No register but pinned and shared ones keeps its value.
+    pub fn call(&mut self, routine: &Routine) {
+        if !self.routines.contains(routine) {
+            self.routines.push(routine.clone());
+        }
+        let name = routine.name();
+        let (back, after) = (self.shared(&format!("{name}_back"), true), self.label());
+        let (back, after_name) = (self.names[back.0].clone(), self.name(after));
+        self.instruction(&format!("load_addr[{back}, {after_name}]"));
+        self.branch_to(&name);
+        self.place(after);
+    }
+
+    /// Returns from a routine.
+    pub fn go_back(&mut self, routine: &Routine) {
+        let back = self.shared(&format!("{}_back", routine.name()), true);
+        let back = self.names[back.0].clone();
+        self.instruction(&format!("rtn[{back}]"));
+    }
+
     /// A new label.
     pub fn label(&mut self) -> Label {
         self.labels += 1;
         Label(self.labels - 1)
     }
 
+    fn name(&self, label: Label) -> String {
+        format!("l{}_{}#", self.step, label.0)
+    }
+
     /// Puts a label here.
     pub fn place(&mut self, label: Label) {
-        let _ = writeln!(self.text, "l{}#:", label.0);
+        let name = self.name(label);
+        let _ = writeln!(self.text, "{name}:");
     }
 
     /// A line as it is.
@@ -132,13 +184,14 @@ impl Code {
         let _ = writeln!(self.text, "    {text}");
     }
 
-    /// The declarations of registers, then the text.
-    pub fn finish(self) -> (String, String) {
-        let mut declared = String::new();
-        for names in self.names[self.pinned..].chunks(12) {
-            let _ = writeln!(declared, ".reg {}", names.join(" "));
+    /// The text, with the declarations of its registers.
+    pub fn finish(self) -> String {
+        let mut all = String::from("    .begin\n");
+        let own = self.names[self.pinned..].iter().filter(|name| !self.shared.contains_key(*name));
+        for names in own.cloned().collect::<Vec<_>>().chunks(12) {
+            let _ = writeln!(all, "    .reg {}", names.join(" "));
         }
-        (declared, self.text)
+        all + &self.text + "    .end\n"
     }
 
     fn root(&self, register: usize) -> (usize, bool) {
@@ -312,7 +365,8 @@ impl Code {
 
     /// A branch on condition codes or always: `br`, `br=0`, `br!=cout`, ...
     pub fn branch(&mut self, name: &str, to: Label) {
-        self.instruction(&format!("{name}[l{}#]", to.0));
+        let to = self.name(to);
+        self.instruction(&format!("{name}[{to}]"));
     }
 
     /// A branch to a label of the runtime.
@@ -322,8 +376,8 @@ impl Code {
 
     /// A branch if a bit of a register is 0.
     pub fn branch_clear(&mut self, register: Register, bit: u32, to: Label) {
-        let register = self.names[register.0].clone();
-        self.instruction(&format!("br_bclr[{register}, {bit}, l{}#]", to.0));
+        let (register, to) = (self.names[register.0].clone(), self.name(to));
+        self.instruction(&format!("br_bclr[{register}, {bit}, {to}]"));
     }
 
     /// A command to a memory, and the wait for it: `sram[read, ...]`.
@@ -331,6 +385,13 @@ impl Code {
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
+    }
+
+    /// Reads quad words of the receive FIFO.
+    pub fn read_receive(&mut self, a: Operand, b: Operand, count: u32) {
+        let (a, b) = self.together(a, b);
+        let (a, b) = (self.operand(a), self.operand(b));
+        self.instruction(&format!("r_fifo_rd[$0, {a}, {b}, {count}], ctx_swap"));
     }
 
     /// Sums or differences of words with a carry from each to the next, the lowest first: `+` and

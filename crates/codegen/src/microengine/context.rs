@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, Exit, Op, OpKind, Step};
+use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step};
+use wireloom_offloads::registry;
 
 use super::lower::{VARIABLES, ops};
 use super::words;
@@ -19,6 +20,46 @@ pub fn variables(engine: &Engine) -> (Vec<u32>, u32) {
     (all, next)
 }
 
+/// The first word of each array of the context in the frame, with the logarithm of the words of an
+/// element, and the first word after them.
+pub fn arrays(engine: &Engine) -> (Vec<(u32, u32)>, u32) {
+    let (_, mut next) = variables(engine);
+    let mut place = |width: u32, count: u32| {
+        let stride = words::count(width).next_power_of_two() as u32;
+        let first = next;
+        next += stride * count;
+        (first, stride.trailing_zeros())
+    };
+    let all = engine.arrays.iter().map(|array| place(array.width, array.count)).collect();
+    (all, next)
+}
+
+/// Whether threads need the time of arrival of their packet, or its number among all.
+pub fn uses_origin(engine: &Engine) -> bool {
+    let by_method = |offload: OffloadId, method: usize| {
+        let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
+            return false;
+        };
+        registry::kind(&config.kind).is_some_and(|kind| {
+            let method = &kind.methods[method];
+            let expires = kind.expiry.is_some_and(|age| !config.param(age).is_zero());
+            method.reads_arrival || method.reads_sequence || expires
+        })
+    };
+    engine.steps.iter().flat_map(ops).any(|op| match &op.kind {
+        OpKind::ReadMeta(Meta::Arrival) => true,
+        OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. } => {
+            by_method(*offload, *method)
+        }
+        _ => false,
+    })
+}
+
+/// Whether threads send packets and go on.
+pub fn emits(engine: &Engine) -> bool {
+    engine.steps.iter().flat_map(ops).any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_))))
+}
+
 /// The variables that may be read before they are written: they have to be 0 when a thread begins.
 pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
     let mut live: Vec<BTreeSet<usize>> = engine.steps.iter().map(reads).collect();
@@ -30,7 +71,9 @@ pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
             let more: BTreeSet<usize> = ops
                 .iter()
                 .filter_map(|op| match &op.kind {
-                    OpKind::Exit(Exit::Next(to)) => Some(&live[to.index()] - &written(&ops, op)),
+                    OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => {
+                        Some(&live[to.index()] - &written(&ops, op))
+                    }
                     _ => None,
                 })
                 .flatten()

@@ -1,10 +1,10 @@
 //! A thread's frame in SRAM: the context, values without a register, and the header window.
 //!
 //! ```text
-//! word  0                                 272                         512
-//!       | context, spilled values         | area of the window ...    |
-//! byte                                    1088      front         front + window
-//!                                         | free    | window      | zeros
+//! word  0                          178           272                      512
+//!       | context, spilled values  | state, args | area of the window ... |
+//! byte                                           1088      front      front + window
+//!                                                | free    | window   | zeros
 //! ```
 //!
 //! A packet arrives at byte 1344. What is inserted goes in front of it, and a window has 256 bytes
@@ -13,13 +13,26 @@
 
 use wireloom_bits::Bits;
 
-use super::code::{Code, Operand, Register, Shift, Target};
+use super::code::{Code, Label, Operand, Register, Shift, Target};
 use super::words::{self, Words};
 
 /// Words of a frame.
 pub const WORDS: u32 = 512;
-/// The word at which the area begins: those before are for the context.
-pub const AREA: u32 = 272;
+/// The words before it are for the context and for values.
+pub const CONTEXT: u32 = 178;
+/// The words at which the registers of a thread lie while the packet goes on in another part.
+pub const STATE: u32 = 178;
+/// The word that says where a thread goes on when its packet has been sent and it lives: at a step,
+/// by its number, or that it ends, with this control word.
+pub const RESUME: u32 = 186;
+/// The words with the time of arrival in nanoseconds, the low one first.
+pub const ARRIVAL: u32 = 188;
+/// The words with the number of the packet among all that were offered, the low one first.
+pub const SEQUENCE: u32 = 190;
+/// Words for the arguments of routines, and for values that are shifted, up to the area.
+pub const ARGUMENTS: u32 = 192;
+/// The byte at which the window ends while there is a payload.
+pub const END: u32 = 1472;
 /// The longest window.
 pub const LONGEST: u32 = 256;
 /// Reads begin at this byte of the packet at most: all further ones are zero. So they end before
@@ -137,6 +150,17 @@ impl State {
         }
         aligned.reverse();
         words::slice(code, &aligned, 32 * count - bit % 8 - width, width)
+    }
+
+    /// Branches if a field that ends `bytes` bytes after byte `base` lies outside the window in part.
+    pub fn within(&self, code: &mut Code, base: Operand, bytes: u32, outside: Label) {
+        let end = code.register();
+        match base {
+            Operand::Number(number) => code.set(end, Operand::Number(number + bytes)),
+            _ => code.alu(end, base, "+", Operand::Number(bytes)),
+        }
+        words::compare(code, &vec![self.window.into()], &vec![end.into()]);
+        code.branch("br!=cout", outside);
     }
 
     /// Writes a field, unless it lies outside the window in part.

@@ -1,7 +1,7 @@
 //! Where the tables of a program are in the memories of the chip, and what is in them at the start.
 
 use std::any::Any;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
@@ -66,6 +66,8 @@ pub enum Place {
 pub struct Layout {
     /// For each offload.
     pub places: Vec<Place>,
+    /// The constant arrays, and where they are.
+    pub tables: Vec<(Arc<[Bits]>, Place)>,
     /// The contents of memories: the first word, and the words.
     pub images: Vec<(Unit, u32, Vec<u32>)>,
 }
@@ -73,6 +75,14 @@ pub struct Layout {
 impl PartialEq for Layout {
     fn eq(&self, other: &Self) -> bool {
         self.places == other.places
+    }
+}
+
+impl Layout {
+    /// Where a constant array is.
+    pub fn table(&self, elements: &[Bits]) -> Option<Place> {
+        let found = self.tables.iter().find(|(table, _)| **table == *elements);
+        found.map(|(_, place)| *place)
     }
 }
 
@@ -135,7 +145,31 @@ pub fn place(
             }
         });
     }
+    for op in engine.steps.iter().flat_map(ops) {
+        if let OpKind::Table { elements, .. } = &op.kind
+            && layout.table(elements).is_none()
+        {
+            constant(elements, &mut room, &mut layout);
+        }
+    }
     if refused.is_empty() { Ok(layout) } else { Err(refused) }
+}
+
+/// Places a constant array, if there is room.
+fn constant(elements: &Arc<[Bits]>, room: &mut Room, layout: &mut Layout) {
+    let own = words::count(elements.first().map_or(0, Bits::width));
+    let stride = own.next_power_of_two();
+    let count = elements.len() * stride;
+    let mut units = [Unit::Sram, Unit::Sdram].into_iter();
+    let Some((unit, base)) = units.find_map(|unit| room.take(count as u64, unit)) else { return };
+    let mut image = vec![0; count];
+    for (element, words) in elements.iter().zip(image.chunks_exact_mut(stride)) {
+        let halves = element.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
+        words.iter_mut().zip(halves).for_each(|(word, half)| *word = half);
+    }
+    let (shift, size) = (stride.trailing_zeros(), elements.len() as u32);
+    layout.tables.push((elements.clone(), Place::Elements { unit, base, shift, size }));
+    layout.images.push((unit, base, image));
 }
 
 /// Refuses an offload, with the first step that uses it.

@@ -8,10 +8,13 @@ use wireloom_ir::{
 };
 
 use super::calls;
-use super::code::{Code, Operand, Register};
+use super::code::{Code, Label, Operand, Register, Shift};
 use super::context::{self, variables};
-use super::frame::State;
+use super::frame::{self, State};
 use super::layout::Layout;
+use super::routines::{Divide, Multiply, Routine, give};
+use super::spread;
+use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
 
 /// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets
@@ -21,9 +24,6 @@ const BACKWARD: u32 = 2;
 /// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
 pub(super) const VALUES: u32 = 3;
 pub(super) const VARIABLES: u32 = 24;
-
-/// Words of values that are kept in registers at a time: the others are in the frame.
-pub(super) const KEPT: usize = 14;
 
 /// What has no place: a sentence, and the offload that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct Lower<'a> {
     /// The words after the context, and those that are needed.
     pub(super) after: u32,
     pub(super) most: &'a mut u32,
+    /// Words of values that are kept in registers at a time: the others are in the frame.
+    pub(super) kept: usize,
     /// The numbers of reasons.
     reasons: &'a mut Vec<(u32, u16)>,
 }
@@ -80,7 +82,7 @@ pub(super) struct Place {
 }
 
 /// The label of a step.
-fn label(step: usize) -> String {
+pub(super) fn label(step: usize) -> String {
     format!("step{step}")
 }
 
@@ -93,29 +95,54 @@ pub(super) fn ops(step: &Step) -> Vec<&Op> {
     blocks.into_iter().flat_map(|block| &block.ops).collect()
 }
 
-/// Writes all steps. Returns the words of the frame that they need.
+/// A step in microcode.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The instructions, with labels and declarations of its own.
+    pub text: String,
+    /// The words that they take in a control store at most.
+    pub words: usize,
+    /// The routines that it calls.
+    pub routines: Vec<Routine>,
+    /// The registers that it shares with them.
+    pub shared: Vec<String>,
+}
+
+impl Written {
+    /// What has been written.
+    pub fn of(code: Code) -> Self {
+        let (routines, shared) = (code.routines.clone(), code.shared_names());
+        let text = code.finish();
+        Self { words: spread::words(&text), text, routines, shared }
+    }
+}
+
+/// Writes all steps, with at most `kept` words of values in registers. Returns them and the words
+/// of the frame that they need.
 ///
 /// # Errors
 /// What has no place.
 pub fn steps(
     program: &Program,
     layout: &Layout,
-    code: &mut Code,
+    kept: usize,
     reasons: &mut Vec<(u32, u16)>,
-) -> Result<u32, Vec<Refused>> {
+) -> Result<(Vec<Written>, u32), Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
-    let (_, first) = variables(engine);
+    let (_, first) = context::arrays(engine);
     let mut most = first;
     let mut refused = Vec::new();
-    let state = State::of(code);
+    let mut steps = Vec::new();
     for (number, step) in engine.steps.iter().enumerate() {
+        let mut code = Code::new(number, &frame::PINNED);
+        let state = State::of(&code);
         let mut lower = Lower {
             files: &program.files,
             engine,
             step,
             number,
             layout,
-            code,
+            code: &mut code,
             state,
             values: HashMap::new(),
             uses: HashMap::new(),
@@ -123,14 +150,16 @@ pub fn steps(
             taken: Vec::new(),
             after: first,
             most: &mut most,
+            kept,
             reasons,
         };
         if number == 0 {
             lower.clear();
         }
         refused.extend(lower.step().err());
+        steps.push(Written::of(code));
     }
-    if refused.is_empty() { Ok(most) } else { Err(refused) }
+    if refused.is_empty() { Ok((steps, most)) } else { Err(refused) }
 }
 
 impl Lower<'_> {
@@ -141,6 +170,17 @@ impl Lower<'_> {
         for variable in context::read_unwritten(self.engine) {
             let width = self.engine.context[variable].width;
             self.store(places[variable], &vec![Operand::Number(0); words::count(width)]);
+        }
+        self.clear_arrays();
+        if context::uses_origin(self.engine) {
+            // The times and the numbers of packets come with their elements of the receive FIFO.
+            let thread = self.code.pinned(0);
+            for (quad, word) in [(144, frame::ARRIVAL), (160, frame::SEQUENCE)] {
+                let at = self.code.copy(Operand::Number(quad));
+                self.code.read_receive(at.into(), thread.into(), 1);
+                let pair = [0, 1].map(|index| Operand::Transfer(index));
+                self.state.store(self.code, Operand::Number(word), &pair);
+            }
         }
     }
 
@@ -168,7 +208,14 @@ impl Lower<'_> {
                 // Exactly one exit is taken: the last one, if none before it was.
                 return self.exit(exit);
             }
+            let is_far = self.is_far(op);
+            if is_far {
+                self.put_all_away(op);
+            }
             self.op(op)?;
+            if is_far {
+                self.forget_registers(op);
+            }
             // Values without further use give their registers back.
             let (values, uses, taken) = (&mut self.values, &self.uses, &mut self.taken);
             values.retain(|value, place| {
@@ -201,7 +248,7 @@ impl Lower<'_> {
     }
 
     /// Reads words of the frame.
-    fn load(&mut self, first: u32, count: usize) -> Vec<Register> {
+    pub(super) fn load(&mut self, first: u32, count: usize) -> Vec<Register> {
         let mut all = Vec::new();
         while all.len() < count {
             let part = (count - all.len()).min(8);
@@ -231,7 +278,7 @@ impl Lower<'_> {
         }
     }
 
-    fn define(&mut self, op: &Op, words: Words) {
+    pub(super) fn define(&mut self, op: &Op, words: Words) {
         if let Some(result) = op.results.first() {
             self.values.insert(*result, Place { words: Some(words), ..Place::default() });
         }
@@ -251,32 +298,47 @@ impl Lower<'_> {
         };
         // What it reads comes from the frame before the branch.
         for operand in op.kind.operands() {
-            self.get(operand);
+            if !is_wide(self.width(operand)) {
+                self.get(operand);
+            }
         }
         let guard = self.get(guard)[0];
         let guard = self.in_register(guard);
-        let result = op.results.first().map(|result| {
-            let registers = words::registers(self.code, self.width(*result));
-            registers.iter().for_each(|word| self.code.set(*word, Operand::Number(0)));
-            registers
-        });
-        let skip = self.code.label();
+        let (skip, done) = (self.code.label(), self.code.label());
         self.code.branch_clear(guard, 0, skip);
         let words = what(self)?;
-        if let (Some(registers), Some(words)) = (&result, words) {
-            for (register, word) in registers.iter().zip(words) {
-                self.code.set(*register, word);
+        let Some(result) = op.results.first().copied() else {
+            self.code.place(skip);
+            return Ok(());
+        };
+        let width = self.width(result);
+        let zero = Operand::Number(0);
+        let Some(words) = words else {
+            // The result is in the frame.
+            self.code.branch("br", done);
+            self.code.place(skip);
+            let slot = self.values.get(&result).and_then(|place| place.slot);
+            for at in (0..words::count(width)).step_by(8) {
+                let part = vec![zero; (words::count(width) - at).min(8)];
+                self.store(slot.unwrap_or(VARIABLES) + at as u32, &part);
             }
+            self.code.place(done);
+            return Ok(());
+        };
+        let registers = words::registers(self.code, width);
+        for (register, word) in registers.iter().zip(words) {
+            self.code.set(*register, word);
         }
+        self.code.branch("br", done);
         self.code.place(skip);
-        if let Some(registers) = result {
-            self.define(op, words::of(&registers));
-        }
+        registers.iter().for_each(|word| self.code.set(*word, zero));
+        self.code.place(done);
+        self.define(op, words::of(&registers));
         Ok(())
     }
 
     /// The largest value that a value can have, as far as its operation shows.
-    fn most(&self, value: Value) -> u32 {
+    pub(super) fn most(&self, value: Value) -> u32 {
         let definition = ops(self.step).into_iter().find(|op| op.results.contains(&value));
         let own = match self.width(value) {
             width @ 0..=16 => (1 << width) - 1,
@@ -290,6 +352,9 @@ impl Lower<'_> {
     }
 
     fn op(&mut self, op: &Op) -> Result<(), Refused> {
+        if self.wide(op)? {
+            return Ok(());
+        }
         let result = op.results.first().copied();
         let width = result.map_or(0, |value| self.width(value));
         let words = match &op.kind {
@@ -347,14 +412,22 @@ impl Lower<'_> {
                     self.values.insert(value, place);
                     return Ok(());
                 }
+                if is_wide(width) {
+                    // A copy, which the step's writes do not change.
+                    let Some(slot) = self.slot(op) else { return Ok(()) };
+                    for at in (0..words::count(width)).step_by(8) {
+                        let part = self.load(first + at as u32, (words::count(width) - at).min(8));
+                        self.store(slot + at as u32, &words::of(&part));
+                    }
+                    return Ok(());
+                }
                 words::of(&self.load(first, words::count(width)))
             }
             OpKind::WriteContext(id, value) => {
                 let (places, _) = variables(self.engine);
                 let first = places[id.index()];
                 return self.guarded(op, |lower| {
-                    let words = lower.get(*value);
-                    lower.store(first, &words);
+                    lower.store_value(first, *value);
                     Ok(None)
                 });
             }
@@ -364,14 +437,12 @@ impl Lower<'_> {
                 self.state.read(self.code, base, most, *bit, width)
             }
             OpKind::WritePacket { base, bit, value } => {
-                let width = self.width(*value);
                 return self.guarded(op, |lower| {
-                    let (base, words) = (lower.get(*base)[0], lower.get(*value));
-                    lower.state.write(lower.code, base, *bit, &words, width);
+                    lower.write_packet(*base, *bit, *value);
                     Ok(None)
                 });
             }
-            OpKind::ReadMeta(meta) => self.meta(*meta)?,
+            OpKind::ReadMeta(meta) => self.meta(*meta),
             OpKind::WriteMeta(_, value) => {
                 return self.guarded(op, |lower| {
                     let word = lower.get(*value)[0];
@@ -379,10 +450,14 @@ impl Lower<'_> {
                     Ok(None)
                 });
             }
-            OpKind::Insert { offset, count } | OpKind::Remove { offset, count } => {
-                let is_insert = matches!(op.kind, OpKind::Insert { .. });
-                return self
-                    .guarded(op, |lower| lower.resize(is_insert, *offset, *count).map(Some));
+            OpKind::Insert { offset, count } => {
+                return self.guarded(op, |lower| Ok(Some(lower.insert(*offset, *count))));
+            }
+            OpKind::Remove { offset, count } => {
+                return self.guarded(op, |lower| Ok(Some(lower.remove(*offset, *count))));
+            }
+            OpKind::Reset { count } => {
+                return self.guarded(op, |lower| Ok(Some(lower.reset(*count))));
             }
             OpKind::Call { offload, method, args } => {
                 return self.guarded(op, |lower| calls::call(lower, *offload, *method, args));
@@ -390,16 +465,20 @@ impl Lower<'_> {
             OpKind::Exit(exit) => {
                 return self.guarded(op, |lower| lower.exit(exit).map(|()| None));
             }
-            OpKind::Table { .. } => {
-                return Err(self.refuse(None, "constant arrays have no place yet".into()));
+            OpKind::Table { elements, index } => {
+                let index = self.get(*index);
+                return self.table(op, elements, &index);
             }
-            OpKind::ReadElement { .. } | OpKind::WriteElement { .. } => {
-                return Err(self.refuse(None, "arrays of the context have no place yet".into()));
+            OpKind::ReadElement { array, index } => {
+                let index = self.get(*index);
+                return self.read_element(op, *array, &index);
             }
-            OpKind::Reset { .. } => {
-                return Err(
-                    self.refuse(None, "a replacement of the packet has no place yet".into())
-                );
+            OpKind::WriteElement { array, index, value } => {
+                return self.guarded(op, |lower| {
+                    let index = lower.get(*index);
+                    lower.write_element(*array, &index, *value);
+                    Ok(None)
+                });
             }
             OpKind::Evaluate { offload, .. } => {
                 let name = &self.engine.offloads[offload.index()].name;
@@ -410,6 +489,38 @@ impl Lower<'_> {
         };
         self.define(op, words);
         Ok(())
+    }
+
+    /// Whether an operation calls a routine.
+    fn is_far(&self, op: &Op) -> bool {
+        match &op.kind {
+            OpKind::Binary(BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem, ..)
+            | OpKind::Insert { .. }
+            | OpKind::Reset { .. } => true,
+            OpKind::Remove { offset, .. } => {
+                let offset = self.values.get(offset).and_then(|place| place.words.as_ref());
+                !offset.is_some_and(|words| words[0] == Operand::Number(0))
+            }
+            _ => false,
+        }
+    }
+
+    /// Writes a field of the header window, unless it lies outside in part.
+    fn write_packet(&mut self, base: Value, bit: u32, value: Value) {
+        let width = self.width(value);
+        let base = self.get(base)[0];
+        if !is_wide(width) {
+            let words = self.get(value);
+            self.state.write(self.code, base, bit, &words, width);
+            return;
+        }
+        let outside = self.code.label();
+        self.state.within(self.code, base, (bit + width).div_ceil(8), outside);
+        for (lo, piece) in pieces(width) {
+            let words = self.bits(value, lo, piece);
+            self.state.write(self.code, base, bit + width - lo - piece, &words, piece);
+        }
+        self.code.place(outside);
     }
 
     fn binary(&mut self, operation: BinaryOp, a: Value, b: Value) -> Result<Words, Refused> {
@@ -447,20 +558,43 @@ impl Lower<'_> {
                 } else if width <= 32 {
                     words::shift_by(code, is_left, first[0], &second, width)
                 } else {
-                    let message = "shifts of more than 32 bits by a variable have no place yet";
-                    return Err(self.refuse(None, message.into()));
+                    let own = self.take(words::count(width));
+                    let at = self.word(own.start);
+                    self.shift_by(at, is_left, a, b);
+                    self.taken[own.start..own.end].fill(false);
+                    words::of(&self.load(at, words::count(width)))
                 }
             }
-            BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem => {
-                let message =
-                    "products and quotients have no place: microengines have no multiplier";
+            BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem if width > 64 => {
+                let message = "products and quotients of more than 64 bits have no place";
                 return Err(self.refuse(None, message.into()));
+            }
+            BinaryOp::Mul => {
+                let routine = Multiply::of(code);
+                give(code, routine.a, &first);
+                give(code, routine.b, &second);
+                code.call(&Routine::Multiply);
+                let words: Words = routine.product.map(|word| code.copy(word.into()).into()).into();
+                words::slice(code, &words, 0, width)
+            }
+            BinaryOp::Udiv | BinaryOp::Urem => {
+                let routine = Divide::of(code);
+                // A dividend of a word takes half the rounds.
+                let bits = if width <= 32 { 32 } else { 64 };
+                let dividend = words::shift_left(code, &first, 64 - bits, 64);
+                give(code, routine.a, &dividend);
+                give(code, routine.b, &second);
+                code.set(routine.bits, Operand::Number(bits));
+                code.call(&Routine::Divide);
+                let result = if operation == BinaryOp::Udiv { routine.a } else { routine.rest };
+                let words: Words = result.map(|word| code.copy(word.into()).into()).into();
+                words::slice(code, &words, 0, width)
             }
         })
     }
 
-    fn meta(&mut self, meta: Meta) -> Result<Words, Refused> {
-        Ok(match meta {
+    fn meta(&mut self, meta: Meta) -> Words {
+        match meta {
             Meta::Ingress => words::of(&self.load(INGRESS, 1)),
             Meta::Egress => vec![self.code.copy(self.state.egress.into()).into()],
             Meta::Window => vec![self.code.copy(self.state.window.into()).into()],
@@ -470,24 +604,15 @@ impl Lower<'_> {
                 self.code.alu(length, window.into(), "+", payload.into());
                 vec![length.into()]
             }
-            Meta::Arrival => {
-                return Err(self.refuse(None, "the time of arrival has no place yet".into()));
-            }
-        })
+            Meta::Arrival => words::of(&self.load(frame::ARRIVAL, 2)),
+        }
     }
 
     fn exit(&mut self, exit: &Exit) -> Result<(), Refused> {
         match exit {
             Exit::Next(to) => {
                 if to.index() <= self.number {
-                    let jumps = self.load(BACKWARD, 1)[0];
-                    let more = self.code.register();
-                    self.code.alu(more, jumps.into(), "+", Operand::Number(1));
-                    self.store(BACKWARD, &[more.into()]);
-                    let most = wireloom_ir::MAX_BACKWARD_JUMPS;
-                    words::compare(self.code, &vec![jumps.into()], &vec![Operand::Number(most)]);
-                    let goes_on = self.code.label();
-                    self.code.branch("br!=cout", goes_on);
+                    let goes_on = self.jump_back();
                     self.ends(2, RUNAWAY);
                     self.code.place(goes_on);
                 }
@@ -496,30 +621,79 @@ impl Lower<'_> {
             Exit::Finish => self.code.branch_to("finish"),
             Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
                 let way = if matches!(exit, Exit::Drop(..)) { 2 } else { 1 };
-                let [Operand::Number(reason)] = self.get(*reason)[..] else {
-                    let message = "reasons that are not constants have no place";
-                    return Err(self.refuse(None, message.into()));
-                };
-                self.ends(way, (set.0, reason as u16));
+                match self.get(*reason)[0] {
+                    Operand::Number(number) => self.ends(way, (set.0, number as u16)),
+                    word => self.ends_for(way, set.0, word, self.most(*reason)),
+                }
             }
             Exit::Done => self.ends(3, RUNAWAY),
-            Exit::Emit(_) => {
-                return Err(self.refuse(None, "an `emit` has no place yet".into()));
+            Exit::Emit(to) => {
+                // The packet is sent; then the runtime goes on with the step, or ends.
+                let resume = self.code.copy(Operand::Number(to.index() as u32));
+                if to.index() <= self.number {
+                    let goes_on = self.jump_back();
+                    let word = self.control(2, RUNAWAY);
+                    self.code.set(resume, Operand::Number(word));
+                    self.code.place(goes_on);
+                }
+                self.state.store(self.code, Operand::Number(frame::RESUME), &[resume.into()]);
+                self.code.branch_to("emit");
             }
             Exit::Reply(_) => unreachable!("the engine takes packets"),
         }
         Ok(())
     }
 
+    /// Counts a jump back. Branches to the label that it returns unless there were too many.
+    fn jump_back(&mut self) -> Label {
+        let jumps = self.load(BACKWARD, 1)[0];
+        let more = self.code.register();
+        self.code.alu(more, jumps.into(), "+", Operand::Number(1));
+        self.store(BACKWARD, &[more.into()]);
+        let most = wireloom_ir::MAX_BACKWARD_JUMPS;
+        words::compare(self.code, &vec![jumps.into()], &vec![Operand::Number(most)]);
+        let goes_on = self.code.label();
+        self.code.branch("br!=cout", goes_on);
+        goes_on
+    }
+
+    /// Ends with a reason.
     fn ends(&mut self, way: u32, reason: (u32, u16)) {
+        let word = self.control(way, reason);
+        self.code.set(self.state.control, Operand::Number(word));
+        self.code.branch_to("end");
+    }
+
+    /// The control word for a reason: a number stands for it.
+    fn control(&mut self, way: u32, reason: (u32, u16)) -> u32 {
         let known = self.reasons.iter().position(|known| *known == reason);
         let number = known.unwrap_or_else(|| {
             self.reasons.push(reason);
             self.reasons.len() - 1
+        }) as u32;
+        way << 18 | (number & 0x7f) << 24 | (number >> 7 & 0x1f) << 12 | (number >> 12 & 0xf) << 20
+    }
+
+    /// Ends with a reason that is known when the program runs, and is `most` at most: its number
+    /// follows those of the others of its set.
+    fn ends_for(&mut self, way: u32, set: u32, reason: Operand, most: u32) {
+        let all: Vec<(u32, u16)> = (0..=most).map(|value| (set, value as u16)).collect();
+        let known = self.reasons.windows(all.len()).position(|known| known == all);
+        let first = known.unwrap_or_else(|| {
+            self.reasons.extend(&all);
+            self.reasons.len() - all.len()
         });
-        let word = way << 18 | (number as u32) << 24;
-        self.code.set(self.state.control, Operand::Number(word));
-        self.code.branch_to("end");
+        let (number, part) = (self.code.register(), self.code.register());
+        let control = self.state.control;
+        let code = &mut *self.code;
+        code.alu(number, reason, "+", Operand::Number(first as u32));
+        code.set(control, Operand::Number(way << 18));
+        for (from, width, to) in [(0, 7, 24), (7, 5, 12), (12, 4, 20)] {
+            code.shift(part, Operand::None, "B", number.into(), Shift::Right(from));
+            code.alu(part, part.into(), "AND", Operand::Number((1 << width) - 1));
+            code.shift(control, control.into(), "OR", part.into(), Shift::Left(to));
+        }
+        code.branch_to("end");
     }
 }
 

@@ -1,63 +1,115 @@
 //! Step IR to microcode of an IXP1200.
 //!
-//! Every context of four engines is a thread that takes a packet through all its steps
-//! (runtime.uc). [`layout`] places tables in SRAM and SDRAM; `lower` writes the steps, with `words`
+//! Every context of four engines is a thread that takes a packet through all its steps (thread.uc,
+//! runtime.uc). Steps that do not fit into one control store are spread over engines (`spread`,
+//! handover.uc). [`layout`] places tables in SRAM and SDRAM; `lower` writes the steps, with `words`
 //! for values of any width, `frame` for fields of the packet and `calls` for offloads. The result
 //! is text for the assembler, which finds the places of registers.
 
 mod calls;
 mod code;
 mod context;
+mod elements;
 mod frame;
 pub mod layout;
 mod lower;
 mod resize;
+mod routines;
 mod spill;
+mod spread;
 pub mod trie;
+mod wide;
 mod words;
 
-use wireloom_ir::Program;
+use std::ops::Range;
 
-use code::Code;
+use wireloom_ir::{Engine, Program};
+
 pub use layout::{Layout, Memories, Place, THREADS, Unit};
+use lower::Written;
 pub use lower::{RUNAWAY, Refused};
 
 /// A program as microcode.
 #[derive(Clone, Debug)]
-pub struct Microcode {
-    /// The text, for engines 0 to 3.
-    pub text: String,
+pub struct Microcode<'a> {
+    engine: &'a Engine,
+    steps: Vec<Written>,
     /// The set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
 }
 
 /// The most reasons that control words can tell apart.
-const MOST_REASONS: usize = 128;
+const MOST_REASONS: usize = 1 << 16;
 
-/// Writes a program whose steps are in the form of regions.
+/// Numbers of words of values that are kept in registers, one after the other: with fewer, the
+/// assembler finds places for all sooner.
+pub const KEPT: [usize; 4] = [14, 11, 8, 5];
+
+/// Writes a program whose steps are in the form of regions. At most `kept` words of values are in
+/// registers at a time, beside those that an operation works on.
 ///
 /// # Errors
 /// What has no place.
-pub fn generate(program: &Program, layout: &Layout) -> Result<Microcode, Vec<Refused>> {
-    let mut code = Code::new(&frame::PINNED);
+pub fn generate<'a>(
+    program: &'a Program,
+    layout: &Layout,
+    kept: usize,
+) -> Result<Microcode<'a>, Vec<Refused>> {
     let mut reasons = Vec::new();
-    let words = lower::steps(program, layout, &mut code, &mut reasons)?;
+    let (steps, words) = lower::steps(program, layout, kept, &mut reasons)?;
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
-    if words > frame::AREA {
+    if words > frame::CONTEXT {
         return Err(whole(format!(
             "the context and its values need {words} words of a thread's {}",
-            frame::AREA
+            frame::CONTEXT
         )));
     }
     if reasons.len() > MOST_REASONS {
         return Err(whole(format!("there are more than {MOST_REASONS} reasons")));
     }
-    let (declared, steps) = code.finish();
-    let name = &program.engines[program.main.index()].name;
-    let runtime = include_str!("runtime.uc");
-    let text = format!(
-        "; Engine `{name}`, written by Wireloom from the step IR.\n\
-         {runtime}\n{declared}\n{steps}"
-    );
-    Ok(Microcode { text, reasons })
+    Ok(Microcode { engine: &program.engines[program.main.index()], steps, reasons })
+}
+
+impl Microcode<'_> {
+    /// Cuts the steps into as few parts as control stores of so many words allow.
+    ///
+    /// # Errors
+    /// A step that is too long for one.
+    pub fn parts(&self, store: usize) -> Result<Vec<Range<usize>>, Refused> {
+        spread::cut(self.engine, &self.steps, store).map_err(|step| Refused {
+            offload: None,
+            step: Some(self.engine.steps[step].name.clone()),
+            message: format!(
+                "the step needs {} words of a control store that has {store}",
+                self.steps[step].words
+            ),
+        })
+    }
+
+    /// The text of a part, for `engines` engines of four contexts, which follow those of the parts
+    /// before.
+    pub fn text(&self, parts: &[Range<usize>], number: usize, engines: u32) -> String {
+        let name = &self.engine.name;
+        let first = number as u32 * engines;
+        let last = first + engines - 1;
+        let mut text = format!(
+            "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
+             microengines {first} to {last}.\n\
+             #define FIRST_THREAD {}\n#define STATE {}\n{}\n{}\n",
+            number + 1,
+            parts.len(),
+            4 * first,
+            frame::STATE,
+            if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
+            include_str!("thread.uc"),
+        );
+        let steps = spread::part(self.engine, &self.steps, parts, number, engines);
+        let runtime = if number == 0 { include_str!("runtime.uc") } else { "" };
+        // With several parts, the way into the first one is a branch.
+        match parts.len() {
+            1 => text.extend([runtime, "\n", &steps]),
+            _ => text.extend([&steps, "\n", runtime]),
+        }
+        text
+    }
 }

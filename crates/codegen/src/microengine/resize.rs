@@ -1,85 +1,107 @@
-//! Insertions and removals at the front of the packet.
+//! Insertions into the header window, removals from it, and its replacement.
 
 use wireloom_ir::Value;
 
-use super::code::{Operand, Register, Shift};
+use super::code::{Code, Label, Operand};
 use super::frame::{self, State};
-use super::lower::{Lower, Refused};
+use super::lower::Lower;
+use super::routines::{Clear, Move, Routine};
 use super::words::{self, Words};
 
 impl Lower<'_> {
-    /// Inserts or removes bytes at the front. Returns whether that was possible.
-    pub(super) fn resize(
-        &mut self,
-        is_insert: bool,
-        offset: Value,
-        count: Value,
-    ) -> Result<Words, Refused> {
+    /// Inserts zeros. Returns whether that was possible.
+    pub(super) fn insert(&mut self, offset: Value, count: Value) -> Words {
         let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
-        if offset != Operand::Number(0) {
-            let message =
-                "insertions and removals that are not at the packet's front have no place yet";
-            return Err(self.refuse(None, message.into()));
-        }
         let State { front, window, payload, .. } = self.state;
         let code = &mut *self.code;
-        let (done, result) = (code.label(), code.register());
-        code.set(result, Operand::Number(0));
-        let count = code.copy(count);
-        if is_insert {
-            // The window stays within 256 bytes, the packet within 65,535.
-            let more = code.register();
-            code.alu(more, window.into(), "+", count.into());
-            words::compare(code, &vec![Operand::Number(frame::LONGEST)], &vec![more.into()]);
-            code.branch("br!=cout", done);
-            let total = code.register();
-            code.alu(total, more.into(), "+", payload.into());
-            words::compare(code, &vec![Operand::Number(65_535)], &vec![total.into()]);
-            code.branch("br!=cout", done);
-            code.alu(front, front.into(), "-", count.into());
-            code.set(window, more.into());
-            code.set(result, Operand::Number(1));
-            self.clear_front(count);
+        let refused = code.label();
+        fits(code, offset, window.into(), refused);
+        // The window stays within 256 bytes, the packet within 65,535.
+        let (more, total) = (code.register(), code.register());
+        code.alu(more, window.into(), "+", count);
+        fits(code, more.into(), Operand::Number(frame::LONGEST), refused);
+        code.alu(total, more.into(), "+", payload.into());
+        fits(code, total.into(), Operand::Number(65_535), refused);
+        // What is before the offset moves to the new front; zeros follow it.
+        let clear = Clear::of(code);
+        code.set(window, more.into());
+        code.set(clear.count, count);
+        code.alu(clear.from, front.into(), "-", count);
+        if offset != Operand::Number(0) {
+            let moved = Move::of(code);
+            code.set(moved.from, front.into());
+            code.set(moved.to, clear.from.into());
+            code.set(moved.count, offset);
+            code.set(front, clear.from.into());
+            code.alu(clear.from, front.into(), "+", offset);
+            code.call(&Routine::Move);
         } else {
-            words::compare(code, &vec![window.into()], &vec![count.into()]);
-            code.branch("br!=cout", done);
-            code.alu(window, window.into(), "-", count.into());
-            code.alu(front, front.into(), "+", count.into());
-            code.set(result, Operand::Number(1));
+            code.set(front, clear.from.into());
         }
-        self.code.place(done);
-        Ok(vec![result.into()])
+        code.call(&Routine::Clear);
+        self.whether(refused)
     }
 
-    /// Clears this number of bytes from the window's front on: whole words, and the last bytes of
-    /// the last one.
-    fn clear_front(&mut self, count: Register) {
-        let State { front, .. } = self.state;
+    /// Removes bytes. Returns whether that was possible.
+    pub(super) fn remove(&mut self, offset: Value, count: Value) -> Words {
+        let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
+        let State { front, window, .. } = self.state;
         let code = &mut *self.code;
+        let refused = code.label();
         let end = code.register();
-        code.alu(end, front.into(), "+", count.into());
-        let (word, last) = (code.register(), code.register());
-        code.shift(word, Operand::None, "B", front.into(), Shift::Right(2));
-        code.shift(last, Operand::None, "B", end.into(), Shift::Right(2));
-        let (next, partial) = (code.label(), code.label());
-        code.place(next);
-        words::compare(code, &vec![word.into()], &vec![last.into()]);
-        code.branch("br=cout", partial);
-        self.state.store(code, word.into(), &[Operand::Number(0)]);
-        code.alu(word, word.into(), "+", Operand::Number(1));
-        code.branch("br", next);
-        code.place(partial);
-        // The bytes of this word before `end`.
-        let by = code.register();
-        let whole = code.label();
-        code.alu(by, end.into(), "AND", Operand::Number(3));
-        code.branch("br=0", whole);
-        code.shift(by, Operand::None, "B", by.into(), Shift::Left(3));
-        let old = self.state.load(code, last.into(), 1)[0];
-        let (left, kept) = (code.register(), code.register());
-        code.shift_by(left, Operand::None, "B", old.into(), Shift::LeftIndirect, by);
-        code.shift_by(kept, Operand::None, "B", left.into(), Shift::RightIndirect, by);
-        self.state.store(code, last.into(), &[kept.into()]);
-        code.place(whole);
+        code.alu(end, offset, "+", count);
+        fits(code, end.into(), window.into(), refused);
+        code.alu(window, window.into(), "-", count);
+        if offset == Operand::Number(0) {
+            code.alu(front, front.into(), "+", count);
+        } else {
+            let moved = Move::of(code);
+            code.set(moved.from, front.into());
+            code.alu(front, front.into(), "+", count);
+            code.set(moved.to, front.into());
+            code.set(moved.count, offset);
+            code.call(&Routine::Move);
+        }
+        self.whether(refused)
+    }
+
+    /// Replaces the packet by zeros. Returns whether that was possible.
+    pub(super) fn reset(&mut self, count: Value) -> Words {
+        let count = self.get(count)[0];
+        let State { front, window, payload, .. } = self.state;
+        let code = &mut *self.code;
+        let refused = code.label();
+        fits(code, count, Operand::Number(frame::LONGEST), refused);
+        let end = code.copy(Operand::Number(frame::END));
+        let clear = Clear::of(code);
+        code.set(window, count);
+        code.set(clear.count, count);
+        code.alu(front, end.into(), "-", count);
+        code.set(clear.from, front.into());
+        code.set(payload, Operand::Number(0));
+        code.call(&Routine::Clear);
+        self.whether(refused)
+    }
+
+    /// 1 here, 0 at the label.
+    pub(super) fn whether(&mut self, refused: Label) -> Words {
+        let (result, done) = (self.code.register(), self.code.label());
+        self.code.set(result, Operand::Number(1));
+        self.code.branch("br", done);
+        self.code.place(refused);
+        self.code.set(result, Operand::Number(0));
+        self.code.place(done);
+        vec![result.into()]
+    }
+}
+
+/// Branches if the first is larger than the second.
+pub(super) fn fits(code: &mut Code, value: Operand, most: Operand, otherwise: Label) {
+    match (value, most) {
+        (Operand::Number(value), Operand::Number(most)) if value <= most => {}
+        _ => {
+            words::compare(code, &vec![most], &vec![value]);
+            code.branch("br!=cout", otherwise);
+        }
     }
 }

@@ -1,60 +1,10 @@
-; Receiving, sending and ending, for programs that are written from Loom C. The steps follow.
+; ---------------------------------------------------------------------------------------------
+; Receiving, sending and ending, in the first part.
 ;
-; Each context of engines 0 to 3 is a thread with an element of the receive FIFO, a frame in SRAM
-; (512 words from word 0 on) and a buffer in SDRAM (128 KB). A packet lies from byte 1,344 of its
-; buffer on. While it is processed, its first 128 bytes are in the frame instead, at the same place.
-; The first words of the frame are its number, its port, and the jumps back so far.
-
-.version 1
-.reg thread=a0 frame=a1 window=a2
-.reg front=b0 payload=b1 egress=b2 control=b3
-; PORT_MASK is the number of ports less 1.
-
-; Clears the frame from the end of the window to byte 1,472, where the longest one ends.
-#macro clear_tail()
-    .begin
-    .reg at word keep mask old
-    ; `at` is the end of the window.
-    alu[at, front, +, window]
-    alu_shf[word, --, B, at, >>2]
-    alu[keep, at, AND, 3]
-    br=0[clear_words#]
-    ; The bytes of this word before `at` stay.
-    alu_shf[keep, --, B, keep, <<3]
-    immed[mask, 31]
-    alu[keep, mask, -, keep]
-    sram[read, $0, frame, word, 1], ctx_swap
-    alu_shf[old, --, B, $0, >>1]
-    alu[--, keep, OR, 0]
-    alu_shf[old, --, B, old, >>indirect]
-    alu[--, keep, OR, 0]
-    alu_shf[old, --, B, old, <<indirect]
-    alu_shf[old, --, B, old, <<1]
-    alu[$0, --, B, old]
-    sram[write, $0, frame, word, 1], ctx_swap
-    alu[word, word, +, 1]
-clear_words#:
-    immed[mask, 368]
-    alu[$0, --, B, 0]
-clear_word#:
-    alu[--, word, -, mask]
-    br=cout[cleared#]
-    sram[write, $0, frame, word, 1], ctx_swap
-    alu[word, word, +, 1]
-    br[clear_word#]
-cleared#:
-    .end
-#endm
-
-    .begin
-    .reg engine context
-    local_csr_rd[me_number]
-    immed[engine, 0]
-    local_csr_rd[active_ctx]
-    immed[context, 0]
-    alu_shf[thread, context, OR, engine, <<2]
-    alu_shf[frame, --, B, thread, <<9]
-    .end
+; A thread has an element of the receive FIFO, a frame in SRAM (512 words from word 0 on) and a
+; buffer in SDRAM (128 KB). A packet lies from byte 1,344 of its buffer on. While it is processed,
+; its first 128 bytes are in the frame instead, at the same place. The first words of the frame are
+; its number, its port, and the jumps back so far. PORT_MASK is the number of ports less 1.
 
 ; A word of the packet from two words of the buffer.
 #macro align(to, high, low)
@@ -65,7 +15,6 @@ cleared#:
     alu_shf[to, t, OR, u, >>indirect]
 #endm
 
-; ---------------------------------------------------------------------------------------------
 receive#:
     immed[window, 0]
     immed[payload, 0]
@@ -136,13 +85,28 @@ next_mpkt#:
     br[begin#]
 
 ; ---------------------------------------------------------------------------------------------
+#ifdef EMITS
+; The packet leaves by its egress port, and the thread goes on.
+emit#:
+    immed[control, 1]
+    br[egress#]
+#endif
 ; The packet leaves by its egress port.
 finish#:
+#ifdef EMITS
+    immed[control, 0]
+egress#:
+#endif
     ; The port is in three parts: five bits, four, and seven.
     .begin
     .reg part
     alu_shf[part, --, B, egress, <<27]
+#ifdef EMITS
+    alu_shf[control, --, B, control, <<17]
+    alu_shf[control, control, OR, part, >>15]
+#else
     alu_shf[control, --, B, part, >>15]
+#endif
     alu_shf[part, 15, AND, egress, >>5]
     alu_shf[control, control, OR, part, <<20]
     alu_shf[part, --, B, egress, >>9]
@@ -252,4 +216,18 @@ long#:
     alu[control, control, AND~, mask]
     br_bclr[control, 8, piece#]
     .end
+#ifdef EMITS
+    ; Bit 17: further outputs. The thread goes on at a step, or ends.
+    br_bclr[control, 17, receive#]
+    .begin
+    .reg at
+    immed[at, 186]
+    sram[read, $0, frame, at, 1], ctx_swap
+    alu[resume, --, B, $0]
+    .end
+    alu[control, --, B, resume]
+    br_bset[control, 19, end#]
+    br[resume#]
+#else
     br[receive#]
+#endif

@@ -3,7 +3,8 @@
 use wireloom_ir::{Op, Value};
 
 use super::code::Operand;
-use super::lower::{KEPT, Lower, Place, Slot, VALUES, VARIABLES};
+use super::lower::{Lower, Place, Slot, VALUES, VARIABLES};
+use super::wide::is_wide;
 use super::words;
 
 impl Lower<'_> {
@@ -15,14 +16,16 @@ impl Lower<'_> {
             let words = place.words.as_ref().map_or(&[][..], Vec::as_slice);
             words.iter().filter(|word| matches!(word, Operand::Register(_))).count()
         };
-        let coming: usize = op.results.iter().map(|value| words::count(self.width(*value))).sum();
+        let narrow = op.results.iter().filter(|value| !is_wide(self.width(**value)));
+        let coming: usize = narrow.map(|value| words::count(self.width(*value))).sum();
         let loaded = now
             .iter()
-            .filter(|value| self.values.get(value).is_some_and(|place| place.words.is_none()));
+            .filter(|value| self.values.get(value).is_some_and(|place| place.words.is_none()))
+            .filter(|value| !is_wide(self.width(**value)));
         let loaded: usize = loaded.map(|value| words::count(self.width(*value))).sum();
         loop {
             let all: usize = self.values.values().map(kept).sum();
-            if all + coming + loaded <= KEPT {
+            if all + coming + loaded <= self.kept {
                 return;
             }
             let next = |value: &Value| {
@@ -36,6 +39,42 @@ impl Lower<'_> {
                 return;
             };
             self.put_away(value);
+        }
+    }
+
+    /// Puts every value into the frame that is needed after an operation: a routine keeps no
+    /// register. What the operation reads stays in registers as well.
+    pub(super) fn put_all_away(&mut self, op: &Op) {
+        let now: Vec<Value> = op.kind.operands().into_iter().chain(op.guard).collect();
+        let mut all: Vec<Value> = self.values.keys().copied().collect();
+        all.sort_unstable_by_key(|value| value.index());
+        for value in all {
+            let words = self.values.get(&value).and_then(|place| place.words.clone());
+            let Some(words) = words else { continue };
+            if !words.iter().any(|word| matches!(word, Operand::Register(_))) {
+                continue;
+            }
+            let is_needed =
+                self.uses.get(&value).is_some_and(|uses| uses.iter().any(|used| *used > self.at));
+            if is_needed {
+                self.put_away(value);
+            }
+            if now.contains(&value)
+                && let Some(place) = self.values.get_mut(&value)
+            {
+                place.words = Some(words);
+            }
+        }
+    }
+
+    /// Forgets the registers of all values but the results of an operation.
+    pub(super) fn forget_registers(&mut self, op: &Op) {
+        for (value, place) in &mut self.values {
+            let words = place.words.as_ref().map_or(&[][..], Vec::as_slice);
+            let is_constant = words.iter().all(|word| matches!(word, Operand::Number(_)));
+            if !is_constant && !op.results.contains(value) {
+                place.words = None;
+            }
         }
     }
 
@@ -55,7 +94,7 @@ impl Lower<'_> {
     }
 
     /// Takes words for a value that follow each other in the frame.
-    fn take(&mut self, count: usize) -> Slot {
+    pub(super) fn take(&mut self, count: usize) -> Slot {
         let near = (VARIABLES - VALUES) as usize;
         let mut first = 0;
         loop {
@@ -77,7 +116,7 @@ impl Lower<'_> {
     }
 
     /// The word of the frame for the word of a value.
-    fn word(&self, number: usize) -> u32 {
+    pub(super) fn word(&self, number: usize) -> u32 {
         let number = number as u32;
         match number < VARIABLES - VALUES {
             true => VALUES + number,

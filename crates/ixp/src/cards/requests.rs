@@ -14,6 +14,8 @@ const THREADS: usize = 128;
 pub struct Requests {
     waiting: VecDeque<Wanted>,
     threads: Vec<Thread>,
+    /// Threads of an engine, by which threads are numbered.
+    share: usize,
     /// Engines that get no new packets, a bit each.
     withheld: u32,
     /// The integral of [`waiting`](Self::waiting) over time, and up to when.
@@ -30,18 +32,18 @@ struct Thread {
     is_bound: bool,
 }
 
-impl Default for Requests {
-    fn default() -> Self {
+impl Requests {
+    /// Creates a list without requests, for engines of so many threads.
+    pub(super) fn new(share: usize) -> Self {
         Self {
+            share,
             waiting: VecDeque::new(),
             threads: vec![Thread::default(); THREADS],
             withheld: 0,
             integral: (0, Time::ZERO),
         }
     }
-}
 
-impl Requests {
     /// Adds a request.
     pub(super) fn add(&mut self, wanted: Wanted, now: Time) {
         self.integrate(now);
@@ -87,6 +89,11 @@ impl Requests {
         self.withheld |= u32::from(is_withheld) << engine;
     }
 
+    /// The engine of a thread.
+    pub fn engine(&self, thread: u8) -> usize {
+        usize::from(thread) / self.share
+    }
+
     /// Whether an engine gets no new packets.
     pub fn is_withheld(&self, engine: usize) -> bool {
         self.withheld >> engine & 1 != 0
@@ -111,8 +118,8 @@ impl Requests {
 
     /// Threads of an engine that have asked for packets.
     pub fn receivers(&self, engine: usize) -> u32 {
-        let threads = self.threads.get(4 * engine..4 * engine + 4).unwrap_or_default();
-        threads.iter().filter(|thread| thread.port.is_some()).count() as u32
+        let threads = self.threads.iter().skip(self.share * engine).take(self.share);
+        threads.filter(|thread| thread.port.is_some()).count() as u32
     }
 
     /// Threads that wait for a packet, of engines that get packets.
@@ -132,6 +139,6 @@ impl Requests {
 
     /// Whether a thread may get the beginning of a packet.
     fn may_begin(&self, thread: u8) -> bool {
-        !self.is_withheld(usize::from(thread) / 4) && !self.threads[usize::from(thread)].is_bound
+        !self.is_withheld(self.engine(thread)) && !self.threads[usize::from(thread)].is_bound
     }
 }

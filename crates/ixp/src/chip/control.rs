@@ -186,13 +186,18 @@ impl<E: EnergySink> Chip<E> {
         let contexts = self.engines[engine].contexts().iter();
         let mut running =
             contexts.enumerate().filter(|(_, context)| context.state != State::Stopped);
-        let thread = |context: usize| (4 * engine + context) as u8;
+        let thread = |context: usize| (self.threads_each() * engine + context) as u8;
         let requests = self.cards.requests();
         let receives = running.all(|(context, _)| requests.last_port(thread(context)).is_some());
         receives
             && self.control.modes[engine] == Mode::Running
             && requests.receivers(engine) > 0
             && !self.cards.would_orphan(engine)
+    }
+
+    /// Threads of an engine, by which threads are numbered.
+    fn threads_each(&self) -> usize {
+        self.spec.engine.version.sizes().contexts
     }
 
     fn take_step(&mut self, engine: usize, step: usize, kernel: &mut Kernel<Event>) {
@@ -279,15 +284,15 @@ impl<E: EnergySink> Chip<E> {
 
     /// Whether all contexts of an engine wait for a packet that they have asked for, and have none.
     fn is_drained(&self, number: usize) -> bool {
-        let engine = &self.engines[number];
+        let (engine, threads) = (&self.engines[number], self.threads_each());
         let mut contexts = engine.contexts().iter().enumerate();
         engine.is_quiet()
             && contexts.all(|(place, context)| {
                 context.state == State::Stopped
                     || context.state == State::Waiting
                         && context.mask == Signal::START_RECEIVE.bit()
-                        && self.cards.requests().is_parked((4 * number + place) as u8)
-                        && !self.cards.is_coming((4 * number + place) as u8)
+                        && self.cards.requests().is_parked((threads * number + place) as u8)
+                        && !self.cards.is_coming((threads * number + place) as u8)
             })
     }
 

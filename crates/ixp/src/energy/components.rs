@@ -112,14 +112,15 @@ impl Models<'_> {
     fn engine(&self, place: usize) -> Result<Model, RangeError> {
         let datapath = Datapath::new(self.process);
         let engine = &self.spec.engine;
+        let sizes = engine.version.sizes();
         Ok(match place {
             0 => {
-                let (array, nanowatts) = self.registers(64, 2)?;
+                let (array, nanowatts) = self.registers(sizes.bank as u32, 2)?;
                 let energies = vec![array.read(), array.write(), self.idle(array.read())];
                 Model { energies, nanowatts }
             }
             1 => {
-                let (array, nanowatts) = self.registers(32, 4)?;
+                let (array, nanowatts) = self.registers(sizes.transfer as u32, 4)?;
                 Model { energies: vec![array.read(), self.idle(array.read())], nanowatts }
             }
             2 => {

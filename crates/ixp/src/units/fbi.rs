@@ -14,7 +14,14 @@ use crate::spec::FbiSpec;
 pub const ELEMENT_WORDS: usize = 16;
 /// Quad words of all data: addresses from here on are the control words of elements.
 const DATA_QUADS: usize = 128;
-/// Registers that have a number.
+/// Addresses from here on are the times of arrival of packets in elements.
+const ARRIVAL_QUADS: usize = 144;
+/// Addresses from here on are the numbers of packets among all that were offered.
+const SEQUENCE_QUADS: usize = 160;
+/// The registers that set up rings of the scratchpad.
+const RING: u32 = csr::FIRST_RING as u32;
+const LAST_RING: u32 = RING + super::scratch::RINGS as u32;
+/// Registers that keep a value.
 const REGISTERS: usize = 32;
 
 /// An element of a FIFO.
@@ -24,6 +31,10 @@ pub struct Element {
     pub words: [u32; ELEMENT_WORDS],
     /// The status or control word, and the number of the packet.
     pub control: [u32; 2],
+    /// Of the receive FIFO: the time at which the packet arrived in nanoseconds, the low word first.
+    pub arrival: [u32; 2],
+    /// Of the receive FIFO: the number of the packet among all that were offered.
+    pub sequence: [u32; 2],
     /// Of the transmit FIFO: it waits for the bus.
     pub valid: bool,
 }
@@ -37,6 +48,8 @@ pub enum Effect {
     Receive(Wanted),
     /// An element of the transmit FIFO may leave.
     Transmit,
+    /// Sets up a ring of the scratchpad.
+    Ring { number: u8, value: u32 },
     /// A multiplier of the hash unit: 0 for 48 bits, 1 for 64, and whether it is the high word.
     Multiplier { which: u8, high: bool, value: u32 },
 }
@@ -68,6 +81,8 @@ pub struct Fbi {
     pub next_out: usize,
     /// For each thread the status of the MPKTs that came for it.
     pub arrived: Vec<VecDeque<u32>>,
+    /// Threads of an engine, by which threads are numbered.
+    share: usize,
     registers: [u32; REGISTERS],
     /// What others set.
     pub lines: Lines,
@@ -81,14 +96,15 @@ pub struct Fbi {
 }
 
 impl Fbi {
-    /// Creates empty FIFOs, for this number of threads.
-    pub fn new(spec: FbiSpec, threads: usize) -> Self {
+    /// Creates empty FIFOs, for engines of so many threads.
+    pub fn new(spec: FbiSpec, engines: usize, share: usize) -> Self {
         Self {
             spec,
             receive: vec![Element::default(); spec.receive_elements as usize],
             transmit: vec![Element::default(); spec.transmit_elements as usize],
             next_out: 0,
-            arrived: vec![VecDeque::new(); threads],
+            arrived: vec![VecDeque::new(); engines * share],
+            share,
             registers: [0; REGISTERS],
             lines: Lines::default(),
             queues: Queues::new(spec.queue, Class::Ordered),
@@ -154,7 +170,8 @@ impl Fbi {
                 self.write_transmit_at(request.address as usize, &request.data[..words])
             }
             Operation::CsrRead => {
-                let thread = usize::from(request.engine) * 4 + usize::from(request.context);
+                let thread =
+                    usize::from(request.engine) * self.share + usize::from(request.context);
                 request.data[0] = self.read_register(request.address, thread, now)?;
                 Ok(())
             }
@@ -183,12 +200,15 @@ impl Fbi {
     }
 
     fn read_receive_at(&self, address: usize, words: &mut [u32]) -> Result<(), Refused> {
-        let (element, place) = locate(address);
-        let found = self.receive.get(element);
-        let source = match (found, place) {
-            (Some(found), Some(first)) => found.words.get(first..first + words.len()),
-            (Some(found), None) => found.control.get(..words.len()),
-            (None, _) => None,
+        let of = |first: usize| self.receive.get(address - first);
+        let source = match address {
+            SEQUENCE_QUADS.. => of(SEQUENCE_QUADS).and_then(|it| it.sequence.get(..words.len())),
+            ARRIVAL_QUADS.. => of(ARRIVAL_QUADS).and_then(|it| it.arrival.get(..words.len())),
+            DATA_QUADS.. => of(DATA_QUADS).and_then(|it| it.control.get(..words.len())),
+            _ => self.receive.get(address / 8).and_then(|found| {
+                let first = address % 8 * 2;
+                found.words.get(first..first + words.len())
+            }),
         };
         words.copy_from_slice(source.ok_or_else(|| outside("receive", address, words.len()))?);
         Ok(())
@@ -252,6 +272,7 @@ impl Fbi {
                 });
             }
             11 | 21..=23 => self.registers[number as usize] = value,
+            RING..LAST_RING => effects.push(Effect::Ring { number: (number - RING) as u8, value }),
             _ => return Err(unknown(number, "written")),
         }
         Ok(())

@@ -1,0 +1,109 @@
+//! Products and quotients of 64 bits, bit by bit: microengines have no multiplier.
+
+use super::super::code::{Code, Operand, Register, Shift, Target};
+use super::super::words;
+
+/// The low word and the high word of a number.
+type Pair = [Register; 2];
+
+fn pair(code: &mut Code, name: &str, is_a: bool) -> Pair {
+    ["0", "1"].map(|word| code.shared(&format!("{name}_{word}"), is_a))
+}
+
+fn both(pair: Pair) -> [Operand; 2] {
+    pair.map(Operand::from)
+}
+
+/// Shifts left by one bit. The lowest bit becomes the highest of `below`.
+fn double(code: &mut Code, pair: Pair, below: Operand) {
+    code.double_shift(pair[1], pair[1].into(), pair[0].into(), 31);
+    code.double_shift(pair[0], pair[0].into(), below, 31);
+}
+
+/// `product = a * b`, modulo 2^64. It takes as many rounds as `b` has bits, and changes both.
+pub struct Multiply {
+    /// A factor.
+    pub a: Pair,
+    /// A factor.
+    pub b: Pair,
+    /// The product.
+    pub product: Pair,
+}
+
+impl Multiply {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        let pairs = [("multiply_a", true), ("multiply_b", true), ("product", false)];
+        let [a, b, product] = pairs.map(|(name, is_a)| pair(code, name, is_a));
+        Self { a, b, product }
+    }
+
+    pub(super) fn write(&self, code: &mut Code) {
+        let Self { a, b, product } = *self;
+        let (next, even, done) = (code.label(), code.label(), code.label());
+        product.iter().for_each(|word| code.set(*word, Operand::Number(0)));
+        code.place(next);
+        code.alu(Target::None, b[0].into(), "OR", b[1].into());
+        code.branch("br=0", done);
+        code.branch_clear(b[0], 0, even);
+        code.chain(&product.map(Target::from), "+", "+carry", &both(product), &both(a));
+        code.place(even);
+        double(code, a, Operand::Number(0));
+        code.double_shift(b[0], b[1].into(), b[0].into(), 1);
+        code.shift(b[1], Operand::None, "B", b[1].into(), Shift::Right(1));
+        code.branch("br", next);
+        code.place(done);
+    }
+}
+
+/// `a = a / b` and `rest = a % b`, of a dividend whose upper `bits` bits count. By 0, the quotient
+/// is all ones and the rest is the dividend.
+pub struct Divide {
+    /// The dividend, at the upper end; then the quotient, at the lower.
+    pub a: Pair,
+    /// The divisor.
+    pub b: Pair,
+    /// The rest.
+    pub rest: Pair,
+    /// Bits of the dividend.
+    pub bits: Register,
+}
+
+impl Divide {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        let pairs = [("divide_a", false), ("divide_b", true), ("divide_rest", false)];
+        let [a, b, rest] = pairs.map(|(name, is_a)| pair(code, name, is_a));
+        Self { a, b, rest, bits: code.shared("divide_bits", true) }
+    }
+
+    pub(super) fn write(&self, code: &mut Code) {
+        let Self { a, b, rest, bits } = *self;
+        let (next, fits, less) = (code.label(), code.label(), code.label());
+        rest.iter().for_each(|word| code.set(*word, Operand::Number(0)));
+        code.place(next);
+        let top = code.copy(rest[1].into());
+        double(code, rest, a[1].into());
+        double(code, a, Operand::Number(0));
+        let left = [code.register(), code.register()];
+        code.chain(&left.map(Target::from), "-", "-carry", &both(rest), &both(b));
+        code.branch("br=cout", fits);
+        // The rest has had a bit more than 64: then it is larger.
+        code.branch_clear(top, 31, less);
+        code.place(fits);
+        for (rest, left) in rest.iter().zip(left) {
+            code.set(*rest, left.into());
+        }
+        code.alu(a[0], a[0].into(), "OR", Operand::Number(1));
+        code.place(less);
+        code.alu(bits, bits.into(), "-", Operand::Number(1));
+        code.branch("br!=0", next);
+    }
+}
+
+/// Gives the words of a value to a pair of registers.
+pub fn give(code: &mut Code, pair: Pair, value: &words::Words) {
+    for (index, register) in pair.iter().enumerate() {
+        code.set(*register, value.get(index).copied().unwrap_or(Operand::Number(0)));
+    }
+}

@@ -1,0 +1,55 @@
+//! Clearing bytes of the header window.
+
+use super::super::code::{Code, Operand, Register, Shift, Target};
+use super::super::frame::State;
+
+/// Clears bytes of the frame.
+pub struct Clear {
+    /// The byte of the frame at which they begin.
+    pub from: Register,
+    /// Bytes.
+    pub count: Register,
+}
+
+impl Clear {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        Self { from: code.shared("clear_from", true), count: code.shared("clear_count", false) }
+    }
+
+    pub(super) fn write(&self, code: &mut Code, state: State) {
+        let Self { from, count } = *self;
+        let number = Operand::Number;
+        let (next, done) = (code.label(), code.label());
+        let [end, at, mask, by, word] = [(); 5].map(|()| code.register());
+        code.alu(end, from.into(), "+", count.into());
+        code.alu(at, from.into(), "AND~", number(3));
+        code.place(next);
+        code.alu(Target::None, at.into(), "-", end.into());
+        code.branch("br>=0", done);
+        code.alu(mask, number(0), "-", number(1));
+        // What is before the bytes in this word stays.
+        let (first, last) = (code.label(), code.label());
+        code.alu(by, from.into(), "-", at.into());
+        code.branch("br<=0", first);
+        code.shift(by, Operand::None, "B", by.into(), Shift::Left(3));
+        code.shift_by(mask, Operand::None, "B", mask.into(), Shift::RightIndirect, by);
+        code.place(first);
+        // What is after them as well.
+        code.alu(by, at.into(), "+", number(4));
+        code.alu(by, by.into(), "-", end.into());
+        code.branch("br<=0", last);
+        code.shift(by, Operand::None, "B", by.into(), Shift::Left(3));
+        code.shift_by(mask, Operand::None, "B", mask.into(), Shift::RightIndirect, by);
+        code.shift_by(mask, Operand::None, "B", mask.into(), Shift::LeftIndirect, by);
+        code.place(last);
+        code.shift(word, Operand::None, "B", at.into(), Shift::Right(2));
+        code.command("sram[read", "$0", state.frame.into(), word.into(), 1);
+        let kept = code.register();
+        code.alu(kept, Operand::Transfer(0), "AND~", mask.into());
+        state.store(code, word.into(), &[kept.into()]);
+        code.alu(at, at.into(), "+", number(4));
+        code.branch("br", next);
+        code.place(done);
+    }
+}

@@ -1,0 +1,84 @@
+//! Moving bytes of the header window.
+
+use super::super::code::{Code, Operand, Register, Shift, Target};
+use super::super::frame::State;
+use super::super::words;
+
+/// Moves bytes within the frame, word by word. The bytes before `to` in its word are lost: they are
+/// before the window.
+pub struct Move {
+    /// The byte of the frame at which they begin.
+    pub from: Register,
+    /// The byte at which they begin afterwards.
+    pub to: Register,
+    /// Bytes.
+    pub count: Register,
+}
+
+impl Move {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        let names = [("move_from", true), ("move_to", false), ("move_count", true)];
+        let [from, to, count] = names.map(|(name, is_a)| code.shared(name, is_a));
+        Self { from, to, count }
+    }
+
+    pub(super) fn write(&self, code: &mut Code, state: State) {
+        let Self { from, to, count } = *self;
+        let (done, next, up, begin) = (code.label(), code.label(), code.label(), code.label());
+        let number = Operand::Number;
+        code.alu(Target::None, number(0), "-", count.into());
+        code.branch("br=cout", done);
+        // The first and the last word, the step, and the distance of the source from the target.
+        let [end, word, last, step, distance] = [(); 5].map(|()| code.register());
+        code.alu(end, to.into(), "+", count.into());
+        code.alu(distance, from.into(), "-", to.into());
+        code.shift(word, Operand::None, "B", to.into(), Shift::Right(2));
+        code.alu(last, end.into(), "-", number(1));
+        code.shift(last, Operand::None, "B", last.into(), Shift::Right(2));
+        code.set(step, number(1));
+        words::compare(code, &vec![from.into()], &vec![to.into()]);
+        code.branch("br=cout", up);
+        // To higher addresses: the last word first.
+        let first = code.copy(word.into());
+        code.set(word, last.into());
+        code.set(last, first.into());
+        code.alu(step, number(0), "-", number(1));
+        code.place(up);
+        code.branch("br", begin);
+        code.place(next);
+        code.alu(word, word.into(), "+", step.into());
+        code.place(begin);
+        let [at, left, right, high, low] = [(); 5].map(|()| code.register());
+        code.shift(at, Operand::None, "B", word.into(), Shift::Left(2));
+        code.alu(at, at.into(), "+", distance.into());
+        code.alu(left, at.into(), "AND", number(3));
+        code.shift(left, Operand::None, "B", left.into(), Shift::Left(3));
+        code.alu(right, number(31), "-", left.into());
+        code.shift(at, Operand::None, "B", at.into(), Shift::Right(2));
+        code.command("sram[read", "$0", state.frame.into(), at.into(), 2);
+        code.shift_by(high, Operand::None, "B", Operand::Transfer(0), Shift::LeftIndirect, left);
+        code.shift(low, Operand::None, "B", Operand::Transfer(1), Shift::Right(1));
+        code.shift_by(high, high.into(), "OR", low.into(), Shift::RightIndirect, right);
+        // What is after the bytes in their last word stays: `over` bytes of it.
+        let (over, whole) = (code.register(), code.label());
+        code.shift(over, Operand::None, "B", word.into(), Shift::Left(2));
+        code.alu(over, over.into(), "+", number(4));
+        code.alu(over, over.into(), "-", end.into());
+        code.branch("br<=0", whole);
+        let kept = code.register();
+        code.shift(over, Operand::None, "B", over.into(), Shift::Left(3));
+        code.alu(left, number(0), "-", over.into());
+        code.alu(left, left.into(), "AND", number(31));
+        code.command("sram[read", "$0", state.frame.into(), word.into(), 1);
+        code.shift_by(kept, Operand::None, "B", Operand::Transfer(0), Shift::LeftIndirect, left);
+        code.shift_by(kept, Operand::None, "B", kept.into(), Shift::RightIndirect, left);
+        code.shift_by(high, Operand::None, "B", high.into(), Shift::RightIndirect, over);
+        code.shift_by(high, kept.into(), "OR", high.into(), Shift::LeftIndirect, over);
+        code.place(whole);
+        state.store(code, word.into(), &[high.into()]);
+        code.alu(Target::None, word.into(), "-", last.into());
+        code.branch("br!=0", next);
+        code.place(done);
+    }
+}

@@ -1,0 +1,58 @@
+; What every part of a program written from Loom C begins with. Each context of a part's engines is
+; a thread. FIRST_THREAD is the number of the first one among those of all engines.
+
+.version 1
+.reg thread=a0 frame=a1 window=a2
+.reg front=b0 payload=b1 egress=b2 control=b3
+#ifdef EMITS
+; Where a thread goes on when its packet has been sent and it lives.
+.reg resume
+#endif
+
+; Clears the frame from the end of the window to byte 1,472, where the longest one ends.
+#macro clear_tail()
+    .begin
+    .reg at word keep mask old
+    ; `at` is the end of the window.
+    alu[at, front, +, window]
+    alu_shf[word, --, B, at, >>2]
+    alu[keep, at, AND, 3]
+    br=0[clear_words#]
+    ; The bytes of this word before `at` stay.
+    alu_shf[keep, --, B, keep, <<3]
+    immed[mask, 31]
+    alu[keep, mask, -, keep]
+    sram[read, $0, frame, word, 1], ctx_swap
+    alu_shf[old, --, B, $0, >>1]
+    alu[--, keep, OR, 0]
+    alu_shf[old, --, B, old, >>indirect]
+    alu[--, keep, OR, 0]
+    alu_shf[old, --, B, old, <<indirect]
+    alu_shf[old, --, B, old, <<1]
+    alu[$0, --, B, old]
+    sram[write, $0, frame, word, 1], ctx_swap
+    alu[word, word, +, 1]
+clear_words#:
+    immed[mask, 368]
+    alu[$0, --, B, 0]
+clear_word#:
+    alu[--, word, -, mask]
+    br=cout[cleared#]
+    sram[write, $0, frame, word, 1], ctx_swap
+    alu[word, word, +, 1]
+    br[clear_word#]
+cleared#:
+    .end
+#endm
+
+    .begin
+    .reg engine context first
+    local_csr_rd[me_number]
+    immed[engine, 0]
+    local_csr_rd[active_ctx]
+    immed[context, 0]
+    alu_shf[thread, context, OR, engine, <<2]
+    immed[first, FIRST_THREAD]
+    alu[thread, thread, -, first]
+    alu_shf[frame, --, B, thread, <<9]
+    .end
