@@ -64,7 +64,8 @@ pub fn chip(workload: &Workload, kind: GovernorKind, period_cycles: u32) -> Spec
 /// keep their clock.
 pub fn fast(spec: &mut Spec) {
     let steps = [(600, 1300), (550, 1250), (500, 1200), (450, 1150), (400, 1100)];
-    let step = |(mhz, millivolts)| Step { clock: Clock::hertz(mhz * 1_000_000), millivolts };
+    let step =
+        |(mhz, millivolts): (u64, u32)| Step { clock: Clock::hertz(mhz * 1_000_000), millivolts };
     spec.governor.steps = steps.map(step).to_vec();
     spec.engine.clock = spec.governor.steps[0].clock;
     spec.power.voltage_mv = 1300;
