@@ -86,6 +86,9 @@ pub struct Code {
     shared: BTreeMap<String, Register>,
     /// The routines that are called.
     pub routines: Vec<Routine>,
+    /// Words of the frame that the read transfer registers of SRAM hold, from the first register
+    /// on: the first word, and their number.
+    here: Option<(u32, u32)>,
 }
 
 impl Code {
@@ -167,14 +170,29 @@ impl Code {
         format!("l{}_{}#", self.step, label.0)
     }
 
+    /// The words of the frame that the read transfer registers of SRAM hold from the first one on:
+    /// the first word, and their number.
+    pub fn here(&self) -> Option<(u32, u32)> {
+        self.here
+    }
+
+    /// The last command has read these words of the frame.
+    pub fn are_here(&mut self, first: u32, count: u32) {
+        self.here = Some((first, count));
+    }
+
     /// Puts a label here.
     pub fn place(&mut self, label: Label) {
+        self.here = None;
         let name = self.name(label);
         let _ = writeln!(self.text, "{name}:");
     }
 
     /// A line as it is.
     pub fn line(&mut self, line: &str) {
+        if !line.trim_start().starts_with(';') {
+            self.here = None;
+        }
         self.text.push_str(line);
         self.text.push('\n');
     }
@@ -382,6 +400,7 @@ impl Code {
 
     /// A command to a memory, and the wait for it: `sram[read, ...]`.
     pub fn command(&mut self, what: &str, transfer: &str, a: Operand, b: Operand, count: u32) {
+        self.here = None;
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
@@ -389,6 +408,7 @@ impl Code {
 
     /// Reads quad words of the receive FIFO.
     pub fn read_receive(&mut self, a: Operand, b: Operand, count: u32) {
+        self.here = None;
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("r_fifo_rd[$0, {a}, {b}, {count}], ctx_swap"));
