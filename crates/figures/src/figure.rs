@@ -7,7 +7,7 @@ use wireloom_np::description::Machine;
 use super::pages::PageTable;
 use super::store::Cost;
 use super::{
-    Settings, ixp, live, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order,
+    Settings, ixp, ixp_dvs, ixp_gating, ixp_power, live, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order,
     mpsoc_partition, mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native,
     native_profile, np_arbitration, np_area, np_channels, np_million, np_modules, np_pins, np_rig,
     np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units, np_virtual,
@@ -141,6 +141,9 @@ pub const FIGURES: &[Figure] = &[
     ixp::throughput::FIGURE,
     ixp::ipv4::FIGURE,
     ixp::idle::FIGURE,
+    ixp_power::FIGURE,
+    ixp_dvs::FIGURE,
+    ixp_gating::FIGURE,
     native::FIGURE,
     native_profile::FIGURE,
     live::FIGURE,
@@ -181,6 +184,9 @@ mod tests {
             ("mpsoc-order", "mpsoc-oc48"),
             ("mpsoc-policies", "mpsoc-oc48"),
             ("ixp-throughput", "ixp1200"),
+            ("ixp-power", "ixp1200"),
+            ("ixp-dvs", "ixp1200"),
+            ("ixp-gating", "ixp1200"),
         ] {
             assert!(refused(name, &[only]), "{name} {only}");
             assert!(!refused(name, &[]), "{name}");

@@ -10,6 +10,7 @@ use wireloom_machine::{Error, Machine, Options, Program, Result, Source};
 use wireloom_offloads::Store;
 
 use crate::compiled::{checked_rules, own_options};
+use crate::energy;
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
@@ -142,7 +143,8 @@ pub fn start(
     }
     let rules = checked_rules(options)?;
     let own = own_options(options, &rules);
-    let mut processor = Processor::new(spec, programs, &own).map_err(Error::new)?;
+    let meter = energy::meter(spec, own.energy_interval).map_err(Error::new)?;
+    let mut processor = Processor::with_energy(spec, programs, &own, meter).map_err(Error::new)?;
     for block in &chip.memory {
         fill(&mut processor, folder, block).map_err(|error| match error.help {
             None => wrong(error.message),
@@ -232,7 +234,7 @@ fn number(text: &str) -> std::result::Result<u32, String> {
 }
 
 /// Puts words into a memory.
-fn fill(processor: &mut Processor, folder: &Path, block: &Block) -> Result<()> {
+fn fill<E>(processor: &mut Processor<E>, folder: &Path, block: &Block) -> Result<()> {
     let words = match (&block.words, &block.file) {
         (Some(words), None) => words.clone(),
         (None, Some(file)) => {

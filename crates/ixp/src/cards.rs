@@ -1,5 +1,7 @@
 //! The line cards and the bus between them and the FIFOs.
 
+mod requests;
+
 use std::collections::VecDeque;
 
 use wireloom_sim::parts::line::{LineEvent, LineSink, LineSource, LineSpec, Offered, Reception};
@@ -7,8 +9,9 @@ use wireloom_sim::stats::Record;
 use wireloom_sim::{EventSink, Rng, SpecError, Time};
 
 use crate::mpkt::{Control, Wanted, Way};
-use crate::spec::{IxBusSpec, MPKT_BYTES, PortsSpec};
+use crate::spec::{Assignment, IxBusSpec, MPKT_BYTES, PortsSpec};
 use crate::units::fbi::{Element, Fbi};
+use requests::Requests;
 
 /// Packets of a line that come: a queue to which the machine adds.
 type Feed = VecDeque<Offered>;
@@ -26,6 +29,8 @@ struct Packet {
     offered: u64,
     arrival_ns: u64,
     bytes: Vec<u8>,
+    /// The thread that took its beginning.
+    thread: u8,
 }
 
 /// What has left the machine.
@@ -73,7 +78,6 @@ struct Port {
     waiting: VecDeque<(u64, u32)>,
     /// MPKTs that wait.
     held_in: u32,
-    wanted: VecDeque<Wanted>,
     /// The thread that gets the rest of the packet that has begun.
     bound: Option<u8>,
     sink: LineSink,
@@ -103,6 +107,7 @@ pub struct Cards {
     taken: VecDeque<Option<u64>>,
     taken_from: u32,
     open: Vec<Open>,
+    requests: Requests,
     transfer: Option<Transfer>,
     was_in: bool,
     next_port: usize,
@@ -117,16 +122,27 @@ pub struct Cards {
     pub left: u64,
     /// Bytes that have left.
     pub left_bytes: u64,
+    /// The MPKTs in a port from which on `is_marked` is set.
+    pub mark: u32,
+    /// Whether a packet came to a port that has filled to the mark, since it was last asked.
+    pub is_marked: bool,
+    /// MPKTs that a port holds beyond those of its description.
+    pub extra_mpkts: u32,
     /// MPKTs in and out, and the bus's own cycles.
     carried: (u64, u64, u64),
 }
 
 impl Cards {
-    /// Creates idle lines.
+    /// Creates idle lines, for engines of so many threads.
     ///
     /// # Errors
     /// If a number of the description is out of its range.
-    pub fn new(spec: PortsSpec, bus: IxBusSpec, seed: u64) -> Result<Self, SpecError> {
+    pub fn new(
+        spec: PortsSpec,
+        bus: IxBusSpec,
+        threads: usize,
+        seed: u64,
+    ) -> Result<Self, SpecError> {
         let line = LineSpec {
             rate: spec.rate,
             overhead_bytes: spec.overhead_bytes,
@@ -139,7 +155,6 @@ impl Cards {
                 feed: Feed::new(),
                 waiting: VecDeque::new(),
                 held_in: 0,
-                wanted: VecDeque::new(),
                 bound: None,
                 sink: LineSink::new(line)?,
                 held_out: 0,
@@ -155,6 +170,7 @@ impl Cards {
             taken: VecDeque::new(),
             taken_from: 0,
             open: Vec::new(),
+            requests: Requests::new(threads),
             transfer: None,
             was_in: false,
             next_port: 0,
@@ -164,6 +180,9 @@ impl Cards {
             accepted: Vec::new(),
             left: 0,
             left_bytes: 0,
+            mark: u32::MAX,
+            is_marked: false,
+            extra_mpkts: 0,
             carried: (0, 0, 0),
         })
     }
@@ -174,7 +193,7 @@ impl Cards {
         let start = *self.first_arrival.get_or_insert(arrival_ns);
         let at = Time(arrival_ns.saturating_sub(start).saturating_mul(1000).min(1 << 60));
         let number = self.first + self.packets.len() as u64;
-        let packet = Packet { offered, arrival_ns, bytes: bytes.to_vec() };
+        let packet = Packet { offered, arrival_ns, bytes: bytes.to_vec(), thread: 0 };
         self.packets.push_back(Some((port, packet)));
         let bytes = bytes.len() as u32;
         self.ports[usize::from(port)].feed.push_back(Offered { number, bytes, at });
@@ -218,7 +237,7 @@ impl Cards {
             CardEvent::Line(port, event) => self.line(usize::from(port), event, events),
             CardEvent::Carried => match self.transfer.take() {
                 Some(Transfer::In { port, wanted }) => {
-                    signalled = self.received(port, wanted, fbi);
+                    signalled = self.received(port, wanted, fbi, events.now());
                 }
                 Some(Transfer::Out) => self.transmitted(fbi, events),
                 None => {}
@@ -240,11 +259,10 @@ impl Cards {
         events: &mut impl EventSink<CardEvent>,
     ) -> bool {
         let has_element = usize::from(wanted.element) < fbi.receive.len();
-        let Some(port) = self.ports.get_mut(usize::from(wanted.port)).filter(|_| has_element)
-        else {
+        if !has_element || usize::from(wanted.port) >= self.ports.len() {
             return false;
-        };
-        port.wanted.push_back(wanted);
+        }
+        self.requests.add(wanted, events.now());
         self.kick(fbi, events);
         true
     }
@@ -257,7 +275,7 @@ impl Cards {
             && let Some(arrived) = port.source.take(events.now())
         {
             let mpkts = arrived.bytes.div_ceil(MPKT_BYTES).max(1);
-            if port.held_in + mpkts > self.spec.receive_mpkts {
+            if port.held_in + mpkts > self.spec.receive_mpkts + self.extra_mpkts {
                 port.lost += 1;
                 let place = (arrived.number - self.first) as usize;
                 if let Some((_, packet)) = self.packets[place].take() {
@@ -268,6 +286,7 @@ impl Cards {
                 port.held_in += mpkts;
                 port.waiting.push_back((arrived.number, 0));
             }
+            self.is_marked |= self.ports[number].held_in >= self.mark;
         }
         self.begin_port(number, events);
     }
@@ -315,25 +334,26 @@ impl Cards {
         (0..count).map(|turn| (self.next_port + turn) % count).find_map(|number| {
             let port = &self.ports[number];
             let (packet, done) = *port.waiting.front()?;
+            let any = self.spec.assignment == Assignment::Any;
+            let asked = (!any).then_some(number as u8);
             let wanted = match port.bound {
                 // The rest of a packet goes to the thread that has its beginning.
-                Some(thread) => port.wanted.iter().find(|wanted| wanted.thread == thread)?,
-                None => port.wanted.front()?,
+                Some(thread) => self.requests.of_thread(thread, asked)?,
+                None => self.requests.first(asked)?,
             };
             let (_, packet) = self.packets[(packet - self.first) as usize].as_ref()?;
             let left = packet.bytes.len() as u32 - done;
-            Some((number as u8, *wanted, left.min(MPKT_BYTES)))
+            Some((number as u8, wanted, left.min(MPKT_BYTES)))
         })
     }
 
-    fn received(&mut self, port: u8, wanted: Wanted, fbi: &mut Fbi) -> Option<u8> {
+    fn received(&mut self, port: u8, wanted: Wanted, fbi: &mut Fbi, now: Time) -> Option<u8> {
         self.next_port = (usize::from(port) + 1) % self.ports.len();
         let line = &mut self.ports[usize::from(port)];
         let (number, done) = line.waiting.pop_front()?;
-        let (_, packet) = self.packets[(number - self.first) as usize].as_ref()?;
-        let place = line.wanted.iter().position(|other| *other == wanted)?;
-        line.wanted.remove(place);
+        let (_, packet) = self.packets[(number - self.first) as usize].as_mut()?;
         if done == 0 {
+            packet.thread = wanted.thread;
             self.taken.push_back(Some(number));
             self.accepted.push(packet.offered);
         }
@@ -359,6 +379,7 @@ impl Cards {
             line.waiting.push_front((number, done + MPKT_BYTES));
         }
         line.bound = (!last).then_some(wanted.thread);
+        self.requests.take(wanted, done == 0, last, now);
         line.held_in -= 1;
         self.carried.0 += 1;
         if let Some(statuses) = fbi.arrived.get_mut(usize::from(wanted.thread)) {
@@ -439,6 +460,7 @@ impl Cards {
             is_last,
         });
         if is_last {
+            self.requests.done(packet.thread);
             *slot = None;
             self.taken[place as usize] = None;
             while let Some(None) = self.taken.front() {
@@ -484,6 +506,57 @@ impl Cards {
     /// The time in which the bus carried MPKTs.
     pub fn bus_time(&self) -> Time {
         self.bus.clock.cycles(self.carried.2)
+    }
+
+    /// MPKTs that the bus has carried, in and out.
+    pub fn mpkts(&self) -> u64 {
+        self.carried.0 + self.carried.1
+    }
+
+    /// The time for which the bus carried MPKTs, in picoseconds.
+    pub fn bus_picoseconds(&self) -> f64 {
+        self.carried.2 as f64 * 1e12 / self.bus.clock.rate()
+    }
+
+    /// The most MPKTs that a port holds on the way in.
+    pub fn backlog(&self) -> u32 {
+        self.ports.iter().map(|port| port.held_in).max().unwrap_or(0)
+    }
+
+    /// The requests of threads.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// Keeps packets from an engine, or gives it packets again. The rest of a packet that one of
+    /// its threads has begun still comes.
+    pub fn withhold(&mut self, engine: usize, is_withheld: bool, now: Time) {
+        self.requests.withhold(engine, is_withheld, now);
+    }
+
+    /// Whether some port has no engine left if this one takes no packets.
+    pub fn would_orphan(&self, engine: usize) -> bool {
+        let requests = &self.requests;
+        let served = |port: Option<u8>| {
+            requests.threads().any(|(thread, last)| {
+                let other = requests.engine(thread);
+                other != engine
+                    && !requests.is_withheld(other)
+                    && port.is_none_or(|port| last == port)
+            })
+        };
+        match self.spec.assignment {
+            Assignment::Any => !served(None),
+            Assignment::Fixed => requests
+                .threads()
+                .filter(|(thread, _)| requests.engine(*thread) == engine)
+                .any(|(_, port)| !served(Some(port))),
+        }
+    }
+
+    /// Whether the next MPKT of a thread is on the bus.
+    pub fn is_coming(&self, thread: u8) -> bool {
+        matches!(self.transfer, Some(Transfer::In { wanted, .. }) if wanted.thread == thread)
     }
 
     /// The share of time in which the bus carried MPKTs.

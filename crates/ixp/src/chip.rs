@@ -1,5 +1,6 @@
 //! The chip: engines, units, buses and line cards, and what goes from one to another.
 
+mod control;
 mod engines;
 
 use wireloom_isa::microengine::{Signal, TransferFile, Unit};
@@ -9,7 +10,7 @@ use wireloom_sim::{Activity, EnergySink, EventSink, Kernel, Model, SpecError, Ti
 
 use crate::bus::{Bus, Carried};
 use crate::cards::{CardEvent, Cards};
-use crate::energy;
+use crate::energy::Ledger;
 use crate::engine::{Engine, Program};
 use crate::options::{Fault, Options};
 use crate::request::{Handle, Pool};
@@ -18,6 +19,8 @@ use crate::trace::{Event as Traced, Trace, What};
 use crate::units::fbi::Effect;
 use crate::units::queue::Queues;
 use crate::units::{Fbi, HashUnit, Refused, Scratch, Sdram, Sram, Started};
+
+pub use control::{Control, Did};
 
 /// Units on the pair of buses of SRAM.
 const SRAM_BUS_UNITS: usize = 4;
@@ -31,6 +34,12 @@ pub enum Event {
     Done(Handle),
     /// Something happens at the line cards.
     Card(CardEvent),
+    /// A period of the governor ends.
+    Tick,
+    /// An engine has its new voltage and clock.
+    Settled(u8),
+    /// An interval of the energy's record ends.
+    Sample,
     /// A context gets a signal for which it set a time.
     Signal(u8, u8, Signal),
 }
@@ -83,6 +92,12 @@ pub struct Chip<E = ()> {
     pub trace: Trace,
     /// The energy sink.
     pub energy: E,
+    /// What the energy sink has heard of.
+    pub(crate) ledger: Ledger,
+    /// Voltages and clocks of engines.
+    pub control: Control,
+    /// The intervals of the energy's record, if it has some.
+    sample: Option<Time>,
     fault: Option<Fault>,
     /// Why it cannot go on.
     pub failed: Option<Refused>,
@@ -116,7 +131,12 @@ impl<E: EnergySink> Chip<E> {
             scratch: Scratch::new(spec.scratch),
             hash: HashUnit::new(spec.hash),
             fbi: Fbi::new(spec.fbi, count, spec.engine.version.sizes().contexts),
-            cards: Cards::new(spec.ports, spec.ix_bus, options.seed)?,
+            cards: Cards::new(
+                spec.ports,
+                spec.ix_bus,
+                spec.engine.version.sizes().contexts,
+                options.seed,
+            )?,
             sram_bus: pair(spec.sram_bus, SRAM_BUS_UNITS),
             sdram_bus: pair(spec.sdram_bus, 1),
             arbiter: Arbiter::new(&spec.command_bus.arbiter, count)?,
@@ -126,10 +146,15 @@ impl<E: EnergySink> Chip<E> {
             effects: Vec::new(),
             trace: Trace::of(options.trace_events),
             energy,
+            ledger: Ledger::default(),
+            control: Control::new(spec, count),
+            sample: options.energy_interval,
             fault: options.fault,
             failed: None,
             spec: spec.clone(),
         };
+        chip.cards.extra_mpkts = spec.governor.extra_mpkts();
+        chip.cards.mark = chip.control.mark(spec.ports.receive_mpkts);
         match options.fault {
             Some(Fault::Overtaking) => chip.sram.queues.overtakes = true,
             Some(Fault::WideBus) => chip.sram_bus.push.is_doubled = true,
@@ -144,6 +169,11 @@ impl<E: EnergySink> Chip<E> {
     /// The cycle of the core clock at or after a time.
     pub fn core_cycle(&self, now: Time) -> u64 {
         self.spec.core.clock.edge_from(now)
+    }
+
+    /// The intervals of the energy's record, if it has some.
+    pub(crate) fn sample(&self) -> Option<Time> {
+        self.sample
     }
 
     /// Commands on their way.
@@ -271,23 +301,21 @@ impl<E: EnergySink> Chip<E> {
     /// Moves words on a pair of buses.
     fn carry(&mut self, file: TransferFile, cycle: u64, kernel: &mut Kernel<Event>) {
         let now = kernel.now();
-        let (pair, place) = match file {
-            TransferFile::Sram => (&mut self.sram_bus, 6),
-            TransferFile::Sdram => (&mut self.sdram_bus, 7),
+        let pair = match file {
+            TransferFile::Sram => &mut self.sram_bus,
+            TransferFile::Sdram => &mut self.sdram_bus,
         };
-        let component = energy::unit(self.engines.len() as u32, place);
         let push_cycles = pair.push_cycles;
         if let Some(Carried { handle, first, words, is_last }) =
             pair.pull.cycle(cycle, &mut self.pool)
         {
             let request = &mut self.pool[handle];
-            let registers = &self.engines[usize::from(request.engine)].registers;
+            let registers = &mut self.engines[usize::from(request.engine)].registers;
             for word in first..first + words {
                 let register = request.register + u16::from(word);
                 request.data[usize::from(word)] = registers.pull(file, register);
             }
             request.is_ready |= is_last;
-            self.energy.count(component, energy::WORD, now, words.into());
             self.note(now, What::Pull, handle, words.into());
         }
         let pair = match file {
@@ -303,7 +331,6 @@ impl<E: EnergySink> Chip<E> {
                 let register = request.register + u16::from(word);
                 registers.push(file, register, request.data[usize::from(word)]);
             }
-            self.energy.count(component, energy::WORD, now, words.into());
             self.note(now, What::Push, handle, words.into());
             if is_last {
                 kernel.send_at(self.spec.core.clock.edge(cycle + push_cycles), Event::Done(handle));
@@ -340,18 +367,7 @@ impl<E: EnergySink> Chip<E> {
     fn started(&mut self, unit: Unit, started: Option<Started>, kernel: &mut Kernel<Event>) {
         let Some(Started { handle, mut first, interval, granule }) = started else { return };
         let now = kernel.now();
-        let request = &self.pool[handle];
-        let (words_in, words) = (request.words_in, request.words_in.max(request.words_out));
-        let place = match unit {
-            Unit::Sram => 0,
-            Unit::Sdram => 1,
-            Unit::Scratch => 2,
-            Unit::Hash => 3,
-            _ => 4,
-        };
-        let component = energy::unit(self.engines.len() as u32, place);
-        self.energy.count(component, energy::COMMAND, now, 1);
-        self.energy.count(component, energy::WORD, now, words.into());
+        let words_in = self.pool[handle].words_in;
         if self.fault == Some(Fault::EarlyAnswer) {
             first = self.core_cycle(now) + 1;
         }
@@ -378,6 +394,7 @@ impl<E: EnergySink> Chip<E> {
                             wanted.port, wanted.element
                         )));
                     }
+                    self.stop_drained(kernel);
                 }
                 Effect::Transmit => {
                     self.cards.kick(&mut self.fbi, &mut kernel.wrapped(Event::Card));
@@ -417,8 +434,6 @@ impl<E: EnergySink> Chip<E> {
             queues.reserve(order);
         }
         self.granted += 1;
-        let component = energy::unit(self.engines.len() as u32, 5);
-        self.energy.count(component, energy::COMMAND, now, 1);
         self.free = cycle + u64::from(self.spec.command_bus.interval_cycles);
         let arrival = cycle + u64::from(self.spec.command_bus.latency_cycles);
         kernel.send_at(self.spec.core.clock.edge(arrival), Event::Arrive(handle));
@@ -454,6 +469,18 @@ impl<E: EnergySink> Model for Chip<E> {
                 let signalled = self.cards.arrive(event, &mut self.fbi, &mut events);
                 if let Some(thread) = signalled {
                     self.signal_thread(thread, Signal::START_RECEIVE, kernel);
+                }
+                if std::mem::take(&mut self.cards.is_marked) {
+                    self.govern(true, kernel);
+                }
+                self.stop_drained(kernel);
+            }
+            Event::Tick => self.tick(kernel),
+            Event::Settled(engine) => self.settled(engine.into(), kernel),
+            Event::Sample => {
+                self.post(kernel);
+                if let Some(interval) = self.sample {
+                    kernel.send(interval, Event::Sample);
                 }
             }
         }

@@ -11,8 +11,10 @@ use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
 use wireloom_offloads::{Content, Store};
+use wireloom_sim::{EnergyMeter, Time};
 
 use crate::assertions::{self, Rule};
+use crate::energy;
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
@@ -165,7 +167,7 @@ impl Compiled {
         spec: &Spec,
         store: Store,
         options: &Options,
-    ) -> wireloom_machine::Result<Ixp> {
+    ) -> wireloom_machine::Result<Ixp<EnergyMeter>> {
         let microcode = self.named();
         let mut programs = Vec::new();
         for image in self.images {
@@ -175,7 +177,9 @@ impl Compiled {
         }
         let rules = checked_rules(options)?;
         let own = own_options(options, &rules);
-        let mut processor = Processor::new(spec, programs, &own).map_err(Error::new)?;
+        let meter = energy::meter(spec, own.energy_interval).map_err(Error::new)?;
+        let mut processor =
+            Processor::with_energy(spec, programs, &own, meter).map_err(Error::new)?;
         for (unit, first, words) in &self.layout.images {
             let memory = match unit {
                 Unit::Sram => processor.chip.sram.words_mut(),
@@ -204,6 +208,7 @@ pub(crate) fn own_options(options: &Options, rules: &[Rule]) -> crate::Options {
     crate::Options {
         seed: options.seed.unwrap_or_default(),
         trace_events: options.events.max(least),
+        energy_interval: options.interval_ns.map(Time::nanoseconds),
         ..Default::default()
     }
 }

@@ -65,7 +65,7 @@ impl Configured for Spec {
         Capabilities {
             shows_drops: false,
             times: true,
-            energy: false,
+            energy: true,
             updates_in_flight: false,
             loses: true,
             translates: false,
@@ -77,7 +77,7 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Seed, Knob::Events, Knob::Assertions, Knob::Rules]
+        &[Knob::Series, Knob::Seed, Knob::Events, Knob::Assertions, Knob::Rules]
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {

@@ -18,6 +18,8 @@ pub mod chip;
 mod compiled;
 pub mod energy;
 pub mod engine;
+pub mod forwarder;
+pub mod governor;
 pub mod harness;
 mod kind;
 mod machine;

@@ -11,11 +11,12 @@ use wireloom_machine::{
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
-use wireloom_sim::EnergySink;
+use wireloom_sim::stats::Series;
 
 use crate::assertions::{self, Broken, Rule};
 use crate::cards::Delivered;
 use crate::compiled;
+use crate::energy::Metered;
 use crate::mpkt::Way;
 use crate::processor::Processor;
 use crate::watch::Sources;
@@ -44,11 +45,13 @@ pub struct Ixp<E = ()> {
     /// Events that a debugger has not taken yet, if any are kept.
     pub(crate) events: VecDeque<Event>,
     pub(crate) keeps_events: bool,
+    /// The power over time, once all packets have left.
+    series: Option<Series>,
     /// Rules that its events must keep.
     rules: Vec<Rule>,
 }
 
-impl<E: EnergySink> Ixp<E> {
+impl<E: Metered> Ixp<E> {
     /// Creates a machine from a processor with programs. `reasons` says what the numbers of
     /// reasons in control words mean.
     pub fn new(processor: Processor<E>, store: Store, reasons: Vec<Reason>) -> Self {
@@ -64,6 +67,7 @@ impl<E: EnergySink> Ixp<E> {
             sources: Sources::default(),
             events: VecDeque::new(),
             keeps_events: false,
+            series: None,
             rules: Vec::new(),
         }
     }
@@ -174,7 +178,7 @@ impl<E: EnergySink> Ixp<E> {
     }
 }
 
-impl<E: EnergySink> Machine for Ixp<E> {
+impl<E: Metered> Machine for Ixp<E> {
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
         self.accept(frames)?;
         self.work(AHEAD, sink)
@@ -189,6 +193,7 @@ impl<E: EnergySink> Machine for Ixp<E> {
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let settled = self.work(0, sink)?;
+        self.series = self.processor.power_over_time();
         let broken = assertions::check(&self.rules, &self.processor.chip.trace, false);
         match broken.first() {
             Some(Broken { rule, message }) => {
@@ -224,7 +229,11 @@ impl<E: EnergySink> Machine for Ixp<E> {
 
     fn recordings(&self) -> Recordings<'_> {
         let trace = &self.processor.chip.trace;
-        Recordings { events: trace.is_on().then_some(trace as _), ..Recordings::default() }
+        Recordings {
+            series: self.series.as_ref(),
+            events: trace.is_on().then_some(trace as _),
+            ..Recordings::default()
+        }
     }
 
     fn record(&self, work: Duration) -> Option<Record> {

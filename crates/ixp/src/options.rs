@@ -1,5 +1,7 @@
 //! Options of a run that are no part of a description.
 
+use wireloom_sim::Time;
+
 /// Options.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -7,6 +9,8 @@ pub struct Options {
     pub seed: u64,
     /// Events that the trace keeps at most; 0 for no trace.
     pub trace_events: usize,
+    /// The intervals of time whose energy is recorded, for a meter with the same intervals.
+    pub energy_interval: Option<Time>,
     /// A fault in the simulator, for tests of assertions.
     pub fault: Option<Fault>,
 }

@@ -2,10 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use wireloom_sim::{Clock, EnergySink, EventSink, Kernel, Observer, SpecError, Stop, Time};
+use wireloom_sim::stats::Series;
+use wireloom_sim::{
+    Clock, EnergyMeter, EnergySink, EventSink, Kernel, Observer, SpecError, Stop, Time,
+};
 
 use crate::cards::Delivered;
 use crate::chip::{Chip, Event};
+use crate::energy::{Metered, Power};
 use crate::engine::{Program, State};
 use crate::options::Options;
 use crate::spec::Spec;
@@ -64,7 +68,7 @@ impl Processor {
 
 impl<E: EnergySink> Processor<E> {
     /// Creates a chip with an energy sink, whose components are those of
-    /// [`components`](crate::energy::components).
+    /// [`meter`](crate::energy::meter).
     ///
     /// # Errors
     /// If a number of the description is out of its range.
@@ -90,6 +94,12 @@ impl<E: EnergySink> Processor<E> {
             let clock = kernel.add_variable_clock(spec.engine.clock);
             let unit = kernel.add_unit(clock);
             kernel.wake(unit);
+        }
+        if let Some(period) = chip.control.period() {
+            kernel.send(period, Event::Tick);
+        }
+        if let Some(interval) = options.energy_interval {
+            kernel.send(interval, Event::Sample);
         }
         Ok(Self { chip, kernel, until: Time::ZERO })
     }
@@ -214,6 +224,37 @@ impl<E: EnergySink> Processor<E> {
     /// The idle cycles of an engine that are not in its counts yet, because it sleeps.
     pub fn sleeping(&self, engine: usize) -> u64 {
         self.chip.unslept(engine, &self.kernel)
+    }
+
+    /// The energy up to now by component, if the sink is a meter.
+    pub fn power(&self) -> Option<Power>
+    where
+        E: Metered,
+    {
+        self.meter().map(|meter| Power::new(meter, self.chip.engines.len()))
+    }
+
+    /// The power in each interval of the options, if the sink is a meter.
+    pub fn power_over_time(&self) -> Option<Series>
+    where
+        E: Metered,
+    {
+        let interval = self.chip.sample()?;
+        Some(self.power()?.over_time(interval, self.now()))
+    }
+
+    /// The meter of energy up to now, if the sink is one.
+    pub fn meter(&self) -> Option<EnergyMeter>
+    where
+        E: Metered,
+    {
+        let mut meter = self.chip.energy.meter()?;
+        let now = self.now();
+        for (component, class, events) in self.chip.ledger.clone().news(&self.chip, &self.kernel) {
+            meter.count(component, class, now.since(Time(1)), events);
+        }
+        meter.settle(now);
+        Some(meter)
     }
 
     /// What contexts wait for.

@@ -7,6 +7,8 @@ use wireloom_machine::{Line, Part, thousands};
 use wireloom_sim::EnergySink;
 use wireloom_sim::stats::Record;
 
+use crate::chip::Did;
+use crate::energy::Metered;
 use crate::processor::Processor;
 use crate::units::Served;
 
@@ -44,6 +46,11 @@ pub struct Values {
     engine_cycles_a_second: f64,
     /// The share of time in which each part was in use.
     use_of: Vec<(String, f64)>,
+    /// The mean power, in watts: of engines, of the rest of the chip, and of memory chips.
+    watts: Option<[f64; 3]>,
+    /// What the governor did, if there is one.
+    #[serde(skip)]
+    did: Option<Did>,
     /// Everything else.
     statistics: Record,
 }
@@ -83,8 +90,12 @@ impl<E: EnergySink> Processor<E> {
         ]
     }
 
-    /// All statistics: `engines` with the use of each and of its contexts, `units`, `cards`.
-    pub fn statistics(&self) -> Record {
+    /// All statistics: `engines` with the use of each and of its contexts, `units`, `cards`,
+    /// `governor`, and with an energy meter `power`.
+    pub fn statistics(&self) -> Record
+    where
+        E: Metered,
+    {
         let chip = &self.chip;
         let mut engines = Record::new();
         for (number, engine) in chip.engines.iter().enumerate() {
@@ -125,14 +136,28 @@ impl<E: EnergySink> Processor<E> {
             .with("hash", unit(chip.hash.served, chip.hash.queues.most()))
             .with("fbi", unit(chip.fbi.served, chip.fbi.queues.most()))
             .with("commands", chip.granted);
-        Record::new()
+        let did = chip.control.did;
+        let governor = Record::new()
+            .with("slower", did.slower)
+            .with("faster", did.faster)
+            .with("stopped", did.stopped)
+            .with("started", did.started);
+        let mut all = Record::new()
             .with("engines", engines)
             .with("units", units)
             .with("cards", chip.cards.record(self.now()))
+            .with("governor", governor);
+        if let Some(power) = self.power() {
+            all.add("power", power.record(self.now()));
+        }
+        all
     }
 
     /// The record of a run for people and programs, of which `lost` packets found no room.
-    pub fn report(&self, lost: u64, work: Duration) -> wireloom_machine::Record {
+    pub fn report(&self, lost: u64, work: Duration) -> wireloom_machine::Record
+    where
+        E: Metered,
+    {
         let chip = &self.chip;
         let seconds = self.now().as_seconds();
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
@@ -158,6 +183,8 @@ impl<E: EnergySink> Processor<E> {
             instructions: chip.engines.iter().map(|engine| engine.used.busy).sum(),
             engine_cycles_a_second: ratio(engine_cycles as f64, work.as_secs_f64()),
             use_of: use_of.iter().map(|(name, share)| ((*name).to_owned(), *share)).collect(),
+            watts: self.power().map(|power| power.watts(self.now())),
+            did: chip.control.period().map(|_| chip.control.did),
             statistics: self.statistics(),
         };
         let parts = use_of.into_iter();
@@ -174,7 +201,15 @@ impl Values {
     fn lines(&self) -> Vec<Line> {
         let Shares { busy, aborted, stalled, idle } = self.engines;
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
-        vec![
+        let power = self.watts.map(|[engines, chip, memories]| {
+            let all = engines + chip + memories;
+            let text = format!(
+                "{all:.3} W: engines {engines:.3}, rest of the chip {chip:.3}, memories \
+                 {memories:.3}"
+            );
+            Line::new("power", text)
+        });
+        let mut lines = vec![
             Line::new("rate", format!("{:.3} MPPS in {:.1} us", self.mpps, self.time_us)),
             Line::new("bandwidth", format!("{:.3} Gb/s", self.gbps)),
             Line::new("cycles", thousands(self.cycles)),
@@ -197,6 +232,13 @@ impl Values {
                     thousands(self.engine_cycles_a_second as u64)
                 ),
             ),
-        ]
+        ];
+        lines.extend(power);
+        lines.extend(self.did.map(|Did { slower, faster, stopped, started }| {
+            let steps = format!("{} steps slower, {} faster", thousands(slower), thousands(faster));
+            let clocks = format!("engines stopped {}, started {}", stopped, started);
+            Line::new("governor", format!("{steps}; {clocks}"))
+        }));
+        lines
     }
 }

@@ -8,6 +8,9 @@ use wireloom_sim::parts::line::Pace;
 use wireloom_sim::spec::{gigabits, megahertz, within};
 use wireloom_sim::{Clock, SpecError};
 
+use crate::energy::PowerSpec;
+use crate::governor::GovernorSpec;
+
 /// Bytes of an MPKT, and of an element of a FIFO.
 pub const MPKT_BYTES: u32 = 64;
 
@@ -48,6 +51,10 @@ pub struct Spec {
     pub ix_bus: IxBusSpec,
     /// The line cards.
     pub ports: PortsSpec,
+    /// Models of energy.
+    pub power: PowerSpec,
+    /// Changes of voltages and clocks.
+    pub governor: GovernorSpec,
 }
 
 /// The kind of a machine.
@@ -262,6 +269,8 @@ pub struct PortsSpec {
     pub count: u32,
     /// When packets come.
     pub pace: Pace,
+    /// Who takes the packets of a port.
+    pub assignment: Assignment,
     /// MPKTs that a port holds on the way in, 24 (an Ethernet frame) to 4,096.
     pub receive_mpkts: u32,
     /// MPKTs that a port holds on the way out, 1 to 4,096.
@@ -271,6 +280,16 @@ pub struct PortsSpec {
     pub rate: u64,
     /// The overhead of a packet on the line, in bytes, 0 to 65,535.
     pub overhead_bytes: u16,
+}
+
+/// Who takes the packets of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Assignment {
+    /// Threads that asked for this port.
+    Fixed,
+    /// Any thread that waits, whatever port it asked for.
+    Any,
 }
 
 impl Spec {
@@ -345,6 +364,10 @@ impl Spec {
                 return Err(SpecError::new(key, format!("is {value}; it can be a power of two")));
             }
         }
+        self.power.check().map_err(|error| error.within("power"))?;
+        self.governor
+            .check(self.engine.clock, self.power.voltage_mv)
+            .map_err(|error| error.within("governor"))?;
         match self.ports.pace {
             Pace::Load(load) => within("ports.pace.load", load, 1e-6..=1.0),
             Pace::Poisson(load) => within("ports.pace.poisson", load, 1e-6..=0.999_999),

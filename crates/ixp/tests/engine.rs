@@ -6,8 +6,9 @@ use support::*;
 use wireloom_isa::microengine::{
     AluOperation, Bank, Condition, Instruction, Operation, Signal, Source, Unit, Wait,
 };
+use wireloom_ixp::energy::{chip_part, engine_part};
 use wireloom_ixp::{Options, Processor, RunError, energy};
-use wireloom_sim::energy::{Class, Component, EnergyMeter};
+use wireloom_sim::energy::Class;
 use wireloom_sim::{Clock, Stop, Time};
 
 /// A machine with one engine, of which the contexts of `mask` run a program.
@@ -175,17 +176,14 @@ fn engines_have_clocks_of_their_own() {
 }
 
 #[test]
-fn an_energy_sink_hears_of_every_access() {
+fn a_meter_hears_of_every_access() {
     let spec = spec(|spec| spec.engines = 1);
-    let mut meter = EnergyMeter::new(None);
-    let components: Vec<Component> = energy::components(spec.engines, 2000)
-        .into_iter()
-        .map(|component| meter.component(component).expect("a component"))
-        .collect();
+    let meter = energy::meter(&spec, None).expect("a meter");
     let read = command(Unit::Sram, Operation::Read, Source::Constant(0), 4);
     let write = command(Unit::Sdram, Operation::Write, Source::Constant(0), 2);
     let code = vec![
         alu(to_a(0), a(1), AluOperation::Add, b(1)),
+        alu(to_a(0), a(1), AluOperation::Xor, b(1)),
         Instruction::Command(read),
         Instruction::Command(write),
         kill(),
@@ -194,15 +192,28 @@ fn an_energy_sink_hears_of_every_access() {
     let options = Options::default();
     let mut machine = Processor::with_energy(&spec, programs, &options, meter).expect("a machine");
     machine.run_cycles(1_000).expect("it runs");
-    let count =
-        |component: usize, class| machine.chip.energy.events(components[component], Class(class)).0;
-    let classes = energy::ENGINE_CLASSES.len() as u32;
-    let engine: Vec<u64> = (0..classes).map(|class| count(0, class)).collect();
-    assert_eq!(engine, [4, 1, 0, 2, 1, 0, 2]);
-    let units: Vec<[u64; 2]> =
-        (1..=energy::UNITS.len()).map(|unit| [count(unit, 0), count(unit, 1)]).collect();
-    let none = [0, 0];
-    assert_eq!(units, [[1, 4], [1, 4], none, none, none, [2, 0], [0, 4], [0, 4]]);
+    let meter = machine.meter().expect("it has one");
+    let count = |component, class| meter.events(component, Class(class)).0;
+    let engine = |place: usize| {
+        let classes = energy::ENGINE_PARTS[place].classes.len() as u32;
+        (0..classes).map(|class| count(engine_part(0, place), class)).collect::<Vec<u64>>()
+    };
+    let cycles = machine.chip.engines[0].cycles() + machine.sleeping(0);
+    // Reads, writes and idle ports of general-purpose registers; words of transfer registers.
+    assert_eq!(engine(0), [4, 2, 4 * cycles - 6]);
+    assert_eq!(engine(1), [8, 4 * cycles - 8]);
+    // Two commands and the kill give up the engine: two accesses to control registers each.
+    assert_eq!(engine(2), [6, cycles - 6]);
+    assert_eq!(engine(7), [3, cycles - 3]);
+    assert_eq!(engine(3), [5, cycles - 5]);
+    // The ALU also adds the addresses of two commands.
+    assert_eq!(engine(4), [3, 1, cycles - 4]);
+    assert_eq!(engine(5), [0, cycles]);
+    assert_eq!(engine(6), [2, 2, 2 * cycles - 4]);
+    let chip = |place, class| count(chip_part(1, place), class);
+    // Command bus, words of both pairs of buses, accesses to SRAM, a row and two granules of SDRAM.
+    assert_eq!([chip(1, 0), chip(3, 0), chip(4, 0)], [2, 4, 4]);
+    assert_eq!([chip(9, 0), chip(10, 0), chip(10, 1)], [4, 1, 2]);
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Cycles of engines: what the chip shows them, and what it counts of them.
 
 use wireloom_isa::microengine::Signal;
-use wireloom_sim::energy::Class;
-use wireloom_sim::{Activity, EnergySink, EventSink, Kernel, Time};
+use wireloom_sim::{Activity, EnergySink, EventSink, Kernel};
 
 use super::{Chip, Event};
-use crate::energy;
-use crate::engine::{Around, Cycle, Operations, Outside};
+use crate::engine::{Around, Cycle, Outside};
 use crate::trace::{Event as Traced, What};
 use crate::units::Refused;
 
@@ -22,7 +20,6 @@ impl<E: EnergySink> Chip<E> {
         if let Some(since) = self.asleep[number].take() {
             engine.slept(kernel.edges(number + 1).saturating_sub(since + 1));
         }
-        let before = (engine.operations, engine.used.busy);
         let mut around = Around {
             pool: &mut self.pool,
             now,
@@ -38,8 +35,6 @@ impl<E: EnergySink> Chip<E> {
         }
         let cycle = engine.cycle(&mut around);
         let (began, issued) = (around.began, around.issued);
-        let after = (engine.operations, engine.used.busy);
-        self.count(number, before, after, now);
         if !self.engines[number].second.outside.is_empty() {
             self.outside(number, kernel)?;
         }
@@ -62,6 +57,7 @@ impl<E: EnergySink> Chip<E> {
         Ok(match cycle? {
             Cycle::Idle => {
                 self.asleep[number] = Some(kernel.edges(number + 1));
+                self.stop_drained(kernel);
                 Activity::Asleep
             }
             Cycle::Busy | Cycle::Lost => Activity::Awake,
@@ -97,29 +93,5 @@ impl<E: EnergySink> Chip<E> {
             }
         }
         Ok(())
-    }
-
-    #[inline]
-    fn count(
-        &mut self,
-        number: usize,
-        (before, busy_before): (Operations, u64),
-        (after, busy): (Operations, u64),
-        now: Time,
-    ) {
-        let counts = [
-            busy - busy_before,
-            after.alu - before.alu,
-            after.shift - before.shift,
-            after.read - before.read,
-            after.write - before.write,
-            after.transfer - before.transfer,
-            after.command - before.command,
-        ];
-        for (class, count) in counts.into_iter().enumerate() {
-            if count > 0 {
-                self.energy.count(energy::engine(number), Class(class as u32), now, count);
-            }
-        }
     }
 }

@@ -63,7 +63,7 @@ impl Engine {
             }
         }
         self.previous = (value_a, result);
-        self.count(&decoded);
+        self.executed[usize::from(pc)] += 1;
         self.contexts[usize::from(active)].pc = pc + 1;
         Ok(true)
     }
@@ -340,34 +340,6 @@ impl Engine {
             Unit::Sram | Unit::Scratch => address >> 2,
             Unit::Sdram => address >> 3,
             _ => address,
-        }
-    }
-
-    /// Counts what energy models want to know.
-    #[inline]
-    fn count(&mut self, decoded: &Decoded) {
-        let counted = &mut self.operations;
-        for source in [decoded.a, decoded.b] {
-            match source {
-                Source::Gpr(..) => counted.read += 1,
-                Source::Transfer(..) => counted.transfer += 1,
-                _ => {}
-            }
-        }
-        match decoded.destination {
-            Destination::Gpr(..) => counted.write += 1,
-            Destination::Transfer(..) => counted.transfer += 1,
-            _ => {}
-        }
-        match decoded.instruction {
-            Instruction::Alu { .. } => counted.alu += 1,
-            Instruction::AluShift { .. } => {
-                counted.alu += 1;
-                counted.shift += 1;
-            }
-            Instruction::LoadField { .. } | Instruction::DoubleShift { .. } => counted.shift += 1,
-            Instruction::Command(_) => counted.command += 1,
-            _ => {}
         }
     }
 

@@ -115,8 +115,8 @@ pub struct Engine {
     pub commands: VecDeque<(Handle, Time)>,
     /// What it did.
     pub used: Use,
-    /// Shifts and ALU operations, for energy.
-    pub operations: Operations,
+    /// How often each instruction of the control store was executed.
+    executed: Vec<u64>,
     /// Whether contexts run without their signals: a fault, for tests.
     pub runs_early: bool,
 }
@@ -124,18 +124,36 @@ pub struct Engine {
 /// Operations that energy models distinguish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
-    /// Instructions that use the ALU.
-    pub alu: u64,
+    /// Additions, subtractions and addresses of commands.
+    pub add: u64,
+    /// Other operations of the ALU.
+    pub logic: u64,
     /// Instructions that use the shifter.
     pub shift: u64,
     /// Reads of general-purpose registers.
     pub read: u64,
     /// Writes of general-purpose registers.
     pub write: u64,
-    /// Accesses to transfer registers.
+    /// Accesses of instructions to transfer registers.
     pub transfer: u64,
+    /// Reads of the engine's own control registers.
+    pub csr: u64,
     /// Commands.
     pub command: u64,
+}
+
+impl Operations {
+    /// Adds another count, this number of times.
+    fn add(&mut self, other: &Self, times: u64) {
+        self.add += other.add * times;
+        self.logic += other.logic * times;
+        self.shift += other.shift * times;
+        self.read += other.read * times;
+        self.write += other.write * times;
+        self.transfer += other.transfer * times;
+        self.csr += other.csr * times;
+        self.command += other.command * times;
+    }
 }
 
 impl Engine {
@@ -151,6 +169,7 @@ impl Engine {
         enabled: u8,
     ) -> Result<Self, SpecError> {
         let count = spec.contexts as usize;
+        let executed = vec![0; program.len()];
         let mut ready = Requests::new(count);
         let contexts = (0..count)
             .map(|context| {
@@ -180,7 +199,7 @@ impl Engine {
             found: [16; 2],
             commands: VecDeque::new(),
             used: Use::default(),
-            operations: Operations::default(),
+            executed,
             runs_early: false,
         })
     }
@@ -193,6 +212,29 @@ impl Engine {
     /// The context that runs.
     pub fn active(&self) -> Option<u8> {
         self.active
+    }
+
+    /// How often each instruction of its control store was executed.
+    pub fn executed(&self) -> &[u64] {
+        &self.executed
+    }
+
+    /// What its instructions used so far.
+    pub fn operations(&self) -> Operations {
+        let mut sum = Operations::default();
+        for (address, times) in self.executed.iter().enumerate() {
+            if *times > 0
+                && let Some(decoded) = self.program.at(address as u16)
+            {
+                sum.add(&decoded.operations(), *times);
+            }
+        }
+        sum
+    }
+
+    /// Whether no context runs or wants to, and no command waits.
+    pub fn is_quiet(&self) -> bool {
+        self.active.is_none() && self.ready.is_empty() && self.commands.is_empty()
     }
 
     /// Its program.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use wireloom_isa::microengine::{
-    Completion, Destination, Image, Instruction, Source, Version, Wait, decode,
+    AluOperation, Completion, Destination, Image, Instruction, Source, Version, Wait, decode,
 };
 
+use super::Operations;
 use crate::units::Refused;
 
 /// An instruction with what the engine needs of it.
@@ -35,6 +36,60 @@ impl From<Instruction> for Decoded {
             destination: instruction.destination(),
             defer: instruction.defer(),
             aborts: instruction.branch_class().map_or(0, |class| class.aborts()),
+        }
+    }
+}
+
+impl Decoded {
+    /// What the instruction uses, for models of energy.
+    pub fn operations(&self) -> Operations {
+        let mut used = Operations::default();
+        for source in [self.a, self.b] {
+            match source {
+                Source::Gpr(..) => used.read += 1,
+                Source::Transfer(..) => used.transfer += 1,
+                _ => {}
+            }
+        }
+        match self.destination {
+            Destination::Gpr(..) => used.write += 1,
+            Destination::Transfer(..) => used.transfer += 1,
+            _ => {}
+        }
+        match self.instruction {
+            Instruction::Alu { operation, .. } => used.compute(operation),
+            Instruction::AluShift { operation, .. } => {
+                used.compute(operation);
+                used.shift = 1;
+            }
+            Instruction::LoadField { .. }
+            | Instruction::DoubleShift { .. }
+            | Instruction::FindBitSet { .. } => used.shift = 1,
+            // A value goes through the ALU; a bit or a byte is compared there.
+            Instruction::Immediate { .. }
+            | Instruction::ImmediateByte { .. }
+            | Instruction::ImmediateWord { .. }
+            | Instruction::BranchBit { .. }
+            | Instruction::BranchByte { .. } => used.logic = 1,
+            // The ALU adds the parts of the address.
+            Instruction::Command(_) => (used.add, used.command) = (1, 1),
+            Instruction::LocalCsrRead { .. } => used.csr = 1,
+            _ => {}
+        }
+        used
+    }
+}
+
+impl Operations {
+    fn compute(&mut self, operation: AluOperation) {
+        match operation {
+            AluOperation::Add
+            | AluOperation::Add16
+            | AluOperation::AddCarry
+            | AluOperation::Subtract
+            | AluOperation::SubtractCarry
+            | AluOperation::ReverseSubtract => self.add = 1,
+            _ => self.logic = 1,
         }
     }
 }
@@ -88,6 +143,11 @@ impl Program {
     /// Where contexts start.
     pub fn entry(&self) -> u16 {
         self.entry
+    }
+
+    /// The number of instructions.
+    pub fn len(&self) -> usize {
+        self.code.len()
     }
 
     /// Whether there is no instruction.

@@ -15,6 +15,8 @@ pub struct Registers {
     read: [[u32; MOST]; 2],
     /// What units pull.
     write: [[u32; MOST]; 2],
+    /// Words that units pushed and pulled.
+    pub moved: u64,
     /// Transfer registers in a file, and of a context.
     transfers: usize,
     share: usize,
@@ -28,6 +30,7 @@ impl Registers {
             gpr: [[0; MOST]; 2],
             read: [[0; MOST]; 2],
             write: [[0; MOST]; 2],
+            moved: 0,
             transfers: sizes.transfer,
             share: sizes.transfer / sizes.contexts,
         }
@@ -91,11 +94,13 @@ impl Registers {
     #[inline]
     pub fn push(&mut self, file: TransferFile, register: u16, word: u32) {
         self.read[file as usize][usize::from(register) % MOST] = word;
+        self.moved += 1;
     }
 
     /// A unit pulls a word.
     #[inline]
-    pub fn pull(&self, file: TransferFile, register: u16) -> u32 {
+    pub fn pull(&mut self, file: TransferFile, register: u16) -> u32 {
+        self.moved += 1;
         self.write[file as usize][usize::from(register) % MOST]
     }
 }

@@ -91,6 +91,8 @@ pub struct Fbi {
     free: u64,
     /// What it has done.
     pub served: Served,
+    /// Words between FIFOs and SDRAM.
+    pub direct_words: u64,
 }
 
 impl Fbi {
@@ -108,6 +110,7 @@ impl Fbi {
             queues: Queues::new(spec.queue, Class::Ordered),
             free: 0,
             served: Served::default(),
+            direct_words: 0,
         }
     }
 
@@ -182,7 +185,8 @@ impl Fbi {
     ///
     /// # Errors
     /// If there is no such element.
-    pub fn read_receive(&self, address: u8, words: &mut [u32]) -> Result<(), Refused> {
+    pub fn read_receive(&mut self, address: u8, words: &mut [u32]) -> Result<(), Refused> {
+        self.direct_words += words.len() as u64;
         self.read_receive_at(usize::from(address), words)
     }
 
@@ -191,6 +195,7 @@ impl Fbi {
     /// # Errors
     /// If there is no such element.
     pub fn write_transmit(&mut self, address: u8, words: &[u32]) -> Result<(), Refused> {
+        self.direct_words += words.len() as u64;
         self.write_transmit_at(usize::from(address), words)
     }
 

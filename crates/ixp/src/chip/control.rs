@@ -1,0 +1,323 @@
+//! What the governor sees, and how the chip does what it wants.
+
+use wireloom_isa::microengine::Signal;
+use wireloom_sim::energy::Class;
+use wireloom_sim::{EnergySink, EventSink, Kernel, Time};
+
+use super::{Chip, Event};
+use crate::energy::{ENGINE_PARTS, GATED, ON, engine_part, regulator};
+use crate::engine::State;
+use crate::governor::{Action, EngineSeen, Governor, Mode, Seen};
+use crate::spec::Spec;
+
+/// Voltages, clocks and modes of engines.
+#[derive(Clone, Debug)]
+pub struct Control {
+    governor: Option<Governor>,
+    period: Time,
+    modes: Vec<Mode>,
+    /// Whether the voltage of each engine changes; it may be stopped meanwhile.
+    changing: Vec<bool>,
+    steps: Vec<usize>,
+    /// Whether an engine is stopping.
+    is_stopping: bool,
+    /// The cycles and idle cycles of engines, the busy time of units, and the integral of threads
+    /// that waited, at the last decision.
+    before: Before,
+    /// What the governor did.
+    pub did: Did,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Before {
+    at: Time,
+    engines: Vec<(u64, u64)>,
+    units: Vec<f64>,
+    waited: u128,
+}
+
+/// What a governor did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Did {
+    /// Changes to a slower step.
+    pub slower: u64,
+    /// Changes to a faster step.
+    pub faster: u64,
+    /// Engines whose clock stopped.
+    pub stopped: u64,
+    /// Engines whose clock started again.
+    pub started: u64,
+}
+
+impl Control {
+    pub(super) fn new(spec: &Spec, engines: usize) -> Self {
+        let governor = Governor::new(&spec.governor, spec.ports.receive_mpkts);
+        Self {
+            period: spec.engine.clock.cycles(spec.governor.period_cycles.into()),
+            governor,
+            modes: vec![Mode::Running; engines],
+            changing: vec![false; engines],
+            steps: vec![0; engines],
+            is_stopping: false,
+            before: Before { engines: vec![(0, 0); engines], ..Before::default() },
+            did: Did::default(),
+        }
+    }
+
+    /// The time between two decisions, if there is a governor.
+    pub fn period(&self) -> Option<Time> {
+        self.governor.as_ref().map(|_| self.period)
+    }
+
+    /// The MPKTs in a port from which on the governor is asked at once.
+    pub(super) fn mark(&self, receive_mpkts: u32) -> u32 {
+        self.governor.as_ref().map_or(u32::MAX, |governor| governor.mark(receive_mpkts))
+    }
+
+    /// What an engine does.
+    pub fn mode(&self, engine: usize) -> Mode {
+        self.modes[engine]
+    }
+
+    /// The step of an engine.
+    pub fn step(&self, engine: usize) -> usize {
+        self.steps[engine]
+    }
+}
+
+impl<E: EnergySink> Chip<E> {
+    /// The end of a period.
+    pub(super) fn tick(&mut self, kernel: &mut Kernel<Event>) {
+        self.govern(false, kernel);
+        kernel.send(self.control.period, Event::Tick);
+    }
+
+    /// Hands what happened so far to the energy sink.
+    pub(crate) fn post(&mut self, kernel: &Kernel<Event>) {
+        let mut ledger = std::mem::take(&mut self.ledger);
+        // It happened before now: in the interval that ends.
+        let at = kernel.now().since(Time(1));
+        for (component, class, events) in ledger.news(self, kernel) {
+            self.energy.count(component, class, at, events);
+        }
+        self.ledger = ledger;
+    }
+
+    /// Asks the governor, at the end of a period or because a port fills.
+    pub(super) fn govern(&mut self, is_urgent: bool, kernel: &mut Kernel<Event>) {
+        let Some(mut governor) = self.control.governor.take() else { return };
+        let seen = self.observe(is_urgent, kernel);
+        for action in governor.decide(&seen) {
+            match action {
+                Action::Step { engine, step } => self.take_step(engine, step, kernel),
+                Action::Stop { engine } => self.stop(engine, kernel),
+                Action::Start { engine } => self.start(engine, kernel),
+            }
+        }
+        self.control.governor = Some(governor);
+    }
+
+    fn observe(&mut self, is_urgent: bool, kernel: &Kernel<Event>) -> Seen {
+        let now = kernel.now();
+        let before = &self.control.before;
+        let elapsed = now.since(before.at).0.max(1) as f64;
+        let counts = self.engines.iter().enumerate().map(|(number, engine)| {
+            let slept = self.unslept(number, kernel);
+            (engine.cycles() + slept, engine.used.idle + slept)
+        });
+        let counts: Vec<(u64, u64)> = counts.collect();
+        let units = self.busy_picoseconds();
+        let waited = self.cards.requests().waited(now);
+        let engines = counts.iter().zip(&before.engines).enumerate().map(|(number, (is, was))| {
+            EngineSeen {
+                // Without a cycle it is no number.
+                idle: (is.1 - was.1) as f64 / (is.0 - was.0) as f64,
+                step: self.control.steps[number],
+                mode: self.control.modes[number],
+                is_changing: self.control.changing[number],
+                receives: self.cards.requests().receivers(number) > 0,
+                can_stop: self.can_stop(number),
+            }
+        });
+        let busy = units
+            .iter()
+            .enumerate()
+            .map(|(unit, busy)| (busy - before.units.get(unit).copied().unwrap_or(0.0)) / elapsed);
+        let takes = |number: usize| !self.cards.requests().is_withheld(number);
+        let threads = (0..self.engines.len()).filter(|number| takes(*number));
+        let seen = Seen {
+            engines: engines.collect(),
+            waiting: self.cards.requests().waiting(),
+            mean_waiting: (waited - before.waited) as f64 / elapsed,
+            threads: threads.map(|number| self.cards.requests().receivers(number)).sum(),
+            backlog: self.cards.backlog(),
+            busiest: busy.fold(0.0, f64::max),
+            is_urgent,
+        };
+        if !is_urgent {
+            self.control.before = Before { at: now, engines: counts, units, waited };
+        }
+        seen
+    }
+
+    /// The time for which each bus and memory was in use, in picoseconds.
+    fn busy_picoseconds(&self) -> Vec<f64> {
+        let cycle = 1e12 / self.spec.core.clock.rate();
+        let interval = u64::from(self.spec.command_bus.interval_cycles);
+        let cycles = [
+            self.granted * interval,
+            self.sram.served.busy,
+            self.sdram.served.busy,
+            self.scratch.served.busy,
+            self.hash.served.busy,
+            self.fbi.served.busy,
+            self.sram_bus.push.busy,
+            self.sram_bus.pull.busy,
+            self.sdram_bus.push.busy,
+            self.sdram_bus.pull.busy,
+        ];
+        let units = cycles.into_iter().map(|cycles| cycles as f64 * cycle);
+        units.chain([self.cards.bus_picoseconds()]).collect()
+    }
+
+    /// Whether all contexts of an engine that run take packets by themselves, and every port has
+    /// an engine left when it stops.
+    fn can_stop(&self, engine: usize) -> bool {
+        let contexts = self.engines[engine].contexts().iter();
+        let mut running =
+            contexts.enumerate().filter(|(_, context)| context.state != State::Stopped);
+        let thread = |context: usize| (self.threads_each() * engine + context) as u8;
+        let requests = self.cards.requests();
+        let receives = running.all(|(context, _)| requests.last_port(thread(context)).is_some());
+        receives
+            && self.control.modes[engine] == Mode::Running
+            && requests.receivers(engine) > 0
+            && !self.cards.would_orphan(engine)
+    }
+
+    /// Threads of an engine, by which threads are numbered.
+    fn threads_each(&self) -> usize {
+        self.spec.engine.version.sizes().contexts
+    }
+
+    fn take_step(&mut self, engine: usize, step: usize, kernel: &mut Kernel<Event>) {
+        let old = self.control.steps[engine];
+        let mode = self.control.modes[engine];
+        let can = matches!(mode, Mode::Running | Mode::Stopped) && !self.control.changing[engine];
+        if !can || old == step {
+            return;
+        }
+        self.post(kernel);
+        let now = kernel.now();
+        let class = Class(step.min(old) as u32);
+        self.energy.count(regulator(self.engines.len(), engine), class, now, 1);
+        if step < old {
+            self.control.did.faster += 1;
+            // The voltage rises before the clock.
+            self.set_voltage(engine, step, now);
+        } else {
+            self.control.did.slower += 1;
+        }
+        self.control.steps[engine] = step;
+        self.control.changing[engine] = true;
+        if mode == Mode::Running {
+            self.control.modes[engine] = Mode::Changing;
+        }
+        let change = self.spec.governor.change();
+        kernel.set_rate(engine + 1, self.spec.governor.steps[step].clock, change);
+        kernel.send(change, Event::Settled(engine as u8));
+    }
+
+    /// A change of voltage is over.
+    pub(super) fn settled(&mut self, engine: usize, kernel: &Kernel<Event>) {
+        self.post(kernel);
+        self.control.changing[engine] = false;
+        if self.control.modes[engine] == Mode::Changing {
+            self.control.modes[engine] = Mode::Running;
+        }
+        self.set_voltage(engine, self.control.steps[engine], kernel.now());
+    }
+
+    fn set_voltage(&mut self, engine: usize, step: usize, now: Time) {
+        let millivolts = self.spec.governor.steps[step].millivolts;
+        for place in 0..ENGINE_PARTS.len() {
+            self.energy.set_voltage(engine_part(engine, place), millivolts, now);
+        }
+    }
+
+    fn stop(&mut self, engine: usize, kernel: &mut Kernel<Event>) {
+        if self.can_stop(engine) {
+            self.control.modes[engine] = Mode::Stopping;
+            self.control.is_stopping = true;
+            self.cards.withhold(engine, true, kernel.now());
+            self.stop_drained(kernel);
+        }
+    }
+
+    /// Stops the clocks of engines that are to stop and have no packet left.
+    #[inline]
+    pub(super) fn stop_drained(&mut self, kernel: &mut Kernel<Event>) {
+        if self.control.is_stopping {
+            self.stop_all_drained(kernel);
+        }
+    }
+
+    #[cold]
+    fn stop_all_drained(&mut self, kernel: &mut Kernel<Event>) {
+        let mut is_stopping = false;
+        for engine in 0..self.engines.len() {
+            if self.control.modes[engine] != Mode::Stopping {
+                continue;
+            }
+            if !self.is_drained(engine) {
+                is_stopping = true;
+                continue;
+            }
+            self.post(kernel);
+            self.control.modes[engine] = Mode::Stopped;
+            self.control.did.stopped += 1;
+            kernel.gate(engine + 1);
+            self.set_state(engine, GATED, kernel.now());
+        }
+        self.control.is_stopping = is_stopping;
+    }
+
+    /// Whether all contexts of an engine wait for a packet that they have asked for, and have none.
+    fn is_drained(&self, number: usize) -> bool {
+        let (engine, threads) = (&self.engines[number], self.threads_each());
+        let mut contexts = engine.contexts().iter().enumerate();
+        engine.is_quiet()
+            && contexts.all(|(place, context)| {
+                context.state == State::Stopped
+                    || context.state == State::Waiting
+                        && context.mask == Signal::START_RECEIVE.bit()
+                        && self.cards.requests().is_parked((threads * number + place) as u8)
+                        && !self.cards.is_coming((threads * number + place) as u8)
+            })
+    }
+
+    fn start(&mut self, engine: usize, kernel: &mut Kernel<Event>) {
+        let now = kernel.now();
+        match self.control.modes[engine] {
+            Mode::Stopping => {}
+            Mode::Stopped => {
+                self.post(kernel);
+                self.control.did.started += 1;
+                kernel.ungate(engine + 1, self.spec.governor.wake());
+                self.set_state(engine, ON, now);
+            }
+            Mode::Running | Mode::Changing => return,
+        }
+        // A stopped engine whose voltage changes has no edge before the change is over.
+        let is_changing = self.control.changing[engine];
+        self.control.modes[engine] = if is_changing { Mode::Changing } else { Mode::Running };
+        self.cards.withhold(engine, false, now);
+        self.cards.kick(&mut self.fbi, &mut kernel.wrapped(Event::Card));
+    }
+
+    fn set_state(&mut self, engine: usize, state: wireloom_sim::energy::PowerState, now: Time) {
+        for place in 0..ENGINE_PARTS.len() {
+            self.energy.set_state(engine_part(engine, place), state, now);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The components whose energy is accounted for, with their models.
+
+use wireloom_power::datapath::Operation;
+use wireloom_power::{Arbiter, Array, Bus, Datapath, Process, RangeError, Reading, leakage};
+use wireloom_sim::energy::{Component, ComponentSpec};
+use wireloom_sim::{Energy, EnergyMeter, SpecError, Time};
+
+use super::spec::{PowerSpec, refused};
+use crate::spec::{MPKT_BYTES, Spec};
+
+/// The kind of a component with its classes of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: &'static str,
+    /// Its classes of events.
+    pub classes: &'static [&'static str],
+}
+
+const fn part(name: &'static str, classes: &'static [&'static str]) -> Part {
+    Part { name, classes }
+}
+
+/// The components of an engine, in the order of their numbers. `idle` counts the cycles of ports
+/// without an access.
+pub const ENGINE_PARTS: [Part; 8] = [
+    part("gpr", &["read", "write", "idle"]),
+    part("xfer", &["access", "idle"]),
+    part("control_registers", &["access", "idle"]),
+    part("control_store", &["fetch", "idle"]),
+    part("alu", &["add", "logic", "idle"]),
+    part("shifter", &["shift", "idle"]),
+    part("command_fifo", &["write", "read", "idle"]),
+    part("context_arbiter", &["grant", "idle"]),
+];
+
+/// The components of the rest of the chip and of its board, in the order of their numbers.
+pub const CHIP_PARTS: [Part; 11] = [
+    part("command_bus_arbiter", &["grant", "idle"]),
+    part("command_bus", &["command"]),
+    part("command_queues", &["write", "read", "idle"]),
+    part("sram_bus", &["word"]),
+    part("sdram_bus", &["word"]),
+    part("scratchpad", &["word", "idle"]),
+    part("hash", &["step"]),
+    part("fifos", &["word", "idle"]),
+    part("ix_bus", &["word"]),
+    part("sram", &["access"]),
+    part("sdram", &["activate", "burst", "refresh"]),
+];
+
+/// The number of a component of an engine, by its place in [`ENGINE_PARTS`].
+pub fn engine_part(engine: usize, place: usize) -> Component {
+    Component((engine * ENGINE_PARTS.len() + place) as u32)
+}
+
+/// The number of a component of the chip, by its place in [`CHIP_PARTS`].
+pub fn chip_part(engines: usize, place: usize) -> Component {
+    Component((engines * ENGINE_PARTS.len() + place) as u32)
+}
+
+/// The number of an engine's voltage regulator, whose classes are changes between the steps of the
+/// governor.
+pub fn regulator(engines: usize, engine: usize) -> Component {
+    Component((engines * ENGINE_PARTS.len() + CHIP_PARTS.len() + engine) as u32)
+}
+
+/// Ports of the register files of an engine: each bank of general-purpose registers is read and
+/// written in one cycle, each file of transfer registers is accessed once.
+pub(super) const GPR_PORTS: u64 = 4;
+pub(super) const XFER_PORTS: u64 = 4;
+/// Units with command queues.
+pub(super) const QUEUES: u64 = 5;
+/// Words of 4 bytes in an MPKT.
+pub(super) const MPKT_WORDS: u64 = MPKT_BYTES as u64 / 4;
+
+/// The widths of transistors that are off in a datapath of 32 bits, in um of the process of 0.8 um
+/// (assumed: 60 and 40 for each bit, 3 um each).
+const ALU_LEAKS_UM: f64 = 32.0 * 60.0 * 3.0;
+const SHIFTER_LEAKS_UM: f64 = 32.0 * 40.0 * 3.0;
+/// Those of the hash unit (assumed: a product of 64 bits, 16 bits a step).
+const HASH_LEAKS_UM: f64 = 64.0 * 16.0 * 12.0;
+
+/// What a model says of a component: the energy of each class, and its leakage in nanowatts.
+struct Model {
+    energies: Vec<Energy>,
+    nanowatts: u64,
+}
+
+struct Models<'a> {
+    spec: &'a Spec,
+    power: &'a PowerSpec,
+    process: Process,
+}
+
+impl Models<'_> {
+    fn leak(&self, width_um: f64) -> u64 {
+        leakage::nanowatts(self.process, width_um, self.power.celsius.into())
+    }
+
+    /// What a port without an access takes.
+    fn idle(&self, access: Energy) -> Energy {
+        Energy(access.0 * u128::from(self.power.idle_percent) / 100)
+    }
+
+    /// A register file: reads, writes and idle ports, `files` of them.
+    fn registers(&self, words: u32, files: u32) -> Result<(Array, u64), RangeError> {
+        let array = Array::new(self.process, words, 32, 1, Reading::FullSwing)?;
+        Ok((array, self.leak(array.leaking_um() * f64::from(files))))
+    }
+
+    fn engine(&self, place: usize) -> Result<Model, RangeError> {
+        let datapath = Datapath::new(self.process);
+        let engine = &self.spec.engine;
+        let sizes = engine.version.sizes();
+        Ok(match place {
+            0 => {
+                let (array, nanowatts) = self.registers(sizes.bank as u32, 2)?;
+                let energies = vec![array.read(), array.write(), self.idle(array.read())];
+                Model { energies, nanowatts }
+            }
+            1 => {
+                let (array, nanowatts) = self.registers(sizes.transfer as u32, 4)?;
+                Model { energies: vec![array.read(), self.idle(array.read())], nanowatts }
+            }
+            2 => {
+                let (array, nanowatts) = self.registers(32, 1)?;
+                Model { energies: vec![array.read(), self.idle(array.read())], nanowatts }
+            }
+            3 => {
+                let words = engine.control_store;
+                let array = Array::new(self.process, words, 32, 1, Reading::Sensed)?;
+                let energies = vec![array.read(), self.idle(array.read())];
+                Model { energies, nanowatts: self.leak(array.leaking_um()) }
+            }
+            4 => {
+                let [add, logic] = [Operation::Add, Operation::Logic].map(|o| datapath.energy(o));
+                let nanowatts = self.leak(ALU_LEAKS_UM * self.process.scale());
+                Model { energies: vec![add, logic, self.idle(add)], nanowatts }
+            }
+            5 => {
+                let shift = datapath.energy(Operation::Shift);
+                let nanowatts = self.leak(SHIFTER_LEAKS_UM * self.process.scale());
+                Model { energies: vec![shift, self.idle(shift)], nanowatts }
+            }
+            6 => self.queue(engine.commands)?,
+            _ => {
+                let arbiter = Arbiter::round_robin(self.process, engine.contexts)?;
+                // Half of the contexts are ready on average: assumed.
+                let grant = arbiter.grant(engine.contexts.div_ceil(2));
+                let nanowatts = self.leak(arbiter.leaking_um());
+                Model { energies: vec![grant, self.idle(grant)], nanowatts }
+            }
+        })
+    }
+
+    /// A queue of commands.
+    fn queue(&self, entries: u32) -> Result<Model, RangeError> {
+        let bits = self.power.command_bits;
+        let array = Array::new(self.process, entries, bits, 2, Reading::FullSwing)?;
+        let energies = vec![array.write(), array.read(), self.idle(array.read())];
+        Ok(Model { energies, nanowatts: self.leak(array.leaking_um()) })
+    }
+
+    fn chip(&self, place: usize) -> Result<Model, RangeError> {
+        let (spec, power) = (self.spec, self.power);
+        let bus =
+            |um: u32, bits| Ok::<_, RangeError>(Bus::new(self.process, um.into())?.carry(bits));
+        let dynamic = |energy| Model { energies: vec![energy], nanowatts: 0 };
+        Ok(match place {
+            0 => {
+                let arbiter = Arbiter::matrix(self.process, spec.engines)?;
+                let grant = arbiter.grant(spec.engines.div_ceil(2));
+                let nanowatts = self.leak(arbiter.leaking_um());
+                Model { energies: vec![grant, self.idle(grant)], nanowatts }
+            }
+            1 => dynamic(bus(power.command_bus_um, power.command_bits)?),
+            2 => {
+                // Three queues in each unit; an access goes to one of them.
+                let entries = [&spec.sram.queue, &spec.sdram.queue, &spec.scratch.queue];
+                let most = entries.into_iter().chain([&spec.hash.queue, &spec.fbi.queue]).max();
+                let mut model = self.queue(*most.expect("five units"))?;
+                model.nanowatts *= 3 * QUEUES;
+                model
+            }
+            3 => dynamic(bus(power.sram_bus_um, 32)?),
+            4 => dynamic(bus(power.sdram_bus_um, 32)?),
+            5 => self.memory(spec.scratch.bytes / 4)?,
+            6 => {
+                let step = Datapath::new(self.process).network(64 * spec.hash.step_bits);
+                let nanowatts = self.leak(HASH_LEAKS_UM * self.process.scale());
+                Model { energies: vec![step], nanowatts }
+            }
+            7 => {
+                let elements = spec.fbi.receive_elements + spec.fbi.transmit_elements;
+                self.memory(elements * (MPKT_WORDS as u32 + 2))?
+            }
+            8 => {
+                // 32 lines of the board, half of which change.
+                let volts = f64::from(power.pins_mv) / 1e3;
+                let picojoules = 16.0 * f64::from(power.ix_bus_pf) * volts * volts;
+                dynamic(Energy::femtojoules((picojoules * 1e3).round() as u64))
+            }
+            9 => {
+                let energies = vec![power.sram.access()];
+                Model { energies, nanowatts: power.sram.standby_nanowatts() }
+            }
+            _ => {
+                let clock = spec.core.clock;
+                let ns = f64::from(spec.sdram.quad_cycles) * 1e9 / clock.rate();
+                let chips = &power.sdram;
+                let energies = vec![chips.activate(), chips.burst(ns), chips.refresh()];
+                Model { energies, nanowatts: chips.open_nanowatts() }
+            }
+        })
+    }
+
+    fn memory(&self, words: u32) -> Result<Model, RangeError> {
+        let array = Array::new(self.process, words, 32, 1, Reading::Sensed)?;
+        let energies = vec![array.read(), self.idle(array.read())];
+        Ok(Model { energies, nanowatts: self.leak(array.leaking_um()) })
+    }
+
+    fn component(&self, name: String, part: Part, model: Model) -> ComponentSpec {
+        let names = part.classes.iter().map(|class| (*class).to_owned());
+        let nanowatts = model.nanowatts;
+        ComponentSpec {
+            name,
+            nominal_millivolts: self.power.voltage_mv,
+            events: names.zip(model.energies).collect(),
+            states: vec![("on".to_owned(), nanowatts), ("gated".to_owned(), nanowatts)],
+            static_exponent: 1,
+        }
+    }
+}
+
+/// Creates the meter of a machine, with the energy of each interval if there is one.
+///
+/// # Errors
+/// If a number of the description is out of its range.
+pub fn meter(spec: &Spec, interval: Option<Time>) -> Result<EnergyMeter, SpecError> {
+    let power = &spec.power;
+    let wrong = |error| refused("power.", error);
+    let models = Models { spec, power, process: power.process().map_err(wrong)? };
+    let mut meter = EnergyMeter::new(interval);
+    for engine in 0..spec.engines {
+        for (place, part) in ENGINE_PARTS.into_iter().enumerate() {
+            let model = models.engine(place).map_err(wrong)?;
+            let name = format!("engine_{engine}_{}", part.name);
+            meter.component(models.component(name, part, model))?;
+        }
+    }
+    for (place, part) in CHIP_PARTS.into_iter().enumerate() {
+        let model = models.chip(place).map_err(wrong)?;
+        meter.component(models.component(part.name.to_owned(), part, model))?;
+    }
+    let regulator = power.regulator().map_err(wrong)?;
+    let steps = &spec.governor.steps;
+    for engine in 0..spec.engines {
+        let events = steps.windows(2).enumerate().map(|(place, pair)| {
+            let energy = regulator.change(pair[0].millivolts, pair[1].millivolts);
+            (format!("change_{place}_{}", place + 1), energy)
+        });
+        meter.component(ComponentSpec {
+            name: format!("engine_{engine}_regulator"),
+            nominal_millivolts: power.voltage_mv,
+            events: events.collect(),
+            states: vec![("on".to_owned(), 0)],
+            static_exponent: 1,
+        })?;
+    }
+    Ok(meter)
+}

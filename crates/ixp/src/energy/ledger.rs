@@ -1,0 +1,123 @@
+//! What engines and units have done, handed on as events of energy.
+
+use wireloom_sim::energy::{Class, Component};
+use wireloom_sim::{EnergyMeter, EnergySink, Kernel};
+
+use super::components::{GPR_PORTS, MPKT_WORDS, QUEUES, XFER_PORTS};
+use super::{chip_part, engine_part};
+use crate::chip::{Chip, Event};
+
+/// The counts of which the energy sink has heard.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    seen: Vec<u64>,
+}
+
+/// An energy sink that may be a meter.
+pub trait Metered: EnergySink + Clone {
+    /// The meter, if it is one.
+    fn meter(&self) -> Option<EnergyMeter> {
+        None
+    }
+}
+
+impl Metered for () {}
+
+impl Metered for EnergyMeter {
+    fn meter(&self) -> Option<EnergyMeter> {
+        Some(self.clone())
+    }
+}
+
+impl Ledger {
+    /// Returns what happened since the last call. Counts that fell, which only cycles of ports
+    /// without an access can, wait until they rise again.
+    pub fn news<E: EnergySink>(
+        &mut self,
+        chip: &Chip<E>,
+        kernel: &Kernel<Event>,
+    ) -> Vec<(Component, Class, u64)> {
+        let mut news = Vec::new();
+        let mut place = 0;
+        let seen = &mut self.seen;
+        count(chip, kernel, |component, class, total| {
+            if seen.len() == place {
+                seen.push(0);
+            }
+            let before = &mut seen[place];
+            place += 1;
+            if total > *before {
+                news.push((component, Class(class), total - *before));
+                *before = total;
+            }
+        });
+        news
+    }
+}
+
+/// Calls a function with the total of each class of each component.
+fn count<E: EnergySink>(
+    chip: &Chip<E>,
+    kernel: &Kernel<Event>,
+    mut each: impl FnMut(Component, u32, u64),
+) {
+    let engines = chip.engines.len();
+    for (number, engine) in chip.engines.iter().enumerate() {
+        let cycles = engine.cycles() + chip.unslept(number, kernel);
+        let done = engine.operations();
+        let moved = done.transfer + engine.registers.moved;
+        let fetched = engine.used.busy + engine.used.aborted;
+        let swaps: u64 = engine.contexts().iter().map(|context| context.swaps).sum();
+        // A change of context keeps one set of control registers and loads another.
+        let control = done.csr + 2 * swaps;
+        let waiting = engine.commands.len() as u64;
+        let mut part = |place, totals: &[u64]| {
+            for (class, total) in totals.iter().enumerate() {
+                each(engine_part(number, place), class as u32, *total);
+            }
+        };
+        let gpr = done.read + done.write;
+        part(0, &[done.read, done.write, (GPR_PORTS * cycles).saturating_sub(gpr)]);
+        part(1, &[moved, (XFER_PORTS * cycles).saturating_sub(moved)]);
+        part(2, &[control, cycles.saturating_sub(control)]);
+        part(3, &[fetched, cycles.saturating_sub(fetched)]);
+        part(4, &[done.add, done.logic, cycles.saturating_sub(done.add + done.logic)]);
+        part(5, &[done.shift, cycles.saturating_sub(done.shift)]);
+        let left = done.command - waiting.min(done.command);
+        part(6, &[done.command, left, (2 * cycles).saturating_sub(done.command + left)]);
+        part(7, &[swaps, cycles.saturating_sub(swaps)]);
+    }
+    let cycles = chip.core_cycle(kernel.now());
+    let served = [
+        chip.sram.served,
+        chip.sdram.served,
+        chip.scratch.served,
+        chip.hash.served,
+        chip.fbi.served,
+    ];
+    let commands: u64 = served.iter().map(|unit| unit.commands).sum();
+    let mpkts = chip.cards.mpkts();
+    let fifo_words = chip.fbi.served.words + chip.fbi.direct_words + MPKT_WORDS * mpkts;
+    let sdram = &chip.sdram;
+    let mut part = |place, totals: &[u64]| {
+        for (class, total) in totals.iter().enumerate() {
+            each(chip_part(engines, place), class as u32, *total);
+        }
+    };
+    part(0, &[chip.granted, cycles.saturating_sub(chip.granted)]);
+    part(1, &[chip.granted]);
+    let queued = 2 * QUEUES * cycles;
+    part(2, &[chip.granted, commands, queued.saturating_sub(chip.granted + commands)]);
+    part(3, &[chip.sram_bus.pull.words + chip.sram_bus.push.words]);
+    part(4, &[chip.sdram_bus.pull.words + chip.sdram_bus.push.words]);
+    part(5, &[chip.scratch.served.words, cycles.saturating_sub(chip.scratch.served.words)]);
+    part(6, &[chip.hash.served.busy]);
+    part(7, &[fifo_words, (2 * cycles).saturating_sub(fifo_words)]);
+    part(8, &[MPKT_WORDS * mpkts]);
+    part(9, &[chip.sram.served.words]);
+    let activations = sdram.served.commands - sdram.row_hits;
+    // The simulation makes refreshes of idle time up when a command comes.
+    let interval = u64::from(chip.spec.sdram.refresh_interval_cycles);
+    let refreshes = cycles.checked_div(interval).unwrap_or(0);
+    part(10, &[activations, sdram.served.words / 2, refreshes]);
+}

@@ -1,0 +1,149 @@
+//! The energy of a run, summed up by component, by engine and over time.
+
+use wireloom_sim::energy::{Class, Component, PowerState};
+use wireloom_sim::stats::{Record, Series};
+use wireloom_sim::{Energy, EnergyMeter, Time};
+
+use super::{CHIP_PARTS, ENGINE_PARTS, GATED, ON, chip_part, engine_part, regulator};
+
+/// The first of the chip's parts that are chips of their own: memories.
+const MEMORIES: usize = CHIP_PARTS.len() - 2;
+
+/// The energy of a run.
+#[derive(Clone, Debug)]
+pub struct Power {
+    meter: EnergyMeter,
+    engines: usize,
+}
+
+impl Power {
+    /// Takes a meter that is settled, of a machine with so many engines.
+    pub fn new(meter: EnergyMeter, engines: usize) -> Self {
+        Self { meter, engines }
+    }
+
+    /// The meter.
+    pub fn meter(&self) -> &EnergyMeter {
+        &self.meter
+    }
+
+    /// All energy.
+    pub fn total(&self) -> Energy {
+        self.meter.total()
+    }
+
+    /// The energy of a part in all engines, by its place in [`ENGINE_PARTS`].
+    pub fn engine_parts(&self, place: usize) -> Energy {
+        (0..self.engines).map(|engine| self.meter.energy(engine_part(engine, place))).sum()
+    }
+
+    /// The energy of a part in all engines without its leakage.
+    pub fn engine_part_dynamic(&self, place: usize) -> Energy {
+        let classes = ENGINE_PARTS[place].classes.len() as u32;
+        let engines = (0..self.engines).map(|engine| engine_part(engine, place));
+        let classes = engines.flat_map(|part| (0..classes).map(move |class| (part, Class(class))));
+        classes.map(|(part, class)| self.meter.events(part, class).1).sum()
+    }
+
+    /// The energy of a part of the chip, by its place in [`CHIP_PARTS`].
+    pub fn chip_part(&self, place: usize) -> Energy {
+        self.meter.energy(chip_part(self.engines, place))
+    }
+
+    /// The energy of an engine, without its regulator.
+    pub fn engine(&self, engine: usize) -> Energy {
+        let parts = 0..ENGINE_PARTS.len();
+        parts.map(|place| self.meter.energy(engine_part(engine, place))).sum()
+    }
+
+    /// The energy of all changes of voltage.
+    pub fn changes(&self) -> Energy {
+        (0..self.engines).map(|engine| self.meter.energy(regulator(self.engines, engine))).sum()
+    }
+
+    /// What engines leak.
+    pub fn engines_leak(&self) -> Energy {
+        let parts = (0..self.engines).flat_map(|engine| {
+            (0..ENGINE_PARTS.len()).map(move |place| engine_part(engine, place))
+        });
+        let state = |component, state: PowerState| self.meter.state(component, state).1;
+        parts.map(|part| state(part, ON) + state(part, GATED)).sum()
+    }
+
+    /// The energy of cycles without an access in engines.
+    pub fn engines_idle(&self) -> Energy {
+        let classes = ENGINE_PARTS.iter().map(|part| part.classes.len() - 1).enumerate();
+        let engines = 0..self.engines;
+        let idle = |(place, class): (usize, usize)| {
+            let engines = engines.clone();
+            engines
+                .map(|engine| self.meter.events(engine_part(engine, place), Class(class as u32)).1)
+                .sum::<Energy>()
+        };
+        classes.map(idle).sum()
+    }
+
+    /// Mean power in watts: of engines with their regulators, of the rest of the chip, of memory
+    /// chips.
+    pub fn watts(&self, now: Time) -> [f64; 3] {
+        self.groups().map(|energy| energy.mean_watts(now))
+    }
+
+    /// The energy of engines with their regulators, of the rest of the chip, of memory chips.
+    pub fn groups(&self) -> [Energy; 3] {
+        let engines: Energy = (0..self.engines).map(|engine| self.engine(engine)).sum();
+        let parts = |range: std::ops::Range<usize>| range.map(|place| self.chip_part(place)).sum();
+        [engines + self.changes(), parts(0..MEMORIES), parts(MEMORIES..CHIP_PARTS.len())]
+    }
+
+    /// `energy` and `mean_w`; `parts` sums up each part over all engines, `engines` all parts of
+    /// each engine; `components` has every component with its events, states and voltages.
+    pub fn record(&self, now: Time) -> Record {
+        let mut parts = Record::new();
+        for (place, part) in ENGINE_PARTS.iter().enumerate() {
+            parts.add(part.name, self.engine_parts(place));
+        }
+        for (place, part) in CHIP_PARTS.iter().enumerate() {
+            parts.add(part.name, self.chip_part(place));
+        }
+        parts.add("voltage_changes", self.changes());
+        let mut engines = Record::new();
+        for engine in 0..self.engines {
+            engines.add(&format!("engine_{engine}"), self.engine(engine));
+        }
+        let mut all = self.meter.record(now);
+        all.add("parts", parts);
+        all.add("engines", engines);
+        all
+    }
+
+    /// The power in each interval, in watts: `power_w`, and for each engine and part of the chip.
+    pub fn over_time(&self, interval: Time, now: Time) -> Series {
+        let mut series = Series::new(interval);
+        let mut column = |name: &str, components: &[Component]| {
+            let column = series.column(name);
+            for component in components {
+                for (row, energy) in self.meter.intervals(*component).iter().enumerate() {
+                    let from = Time(row as u64 * interval.0);
+                    let length = interval.min(now.since(from)).max(Time(1));
+                    series.add(column, from, energy.mean_watts(length));
+                }
+            }
+        };
+        let engine = |engine| {
+            let parts = (0..ENGINE_PARTS.len()).map(move |place| engine_part(engine, place));
+            parts.chain([regulator(self.engines, engine)]).collect::<Vec<_>>()
+        };
+        let chip: Vec<Component> =
+            (0..CHIP_PARTS.len()).map(|place| chip_part(self.engines, place)).collect();
+        let engines: Vec<Component> = (0..self.engines).flat_map(engine).collect();
+        column("power_w", &[engines, chip.clone()].concat());
+        for number in 0..self.engines {
+            column(&format!("engine_{number}_w"), &engine(number));
+        }
+        for (part, component) in CHIP_PARTS.iter().zip(chip) {
+            column(&format!("{}_w", part.name), &[component]);
+        }
+        series
+    }
+}

@@ -1,0 +1,101 @@
+//! The hand-written IPv4 forwarder, `programs/microcode/ipv4.uc`, with a small table of routes: a
+//! load for tests and figures that need no other program.
+
+use std::path::Path;
+
+use wireloom_sim::{EnergySink, Rng};
+
+use crate::engine::Program;
+use crate::options::Options;
+use crate::processor::Processor;
+use crate::spec::Spec;
+use crate::units::Refused;
+
+/// Its program.
+pub const TEXT: &str = include_str!("../../../programs/microcode/ipv4.uc");
+/// Engines that run it: sixteen threads, each with an element of the receive FIFO.
+pub const ENGINES: usize = 4;
+
+// Word addresses in SRAM.
+const PORTS_AT: u32 = 0x100;
+const NEXT_HOPS_AT: u32 = 0x200;
+const TRIE_AT: u32 = 0x1_0000;
+
+/// The first bits of the stations' addresses; the port is added.
+const STATION: u64 = 0x0200_0000_0001;
+
+/// Creates a chip whose engines 0 to 3 forward: the network 10.N.0.0/16 is behind port N modulo
+/// the number of ports, and all sources are known.
+///
+/// # Errors
+/// If the number of ports is no power of two, there are fewer than four engines or sixteen elements,
+/// or a number of the description is out of its range.
+pub fn processor<E: EnergySink>(
+    spec: &Spec,
+    options: &Options,
+    energy: E,
+) -> Result<Processor<E>, Refused> {
+    let ports = spec.ports.count;
+    let elements = spec.fbi.receive_elements.min(spec.fbi.transmit_elements);
+    if !ports.is_power_of_two() || (spec.engines as usize) < ENGINES || elements < 16 {
+        return Err(Refused(
+            "the forwarder takes a power of two of ports, four engines and sixteen elements in \
+             each FIFO"
+                .into(),
+        ));
+    }
+    let none = &mut |_: &Path| Err("it includes nothing".to_owned());
+    let image = wireloom_microcode::assemble("ipv4.uc", TEXT, &Default::default(), none);
+    let mut image = image.map_err(|refused| Refused(refused.render(false)))?;
+    let places = [
+        ("PORTS", PORTS_AT),
+        ("TRIE", TRIE_AT),
+        ("NEXT_HOPS", NEXT_HOPS_AT),
+        ("PORT_MASK", ports - 1),
+    ];
+    wireloom_microcode::supply(&mut image, &places)
+        .map_err(|name| Refused(format!("the program imports {name}")))?;
+    let program = Program::load(image, spec.engine.control_store)?;
+    let programs = vec![(program, 0b1111); ENGINES];
+    let processor = Processor::with_energy(spec, programs, options, energy);
+    let mut processor = processor.map_err(|error| Refused(error.to_string()))?;
+    let sram = processor.chip.sram.words_mut();
+    if sram.len() <= TRIE_AT as usize + 0x1_0000 {
+        return Err(Refused("the forwarder takes 512 KB of SRAM".into()));
+    }
+    for port in 0..ports {
+        let (own, at) = (STATION + u64::from(port), (PORTS_AT + 2 * port) as usize);
+        (sram[at], sram[at + 1]) = ((own >> 16) as u32, (own << 16) as u32);
+        let neighbour = 0x0200_0000_0100 + u64::from(port);
+        let hop = [
+            (neighbour >> 16) as u32,
+            (neighbour << 16) as u32 | (own >> 32) as u32,
+            own as u32,
+            port << 16 | 1500,
+        ];
+        sram[(NEXT_HOPS_AT + 4 * port) as usize..][..4].copy_from_slice(&hop);
+    }
+    for network in 0..256 {
+        let entry = 1 << 24 | (network % ports);
+        sram[(TRIE_AT + (10 << 8) + network) as usize] = entry;
+    }
+    Ok(processor)
+}
+
+/// A frame of 60 bytes for a port, to a network chosen at random.
+pub fn frame(port: u16, rng: &mut Rng) -> Vec<u8> {
+    let mut bytes = vec![0; 60];
+    bytes[..6].copy_from_slice(&(STATION + u64::from(port)).to_be_bytes()[2..]);
+    bytes[6..14].copy_from_slice(&[2, 0, 0, 0, 9, 9, 8, 0]);
+    let header = &mut bytes[14..34];
+    header[..4].copy_from_slice(&[0x45, 0, 0, 46]);
+    (header[8], header[9]) = (64, 17);
+    header[12..16].copy_from_slice(&[10, rng.below(256) as u8, 0, 1]);
+    header[16..20].copy_from_slice(&[10, rng.below(256) as u8, 0, 2]);
+    let words = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
+    let sum: u32 = words.sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    header[10..12].copy_from_slice(&sum.to_be_bytes());
+    bytes
+}

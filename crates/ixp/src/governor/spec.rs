@@ -1,0 +1,162 @@
+//! The description of governors in machine files.
+
+use serde::{Deserialize, Serialize};
+use wireloom_sim::spec::{megahertz, within};
+use wireloom_sim::{Clock, SpecError, Time};
+
+/// Who changes voltages and clocks, and how.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct GovernorSpec {
+    /// Which governor.
+    pub kind: GovernorKind,
+    /// Cycles of `engine.clock_mhz` between two decisions, 64 to 2^24.
+    pub period_cycles: u32,
+    /// Clocks and voltages of engines, from the fastest on, 1 to 16.
+    pub steps: Vec<Step>,
+    /// The time of a change of voltage, in nanoseconds, 0 to 10,000,000; the engine does not run
+    /// meanwhile.
+    pub change_ns: u32,
+    /// The time to start a stopped clock, in nanoseconds, 0 to 10,000,000.
+    pub wake_ns: u32,
+    /// MPKTs that a port holds for bursts beyond `ports.receive_mpkts`, 0 to 4,096, with a governor
+    /// that stops engines.
+    pub extra_mpkts: u32,
+    /// The governor `dvs`.
+    pub dvs: DvsSpec,
+    /// The governor `gating`.
+    pub gating: GatingSpec,
+    /// The governor `demand`.
+    pub demand: DemandSpec,
+}
+
+/// The governors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GovernorKind {
+    /// Nothing changes.
+    None,
+    /// Each engine's voltage and clock follow its idle time.
+    Dvs,
+    /// Engines are stopped while many threads wait for packets.
+    Gating,
+    /// Voltage, clock and number of engines follow the packets to be served.
+    Demand,
+}
+
+/// A clock with the voltage that it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The clock; in machine files `clock_mhz`.
+    #[serde(rename = "clock_mhz", with = "megahertz")]
+    pub clock: Clock,
+    /// The voltage in millivolts, 500 to 5,500.
+    pub millivolts: u32,
+}
+
+/// The governor `dvs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DvsSpec {
+    /// An engine that was idle for a larger share of the period, in percent, takes a slower step;
+    /// 0 to 100.
+    pub idle_percent: u32,
+}
+
+/// The governor `gating`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct GatingSpec {
+    /// The counter rises when more threads than this wait for packets, 0 to 64.
+    pub waiting: u32,
+    /// What the counter must exceed at first to stop an engine, 0 to 1,000,000.
+    pub count: u32,
+}
+
+/// The governor `demand`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct DemandSpec {
+    /// Capacity falls to a level at which at most this share of engine cycles would be in use, in
+    /// percent; 1 to 99.
+    pub low_percent: u32,
+    /// From this share on, it rises if a backlog grows; more than `low_percent`, up to 100.
+    pub high_percent: u32,
+    /// A port that is filled to this share of `ports.receive_mpkts`, in percent, starts all
+    /// engines, one that is filled twice as far makes them fast; 1 to 100.
+    pub urgent_percent: u32,
+    /// Periods before capacity falls again, 1 to 1,000.
+    pub patience: u32,
+    /// A bus or memory that is used for this share of a period, in percent, limits the chip:
+    /// faster engines would not help; 50 to 100.
+    pub full_percent: u32,
+    /// Engines that change their voltage at a time, 1 to 16.
+    pub changes: u32,
+}
+
+impl GovernorSpec {
+    /// Checks ranges, and that the first step is the clock and the voltage without a governor.
+    ///
+    /// # Errors
+    /// The first wrong value, by its key.
+    pub fn check(&self, clock: Clock, millivolts: u32) -> Result<(), SpecError> {
+        within("period_cycles", self.period_cycles, 64..=1 << 24)?;
+        within("change_ns", self.change_ns, 0..=10_000_000)?;
+        within("wake_ns", self.wake_ns, 0..=10_000_000)?;
+        within("extra_mpkts", self.extra_mpkts, 0..=4096)?;
+        within("steps", self.steps.len(), 1..=16)?;
+        within("dvs.idle_percent", self.dvs.idle_percent, 0..=100)?;
+        within("gating.waiting", self.gating.waiting, 0..=64)?;
+        within("gating.count", self.gating.count, 0..=1_000_000)?;
+        let demand = &self.demand;
+        within("demand.low_percent", demand.low_percent, 1..=99)?;
+        within("demand.high_percent", demand.high_percent, demand.low_percent + 1..=100)?;
+        within("demand.urgent_percent", demand.urgent_percent, 1..=100)?;
+        within("demand.patience", demand.patience, 1..=1000)?;
+        within("demand.full_percent", demand.full_percent, 50..=100)?;
+        within("demand.changes", demand.changes, 1..=16)?;
+        for step in &self.steps {
+            within("steps.millivolts", step.millivolts, 500..=5500)?;
+        }
+        let falls = |pair: &[Step]| {
+            pair[0].clock.rate() > pair[1].clock.rate() && pair[0].millivolts >= pair[1].millivolts
+        };
+        if !self.steps.windows(2).all(falls) {
+            let problem = "is not in order: each step is slower than the one before, at no more \
+                           voltage";
+            return Err(SpecError::new("steps", problem));
+        }
+        let first = self.steps[0];
+        let is_same = first.clock == clock && first.millivolts == millivolts;
+        if self.kind != GovernorKind::None && !is_same {
+            let problem = format!(
+                "begins with {:.1} MHz at {} mV; it must begin with `engine.clock_mhz`, {:.1}, at \
+                 `power.voltage_mv`, {millivolts}",
+                first.clock.rate() / 1e6,
+                first.millivolts,
+                clock.rate() / 1e6
+            );
+            return Err(SpecError::new("steps", problem));
+        }
+        Ok(())
+    }
+
+    /// The time of a change of voltage.
+    pub fn change(&self) -> Time {
+        Time::nanoseconds(self.change_ns.into())
+    }
+
+    /// The time to start a stopped clock.
+    pub fn wake(&self) -> Time {
+        Time::nanoseconds(self.wake_ns.into())
+    }
+
+    /// MPKTs that a port holds beyond those of its description.
+    pub fn extra_mpkts(&self) -> u32 {
+        match self.kind {
+            GovernorKind::Gating | GovernorKind::Demand => self.extra_mpkts,
+            GovernorKind::None | GovernorKind::Dvs => 0,
+        }
+    }
+}

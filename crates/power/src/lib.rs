@@ -1,0 +1,35 @@
+//! Models of energy: what an access to an array, an operation of a datapath, a grant of an arbiter,
+//! a word on a wire or a burst of a memory chip costs, and what leaks.
+//!
+//! The models know no machine. Each takes a [`Process`], which has the capacitances of a process
+//! and its supply voltage, and returns an [`Energy`](wireloom_sim::Energy). docs/power.md has the
+//! formulas with their sources. A dynamic energy is drawn from the supply: a capacitance C that
+//! is charged to V and discharged again costs C V^2.
+
+pub mod arbiter;
+pub mod array;
+pub mod datapath;
+pub mod leakage;
+pub mod memory;
+pub mod process;
+pub mod regulator;
+pub mod wire;
+
+pub use arbiter::Arbiter;
+pub use array::{Array, Reading};
+pub use datapath::{Datapath, Operation};
+pub use memory::{DramChips, SramChips};
+pub use process::{Process, RangeError};
+pub use regulator::Regulator;
+pub use wire::{Bus, Crossbar};
+
+use wireloom_sim::Energy;
+
+/// Zeptojoules in a joule.
+const ZEPTO: f64 = 1e21;
+
+/// An energy of so many joules, rounded to the nearest zeptojoule. Negative and undefined values
+/// are 0.
+pub(crate) fn joules(joules: f64) -> Energy {
+    Energy((joules * ZEPTO).round().max(0.0) as u128)
+}
