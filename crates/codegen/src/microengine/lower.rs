@@ -12,7 +12,8 @@ use super::code::{Code, Label, Operand, Register, Shift};
 use super::context::{self, variables};
 use super::frame::{self, State};
 use super::layout::Layout;
-use super::routines::{Divide, Multiply, Routine, give};
+use super::order::Order;
+use super::routines::{Divide, Multiply, Pass, Routine, Turn, give};
 use super::spread;
 use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
@@ -46,6 +47,8 @@ pub struct Lower<'a> {
     number: usize,
     /// Where tables are.
     pub layout: &'a Layout,
+    /// The offloads that are called in the order of packets.
+    pub order: &'a Order,
     /// The text.
     pub code: &'a mut Code,
     /// The thread's state.
@@ -133,6 +136,7 @@ pub fn steps(
     let mut most = first;
     let mut refused = Vec::new();
     let mut steps = Vec::new();
+    let order = Order::of(engine);
     for (number, step) in engine.steps.iter().enumerate() {
         let mut code = Code::new(number, &frame::PINNED);
         let state = State::of(&code);
@@ -142,6 +146,7 @@ pub fn steps(
             step,
             number,
             layout,
+            order: &order,
             code: &mut code,
             state,
             values: HashMap::new(),
@@ -270,6 +275,16 @@ impl Lower<'_> {
         words
     }
 
+    /// The words of a value, read from the frame again: a routine has been called.
+    pub fn again(&mut self, value: Value) -> Words {
+        if let Some(place) = self.values.get_mut(&value)
+            && place.slot.is_some()
+        {
+            place.words = None;
+        }
+        self.get(value)
+    }
+
     /// A word in a register.
     pub fn in_register(&mut self, word: Operand) -> Register {
         match word {
@@ -296,9 +311,11 @@ impl Lower<'_> {
             }
             return Ok(());
         };
-        // What it reads comes from the frame before the branch.
+        // What it reads comes from the frame before the branch, unless it calls a routine: then no
+        // register is kept after it anyway.
+        let is_far = self.is_far(op);
         for operand in op.kind.operands() {
-            if !is_wide(self.width(operand)) {
+            if !is_far && !is_wide(self.width(operand)) {
                 self.get(operand);
             }
         }
@@ -460,7 +477,7 @@ impl Lower<'_> {
                 return self.guarded(op, |lower| Ok(Some(lower.reset(*count))));
             }
             OpKind::Call { offload, method, args } => {
-                return self.guarded(op, |lower| calls::call(lower, *offload, *method, args));
+                return self.guarded(op, |lower| calls::call(lower, op, *offload, *method, args));
             }
             OpKind::Exit(exit) => {
                 return self.guarded(op, |lower| lower.exit(exit).map(|()| None));
@@ -480,10 +497,8 @@ impl Lower<'_> {
                     Ok(None)
                 });
             }
-            OpKind::Evaluate { offload, .. } => {
-                let name = &self.engine.offloads[offload.index()].name;
-                let message = format!("offload `{name}` has no place yet");
-                return Err(self.refuse(Some(name), message));
+            OpKind::Evaluate { offload, method, args } => {
+                return self.guarded(op, |lower| calls::call(lower, op, *offload, *method, args));
             }
             OpKind::If { .. } => unreachable!("no structured choice after splitting"),
         };
@@ -501,7 +516,27 @@ impl Lower<'_> {
                 let offset = self.values.get(offset).and_then(|place| place.words.as_ref());
                 !offset.is_some_and(|words| words[0] == Operand::Number(0))
             }
-            _ => false,
+            OpKind::Exit(_) => false,
+            _ => !calls::is_near(self, op),
+        }
+    }
+
+    /// Waits until all packets before have given up an offload. Returns whether it is called in
+    /// order.
+    pub(super) fn wait_for_turn(&mut self, offload: usize) -> bool {
+        let Some(gate) = self.order.gate(offload) else { return false };
+        let turn = Turn::of(self.code);
+        self.code.set(turn.gate, Operand::Number(gate));
+        self.code.call(&Routine::Turn);
+        true
+    }
+
+    /// Gives up the offloads that the thread no longer calls: when it goes on at a step, or ends.
+    fn pass(&mut self, to: Option<usize>) {
+        for gate in self.order.passed(self.number, to) {
+            let pass = Pass::of(self.code);
+            self.code.set(pass.gate, Operand::Number(gate));
+            self.code.call(&Routine::Pass);
         }
     }
 
@@ -616,9 +651,13 @@ impl Lower<'_> {
                     self.ends(2, RUNAWAY);
                     self.code.place(goes_on);
                 }
+                self.pass(Some(to.index()));
                 self.code.branch_to(&label(to.index()));
             }
-            Exit::Finish => self.code.branch_to("finish"),
+            Exit::Finish => {
+                self.pass(None);
+                self.code.branch_to("finish");
+            }
             Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
                 let way = if matches!(exit, Exit::Drop(..)) { 2 } else { 1 };
                 match self.get(*reason)[0] {
@@ -629,13 +668,18 @@ impl Lower<'_> {
             Exit::Done => self.ends(3, RUNAWAY),
             Exit::Emit(to) => {
                 // The packet is sent; then the runtime goes on with the step, or ends.
-                let resume = self.code.copy(Operand::Number(to.index() as u32));
                 if to.index() <= self.number {
                     let goes_on = self.jump_back();
                     let word = self.control(2, RUNAWAY);
-                    self.code.set(resume, Operand::Number(word));
+                    let store = Operand::Number(frame::RESUME);
+                    let word = self.code.copy(Operand::Number(word));
+                    self.state.store(self.code, store, &[word.into()]);
+                    self.pass(None);
+                    self.code.branch_to("emit");
                     self.code.place(goes_on);
                 }
+                self.pass(Some(to.index()));
+                let resume = self.code.copy(Operand::Number(to.index() as u32));
                 self.state.store(self.code, Operand::Number(frame::RESUME), &[resume.into()]);
                 self.code.branch_to("emit");
             }
@@ -661,6 +705,7 @@ impl Lower<'_> {
     fn ends(&mut self, way: u32, reason: (u32, u16)) {
         let word = self.control(way, reason);
         self.code.set(self.state.control, Operand::Number(word));
+        self.pass(None);
         self.code.branch_to("end");
     }
 
@@ -693,7 +738,8 @@ impl Lower<'_> {
             code.alu(part, part.into(), "AND", Operand::Number((1 << width) - 1));
             code.shift(control, control.into(), "OR", part.into(), Shift::Left(to));
         }
-        code.branch_to("end");
+        self.pass(None);
+        self.code.branch_to("end");
     }
 }
 
