@@ -31,6 +31,8 @@ pub enum Event {
     Done(Handle),
     /// Something happens at the line cards.
     Card(CardEvent),
+    /// A context gets a signal for which it set a time.
+    Signal(u8, u8, Signal),
 }
 
 /// A pair of buses.
@@ -113,7 +115,7 @@ impl<E: EnergySink> Chip<E> {
             sdram: Sdram::new(spec.sdram),
             scratch: Scratch::new(spec.scratch),
             hash: HashUnit::new(spec.hash),
-            fbi: Fbi::new(spec.fbi, 4 * count),
+            fbi: Fbi::new(spec.fbi, count, spec.engine.version.sizes().contexts),
             cards: Cards::new(spec.ports, spec.ix_bus, options.seed)?,
             sram_bus: pair(spec.sram_bus, SRAM_BUS_UNITS),
             sdram_bus: pair(spec.sdram_bus, 1),
@@ -160,8 +162,8 @@ impl<E: EnergySink> Chip<E> {
             Unit::Sdram => &mut self.sdram.queues,
             Unit::Scratch => &mut self.scratch.queues,
             Unit::Hash => &mut self.hash.queues,
-            Unit::Fbi => &mut self.fbi.queues,
-            Unit::Msf | Unit::Cap | Unit::Pci => return None,
+            Unit::Fbi | Unit::Cap => &mut self.fbi.queues,
+            Unit::Msf | Unit::Pci => return None,
         })
     }
 
@@ -214,6 +216,12 @@ impl<E: EnergySink> Chip<E> {
         if found.signal(context, signal, cycle) {
             kernel.wake(wireloom_sim::Unit(number as u32 + 1));
         }
+    }
+
+    /// A thread of the chip gets a signal.
+    fn signal_thread(&mut self, thread: u8, signal: Signal, kernel: &mut Kernel<Event>) {
+        let share = self.spec.engine.version.sizes().contexts as u8;
+        self.signal(thread / share, thread % share, signal, kernel);
     }
 
     /// A unit is done with a command.
@@ -360,9 +368,8 @@ impl<E: EnergySink> Chip<E> {
     fn make_effects(&mut self, kernel: &mut Kernel<Event>) -> Result<(), Refused> {
         while let Some(effect) = self.effects.pop() {
             match effect {
-                Effect::Signal { thread, signal } => {
-                    self.signal(thread / 4, thread % 4, signal, kernel);
-                }
+                Effect::Signal { thread, signal } => self.signal_thread(thread, signal, kernel),
+                Effect::Ring { number, value } => self.scratch.set_ring(number.into(), value)?,
                 Effect::Receive(wanted) => {
                     let mut events = kernel.wrapped(Event::Card);
                     if !self.cards.want(wanted, &mut self.fbi, &mut events) {
@@ -441,11 +448,12 @@ impl<E: EnergySink> Model for Chip<E> {
                 kernel.wake(wireloom_sim::Unit(0));
             }
             Event::Done(handle) => self.done(handle, kernel),
+            Event::Signal(engine, context, signal) => self.signal(engine, context, signal, kernel),
             Event::Card(event) => {
                 let mut events = kernel.wrapped(Event::Card);
                 let signalled = self.cards.arrive(event, &mut self.fbi, &mut events);
                 if let Some(thread) = signalled {
-                    self.signal(thread / 4, thread % 4, Signal::START_RECEIVE, kernel);
+                    self.signal_thread(thread, Signal::START_RECEIVE, kernel);
                 }
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use wireloom_codegen::microengine::{self, Layout, Memories, Place, RUNAWAY, Refused, Unit};
 use wireloom_ir::{Reason, ReasonSetId};
-use wireloom_isa::microengine::Image;
+use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
 use wireloom_offloads::{Content, Store};
 
@@ -47,6 +47,9 @@ pub fn compile(
         let message = format!("engine {name} does not fit into {}: {what}", spec.name);
         vec![Refused { offload: None, step: None, message }]
     };
+    if spec.engine.version != Version::One {
+        return Err(whole("programs in Loom C are compiled for engines of version 1"));
+    }
     if spec.engine.contexts < CONTEXTS || !spec.ports.count.is_power_of_two() {
         return Err(whole(
             "programs in Loom C take engines of four contexts, and a power of two of ports",

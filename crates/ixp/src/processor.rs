@@ -73,6 +73,12 @@ impl<E: EnergySink> Processor<E> {
         energy: E,
     ) -> Result<Self, SpecError> {
         spec.check()?;
+        let version = spec.engine.version;
+        let others = programs.iter().filter_map(|(program, _)| program.version());
+        if others.into_iter().any(|other| other != version) {
+            let problem = "is not that of a program".to_owned();
+            return Err(SpecError::new("engine.version", problem));
+        }
         programs.resize(spec.engines as usize, (Program::default(), 0));
         let chip = Chip::new(spec, programs, options, energy)?;
         let mut kernel = Kernel::new(wireloom_sim::Effort::Active, spec.core.clock.cycles(1));

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use wireloom_description::Description;
+use wireloom_isa::microengine::Version;
 use wireloom_sim::parts::arbiter::{Arbiter, ArbiterSpec};
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::spec::{gigabits, megahertz, within};
@@ -61,12 +62,15 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineSpec {
+    /// The version of its instructions, 1 or 2.
+    #[serde(with = "version")]
+    pub version: Version,
     /// Its clock; in machine files `clock_mhz`.
     #[serde(rename = "clock_mhz", with = "megahertz")]
     pub clock: Clock,
-    /// Hardware contexts, 1 to 4.
+    /// Hardware contexts, 1 to 4; of version 2 1 to 8.
     pub contexts: u32,
-    /// Instructions of the control store, 1 to 2,048.
+    /// Instructions of the control store, 1 to 2,048; of version 2 to 8,192.
     pub control_store: u32,
     /// Stages of the pipeline, 1 to 16.
     pub stages: u32,
@@ -80,6 +84,26 @@ pub struct EngineSpec {
     pub arbiter: ArbiterSpec,
     /// Whether an aborted `ctx_arb[kill]` stops its context.
     pub prefetched_kill_stops: bool,
+}
+
+/// A version in machine files.
+mod version {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use wireloom_isa::microengine::Version;
+
+    pub(super) fn serialize<S: Serializer>(version: &Version, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u32(if *version == Version::One { 1 } else { 2 })
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Version, D::Error> {
+        match u32::deserialize(from)? {
+            1 => Ok(Version::One),
+            2 => Ok(Version::Two),
+            other => {
+                Err(D::Error::custom(format!("`engine.version` is {other}; it can be 1 or 2")))
+            }
+        }
+    }
 }
 
 /// Buses and units.
@@ -276,8 +300,9 @@ impl Spec {
     pub fn check(&self) -> Result<(), SpecError> {
         within("engines", self.engines, 1..=16)?;
         let EngineSpec { contexts, control_store, stages, execute_stage, .. } = self.engine;
-        within("engine.contexts", contexts, 1..=4)?;
-        within("engine.control_store", control_store, 1..=2048)?;
+        let sizes = self.engine.version.sizes();
+        within("engine.contexts", contexts, 1..=sizes.contexts as u32)?;
+        within("engine.control_store", control_store, 1..=sizes.control_store as u32)?;
         within("engine.stages", stages, 1..=16)?;
         within("engine.execute_stage", execute_stage, 0..=stages - 1)?;
         within("engine.swap_aborts", self.engine.swap_aborts, 0..=3)?;

@@ -146,7 +146,7 @@ fn parts_of_any_size_do_the_same() {
     let program = program("ipv4", &[]);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tables = [known(&program, "small.tables", folder.path())];
-    for (words, engines) in [(1536, 6), (1024, 6), (800, 6), (760, 16)] {
+    for (words, engines) in [(1536, 6), (1024, 6), (800, 6), (800, 16)] {
         let mut spec = Spec::base();
         spec.engines = engines;
         spec.engine.control_store = words;

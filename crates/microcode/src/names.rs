@@ -123,6 +123,32 @@ impl Names {
         self.scopes.len() - 1
     }
 
+    /// A constant with the numbers of transfer registers, next neighbours and signals instead of
+    /// `&$x`, `&n$x` and `&x`. Names without a number stay.
+    pub fn numbered(&self, text: &str) -> String {
+        let mut parts = text.split('&');
+        let mut result = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+            let end = part.find(|c| !is_of_name(c)).unwrap_or(part.len());
+            let (name, rest) = part.split_at(end);
+            let number = match self.find(name) {
+                Some(Named::Transfer(_, number) | Named::Neighbour(number)) => Some(number),
+                Some(Named::Signal(signal)) => self.signals[signal].number,
+                _ => None,
+            };
+            match number {
+                Some(number) => result += &number.to_string(),
+                None => {
+                    result.push('&');
+                    result += name;
+                }
+            }
+            result += rest;
+        }
+        result
+    }
+
     /// What a name means in the innermost scope that has it.
     pub fn find(&self, name: &str) -> Option<Named> {
         self.scopes.iter().rev().find_map(|scope| scope.names.get(name).copied())

@@ -315,7 +315,7 @@ impl Builder {
             self.made(number, format!("immed_w0[{to}, {value}]"));
             return self.made(number, format!("immed_w1[{to}, {value}]"));
         }
-        let value = match evaluate(value) {
+        let value = match evaluate(&self.program.names.numbered(value)) {
             Ok(value) if (-(1_i64 << 31)..1_i64 << 32).contains(&value) => value as u32,
             Ok(_) => return self.error(number, "U0302", "the constant has more than 32 bits"),
             Err(why) => return self.error(number, "U0104", why),

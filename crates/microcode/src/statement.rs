@@ -184,7 +184,7 @@ impl Reader<'_> {
     }
 
     fn constant(&self, piece: &Piece) -> Outcome<i64> {
-        evaluate(&piece.0).map_err(|why| self.error("U0104", &piece.1, why))
+        evaluate(&self.names.numbered(&piece.0)).map_err(|why| self.error("U0104", &piece.1, why))
     }
 
     pub(crate) fn number(&self, piece: &Piece, most: i64, what: &str) -> Outcome<u32> {

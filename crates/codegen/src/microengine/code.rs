@@ -88,6 +88,9 @@ pub struct Code {
     shared: BTreeMap<String, Register>,
     /// The routines that are called.
     pub routines: Vec<Routine>,
+    /// Words of the frame that the read transfer registers of SRAM hold, from the first register
+    /// on: the first word, and their number.
+    here: Option<(u32, u32)>,
 }
 
 impl Code {
@@ -174,14 +177,29 @@ impl Code {
         format!("l{}_{}#", self.step, label.0)
     }
 
+    /// The words of the frame that the read transfer registers of SRAM hold from the first one on:
+    /// the first word, and their number.
+    pub fn here(&self) -> Option<(u32, u32)> {
+        self.here
+    }
+
+    /// The last command has read these words of the frame.
+    pub fn are_here(&mut self, first: u32, count: u32) {
+        self.here = Some((first, count));
+    }
+
     /// Puts a label here.
     pub fn place(&mut self, label: Label) {
+        self.here = None;
         let name = self.name(label);
         let _ = writeln!(self.text, "{name}:");
     }
 
     /// A line as it is.
     pub fn line(&mut self, line: &str) {
+        if !line.trim_start().starts_with(';') {
+            self.here = None;
+        }
         self.text.push_str(line);
         self.text.push('\n');
     }
@@ -390,6 +408,7 @@ impl Code {
 
     /// A command to a memory, and the wait for it: `sram[read, ...]`.
     pub fn command(&mut self, what: &str, transfer: &str, a: Operand, b: Operand, count: u32) {
+        self.here = None;
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
@@ -397,6 +416,7 @@ impl Code {
 
     /// Sets the bits of a word of SRAM that the first transfer register has.
     pub fn set_bits(&mut self, a: Operand, b: Operand) {
+        self.here = None;
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("sram[bit_wr, $0, {a}, {b}, set_bits], ctx_swap"));
@@ -404,11 +424,13 @@ impl Code {
 
     /// Hashes the key of 48 or 64 bits in the first two transfer registers.
     pub fn hash(&mut self, bits: u32) {
+        self.here = None;
         self.instruction(&format!("hash1_{bits}[$0], ctx_swap"));
     }
 
     /// Reads quad words of the receive FIFO.
     pub fn read_receive(&mut self, a: Operand, b: Operand, count: u32) {
+        self.here = None;
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("r_fifo_rd[$0, {a}, {b}, {count}], ctx_swap"));

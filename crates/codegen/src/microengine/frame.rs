@@ -39,6 +39,9 @@ pub const LONGEST: u32 = 256;
 /// the end of the frame: from the front at most 256 bytes, the offset, and a field of 1,024 bits.
 pub const REACH: u32 = 320;
 
+/// The byte at which a packet arrives.
+pub const ARRIVES: u32 = 1344;
+
 /// The registers that hold a thread's state throughout.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
@@ -54,6 +57,8 @@ pub struct State {
     pub egress: Register,
     /// The control word without bytes and flags, for a thread that ends.
     pub control: Register,
+    /// The byte at which the window begins, if all packets have it there at this point.
+    pub known: Option<u32>,
 }
 
 /// Names of the registers that have fixed places, and whether they are in bank A.
@@ -77,6 +82,7 @@ impl State {
             payload: code.pinned(4),
             egress: code.pinned(5),
             control: code.pinned(6),
+            known: None,
         }
     }
 
@@ -98,7 +104,15 @@ impl State {
                 _ => code.set(target, *word),
             }
         }
+        // Words that were read stay what they are if others are written.
+        let here = code.here().filter(|(first, count)| match at {
+            Operand::Number(at) => at + words.len() as u32 <= *first || first + count <= at,
+            _ => false,
+        });
         code.command("sram[write", "$0", self.frame.into(), at, words.len() as u32);
+        if let Some((first, count)) = here {
+            code.are_here(first, count);
+        }
     }
 
     /// The byte of the frame at which a field begins, `offset` bytes after `base`.

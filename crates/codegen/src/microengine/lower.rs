@@ -11,6 +11,7 @@ use super::calls;
 use super::code::{Code, Label, Operand, Register, Shift};
 use super::context::{self, variables};
 use super::frame::{self, State};
+use super::known;
 use super::layout::Layout;
 use super::order::Order;
 use super::routines::{Divide, Multiply, Pass, Routine, Turn, give};
@@ -43,7 +44,7 @@ pub struct Lower<'a> {
     files: &'a [String],
     /// The engine that takes packets.
     pub engine: &'a Engine,
-    step: &'a Step,
+    pub(super) step: &'a Step,
     number: usize,
     /// Where tables are.
     pub layout: &'a Layout,
@@ -137,9 +138,10 @@ pub fn steps(
     let mut refused = Vec::new();
     let mut steps = Vec::new();
     let order = Order::of(engine);
+    let fronts = known::fronts(engine);
     for (number, step) in engine.steps.iter().enumerate() {
         let mut code = Code::new(number, &frame::PINNED);
-        let state = State::of(&code);
+        let state = State { known: fronts[number], ..State::of(&code) };
         let mut lower = Lower {
             files: &program.files,
             engine,
@@ -218,6 +220,9 @@ impl Lower<'_> {
                 self.put_all_away(op);
             }
             self.op(op)?;
+            if known::moves_front(self.engine, op) {
+                self.state.known = None;
+            }
             if is_far {
                 self.forget_registers(op);
             }
@@ -254,13 +259,25 @@ impl Lower<'_> {
 
     /// Reads words of the frame.
     pub(super) fn load(&mut self, first: u32, count: usize) -> Vec<Register> {
-        let mut all = Vec::new();
-        while all.len() < count {
-            let part = (count - all.len()).min(8);
-            let at = Operand::Number(first + all.len() as u32);
-            all.extend(self.state.load(self.code, at, part));
-        }
-        all
+        let from = match self.code.here() {
+            Some((here, words)) if here <= first && first + count as u32 <= here + words => here,
+            _ if count <= 8 => {
+                // What the next operations read near it comes with it.
+                let (from, words) = self.with_near(first, count as u32);
+                let at = Operand::Number(from);
+                self.code.command("sram[read", "$0", self.state.frame.into(), at, words);
+                self.code.are_here(from, words);
+                from
+            }
+            _ => {
+                let parts =
+                    (0..count).step_by(8).map(|at| (first + at as u32, (count - at).min(8)));
+                return parts.flat_map(|(at, part)| self.load(at, part)).collect();
+            }
+        };
+        let from = (first - from) as u8;
+        let registers = (from..from + count as u8).map(Operand::Transfer);
+        registers.map(|register| self.code.copy(register)).collect()
     }
 
     /// The words of a value.
@@ -448,11 +465,14 @@ impl Lower<'_> {
                     Ok(None)
                 });
             }
-            OpKind::ReadPacket { base, bit } => {
-                let most = self.most(*base);
-                let base = self.get(*base)[0];
-                self.state.read(self.code, base, most, *bit, width)
-            }
+            OpKind::ReadPacket { base, bit } => match self.field(*base, *bit, width) {
+                Some(field) => self.read_field(field),
+                None => {
+                    let most = self.most(*base);
+                    let base = self.get(*base)[0];
+                    self.state.read(self.code, base, most, *bit, width)
+                }
+            },
             OpKind::WritePacket { base, bit, value } => {
                 return self.guarded(op, |lower| {
                     lower.write_packet(*base, *bit, *value);
@@ -543,7 +563,16 @@ impl Lower<'_> {
     /// Writes a field of the header window, unless it lies outside in part.
     fn write_packet(&mut self, base: Value, bit: u32, value: Value) {
         let width = self.width(value);
+        let field = self.field(base, bit, width).filter(|_| !is_wide(width));
         let base = self.get(base)[0];
+        if let Some(field) = field {
+            let words = self.get(value);
+            let outside = self.code.label();
+            self.state.within(self.code, base, (bit + width).div_ceil(8), outside);
+            self.write_field(field, &words);
+            self.code.place(outside);
+            return;
+        }
         if !is_wide(width) {
             let words = self.get(value);
             self.state.write(self.code, base, bit, &words, width);

@@ -11,6 +11,7 @@ mod code;
 mod context;
 mod elements;
 mod frame;
+mod known;
 pub mod layout;
 mod lower;
 mod order;

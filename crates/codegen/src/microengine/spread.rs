@@ -34,7 +34,7 @@ pub fn words(text: &str) -> usize {
 }
 
 /// Words of the macro of thread.uc.
-const CLEAR_TAIL: usize = 24;
+const CLEAR_TAIL: usize = 31;
 
 /// Where a packet enters a part, from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,6 +9,17 @@
 .reg resume
 #endif
 
+#macro zeros()
+    alu[$0, --, B, 0]
+    alu[$1, --, B, 0]
+    alu[$2, --, B, 0]
+    alu[$3, --, B, 0]
+    alu[$4, --, B, 0]
+    alu[$5, --, B, 0]
+    alu[$6, --, B, 0]
+    alu[$7, --, B, 0]
+#endm
+
 ; Clears the frame from the end of the window to byte 1,472, where the longest one ends.
 #macro clear_tail()
     .begin
@@ -33,13 +44,14 @@
     sram[write, $0, frame, word, 1], ctx_swap
     alu[word, word, +, 1]
 clear_words#:
+    ; Eight at a time: what follows the longest window is zero anyway.
     immed[mask, 368]
-    alu[$0, --, B, 0]
+    zeros()
 clear_word#:
     alu[--, word, -, mask]
     br=cout[cleared#]
-    sram[write, $0, frame, word, 1], ctx_swap
-    alu[word, word, +, 1]
+    sram[write, $0, frame, word, 8], ctx_swap
+    alu[word, word, +, 8]
     br[clear_word#]
 cleared#:
     .end

@@ -13,6 +13,18 @@ const fn csr(number: u8, name: &'static str, meaning: &'static str) -> Csr {
     Csr { number, name, meaning }
 }
 
+/// The register that sets up a ring of the scratchpad.
+macro_rules! ring {
+    ($number:literal, $name:literal) => {
+        csr(
+            FIRST_RING + $number,
+            $name,
+            "sets up and empties the ring (version 2): size in bits 31 and 30 (128, 256, 512 or \
+             1,024 words), and the address of its first byte",
+        )
+    };
+}
+
 /// Registers of a microengine of version 1.
 pub static LOCAL_1: &[Csr] = &[
     csr(0, "active_ctx", "the number of the context that runs"),
@@ -38,7 +50,11 @@ pub static LOCAL_2: &[Csr] = &[
     csr(6, "timestamp_high", "the high word"),
     csr(7, "active_lm_addr_0", "pointer 0 into local memory, in bytes"),
     csr(8, "active_lm_addr_1", "pointer 1 into local memory, in bytes"),
-    csr(9, "t_index", "number of the transfer register that `*$index` means, for the context"),
+    csr(
+        9,
+        "t_index",
+        "number, among those of the context, of the transfer register that `*$index` means",
+    ),
     csr(10, "byte_index", "byte 0 to 3 for `byte_align_be` and `byte_align_le`"),
     csr(
         11,
@@ -59,7 +75,7 @@ pub static LOCAL_2: &[Csr] = &[
     csr(19, "nn_get", "where the next word is taken from this engine's ring"),
 ];
 
-/// Registers of the FBI (version 1).
+/// Registers of the FBI (version 1), and of the chip (`cap`, version 2).
 pub static FBI: &[Csr] = &[
     csr(0, "rcv_rdy_lo", "one bit for each port with an MPKT to be received, ports 0 to 31"),
     csr(1, "rcv_rdy_hi", "ports 32 to 63"),
@@ -88,7 +104,26 @@ pub static FBI: &[Csr] = &[
     csr(24, "port_count", "the number of ports"),
     csr(25, "rcv_sequence", "the number that the next packet of a port gets"),
     csr(26, "xmit_sequence", "the number of the packet that may be sent next"),
+    ring!(0, "scratch_ring_base_0"),
+    ring!(1, "scratch_ring_base_1"),
+    ring!(2, "scratch_ring_base_2"),
+    ring!(3, "scratch_ring_base_3"),
+    ring!(4, "scratch_ring_base_4"),
+    ring!(5, "scratch_ring_base_5"),
+    ring!(6, "scratch_ring_base_6"),
+    ring!(7, "scratch_ring_base_7"),
+    ring!(8, "scratch_ring_base_8"),
+    ring!(9, "scratch_ring_base_9"),
+    ring!(10, "scratch_ring_base_10"),
+    ring!(11, "scratch_ring_base_11"),
+    ring!(12, "scratch_ring_base_12"),
+    ring!(13, "scratch_ring_base_13"),
+    ring!(14, "scratch_ring_base_14"),
+    ring!(15, "scratch_ring_base_15"),
 ];
+
+/// The register of scratchpad ring 0; those of the others follow.
+pub const FIRST_RING: u8 = 32;
 
 /// The registers of an engine.
 pub fn local(version: super::Version) -> &'static [Csr] {

@@ -1,11 +1,12 @@
 //! Cycles of engines: what the chip shows them, and what it counts of them.
 
+use wireloom_isa::microengine::Signal;
 use wireloom_sim::energy::Class;
-use wireloom_sim::{Activity, EnergySink, Kernel, Time};
+use wireloom_sim::{Activity, EnergySink, EventSink, Kernel, Time};
 
 use super::{Chip, Event};
 use crate::energy;
-use crate::engine::{Around, Cycle, Operations};
+use crate::engine::{Around, Cycle, Operations, Outside};
 use crate::trace::{Event as Traced, What};
 use crate::units::Refused;
 
@@ -27,14 +28,21 @@ impl<E: EnergySink> Chip<E> {
             now,
             receive_ready: self.fbi.lines.receive_ready != 0,
             transmit_full: false,
+            full_rings: 0,
             began: None,
             issued: None,
         };
-        around.transmit_full = engine.asks_for_room() && self.fbi.is_full();
+        if engine.asks_for_room() {
+            around.transmit_full = self.fbi.is_full();
+            around.full_rings = self.scratch.full_rings();
+        }
         let cycle = engine.cycle(&mut around);
         let (began, issued) = (around.began, around.issued);
         let after = (engine.operations, engine.used.busy);
         self.count(number, before, after, now);
+        if !self.engines[number].second.outside.is_empty() {
+            self.outside(number, kernel)?;
+        }
         if let Some(handle) = issued {
             kernel.wake(wireloom_sim::Unit(0));
             self.note(now, What::Issue, handle, 0);
@@ -58,6 +66,37 @@ impl<E: EnergySink> Chip<E> {
             }
             Cycle::Busy | Cycle::Lost => Activity::Awake,
         })
+    }
+
+    /// Does what an engine asks of itself and of its neighbours.
+    fn outside(&mut self, number: usize, kernel: &mut Kernel<Event>) -> Result<(), Refused> {
+        let asked = std::mem::take(&mut self.engines[number].second.outside);
+        for outside in asked {
+            match outside {
+                Outside::Neighbour { register, value } => {
+                    let next = self.engines.get_mut(number + 1).ok_or_else(|| {
+                        Refused(format!(
+                            "engine {number} writes to a neighbour, and has no next one"
+                        ))
+                    })?;
+                    next.second.take_neighbour(register, value);
+                }
+                Outside::Signal { engine, context, signal } => {
+                    let other = number.checked_add_signed(engine.into());
+                    let other = other.filter(|other| *other < self.engines.len());
+                    let other = other.ok_or_else(|| {
+                        Refused(format!("engine {number} signals a neighbour that is not there"))
+                    })?;
+                    self.signal(other as u8, context, Signal(signal), kernel);
+                }
+                Outside::Later { cycles, context, signal } => {
+                    let clock = self.spec.engine.clock;
+                    let at = kernel.now() + clock.cycles(cycles.max(1));
+                    kernel.send_at(at, Event::Signal(number as u8, context, Signal(signal)));
+                }
+            }
+        }
+        Ok(())
     }
 
     #[inline]

@@ -1,12 +1,11 @@
 //! What instructions do to an engine.
 
 use wireloom_isa::microengine::{
-    Command, Completion, Condition, Destination, Inputs, Instruction, Operation, Override, Source,
-    Unit, Wait, compute,
+    Command, Completion, Condition, Destination, Index, Inputs, Instruction, Operation, Override,
+    Source, TransferFile, Unit, Version, Wait, compute,
 };
 
 use super::program::swaps;
-use super::registers::{Registers, TRANSFER};
 use super::{Around, Decoded, Engine, Pending, Then};
 use crate::request::{MAX_WORDS, Request};
 use crate::units::Refused;
@@ -21,15 +20,18 @@ impl Engine {
             return Err(self.refused(active, "is past the end of the program"));
         };
         let Decoded { instruction, a, b, destination, .. } = decoded;
-        let value_a = self.registers.value(a, active);
-        let value_b = self.registers.value(b, active);
+        if self.second.has_late() {
+            self.second.settle(self.cycles());
+        }
+        let value_a = self.value(a, active)?;
+        let value_b = self.value(b, active)?;
         let inputs = Inputs {
             a: value_a,
             b: value_b,
             carry: self.flags.carry,
             previous_a: self.previous.0,
-            previous_bytes: 0,
-            byte_index: 0,
+            previous_bytes: self.second.bytes,
+            byte_index: self.second.byte_index,
         };
         let outcome = match instruction {
             Instruction::Immediate { .. } if self.csr.is_some() => {
@@ -41,7 +43,10 @@ impl Engine {
         let mut result = self.previous.1;
         if let Some(outcome) = outcome {
             result = outcome.value;
-            self.registers.write(destination, active, result);
+            self.write(destination, active, result)?;
+            if let Instruction::ByteAlign { .. } = instruction {
+                self.second.bytes = value_b;
+            }
             if let Some(flags) = outcome.flags {
                 self.flags = flags;
             }
@@ -78,13 +83,13 @@ impl Engine {
                 }
             }
             Instruction::BranchBit { register, bit, set, target, .. } => {
-                let value = self.registers.value(register, active);
+                let value = self.value(register, active)?;
                 if (value >> (bit & 31) & 1 != 0) == set {
                     self.leaves(decoded, active, Then::Branch(target))?;
                 }
             }
             Instruction::BranchByte { register, byte, value, equal, target, .. } => {
-                let found = self.registers.value(register, active) >> (8 * (byte & 3));
+                let found = self.value(register, active)? >> (8 * (byte & 3));
                 if (found as u8 == value) == equal {
                     self.leaves(decoded, active, Then::Branch(target))?;
                 }
@@ -98,6 +103,7 @@ impl Engine {
                 let holds = match state.0 {
                     0 => around.receive_ready,
                     2 => self.commands.len() >= self.spec.commands as usize,
+                    ring @ 3..=6 => around.full_rings >> (ring - 3) & 1 != 0,
                     7 => around.transmit_full,
                     _ => false,
                 };
@@ -113,11 +119,11 @@ impl Engine {
                 }
             }
             Instruction::Jump { register, base, .. } => {
-                let target = self.registers.value(register, active).wrapping_add(base.into());
+                let target = self.value(register, active)?.wrapping_add(base.into());
                 self.leaves(decoded, active, Then::Branch(target as u16))?;
             }
             Instruction::Return { register, .. } => {
-                let target = self.registers.value(register, active) as u16;
+                let target = self.value(register, active)? as u16;
                 self.leaves(decoded, active, Then::Branch(target))?;
             }
             Instruction::Arbitrate { wait, .. } => {
@@ -138,10 +144,16 @@ impl Engine {
                     }
                     3 => self.flags.bits(),
                     4 => self.contexts[context].signals.into(),
-                    5 => self.cycles() as u32,
+                    5 if self.spec.version == Version::One => self.cycles() as u32,
                     _ => {
-                        let what = format!("reads register {csr}, which engines do not have");
-                        return Err(self.refused(active, &what));
+                        let cycle = self.cycles();
+                        match self.second.csr(csr, active, cycle) {
+                            Some(value) if self.spec.version == Version::Two => value,
+                            _ => {
+                                let what = format!("reads register {csr}, which it does not have");
+                                return Err(self.refused(active, &what));
+                            }
+                        }
                     }
                 });
             }
@@ -152,11 +164,81 @@ impl Engine {
             }
             Instruction::LoadBitSetResult { destination, result } => {
                 let found = self.found[usize::from(result == 2)];
-                self.registers.write(destination, active, found);
+                self.write(destination, active, found)?;
             }
-            _ => return Err(self.refused(active, "is one of version 2")),
+            _ => return self.of_version_2(decoded, active, (a, b)),
         }
         Ok(())
+    }
+
+    /// Instructions that only version 2 has, beside those that only compute.
+    fn of_version_2(
+        &mut self,
+        decoded: Decoded,
+        active: u8,
+        (a, b): (u32, u32),
+    ) -> Result<(), Refused> {
+        let cycle = self.cycles();
+        let result = match decoded.instruction {
+            Instruction::Multiply { step, .. } => self.second.multiply(step, a, b),
+            Instruction::CamLookup { .. } => self.second.look_up(b),
+            Instruction::CamWrite { state, .. } => {
+                self.second.write_cam(a, b, state);
+                0
+            }
+            Instruction::CamWriteState { state, .. } => {
+                self.second.write_cam_state(a, state);
+                0
+            }
+            Instruction::CamReadTag { .. } => self.second.cam_entry(a).0,
+            Instruction::CamReadState { .. } => u32::from(self.second.cam_entry(a).1) << 8,
+            Instruction::CamClear => {
+                self.second.clear_cam();
+                0
+            }
+            Instruction::LocalCsrWrite { csr, .. } => {
+                let value = if decoded.b == Source::None { a } else { b };
+                let written = self.second.write_csr(csr, active, value, cycle);
+                return written.map_err(|what| self.refused(active, &what));
+            }
+            _ => return Err(self.refused(active, "has no meaning")),
+        };
+        self.write(decoded.destination, active, result)
+    }
+
+    /// The value of an operand.
+    #[inline]
+    fn value(&mut self, source: Source, active: u8) -> Result<u32, Refused> {
+        match source {
+            Source::None | Source::Gpr(..) | Source::Transfer(..) | Source::Constant(_) => {
+                Ok(self.registers.value(source, active))
+            }
+            Source::TransferIndexed(step) => {
+                let most = self.registers.share();
+                let index = Index::Relative(self.second.indexed(active, step, most));
+                Ok(self.registers.value(Source::Transfer(TransferFile::Sram, index), active))
+            }
+            _ => self.second.read(source, active).map_err(|what| self.refused(active, &what)),
+        }
+    }
+
+    /// Writes a result.
+    #[inline]
+    fn write(&mut self, to: Destination, active: u8, value: u32) -> Result<(), Refused> {
+        match to {
+            Destination::None | Destination::Gpr(..) | Destination::Transfer(..) => {
+                self.registers.write(to, active, value);
+                Ok(())
+            }
+            Destination::TransferIndexed(step) => {
+                let most = self.registers.share();
+                let index = Index::Relative(self.second.indexed(active, step, most));
+                let to = Destination::Transfer(TransferFile::Sram, index);
+                self.registers.write(to, active, value);
+                Ok(())
+            }
+            _ => self.second.write(to, active, value).map_err(|what| self.refused(active, &what)),
+        }
     }
 
     /// Branches or gives up the engine, after the defer slots.
@@ -194,7 +276,7 @@ impl Engine {
         let count = over.count.unwrap_or(command.count);
         let register = match (over.transfer, command.transfer) {
             (Some(register), _) => register,
-            (None, Some(register)) => Registers::transfer(receiver, register),
+            (None, Some(register)) => self.registers.transfer(receiver, register),
             (None, None) => 0,
         };
         let (out, inward) = if usize::from(count) > MAX_WORDS {
@@ -203,10 +285,11 @@ impl Engine {
             (command.words_out(count), command.words_in(count))
         };
         let words = usize::from(out.max(inward));
-        if words > MAX_WORDS || usize::from(register) + words > TRANSFER {
+        let most = self.registers.transfers();
+        if words > MAX_WORDS || usize::from(register) + words > most {
             let what = format!(
                 "transfers {words} words from transfer register {register} on: there are \
-                 {TRANSFER}, and a command transfers at most {MAX_WORDS}"
+                 {most}, and a command transfers at most {MAX_WORDS}"
             );
             return Err(self.refused(active, &what));
         }
@@ -228,7 +311,7 @@ impl Engine {
             receiver,
             unit: command.unit,
             operation: command.operation,
-            address: if is_apart { b } else { a.wrapping_add(b) },
+            address: self.address(command, if is_apart { b } else { a.wrapping_add(b) }),
             count,
             register,
             fifo: over.fifo.unwrap_or(a as u8),
@@ -247,6 +330,17 @@ impl Engine {
             self.leaves(decoded, active, Then::Wait { mask, any: false })?;
         }
         Ok(true)
+    }
+
+    /// An address in granules of the unit. Version 2 counts bytes, except of rings and registers.
+    fn address(&self, command: &Command, address: u32) -> u32 {
+        let is_ring = matches!(command.operation, Operation::Get | Operation::Put);
+        match command.unit {
+            _ if self.spec.version == Version::One || is_ring => address,
+            Unit::Sram | Unit::Scratch => address >> 2,
+            Unit::Sdram => address >> 3,
+            _ => address,
+        }
     }
 
     /// Counts what energy models want to know.

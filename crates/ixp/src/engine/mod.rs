@@ -10,10 +10,13 @@ mod contexts;
 mod execute;
 mod program;
 mod registers;
+mod second;
 
 pub use contexts::{Context, State};
 pub use program::{Decoded, Program};
 pub use registers::Registers;
+pub use second::Outside;
+use second::Second;
 
 use std::collections::VecDeque;
 
@@ -59,6 +62,8 @@ pub struct Around<'a> {
     pub receive_ready: bool,
     /// Whether the transmit FIFO is full.
     pub transmit_full: bool,
+    /// Scratchpad rings 0 to 3 that are full, a bit each (version 2).
+    pub full_rings: u8,
     /// A context that has begun to run, and the signals that it waited for.
     pub began: Option<(u8, u16)>,
     /// A command that was issued.
@@ -89,6 +94,8 @@ pub struct Engine {
     program: Program,
     /// The registers.
     pub registers: Registers,
+    /// What only version 2 has.
+    pub(crate) second: Second,
     contexts: Vec<Context>,
     ready: Requests,
     arbiter: Arbiter,
@@ -158,7 +165,8 @@ impl Engine {
             number,
             spec: spec.clone(),
             program,
-            registers: Registers::new(),
+            registers: Registers::new(spec.version),
+            second: Second::new(number, spec.version.sizes()),
             contexts,
             ready,
             arbiter: Arbiter::new(&spec.arbiter, count)?,
@@ -192,7 +200,7 @@ impl Engine {
         &self.program
     }
 
-    /// Whether the next instruction asks whether the transmit FIFO is full.
+    /// Whether the next instruction asks whether the transmit FIFO or a ring is full.
     pub fn asks_for_room(&self) -> bool {
         let context = self.active.map(|active| &self.contexts[usize::from(active)]);
         let next = context.and_then(|context| self.program.at(context.pc));

@@ -51,14 +51,11 @@ impl Program {
     /// Decodes an image for a control store of this size.
     ///
     /// # Errors
-    /// If the image is for another version, too large, or has words that are no instructions.
+    /// If the image is too large, or has words that are no instructions.
     pub fn load(image: Image, control_store: u32) -> Result<Self, Refused> {
-        if image.version != Version::One {
-            return Err(Refused("the program is for microengines of version 2".into()));
-        }
         let words = image.words.iter().enumerate();
         let code = words.map(|(address, word)| {
-            decode(Version::One, *word, address as u16)
+            decode(image.version, *word, address as u16)
                 .ok_or_else(|| Refused(format!("word {address}, {word:#010x}, is no instruction")))
         });
         let code = code.collect::<Result<Vec<_>, Refused>>()?;
@@ -81,6 +78,11 @@ impl Program {
         }
         let code = code.into_iter().map(Decoded::from).collect();
         Ok(Self { entry: 0, code, image: None })
+    }
+
+    /// The version that it is for, if it came from an image.
+    pub fn version(&self) -> Option<Version> {
+        self.image().map(|image| image.version)
     }
 
     /// Where contexts start.

@@ -18,7 +18,10 @@ const DATA_QUADS: usize = 128;
 const ARRIVAL_QUADS: usize = 144;
 /// Addresses from here on are the numbers of packets among all that were offered.
 const SEQUENCE_QUADS: usize = 160;
-/// Registers that have a number.
+/// The registers that set up rings of the scratchpad.
+const RING: u32 = csr::FIRST_RING as u32;
+const LAST_RING: u32 = RING + super::scratch::RINGS as u32;
+/// Registers that keep a value.
 const REGISTERS: usize = 32;
 
 /// An element of a FIFO.
@@ -45,6 +48,8 @@ pub enum Effect {
     Receive(Wanted),
     /// An element of the transmit FIFO may leave.
     Transmit,
+    /// Sets up a ring of the scratchpad.
+    Ring { number: u8, value: u32 },
     /// A multiplier of the hash unit: 0 for 48 bits, 1 for 64, and whether it is the high word.
     Multiplier { which: u8, high: bool, value: u32 },
 }
@@ -76,6 +81,8 @@ pub struct Fbi {
     pub next_out: usize,
     /// For each thread the status of the MPKTs that came for it.
     pub arrived: Vec<VecDeque<u32>>,
+    /// Threads of an engine, by which threads are numbered.
+    share: usize,
     registers: [u32; REGISTERS],
     /// What others set.
     pub lines: Lines,
@@ -87,14 +94,15 @@ pub struct Fbi {
 }
 
 impl Fbi {
-    /// Creates empty FIFOs, for this number of threads.
-    pub fn new(spec: FbiSpec, threads: usize) -> Self {
+    /// Creates empty FIFOs, for engines of so many threads.
+    pub fn new(spec: FbiSpec, engines: usize, share: usize) -> Self {
         Self {
             spec,
             receive: vec![Element::default(); spec.receive_elements as usize],
             transmit: vec![Element::default(); spec.transmit_elements as usize],
             next_out: 0,
-            arrived: vec![VecDeque::new(); threads],
+            arrived: vec![VecDeque::new(); engines * share],
+            share,
             registers: [0; REGISTERS],
             lines: Lines::default(),
             queues: Queues::new(spec.queue, Class::Ordered),
@@ -159,7 +167,8 @@ impl Fbi {
                 self.write_transmit_at(request.address as usize, &request.data[..words])
             }
             Operation::CsrRead => {
-                let thread = usize::from(request.engine) * 4 + usize::from(request.context);
+                let thread =
+                    usize::from(request.engine) * self.share + usize::from(request.context);
                 request.data[0] = self.read_register(request.address, thread, now)?;
                 Ok(())
             }
@@ -258,6 +267,7 @@ impl Fbi {
                 });
             }
             11 | 21..=23 => self.registers[number as usize] = value,
+            RING..LAST_RING => effects.push(Effect::Ring { number: (number - RING) as u8, value }),
             _ => return Err(unknown(number, "written")),
         }
         Ok(())

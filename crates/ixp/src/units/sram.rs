@@ -152,7 +152,12 @@ impl Sram {
                 Some(list) => request.data[0] = list.pop().unwrap_or(0),
                 None => return Err(Refused(format!("pop: there is no list {list}"))),
             },
-            operation => return Err(Refused(format!("SRAM does not know {operation:?}"))),
+            operation => {
+                let word = &mut range_mut(&mut self.words, address, 1)?[0];
+                let before = arithmetic(word, operation, request.data[0])
+                    .ok_or_else(|| Refused(format!("SRAM does not know {operation:?}")))?;
+                request.data[0] = before;
+            }
         }
         Ok(())
     }
@@ -166,6 +171,19 @@ pub(super) fn modify(word: &mut u32, operation: BitOperation, mask: u32) -> u32 
         BitOperation::Clear | BitOperation::TestAndClear => *word &= !mask,
     }
     before
+}
+
+/// Adds to a word, or exchanges it; returns the word before, or `None` if the operation is another
+/// one.
+pub(super) fn arithmetic(word: &mut u32, operation: Operation, operand: u32) -> Option<u32> {
+    let before = *word;
+    *word = match operation {
+        Operation::Increment => before.wrapping_add(1),
+        Operation::Add | Operation::TestAndAdd => before.wrapping_add(operand),
+        Operation::Swap => operand,
+        _ => return None,
+    };
+    Some(before)
 }
 
 /// Some words of a memory.

@@ -1,0 +1,256 @@
+//! Where the window is known to begin: until something is inserted or removed in front, fields at
+//! constant offsets are at constant places of the frame. They take few instructions, and several are
+//! read by one command.
+
+use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Value};
+use wireloom_offloads::registry;
+
+use super::code::{Operand, Target};
+use super::frame::{self, ARRIVES};
+use super::lower::{Lower, ops};
+use super::words::{self, Words};
+
+/// Words that a command reads or writes at most.
+const MOST: u32 = 8;
+
+/// Where a step finds the window's front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Front {
+    /// No way to the step was found yet.
+    Unreached,
+    /// At this byte of the frame.
+    At(u32),
+    /// It hangs on the packet.
+    Unknown,
+}
+
+/// The byte of the frame at which the window begins when a packet comes to each step, if that is
+/// the same for all packets.
+pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
+    let mut fronts = vec![Front::Unreached; engine.steps.len()];
+    let Some(first) = fronts.first_mut() else { return Vec::new() };
+    *first = Front::At(ARRIVES);
+    let mut work = vec![0];
+    while let Some(step) = work.pop() {
+        let mut front = fronts[step];
+        for op in ops(&engine.steps[step]) {
+            if moves_front(engine, op) {
+                front = Front::Unknown;
+            }
+            let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &op.kind else { continue };
+            let known = &mut fronts[to.index()];
+            let both = match *known {
+                Front::Unreached => front,
+                same if same == front => same,
+                _ => Front::Unknown,
+            };
+            if both != *known {
+                *known = both;
+                work.push(to.index());
+            }
+        }
+    }
+    let front = |front| match front {
+        Front::At(byte) => Some(byte),
+        _ => None,
+    };
+    fronts.into_iter().map(front).collect()
+}
+
+/// Whether an operation may move the window's front.
+pub fn moves_front(engine: &Engine, op: &Op) -> bool {
+    match &op.kind {
+        OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => true,
+        // What is parked may be taken back as another packet. A window that is too short for a
+        // payload after it moves when bytes are appended.
+        OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
+            OffloadTarget::Kind(config) if config.kind == "payload" => {
+                let kind = registry::kind(&config.kind);
+                kind.is_none_or(|kind| kind.methods[*method].name == "append")
+            }
+            OffloadTarget::Kind(config) => config.kind == "park",
+            OffloadTarget::Engine { .. } => true,
+        },
+        _ => false,
+    }
+}
+
+/// Whether an operation needs neither a command nor a label.
+fn computes(op: &Op) -> bool {
+    use BinaryOp::{Add, And, Eq, Ne, Or, Sub, Ule, Ult, Xor};
+    match &op.kind {
+        OpKind::Const(_)
+        | OpKind::Extend(_)
+        | OpKind::Slice(..)
+        | OpKind::Concat(_)
+        | OpKind::ReadContext(_)
+        | OpKind::Unary(..) => true,
+        OpKind::Binary(operation, ..) => {
+            matches!(operation, Add | Sub | And | Or | Xor | Eq | Ne | Ult | Ule)
+        }
+        _ => false,
+    }
+}
+
+/// A field at a constant place of the frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its first word.
+    first: u32,
+    /// The bits of that word before it.
+    before: u32,
+    width: u32,
+}
+
+impl Field {
+    /// The words that it touches.
+    fn count(self) -> u32 {
+        (self.before + self.width).div_ceil(32)
+    }
+
+    fn end(self) -> u32 {
+        self.first + self.count()
+    }
+}
+
+impl Lower<'_> {
+    /// The place of a field, `bit` bits after byte `base`, if it is known.
+    pub(super) fn field(&self, base: Value, bit: u32, width: u32) -> Option<Field> {
+        let base = match self.values.get(&base)?.words.as_ref()?[..] {
+            [Operand::Number(base), ..] => base,
+            _ => return None,
+        };
+        self.field_at(base, bit, width)
+    }
+
+    fn field_at(&self, base: u32, bit: u32, width: u32) -> Option<Field> {
+        let within = base.checked_add(bit / 8).filter(|within| *within <= frame::REACH)?;
+        let byte = self.state.known? + within;
+        let field = Field { first: byte / 4, before: 8 * (byte % 4) + bit % 8, width };
+        (field.count() <= MOST).then_some(field)
+    }
+
+    /// Reads a field. What the next operations read near it is read with it.
+    pub(super) fn read_field(&mut self, field: Field) -> Words {
+        let (first, count) = self.with_next(field);
+        let here = match self.code.here() {
+            Some((here, words)) if here <= field.first && field.end() <= here + words => here,
+            _ => {
+                let at = Operand::Number(first);
+                self.code.command("sram[read", "$0", self.state.frame.into(), at, count);
+                self.code.are_here(first, count);
+                first
+            }
+        };
+        let from = field.first - here;
+        let words: Vec<Operand> = (from..from + field.count())
+            .rev()
+            .map(|index| Operand::Transfer(index as u8))
+            .collect();
+        let lo = 32 * field.count() - field.before - field.width;
+        let words = words::slice(self.code, &words, lo, field.width);
+        // Transfer registers do not keep it.
+        words
+            .into_iter()
+            .map(|word| match word {
+                Operand::Transfer(_) => self.code.copy(word).into(),
+                other => other,
+            })
+            .collect()
+    }
+
+    /// The words of a field, and those of the fields that are read after it before any command or
+    /// branch, as far as one command reads them.
+    fn with_next(&self, field: Field) -> (u32, u32) {
+        let (mut first, mut end) = (field.first, field.end());
+        for op in &ops(self.step)[self.at + 1..] {
+            match &op.kind {
+                OpKind::ReadPacket { base, bit } => {
+                    let width = op.results.first().map_or(0, |value| self.width(*value));
+                    let base = self.constant(*base);
+                    let Some(next) = base.and_then(|base| self.field_at(base, *bit, width)) else {
+                        break;
+                    };
+                    let (low, high) = (first.min(next.first), end.max(next.end()));
+                    if high - low > MOST {
+                        break;
+                    }
+                    (first, end) = (low, high);
+                }
+                _ if computes(op) => {}
+                _ => break,
+            }
+        }
+        (first, end - first)
+    }
+
+    /// The words of the frame that are read with these: those of values that the next operations
+    /// use, before any command or branch, as far as one command reads them.
+    pub(super) fn with_near(&self, first: u32, count: u32) -> (u32, u32) {
+        let (mut first, mut end) = (first, first + count);
+        for op in &ops(self.step)[self.at..] {
+            if !computes(op) {
+                break;
+            }
+            for value in op.kind.operands() {
+                let Some(place) = self.values.get(&value) else { continue };
+                let (None, Some(slot)) = (&place.words, place.slot) else { continue };
+                let count = words::count(self.width(value)) as u32;
+                let (low, high) = (first.min(slot), end.max(slot + count));
+                if high - low <= MOST {
+                    (first, end) = (low, high);
+                }
+            }
+        }
+        (first, end - first)
+    }
+
+    /// The value of a constant of this step, wherever it is defined.
+    fn constant(&self, value: Value) -> Option<u32> {
+        let op = ops(self.step).into_iter().find(|op| op.results.contains(&value))?;
+        match &op.kind {
+            OpKind::Const(bits) => u32::try_from(bits.to_u128()?).ok(),
+            OpKind::Extend(inner) => self.constant(*inner),
+            _ => None,
+        }
+    }
+
+    /// Writes a field, whose words are given, if it lies within the window: that was looked at.
+    pub(super) fn write_field(&mut self, field: Field, value: &Words) {
+        let count = field.count();
+        let by = 32 * count - field.before - field.width;
+        let code = &mut *self.code;
+        let mut own = words::shift_left(code, value, by, 32 * count);
+        let ones = words::constant(&wireloom_bits::Bits::ones(field.width));
+        let mut mask = words::shift_left(code, &ones, by, 32 * count);
+        own.reverse();
+        mask.reverse();
+        let is_whole = |word: &Operand| *word == Operand::Number(u32::MAX);
+        let here = match code.here() {
+            Some((here, words)) if here <= field.first && field.end() <= here + words => here,
+            _ if mask.iter().all(is_whole) => field.first,
+            _ => {
+                let at = Operand::Number(field.first);
+                code.command("sram[read", "$0", self.state.frame.into(), at, count);
+                field.first
+            }
+        };
+        let from = field.first - here;
+        for (index, (own, mask)) in own.into_iter().zip(mask).enumerate() {
+            let target = Target::Transfer(index as u8);
+            if is_whole(&mask) {
+                let own = match own {
+                    Operand::Number(32..) => code.copy(own).into(),
+                    own => own,
+                };
+                code.set(target, own);
+                continue;
+            }
+            let kept = code.register();
+            code.alu(kept, Operand::Transfer(from as u8 + index as u8), "AND~", mask);
+            code.alu(target, kept.into(), "OR", own);
+        }
+        let at = Operand::Number(field.first);
+        code.command("sram[write", "$0", self.state.frame.into(), at, count);
+    }
+}
