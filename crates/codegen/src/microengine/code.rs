@@ -151,7 +151,7 @@ impl Code {
         let (back, after) = (self.back(&name), self.label());
         let (back, after_name) = (self.names[back.0].clone(), self.name(after));
         self.instruction(&format!("load_addr[{back}, {after_name}]"));
-        self.branch_to(&name);
+        self.branch_to(&routine.label());
         self.place(after);
     }
 

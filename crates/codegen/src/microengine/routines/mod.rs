@@ -66,6 +66,11 @@ pub enum Routine {
 
 impl Routine {
     /// Its label.
+    pub fn label(&self) -> String {
+        format!("routine_{}", self.name())
+    }
+
+    /// Its name.
     pub fn name(&self) -> String {
         format!("{self:?}").to_lowercase()
     }
@@ -75,7 +80,7 @@ impl Routine {
         let mut code = Code::new(number, &frame::PINNED);
         let state = State::of(&code);
         code.line(&format!("; {self:?}"));
-        code.line(&format!("{}#:", self.name()));
+        code.line(&format!("{}#:", self.label()));
         match self {
             Self::Multiply => Multiply::of(&mut code).write(&mut code),
             Self::Divide => Divide::of(&mut code).write(&mut code),
