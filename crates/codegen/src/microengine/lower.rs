@@ -185,7 +185,7 @@ impl Lower<'_> {
             for (quad, word) in [(144, frame::ARRIVAL), (160, frame::SEQUENCE)] {
                 let at = self.code.copy(Operand::Number(quad));
                 self.code.read_receive(at.into(), thread.into(), 1);
-                let pair = [0, 1].map(|index| Operand::Transfer(index));
+                let pair = [0, 1].map(Operand::Transfer);
                 self.state.store(self.code, Operand::Number(word), &pair);
             }
         }

@@ -143,7 +143,6 @@ impl Sum {
     pub(super) fn write(&self, code: &mut Code, state: State) {
         let Self { at, end, sum } = *self;
         let word = Fetch::of(code).word;
-        let number = Operand::Number;
         let (next, done, whole) = (code.label(), code.label(), code.label());
         let (rest, part) = (code.register(), code.register());
         code.place(next);
