@@ -255,3 +255,24 @@ fn own_program(name: &str) -> Program {
 fn every_operation_does_what_it_does_on_golden() {
     agree_with(&own_program("operations"), &[], &noise(13, 400));
 }
+
+#[test]
+fn offloads_do_what_they_do_on_golden() {
+    let program = own_program("offloads");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tables = folder.path().join("words.tables");
+    // Short ones, which random bytes contain.
+    let patterns = ["A", "AB", "z", "Q~", "#!", "(", "%2", "%"];
+    let line =
+        |(number, bytes): (usize, &&str)| format!("\"{bytes}\" = {}\n", 77_777 * (1 + number));
+    let lines: String = patterns.iter().enumerate().map(line).collect();
+    std::fs::write(&tables, format!("table words\n{lines}")).expect("a file");
+    agree_with(&program, &[tables], &noise(17, 600));
+}
+
+#[test]
+fn url_finds_what_golden_finds() {
+    let program = program("url", &[]);
+    agree(&program, "url.tables", &captured());
+    agree(&program, "url.tables", &random());
+}

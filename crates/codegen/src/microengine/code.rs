@@ -43,6 +43,8 @@ pub enum Target {
     Register(Register),
     /// A write transfer register of SRAM.
     Transfer(u8),
+    /// A write transfer register of SDRAM.
+    Wide(u8),
 }
 
 impl From<Register> for Target {
@@ -146,16 +148,21 @@ impl Code {
             self.routines.push(routine.clone());
         }
         let name = routine.name();
-        let (back, after) = (self.shared(&format!("{name}_back"), true), self.label());
+        let (back, after) = (self.back(&name), self.label());
         let (back, after_name) = (self.names[back.0].clone(), self.name(after));
         self.instruction(&format!("load_addr[{back}, {after_name}]"));
-        self.branch_to(&name);
+        self.branch_to(&routine.label());
         self.place(after);
+    }
+
+    /// The register with the address to return to. Those of different routines are in both banks.
+    pub fn back(&mut self, name: &str) -> Register {
+        self.shared(&format!("{name}_back"), name.len() % 2 == 1)
     }
 
     /// Returns from a routine.
     pub fn go_back(&mut self, routine: &Routine) {
-        let back = self.shared(&format!("{}_back", routine.name()), true);
+        let back = self.back(&routine.name());
         let back = self.names[back.0].clone();
         self.instruction(&format!("rtn[{back}]"));
     }
@@ -249,6 +256,7 @@ impl Code {
             Target::None => "--".into(),
             Target::Register(register) => self.names[register.0].clone(),
             Target::Transfer(number) => format!("${number}"),
+            Target::Wide(number) => format!("$${number}"),
         }
     }
 
@@ -404,6 +412,20 @@ impl Code {
         let (a, b) = self.together(a, b);
         let (a, b) = (self.operand(a), self.operand(b));
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
+    }
+
+    /// Sets the bits of a word of SRAM that the first transfer register has.
+    pub fn set_bits(&mut self, a: Operand, b: Operand) {
+        self.here = None;
+        let (a, b) = self.together(a, b);
+        let (a, b) = (self.operand(a), self.operand(b));
+        self.instruction(&format!("sram[bit_wr, $0, {a}, {b}, set_bits], ctx_swap"));
+    }
+
+    /// Hashes the key of 48 or 64 bits in the first two transfer registers.
+    pub fn hash(&mut self, bits: u32) {
+        self.here = None;
+        self.instruction(&format!("hash1_{bits}[$0], ctx_swap"));
     }
 
     /// Reads quad words of the receive FIFO.

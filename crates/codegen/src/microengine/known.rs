@@ -3,6 +3,7 @@
 //! read by one command.
 
 use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Value};
+use wireloom_offloads::registry;
 
 use super::code::{Operand, Target};
 use super::frame::{self, ARRIVES};
@@ -60,8 +61,13 @@ pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
 pub fn moves_front(engine: &Engine, op: &Op) -> bool {
     match &op.kind {
         OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => true,
-        // What is parked may be taken back as another packet.
-        OpKind::Call { offload, .. } => match &engine.offloads[offload.index()].target {
+        // What is parked may be taken back as another packet. A window that is too short for a
+        // payload after it moves when bytes are appended.
+        OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
+            OffloadTarget::Kind(config) if config.kind == "payload" => {
+                let kind = registry::kind(&config.kind);
+                kind.is_none_or(|kind| kind.methods[*method].name == "append")
+            }
             OffloadTarget::Kind(config) => config.kind == "park",
             OffloadTarget::Engine { .. } => true,
         },

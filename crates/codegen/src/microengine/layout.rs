@@ -1,12 +1,14 @@
 //! Where the tables of a program are in the memories of the chip, and what is in them at the start.
 
 use std::any::Any;
+use std::fmt::Write as _;
 use std::sync::{Arc, PoisonError};
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
 use wireloom_offloads::kinds::lpm::Lpm;
-use wireloom_offloads::{Config, Content, Instance, RawView, Store};
+use wireloom_offloads::kinds::matching::Match;
+use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance, RawView, Store};
 
 use super::frame;
 use super::lower::{Refused, ops};
@@ -52,6 +54,18 @@ pub enum Place {
         /// The number of elements.
         size: u32,
     },
+    /// Bits of a filter, 32 to a word.
+    Bits {
+        /// The first word.
+        base: u32,
+    },
+    /// An automaton that finds patterns, in SRAM.
+    Automaton {
+        /// The words with the classes of bytes.
+        classes: u32,
+        /// The row of the first state.
+        start: u32,
+    },
     /// A trie.
     Trie {
         /// The memory.
@@ -68,6 +82,10 @@ pub struct Layout {
     pub places: Vec<Place>,
     /// The constant arrays, and where they are.
     pub tables: Vec<(Arc<[Bits]>, Place)>,
+    /// Where the tables of CRC-32 and CRC-32C are, if they are needed.
+    pub checks: [Option<u32>; 2],
+    /// The multipliers of the hash unit for 48 and 64 bits, if it is needed.
+    pub multiplier: Option<[u64; 2]>,
     /// The contents of memories: the first word, and the words.
     pub images: Vec<(Unit, u32, Vec<u32>)>,
 }
@@ -79,6 +97,22 @@ impl PartialEq for Layout {
 }
 
 impl Layout {
+    /// Microcode that gives the hash unit its multipliers.
+    pub fn multipliers(&self) -> String {
+        let Some(multipliers) = self.multiplier else { return String::new() };
+        let mut text = String::from("    .begin\n    .reg half\n");
+        for (bits, multiplier) in [48, 64].into_iter().zip(multipliers) {
+            for (half, value) in [("lo", multiplier as u32), ("hi", (multiplier >> 32) as u32)] {
+                let _ = write!(
+                    text,
+                    "    immed32[half, {value:#x}]\n    alu[$0, --, B, half]\n    \
+                     csr[write, $0, hash_multiplier_{bits}_{half}], ctx_swap\n"
+                );
+            }
+        }
+        text + "    .end\n"
+    }
+
     /// Where a constant array is.
     pub fn table(&self, elements: &[Bits]) -> Option<Place> {
         let found = self.tables.iter().find(|(table, _)| **table == *elements);
@@ -133,7 +167,8 @@ pub fn place(
             layout.places.push(Place::Nowhere);
             continue;
         };
-        let placed = one(config, instance.as_mut(), &mut room);
+        let placed = shared(config, &mut room, &mut layout)
+            .and_then(|()| one(config, instance.as_mut(), &mut room));
         layout.places.push(match placed {
             Ok((place, image)) => {
                 layout.images.extend(image);
@@ -194,9 +229,107 @@ fn one(config: &Config, instance: &mut dyn Instance, room: &mut Room) -> Result<
     match config.kind.as_str() {
         "array" | "counter" => elements(config, instance, room),
         "lpm" => trie(config, instance, room),
-        "payload" | "hash" => Ok((Place::Nowhere, None)),
+        "payload" | "hash" | "checksum" | "clock" | "random" => Ok((Place::Nowhere, None)),
+        "bloom" => filter(config, instance, room),
+        "match" => automaton(config, instance, room),
         kind => Err(format!("offloads of kind `{kind}` are not realised on microengines yet")),
     }
+}
+
+/// Places what offloads share: the tables of checks, and the multipliers of the hash unit.
+fn shared(config: &Config, room: &mut Room, layout: &mut Layout) -> Result<(), String> {
+    let checks: &[(usize, u32)] = match config.kind.as_str() {
+        "hash" => &[(0, IEEE)],
+        "bloom" => &[(0, IEEE), (1, CASTAGNOLI)],
+        _ => &[],
+    };
+    for (number, polynomial) in checks {
+        if layout.checks[*number].is_none() {
+            let place = room.take(256, Unit::Sram);
+            let (unit, base) = place.ok_or("the table of a check does not fit into SRAM")?;
+            layout.checks[*number] = Some(base);
+            layout.images.push((unit, base, check_table(*polynomial)));
+        }
+    }
+    if config.kind == "hash" {
+        let own = ["multiplier48", "multiplier64"].map(|name| config.param(name).low_u64());
+        if *layout.multiplier.get_or_insert(own) != own {
+            return Err(
+                "the hash unit has one multiplier for each width, and another offload has \
+                        others"
+                    .into(),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The polynomials of CRC-32 and CRC-32C, reflected.
+const IEEE: u32 = 0xedb8_8320;
+const CASTAGNOLI: u32 = 0x82f6_3b78;
+
+/// The check of each byte.
+fn check_table(polynomial: u32) -> Vec<u32> {
+    let step = |check: u32, _| if check & 1 == 1 { check >> 1 ^ polynomial } else { check >> 1 };
+    (0..256).map(|byte| (0..8).fold(byte, step)).collect()
+}
+
+/// The bits of a filter.
+fn filter(config: &Config, instance: &dyn Instance, room: &mut Room) -> Result<Placed, String> {
+    let words = config.param("size").low_u64().div_ceil(32);
+    let place = room.take(words, Unit::Sram);
+    let (unit, base) = place.ok_or_else(|| format!("{words} words are more than are left"))?;
+    let mut image = vec![0; words as usize];
+    for row in instance.rows() {
+        if let EntryKey::Index(number) = row.key {
+            image[number as usize] = row.fields[0].1.low_u64() as u32;
+        }
+    }
+    Ok((Place::Bits { base }, Some((unit, base, image))))
+}
+
+/// The automaton of patterns; `Scan` has the layout.
+fn automaton(
+    config: &Config,
+    instance: &mut dyn Instance,
+    room: &mut Room,
+) -> Result<Placed, String> {
+    let width = config.value.as_ref().map_or(0, |value| value.width());
+    if width > 128 {
+        return Err("values of at most 128 bits have a place".into());
+    }
+    let any: &mut dyn Any = instance;
+    let patterns = any.downcast_mut::<Match>().ok_or("it has no patterns")?;
+    let found = patterns.walk().ok_or("it has too many patterns")?;
+    let count = found.class_count as usize;
+    let (base, _) = room.left(Unit::Sram);
+    let rows = found.next.len() / count;
+    let row = |state: u32| base + 256 + state / found.class_count * (count as u32 + 1);
+    let mut image: Vec<u32> = found.classes.iter().map(|class| u32::from(*class) + 1).collect();
+    let records = base + 256 + (rows * (count + 1)) as u32;
+    let record = words::count(width) as u32 + 1;
+    for state in 0..rows as u32 {
+        let is_match = |state: u32| state != 0 && state <= found.last_match;
+        let first = state * found.class_count;
+        image.push(match is_match(first) {
+            true => records + record * found.patterns[state as usize],
+            false => 0,
+        });
+        image.extend(found.next[first as usize..][..count].iter().map(|next| match *next {
+            0 => 0,
+            next if is_match(next) => row(next) | 1 << 31,
+            next => row(next),
+        }));
+    }
+    for (length, value) in found.lengths.iter().zip(&found.values) {
+        image.push(*length);
+        let halves = value.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
+        image.extend(halves.chain([0; 4]).take(record as usize - 1));
+    }
+    let words = image.len() as u64;
+    room.take(words, Unit::Sram).ok_or_else(|| format!("{words} words are more than are left"))?;
+    let place = Place::Automaton { classes: base, start: row(found.start) };
+    Ok((place, Some((Unit::Sram, base, image))))
 }
 
 /// The words of an element.
@@ -264,6 +397,13 @@ pub fn read_back(
     place: Place,
     word: impl Fn(Unit, u32) -> u32,
 ) {
+    if let Place::Bits { base } = place {
+        for number in 0..config.param("size").low_u64().div_ceil(32) {
+            let value = Bits::new(32, u128::from(word(Unit::Sram, base + number as u32)));
+            // A word of the filter always has a place.
+            let _ = instance.load(Entry { key: EntryKey::Index(number), value });
+        }
+    }
     let Place::Elements { unit, base, shift, .. } = place else { return };
     let own = element_words(config);
     if let Some(RawView::Array { data, elements } | RawView::Counter { data, elements }) =

@@ -14,7 +14,8 @@ use super::frame::{self, State};
 use super::grouped::{Group, Planned};
 use super::known;
 use super::layout::Layout;
-use super::routines::{Divide, Multiply, Routine, give};
+use super::order::Order;
+use super::routines::{Divide, Multiply, Pass, Routine, Turn, give};
 use super::spread;
 use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
@@ -48,6 +49,8 @@ pub struct Lower<'a> {
     number: usize,
     /// Where tables are.
     pub layout: &'a Layout,
+    /// The offloads that are called in the order of packets.
+    pub order: &'a Order,
     /// The text.
     pub code: &'a mut Code,
     /// The thread's state.
@@ -138,6 +141,7 @@ pub fn steps(
     let mut most = first;
     let mut refused = Vec::new();
     let mut steps = Vec::new();
+    let order = Order::of(engine);
     let fronts = known::fronts(engine);
     for (number, step) in engine.steps.iter().enumerate() {
         let mut code = Code::new(number, &frame::PINNED);
@@ -148,6 +152,7 @@ pub fn steps(
             step,
             number,
             layout,
+            order: &order,
             code: &mut code,
             state,
             values: HashMap::new(),
@@ -186,7 +191,7 @@ impl Lower<'_> {
             for (quad, word) in [(144, frame::ARRIVAL), (160, frame::SEQUENCE)] {
                 let at = self.code.copy(Operand::Number(quad));
                 self.code.read_receive(at.into(), thread.into(), 1);
-                let pair = [0, 1].map(|index| Operand::Transfer(index));
+                let pair = [0, 1].map(Operand::Transfer);
                 self.state.store(self.code, Operand::Number(word), &pair);
             }
         }
@@ -298,6 +303,16 @@ impl Lower<'_> {
         words
     }
 
+    /// The words of a value, read from the frame again: a routine has been called.
+    pub fn again(&mut self, value: Value) -> Words {
+        if let Some(place) = self.values.get_mut(&value)
+            && place.slot.is_some()
+        {
+            place.words = None;
+        }
+        self.get(value)
+    }
+
     /// A word in a register.
     pub fn in_register(&mut self, word: Operand) -> Register {
         match word {
@@ -324,9 +339,11 @@ impl Lower<'_> {
             }
             return Ok(());
         };
-        // What it reads comes from the frame before the branch.
+        // What it reads comes from the frame before the branch, unless it calls a routine: then no
+        // register is kept after it anyway.
+        let is_far = self.is_far(op);
         for operand in op.kind.operands() {
-            if !is_wide(self.width(operand)) {
+            if !is_far && !is_wide(self.width(operand)) {
                 self.get(operand);
             }
         }
@@ -495,7 +512,7 @@ impl Lower<'_> {
                 return self.guarded(op, |lower| Ok(Some(lower.reset(*count))));
             }
             OpKind::Call { offload, method, args } => {
-                return self.guarded(op, |lower| calls::call(lower, *offload, *method, args));
+                return self.guarded(op, |lower| calls::call(lower, op, *offload, *method, args));
             }
             OpKind::Exit(exit) => {
                 return self.guarded(op, |lower| lower.exit(exit).map(|()| None));
@@ -515,10 +532,8 @@ impl Lower<'_> {
                     Ok(None)
                 });
             }
-            OpKind::Evaluate { offload, .. } => {
-                let name = &self.engine.offloads[offload.index()].name;
-                let message = format!("offload `{name}` has no place yet");
-                return Err(self.refuse(Some(name), message));
+            OpKind::Evaluate { offload, method, args } => {
+                return self.guarded(op, |lower| calls::call(lower, op, *offload, *method, args));
             }
             OpKind::If { .. } => unreachable!("no structured choice after splitting"),
         };
@@ -536,7 +551,27 @@ impl Lower<'_> {
                 let offset = self.values.get(offset).and_then(|place| place.words.as_ref());
                 !offset.is_some_and(|words| words[0] == Operand::Number(0))
             }
-            _ => false,
+            OpKind::Exit(_) => false,
+            _ => !calls::is_near(self, op),
+        }
+    }
+
+    /// Waits until all packets before have given up an offload. Returns whether it is called in
+    /// order.
+    pub(super) fn wait_for_turn(&mut self, offload: usize) -> bool {
+        let Some(gate) = self.order.gate(offload) else { return false };
+        let turn = Turn::of(self.code);
+        self.code.set(turn.gate, Operand::Number(gate));
+        self.code.call(&Routine::Turn);
+        true
+    }
+
+    /// Gives up the offloads that the thread no longer calls: when it goes on at a step, or ends.
+    fn pass(&mut self, to: Option<usize>) {
+        for gate in self.order.passed(self.number, to) {
+            let pass = Pass::of(self.code);
+            self.code.set(pass.gate, Operand::Number(gate));
+            self.code.call(&Routine::Pass);
         }
     }
 
@@ -660,9 +695,13 @@ impl Lower<'_> {
                     self.ends(2, RUNAWAY);
                     self.code.place(goes_on);
                 }
+                self.pass(Some(to.index()));
                 self.code.branch_to(&label(to.index()));
             }
-            Exit::Finish => self.code.branch_to("finish"),
+            Exit::Finish => {
+                self.pass(None);
+                self.code.branch_to("finish");
+            }
             Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
                 let way = if matches!(exit, Exit::Drop(..)) { 2 } else { 1 };
                 match self.get(*reason)[0] {
@@ -673,13 +712,18 @@ impl Lower<'_> {
             Exit::Done => self.ends(3, RUNAWAY),
             Exit::Emit(to) => {
                 // The packet is sent; then the runtime goes on with the step, or ends.
-                let resume = self.code.copy(Operand::Number(to.index() as u32));
                 if to.index() <= self.number {
                     let goes_on = self.jump_back();
                     let word = self.control(2, RUNAWAY);
-                    self.code.set(resume, Operand::Number(word));
+                    let store = Operand::Number(frame::RESUME);
+                    let word = self.code.copy(Operand::Number(word));
+                    self.state.store(self.code, store, &[word.into()]);
+                    self.pass(None);
+                    self.code.branch_to("emit");
                     self.code.place(goes_on);
                 }
+                self.pass(Some(to.index()));
+                let resume = self.code.copy(Operand::Number(to.index() as u32));
                 self.state.store(self.code, Operand::Number(frame::RESUME), &[resume.into()]);
                 self.code.branch_to("emit");
             }
@@ -705,6 +749,7 @@ impl Lower<'_> {
     fn ends(&mut self, way: u32, reason: (u32, u16)) {
         let word = self.control(way, reason);
         self.code.set(self.state.control, Operand::Number(word));
+        self.pass(None);
         self.code.branch_to("end");
     }
 
@@ -737,7 +782,8 @@ impl Lower<'_> {
             code.alu(part, part.into(), "AND", Operand::Number((1 << width) - 1));
             code.shift(control, control.into(), "OR", part.into(), Shift::Left(to));
         }
-        code.branch_to("end");
+        self.pass(None);
+        self.code.branch_to("end");
     }
 }
 

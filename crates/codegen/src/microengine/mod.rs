@@ -15,6 +15,7 @@ mod grouped;
 mod known;
 pub mod layout;
 mod lower;
+mod order;
 mod resize;
 mod routines;
 mod spill;
@@ -34,6 +35,8 @@ pub use lower::{RUNAWAY, Refused};
 pub struct Microcode<'a> {
     engine: &'a Engine,
     steps: Vec<Written>,
+    /// Gives the hash unit its multipliers.
+    multipliers: String,
     /// The set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
 }
@@ -67,7 +70,8 @@ pub fn generate<'a>(
     if reasons.len() > MOST_REASONS {
         return Err(whole(format!("there are more than {MOST_REASONS} reasons")));
     }
-    Ok(Microcode { engine: &program.engines[program.main.index()], steps, reasons })
+    let engine = &program.engines[program.main.index()];
+    Ok(Microcode { engine, steps, multipliers: layout.multipliers(), reasons })
 }
 
 impl Microcode<'_> {
@@ -110,6 +114,7 @@ impl Microcode<'_> {
             if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
             include_str!("thread.uc"),
         );
+        text.push_str(&self.multipliers);
         let steps = spread::part(self.engine, &self.steps, parts, number, engines);
         let runtime = if number == 0 { include_str!("runtime.uc") } else { "" };
         // With several parts, the way into the first one is a branch.

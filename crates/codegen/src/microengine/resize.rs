@@ -11,6 +11,7 @@ use super::words::{self, Words};
 impl Lower<'_> {
     /// Inserts zeros. Returns whether that was possible.
     pub(super) fn insert(&mut self, offset: Value, count: Value) -> Words {
+        let [at, bytes] = [offset, count];
         let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
         let State { front, window, payload, .. } = self.state;
         let code = &mut *self.code;
@@ -23,21 +24,22 @@ impl Lower<'_> {
         code.alu(total, more.into(), "+", payload.into());
         fits(code, total.into(), Operand::Number(65_535), refused);
         // What is before the offset moves to the new front; zeros follow it.
-        let clear = Clear::of(code);
         code.set(window, more.into());
-        code.set(clear.count, count);
-        code.alu(clear.from, front.into(), "-", count);
-        if offset != Operand::Number(0) {
+        if offset == Operand::Number(0) {
+            code.alu(front, front.into(), "-", count);
+        } else {
             let moved = Move::of(code);
             code.set(moved.from, front.into());
-            code.set(moved.to, clear.from.into());
+            code.alu(front, front.into(), "-", count);
+            code.set(moved.to, front.into());
             code.set(moved.count, offset);
-            code.set(front, clear.from.into());
-            code.alu(clear.from, front.into(), "+", offset);
             code.call(&Routine::Move);
-        } else {
-            code.set(front, clear.from.into());
         }
+        let (offset, count) = (self.again(at)[0], self.again(bytes)[0]);
+        let code = &mut *self.code;
+        let clear = Clear::of(code);
+        code.alu(clear.from, front.into(), "+", offset);
+        code.set(clear.count, count);
         code.call(&Routine::Clear);
         self.whether(refused)
     }

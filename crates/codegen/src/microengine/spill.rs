@@ -42,24 +42,26 @@ impl Lower<'_> {
         }
     }
 
-    /// Puts every value into the frame that is needed after an operation: a routine keeps no
-    /// register. What the operation reads stays in registers as well.
+    /// Puts every value into the frame that an operation reads, or that is needed after it: a
+    /// routine keeps no register.
     pub(super) fn put_all_away(&mut self, op: &Op) {
-        let now: Vec<Value> = op.kind.operands().into_iter().chain(op.guard).collect();
+        let now = op.kind.operands();
         let mut all: Vec<Value> = self.values.keys().copied().collect();
         all.sort_unstable_by_key(|value| value.index());
         for value in all {
             let words = self.values.get(&value).and_then(|place| place.words.clone());
             let Some(words) = words else { continue };
-            if !words.iter().any(|word| matches!(word, Operand::Register(_))) {
+            let is_constant = words.iter().all(|word| matches!(word, Operand::Number(_)));
+            let is_needed = now.contains(&value)
+                || self.uses.get(&value).is_some_and(|uses| uses.iter().any(|at| *at > self.at));
+            if is_constant || !is_needed && op.guard != Some(value) {
                 continue;
             }
-            let is_needed =
-                self.uses.get(&value).is_some_and(|uses| uses.iter().any(|used| *used > self.at));
             if is_needed {
                 self.put_away(value);
             }
-            if now.contains(&value)
+            // The guard is read before any routine is called.
+            if op.guard == Some(value)
                 && let Some(place) = self.values.get_mut(&value)
             {
                 place.words = Some(words);

@@ -16,6 +16,7 @@ use crate::registry::{
 use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
 
 use automaton::Tables;
+pub use automaton::Walk;
 
 /// The interface of `match`.
 pub const KIND: Kind = Kind {
@@ -91,6 +92,14 @@ impl Match {
             automaton: None,
             tables: None,
         }
+    }
+
+    /// The automaton of the patterns as tables; `None` if they would be too large.
+    pub fn walk(&mut self) -> Option<Walk> {
+        let tables = self.tables.get_or_insert_with(|| Tables::new(&self.patterns));
+        let walk = tables.as_ref()?.walk();
+        let values = self.patterns.iter().map(|(_, value)| value.clone()).collect();
+        Some(Walk { values, ..walk })
     }
 
     fn automaton(&mut self) -> &AhoCorasick {

@@ -5,18 +5,29 @@
 //! register of the routine, so a routine does not call itself.
 
 mod arithmetic;
+mod checks;
 mod clear;
+mod fetch;
+mod order;
 mod packet;
+mod put;
+mod scan;
 
 use std::collections::BTreeMap;
 
-use super::code::Code;
+use super::code::{Code, Operand, Register};
 use super::frame::{self, State};
 use super::lower::Written;
+use super::words;
 
-pub use arithmetic::{Divide, Multiply, give};
+pub use arithmetic::{Divide, Mix, Multiply, give};
+pub use checks::{Crc, Reduce};
 pub use clear::Clear;
+pub use fetch::{Fetch, Gather, Sum};
+pub use order::{Pass, Turn};
 pub use packet::Move;
+pub use put::Put;
+pub use scan::Scan;
 
 /// A routine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,17 +40,39 @@ pub enum Routine {
     Move,
     /// [`Clear`]
     Clear,
+    /// [`Crc`]
+    Crc,
+    /// [`Fetch`]
+    Fetch,
+    /// [`Gather`]
+    Gather,
+    /// [`Sum`]
+    Sum,
+    /// [`Put`]
+    Put,
+    /// [`Scan`]
+    Scan,
+    /// [`Turn`]
+    Turn,
+    /// [`Pass`]
+    Pass,
+    /// [`Mix`]
+    Mix,
+    /// [`Reduce`], modulo the generator of 48 bits.
+    Reduce48,
+    /// [`Reduce`], modulo the generator of 64 bits.
+    Reduce64,
 }
 
 impl Routine {
     /// Its label.
+    pub fn label(&self) -> String {
+        format!("routine_{}", self.name())
+    }
+
+    /// Its name.
     pub fn name(&self) -> String {
-        match self {
-            Self::Multiply => "multiply".into(),
-            Self::Divide => "divide".into(),
-            Self::Move => "move".into(),
-            Self::Clear => "clear".into(),
-        }
+        format!("{self:?}").to_lowercase()
     }
 
     /// The routine in microcode. `number` tells its labels from those of others.
@@ -47,15 +80,40 @@ impl Routine {
         let mut code = Code::new(number, &frame::PINNED);
         let state = State::of(&code);
         code.line(&format!("; {self:?}"));
-        code.line(&format!("{}#:", self.name()));
+        code.line(&format!("{}#:", self.label()));
         match self {
             Self::Multiply => Multiply::of(&mut code).write(&mut code),
             Self::Divide => Divide::of(&mut code).write(&mut code),
             Self::Move => Move::of(&mut code).write(&mut code, state),
             Self::Clear => Clear::of(&mut code).write(&mut code, state),
+            Self::Crc => Crc::of(&mut code).write(&mut code, state),
+            Self::Fetch => Fetch::of(&mut code).write(&mut code, state),
+            Self::Gather => Gather::of(&mut code).write(&mut code, state),
+            Self::Sum => Sum::of(&mut code).write(&mut code, state),
+            Self::Put => Put::of(&mut code).write(&mut code, state),
+            Self::Scan => Scan::of(&mut code).write(&mut code, state),
+            Self::Turn => Turn::of(&mut code).write(&mut code, state),
+            Self::Pass => Pass::of(&mut code).write(&mut code, state),
+            Self::Mix => Mix::of(&mut code).write(&mut code, state),
+            Self::Reduce48 => Reduce::of(&mut code, false).write(&mut code, state),
+            Self::Reduce64 => Reduce::of(&mut code, true).write(&mut code, state),
         }
         code.go_back(self);
         Written::of(code)
+    }
+}
+
+/// The words of the arguments in which a routine keeps its registers.
+const KEPT: u32 = frame::ARGUMENTS + 72;
+
+/// Calls a routine from another one, and keeps these registers in the frame meanwhile: all callers
+/// together would have too many.
+fn keep(code: &mut Code, state: State, kept: &[Register], called: &Routine) {
+    state.store(code, Operand::Number(KEPT), &words::of(kept));
+    code.call(called);
+    let loaded = state.load(code, Operand::Number(KEPT), kept.len());
+    for (register, word) in kept.iter().zip(loaded) {
+        code.set(*register, word.into());
     }
 }
 

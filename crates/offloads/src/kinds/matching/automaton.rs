@@ -26,6 +26,29 @@ pub struct View {
     idle: [u8; 256],
 }
 
+/// The automaton of patterns. A search begins at `start`, follows `next` for each byte, and ends at
+/// state 0; the last match state on its way has the match.
+#[derive(Clone, Debug)]
+pub struct Walk {
+    /// For each state, the next one for each class of bytes. A state is the number of its first
+    /// element.
+    pub next: Vec<u32>,
+    /// The pattern of each match state; the first element is of state 0.
+    pub patterns: Vec<u32>,
+    /// The bytes of each pattern.
+    pub lengths: Vec<u32>,
+    /// The value of each pattern.
+    pub values: Vec<Bits>,
+    /// The first state.
+    pub start: u32,
+    /// States from the second to this one are match states.
+    pub last_match: u32,
+    /// Classes of bytes.
+    pub class_count: u32,
+    /// The class of each byte.
+    pub classes: [u16; 256],
+}
+
 /// An automaton that finds the leftmost match, and of those the first pattern.
 pub struct Tables {
     /// For each state, the next one for each class of bytes. A state is the number of its first
@@ -124,6 +147,20 @@ impl Tables {
         tables.view.lengths = tables.lengths.as_ptr();
         tables.view.values = tables.values.as_ptr();
         Some(tables)
+    }
+
+    /// A copy, for machines that put it into a memory of their own.
+    pub fn walk(&self) -> Walk {
+        Walk {
+            next: self.next.clone(),
+            patterns: self.patterns.clone(),
+            lengths: self.lengths.clone(),
+            values: Vec::new(),
+            start: self.view.start,
+            last_match: self.view.last_match,
+            class_count: self.view.class_count,
+            classes: self.view.classes,
+        }
     }
 
     /// The address of the view.

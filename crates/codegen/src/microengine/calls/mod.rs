@@ -1,6 +1,10 @@
 //! Calls of offloads, in the memories of the chip.
 
-use wireloom_ir::{OffloadId, OffloadTarget, Value};
+mod array;
+mod keys;
+mod packet;
+
+use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
 use super::code::{Code, Label, Operand, Register, Shift, Target};
@@ -15,6 +19,7 @@ use super::words::{self, Words};
 /// If the method has no place.
 pub fn call(
     lower: &mut Lower<'_>,
+    op: &Op,
     offload: OffloadId,
     method: usize,
     args: &[Value],
@@ -29,11 +34,32 @@ pub fn call(
     let kind = registry::kind(&config.kind).expect("a verified program");
     let method = &kind.methods[method];
     let place = lower.layout.places[offload.index()];
+    let width = config.value.as_ref().map_or(0, |layout| layout.width());
+    let is_ordered = lower.wait_for_turn(offload.index());
     match (config.kind.as_str(), method.name, place) {
-        ("array", "read", Place::Elements { .. }) => {
-            let width = config.value.as_ref().map_or(0, |layout| layout.width());
-            Ok(Some(read(lower, place, args[0], width)))
+        ("hash", "crc32", _) => keys::crc32(lower, args[0]).map(Some),
+        ("hash", "hash48", _) => Ok(Some(keys::hash(lower, args[0], 48))),
+        ("hash", "hash64", _) => Ok(Some(keys::hash(lower, args[0], 64))),
+        ("random", "next", _) => {
+            Ok(Some(keys::random(lower, config.param("seed").low_u64(), args[0])))
         }
+        ("bloom", name @ ("add" | "test"), Place::Bits { .. }) => {
+            let numbers = ["size", "hashes"].map(|name| config.param(name).low_u64() as u32);
+            keys::bloom(lower, place, args[0], numbers.into(), name == "add")
+        }
+        ("clock", "now", _) => Ok(Some(words::of(&lower.load(super::frame::ARRIVAL, 2)))),
+        ("checksum", "sum", _) => Ok(Some(packet::sum(lower, args[0], args[1], args[2]))),
+        ("match", "scan", Place::Automaton { .. }) => {
+            Ok(Some(packet::scan(lower, place, args[0], args[1], width)))
+        }
+        ("payload", "read", _) => Ok(packet::read(lower, op, args[0], width)),
+        ("payload", "write", _) => Ok(Some(packet::write(lower, args[0], args[1], args[2]))),
+        ("payload", "append", _) => Ok(Some(packet::append(lower, args[0], args[1]))),
+        ("array", name, Place::Elements { .. }) if name != "read" || is_ordered => {
+            let lanes = config.value.as_ref().map_or_else(Vec::new, array::lanes);
+            Ok(array::change(lower, name, place, args, width, &lanes))
+        }
+        ("array", "read", Place::Elements { .. }) => Ok(Some(read(lower, place, args[0], width))),
         ("counter", "count", Place::Elements { .. }) => {
             count(lower, place, args[0], args[1]);
             Ok(None)
@@ -47,6 +73,28 @@ pub fn call(
             Err(lower.refuse(Some(&name), message))
         }
     }
+}
+
+/// Whether a call leaves registers as they are.
+pub fn is_near(lower: &Lower<'_>, op: &Op) -> bool {
+    let (OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. }) =
+        &op.kind
+    else {
+        return true;
+    };
+    let OffloadTarget::Kind(config) = &lower.engine.offloads[offload.index()].target else {
+        return false;
+    };
+    let Some(kind) = registry::kind(&config.kind) else { return false };
+    let near = [
+        ("array", "read"),
+        ("counter", "count"),
+        ("lpm", "search"),
+        ("payload", "truncate"),
+        ("clock", "now"),
+    ];
+    lower.order.gate(offload.index()).is_none()
+        && near.contains(&(kind.name, kind.methods[*method].name))
 }
 
 /// Reads words at an offset of a table: `count` of them.

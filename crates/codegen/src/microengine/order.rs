@@ -1,0 +1,86 @@
+//! Offloads whose calls must come in the order of packets, and where a thread gives up its turn.
+
+use std::collections::BTreeSet;
+
+use wireloom_ir::{Engine, Exit, OffloadTarget, Op, OpKind};
+use wireloom_offloads::StateUse;
+use wireloom_offloads::registry;
+
+use super::lower::ops;
+
+/// The offloads of an engine that are called in the order of packets, and the steps that can reach
+/// them.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The numbers of offloads, in the order of their words of the scratchpad.
+    gates: Vec<usize>,
+    /// For each step, those that it or a later one may call.
+    reached: Vec<BTreeSet<usize>>,
+}
+
+/// The offload that an operation calls, and how it uses its state.
+fn used(engine: &Engine, op: &Op) -> Option<(usize, StateUse)> {
+    let OpKind::Call { offload, method, .. } = &op.kind else { return None };
+    let offload = offload.index();
+    let OffloadTarget::Kind(config) = &engine.offloads[offload].target else { return None };
+    let kind = registry::kind(&config.kind)?;
+    Some((offload, kind.methods[*method].state))
+}
+
+/// Whether calls of packets have to come in their order.
+fn is_ordered(kind: &str, uses: &[StateUse]) -> bool {
+    let has = |state| uses.contains(&state);
+    // Counters are locked, and bits of filters are set by SRAM itself.
+    let is_atomic = matches!(kind, "counter" | "bloom");
+    has(StateUse::Change) || has(StateUse::Commuting) && (has(StateUse::Read) || !is_atomic)
+}
+
+impl Order {
+    /// Finds them.
+    pub fn of(engine: &Engine) -> Self {
+        let mut uses = vec![Vec::new(); engine.offloads.len()];
+        for op in engine.steps.iter().flat_map(ops) {
+            if let Some((offload, state)) = used(engine, op) {
+                uses[offload].push(state);
+            }
+        }
+        let is_ordered = |number: &usize| match &engine.offloads[*number].target {
+            OffloadTarget::Kind(config) => is_ordered(&config.kind, &uses[*number]),
+            OffloadTarget::Engine(_) => false,
+        };
+        let gates: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();
+        let own = |step| {
+            let used = ops(step).into_iter().filter_map(|op| used(engine, op));
+            used.map(|(offload, _)| offload).filter(|offload| gates.contains(offload)).collect()
+        };
+        let mut reached: Vec<BTreeSet<usize>> = engine.steps.iter().map(own).collect();
+        let mut is_stable = false;
+        while !is_stable {
+            is_stable = true;
+            for (number, step) in engine.steps.iter().enumerate().rev() {
+                for op in ops(step) {
+                    let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &op.kind else { continue };
+                    let more = reached[to.index()].clone();
+                    if !more.is_subset(&reached[number]) {
+                        reached[number].extend(more);
+                        is_stable = false;
+                    }
+                }
+            }
+        }
+        Self { gates, reached }
+    }
+
+    /// The word of the scratchpad of an offload that is called in order.
+    pub fn gate(&self, offload: usize) -> Option<u32> {
+        self.gates.iter().position(|gate| *gate == offload).map(|gate| gate as u32)
+    }
+
+    /// The words of the offloads that a thread no longer calls when it goes from a step to another
+    /// one, or ends.
+    pub fn passed(&self, from: usize, to: Option<usize>) -> Vec<u32> {
+        let is_kept = |offload: &usize| to.is_some_and(|to| self.reached[to].contains(offload));
+        let passed = self.reached[from].iter().filter(|offload| !is_kept(offload));
+        passed.filter_map(|offload| self.gate(*offload)).collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! Searching the packet for many patterns.
+//!
+//! The automaton is in SRAM: 256 words with the class of each byte, from 1, and a row of words for
+//! each state. A row begins with the address of a record, if patterns end at the state; a word for
+//! each class follows: the address of the next row, with bit 31 set if patterns end there, or 0 if
+//! the search is over. A record is the length of the pattern, and its value.
+
+use super::super::code::{Code, Operand, Register, Shift, Target};
+use super::super::frame::State;
+use super::fetch::Fetch;
+use super::{Routine, keep};
+
+/// Finds the leftmost match.
+pub struct Scan {
+    /// The first byte.
+    pub at: Register,
+    /// The byte after the last one, at most the length of the packet.
+    pub end: Register,
+    /// The classes of bytes.
+    pub classes: Register,
+    /// The row of the first state; then the one that the search is in.
+    pub row: Register,
+    /// The record of what was found, or 0.
+    pub record: Register,
+    /// The byte after the match.
+    pub after: Register,
+}
+
+impl Scan {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        let names = [("end", true), ("classes", false), ("row", false), ("record", true)];
+        let [end, classes, row, record] =
+            names.map(|(name, is_a)| code.shared(&format!("scan_{name}"), is_a));
+        let after = code.shared("scan_after", true);
+        Self { at: Fetch::of(code).at, end, classes, row, record, after }
+    }
+
+    pub(super) fn write(&self, code: &mut Code, state: State) {
+        let Self { at, end, classes, row, record, after } = *self;
+        let word = Fetch::of(code).word;
+        let number = Operand::Number;
+        let (more, next, done, dull) = (code.label(), code.label(), code.label(), code.label());
+        // Bytes of the word that are left.
+        let [left, byte, place, class] = [(); 4].map(|()| code.register());
+        code.set(record, number(0));
+        code.place(more);
+        code.alu(Target::None, at.into(), "-", end.into());
+        code.branch("br>=0", done);
+        let kept = [end, classes, row, record, after];
+        keep(code, state, &kept, &Routine::Fetch);
+        code.set(left, number(4));
+        code.place(next);
+        // The byte's place is four words before `at`, less those that are left.
+        code.alu(place, at.into(), "-", left.into());
+        code.alu(Target::None, place.into(), "-", end.into());
+        code.branch("br>=0", done);
+        code.shift(byte, Operand::None, "B", word.into(), Shift::Right(24));
+        code.shift(word, Operand::None, "B", word.into(), Shift::Left(8));
+        code.command("sram[read", "$0", classes.into(), byte.into(), 1);
+        code.set(class, Operand::Transfer(0));
+        code.command("sram[read", "$0", row.into(), class.into(), 1);
+        code.set(row, Operand::Transfer(0));
+        code.alu(Target::None, Operand::None, "B", row.into());
+        code.branch("br=0", done);
+        code.branch_clear(row, 31, dull);
+        code.shift(row, Operand::None, "B", row.into(), Shift::Left(1));
+        code.shift(row, Operand::None, "B", row.into(), Shift::Right(1));
+        code.command("sram[read", "$0", row.into(), number(0), 1);
+        code.set(record, Operand::Transfer(0));
+        code.alu(after, place.into(), "+", number(1));
+        code.place(dull);
+        code.alu(left, left.into(), "-", number(1));
+        code.branch("br!=0", next);
+        code.branch("br", more);
+        code.place(done);
+    }
+}
