@@ -120,7 +120,7 @@ impl Lower<'_> {
     }
 
     /// Reads a field from the words of a group that has it.
-    pub(super) fn from_group(&mut self, base: Value, bit: u32, width: u32) -> Option<Words> {
+    pub(super) fn field_of_group(&mut self, base: Value, bit: u32, width: u32) -> Option<Words> {
         let group = self.group(base, bit, width)?;
         let from = (bit - group.first) / 32;
         let to = (bit + width - group.first).div_ceil(32);

@@ -479,7 +479,7 @@ impl Lower<'_> {
             OpKind::ReadPacket { base, bit } => match self.field(*base, *bit, width) {
                 Some(field) => self.read_field(field),
                 None => {
-                    if let Some(words) = self.from_group(*base, *bit, width) {
+                    if let Some(words) = self.field_of_group(*base, *bit, width) {
                         self.define(op, words);
                         return Ok(());
                     }

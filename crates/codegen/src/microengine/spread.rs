@@ -220,7 +220,7 @@ fn newly_called(
 
 /// The entries of a part that other parts use.
 fn entries(engine: &Engine, parts: &[Vec<usize>], own: &[usize]) -> Vec<Entry> {
-    let others = parts.iter().filter(|part| *part != own).cloned().flatten();
+    let others = parts.iter().filter(|part| *part != own).flatten().copied();
     let mut entries: Vec<Entry> = others
         .flat_map(|step| exits(engine, step))
         .map(|(entry, _)| entry)
