@@ -155,11 +155,6 @@ impl Program {
         self.code.is_empty()
     }
 
-    /// The number of instructions.
-    pub fn len(&self) -> u16 {
-        self.code.len() as u16
-    }
-
     /// Whether it is a copy of the other: they share their instructions.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.code, &other.code)

@@ -90,6 +90,11 @@ impl Registers {
         self.read[file as usize][number % MOST]
     }
 
+    /// A transfer register that units pull from, for debuggers and tests.
+    pub fn to_pull(&self, file: TransferFile, number: usize) -> u32 {
+        self.write[file as usize][number % MOST]
+    }
+
     /// A unit pushes a word.
     #[inline]
     pub fn push(&mut self, file: TransferFile, register: u16, word: u32) {

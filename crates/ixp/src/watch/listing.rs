@@ -51,7 +51,7 @@ pub fn of(program: &Program, version: Version, sources: &Sources) -> Listing {
     listing.sources.extend(named.map(|name| Source { name: name.clone(), text: None }));
     listing.name = files.first().cloned().unwrap_or_default();
     let labels = image.map_or(&[][..], |image| &image.labels);
-    for address in 0..program.len() {
+    for address in 0..program.len() as u16 {
         let Some(decoded) = program.at(address) else { continue };
         let line = image.and_then(|image| image.lines.get(usize::from(address)).copied().flatten());
         let mut places = Vec::new();

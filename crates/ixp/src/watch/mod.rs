@@ -15,11 +15,12 @@ use wireloom_machine::watch::{
 };
 use wireloom_machine::{Error, Result, Settled, Sink};
 use wireloom_net::Frame;
-use wireloom_sim::{EnergySink, Stop};
+use wireloom_sim::Stop;
 
 pub use listing::Sources;
 use observer::Watch;
 
+use crate::energy::Metered;
 use crate::engine::State;
 use crate::machine::Ixp;
 use crate::processor::Processor;
@@ -47,7 +48,7 @@ fn state_name(state: State) -> &'static str {
     }
 }
 
-impl<E: EnergySink> Ixp<E> {
+impl<E: Metered> Ixp<E> {
     fn contents(&self, memory: usize) -> &[u32] {
         let chip = &self.processor.chip;
         match memory {
@@ -87,7 +88,7 @@ impl<E: EnergySink> Ixp<E> {
     }
 }
 
-impl<E: EnergySink> Watched for Ixp<E> {
+impl<E: Metered> Watched for Ixp<E> {
     fn parts(&self) -> Vec<Part> {
         measures::all(&self.processor).0
     }

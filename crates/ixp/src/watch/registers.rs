@@ -43,7 +43,7 @@ pub fn of(engine: &Engine, context: usize) -> Vec<RegisterValue> {
             all.push(RegisterValue {
                 register: format!("{mark}{register} out"),
                 names,
-                value: engine.registers.pull(file, at),
+                value: engine.registers.to_pull(file, at.into()),
             });
         }
     }
