@@ -5,6 +5,7 @@ use std::path::Path;
 
 use wireloom_sim::{EnergySink, Rng};
 
+use crate::benchmarks::included;
 use crate::engine::Program;
 use crate::options::Options;
 use crate::processor::Processor;
@@ -44,8 +45,8 @@ pub fn processor<E: EnergySink>(
                 .into(),
         ));
     }
-    let none = &mut |_: &Path| Err("it includes nothing".to_owned());
-    let image = wireloom_microcode::assemble("ipv4.uc", TEXT, &Default::default(), none);
+    let read = &mut |path: &Path| included(path);
+    let image = wireloom_microcode::assemble("ipv4.uc", TEXT, &Default::default(), read);
     let mut image = image.map_err(|refused| Refused(refused.render(false)))?;
     let places = [
         ("PORTS", PORTS_AT),

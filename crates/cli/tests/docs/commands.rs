@@ -9,7 +9,7 @@ use super::blocks::{Block, blocks};
 use super::root;
 
 /// The pages whose commands run.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "README.md",
     "docs/tutorial.md",
     "docs/tutorial-microcode.md",

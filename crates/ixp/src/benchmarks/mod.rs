@@ -78,6 +78,16 @@ const INCLUDES: &[(&str, &str)] = &[
     ("verdicts.inc", include_str!("../../../../programs/microcode/include/verdicts.inc")),
 ];
 
+/// Returns a file that the programs of `programs/microcode` include.
+///
+/// # Errors
+/// If there is no such file.
+pub(crate) fn included(path: &Path) -> Result<String, String> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let found = INCLUDES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
+}
+
 /// Why a benchmark cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{benchmark}: {message}", benchmark = .benchmark.name())]
@@ -106,11 +116,7 @@ impl Benchmark {
             ..Default::default()
         };
         let path = PathBuf::from(format!("programs/microcode/benchmarks/{}.uc", self.name()));
-        let mut read = |path: &Path| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let found = INCLUDES.iter().find(|(known, _)| *known == name);
-            found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
-        };
+        let mut read = |path: &Path| included(path);
         wireloom_microcode::assemble(&path.to_string_lossy(), self.text(), &options, &mut read)
             .map_err(|refused| error(refused.render(false)))
     }
