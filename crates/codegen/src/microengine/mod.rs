@@ -68,7 +68,7 @@ pub fn generate<'a>(
         )));
     }
     if reasons.len() > MOST_REASONS {
-        return Err(whole(format!("there are more than {MOST_REASONS} reasons")));
+        return Err(whole(format!("more than {MOST_REASONS} reasons have no place")));
     }
     let engine = &program.engines[program.main.index()];
     Ok(Microcode { engine, steps, multipliers: layout.multipliers(), reasons })
@@ -84,7 +84,7 @@ impl Microcode<'_> {
             offload: None,
             step: Some(self.engine.steps[step].name.clone()),
             message: format!(
-                "the step needs {} words of a control store that has {store}",
+                "the step needs {} words of a control store, where it has no place",
                 self.steps[step].words
             ),
         })

@@ -1,12 +1,12 @@
-//! Hashes, filters and random numbers.
+//! Hashes and filters.
 
 use wireloom_ir::Value;
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::{ARGUMENTS, SEQUENCE, State};
+use super::super::frame::{ARGUMENTS, State};
 use super::super::layout::Place;
 use super::super::lower::{Lower, Refused};
-use super::super::routines::{Crc, Mix, Multiply, Reduce, Routine, give};
+use super::super::routines::{Crc, Multiply, Reduce, Routine, give};
 use super::super::words::{self, Words};
 
 /// Which check.
@@ -61,26 +61,6 @@ pub fn hash(lower: &mut Lower<'_>, key: Value, bits: u32) -> Words {
     code.hash(bits);
     let result: Words = (0..2).map(|index| code.copy(Operand::Transfer(index)).into()).collect();
     words::slice(code, &result, 0, bits)
-}
-
-/// `random.next`.
-pub fn random(lower: &mut Lower<'_>, seed: u64, stream: Value) -> Words {
-    // The stream is wanted after the first number: routines keep no register.
-    lower.store_value(ARGUMENTS, stream);
-    let sequence = words::of(&lower.load(SEQUENCE, 2));
-    let code = &mut *lower.code;
-    let mix = Mix::of(code);
-    give(
-        code,
-        mix.value,
-        &vec![Operand::Number(seed as u32), Operand::Number((seed >> 32) as u32)],
-    );
-    give(code, mix.index, &sequence);
-    code.call(&Routine::Mix);
-    let stream = words::of(&lower.load(ARGUMENTS, 1));
-    give(lower.code, mix.index, &stream);
-    lower.code.call(&Routine::Mix);
-    vec![lower.code.copy(mix.value[1].into()).into()]
 }
 
 /// `bloom.add` and `bloom.test`. A key has `hashes` bits among `size`.
