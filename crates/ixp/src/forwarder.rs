@@ -5,7 +5,7 @@ use std::path::Path;
 
 use wireloom_sim::{EnergySink, Rng};
 
-use crate::benchmarks::included;
+use crate::benchmarks::{NextHop, PortAddress, Route, RouteKind, included, routes};
 use crate::engine::Program;
 use crate::options::Options;
 use crate::processor::Processor;
@@ -64,22 +64,24 @@ pub fn processor<E: EnergySink>(
     if sram.len() <= TRIE_AT as usize + 0x1_0000 {
         return Err(Refused("the forwarder takes 512 KB of SRAM".into()));
     }
+    let mut put = |at: u32, words: &[u32]| {
+        sram[at as usize..][..words.len()].copy_from_slice(words);
+    };
     for port in 0..ports {
-        let (own, at) = (STATION + u64::from(port), (PORTS_AT + 2 * port) as usize);
-        (sram[at], sram[at + 1]) = ((own >> 16) as u32, (own << 16) as u32);
+        let mac = STATION + u64::from(port);
+        put(PORTS_AT + 2 * port, &routes::port(&PortAddress { mac, any_station: false }));
         let neighbour = 0x0200_0000_0100 + u64::from(port);
-        let hop = [
-            (neighbour >> 16) as u32,
-            (neighbour << 16) as u32 | (own >> 32) as u32,
-            own as u32,
-            port << 16 | 1500,
-        ];
-        sram[(NEXT_HOPS_AT + 4 * port) as usize..][..4].copy_from_slice(&hop);
+        let hop = NextHop { port: port as u16, neighbour, own: mac, mtu: 1500 };
+        put(NEXT_HOPS_AT + 4 * port, &routes::next_hop(&hop));
     }
-    for network in 0..256 {
-        let entry = 1 << 24 | (network % ports);
-        sram[(TRIE_AT + (10 << 8) + network) as usize] = entry;
-    }
+    let network = |network: u8| Route {
+        address: [10, network, 0, 0],
+        length: 16,
+        kind: RouteKind::Forward,
+        next_hop: u16::from(network) % ports as u16,
+    };
+    let networks: Vec<Route> = (0..=u8::MAX).map(network).collect();
+    put(TRIE_AT, &routes::trie(TRIE_AT, &networks).map_err(Refused)?);
     Ok(processor)
 }
 

@@ -9,7 +9,7 @@ mod contents;
 mod mapping;
 mod measure;
 mod memory;
-mod routes;
+pub(crate) mod routes;
 mod traffic;
 
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! Routes in SRAM, as programs/microcode/include/ipv4.inc explains them.
 
+use wireloom_codegen::microengine::trie;
+
 use super::contents::{NextHop, PortAddress, Route};
 
-/// Entries of the root: 16 bits of an address.
-const ROOT: u32 = 1 << 16;
-/// The bit of an entry that is a pointer.
-const POINTER: u32 = 1 << 31;
+/// Words of a trie at most: a pointer has 31 bits. Whether the memory has room is looked at later.
+const MOST: usize = 1 << 31;
 
 /// The two words of a port.
 pub fn port(port: &PortAddress) -> [u32; 2] {
@@ -22,39 +22,21 @@ pub fn next_hop(hop: &NextHop) -> [u32; 4] {
     ]
 }
 
-/// The words of a trie that begins at word address `base`.
+/// The words of a trie that begins at word address `base`: that of engines in Loom C.
 ///
 /// # Errors
 /// If a prefix has no bits, or more than 32.
 pub fn trie(base: u32, routes: &[Route]) -> Result<Vec<u32>, String> {
-    let mut words = vec![0_u32; ROOT as usize];
-    let mut routes = routes.to_vec();
-    routes.sort_by_key(|route| route.length);
-    for Route { address, length, kind, next_hop } in routes {
-        if !(1..=32).contains(&length) {
-            return Err(format!("a route has {length} bits; it can have 1 to 32"));
-        }
-        let entry = (kind as u32) << 24 | u32::from(next_hop);
-        let address = u32::from_be_bytes(address);
-        let (mut table, mut index, mut bits) = (0, address >> 16, 16);
-        while length > bits {
-            let at = (table + index) as usize;
-            if words[at] & POINTER == 0 {
-                // A new node begins with what its place had.
-                let node = words.len();
-                words.resize(node + 16, words[at]);
-                words[at] = POINTER | (base + node as u32);
-            }
-            table = (words[at] & !POINTER) - base;
-            index = address >> (28 - bits) & 15;
-            bits += 4;
-        }
-        // Shorter prefixes come first, so nothing longer is here yet.
-        let count = 1_u32 << (bits - length);
-        let first = index & !(count - 1);
-        words[(table + first) as usize..][..count as usize].fill(entry);
+    if let Some(wrong) = routes.iter().find(|route| !(1..=32).contains(&route.length)) {
+        return Err(format!("a route has {} bits; it can have 1 to 32", wrong.length));
     }
-    Ok(words)
+    let route = |route: &Route| trie::Route {
+        key: u128::from(u32::from_be_bytes(route.address)) << 96,
+        length: route.length.into(),
+        value: (route.kind as u32) << 24 | u32::from(route.next_hop),
+    };
+    let routes: Vec<trie::Route> = routes.iter().map(route).collect();
+    trie::image(32, &routes, 0, base, MOST).map_err(|unplaced| unplaced.to_string())
 }
 
 #[cfg(test)]
@@ -62,6 +44,9 @@ mod tests {
     use super::*;
     use crate::benchmarks::RouteKind;
     use wireloom_sim::Rng;
+
+    /// The bit of an entry that is a pointer.
+    const POINTER: u32 = 1 << 31;
 
     fn look_up(words: &[u32], base: u32, address: u32) -> u32 {
         let mut entry = words[(address >> 16) as usize];
