@@ -513,11 +513,6 @@ impl Cards {
         self.carried.0 + self.carried.1
     }
 
-    /// The time for which the bus carried MPKTs, in picoseconds.
-    pub fn bus_picoseconds(&self) -> f64 {
-        self.carried.2 as f64 * 1e12 / self.bus.clock.rate()
-    }
-
     /// The most MPKTs that a port holds on the way in.
     pub fn backlog(&self) -> u32 {
         self.ports.iter().map(|port| port.held_in).max().unwrap_or(0)

@@ -250,7 +250,7 @@ impl<E: EnergySink> Chip<E> {
 
     /// A thread of the chip gets a signal.
     fn signal_thread(&mut self, thread: u8, signal: Signal, kernel: &mut Kernel<Event>) {
-        let share = self.spec.engine.version.sizes().contexts as u8;
+        let share = self.threads_each() as u8;
         self.signal(thread / share, thread % share, signal, kernel);
     }
 

@@ -177,7 +177,7 @@ impl<E: EnergySink> Chip<E> {
             self.sdram_bus.pull.busy,
         ];
         let units = cycles.into_iter().map(|cycles| cycles as f64 * cycle);
-        units.chain([self.cards.bus_picoseconds()]).collect()
+        units.chain([self.cards.bus_time().0 as f64]).collect()
     }
 
     /// Whether all contexts of an engine that run take packets by themselves, and every port has
@@ -196,7 +196,7 @@ impl<E: EnergySink> Chip<E> {
     }
 
     /// Threads of an engine, by which threads are numbered.
-    fn threads_each(&self) -> usize {
+    pub(super) fn threads_each(&self) -> usize {
         self.spec.engine.version.sizes().contexts
     }
 
