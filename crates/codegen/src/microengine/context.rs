@@ -34,8 +34,8 @@ pub fn arrays(engine: &Engine) -> (Vec<(u32, u32)>, u32) {
     (all, next)
 }
 
-/// Whether threads need the time of arrival of their packet, or its number among all.
-pub fn uses_origin(engine: &Engine) -> bool {
+/// Whether threads need the time of arrival of their packet.
+pub fn uses_arrival(engine: &Engine) -> bool {
     let by_method = |offload: OffloadId, method: usize| {
         let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
             return false;
@@ -43,7 +43,7 @@ pub fn uses_origin(engine: &Engine) -> bool {
         registry::kind(&config.kind).is_some_and(|kind| {
             let method = &kind.methods[method];
             let expires = kind.expiry.is_some_and(|age| !config.param(age).is_zero());
-            method.reads_arrival || method.reads_sequence || expires
+            method.reads_arrival || expires
         })
     };
     engine.steps.iter().flat_map(ops).any(|op| match &op.kind {

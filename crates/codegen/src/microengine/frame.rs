@@ -20,15 +20,13 @@ use super::words::{self, Words};
 pub const WORDS: u32 = 512;
 /// The words before it are for the context and for values.
 pub const CONTEXT: u32 = 178;
-/// The words at which the registers of a thread lie while the packet goes on in another part.
+/// Where the registers of a thread are kept while another part works on its packet.
 pub const STATE: u32 = 178;
-/// The word that says where a thread goes on when its packet has been sent and it lives: at a step,
-/// by its number, or that it ends, with this control word.
+/// What a thread does after an `emit` has sent its packet: the number of the step to go on with, or
+/// the control word to end with.
 pub const RESUME: u32 = 186;
 /// The words with the time of arrival in nanoseconds, the low one first.
 pub const ARRIVAL: u32 = 188;
-/// The words with the number of the packet among all that were offered, the low one first.
-pub const SEQUENCE: u32 = 190;
 /// Words for the arguments of routines, and for values that are shifted, up to the area.
 pub const ARGUMENTS: u32 = 192;
 /// The byte at which the window ends while there is a payload.

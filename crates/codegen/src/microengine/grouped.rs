@@ -1,20 +1,20 @@
-//! Fields behind an offset that is not known before: those behind the same offset are made of the
+//! Fields at an offset that only the packet tells. Those that share the offset are cut out of the
 //! same words, which are read and aligned once.
 
 use wireloom_ir::{OffloadTarget, Op, OpKind, Value};
 
 use super::code::Operand;
-use super::lower::{Lower, Place, ops};
+use super::lower::{Lower, Place};
 use super::words::{self, Words};
 
 /// Aligned words of a group at most: one more is read for them.
 const MOST: u32 = 7;
 
-/// Words from a byte behind an offset on, for the fields of several operations.
+/// Consecutive words, from a byte after an offset, that hold the fields of several operations.
 #[derive(Clone, Debug)]
 pub struct Group {
     base: Value,
-    /// The first bit behind the offset, a multiple of 8.
+    /// The first bit, counted from the offset: a multiple of 8.
     first: u32,
     /// A value for each word, in the order of the packet.
     words: Vec<Value>,
@@ -60,8 +60,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The group that is to be read for an operation, if it reads a field that no group has and
-    /// others follow behind the same offset.
+    /// The group to read for an operation: it reads a field that no group has, and later operations
+    /// read fields at the same offset.
     pub(super) fn planned(&self, op: &Op) -> Option<Planned> {
         let OpKind::ReadPacket { base, bit } = op.kind else { return None };
         let width = self.width(*op.results.first()?);
@@ -73,7 +73,7 @@ impl Lower<'_> {
             return None;
         }
         let mut uses = vec![self.at];
-        for (at, op) in ops(self.step).iter().enumerate().skip(self.at + 1) {
+        for (at, op) in self.ops.iter().enumerate().skip(self.at + 1) {
             if self.changes_window(op) {
                 break;
             }

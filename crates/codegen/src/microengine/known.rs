@@ -163,7 +163,7 @@ impl Lower<'_> {
     /// branch, as far as one command reads them.
     fn with_next(&self, field: Field) -> (u32, u32) {
         let (mut first, mut end) = (field.first, field.end());
-        for op in &ops(self.step)[self.at + 1..] {
+        for op in &self.ops[self.at + 1..] {
             match &op.kind {
                 OpKind::ReadPacket { base, bit } => {
                     let width = op.results.first().map_or(0, |value| self.width(*value));
@@ -188,7 +188,7 @@ impl Lower<'_> {
     /// use, before any command or branch, as far as one command reads them.
     pub(super) fn with_near(&self, first: u32, count: u32) -> (u32, u32) {
         let (mut first, mut end) = (first, first + count);
-        for op in &ops(self.step)[self.at..] {
+        for op in &self.ops[self.at..] {
             if !computes(op) {
                 break;
             }
@@ -207,7 +207,7 @@ impl Lower<'_> {
 
     /// The value of a constant of this step, wherever it is defined.
     fn constant(&self, value: Value) -> Option<u32> {
-        let op = ops(self.step).into_iter().find(|op| op.results.contains(&value))?;
+        let op = self.ops.iter().find(|op| op.results.contains(&value))?;
         match &op.kind {
             OpKind::Const(bits) => u32::try_from(bits.to_u128()?).ok(),
             OpKind::Extend(inner) => self.constant(*inner),

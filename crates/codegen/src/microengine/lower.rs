@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use wireloom_ir::{
-    BinaryOp, Block, Code as Steps, Engine, Exit, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
+    BinaryOp, Block, Code as Steps, Engine, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
 };
 
 use super::calls;
-use super::code::{Code, Label, Operand, Register, Shift};
+use super::code::{Code, Operand, Register};
 use super::context::{self, variables};
 use super::frame::{self, State};
 use super::grouped::{Group, Planned};
@@ -23,7 +23,6 @@ use super::words::{self, Words};
 /// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets
 /// them.
 const INGRESS: u32 = 1;
-const BACKWARD: u32 = 2;
 /// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
 pub(super) const VALUES: u32 = 3;
 pub(super) const VARIABLES: u32 = 24;
@@ -46,7 +45,9 @@ pub struct Lower<'a> {
     /// The engine that takes packets.
     pub engine: &'a Engine,
     pub(super) step: &'a Step,
-    number: usize,
+    /// Its operations, in order.
+    pub(super) ops: Vec<&'a Op>,
+    pub(super) number: usize,
     /// Where tables are.
     pub layout: &'a Layout,
     /// The offloads that are called in the order of packets.
@@ -70,7 +71,7 @@ pub struct Lower<'a> {
     /// Words of values that are kept in registers at a time: the others are in the frame.
     pub(super) kept: usize,
     /// The numbers of reasons.
-    reasons: &'a mut Vec<(u32, u16)>,
+    pub(super) reasons: &'a mut Vec<(u32, u16)>,
 }
 
 /// Words for a value.
@@ -150,6 +151,7 @@ pub fn steps(
             files: &program.files,
             engine,
             step,
+            ops: ops(step),
             number,
             layout,
             order: &order,
@@ -185,20 +187,18 @@ impl Lower<'_> {
             self.store(places[variable], &vec![Operand::Number(0); words::count(width)]);
         }
         self.clear_arrays();
-        if context::uses_origin(self.engine) {
-            // The times and the numbers of packets come with their elements of the receive FIFO.
+        if context::uses_arrival(self.engine) {
+            // The time of a packet comes with its element of the receive FIFO.
             let thread = self.code.pinned(0);
-            for (quad, word) in [(144, frame::ARRIVAL), (160, frame::SEQUENCE)] {
-                let at = self.code.copy(Operand::Number(quad));
-                self.code.read_receive(at.into(), thread.into(), 1);
-                let pair = [0, 1].map(Operand::Transfer);
-                self.state.store(self.code, Operand::Number(word), &pair);
-            }
+            let at = self.code.copy(Operand::Number(144));
+            self.code.read_receive(at.into(), thread.into(), 1);
+            let pair = [0, 1].map(Operand::Transfer);
+            self.state.store(self.code, Operand::Number(frame::ARRIVAL), &pair);
         }
     }
 
     fn step(&mut self) -> Result<(), Refused> {
-        let ops = ops(self.step);
+        let ops = self.ops.clone();
         for (at, op) in ops.iter().enumerate() {
             let used = op.kind.operands().into_iter().chain(op.guard);
             used.for_each(|value| self.uses.entry(value).or_default().push(at));
@@ -384,7 +384,7 @@ impl Lower<'_> {
 
     /// The largest value that a value can have, as far as its operation shows.
     pub(super) fn most(&self, value: Value) -> u32 {
-        let definition = ops(self.step).into_iter().find(|op| op.results.contains(&value));
+        let definition = self.ops.iter().find(|op| op.results.contains(&value));
         let own = match self.width(value) {
             width @ 0..=16 => (1 << width) - 1,
             _ => u32::from(u16::MAX),
@@ -448,7 +448,8 @@ impl Lower<'_> {
             OpKind::ReadContext(id) => {
                 let (places, _) = variables(self.engine);
                 let first = places[id.index()];
-                let is_written = ops(self.step)
+                let is_written = self
+                    .ops
                     .iter()
                     .any(|op| matches!(&op.kind, OpKind::WriteContext(other, _) if other == id));
                 if !is_written && let Some(value) = result {
@@ -567,7 +568,7 @@ impl Lower<'_> {
     }
 
     /// Gives up the offloads that the thread no longer calls: when it goes on at a step, or ends.
-    fn pass(&mut self, to: Option<usize>) {
+    pub(super) fn pass(&mut self, to: Option<usize>) {
         for gate in self.order.passed(self.number, to) {
             let pass = Pass::of(self.code);
             self.code.set(pass.gate, Operand::Number(gate));
@@ -686,109 +687,7 @@ impl Lower<'_> {
             Meta::Arrival => words::of(&self.load(frame::ARRIVAL, 2)),
         }
     }
-
-    fn exit(&mut self, exit: &Exit) -> Result<(), Refused> {
-        match exit {
-            Exit::Next(to) => {
-                if to.index() <= self.number {
-                    let goes_on = self.jump_back();
-                    self.ends(2, RUNAWAY);
-                    self.code.place(goes_on);
-                }
-                self.pass(Some(to.index()));
-                self.code.branch_to(&label(to.index()));
-            }
-            Exit::Finish => {
-                self.pass(None);
-                self.code.branch_to("finish");
-            }
-            Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
-                let way = if matches!(exit, Exit::Drop(..)) { 2 } else { 1 };
-                match self.get(*reason)[0] {
-                    Operand::Number(number) => self.ends(way, (set.0, number as u16)),
-                    word => self.ends_for(way, set.0, word, self.most(*reason)),
-                }
-            }
-            Exit::Done => self.ends(3, RUNAWAY),
-            Exit::Emit(to) => {
-                // The packet is sent; then the runtime goes on with the step, or ends.
-                if to.index() <= self.number {
-                    let goes_on = self.jump_back();
-                    let word = self.control(2, RUNAWAY);
-                    let store = Operand::Number(frame::RESUME);
-                    let word = self.code.copy(Operand::Number(word));
-                    self.state.store(self.code, store, &[word.into()]);
-                    self.pass(None);
-                    self.code.branch_to("emit");
-                    self.code.place(goes_on);
-                }
-                self.pass(Some(to.index()));
-                let resume = self.code.copy(Operand::Number(to.index() as u32));
-                self.state.store(self.code, Operand::Number(frame::RESUME), &[resume.into()]);
-                self.code.branch_to("emit");
-            }
-            Exit::Reply(_) => unreachable!("the engine takes packets"),
-        }
-        Ok(())
-    }
-
-    /// Counts a jump back. Branches to the label that it returns unless there were too many.
-    fn jump_back(&mut self) -> Label {
-        let jumps = self.load(BACKWARD, 1)[0];
-        let more = self.code.register();
-        self.code.alu(more, jumps.into(), "+", Operand::Number(1));
-        self.store(BACKWARD, &[more.into()]);
-        let most = wireloom_ir::MAX_BACKWARD_JUMPS;
-        words::compare(self.code, &vec![jumps.into()], &vec![Operand::Number(most)]);
-        let goes_on = self.code.label();
-        self.code.branch("br!=cout", goes_on);
-        goes_on
-    }
-
-    /// Ends with a reason.
-    fn ends(&mut self, way: u32, reason: (u32, u16)) {
-        let word = self.control(way, reason);
-        self.code.set(self.state.control, Operand::Number(word));
-        self.pass(None);
-        self.code.branch_to("end");
-    }
-
-    /// The control word for a reason: a number stands for it.
-    fn control(&mut self, way: u32, reason: (u32, u16)) -> u32 {
-        let known = self.reasons.iter().position(|known| *known == reason);
-        let number = known.unwrap_or_else(|| {
-            self.reasons.push(reason);
-            self.reasons.len() - 1
-        }) as u32;
-        way << 18 | (number & 0x7f) << 24 | (number >> 7 & 0x1f) << 12 | (number >> 12 & 0xf) << 20
-    }
-
-    /// Ends with a reason that is known when the program runs, and is `most` at most: its number
-    /// follows those of the others of its set.
-    fn ends_for(&mut self, way: u32, set: u32, reason: Operand, most: u32) {
-        let all: Vec<(u32, u16)> = (0..=most).map(|value| (set, value as u16)).collect();
-        let known = self.reasons.windows(all.len()).position(|known| known == all);
-        let first = known.unwrap_or_else(|| {
-            self.reasons.extend(&all);
-            self.reasons.len() - all.len()
-        });
-        let (number, part) = (self.code.register(), self.code.register());
-        let control = self.state.control;
-        let code = &mut *self.code;
-        code.alu(number, reason, "+", Operand::Number(first as u32));
-        code.set(control, Operand::Number(way << 18));
-        for (from, width, to) in [(0, 7, 24), (7, 5, 12), (12, 4, 20)] {
-            code.shift(part, Operand::None, "B", number.into(), Shift::Right(from));
-            code.alu(part, part.into(), "AND", Operand::Number((1 << width) - 1));
-            code.shift(control, control.into(), "OR", part.into(), Shift::Left(to));
-        }
-        self.pass(None);
-        self.code.branch_to("end");
-    }
 }
-
-/// The reason of packets that jump back too often, among the reasons of programs.
-pub const RUNAWAY: (u32, u16) = (u32::MAX, 0);
 
 /// The shortest end of a file's path that no other file has.
 fn short_name(files: &[String], number: usize) -> &str {

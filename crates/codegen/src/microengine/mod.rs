@@ -10,6 +10,7 @@ mod calls;
 mod code;
 mod context;
 mod elements;
+mod exits;
 mod frame;
 mod grouped;
 mod known;
@@ -26,9 +27,10 @@ mod words;
 
 use wireloom_ir::{Engine, Program};
 
+pub use exits::RUNAWAY;
 pub use layout::{Layout, Memories, Place, THREADS, Unit};
+pub use lower::Refused;
 use lower::Written;
-pub use lower::{RUNAWAY, Refused};
 
 /// A program as microcode.
 #[derive(Clone, Debug)]
