@@ -1,6 +1,6 @@
 //! `wireloom debug`: steps a simulated machine in the terminal.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +28,7 @@ impl Debug {
     pub fn run(self) -> Outcome {
         let script = self.script.as_deref();
         let lines = script.map(|path| {
-            std::fs::read_to_string(path).map_err(|error| {
+            wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES).map_err(|error| {
                 Failure::unusable(format!("{}: cannot be read: {error}", path.display()))
             })
         });
@@ -92,13 +92,12 @@ fn interactive(debugger: &mut Debugger, interrupt: &AtomicBool) -> Outcome {
     let mut last = String::new();
     loop {
         interrupt.store(false, Ordering::Relaxed);
-        print!("(wireloom) ");
-        let _ = std::io::stdout().flush();
+        output::print("(wireloom) ");
         let mut line = String::new();
         let read = std::io::stdin().read_line(&mut line);
         match read {
             Ok(0) => {
-                println!();
+                output::print("\n");
                 return Ok(());
             }
             Ok(_) => {}
