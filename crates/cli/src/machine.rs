@@ -11,6 +11,7 @@ use wireloom_machines::REGISTRY;
 use wireloom_offloads::Store;
 
 use crate::failure::Outcome;
+use crate::program::ProgramArgs;
 
 /// Returns the help of an option that names machines, with all kinds of them.
 pub fn help(what: &str) -> String {
@@ -40,6 +41,22 @@ impl MachineName {
     /// Returns the machine as one of a kind, if it is of that kind.
     pub fn of_kind<T: 'static>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()
+    }
+
+    /// The program that is run on it. One that is written for machines of its kind alone is started
+    /// with it.
+    ///
+    /// # Errors
+    /// As [`ProgramArgs::compiled`], or as [`Configured::start_own`].
+    pub fn program(
+        &self,
+        program: &ProgramArgs,
+        options: &Options,
+    ) -> Outcome<(Program, Option<Box<dyn Machine>>)> {
+        match self.0.start_own(&program.source(), options) {
+            Some(started) => Ok(started.map(|(program, machine)| (program, Some(machine)))?),
+            None => Ok((program.compiled()?, None)),
+        }
     }
 
     /// The machine, started already.

@@ -9,8 +9,7 @@ use wireloom_isa::microengine::Image;
 use wireloom_machine::{Error, Machine, Options, Program, Result, Source};
 use wireloom_offloads::Store;
 
-use crate::compiled::{checked_rules, own_options};
-use crate::energy;
+use crate::compiled::started;
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
@@ -141,10 +140,7 @@ pub fn start(
         return Err(wrong("no engine has a program".into())
             .with_help("add [[engines]] with `numbers` and `program`"));
     }
-    let rules = checked_rules(options)?;
-    let own = own_options(options, &rules);
-    let meter = energy::meter(spec, own.energy_interval).map_err(Error::new)?;
-    let mut processor = Processor::with_energy(spec, programs, &own, meter).map_err(Error::new)?;
+    let (mut processor, rules) = started(spec, programs, options)?;
     for block in &chip.memory {
         fill(&mut processor, folder, block).map_err(|error| match error.help {
             None => wrong(error.message),
@@ -153,8 +149,8 @@ pub fn start(
     }
     let stem = || file.file_stem().map_or_else(String::new, |name| name.display().to_string());
     let name = chip.name.unwrap_or_else(stem);
-    // Control words have 128 numbers of reasons.
-    let names = (0..128).map(|number| {
+    // The numbers of reasons that control words can have in their own seven bits, named or not.
+    let names = (0..chip.reasons.len().max(128)).map(|number| {
         chip.reasons.get(number).cloned().unwrap_or_else(|| format!("REASON_{number}"))
     });
     let members: Vec<(u64, String)> = (0..).zip(names).collect();

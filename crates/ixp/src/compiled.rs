@@ -175,11 +175,7 @@ impl Compiled {
                 .map_err(|refused| Error::new(refused.0))?;
             programs.extend(vec![(stored, 0b1111); self.engines as usize]);
         }
-        let rules = checked_rules(options)?;
-        let own = own_options(options, &rules);
-        let meter = energy::meter(spec, own.energy_interval).map_err(Error::new)?;
-        let mut processor =
-            Processor::with_energy(spec, programs, &own, meter).map_err(Error::new)?;
+        let (mut processor, rules) = started(spec, programs, options)?;
         for (unit, first, words) in &self.layout.images {
             let memory = match unit {
                 Unit::Sram => processor.chip.sram.words_mut(),
@@ -202,19 +198,28 @@ impl Compiled {
 /// Events that rules are checked over, at least.
 const CHECKED: usize = 1 << 20;
 
-/// The chip's own options: rules are checked over the events that are kept.
-pub(crate) fn own_options(options: &Options, rules: &[Rule]) -> crate::Options {
+/// Makes a chip with a program for each engine, and reads the rules that its run is held to: they are
+/// checked over the events that are kept.
+pub(crate) fn started(
+    spec: &Spec,
+    programs: Vec<(Stored, u8)>,
+    options: &Options,
+) -> wireloom_machine::Result<(Processor<EnergyMeter>, Vec<Rule>)> {
+    let rules = checked_rules(options)?;
     let least = if rules.is_empty() { 0 } else { CHECKED };
-    crate::Options {
+    let own = crate::Options {
         seed: options.seed.unwrap_or_default(),
         trace_events: options.events.max(least),
         energy_interval: options.interval_ns.map(Time::nanoseconds),
         ..Default::default()
-    }
+    };
+    let meter = energy::meter(spec, own.energy_interval).map_err(Error::new)?;
+    let processor = Processor::with_energy(spec, programs, &own, meter).map_err(Error::new)?;
+    Ok((processor, rules))
 }
 
 /// The rules that a run is held to.
-pub(crate) fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
+fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
     let mut rules = match options.assertions || options.rules.is_some() {
         true => assertions::rules(),
         false => Vec::new(),

@@ -81,10 +81,7 @@ impl Run {
         let places = self.updates.places(job.places()).writes("--out", self.out.as_deref());
         places.check()?;
         let options = job.simulation.options()?;
-        let (compiled, own) = match self.on.0.start_own(&job.program.source(), &options) {
-            Some(started) => started.map(|(program, machine)| (program, Some(machine)))?,
-            None => (job.program.compiled()?, None),
-        };
+        let (compiled, own) = self.on.program(&job.program, &options)?;
         let places = places.reads(job.program.included(&compiled.optimised.files));
         places.check()?;
         let program = &compiled.optimised;

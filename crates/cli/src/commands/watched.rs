@@ -55,10 +55,7 @@ impl WatchedArgs {
         let places = Places::default().reads([&self.program.file]).reads(&self.tables);
         places.reads(&self.input).check()?;
         let options = Options { seed: self.seed, ..Options::default() };
-        let (program, own) = match self.on.0.start_own(&self.program.source(), &options) {
-            Some(started) => started.map(|(program, machine)| (program, Some(machine)))?,
-            None => (self.program.compiled()?, None),
-        };
+        let (program, own) = self.on.program(&self.program, &options)?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let captures = Captures::open(&self.input, self.packets, self.captures.options())?;
         let machine = match own {
