@@ -11,7 +11,6 @@ use serde::Serialize;
 use wireloom_net::Packet;
 use wireloom_np::area::{Cache, Cost, Part};
 use wireloom_np::description::Machine;
-use wireloom_np::simulation::Settings;
 
 use crate::rig::{Loaded, Rig};
 pub use area::{Estimate, Estimator};
@@ -31,11 +30,6 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Threads of the whole.
-    fn threads(self) -> usize {
-        self.clusters * self.engines * self.threads
-    }
-
     /// Whether this has no more of anything.
     fn is_within(self, other: Self) -> bool {
         self.clusters <= other.clusters
@@ -140,10 +134,6 @@ impl Found {
 /// The tolerance of a bound that was measured where packets wait for each other: a shape is dropped
 /// only if it would have to exceed its bound by a tenth.
 const SLACK: f64 = 1.1;
-/// Packets of a run for each place that a packet can wait in. A machine that is too slow fills its
-/// places before it loses a packet: in a short run it seems to carry what it does not. In one of this
-/// length it is at most a hundredth too slow.
-const PACKETS_PER_PLACE: usize = 100;
 
 /// Looks for the smallest of these machines, by LUTs; `estimate` estimates a shape of a kind
 /// (counted from zero).
@@ -189,11 +179,7 @@ pub fn find(
         if lost > 0 {
             return Ok((least, false));
         }
-        let places =
-            candidate.shape.threads() + machine.lanes() * Settings::default().buffer as usize;
-        let least_packets = PACKETS_PER_PLACE * places;
-        let long: Vec<Vec<Packet>> =
-            wanted.traffic.iter().map(|packets| repeated(packets, least_packets)).collect();
+        let long: Vec<_> = wanted.traffic.iter().map(|packets| rig.long(packets)).collect();
         let (least, lost) = offer(&mut rig, &long, wanted.mpps)?;
         // The last packets' own time is no loss.
         Ok(if lost == 0 { (wanted.mpps, true) } else { (least, false) })
@@ -212,12 +198,6 @@ fn offer(rig: &mut Rig, traffic: &[Vec<Packet>], mpps: f64) -> Result<(f64, u64)
         lost += delivered.lost;
     }
     Ok((least, lost))
-}
-
-/// These packets, again and again until they are as many.
-fn repeated(packets: &[Packet], least: usize) -> Vec<Packet> {
-    let times = least.div_ceil(packets.len().max(1)).max(1);
-    (0..times).flat_map(|_| packets.iter().cloned()).collect()
 }
 
 /// The machine that a search found, if it found one.
@@ -344,18 +324,6 @@ mod tests {
             let best = all.filter(|c| c.engines_bound * 0.8 >= wanted).map(|c| c.luts).min();
             assert_eq!(Some(last.candidate.luts), best, "{wanted}");
         }
-    }
-
-    #[test]
-    fn traffic_is_repeated_until_it_is_long_enough() {
-        let packet = |byte| Packet { ingress: 0, arrival_ns: 0, bytes: vec![byte; 60] };
-        let packets: Vec<Packet> = (0..3).map(packet).collect();
-        for (least, count) in [(0, 3), (3, 3), (4, 6), (10, 12)] {
-            let long = repeated(&packets, least);
-            assert_eq!(long.len(), count);
-            assert!(long.iter().zip(packets.iter().cycle()).all(|(a, b)| a.bytes == b.bytes));
-        }
-        assert!(repeated(&[], 10).is_empty());
     }
 
     #[test]
