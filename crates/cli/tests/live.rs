@@ -177,7 +177,10 @@ fn packets_are_forwarded_and_the_kernel_answers_what_cannot_be() {
 }
 
 fn forwards_and_hands_over(options: &[&str]) {
-    let Some((network, forwarding)) = start(options) else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("counters.json");
+    let options = [options, &["--json", json.to_str().expect("a path")]].concat();
+    let Some((network, forwarding)) = start(&options) else { return };
     let left = &network.left;
     for (to, reply) in [("10.0.2.2", REPLY4), ("2001:db8:2::2", REPLY6)] {
         // The first packets go through the kernel, which resolves the neighbours.
@@ -221,6 +224,14 @@ fn forwards_and_hands_over(options: &[&str]) {
     assert!(count(&report, "port 0") >= 200 && count(&report, "port 1") >= 200, "{report}");
     assert_eq!(count(&report, "cpu: TTL_EXPIRED"), 10, "{report}");
     assert!(report.contains("repaired: 0;") && report.contains(" failed: 0;"), "{report}");
+    // Each packet begins the program's first step.
+    let written = std::fs::read_to_string(json).expect("a file");
+    let counters: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    let received = |port: usize| counters["ports"][port]["received_packets"].as_u64();
+    let steps = counters["steps"].as_array().expect("steps");
+    let first = steps.iter().find(|step| step["step"] == "ethernet").expect("the first step");
+    let both = received(0).zip(received(1)).map(|(left, right)| left + right);
+    assert_eq!(first["packets"].as_u64(), both, "{written}");
 }
 
 #[test]

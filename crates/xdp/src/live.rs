@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wireloom_codegen::c::bpf::LIVE;
 use wireloom_ir::{Reason, ReasonSetId, Verdict};
 use wireloom_machine::{
-    Error, Machine, Program, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Counts, Error, Machine, Program, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -285,6 +285,10 @@ impl Machine for Live {
             self.read(None)?;
         }
         Ok(Vec::new())
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.engine.counts(&self.store).ok()
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {

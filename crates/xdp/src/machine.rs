@@ -8,8 +8,8 @@ use wireloom_codegen::c::bpf::{self, RUNTIME, TRIAL};
 use wireloom_description::Description;
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
 use wireloom_machine::{
-    Configured, Error, Files, Kind, Machine, Named, Options, Program, Refusal, Result, Settled,
-    Sink, Snapshot, UpdateError, Wanted,
+    Configured, Counts, Error, Files, Kind, Machine, Named, Options, Program, Refusal, Result,
+    Settled, Sink, Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
@@ -281,6 +281,10 @@ impl Machine for Trials {
             self.read(None)?;
         }
         Ok(Vec::new())
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.engine.counts(&self.store).ok()
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {

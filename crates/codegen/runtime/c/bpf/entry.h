@@ -28,6 +28,7 @@ WL_INLINE const struct wl_settings *wl_set(void)
 /* Sizes that the loader needs. */
 const uint32_t wl_thread_bytes = sizeof(WL_THREAD);
 const uint32_t wl_packet_bytes = sizeof(struct wl_packet);
+const uint32_t wl_counted_at = offsetof(WL_THREAD, counted);
 
 /* A trial: the packet that the frame stands for, and what became of it. */
 struct wl_trial {
