@@ -20,6 +20,10 @@ pub enum LinkType {
     /// 101 (also the DLT numbers 12 and 14, which some systems write), 228, 229: IPv4 or IPv6
     /// without a link header.
     RawIp,
+    /// 109: IPv4 or IPv6 after OpenBSD's header for IPsec (address family, SPI, flags).
+    Enc,
+    /// 219: a stack of MPLS labels without a link header.
+    Mpls,
     /// 0 and 108: a loopback interface of BSD, macOS or Windows; the address family comes first.
     Loopback,
     /// 9, 50 and 166: PPP (RFC 1661), with or without HDLC-like framing (RFC 1662).
@@ -66,11 +70,13 @@ const READABLE: &[(u32, LinkType)] = &[
     (105, LinkType::Wireless),
     (107, LinkType::FrameRelay),
     (108, LinkType::Loopback),
+    (109, LinkType::Enc),
     (113, LinkType::LinuxCooked),
     (127, LinkType::Radiotap),
     (166, LinkType::Ppp),
     (204, LinkType::PppWithDirection),
     (206, LinkType::FrameRelayWithDirection),
+    (219, LinkType::Mpls),
     (228, LinkType::RawIp),
     (229, LinkType::RawIp),
     (276, LinkType::LinuxCooked2),
@@ -110,11 +116,15 @@ const OTHERS: &[(u32, &str)] = &[
     (239, "netfilter log"),
     (240, "netANALYZER"),
     (242, "IP over InfiniBand"),
+    (243, "MPEG-2 transport stream"),
     (247, "InfiniBand"),
     (249, "USB"),
     (251, "Bluetooth Low Energy"),
     (253, "netlink"),
     (258, "Apple pktap"),
+    (273, "DOCSIS 3.1"),
+    (274, "Ethernet mPackets (IEEE 802.3br)"),
+    (275, "DisplayPort auxiliary channel"),
     (283, "IEEE 802.15.4 with TAP"),
 ];
 
@@ -130,6 +140,9 @@ const MPLS_MULTICAST: u16 = 0x8848;
 const VLAN: u16 = 0x8100;
 /// Smaller numbers are lengths (IEEE 802.3 section 3.2.6).
 const LEAST_ETHERTYPE: u16 = 0x0600;
+
+/// Bytes of OpenBSD's header for IPsec.
+const ENC_LENGTH: usize = 12;
 
 /// What a record holds.
 enum Content {
@@ -207,6 +220,14 @@ impl LinkType {
     fn parse(self, bytes: &[u8]) -> Parsed {
         match self {
             Self::RawIp => Ok(raw_ip(bytes, 0)),
+            Self::Enc => match bytes.len() {
+                ..ENC_LENGTH => Err(TooShort),
+                _ => Ok(raw_ip(bytes, ENC_LENGTH)),
+            },
+            Self::Mpls => match bytes.len() {
+                ..4 => Err(TooShort),
+                _ => Ok(packet(0, MPLS)),
+            },
             Self::Loopback => loopback(bytes),
             Self::Ppp => serial::ppp(bytes, 0),
             Self::PppOverEthernet => serial::ppp(bytes, serial::PPPOE_LENGTH),
@@ -291,6 +312,8 @@ impl fmt::Display for LinkType {
         f.write_str(match self {
             Self::Ethernet => "Ethernet",
             Self::RawIp => "raw IP",
+            Self::Enc => "OpenBSD IPsec (enc)",
+            Self::Mpls => "MPLS",
             Self::Loopback => "loopback",
             Self::Ppp => "PPP",
             Self::PppOverEthernet => "PPP over Ethernet",
