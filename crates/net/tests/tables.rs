@@ -147,11 +147,32 @@ fn imports_are_relative_to_the_table_file_and_errors_name_both() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{}:3: `x` is not an AS number (imported at {}:3)",
+            "{}:3: after the prefix there is no AS number (imported at {}:3)",
             folder.path().join("bad.dat").display(),
             path.display()
         )
     );
+}
+
+#[test]
+fn what_is_in_a_file_that_is_no_list_is_not_shown() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let secret = folder.path().join("secret");
+    for (content, kind) in [
+        ("root:x:0:0:root:/root:/bin/bash\n", "prefixes"),
+        ("root:x:0:0:root:/root:/bin/bash\n", "pyasn"),
+        ("10.0.0.0/8 root\n", "pyasn"),
+        ("10.0.0.0/8 root\n", "prefixes"),
+        ("10.0.0.0/8 12 root\n", "pyasn"),
+    ] {
+        std::fs::write(&secret, content).expect("a file");
+        let path = folder.path().join("t.tables");
+        let text = format!("table a\nimport {kind} \"secret\" port=1\n");
+        std::fs::write(&path, text).expect("a file");
+        let mut table = TableFile::open(&path).expect("it is there");
+        let error = table.drain(&mut |_| Ok(())).expect_err("no list").to_string();
+        assert!(error.contains("secret:1:") && !error.contains("root"), "{error}");
+    }
 }
 
 #[test]

@@ -20,6 +20,12 @@ pub(super) fn read_line(stream: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Res
     io::Read::take(stream, MAX_LINE as u64).read_until(b'\n', line)
 }
 
+/// Whether a word may be quoted in a message: it has the characters of addresses and numbers. A
+/// table file may import a file that is no list at all, and messages must not show what is in it.
+fn is_quotable(word: &str) -> bool {
+    word.len() <= 60 && word.bytes().all(|c| c.is_ascii_hexdigit() || b".:/".contains(&c))
+}
+
 /// Streams such a file.
 pub(super) fn read(
     path: &Path,
@@ -50,15 +56,28 @@ pub(super) fn read(
         let text = text.split([';', '#']).next().unwrap_or("");
         let mut words = text.split_ascii_whitespace();
         let Some(prefix) = words.next() else { continue };
-        route.prefix = Some(prefix.parse().map_err(wrong)?);
+        route.prefix = Some(prefix.parse().map_err(|why| {
+            wrong(match is_quotable(prefix) {
+                true => why,
+                false => "the line does not begin with a prefix, such as 10.0.0.0/8".to_owned(),
+            })
+        })?);
         if with_asn {
             let asn = words
                 .next()
                 .ok_or_else(|| wrong("the AS number is missing after the prefix".to_owned()))?;
-            route.asn = asn.parse().map_err(|_| wrong(format!("`{asn}` is not an AS number")))?;
+            route.asn = asn.parse().map_err(|_| {
+                wrong(match is_quotable(asn) {
+                    true => format!("`{asn}` is not an AS number"),
+                    false => "after the prefix there is no AS number".to_owned(),
+                })
+            })?;
         }
         if let Some(more) = words.next() {
-            return Err(wrong(format!("unexpected `{more}`")));
+            return Err(wrong(match is_quotable(more) {
+                true => format!("unexpected `{more}`"),
+                false => "there is more than was expected in the line".to_owned(),
+            }));
         }
         if visit(at, &route).map_err(wrong)? == ControlFlow::Break(()) {
             break;
