@@ -42,9 +42,9 @@ pub struct JobArgs {
 }
 
 impl JobArgs {
-    /// Returns the files that are read and written, except included ones.
+    /// Returns the files that are read and written, except those that files name.
     pub fn places(&self) -> Places {
-        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        let places = self.program.places().reads(&self.tables);
         let places = places.reads(&self.input).writes("--report", self.report.as_deref());
         self.simulation.places(places).writes_json(self.json.as_ref())
     }

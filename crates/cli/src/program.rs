@@ -1,6 +1,6 @@
 //! The program that a subcommand works on, from a `.loom` file to step IR.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use wireloom_compile::lower;
@@ -46,17 +46,9 @@ impl ProgramArgs {
         Ok(self.source().check()?)
     }
 
-    /// Returns the places of the program's sources, whose paths are `files`: they are read.
-    pub fn places<P: AsRef<Path>>(&self, files: impl IntoIterator<Item = P>) -> Places {
-        Places::default().reads([&self.file]).reads(self.included(files))
-    }
-
-    /// Returns the included files, of all source files of the program.
-    pub fn included<P: AsRef<Path>>(
-        &self,
-        files: impl IntoIterator<Item = P>,
-    ) -> impl Iterator<Item = P> {
-        files.into_iter().filter(|file| file.as_ref() != self.file)
+    /// Returns the places of the program.
+    pub fn places(&self) -> Places {
+        Places::default().reads([&self.file])
     }
 
     /// Returns the source, for machines.

@@ -65,7 +65,9 @@ impl Places {
         }
     }
 
-    /// Checks that all outputs can be written, and are neither inputs nor equal.
+    /// Checks that all outputs can be written, and are neither inputs nor equal. Inputs are those
+    /// that were added, and every file that the process has read so far: so it is to be called
+    /// before anything is read, and again when all is read.
     ///
     /// # Errors
     /// The first output that is not so, or that standard input is to be read twice.
@@ -85,7 +87,9 @@ impl Places {
                 try_to_write(option, path)?;
                 continue;
             };
-            if inputs.iter().flatten().any(|input| *input == own) {
+            // A file that was read may have named others.
+            let is_read = || wireloom_files::was_read(path);
+            if inputs.iter().flatten().any(|input| *input == own) || is_read() {
                 let message = format!("{}: {option} would overwrite an input", path.display());
                 return Err(Error::new(message).with_help("name another file"));
             }

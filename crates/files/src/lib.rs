@@ -1,8 +1,10 @@
-//! Files of the command: texts from outside are read up to a limit, and no end of the process
-//! leaves temporary files behind.
+//! Files of the command: texts from outside are read up to a limit, what was read is known, and no
+//! end of the process leaves temporary files behind.
 
+mod reading;
 mod temporary;
 mod text;
 
+pub use reading::{open, was_read};
 pub use temporary::{TemporaryFile, TemporaryFolder, exit, fail_at_size_limit, remove_on_signals};
 pub use text::{MAX_TEXT_BYTES, STANDARD_STREAM, is_standard_stream, read_text};

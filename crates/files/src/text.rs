@@ -1,6 +1,5 @@
 //! Texts from outside.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -25,7 +24,7 @@ pub fn is_standard_stream(path: &Path) -> bool {
 /// If it cannot be read, is longer, or is not UTF-8.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     if !is_standard_stream(path) {
-        return bounded(File::open(path)?, limit);
+        return bounded(crate::open(path)?, limit);
     }
     static STANDARD_INPUT: OnceLock<String> = OnceLock::new();
     if let Some(text) = STANDARD_INPUT.get() {

@@ -32,8 +32,6 @@ pub struct LoadedTables {
     pub entries: u64,
     /// The time from opening the files to the last entry.
     pub time: Duration,
-    /// The files that the table files import.
-    pub imported: Vec<PathBuf>,
 }
 
 /// Makes the offloads of a program and loads table files into them, in order.
@@ -51,7 +49,6 @@ pub fn load_store(
     for path in tables {
         progress(&format!("loading {}", path.display()));
         let file = TableFile::open(path).map_err(Error::new)?;
-        loaded.imported.extend_from_slice(file.imports());
         loaded.entries += load_tables(&mut store, file).map_err(Error::new)?.entries();
     }
     loaded.time = begin.elapsed();

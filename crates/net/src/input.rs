@@ -1,6 +1,5 @@
 //! Opens files that may be compressed.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -18,7 +17,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead + Send>> {
     if path.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
     }
-    decompress(File::open(path)?)
+    decompress(wireloom_files::open(path)?)
 }
 
 /// Recognises gzip and bzip2 in any stream.

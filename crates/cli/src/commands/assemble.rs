@@ -42,7 +42,8 @@ fn read(path: &Path) -> Result<String, String> {
 impl Assemble {
     /// Assembles or disassembles.
     pub fn run(self) -> Outcome {
-        Places::default().reads([&self.file]).writes("--out", self.out.as_deref()).check()?;
+        let places = Places::default().reads([&self.file]).writes("--out", self.out.as_deref());
+        places.check()?;
         let name = self.file.display().to_string();
         let text = read(&self.file).map_err(|why| Failure::unusable(format!("{name}: {why}")))?;
         let written = if self.disassemble {
@@ -72,6 +73,7 @@ impl Assemble {
             }
             object
         };
+        places.check()?;
         match &self.out {
             Some(out) => Ok(output::write_file(out, written.as_bytes())?),
             None => {

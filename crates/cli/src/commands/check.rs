@@ -56,8 +56,7 @@ impl Check {
     /// Checks the program and prints diagnostics.
     pub fn run(self) -> Outcome {
         let mut checked = self.program.check()?;
-        let files = checked.sources.files.iter().map(|file| &file.path);
-        self.program.places(files).writes_json(self.json.as_ref()).check()?;
+        self.program.places().writes_json(self.json.as_ref()).check()?;
         let refused = match &checked.program {
             Some(program) => refused(program, &checked.sources, &self.on),
             None => Vec::new(),

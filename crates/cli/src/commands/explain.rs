@@ -57,7 +57,7 @@ impl Explain {
             return self.print_ir(pass, &options);
         }
         let mut program = self.program.lowered()?;
-        let places = self.program.places(&program.files).writes("--svg", self.svg.as_deref());
+        let places = self.program.places().writes("--svg", self.svg.as_deref());
         let places = places.writes_json(self.json.as_ref());
         places.check()?;
         pipeline::optimise(&mut program, &options);

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use clap::{Args, Parser, ValueEnum, ValueHint};
 use wireloom_compile::names::Names;
-use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_control::{CpuRate, Load, Loaded, Settings, Status, logging, tracing};
 use wireloom_lang::Checked;
@@ -159,11 +158,12 @@ impl Forward {
     /// Forwards until a signal asks it to stop, and prints the counters.
     pub fn run(self) -> Outcome {
         self.start_logging();
-        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        let places = self.program.places().reads(&self.tables);
         let places = places.reads(&self.config).writes_json(self.json.as_ref());
         places.check()?;
         let loaded = loaded(&self, self.program.check()?, true)?;
         let loaded = loaded.ok_or(crate::failure::Failure::Negative)?;
+        places.check()?;
         let is_shown = output::for_people(self.json.as_ref());
         let ticker = self.interval.map(|seconds| {
             let show: wireloom_control::Ticker = Box::new(move |status: &Status| {

@@ -44,11 +44,12 @@ impl Rig {
     pub fn run(self) -> Outcome {
         let description = Machine::find(&self.on).map_err(Failure::unusable)?;
         let program = self.program.compiled()?;
-        let places = self.program.places(&program.optimised.files).reads(&self.tables);
+        let places = self.program.places().reads(&self.tables);
         let places = places.writes("--waves", self.waves.as_deref());
         let places = places.writes_json(self.json.as_ref());
         places.check()?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
+        places.check()?;
         warn_of_sections(&description, &program.optimised);
         let ran = Ran::new(&description, &program, &store, self.cycles, self.waves.clone())?;
         places.tell(&text(&ran));

@@ -82,13 +82,10 @@ impl Run {
         places.check()?;
         let options = job.simulation.options()?;
         let (compiled, own) = self.on.program(&job.program, &options)?;
-        let places = places.reads(job.program.included(&compiled.optimised.files));
-        places.check()?;
         let program = &compiled.optimised;
         let mut updates = self.updates.open(&compiled)?;
         let mut captures = Captures::open(&job.input, job.packets, job.captures.options())?;
         let (store, tables) = load_store(program, &job.tables)?;
-        let places = places.reads(&tables.imported);
         places.check()?;
         for name in &self.dump {
             find_offload(&store, name)?;

@@ -13,7 +13,6 @@ use crate::captures::{CaptureArgs, warn_of};
 use crate::failure::{Failure, Outcome};
 use crate::machine::warn_of_sections;
 use crate::program::ProgramArgs;
-use wireloom_console::Places;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_console::thousands;
 use wireloom_explore::rig::Loaded;
@@ -103,9 +102,11 @@ impl Search {
                 "--rate is a number of million packets a second, above zero",
             ));
         }
-        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
-        places.reads(&self.input).writes_json(self.json.as_ref()).check()?;
+        let places = self.program.places().reads(&self.tables).reads(&self.input);
+        let places = places.writes_json(self.json.as_ref());
+        places.check()?;
         let loaded = Loaded::new(&self.program.source(), &self.tables)?;
+        places.check()?;
         let kinds =
             self.like.iter().map(|like| self.kind(like, &loaded)).collect::<Outcome<Vec<_>>>()?;
         let traffic = self.input.iter().map(|path| self.read(path)).collect::<Outcome<Vec<_>>>()?;

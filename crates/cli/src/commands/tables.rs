@@ -56,12 +56,12 @@ impl Tables {
     /// Loads the tables and prints a report.
     pub fn run(self) -> Outcome {
         let program = self.program.optimised()?;
-        let places = self.program.places(&program.files).reads(&self.tables);
+        let places = self.program.places().reads(&self.tables);
         let places = places.writes_json(self.json.as_ref());
         places.check()?;
         let before = memory::resident_kib();
         let (store, loaded) = load_store(&program, &self.tables)?;
-        places.reads(&loaded.imported).check()?;
+        places.check()?;
         let memory_mib = memory::resident_kib().saturating_sub(before) as f64 / 1024.0;
         let mut offloads = Vec::new();
         for path in store.paths() {

@@ -7,6 +7,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_console::{Places, Working, output, thousands};
 use wireloom_machine::{Options, Program};
+use wireloom_offloads::Store;
 use wireloom_testkit::{ActionKind, TestFile, Tester};
 
 use crate::failure::{Failure, Outcome};
@@ -61,11 +62,17 @@ impl Test {
         // Malformed files are found before any machine is built.
         let files = self.files.iter().map(|path| TestFile::read(path).map_err(Failure::unusable));
         let files = files.collect::<Outcome<Vec<_>>>()?;
-        let mut runs = Vec::new();
-        for (path, file) in self.files.iter().zip(&files) {
+        let loaded = |file: &TestFile| {
             let program = file.source().compiled()?;
+            let store = file.store(&program.optimised).map_err(Failure::unusable)?;
+            Ok((program, store))
+        };
+        let loaded = files.iter().map(loaded).collect::<Outcome<Vec<_>>>()?;
+        places.check()?;
+        let mut runs = Vec::new();
+        for ((path, file), (program, store)) in self.files.iter().zip(&files).zip(&loaded) {
             for machine in &self.on {
-                runs.push(run(path, file, &program, machine)?);
+                runs.push(run(path, file, program, store.clone(), machine)?);
             }
         }
         let report = Report { runs };
@@ -77,8 +84,13 @@ impl Test {
 }
 
 /// Runs a file on a machine.
-fn run(path: &Path, file: &TestFile, program: &Program, machine: &MachineName) -> Outcome<Run> {
-    let store = file.store(&program.optimised).map_err(Failure::unusable)?;
+fn run(
+    path: &Path,
+    file: &TestFile,
+    program: &Program,
+    store: Store,
+    machine: &MachineName,
+) -> Outcome<Run> {
     let name = machine.0.name();
     warn_of_sections(machine.0.as_ref(), &program.optimised);
     let working = Working::on(format!("starting {name}"));

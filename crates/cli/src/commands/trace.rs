@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use wireloom_compile::names::Names;
 use wireloom_console::output::JsonTarget;
 use wireloom_console::traced::Report;
-use wireloom_console::{Places, Working, load_store, output};
+use wireloom_console::{Working, load_store, output};
 use wireloom_io::{BATCH, Captures, Source};
 use wireloom_ir::Golden;
 use wireloom_machine::{Options, Program, golden};
@@ -80,13 +80,12 @@ impl Trace {
     pub fn run(self) -> Outcome {
         let machine = self.on.clone().unwrap_or(MachineName(golden::machine()));
         self.simulation.check(&[machine])?;
-        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        let places = self.program.places().reads(&self.tables);
         let places = self.updates.places(places.reads(&self.input));
         let places = self.simulation.places(places).writes_json(self.json.as_ref());
         places.check()?;
         let checked = self.program.checked()?;
         let program = Program::new(&checked);
-        let places = places.reads(self.program.included(&program.lowered.files));
         places.check()?;
         let report = self.traced(&program, &Names::new(&checked))?;
         places.tell(&report.text(output::width().map_or(100, usize::from)));

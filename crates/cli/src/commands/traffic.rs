@@ -144,6 +144,7 @@ impl Traffic {
                 .with_help("say how many packets with --packets N"));
         };
         let mut generator = Generator::new(&spec).map_err(Failure::unusable)?;
+        places.check()?;
         let mut writer = Writer::create(&out)?;
         let bar = bar(Some(count), "packets");
         let (mut packet, mut bytes) = (Packet::default(), 0);

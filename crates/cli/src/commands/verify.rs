@@ -117,13 +117,10 @@ impl Verify {
         let places = self.updates.places(job.places());
         places.check()?;
         let compiled = job.program.compiled()?;
-        let places = places.reads(job.program.included(&compiled.optimised.files));
-        places.check()?;
         let program = &compiled.optimised;
         let mut captures = Captures::open(&job.input, job.packets, job.captures.options())?;
         let mut updates = self.updates.open(&compiled)?;
-        let (store, tables) = load_store(program, &job.tables)?;
-        let places = places.reads(&tables.imported);
+        let (store, _) = load_store(program, &job.tables)?;
         places.check()?;
         let options = job.simulation.options()?;
         let contenders = self.on.iter().map(|name| -> Outcome<Contender> {

@@ -98,10 +98,12 @@ struct Report<'a> {
 impl Virtual {
     /// Chooses groups and machines and prints them.
     pub fn run(self) -> Outcome {
-        Places::default().reads([&self.file]).writes_json(self.json.as_ref()).check()?;
+        let places = Places::default().reads([&self.file]).writes_json(self.json.as_ref());
+        places.check()?;
         let method = Method::from(self.method);
         let description = Description::open(&self.file)?;
         description.check_constants(&self.file)?;
+        places.check()?;
         let overload = self.overload.as_deref().map(|name| description.router(name)).transpose()?;
         let (family, _) =
             FAMILIES.into_iter().find(|(name, _)| *name == self.family).expect("the parser knows");

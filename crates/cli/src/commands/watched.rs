@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueHint};
-use wireloom_console::{Places, load_store};
+use wireloom_console::load_store;
 use wireloom_io::Captures;
 use wireloom_machine::{Options, verdict_text};
 use wireloom_monitor::Session;
@@ -52,7 +52,7 @@ impl WatchedArgs {
             return Err(Failure::unusable(format!("{name} cannot be watched or stepped"))
                 .with_help("say a machine that is simulated to the cycle: --on ixp1200"));
         }
-        let places = Places::default().reads([&self.program.file]).reads(&self.tables);
+        let places = self.program.places().reads(&self.tables);
         places.reads(&self.input).check()?;
         let options = Options { seed: self.seed, ..Options::default() };
         let (program, own) = self.on.program(&self.program, &options)?;

@@ -54,6 +54,33 @@ fn imported_files_are_inputs_too() {
 }
 
 #[test]
+fn files_that_files_name_are_inputs_too() {
+    let place = Workplace::new();
+    place.write("mine.toml", b"extends = \"mpsoc\"\n");
+    place.write("more.toml", b"extends = \"mine\"\n");
+    place.write("list.txt", b"10.0.0.0/8\n");
+    place.write("p.tables", b"table routes\nimport prefixes \"list.txt\" port=1\n");
+    place.write("t.packets", b"program hub.loom\n");
+    place.write("inner.uc", b"nop\n");
+    place.write("outer.uc", b"#include \"inner.uc\"\nctx_arb[kill]\n");
+    let before = place.files();
+    let contents = ["mine.toml", "list.txt", "hub.loom", "inner.uc"].map(|name| place.read(name));
+    for words in [
+        "run hub.loom --on mine.toml --in three.pcap --json mine.toml",
+        "run hub.loom --on more.toml --in three.pcap --json mine.toml",
+        "verify hub.loom --on more.toml --in three.pcap --report mine.toml",
+        "traffic --packets 1 --prefixes p.tables --out list.txt",
+        "test t.packets --json hub.loom",
+        "assemble outer.uc -o inner.uc",
+    ] {
+        place.wireloom(words).status(2).complains(&["would overwrite an input"]);
+        assert_eq!(place.files(), before, "{words}");
+    }
+    let after = ["mine.toml", "list.txt", "hub.loom", "inner.uc"].map(|name| place.read(name));
+    assert!(contents == after);
+}
+
+#[test]
 fn files_of_a_traffic_specification_are_relative_to_it() {
     let place = Workplace::new();
     std::fs::create_dir(place.path("specs")).expect("a folder");

@@ -16,7 +16,6 @@ pub struct TableFile {
     path: PathBuf,
     text: Text,
     sections: Vec<(String, u64)>,
-    imports: Vec<PathBuf>,
 }
 
 /// An entry that is passed to an offload.
@@ -65,22 +64,18 @@ impl TableFile {
 
     fn check(path: &Path, text: Text) -> Result<Self, TableError> {
         let mut file = Self { path: path.to_owned(), ..Self::default() };
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let (mut sections, mut imports) = (Vec::new(), Vec::new());
+        let mut sections = Vec::new();
         text.for_each_line(|number, line| {
             match file.parse(number, line)? {
                 Line::Table(name) => sections.push((name, number)),
                 Line::Entry(..) | Line::Import(_) if sections.is_empty() => {
                     return Err(file.error(number, "an entry before the first `table NAME`"));
                 }
-                Line::Import(import) if !import.path.as_os_str().is_empty() => {
-                    imports.push(folder.join(import.path));
-                }
                 Line::Entry(..) | Line::Import(_) | Line::Empty => {}
             }
             Ok(())
         })?;
-        (file.text, file.sections, file.imports) = (text, sections, imports);
+        (file.text, file.sections) = (text, sections);
         Ok(file)
     }
 
@@ -92,11 +87,6 @@ impl TableFile {
     /// Name and line of each section, in order; a name may appear more than once.
     pub fn sections(&self) -> impl Iterator<Item = (&str, u64)> {
         self.sections.iter().map(|(name, line)| (name.as_str(), *line))
-    }
-
-    /// The files that it imports, in order.
-    pub fn imports(&self) -> &[PathBuf] {
-        &self.imports
     }
 
     /// Creates an error at a line of this file.
