@@ -3,8 +3,8 @@
 // until it is taken, and a packet whose rows are there does not wait. One byte is marked, which may
 // be any of any packet, and no other; it must be at its place, and nowhere else. This is enough,
 // because the module does not look at the data. Packets have any two windows in turn. Unbounded, by
-// induction: the relations at the end tie the two registers of a beat to the places in the stream of
-// what enters and what leaves.
+// induction: the relations at the end tie the two registers of a beat to the places in the stream
+// of what enters and what leaves.
 module wl_header_deserializer_proof #(
     parameter int unsigned DataBytes = 4
 ) (

@@ -2,8 +2,8 @@
 // order, a cycle after their beat entered if the reader takes all before; a header never waits in
 // the middle. One byte is marked, which may be any of any packet, and no other; it must be in its
 // row, and nowhere else. This is enough, because the module does not look at the data. Packets have
-// any two lengths in turn. Unbounded, by induction: the relations at the end tie the stored beats to
-// the places in the stream between what leaves and what enters.
+// any two lengths in turn. Unbounded, by induction: the relations at the end tie the stored beats
+// to the places in the stream between what leaves and what enters.
 module wl_header_serializer_proof #(
     parameter int unsigned DataBytes = 2
 ) (

@@ -117,8 +117,8 @@ module wl_lanes_proof (
         .out_ready_i(m_tready_i[lane] || event_valid[lane]),
         .out_data_i({m_last[lane], m_data[8*lane+:2]}), .count_o(stored), .words_o(words)
     );
-    // The stored beats, the oldest first, and the numbers of the packets that wait: those that begin
-    // there and have not been offered, and that at the entrance.
+    // The stored beats, the oldest first, and the numbers of the packets that wait: those that
+    // begin there and have not been offered, and that at the entrance.
     logic [Depth-1:0][Width-1:0] beats;
     logic [Depth:0] begins;  // a packet begins with the beat, or at the entrance
     logic place;

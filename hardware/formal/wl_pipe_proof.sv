@@ -3,12 +3,12 @@
 // contract: a thread takes a header with the tag that it gets, and ends its packet after any number
 // of cycles, whatever the other threads do; some packets are dropped. One byte is marked, which may
 // be any of any packet; it must be at its place, and nowhere else. This is enough, because no
-// module looks at the data. One packet is watched, which may be any: as long as it is the oldest that
-// has entered, it leaves within Within cycles, those not counted in which a thread has it or the
-// receiver does not take what is offered (and those in which no thread is ready, without Prompt).
-// Packets have any two lengths in turn. With Prompt a thread takes a
-// header as soon as there is one, and of sender and receiver those never pause whose parameter is
-// not set; without it all pause at will.
+// module looks at the data. One packet is watched, which may be any: as long as it is the oldest
+// that has entered, it leaves within Within cycles, those not counted in which a thread has it or
+// the receiver does not take what is offered (and those in which no thread is ready, without
+// Prompt). Packets have any two lengths in turn. With Prompt a thread takes a header as soon as
+// there is one, and of sender and receiver those never pause whose parameter is not set; without it
+// all pause at will.
 module wl_pipe_proof #(
     parameter int unsigned Clusters = 2,
     parameter int unsigned Tags = 2,  // threads of a cluster
@@ -65,12 +65,12 @@ module wl_pipe_proof #(
   logic [8*DataBytes-1:0] header, stored, body;
   logic [InfoBits-1:0] info;
   wl_preprocessor #(
-      .DataBytes(DataBytes), .WindowBytes(DataBytes), .UserBits(1 + NumberBits), .MaxBytes(MaxBytes),
-      .HeaderBeats(2)
+      .DataBytes(DataBytes), .WindowBytes(DataBytes), .UserBits(1 + NumberBits),
+      .MaxBytes(MaxBytes), .HeaderBeats(2)
   ) i_preprocessor (
       .clk_i, .rst_i,
-      .valid_i, .ready_o(ready), .data_i(data), .keep_i(keep), .last_i(last), .user_i({watch, number}),
-      .sequence_i(1'b0),
+      .valid_i, .ready_o(ready), .data_i(data), .keep_i(keep), .last_i(last),
+      .user_i({watch, number}), .sequence_i(1'b0),
       .header_valid_o(header_valid), .header_ready_i(header_ready), .header_data_o(header),
       .header_first_o(header_first), .header_last_o(header_last), .header_info_o(info),
       .body_ready_i(room), .body_place_i(1'b0), .body_write_o(write), .body_data_o(stored),

@@ -4,8 +4,8 @@
 // cut; no header waits that may leave. One byte is marked, which may be any of any packet; it must
 // be at its place if it is part of its packet, and nowhere else. This is enough, because the module
 // does not look at the data. Senders and receivers pause at will. Unbounded, by induction: the
-// relations at the end tie the beat that is held, and the stored headers and lengths, to the packets
-// that have entered.
+// relations at the end tie the beat that is held, and the stored headers and lengths, to the
+// packets that have entered.
 module wl_preprocessor_proof #(
     parameter bit KeepHeader = 1'b0
 ) (
