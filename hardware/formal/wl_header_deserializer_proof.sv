@@ -2,7 +2,9 @@
 // the beats of each packet leave once, whole and in order, each byte at its place; an offer stays
 // until it is taken, and a packet whose rows are there does not wait. One byte is marked, which may
 // be any of any packet, and no other; it must be at its place, and nowhere else. This is enough,
-// because the module does not look at the data. Packets have any two windows in turn.
+// because the module does not look at the data. Packets have any two windows in turn. Unbounded, by
+// induction: the relations at the end tie the two registers of a beat to the places in the stream
+// of what enters and what leaves.
 module wl_header_deserializer_proof #(
     parameter int unsigned DataBytes = 4
 ) (
@@ -89,7 +91,7 @@ module wl_header_deserializer_proof #(
       ended <= ended + 2'(row_valid_i && ready && row_last)
           - 2'(beat_valid && beat_ready_i && beat_last);
       waited <= ended != 0 && !beat_valid ? waited + 2'd1 : '0;
-      Progress_A : assert (waited < 2'd2);
+      Progress_A : assert (waited < 2'd2 && (waited == 0 || beat_valid));
       Accepts_A : assert (ready || (beat_valid && !beat_ready_i));
       Beat_A : assert (!beat_valid || (beat_last == last && result == result_of(out)));
     end
@@ -103,6 +105,56 @@ module wl_header_deserializer_proof #(
     always_ff @(posedge clk_i) begin
       if (!rst_i && started && beat_valid && !out_none && place < window[out[0]]) begin
         Byte_A : assert (beat_data[8*at+:8] == 8'({out, place} == marked));
+      end
+    end
+  end
+
+  // A place in the stream: a packet and a beat of it.
+  typedef struct packed {
+    logic [1:0] packet;
+    logic [2:0] beat;
+  } place_t;
+  function automatic logic [3:0] bytes_of(logic [1:0] packet);
+    return drops[packet[0]] ? '0 : window[packet[0]];
+  endfunction
+  function automatic logic ends(place_t place);
+    return (32'(place.beat) + 1) * DataBytes >= 32'(bytes_of(place.packet));
+  endfunction
+  function automatic place_t next(place_t place);
+    next.packet = place.packet + 2'(ends(place));
+    next.beat = ends(place) ? '0 : place.beat + 3'd1;
+  endfunction
+
+  // The registers match the places: what leaves next, what is collected, what enters next.
+  localparam int unsigned Parts = DataBytes / RowBytes;
+  place_t leaving, filling, entering;
+  logic [2:0] part;
+  always_comb begin
+    leaving = '{packet: out, beat: beat};
+    filling = beat_valid ? next(leaving) : leaving;
+    entering = '{packet: number, beat: 3'(32'(row) / Parts)};
+    part = 3'(32'(row) % Parts);
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_i && started) begin
+      Row_A : assert (row == 0 || 32'(row) * RowBytes < 32'(bytes_of(number)));
+      Part_A : assert (3'(i_dut.part) == part);
+      Leaving_A : assert (beat == 0 || 32'(beat) * DataBytes < 32'(bytes_of(out)));
+      Entering_A : assert (entering == (i_dut.full ? next(filling) : filling));
+      Ended_A : assert (ended == 2'(i_dut.full && i_dut.fill_last) + 2'(beat_valid && beat_last));
+      Filled_A : assert (!i_dut.full || (i_dut.fill_last == ends(filling)
+          && i_dut.fill_result == result_of(filling.packet)));
+    end
+  end
+  for (genvar i = 0; i < DataBytes; i++) begin : g_fill
+    logic [3:0] at_place;
+    logic [$clog2(DataBytes)-1:0] at;
+    assign at_place = 4'(32'(filling.beat) * DataBytes + i);
+    assign at = ($clog2(DataBytes))'(32'(start[filling.packet[0]]) % RowBytes + i);
+    always_ff @(posedge clk_i) begin
+      if (!rst_i && started && at_place < bytes_of(filling.packet)
+          && (i_dut.full || i < 32'(part) * RowBytes)) begin
+        Filled_A : assert (i_dut.fill_data[8*at+:8] == 8'({filling.packet, at_place} == marked));
       end
     end
   end

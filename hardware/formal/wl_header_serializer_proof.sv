@@ -2,7 +2,8 @@
 // order, a cycle after their beat entered if the reader takes all before; a header never waits in
 // the middle. One byte is marked, which may be any of any packet, and no other; it must be in its
 // row, and nowhere else. This is enough, because the module does not look at the data. Packets have
-// any two lengths in turn.
+// any two lengths in turn. Unbounded, by induction: the relations at the end tie the stored beats
+// to the places in the stream between what leaves and what enters.
 module wl_header_serializer_proof #(
     parameter int unsigned DataBytes = 2
 ) (
@@ -14,6 +15,7 @@ module wl_header_serializer_proof #(
     input logic row_ready_i
 );
   localparam int unsigned WindowBytes = 4;
+  localparam int unsigned Beats = 4;  // that are stored
 
   logic [1:0][2:0] length;  // of packets with an even and an odd number
   logic [3:0] marked;       // {number, place}
@@ -28,6 +30,13 @@ module wl_header_serializer_proof #(
     return 32'(bytes) > WindowBytes ? 3'(WindowBytes) : bytes == 0 ? 3'd1 : bytes;
   endfunction
 
+  // The bytes of a beat.
+  function automatic logic [8*DataBytes-1:0] data_of(logic [3:0] place);
+    for (int unsigned i = 0; i < DataBytes; i++) begin
+      data_of[8*i+:8] = 8'({place[3:2], 2'(32'(place[1:0]) * DataBytes + i)} == marked);
+    end
+  endfunction
+
   logic ready, last, row_valid, row_first, row_last;
   logic [1:0] number, beat, out, row;  // packet and beat that enter, packet and row that leave
   logic [8*DataBytes-1:0] data;
@@ -35,11 +44,9 @@ module wl_header_serializer_proof #(
   logic [16:0] info;
   logic [2:0] fill;
   assign last = 3'(beat) == beats_of(length[number[0]]) - 3'd1;
-  for (genvar i = 0; i < DataBytes; i++) begin : g_byte
-    assign data[8*i+:8] = 8'({number, 2'(32'(beat) * DataBytes + i)} == marked);
-  end
+  assign data = data_of({number, beat});
   wl_header_serializer #(
-      .DataBytes(DataBytes), .RowBytes(1), .WindowBytes(WindowBytes), .InfoBits(17), .Beats(4)
+      .DataBytes(DataBytes), .RowBytes(1), .WindowBytes(WindowBytes), .InfoBits(17), .Beats(Beats)
   ) i_dut (
       .clk_i, .rst_i,
       .valid_i, .ready_o(ready), .data_i(data), .first_i(beat == 0), .last_i(last),
@@ -77,6 +84,52 @@ module wl_header_serializer_proof #(
           || (row_first == (row == 0) && row_last == row_end
           && info == {out[1], 13'd0, length[out[0]]}));
       Byte_A : assert (!row_valid || length[out[0]] == 0 || row_data == 8'({out, row} == marked));
+    end
+  end
+
+  // A place in the stream: a packet and a beat of it.
+  typedef struct packed {
+    logic [1:0] packet;
+    logic [1:0] beat;
+  } place_t;
+  function automatic logic ends(place_t place);
+    return 3'(place.beat) == beats_of(length[place.packet[0]]) - 3'd1;
+  endfunction
+
+  // The places of the stored beats, the oldest first, and of the beat that enters next.
+  place_t [Beats:0] places;
+  always_comb begin
+    places[0] = '{packet: out, beat: 2'(32'(row) / DataBytes)};
+    for (int unsigned i = 0; i < Beats; i++) begin
+      places[i+1].packet = places[i].packet + 2'(ends(places[i]));
+      places[i+1].beat = ends(places[i]) ? '0 : places[i].beat + 2'd1;
+    end
+  end
+  logic [1:0] head;
+  assign head = i_dut.i_beats.g_ram.head;
+  always_ff @(posedge clk_i) begin
+    if (!rst_i && started) begin
+      Row_Known_A : assert (3'(row) < rows_of(length[out[0]]));
+      Part_A : assert (32'(i_dut.part) == 32'(row) % DataBytes && i_dut.row_first_o == (row == 0));
+      Stored_A : assert (stored == fill && 32'(fill) <= Beats);
+      Entering_A : assert (places[stored] == {number, beat});
+      Pointers_A : assert (i_dut.i_beats.g_ram.tail == 2'(head + 2'(fill)));
+      // A header that has begun has room for its rest.
+      Room_A : assert (beat == 0 || 32'(fill) + WindowBytes / DataBytes - 32'(beat) <= Beats);
+    end
+  end
+  for (genvar i = 0; i < Beats; i++) begin : g_stored
+    logic [1:0] at;
+    logic [17+8*DataBytes:0] word;
+    assign at = head + 2'(i);
+    assign word[0+:8*DataBytes] = data_of(places[i]);
+    assign word[8*DataBytes] = ends(places[i]);
+    assign word[8*DataBytes+1+:17] =
+        {places[i].packet[1], 13'd0, length[places[i].packet[0]]};
+    always_ff @(posedge clk_i) begin
+      if (!rst_i && started && i < 32'(fill)) begin
+        Word_A : assert (i_dut.i_beats.g_ram.i_ram.memory[at] == word);
+      end
     end
   end
 endmodule

@@ -3,6 +3,9 @@
 // enter; some of one beat end as events. What leaves a lane is what entered it, once and unchanged;
 // packet n is not offered before packet n - 1 has been; an offer stays until it is taken; and no
 // packet waits that may leave.
+//
+// Unbounded, by induction: the relations at the end say which packets have a number and have not
+// been offered, as the records, the pipes and the entrance have them.
 module wl_lanes_proof (
     input logic clk_i,
     input logic rst_i,
@@ -58,8 +61,11 @@ module wl_lanes_proof (
   logic [1:0][Number-1:0] number; // of the packet at the end of the pipe
   logic [1:0] entry, exit;        // the lane is in a packet at the entrance; at the exit
   logic [1:0] count;
-  logic [2:0] waited;
+  logic [1:0] waited;
   assign count = 2'(newly[0]) + 2'(newly[1]);
+
+  logic [1:0][Depth:0][Number-1:0] waits;  // numbers of the packets that wait, by lane
+  logic [1:0][1:0] waits_count;
 
   for (genvar lane = 0; lane < 2; lane++) begin : g_lane
     logic fifo_valid, fifo_ready, fifo_last, fifo_event, fifo_data, held;
@@ -111,6 +117,50 @@ module wl_lanes_proof (
         .out_ready_i(m_tready_i[lane] || event_valid[lane]),
         .out_data_i({m_last[lane], m_data[8*lane+:2]}), .count_o(stored), .words_o(words)
     );
+    // The stored beats, the oldest first, and the numbers of the packets that wait: those that
+    // begin there and have not been offered, and that at the entrance.
+    logic [Depth-1:0][Width-1:0] beats;
+    logic [Depth:0] begins;  // a packet begins with the beat, or at the entrance
+    logic place;
+    always_comb begin
+      place = i_pipe.g_ram.head;
+      beats = {i_pipe.g_ram.i_ram.memory[!place], i_pipe.g_ram.i_ram.memory[place]};
+      begins = {beats[1][2], beats[0][2], !exit[lane]};
+      waits_count[lane] = '0;
+      waits[lane] = '0;
+      for (int unsigned i = 0; i < Depth; i++) begin
+        if (i < 32'(fill) && begins[i] && !(i == 0 && offered[lane])) begin
+          waits[lane][waits_count[lane]] = beats[i][3+:Number];
+          waits_count[lane] = waits_count[lane] + 2'd1;
+        end
+      end
+      if (i_sequencer.g_number.numbered[lane] && !entry[lane]) begin
+        waits[lane][waits_count[lane]] = i_sequencer.g_number.own[lane];
+        waits_count[lane] = waits_count[lane] + 2'd1;
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (started && !rst_i) begin
+        Uncut_A : assert (!i_sequencer.cut[lane] && i_sequencer.midst[lane] == entry[lane]);
+        Numbered_A : assert (!entry[lane] || i_sequencer.g_number.numbered[lane]);
+        Shown_A : assert (i_merger.g_order.shown[lane] == (exit[lane] || offered[lane]));
+        Offered_A : assert (!offered[lane] || (held && !exit[lane]));
+        Waiting_A : assert (!held || fifo_valid);
+        Stored_A : assert (stored == 2'(fill) && i_pipe.g_ram.tail == place + fill[0]);
+        Entry_A : assert (entry[lane] == !begins[fill]);
+        Kept_A : assert (!entry[lane] || fill == 0
+            || beats[fill[0] ? 0 : 1][3+:Number] == kept);
+        Packet_A : assert (fill < 2 || begins[1] || beats[1][3+:Number] == beats[0][3+:Number]);
+      end
+    end
+    for (genvar i = 0; i < Depth; i++) begin : g_beat
+      always_ff @(posedge clk_i) begin
+        if (started && !rst_i && i < 32'(fill)) begin
+          Beat_A : assert (beats[i][2:0] == words[3*i+:3]);
+        end
+      end
+    end
+
     always_ff @(posedge clk_i) begin
       if (started && !rst_i) begin
         Order_A : assert (!newly[lane] || Number'(number[lane] - next) < Number'(count));
@@ -131,10 +181,69 @@ module wl_lanes_proof (
       waited <= '0;
     end else begin
       next <= next + Number'(count);
-      waited <= oldest_waits ? waited + 3'd1 : '0;
+      waited <= oldest_waits ? waited + 2'd1 : '0;
       Distinct_A : assert (newly != 2'b11 || number[0] != number[1]);
       // A record is in use two cycles after it was made.
-      Progress_A : assert (waited < 3'd3);
+      Progress_A : assert (waited == 0 || (waited == 1 && i_merger.g_order.record));
+    end
+  end
+
+  // The same numbers by the records, the oldest first: that in the register, and those in the RAM.
+  localparam int unsigned Records = 4;  // in the RAM
+  logic [Records:0][1:0] records;
+  logic [2:0] record_count;
+  logic [1:0] head;
+  logic [1:0][7:0][Number-1:0] recorded;
+  logic [1:0][2:0] recorded_count;
+  logic [Number-1:0] after;
+  always_comb begin
+    head = i_merger.g_order.i_order.head;
+    record_count = i_merger.g_order.i_order.fill_o;
+    for (int unsigned i = 0; i < Records; i++) begin
+      logic [1:0] at;
+      at = head + 2'(i);
+      records[i+1] = i_merger.g_order.i_order.i_ram.memory[at];
+    end
+    records[0] = i_merger.g_order.lanes & ~i_merger.g_order.passed;
+    if (!i_merger.g_order.record) records = {2'b00, records[Records:1]};
+    recorded = '0;
+    recorded_count = '0;
+    after = next;
+    for (int unsigned i = 0; i <= Records; i++) begin
+      for (int unsigned lane = 0; lane < 2; lane++) begin
+        if (i < 32'(record_count) && records[i][lane]) begin
+          recorded[lane][recorded_count[lane]] = after;
+          recorded_count[lane] = recorded_count[lane] + 3'd1;
+          after = after + 1'b1;
+        end
+      end
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (started && !rst_i) begin
+      Number_A : assert (i_sequencer.number == after);
+      Passed_A : assert (i_merger.g_order.record ? records[0] != '0
+          && (i_merger.g_order.passed & ~i_merger.g_order.lanes) == '0
+          : i_merger.g_order.passed == '0);
+      Records_A : assert (i_merger.g_order.i_order.tail
+          == 2'(head + 2'(i_merger.g_order.i_order.stored)));
+    end
+  end
+  for (genvar i = 1; i <= Records; i++) begin : g_record
+    always_ff @(posedge clk_i) begin
+      if (started && !rst_i) Record_A : assert (i >= 32'(record_count) || records[i] != '0);
+    end
+  end
+  for (genvar lane = 0; lane < 2; lane++) begin : g_waits
+    always_ff @(posedge clk_i) begin
+      if (started && !rst_i) Count_A : assert (recorded_count[lane] == 3'(waits_count[lane]));
+    end
+    for (genvar i = 0; i <= Depth; i++) begin : g_number
+      always_ff @(posedge clk_i) begin
+        if (started && !rst_i) begin
+          Wait_A : assert (i >= 32'(waits_count[lane]) || waits[lane][i] == recorded[lane][i]);
+        end
+      end
     end
   end
 endmodule

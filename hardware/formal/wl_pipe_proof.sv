@@ -3,9 +3,12 @@
 // contract: a thread takes a header with the tag that it gets, and ends its packet after any number
 // of cycles, whatever the other threads do; some packets are dropped. One byte is marked, which may
 // be any of any packet; it must be at its place, and nowhere else. This is enough, because no
-// module looks at the data. Packets have any two lengths in turn. With Prompt a thread takes a
-// header as soon as there is one, and of sender and receiver those never pause whose parameter is
-// not set; without it all pause at will.
+// module looks at the data. One packet is watched, which may be any: as long as it is the oldest
+// that has entered, it leaves within Within cycles, those not counted in which a thread has it or
+// the receiver does not take what is offered (and those in which no thread is ready, without
+// Prompt). Packets have any two lengths in turn. With Prompt a thread takes a header as soon as
+// there is one, and of sender and receiver those never pause whose parameter is not set; without it
+// all pause at will.
 module wl_pipe_proof #(
     parameter int unsigned Clusters = 2,
     parameter int unsigned Tags = 2,  // threads of a cluster
@@ -13,7 +16,8 @@ module wl_pipe_proof #(
     // 1: only the ends of threads vary: fewer runs, so that longer ones can be checked.
     parameter bit Prompt = 1'b1,
     parameter bit SenderPauses = 1'b0,
-    parameter bit ReceiverPauses = 1'b0
+    parameter bit ReceiverPauses = 1'b0,
+    parameter int unsigned Within = 14
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -21,6 +25,7 @@ module wl_pipe_proof #(
     input logic [1:0] drops_i,
     input logic [5:0] marked_i,
     input logic valid_i,
+    input logic watch_i,                // the packet that begins is watched
     input logic [Clusters-1:0] load_i,  // a thread is ready to load
     input logic [Clusters-1:0] end_i,   // a thread ends its packet
     input logic [Clusters-1:0] end_thread_i,
@@ -29,7 +34,7 @@ module wl_pipe_proof #(
   localparam int unsigned DataBytes = 8;  // also of a row, and of the longest window
   localparam int unsigned MaxBytes = 16;
   localparam int unsigned NumberBits = 2;
-  localparam int unsigned InfoBits = NumberBits + 16;
+  localparam int unsigned InfoBits = 1 + NumberBits + 16;  // whether it is watched, number, length
   localparam int unsigned FreeBits = wl_pkg::bits(Tags + 1);
   localparam int unsigned TagBits = wl_pkg::bits(Tags);
 
@@ -41,11 +46,14 @@ module wl_pipe_proof #(
     always_ff @(posedge clk_i) Length_M : assume (length_i[i] <= 5'(MaxBytes));
   end
 
+  logic watch, watching, was_watched;  // now; in this packet; one before it has been
+
   // What enters.
   logic [NumberBits-1:0] number;
   logic beat, ready, last;
   logic [8*DataBytes-1:0] data;
   logic [DataBytes-1:0] keep;
+  assign watch = beat ? watching : watch_i && !was_watched;
   assign last = beat || length[number[0]] <= 5'(DataBytes);
   for (genvar i = 0; i < DataBytes; i++) begin : g_in
     assign data[8*i+:8] = 8'({number, beat, 3'(i)} == marked);
@@ -57,12 +65,12 @@ module wl_pipe_proof #(
   logic [8*DataBytes-1:0] header, stored, body;
   logic [InfoBits-1:0] info;
   wl_preprocessor #(
-      .DataBytes(DataBytes), .WindowBytes(DataBytes), .UserBits(NumberBits), .MaxBytes(MaxBytes),
-      .HeaderBeats(2)
+      .DataBytes(DataBytes), .WindowBytes(DataBytes), .UserBits(1 + NumberBits),
+      .MaxBytes(MaxBytes), .HeaderBeats(2)
   ) i_preprocessor (
       .clk_i, .rst_i,
-      .valid_i, .ready_o(ready), .data_i(data), .keep_i(keep), .last_i(last), .user_i(number),
-      .sequence_i(1'b0),
+      .valid_i, .ready_o(ready), .data_i(data), .keep_i(keep), .last_i(last),
+      .user_i({watch, number}), .sequence_i(1'b0),
       .header_valid_o(header_valid), .header_ready_i(header_ready), .header_data_o(header),
       .header_first_o(header_first), .header_last_o(header_last), .header_info_o(info),
       .body_ready_i(room), .body_place_i(1'b0), .body_write_o(write), .body_data_o(stored),
@@ -98,6 +106,7 @@ module wl_pipe_proof #(
       .order_valid_o(order_valid), .order_ready_i(order_ready), .order_cluster_o(order)
   );
 
+  logic [Clusters-1:0] in_thread;  // a thread of the cluster has the watched packet
   for (genvar c = 0; c < Clusters; c++) begin : g_cluster
     logic row_valid, row_first, row_last, alloc_ready, finish_ready, out_valid, out_ready, out_last;
     logic load, ends;
@@ -116,9 +125,13 @@ module wl_pipe_proof #(
     );
 
     // The threads: each has the packet of a tag.
-    logic [Tags-1:0] busy;
+    logic [Tags-1:0] busy, watched;
     logic [Tags-1:0][8*DataBytes-1:0] headers;
     logic [Tags-1:0][InfoBits-1:0] infos;
+    for (genvar t = 0; t < Tags; t++) begin : g_thread
+      assign watched[t] = busy[t] && infos[t][InfoBits-1];
+    end
+    assign in_thread[c] = watched != '0;
     logic [15:0] bytes;
     wl_pkg::result_t result;
     assign load = row_valid && load_i[c] && alloc_ready;
@@ -201,6 +214,11 @@ module wl_pipe_proof #(
   logic out_beat;
   logic [4:0] total;
   assign total = drops[out[0]] ? '0 : length[out[0]];
+  // The watched packet: packets before it that are under way, and the cycles that it has waited.
+  logic waits;
+  logic [3:0] before_it;
+  logic [4:0] waited;
+
   logic started = 1'b0;
   always_ff @(posedge clk_i) begin
     started <= 1'b1;
@@ -210,7 +228,24 @@ module wl_pipe_proof #(
     if (Prompt && !ReceiverPauses) Receiver_M : assume (ready_i);
     if (rst_i) begin
       {number, beat, out, out_beat, under_way} <= '0;
+      {watching, was_watched, waits, before_it, waited} <= '0;
     end else begin
+      if (valid_i && ready) begin
+        watching <= watch;
+        was_watched <= was_watched || watch;
+      end
+      if (valid_i && ready && last && watch) begin
+        waits <= 1'b1;
+        before_it <= under_way - 4'(valid && ready_i && out_ends);
+      end else if (valid && ready_i && out_ends) begin
+        if (before_it == '0) waits <= 1'b0;
+        else before_it <= before_it - 4'd1;
+      end
+      if (waits && before_it == '0 && in_thread == '0 && (Prompt || load_i == '1)
+          && !(valid && !ready_i)) begin
+        waited <= waited + 5'd1;
+      end
+      Leaves_A : assert (32'(waited) <= Within);
       if (valid_i && ready) begin
         beat <= !last;
         number <= number + NumberBits'(last);

@@ -3,7 +3,9 @@
 // body of the rest, which is complete before the header leaves; what is longer than MaxBytes is
 // cut; no header waits that may leave. One byte is marked, which may be any of any packet; it must
 // be at its place if it is part of its packet, and nowhere else. This is enough, because the module
-// does not look at the data. Senders and receivers pause at will.
+// does not look at the data. Senders and receivers pause at will. Unbounded, by induction: the
+// relations at the end tie the beat that is held, and the stored headers and lengths, to the
+// packets that have entered.
 module wl_preprocessor_proof #(
     parameter bit KeepHeader = 1'b0
 ) (
@@ -35,7 +37,7 @@ module wl_preprocessor_proof #(
       if (keep_i[i] && 32'(count) == i) count = 4'(i + 1);
     end
     for (int unsigned i = 0; i < DataBytes; i++) begin
-      data[8*i+:8] = beat < 3'd4 && {packet, beat[1:0], 3'(i)} == marked ? 8'hff : 8'h55;
+      data[8*i+:8] = beat < 3'd4 && {packet, beat[1:0], 3'(i)} == marked ? 8'h03 : 8'h01;
     end
   end
 
@@ -59,9 +61,8 @@ module wl_preprocessor_proof #(
       .payload_i({header, header_last, info})
   );
 
-  logic [3:0][4:0] length;    // of the last four packets, after their last beats have entered
+  logic [3:0][4:0] length;    // of the last four packets, as far as they have entered
   logic [4:0] whole;          // bytes of the packet with this beat, cut
-  logic marked_is_there;      // the marked byte has entered, and is part of its packet
   assign whole = beat >= 3'd3 ? 5'(MaxBytes)
       : 5'(beat) * 5'd8 + 5'(last_i ? count : 4'd8) > 5'(MaxBytes) ? 5'(MaxBytes)
       : 5'(beat) * 5'd8 + 5'(last_i ? count : 4'd8);
@@ -87,15 +88,12 @@ module wl_preprocessor_proof #(
     started <= 1'b1;
     Reset_M : assume (rst_i == !started);
     if (rst_i) begin
-      {packet, beat, body_packet, body_beat, out, out_beat, waited, marked_is_there} <= '0;
+      {packet, beat, body_packet, body_beat, out, out_beat, waited} <= '0;
     end else begin
       if (valid_i && ready) begin
         beat <= last_i ? '0 : beat == 3'd4 ? beat : beat + 3'd1;
         packet <= packet + 3'(last_i);
         length[packet[1:0]] <= whole;
-        if (packet == marked[7:5] && beat == {1'b0, marked[4:3]} && marked[4:0] < whole) begin
-          marked_is_there <= 1'b1;
-        end
       end
       if (write) body_beat <= body_beat + 2'd1;
       if (close) begin
@@ -114,7 +112,7 @@ module wl_preprocessor_proof #(
         end
       end
       waited <= out != body_packet && !header_valid ? waited + 2'd1 : '0;
-      Progress_A : assert (waited < 2'd3);
+      Progress_A : assert (waited == 0 || (waited == 1 && header_valid));
     end
   end
 
@@ -128,12 +126,118 @@ module wl_preprocessor_proof #(
     always_ff @(posedge clk_i) begin
       if (!rst_i && header_valid) begin
         Header_A : assert (header[8*i+:8]
-            == (place >= out_length ? 8'h00 : is_marked ? 8'hff : 8'h55));
+            == (place >= out_length ? 8'h00 : is_marked ? 8'h03 : 8'h01));
       end
       if (!rst_i && write) begin
         // What a cut leaves of the last beat is not part of the packet.
-        Stored_A : assert (!body_marked || !marked_is_there || body[8*i+:8] == 8'hff);
-        Elsewhere_A : assert (body_marked || body[8*i+:8] != 8'hff);
+        Stored_A : assert (!body_marked || body_place >= body_length || body[8*i+:8] == 8'h03);
+        Elsewhere_A : assert (body_marked || body[8*i+:8] != 8'h03);
+      end
+    end
+  end
+
+  // The beat that is held is of packet `body_packet`, after `index` beats of it.
+  logic held, held_last;
+  logic [1:0] index;
+  logic [3:0] bytes;
+  assign held = i_dut.held;
+  assign held_last = held && i_dut.last;
+  assign index = i_dut.index;
+  assign bytes = i_dut.bytes;
+  // The length of a packet with `bytes` of a beat after `beats` others.
+  function automatic logic [4:0] length_with(logic [2:0] beats, logic [3:0] bytes);
+    return 32'(beats) * DataBytes + 32'(bytes) > MaxBytes ? 5'(MaxBytes)
+        : 5'(32'(beats) * DataBytes + 32'(bytes));
+  endfunction
+  // A byte of a packet as it is stored.
+  function automatic logic [7:0] byte_of(logic [2:0] number, logic [4:0] place);
+    return place >= length[number[1:0]] ? 8'h00 : {number, place} == marked ? 8'h03 : 8'h01;
+  endfunction
+  always_ff @(posedge clk_i) begin
+    if (started && !rst_i) begin
+      Packet_A : assert (body_packet == packet - 3'(held_last));
+      Behind_A : assert (i_dut.behind == (beat != 0) && beat <= 3'd4);
+      User_A : assert ((!held && beat == 0) || i_dut.user == body_packet[0]);
+      Bytes_A : assert (!held || (32'(bytes) <= DataBytes
+          && (held_last || 32'(bytes) == DataBytes)));
+      Index_A : assert (held ? beat == (held_last ? 3'd0 : 3'(index) + 3'd1)
+          : index == (beat > 3'd3 ? 2'd3 : beat[1:0]));
+      Length_A : assert (held
+          ? length[body_packet[1:0]] == (index == 2'd3 ? 5'(MaxBytes) : length_with(index, bytes))
+          : beat == 0 || length[packet[1:0]] == length_with(beat, '0));
+      Written_A : assert (body_beat == (KeepHeader ? index : 2'(index == 2'd3)));
+    end
+  end
+  for (genvar i = 0; i < DataBytes; i++) begin : g_held
+    always_ff @(posedge clk_i) begin
+      if (started && !rst_i && held && index != 2'd3) begin
+        Held_A : assert (i_dut.data[8*i+:8] == (i >= 32'(bytes) ? 8'h00
+            : {body_packet, index, 3'(i)} == marked ? 8'h03 : 8'h01));
+      end
+    end
+  end
+
+  // What is stored of headers: complete packets, from `out` on, then the beats of the packet whose
+  // end has not come. The oldest is in the register, if that is valid.
+  localparam int unsigned Stored = 2;
+  typedef struct packed {
+    logic [2:0] number;
+    logic [1:0] beat;
+  } place_t;
+  place_t [Stored+1:0] places;
+  logic [2:0] complete;
+  always_comb begin
+    complete = body_packet - out;
+    places[0] = '{number: out, beat: {1'b0, out_beat}};
+    for (int unsigned i = 0; i <= Stored; i++) begin
+      logic [4:0] in_window;
+      in_window = length[places[i].number[1:0]];
+      if (in_window > 5'(WindowBytes)) in_window = 5'(WindowBytes);
+      places[i+1] = places[i];
+      if (places[i].number != body_packet
+          && (5'(places[i].beat) + 5'd1) * 5'd8 >= in_window) begin
+        places[i+1].number = places[i].number + 3'd1;
+        places[i+1].beat = '0;
+      end else places[i+1].beat = places[i].beat + 2'd1;
+    end
+  end
+  logic [1:0] headers, infos;
+  assign headers = i_dut.i_headers.fill_o;
+  assign infos = i_dut.i_infos.fill_o;
+  always_ff @(posedge clk_i) begin
+    if (started && !rst_i) begin
+      Complete_Count_A : assert (32'(infos) == 32'(complete));
+      Out_A : assert (i_dut.beat == out_beat && (!out_beat || complete != 0));
+      In_Header_A : assert (!out_beat || out_length > 5'(DataBytes));
+      Place_A : assert (places[headers].number == body_packet
+          && places[headers].beat == (index > 2'd2 ? 2'd2 : index));
+      Headers_A : assert (i_dut.i_headers.tail
+          == i_dut.i_headers.head + i_dut.i_headers.stored[0]);
+      Infos_A : assert (i_dut.i_infos.tail == i_dut.i_infos.head + i_dut.i_infos.stored[0]);
+    end
+  end
+  for (genvar i = 0; i <= Stored; i++) begin : g_stored
+    logic [63:0] word;
+    logic [16:0] length_word;
+    logic [2:0] number;
+    assign number = out + 3'(i);
+    always_comb begin
+      word = i == 0 && i_dut.beat_valid ? header
+          : i_dut.i_headers.i_ram.memory[1'(i_dut.i_headers.head + 1'(i) + i_dut.beat_valid)];
+      length_word = i == 0 && i_dut.info_valid ? info
+          : i_dut.i_infos.i_ram.memory[1'(i_dut.i_infos.head + 1'(i) + i_dut.info_valid)];
+    end
+    always_ff @(posedge clk_i) begin
+      if (started && !rst_i && i < 32'(infos)) begin
+        Info_A : assert (length_word == {number[0], 11'd0, length[number[1:0]]});
+      end
+    end
+    for (genvar k = 0; k < DataBytes; k++) begin : g_byte
+      always_ff @(posedge clk_i) begin
+        if (started && !rst_i && i < 32'(headers)) begin
+          Header_A : assert (word[8*k+:8]
+              == byte_of(places[i].number, {places[i].beat, 3'(k)}));
+        end
       end
     end
   end

@@ -75,7 +75,11 @@ fn lane_ports(plan: &Plan) -> Vec<Port> {
         input(
             "s_axis_tuser_i",
             lanes * plan.user_bits,
-            "Ingress port in the lowest 16 bits of a lane; then the arrival time.",
+            if plan.user_bits > 16 {
+                "Ingress port in the lowest 16 bits of a lane; then the arrival time."
+            } else {
+                "Ingress port, 16 bits of a lane."
+            },
         ),
         output("m_axis_tdata_o", lanes * beat, "AXI4-Stream lanes out."),
         output("m_axis_tkeep_o", lanes * plan.data_bytes, ""),
