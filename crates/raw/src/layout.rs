@@ -1,5 +1,7 @@
 //! Where tiles, ports and queues are.
 
+use wireloom_isa::raw::Network;
+
 /// A side of a tile or of the chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
@@ -135,11 +137,16 @@ impl Layout {
         format!("device {:?} of {}", Side::ALL[side], self.place(tile))
     }
 
+    /// The name of a device's end of a network. Its ends act by themselves.
+    pub fn device_end(&self, port: usize, network: usize) -> String {
+        format!("{} on {}", self.device(port), Network::ALL[network].name())
+    }
+
     /// Who writes a queue and who reads it.
     pub fn parties(&self, queue: usize) -> (String, String) {
         if let Some(number) = queue.checked_sub(self.tiles() * TILE_QUEUES) {
             let (port, network) = (number / NETWORKS, number % NETWORKS);
-            return (self.mover(self.ports[port].0, network), self.device(port));
+            return (self.mover(self.ports[port].0, network), self.device_end(port, network));
         }
         let (tile, rest) = (queue / TILE_QUEUES, queue % TILE_QUEUES);
         let (network, end) = (rest / (ENDS + 1), rest % (ENDS + 1));
@@ -151,7 +158,7 @@ impl Layout {
             PROCESSOR => (self.processor(tile), mover),
             side => match self.neighbour(tile, side) {
                 Some(other) => (self.mover(other, network), mover),
-                None => (self.device(self.port(tile, side).unwrap_or(0)), mover),
+                None => (self.device_end(self.port(tile, side).unwrap_or(0), network), mover),
             },
         }
     }

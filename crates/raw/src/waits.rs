@@ -31,7 +31,7 @@ pub(crate) fn of(chip: &Chip, now: u64) -> WaitGraph {
         } else {
             Block::Full(layout.input(tile, network as usize, side))
         };
-        add(layout.device(port), block);
+        add(layout.device_end(port, network as usize), block);
     }
     for (tile, routers) in chip.routers.iter().enumerate() {
         for (network, router) in (2..).zip(routers) {

@@ -4,6 +4,7 @@ mod assembler;
 mod dynamic;
 mod memory;
 mod processor;
+mod speed;
 mod static_networks;
 
 use wireloom_raw::asm::assemble;
