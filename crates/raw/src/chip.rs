@@ -204,6 +204,11 @@ impl Chip {
         self.tiles[tile].registers[usize::from(number)]
     }
 
+    /// The address of the next instruction of a tile processor.
+    pub fn program_counter(&self, (x, y): (u8, u8)) -> u32 {
+        self.tiles[usize::from(y) * self.layout.columns + usize::from(x)].pc
+    }
+
     /// Instructions that the processor of a tile has executed, and the hits and misses of its cache.
     pub fn counts(&self, (x, y): (u8, u8)) -> (u64, u64, u64) {
         let tile = &self.tiles[usize::from(y) * self.layout.columns + usize::from(x)];

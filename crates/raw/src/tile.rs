@@ -298,7 +298,7 @@ impl Tile {
             Op::Lh | Op::Lhu | Op::Sh => 2,
             _ => 4,
         };
-        if address % size != 0 {
+        if !address.is_multiple_of(size) {
             return Err(format!("address {address:#x} is no multiple of {size}"));
         }
         if op == Op::Wbinv {

@@ -22,24 +22,18 @@ pub const MEMORY_WORDS: usize = 8192;
 pub const REGISTERS: usize = 4;
 
 macro_rules! control {
-    ($($op:ident $mnemonic:literal [$($slot:ident),*] $meaning:literal;)*) => {
+    ($($(#[$attribute:meta])? $op:ident $mnemonic:literal [$($slot:ident),*] $meaning:literal;)*) => {
         /// A control operation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[repr(u8)]
         pub enum Control {
-            $(#[doc = $meaning] $op,)*
+            $(#[doc = $meaning] $(#[$attribute])? $op,)*
         }
 
         /// The control operations by their codes: name, operands, meaning.
         pub const CONTROL: &[(Control, &str, &[Slot], &str)] =
             &[$((Control::$op, $mnemonic, &[$(Slot::$slot),*], $meaning),)*];
     };
-}
-
-impl Default for Control {
-    fn default() -> Self {
-        Self::Nop
-    }
 }
 
 /// An operand of a control operation.
@@ -56,6 +50,7 @@ pub enum Slot {
 }
 
 control! {
+    #[default]
     Nop "nop" [] "only route";
     Halt "halt" [] "route, then stop the switch";
     Move "move" [Destination, Source] "destination = source";
