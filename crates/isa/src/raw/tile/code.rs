@@ -35,8 +35,7 @@ impl Instruction {
         }
     }
 
-    /// The registers that the instruction reads, in the order in which it takes words from a
-    /// network: `rs` before `rt`.
+    /// The registers that the instruction reads: `rs` and `rt`.
     pub fn read(&self) -> [Option<Register>; 2] {
         let row = self.op.row();
         let has = |slot| row.slots.contains(&slot) && row.writes != Some(slot);
