@@ -209,7 +209,7 @@ impl Chip {
         self.tiles[usize::from(y) * self.layout.columns + usize::from(x)].pc
     }
 
-    /// Instructions that the processor of a tile has executed, and the hits and misses of its cache.
+    /// Instructions that a tile processor has executed, and the hits and misses of its cache.
     pub fn counts(&self, (x, y): (u8, u8)) -> (u64, u64, u64) {
         let tile = &self.tiles[usize::from(y) * self.layout.columns + usize::from(x)];
         let (hits, misses) = tile.cache_counts();

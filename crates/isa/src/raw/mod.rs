@@ -1,5 +1,5 @@
-//! The instruction sets of a tiled processor whose networks are registers: the tile processor, which
-//! computes ([`tile`]), and the switch processor, which moves words between tiles ([`switch`]).
+//! The instruction sets of a tiled processor whose networks are registers: the tile processor,
+//! which computes ([`tile`]), and the switch processor, which moves words between tiles ([`switch`]).
 //!
 //! Each set is one table. Encoder, decoder, disassembler, the assembler of `wireloom-raw` and
 //! docs/machines/raw-instructions.md read it. Timing is the machine's business: a row states only

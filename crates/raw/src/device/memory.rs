@@ -1,7 +1,7 @@
 //! A memory controller with its memory: lines over the memory network, streams over a static one.
 //!
-//! Messages, by their user bits (all assumed): 1 reads the line of an address, 2 writes it (address,
-//! 8 words), 3 is the line that comes back; 4 and 5 stream: address and number of words, which
+//! Messages, by their user bits (all assumed): 1 reads the line of an address, 2 writes it
+//! (address, 8 words), 3 is the line that comes back; 4 and 5 stream: address and number of words, which
 //! leave or enter over the first static network, one word a cycle. Messages of unknown kinds are
 //! counted and dropped.
 

@@ -1,8 +1,8 @@
 //! Random programs on a tile, instruction by instruction next to QEMU's MIPS (Unicorn, from
 //! `make tools-isa`).
 //!
-//! A tile has no delay slots. Each branch is followed by a `nop`, which both may or may not execute;
-//! states that equal the one before them are left out on both sides.
+//! A tile has no delay slots. Each branch is followed by a `nop`, which both may or may not
+//! execute; states that equal the one before them are left out on both sides.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
