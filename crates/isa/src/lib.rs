@@ -20,6 +20,7 @@ pub mod memory;
 pub mod microengine;
 pub mod operands;
 pub mod program;
+pub mod raw;
 pub mod riscv;
 pub mod set;
 mod transfer;

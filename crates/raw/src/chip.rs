@@ -1,0 +1,260 @@
+//! The chip: all units, cycle by cycle.
+
+use std::any::Any;
+
+use wireloom_isa::raw::{switch, tile};
+use wireloom_sim::wait_graph::{Report, WaitGraph};
+
+use crate::asm::Program;
+use crate::device::{Device, Memory, Port};
+use crate::layout::{Layout, Side};
+use crate::message::Header;
+use crate::queue::Queue;
+use crate::router::Router;
+use crate::spec::{Spec, SpecError};
+use crate::switch::Switch;
+use crate::tile::{Region, Tile};
+use crate::waits;
+
+/// Cycles without any step after which the chip is stuck: more than anything in it waits.
+const PATIENCE: u64 = 1000;
+/// Cycles without any step after which a chip of halted processors is done: words that are under
+/// way take fewer.
+const SETTLED: u64 = 128;
+
+/// Why a chip cannot be made or cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The description is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// A program does not fit.
+    #[error("{0}")]
+    Program(String),
+    /// There is no such port, or it is taken.
+    #[error("{0}")]
+    Port(String),
+    /// A program did what its unit cannot.
+    #[error("{unit} stops in cycle {cycle}: {why}")]
+    Fault {
+        /// The unit, such as "tile (1,0)".
+        unit: String,
+        /// The cycle.
+        cycle: u64,
+        /// The reason.
+        why: String,
+    },
+    /// Nothing happens any more although units wait.
+    #[error("no step since cycle {since}\n{report}")]
+    Stuck {
+        /// The cycle of the last step.
+        since: u64,
+        /// Who waits for whom.
+        report: Box<Report>,
+    },
+}
+
+/// A chip with its programs and devices.
+pub struct Chip {
+    spec: Spec,
+    pub(crate) layout: Layout,
+    pub(crate) queues: Vec<Queue>,
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) switches: Vec<Switch>,
+    pub(crate) routers: Vec<[Router; 2]>,
+    pub(crate) devices: Vec<Option<Box<dyn Device>>>,
+    regions: Vec<Vec<Region>>,
+    now: u64,
+    last_step: u64,
+}
+
+impl Chip {
+    /// Creates a chip that runs a program.
+    ///
+    /// # Errors
+    /// If the description is wrong, or the program does not fit the chip.
+    pub fn new(spec: &Spec, program: &Program) -> Result<Self, Error> {
+        spec.check()?;
+        let layout = Layout::new(spec.columns as usize, spec.rows as usize);
+        let mut chip = Self {
+            spec: spec.clone(),
+            queues: vec![Queue::new(spec.queue_words); layout.queues()],
+            tiles: Vec::new(),
+            switches: Vec::new(),
+            routers: Vec::new(),
+            devices: layout.ports.iter().map(|_| None).collect(),
+            regions: vec![Vec::new(); layout.tiles()],
+            layout,
+            now: 0,
+            last_step: 0,
+        };
+        for tile in 0..chip.layout.tiles() {
+            let place = (tile % chip.layout.columns, tile / chip.layout.columns);
+            let (words, switch_words) = program.of((place.0 as u8, place.1 as u8));
+            let at = chip.layout.place(tile);
+            let error = |what: &str, why: String| Error::Program(format!("{what} {at}: {why}"));
+            let room = (spec.tile.instruction_words, spec.switch.instruction_words);
+            for (what, words, room) in
+                [("tile", words.len(), room.0), ("switch", switch_words.len(), room.1)]
+            {
+                if words > room as usize {
+                    return Err(error(what, format!("{words} words; there is room for {room}")));
+                }
+            }
+            let code = words.iter().map(|word| tile::decode(*word)).collect::<Result<Vec<_>, _>>();
+            let code = code.map_err(|e| error("tile", e.to_string()))?;
+            chip.tiles.push(Tile::new(tile, &code, spec));
+            let code = switch_words.iter().map(|word| switch::decode(*word));
+            let code = code.collect::<Result<Vec<_>, _>>();
+            let code = code.map_err(|e| error("switch", e.to_string()))?;
+            chip.switches.push(Switch::new(&code, tile, &chip.layout));
+            chip.routers.push([Router::new(tile, 2), Router::new(tile, 3)]);
+        }
+        if let Some((x, y)) = program.tiles().find(|(x, y)| {
+            usize::from(*x) >= chip.layout.columns || usize::from(*y) >= chip.layout.rows
+        }) {
+            return Err(Error::Program(format!(
+                "there is no tile ({x},{y}) on a chip of {} x {}",
+                spec.columns, spec.rows
+            )));
+        }
+        Ok(chip)
+    }
+
+    /// Attaches a device to a tile's side at the edge of the chip.
+    ///
+    /// # Errors
+    /// If that is no port, or it has a device.
+    pub fn attach(
+        &mut self,
+        (x, y): (u8, u8),
+        side: Side,
+        device: impl Device,
+    ) -> Result<(), Error> {
+        let port = self.port((x, y), side)?;
+        if self.devices[port].is_some() {
+            return Err(Error::Port(format!("{} is attached already", self.layout.device(port))));
+        }
+        if let Some(memory) = (&device as &dyn Any).downcast_ref::<Memory>() {
+            let spec = memory.spec();
+            let header = Header { last: 1 + side as u8, destination: (x, y), ..Header::default() };
+            for (tile, regions) in self.regions.iter_mut().enumerate() {
+                let place = (tile % self.layout.columns, tile / self.layout.columns);
+                let origin = (place.0 as u8, place.1 as u8);
+                let header = Header { origin, ..header };
+                regions.push(Region { base: spec.base, bytes: spec.bytes, header });
+            }
+        }
+        self.devices[port] = Some(Box::new(device));
+        Ok(())
+    }
+
+    /// The device at a port, if it is of this type.
+    pub fn device<D: Device>(&mut self, place: (u8, u8), side: Side) -> Option<&mut D> {
+        let port = self.port(place, side).ok()?;
+        let device: &mut dyn Any = self.devices[port].as_deref_mut()?;
+        device.downcast_mut()
+    }
+
+    fn port(&self, (x, y): (u8, u8), side: Side) -> Result<usize, Error> {
+        let (x, y) = (usize::from(x), usize::from(y));
+        let is_inside = x < self.layout.columns && y < self.layout.rows;
+        let port = self.layout.port(y * self.layout.columns + x, side as usize);
+        port.filter(|_| is_inside).ok_or_else(|| {
+            Error::Port(format!("there is no port on the {side:?} side of tile ({x},{y})"))
+        })
+    }
+
+    /// Runs for a number of cycles, or until all processors have halted and nothing moves.
+    ///
+    /// # Errors
+    /// If a program does what its unit cannot, or no unit can go on although one wants to.
+    pub fn run(&mut self, cycles: u64) -> Result<(), Error> {
+        for _ in 0..cycles {
+            if self.step()? {
+                self.last_step = self.now;
+                continue;
+            }
+            let is_halted = self.is_halted();
+            if self.now - self.last_step < if is_halted { SETTLED } else { PATIENCE } {
+                continue;
+            }
+            let report = Box::new(self.waits().report());
+            if is_halted && report.cycles.is_empty() {
+                break;
+            }
+            return Err(Error::Stuck { since: self.last_step, report });
+        }
+        Ok(())
+    }
+
+    /// Who waits for whom now.
+    pub fn waits(&self) -> WaitGraph {
+        waits::of(self, self.now + 1)
+    }
+
+    /// Cycles since reset.
+    pub fn cycles(&self) -> u64 {
+        self.now
+    }
+
+    /// A register of a tile processor.
+    pub fn register(&self, (x, y): (u8, u8), number: u8) -> u32 {
+        let tile = usize::from(y) * self.layout.columns + usize::from(x);
+        self.tiles[tile].registers[usize::from(number)]
+    }
+
+    /// The address of the next instruction of a tile processor.
+    pub fn program_counter(&self, (x, y): (u8, u8)) -> u32 {
+        self.tiles[usize::from(y) * self.layout.columns + usize::from(x)].pc
+    }
+
+    /// Instructions that a tile processor has executed, and the hits and misses of its cache.
+    pub fn counts(&self, (x, y): (u8, u8)) -> (u64, u64, u64) {
+        let tile = &self.tiles[usize::from(y) * self.layout.columns + usize::from(x)];
+        let (hits, misses) = tile.cache_counts();
+        (tile.executed, hits, misses)
+    }
+
+    /// Whether all tile processors have halted.
+    pub fn is_halted(&self) -> bool {
+        self.tiles.iter().all(|tile| tile.is_halted)
+    }
+
+    /// One cycle; returns whether any unit made a step.
+    fn step(&mut self) -> Result<bool, Error> {
+        self.now += 1;
+        let now = self.now;
+        let fault = |unit: String, why| Error::Fault { unit, cycle: now, why };
+        let mut moves = false;
+        let (layout, queues) = (&self.layout, &mut self.queues);
+        for (number, tile) in self.tiles.iter_mut().enumerate() {
+            let regions = &self.regions[number];
+            moves |= tile
+                .cycle(&self.spec, layout, regions, queues, now)
+                .map_err(|why| fault(layout.processor(number), why))?;
+        }
+        let penalty = u64::from(self.spec.switch.mispredicted_cycles);
+        for (number, switch) in self.switches.iter_mut().enumerate() {
+            moves |= switch
+                .cycle(queues, now, penalty)
+                .map_err(|why| fault(layout.mover(number, 0), why))?;
+        }
+        let turn = u64::from(self.spec.dynamic.turn_cycles);
+        for router in self.routers.iter_mut().flatten() {
+            moves |= router.cycle(layout, queues, now, turn);
+        }
+        for (number, device) in self.devices.iter_mut().enumerate() {
+            let Some(device) = device else { continue };
+            let (tile, side) = layout.ports[number];
+            let numbers = std::array::from_fn(|network| {
+                let from = layout.to_device(number, network);
+                (from as u32, layout.input(tile, network, side) as u32)
+            });
+            let place = ((tile % layout.columns) as u8, (tile / layout.columns) as u8);
+            let last = 1 + side as u8;
+            moves |= device.cycle(&mut Port { now, tile: place, last, queues, numbers });
+        }
+        Ok(moves)
+    }
+}

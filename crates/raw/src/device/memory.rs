@@ -1,0 +1,235 @@
+//! A memory controller with its memory: lines over the memory network, streams over a static one.
+//!
+//! Messages, by their user bits (all assumed): 1 reads the line of an address, 2 writes it
+//! (address, 8 words), 3 is the line that comes back; 4 and 5 stream: address and number of words, which
+//! leave or enter over the first static network, one word a cycle. Messages of unknown kinds are
+//! counted and dropped.
+
+use std::collections::VecDeque;
+
+use wireloom_isa::raw::Network;
+
+use super::{Device, Port};
+use crate::cache::{LINE_BYTES, LINE_WORDS};
+use crate::message::Header;
+use crate::tile::kind;
+
+/// A memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemorySpec {
+    /// The first address that it holds, a multiple of a line's 32 bytes.
+    pub base: u32,
+    /// Its size in bytes, likewise.
+    pub bytes: u32,
+    /// Cycles from a request to the first word of its line.
+    pub latency_cycles: u32,
+    /// Requests of lines that are under way at a time ("up to four outstanding", the paper).
+    pub outstanding: usize,
+    /// Commands of streams that wait ("8 commands deep", public).
+    pub stream_commands: usize,
+    /// Whether it takes no words while it gives some.
+    pub is_half_duplex: bool,
+}
+
+impl MemorySpec {
+    /// A full-duplex memory from address 0. Its latency is assumed.
+    pub fn full_duplex(bytes: u32) -> Self {
+        Self {
+            base: 0,
+            bytes,
+            latency_cycles: 25,
+            outstanding: 4,
+            stream_commands: 8,
+            is_half_duplex: false,
+        }
+    }
+}
+
+/// A line to be sent.
+#[derive(Clone, Copy, Debug)]
+struct Reply {
+    ready: u64,
+    address: u32,
+    to: Header,
+}
+
+/// A stream.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    ready: u64,
+    address: u32,
+    words: u32,
+}
+
+/// The controller.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    spec: MemorySpec,
+    words: Vec<u32>,
+    message: Vec<u32>,
+    replies: VecDeque<Reply>,
+    sending: VecDeque<u32>,
+    reads: VecDeque<Stream>,
+    writes: VecDeque<Stream>,
+    /// Messages that could not be served: unknown kind, wrong length, address outside.
+    pub refused: u64,
+}
+
+impl Memory {
+    /// Creates a memory of zeros.
+    pub fn new(spec: MemorySpec) -> Self {
+        let words = vec![0; (spec.bytes / 4) as usize];
+        Self {
+            spec,
+            words,
+            message: Vec::new(),
+            replies: VecDeque::new(),
+            sending: VecDeque::new(),
+            reads: VecDeque::new(),
+            writes: VecDeque::new(),
+            refused: 0,
+        }
+    }
+
+    /// Its parameters.
+    pub fn spec(&self) -> &MemorySpec {
+        &self.spec
+    }
+
+    /// The word of an address, if the memory holds it.
+    pub fn word(&mut self, address: u32) -> Option<&mut u32> {
+        self.words.get_mut((address.wrapping_sub(self.spec.base) / 4) as usize)
+    }
+
+    fn has_room(&self) -> bool {
+        self.replies.len() < self.spec.outstanding
+            && self.reads.len().max(self.writes.len()) < self.spec.stream_commands
+    }
+
+    fn receive(&mut self, port: &mut Port<'_>) -> bool {
+        let is_busy = self.spec.is_half_duplex && !self.sending.is_empty();
+        if is_busy || (self.message.is_empty() && !self.has_room()) {
+            return false;
+        }
+        let Some(word) = port.read(Network::Memory) else { return false };
+        self.message.push(word);
+        let header = Header::of(self.message[0]);
+        if self.message.len() == 1 + usize::from(header.length) {
+            let message = std::mem::take(&mut self.message);
+            if self.serve(header, &message[1..], port.now).is_none() {
+                self.refused += 1;
+            }
+        }
+        true
+    }
+
+    fn serve(&mut self, header: Header, body: &[u32], now: u64) -> Option<()> {
+        let ready = now + u64::from(self.spec.latency_cycles);
+        let address = *body.first()? & !3;
+        let line = address & !(LINE_BYTES - 1);
+        match (header.user, body) {
+            (kind::READ_LINE, [_]) => {
+                self.word(line)?;
+                self.replies.push_back(Reply { ready, address: line, to: header });
+            }
+            (kind::WRITE_LINE, [_, words @ ..]) if words.len() == LINE_WORDS => {
+                for (place, word) in (line..).step_by(4).zip(words) {
+                    *self.word(place)? = *word;
+                }
+            }
+            (kind::STREAM_READ | kind::STREAM_WRITE, [_, words]) if *words > 0 => {
+                self.word(address)?;
+                self.word(address.checked_add(words.checked_mul(4)? - 4)?)?;
+                let is_read = header.user == kind::STREAM_READ;
+                let ready = if is_read { ready } else { now };
+                let queue = if is_read { &mut self.reads } else { &mut self.writes };
+                queue.push_back(Stream { ready, address, words: *words });
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn send(&mut self, port: &mut Port<'_>) -> bool {
+        if self.sending.is_empty()
+            && let Some(reply) = self.replies.front().copied()
+            && reply.ready <= port.now
+        {
+            self.replies.pop_front();
+            let header = Header {
+                last: 0,
+                length: LINE_WORDS as u8,
+                user: kind::LINE,
+                origin: port.tile,
+                destination: reply.to.origin,
+            };
+            self.sending.push_back(header.word());
+            for address in (reply.address..).step_by(4).take(LINE_WORDS) {
+                let word = self.word(address).copied().unwrap_or_default();
+                self.sending.push_back(word);
+            }
+        }
+        let Some(&word) = self.sending.front() else { return false };
+        let is_sent = port.write(Network::Memory, word);
+        if is_sent {
+            self.sending.pop_front();
+        }
+        is_sent
+    }
+
+    fn stream(&mut self, port: &mut Port<'_>) -> bool {
+        let mut moves = false;
+        if let Some(read) = self.reads.front().copied()
+            && read.ready <= port.now
+        {
+            let word = self.word(read.address).copied().unwrap_or_default();
+            if port.write(Network::Static1, word) {
+                moves = true;
+                advance(&mut self.reads);
+            }
+        }
+        let is_busy = self.spec.is_half_duplex && moves;
+        if let Some(write) = self.writes.front().copied().filter(|_| !is_busy)
+            && let Some(word) = port.read(Network::Static1)
+        {
+            moves = true;
+            if let Some(place) = self.word(write.address) {
+                *place = word;
+            }
+            advance(&mut self.writes);
+        }
+        moves
+    }
+}
+
+/// Goes on to the next word of the first stream.
+fn advance(streams: &mut VecDeque<Stream>) {
+    if let Some(stream) = streams.front_mut() {
+        stream.address += 4;
+        stream.words -= 1;
+        if stream.words == 0 {
+            streams.pop_front();
+        }
+    }
+}
+
+impl Device for Memory {
+    fn cycle(&mut self, port: &mut Port<'_>) -> bool {
+        let is_sent = self.send(port);
+        let is_streaming = self.stream(port);
+        let waits = |ready: u64| ready > port.now;
+        let is_reading = self.replies.front().is_some_and(|reply| waits(reply.ready))
+            || self.reads.front().is_some_and(|read| waits(read.ready));
+        self.receive(port) || is_sent || is_streaming || is_reading
+    }
+
+    fn waits_for(&self) -> Option<(Network, bool)> {
+        if !self.sending.is_empty() {
+            return Some((Network::Memory, false));
+        }
+        if !self.reads.is_empty() {
+            return Some((Network::Static1, false));
+        }
+        (!self.writes.is_empty()).then_some((Network::Static1, true))
+    }
+}

@@ -1,0 +1,28 @@
+//! A tiled processor whose networks the software programs, after the MIT RAW microprocessor,
+//! simulated to the cycle.
+//!
+//! A [`Chip`] has tiles; a tile has a processor, a switch processor that moves words over two
+//! static networks, and a router for each of two dynamic networks. Devices ([`device`]) stand at
+//! the ports on the chip's edge. All units act in each cycle on what the queues between them held
+//! at its beginning, so the order in which they are simulated does not matter.
+//!
+//! [docs/machines/raw.md] describes the model and what of it is assumed.
+
+pub mod asm;
+mod cache;
+mod chip;
+pub mod device;
+mod layout;
+mod message;
+mod queue;
+mod router;
+mod spec;
+mod switch;
+mod tile;
+mod waits;
+
+pub use chip::{Chip, Error};
+pub use device::{Device, Port};
+pub use layout::Side;
+pub use message::Header;
+pub use spec::{Spec, SpecError};

@@ -1,0 +1,128 @@
+//! Routers of the dynamic networks: wormhole, by columns first, round robin among inputs.
+
+use crate::layout::{ENDS, Layout, PROCESSOR};
+use crate::message::Header;
+use crate::queue::Queue;
+use crate::switch::Block;
+
+/// A message at an input.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    output: usize,
+    /// The first cycle in which its header can move.
+    ready_at: u64,
+    /// Words after the one that moves next.
+    after: u8,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Router {
+    tile: usize,
+    network: usize,
+    messages: [Option<Message>; ENDS],
+    /// The input that holds each output until its message has passed.
+    holders: [Option<usize>; ENDS],
+    /// The input that is looked at first for each output.
+    first: [usize; ENDS],
+    pub moved: u64,
+}
+
+impl Router {
+    pub fn new(tile: usize, network: usize) -> Self {
+        Self { tile, network, ..Self::default() }
+    }
+
+    /// Acts for a cycle; returns whether a word moved.
+    pub fn cycle(&mut self, layout: &Layout, queues: &mut [Queue], now: u64, turn: u64) -> bool {
+        let base = layout.input(self.tile, self.network, 0);
+        if queues[base..base + ENDS].iter().all(Queue::is_empty) {
+            return false;
+        }
+        for input in 0..ENDS {
+            if self.messages[input].is_none()
+                && let Some(word) = queues[base + input].front(now)
+            {
+                let header = Header::of(word);
+                let output = self.output(layout, header);
+                let is_turn = input < 4 && output < 4 && (input ^ output) & 1 == 1;
+                let ready_at = now + if is_turn { turn } else { 0 };
+                self.messages[input] = Some(Message { output, ready_at, after: header.length });
+            }
+        }
+        let mut moves = false;
+        for output in 0..ENDS {
+            let Some(input) = self.holders[output].or_else(|| self.grant(output, now)) else {
+                continue;
+            };
+            let queue = layout.output(self.tile, self.network, output);
+            let Some(word) = queues[base + input].front(now) else { continue };
+            if !queues[queue].has_room(now) {
+                continue;
+            }
+            queues[base + input].pop(now);
+            queues[queue].push(word, now);
+            self.moved += 1;
+            moves = true;
+            let Some(message) = &mut self.messages[input] else { continue };
+            if message.after == 0 {
+                (self.messages[input], self.holders[output]) = (None, None);
+                self.first[output] = (input + 1) % ENDS;
+            } else {
+                message.after -= 1;
+                self.holders[output] = Some(input);
+            }
+        }
+        moves
+    }
+
+    /// The input whose message gets a free output.
+    fn grant(&self, output: usize, now: u64) -> Option<usize> {
+        let wants = |input: &usize| {
+            self.messages[*input]
+                .is_some_and(|message| message.output == output && message.ready_at <= now)
+        };
+        (0..ENDS).map(|number| (self.first[output] + number) % ENDS).find(wants)
+    }
+
+    /// Where a message goes: along its row to its column, along that to its tile, then to the
+    /// final side if the chip ends there, else to the processor.
+    fn output(&self, layout: &Layout, header: Header) -> usize {
+        let (x, y) = (self.tile % layout.columns, self.tile / layout.columns);
+        let (to_x, to_y) = header.destination;
+        match (usize::from(to_x).cmp(&x), usize::from(to_y).cmp(&y)) {
+            (std::cmp::Ordering::Greater, _) => 1,
+            (std::cmp::Ordering::Less, _) => 3,
+            (_, std::cmp::Ordering::Greater) => 2,
+            (_, std::cmp::Ordering::Less) => 0,
+            _ => match usize::from(header.last) {
+                last @ 1..=4 if layout.neighbour(self.tile, last - 1).is_none() => last - 1,
+                _ => PROCESSOR,
+            },
+        }
+    }
+
+    /// What each waiting message waits for: its input, and a queue or the input that holds its
+    /// output.
+    pub fn blocks(
+        &self,
+        layout: &Layout,
+        queues: &[Queue],
+        now: u64,
+    ) -> Vec<(usize, Result<Block, usize>)> {
+        let base = layout.input(self.tile, self.network, 0);
+        let mut blocks = Vec::new();
+        for (input, message) in self.messages.iter().enumerate() {
+            let Some(message) = message else { continue };
+            let queue = layout.output(self.tile, self.network, message.output);
+            match self.holders[message.output] {
+                Some(holder) if holder != input => blocks.push((input, Err(holder))),
+                _ if queues[base + input].front(now).is_none() => {
+                    blocks.push((input, Ok(Block::Empty(base + input))));
+                }
+                _ if !queues[queue].has_room(now) => blocks.push((input, Ok(Block::Full(queue)))),
+                _ => {}
+            }
+        }
+        blocks
+    }
+}

@@ -1,0 +1,141 @@
+//! Switch processors.
+
+use wireloom_isa::raw::switch::{Control, Instruction, Source};
+
+use crate::layout::{Layout, PROCESSOR};
+use crate::queue::Queue;
+
+/// Why a unit cannot act: a queue, by its number, is empty or full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Block {
+    Empty(usize),
+    Full(usize),
+}
+
+/// An instruction with its queues looked up.
+#[derive(Clone, Debug)]
+struct Ready {
+    control: Control,
+    destination: usize,
+    source: usize,
+    constant: u32,
+    /// The queues that are read.
+    sources: Vec<u32>,
+    /// The place in `sources` and the queue that is written.
+    moves: Vec<(u8, u32)>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Switch {
+    program: Vec<Ready>,
+    pub pc: u32,
+    registers: [u32; 4],
+    pub is_halted: bool,
+    ready_at: u64,
+    pub moved: u64,
+    pub executed: u64,
+}
+
+impl Switch {
+    /// A switch of a tile with its program. One without a program is halted.
+    pub fn new(program: &[Instruction], tile: usize, layout: &Layout) -> Self {
+        let program: Vec<_> =
+            program.iter().map(|instruction| ready(instruction, tile, layout)).collect();
+        Self { is_halted: program.is_empty(), program, ..Self::default() }
+    }
+
+    /// The first of its queues for which the switch waits.
+    pub fn block(&self, queues: &[Queue], now: u64) -> Option<Block> {
+        let instruction = self.program.get(self.pc as usize).filter(|_| !self.is_halted)?;
+        let is_empty = |queue: &&u32| queues[**queue as usize].front(now).is_none();
+        if let Some(queue) = instruction.sources.iter().find(is_empty) {
+            return Some(Block::Empty(*queue as usize));
+        }
+        let is_full = |queue: &&(u8, u32)| !queues[queue.1 as usize].has_room(now);
+        instruction.moves.iter().find(is_full).map(|queue| Block::Full(queue.1 as usize))
+    }
+
+    /// Acts for a cycle; returns whether the switch executed an instruction.
+    ///
+    /// # Errors
+    /// If the program has no instruction at its counter.
+    pub fn cycle(&mut self, queues: &mut [Queue], now: u64, penalty: u64) -> Result<bool, String> {
+        if self.is_halted || now < self.ready_at {
+            return Ok(!self.is_halted);
+        }
+        if self.program.len() <= self.pc as usize {
+            return Err(format!("instruction {} is behind the program's end", self.pc));
+        }
+        if self.block(queues, now).is_some() {
+            return Ok(false);
+        }
+        let instruction = &self.program[self.pc as usize];
+        let mut words = [0; 11];
+        for (word, queue) in words.iter_mut().zip(&instruction.sources) {
+            let queue = &mut queues[*queue as usize];
+            *word = queue.front(now).unwrap_or_default();
+            queue.pop(now);
+        }
+        for (source, queue) in &instruction.moves {
+            queues[*queue as usize].push(words[usize::from(*source)], now);
+        }
+        self.moved += instruction.moves.len() as u64;
+        self.executed += 1;
+        let value = self.registers[instruction.source];
+        let target = instruction.constant;
+        // Backward branches are predicted taken.
+        let branch = |is_taken: bool| {
+            let is_missed = is_taken != (target <= self.pc);
+            (if is_taken { target } else { self.pc + 1 }, is_missed)
+        };
+        let (next, is_missed) = match instruction.control {
+            Control::Jump => (target, false),
+            Control::JumpRegister => (value, true),
+            Control::Bnez | Control::Bnezd => branch(value != 0),
+            Control::Beqz => branch(value == 0),
+            _ => (self.pc + 1, false),
+        };
+        let written = match instruction.control {
+            Control::Move => Some(value),
+            Control::Set => Some(target),
+            Control::Bnezd => Some(value.wrapping_sub(1)),
+            Control::Receive => words[instruction.sources.len() - 1..].first().copied(),
+            _ => None,
+        };
+        self.is_halted = instruction.control == Control::Halt;
+        if let Some(written) = written {
+            self.registers[instruction.destination] = written;
+        }
+        self.pc = next;
+        self.ready_at = now + 1 + if is_missed { penalty } else { 0 };
+        Ok(true)
+    }
+}
+
+fn ready(instruction: &Instruction, tile: usize, layout: &Layout) -> Ready {
+    let mut sources: Vec<u32> = Vec::new();
+    let mut moves = Vec::new();
+    for (network, routes) in instruction.routes.iter().enumerate() {
+        for (end, source) in routes.iter().enumerate() {
+            let Some(source) = source else { continue };
+            let queue = layout.input(tile, network, *source as usize - Source::North as usize);
+            let place = sources.iter().position(|other| *other == queue as u32);
+            let place = place.unwrap_or_else(|| {
+                sources.push(queue as u32);
+                sources.len() - 1
+            });
+            moves.push((place as u8, layout.output(tile, network, end) as u32));
+        }
+    }
+    if instruction.control == Control::Receive {
+        sources.push(layout.input(tile, 0, PROCESSOR) as u32);
+    }
+    Ready {
+        control: instruction.control,
+        destination: usize::from(instruction.destination),
+        source: usize::from(instruction.source),
+        constant: u32::from(instruction.constant),
+        sources,
+        moves,
+    }
+}

@@ -1,0 +1,420 @@
+//! Tile processors: one instruction a cycle in order, results forwarded as soon as they are there.
+//!
+//! An instruction issues when its registers are ready, its network inputs have a word and its
+//! network output has room; all it does takes effect then, and its result is ready after the cycles
+//! of its class. The stages of the pipeline show as the cycles of a wrong prediction, of a load, of
+//! a multiplication.
+
+use std::collections::VecDeque;
+
+use wireloom_isa::raw::tile::{self, Instruction, Op, Special, Timing};
+use wireloom_isa::raw::{Network, Register};
+
+use crate::cache::{Cache, LINE_BYTES, LINE_WORDS};
+use crate::layout::{Layout, PROCESSOR};
+use crate::message::Header;
+use crate::queue::Queue;
+use crate::spec::Spec;
+use crate::switch::Block;
+
+/// Kinds of messages of the memory protocol, as user bits (assumed).
+pub(crate) mod kind {
+    pub const READ_LINE: u8 = 1;
+    pub const WRITE_LINE: u8 = 2;
+    pub const LINE: u8 = 3;
+    pub const STREAM_READ: u8 = 4;
+    pub const STREAM_WRITE: u8 = 5;
+}
+
+/// A range of addresses and the memory that holds it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Region {
+    pub base: u32,
+    pub bytes: u32,
+    /// The header of a message to the memory, without length and kind.
+    pub header: Header,
+}
+
+/// A line that is fetched.
+#[derive(Clone, Debug)]
+struct Miss {
+    address: u32,
+    got: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Tile {
+    number: usize,
+    program: Vec<Instruction>,
+    pub pc: u32,
+    pub registers: [u32; 32],
+    /// The first cycle in which an instruction that reads the register can issue.
+    ready: [u64; 32],
+    hi_lo: (u32, u32),
+    hi_lo_ready: u64,
+    pub is_halted: bool,
+    ready_at: u64,
+    epc: u32,
+    vector: u32,
+    mask: u32,
+    timer: Option<u32>,
+    interrupts_on: bool,
+    cache: Cache,
+    miss: Option<Miss>,
+    to_send: VecDeque<u32>,
+    pub executed: u64,
+}
+
+impl Tile {
+    pub fn new(number: usize, program: &[Instruction], spec: &Spec) -> Self {
+        Self {
+            number,
+            program: program.to_vec(),
+            pc: 0,
+            registers: [0; 32],
+            ready: [0; 32],
+            hi_lo: (0, 0),
+            hi_lo_ready: 0,
+            is_halted: program.is_empty(),
+            ready_at: 0,
+            epc: 0,
+            vector: 0,
+            mask: 0,
+            timer: None,
+            interrupts_on: false,
+            cache: Cache::new(spec.cache.kilobytes),
+            miss: None,
+            to_send: VecDeque::new(),
+            executed: 0,
+        }
+    }
+
+    pub fn cache_counts(&self) -> (u64, u64) {
+        (self.cache.hits, self.cache.misses)
+    }
+
+    /// The queue that the processor waits for, if it waits for one.
+    pub fn block(&self, layout: &Layout, queues: &[Queue], now: u64) -> Option<Block> {
+        if self.is_halted {
+            return None;
+        }
+        if !self.to_send.is_empty() || self.miss.is_some() {
+            let (to, from) = self.memory_queues(layout);
+            if !self.to_send.is_empty() {
+                return (!queues[to].has_room(now)).then_some(Block::Full(to));
+            }
+            return queues[from].front(now).is_none().then_some(Block::Empty(from));
+        }
+        let instruction = self.program.get((self.pc / 4) as usize)?;
+        self.network_block(instruction, layout, queues, now)
+    }
+
+    fn memory_queues(&self, layout: &Layout) -> (usize, usize) {
+        let network = Network::Memory as usize;
+        (layout.input(self.number, network, PROCESSOR), layout.to_processor(self.number, network))
+    }
+
+    #[inline]
+    fn network_block(
+        &self,
+        instruction: &Instruction,
+        layout: &Layout,
+        queues: &[Queue],
+        now: u64,
+    ) -> Option<Block> {
+        for register in instruction.read().into_iter().flatten() {
+            if let Some(network) = register.network() {
+                let queue = layout.to_processor(self.number, network as usize);
+                if queues[queue].front(now).is_none() {
+                    return Some(Block::Empty(queue));
+                }
+            }
+        }
+        let network = instruction.written().and_then(Register::network)?;
+        let queue = layout.input(self.number, network as usize, PROCESSOR);
+        (!queues[queue].has_room(now)).then_some(Block::Full(queue))
+    }
+
+    /// Acts for a cycle; returns whether anything happened.
+    ///
+    /// # Errors
+    /// If the program does what a tile cannot.
+    #[inline]
+    pub fn cycle(
+        &mut self,
+        spec: &Spec,
+        layout: &Layout,
+        regions: &[Region],
+        queues: &mut [Queue],
+        now: u64,
+    ) -> Result<bool, String> {
+        if self.is_halted {
+            return Ok(false);
+        }
+        if self.miss.is_some() || !self.to_send.is_empty() {
+            return self.memory_cycle(layout, queues, now);
+        }
+        if now < self.ready_at {
+            // Long operations end by themselves, so waiting for one is no standstill.
+            return Ok(true);
+        }
+        if self.interrupts_on && self.causes(layout, queues, now) & self.mask != 0 {
+            (self.epc, self.pc, self.interrupts_on) = (self.pc, self.vector, false);
+            self.ready_at = now + 1 + u64::from(spec.tile.mispredicted_cycles);
+            return Ok(true);
+        }
+        let Some(&instruction) = self.program.get((self.pc / 4) as usize) else {
+            return Err(format!("address {:#x} is behind the program's end", self.pc));
+        };
+        let is_late = |register: Register| self.ready[usize::from(register.0)] > now;
+        let [rs, rt] = instruction.read();
+        if rs.is_some_and(is_late) || rt.is_some_and(is_late) {
+            return Ok(true);
+        }
+        let uses_hi_lo = matches!(
+            instruction.op,
+            Op::Mfhi | Op::Mflo | Op::Mthi | Op::Mtlo | Op::Mult | Op::Multu | Op::Div | Op::Divu
+        );
+        if uses_hi_lo && self.hi_lo_ready > now {
+            return Ok(true);
+        }
+        if self.network_block(&instruction, layout, queues, now).is_some() {
+            return Ok(false);
+        }
+        self.execute(&instruction, spec, layout, regions, queues, now)?;
+        Ok(true)
+    }
+
+    fn value(
+        &self,
+        register: Option<Register>,
+        layout: &Layout,
+        queues: &[Queue],
+        now: u64,
+    ) -> u32 {
+        let Some(register) = register else { return 0 };
+        match register.network() {
+            None => self.registers[usize::from(register.0)],
+            Some(network) => {
+                let queue = layout.to_processor(self.number, network as usize);
+                queues[queue].front(now).unwrap_or_default()
+            }
+        }
+    }
+
+    #[inline]
+    fn execute(
+        &mut self,
+        instruction: &Instruction,
+        spec: &Spec,
+        layout: &Layout,
+        regions: &[Region],
+        queues: &mut [Queue],
+        now: u64,
+    ) -> Result<(), String> {
+        let op = instruction.op;
+        let read = instruction.read();
+        let [a, b] = read.map(|register| self.value(register, layout, queues, now));
+        let mut result = tile::compute(op, a, b, instruction.immediate);
+        let penalty = u64::from(spec.tile.mispredicted_cycles);
+        let (mut next, mut lost) = (self.pc.wrapping_add(4), 0);
+        let mut written = instruction.written();
+        let latency = u64::from(match op.row().timing {
+            Timing::Alu => 1,
+            Timing::Load => spec.tile.load_cycles,
+            Timing::Multiply => spec.tile.multiply_cycles,
+            Timing::Divide => spec.tile.divide_cycles,
+        });
+        if let Some(is_taken) = tile::branches(op, a, b) {
+            let target = next.wrapping_add(instruction.immediate << 2);
+            let is_predicted = target <= self.pc;
+            if is_taken {
+                next = target;
+            }
+            lost = if is_taken == is_predicted { 0 } else { penalty };
+        } else if let Some(hi_lo) = tile::hi_lo(op, a, b) {
+            (self.hi_lo, self.hi_lo_ready) = (hi_lo, now + latency);
+        }
+        match op {
+            Op::J | Op::Jal => (result, next) = (next, instruction.immediate << 2),
+            Op::Jr | Op::Jalr => (result, next, lost) = (next, a, penalty),
+            Op::Eret => (next, lost, self.interrupts_on) = (self.epc, penalty, true),
+            Op::Movz if b != 0 => written = None,
+            Op::Movn if b == 0 => written = None,
+            Op::Mfhi => result = self.hi_lo.0,
+            Op::Mflo => result = self.hi_lo.1,
+            Op::Mthi => self.hi_lo.0 = a,
+            Op::Mtlo => self.hi_lo.1 = a,
+            Op::Intoff => self.interrupts_on = false,
+            Op::Inton => self.interrupts_on = true,
+            Op::Halt => self.is_halted = true,
+            Op::Mfsr => result = self.special(instruction.rd, layout, queues, now),
+            Op::Mtsr => self.set_special(instruction.rd, b),
+            Op::Lb | Op::Lbu | Op::Lh | Op::Lhu | Op::Lw | Op::Sb | Op::Sh | Op::Sw | Op::Wbinv => {
+                let address = a.wrapping_add(instruction.immediate);
+                match self.access(op, address, b, regions)? {
+                    Some(value) => result = value,
+                    None => return Ok(()),
+                }
+            }
+            _ => {}
+        }
+        if next & 3 != 0 {
+            return Err(format!("jump to {next:#x}, which is no multiple of 4"));
+        }
+        let [first, second] = read.map(|register| register.and_then(Register::network));
+        for network in [first, second.filter(|_| first != second)].into_iter().flatten() {
+            queues[layout.to_processor(self.number, network as usize)].pop(now);
+        }
+        if let Some(register) = written {
+            match register.network() {
+                Some(network) => {
+                    let queue = layout.input(self.number, network as usize, PROCESSOR);
+                    queues[queue].push(result, now + latency - 1);
+                }
+                None if register.0 != 0 => {
+                    self.registers[usize::from(register.0)] = result;
+                    self.ready[usize::from(register.0)] = now + latency;
+                }
+                None => {}
+            }
+        }
+        self.pc = next;
+        self.ready_at = now + 1 + lost;
+        self.executed += 1;
+        Ok(())
+    }
+
+    /// Does a load or a store; returns the loaded value, or `None` if the line must come first.
+    fn access(
+        &mut self,
+        op: Op,
+        address: u32,
+        value: u32,
+        regions: &[Region],
+    ) -> Result<Option<u32>, String> {
+        let size = match op {
+            Op::Lb | Op::Lbu | Op::Sb | Op::Wbinv => 1,
+            Op::Lh | Op::Lhu | Op::Sh => 2,
+            _ => 4,
+        };
+        if !address.is_multiple_of(size) {
+            return Err(format!("address {address:#x} is no multiple of {size}"));
+        }
+        if op == Op::Wbinv {
+            if let Some(line) = self.cache.flush(address) {
+                self.write_back(line, regions)?;
+            }
+            return Ok(Some(0));
+        }
+        let is_store = matches!(op, Op::Sb | Op::Sh | Op::Sw);
+        if let Some(word) = self.cache.word(address, is_store) {
+            if is_store {
+                *word = tile::stored(op, *word, address, value);
+            }
+            let word = *word;
+            self.cache.hits += 1;
+            return Ok(Some(tile::loaded(op, word, address)));
+        }
+        let header = home(address, regions)?;
+        if let Some(line) = self.cache.evict(address) {
+            self.write_back(line, regions)?;
+        }
+        self.cache.misses += 1;
+        let base = address & !(LINE_BYTES - 1);
+        self.to_send.push_back(Header { length: 1, user: kind::READ_LINE, ..header }.word());
+        self.to_send.push_back(base);
+        self.miss = Some(Miss { address: base, got: Vec::new() });
+        Ok(None)
+    }
+
+    fn write_back(
+        &mut self,
+        (address, words): (u32, [u32; LINE_WORDS]),
+        regions: &[Region],
+    ) -> Result<(), String> {
+        let header = home(address, regions)?;
+        let length = 1 + LINE_WORDS as u8;
+        self.to_send.push_back(Header { length, user: kind::WRITE_LINE, ..header }.word());
+        self.to_send.push_back(address);
+        self.to_send.extend(words);
+        Ok(())
+    }
+
+    /// A cycle of a miss: a word goes out, or one comes in.
+    fn memory_cycle(
+        &mut self,
+        layout: &Layout,
+        queues: &mut [Queue],
+        now: u64,
+    ) -> Result<bool, String> {
+        let (to, from) = self.memory_queues(layout);
+        if let Some(&word) = self.to_send.front() {
+            let has_room = queues[to].has_room(now);
+            if has_room {
+                self.to_send.pop_front();
+                queues[to].push(word, now);
+            }
+            return Ok(has_room);
+        }
+        let Some(miss) = &mut self.miss else { return Ok(false) };
+        let Some(word) = queues[from].front(now) else { return Ok(false) };
+        queues[from].pop(now);
+        if miss.got.is_empty() && Header::of(word).user != kind::LINE {
+            return Err(
+                "the word after a miss is no line: does the program use `$cmni`?".to_owned()
+            );
+        }
+        miss.got.push(word);
+        if miss.got.len() == 1 + LINE_WORDS {
+            let mut words = [0; LINE_WORDS];
+            words.copy_from_slice(&miss.got[1..]);
+            self.cache.fill(miss.address, words);
+            self.miss = None;
+        }
+        Ok(true)
+    }
+
+    fn causes(&self, layout: &Layout, queues: &[Queue], now: u64) -> u32 {
+        let general = layout.to_processor(self.number, Network::General as usize);
+        let has_word = queues[general].front(now).is_some();
+        let is_late = self.timer.is_some_and(|timer| (now as u32).wrapping_sub(timer) < 1 << 31);
+        u32::from(has_word) | u32::from(is_late) << 1
+    }
+
+    fn special(&self, number: Register, layout: &Layout, queues: &[Queue], now: u64) -> u32 {
+        let (x, y) = (self.number % layout.columns, self.number / layout.columns);
+        match tile::SPECIAL[usize::from(number.0)].0 {
+            Special::Cycle => now as u32,
+            Special::Coordinates => (y << 5 | x) as u32,
+            Special::Epc => self.epc,
+            Special::Vector => self.vector,
+            Special::Mask => self.mask,
+            Special::Cause => self.causes(layout, queues, now),
+            Special::Timer => self.timer.unwrap_or(0),
+            Special::Available => Network::ALL.iter().fold(0, |word, network| {
+                let number = *network as usize;
+                let queue = &queues[layout.to_processor(self.number, number)];
+                word | queue.readable(now) << (8 * number)
+            }),
+        }
+    }
+
+    fn set_special(&mut self, number: Register, value: u32) {
+        match tile::SPECIAL[usize::from(number.0)].0 {
+            Special::Epc => self.epc = value,
+            Special::Vector => self.vector = value,
+            Special::Mask => self.mask = value,
+            Special::Timer => self.timer = Some(value),
+            Special::Cycle | Special::Coordinates | Special::Cause | Special::Available => {}
+        }
+    }
+}
+
+fn home(address: u32, regions: &[Region]) -> Result<Header, String> {
+    let is_in = |region: &&Region| address.wrapping_sub(region.base) < region.bytes;
+    let region = regions.iter().find(is_in);
+    region.map(|region| region.header).ok_or_else(|| {
+        format!("no memory holds address {address:#x}: attach one to the chip for it")
+    })
+}
