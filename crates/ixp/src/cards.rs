@@ -374,7 +374,7 @@ impl Cards {
         element.words = words(&rest[..bytes]);
         element.control = [control.word(), self.taken_from + taken as u32];
         let halves = |number: u64| [number as u32, (number >> 32) as u32];
-        (element.arrival, element.sequence) = (halves(packet.arrival_ns), halves(packet.offered));
+        element.arrival = halves(packet.arrival_ns);
         if !last {
             line.waiting.push_front((number, done + MPKT_BYTES));
         }

@@ -229,7 +229,7 @@ fn one(config: &Config, instance: &mut dyn Instance, room: &mut Room) -> Result<
     match config.kind.as_str() {
         "array" | "counter" => elements(config, instance, room),
         "lpm" => trie(config, instance, room),
-        "payload" | "hash" | "checksum" | "clock" => Ok((Place::Nowhere, None)),
+        "payload" | "hash" | "checksum" | "clock" | "random" => Ok((Place::Nowhere, None)),
         "bloom" => filter(config, instance, room),
         "match" => automaton(config, instance, room),
         kind => Err(format!("offloads of kind `{kind}` are not realised on microengines yet")),

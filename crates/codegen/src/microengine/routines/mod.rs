@@ -20,7 +20,7 @@ use super::frame::{self, State};
 use super::lower::Written;
 use super::words;
 
-pub use arithmetic::{Divide, Multiply, give};
+pub use arithmetic::{Divide, Mix, Multiply, give};
 pub use checks::{Crc, Reduce};
 pub use clear::Clear;
 pub use fetch::{Fetch, Gather, Sum};
@@ -56,6 +56,8 @@ pub enum Routine {
     Turn,
     /// [`Pass`]
     Pass,
+    /// [`Mix`]
+    Mix,
     /// [`Reduce`], modulo the generator of 48 bits.
     Reduce48,
     /// [`Reduce`], modulo the generator of 64 bits.
@@ -92,6 +94,7 @@ impl Routine {
             Self::Scan => Scan::of(&mut code).write(&mut code, state),
             Self::Turn => Turn::of(&mut code).write(&mut code, state),
             Self::Pass => Pass::of(&mut code).write(&mut code, state),
+            Self::Mix => Mix::of(&mut code).write(&mut code, state),
             Self::Reduce48 => Reduce::of(&mut code, false).write(&mut code, state),
             Self::Reduce64 => Reduce::of(&mut code, true).write(&mut code, state),
         }
