@@ -1,6 +1,7 @@
 //! Calls of offloads, in the memories of the chip.
 
 mod array;
+mod exact;
 mod keys;
 mod packet;
 
@@ -46,6 +47,9 @@ pub fn call(
         ("bloom", name @ ("add" | "test"), Place::Bits { .. }) => {
             let numbers = ["size", "hashes"].map(|name| config.param(name).low_u64() as u32);
             keys::bloom(lower, place, args[0], numbers.into(), name == "add")
+        }
+        ("exact", method, Place::Table { base }) => {
+            exact::call(lower, op, &config, method, base, args)
         }
         ("clock", "now", _) => Ok(Some(words::of(&lower.load(super::frame::ARRIVAL, 2)))),
         ("checksum", "sum", _) => Ok(Some(packet::sum(lower, args[0], args[1], args[2]))),

@@ -12,6 +12,7 @@ mod order;
 mod packet;
 mod put;
 mod scan;
+pub mod table;
 
 use std::collections::BTreeMap;
 
@@ -58,6 +59,18 @@ pub enum Routine {
     Pass,
     /// [`Mix`]
     Mix,
+    /// [`table::Find`]
+    Find,
+    /// [`table::Advance`]
+    Advance,
+    /// [`table::Touch`]
+    Touch,
+    /// [`table::Unlink`]
+    Unlink,
+    /// [`table::Enter`]
+    Enter,
+    /// [`table::Sweep`]
+    Sweep,
     /// [`Reduce`], modulo the generator of 48 bits.
     Reduce48,
     /// [`Reduce`], modulo the generator of 64 bits.
@@ -95,6 +108,12 @@ impl Routine {
             Self::Turn => Turn::of(&mut code).write(&mut code, state),
             Self::Pass => Pass::of(&mut code).write(&mut code, state),
             Self::Mix => Mix::of(&mut code).write(&mut code, state),
+            Self::Find => table::Find::of(&mut code).write(&mut code, state),
+            Self::Advance => table::Advance::write(&mut code, state),
+            Self::Touch => table::Touch::write(&mut code),
+            Self::Unlink => table::Unlink::write(&mut code),
+            Self::Enter => table::Enter::write(&mut code, state),
+            Self::Sweep => table::Sweep::of(&mut code).write(&mut code),
             Self::Reduce48 => Reduce::of(&mut code, false).write(&mut code, state),
             Self::Reduce64 => Reduce::of(&mut code, true).write(&mut code, state),
         }
