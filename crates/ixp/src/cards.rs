@@ -373,8 +373,7 @@ impl Cards {
         let element = &mut fbi.receive[usize::from(wanted.element)];
         element.words = words(&rest[..bytes]);
         element.control = [control.word(), self.taken_from + taken as u32];
-        let halves = |number: u64| [number as u32, (number >> 32) as u32];
-        (element.arrival, element.sequence) = (halves(packet.arrival_ns), halves(packet.offered));
+        element.arrival = [packet.arrival_ns as u32, (packet.arrival_ns >> 32) as u32];
         if !last {
             line.waiting.push_front((number, done + MPKT_BYTES));
         }

@@ -177,9 +177,21 @@ fn what_does_not_fit_says_how_much_it_needs() {
 
 #[test]
 fn what_has_no_place_is_refused_by_name() {
-    let refused = Spec::base().refusals(&program("nat", &[]));
+    let text = "engine metered() {
+        offload rates : meter<size = 4, cir = 1000, cbs = 1000>;
+        step begin { auto color = rates.color(0, 60); packet.egress = (u16)color; finish; }
+    }";
+    let refused = Spec::base().refusals(&written(text));
     let offloads: Vec<_> = refused.into_iter().filter_map(|refusal| refusal.offload).collect();
-    assert!(offloads.contains(&"fragments".to_owned()), "{offloads:?}");
+    assert_eq!(offloads, ["rates"]);
+}
+
+#[test]
+fn addresses_are_translated_as_on_golden() {
+    // As many mappings as fit into SRAM.
+    let program = program("nat", &[("MAPPINGS", "32768")]);
+    agree(&program, "nat.tables", &captured());
+    agree(&program, "nat.tables", &random());
 }
 
 /// Pushes and pops in front of packets of all lengths, up to the longest window, and ports that the
@@ -251,6 +263,14 @@ fn own_program(name: &str) -> Program {
     Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
 }
 
+/// A program with this text.
+fn written(text: &str) -> Program {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("own.loom");
+    std::fs::write(&file, text).expect("a file");
+    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
+}
+
 #[test]
 fn every_operation_does_what_it_does_on_golden() {
     agree_with(&own_program("operations"), &[], &noise(13, 400));
@@ -268,6 +288,35 @@ fn offloads_do_what_they_do_on_golden() {
     let lines: String = patterns.iter().enumerate().map(line).collect();
     std::fs::write(&tables, format!("table words\n{lines}")).expect("a file");
     agree_with(&program, &[tables], &noise(17, 600));
+}
+
+#[test]
+fn packets_without_bytes_leave() {
+    let text = "engine empty() {
+        step begin {
+            if (packet.window > 128) next cut;
+            packet.reset(0);
+            finish;
+        }
+        step cut { packet.pop(packet.window); finish; }
+    }";
+    agree_with(&written(text), &[], &noise(23, 50));
+}
+
+#[test]
+fn tables_that_packets_change_do_what_they_do_on_golden() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("own.tables");
+    let text = "table fixed\n1 = 10\n3 = 70000\ntable sums\n2 high=1 low=2\n";
+    std::fs::write(&file, text).expect("a file");
+    agree_with(&own_program("tables"), &[file], &noise(29, 600));
+}
+
+#[test]
+fn flows_are_counted_as_on_golden() {
+    let program = program("flowcount", &[("FLOWS", "64"), ("FLOW_AGE", "400000")]);
+    agree_with(&program, &[], &captured());
+    agree_with(&program, &[], &random());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step};
-use wireloom_offloads::registry;
+use wireloom_offloads::{StateUse, registry};
 
 use super::lower::{VARIABLES, ops};
 use super::words;
@@ -43,7 +43,8 @@ pub fn uses_arrival(engine: &Engine) -> bool {
         registry::kind(&config.kind).is_some_and(|kind| {
             let method = &kind.methods[method];
             let expires = kind.expiry.is_some_and(|age| !config.param(age).is_zero());
-            method.reads_arrival || expires
+            let keeps_time = kind.name == "exact" && method.state == StateUse::Change;
+            method.reads_arrival || expires || keeps_time
         })
     };
     engine.steps.iter().flat_map(ops).any(|op| match &op.kind {

@@ -12,6 +12,7 @@ use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance, RawView, Sto
 
 use super::frame;
 use super::lower::{Refused, ops};
+use super::tables;
 use super::trie::{self, Route};
 use super::words;
 
@@ -65,6 +66,11 @@ pub enum Place {
         classes: u32,
         /// The row of the first state.
         start: u32,
+    },
+    /// A table from keys to values, in SRAM; `routines::table` has the layout.
+    Table {
+        /// The first word of its header.
+        base: u32,
     },
     /// A trie.
     Trie {
@@ -120,7 +126,7 @@ impl Layout {
     }
 }
 
-struct Room {
+pub(super) struct Room {
     next: [u32; 2],
     most: [u32; 2],
 }
@@ -133,7 +139,7 @@ impl Room {
     }
 
     /// Takes words of a memory, if there are as many.
-    fn take(&mut self, words: u64, unit: Unit) -> Option<(Unit, u32)> {
+    pub(super) fn take(&mut self, words: u64, unit: Unit) -> Option<(Unit, u32)> {
         let (first, left) = self.left(unit);
         (words <= u64::from(left)).then(|| {
             self.next[unit as usize] = (first + words as u32).next_multiple_of(16);
@@ -223,13 +229,14 @@ fn refuse(engine: &Engine, offload: usize, why: &str) -> Refused {
     Refused { offload: Some(name), step, message }
 }
 
-type Placed = (Place, Option<(Unit, u32, Vec<u32>)>);
+pub(super) type Placed = (Place, Option<(Unit, u32, Vec<u32>)>);
 
 fn one(config: &Config, instance: &mut dyn Instance, room: &mut Room) -> Result<Placed, String> {
     match config.kind.as_str() {
         "array" | "counter" => elements(config, instance, room),
         "lpm" => trie(config, instance, room),
-        "payload" | "hash" | "checksum" | "clock" => Ok((Place::Nowhere, None)),
+        "payload" | "hash" | "checksum" | "clock" | "random" => Ok((Place::Nowhere, None)),
+        "exact" => tables::image(config, instance, room, &check_table(IEEE)),
         "bloom" => filter(config, instance, room),
         "match" => automaton(config, instance, room),
         kind => Err(format!("offloads of kind `{kind}` are not realised on microengines yet")),
@@ -239,7 +246,7 @@ fn one(config: &Config, instance: &mut dyn Instance, room: &mut Room) -> Result<
 /// Places what offloads share: the tables of checks, and the multipliers of the hash unit.
 fn shared(config: &Config, room: &mut Room, layout: &mut Layout) -> Result<(), String> {
     let checks: &[(usize, u32)] = match config.kind.as_str() {
-        "hash" => &[(0, IEEE)],
+        "hash" | "exact" => &[(0, IEEE)],
         "bloom" => &[(0, IEEE), (1, CASTAGNOLI)],
         _ => &[],
     };
@@ -403,6 +410,9 @@ pub fn read_back(
             // A word of the filter always has a place.
             let _ = instance.load(Entry { key: EntryKey::Index(number), value });
         }
+    }
+    if let Place::Table { base } = place {
+        tables::read_back(instance, base, |at| word(Unit::Sram, at));
     }
     let Place::Elements { unit, base, shift, .. } = place else { return };
     let own = element_words(config);

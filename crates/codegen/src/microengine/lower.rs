@@ -509,9 +509,8 @@ impl Lower<'_> {
             OpKind::Remove { offset, count } => {
                 return self.guarded(op, |lower| Ok(Some(lower.remove(*offset, *count))));
             }
-            OpKind::Reset { .. } => {
-                let message = "a replacement of the packet has no place yet";
-                return Err(self.refuse(None, message.into()));
+            OpKind::Reset { count } => {
+                return self.guarded(op, |lower| Ok(Some(lower.reset(*count))));
             }
             OpKind::Call { offload, method, args } => {
                 return self.guarded(op, |lower| calls::call(lower, op, *offload, *method, args));
@@ -547,7 +546,8 @@ impl Lower<'_> {
     fn is_far(&self, op: &Op) -> bool {
         match &op.kind {
             OpKind::Binary(BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem, ..)
-            | OpKind::Insert { .. } => true,
+            | OpKind::Insert { .. }
+            | OpKind::Reset { .. } => true,
             OpKind::Remove { offset, .. } => {
                 let offset = self.values.get(offset).and_then(|place| place.words.as_ref());
                 !offset.is_some_and(|words| words[0] == Operand::Number(0))

@@ -21,6 +21,7 @@ mod resize;
 mod routines;
 mod spill;
 mod spread;
+mod tables;
 pub mod trie;
 mod wide;
 mod words;
@@ -65,7 +66,7 @@ pub fn generate<'a>(
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
     if words > frame::CONTEXT {
         return Err(whole(format!(
-            "the context and its values need {words} words of a thread's {}",
+            "the context and its values need {words} words: they have no place in a thread's {}",
             frame::CONTEXT
         )));
     }

@@ -1,4 +1,4 @@
-//! Insertions into the header window, and removals from it.
+//! Insertions into the header window, removals from it, and its replacement.
 
 use wireloom_ir::Value;
 
@@ -64,6 +64,24 @@ impl Lower<'_> {
             code.set(moved.count, offset);
             code.call(&Routine::Move);
         }
+        self.whether(refused)
+    }
+
+    /// Replaces the packet by zeros. Returns whether that was possible.
+    pub(super) fn reset(&mut self, count: Value) -> Words {
+        let count = self.get(count)[0];
+        let State { front, window, payload, .. } = self.state;
+        let code = &mut *self.code;
+        let refused = code.label();
+        fits(code, count, Operand::Number(frame::LONGEST), refused);
+        let end = code.copy(Operand::Number(frame::END));
+        let clear = Clear::of(code);
+        code.set(window, count);
+        code.set(clear.count, count);
+        code.alu(front, end.into(), "-", count);
+        code.set(clear.from, front.into());
+        code.set(payload, Operand::Number(0));
+        code.call(&Routine::Clear);
         self.whether(refused)
     }
 

@@ -122,6 +122,9 @@ end#:
     alu_shf[g, --, B, g, <<2]
     immed[limit, 184]
 back#:
+    ; A window without bytes may begin where the longest one ends.
+    alu[--, g, -, limit]
+    br>=0[no_bytes#]
     alu_shf[w, --, B, g, <<1]
     sram[read, $0, frame, w, 8], ctx_swap
     alu[$$0, --, B, $0]
@@ -135,8 +138,7 @@ back#:
     alu_shf[place, g, OR, thread, <<14]
     sdram[write, $$0, place, 0, 4], ctx_swap
     alu[g, g, +, 4]
-    alu[--, g, -, limit]
-    br!=0[back#]
+    br[back#]
 no_bytes#:
     ; In the order in which packets came.
     sram[read, $0, frame, 0, 1], ctx_swap

@@ -79,6 +79,10 @@ fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
     let mut exits = Vec::new();
     for op in ops(&engine.steps[step]) {
         let OpKind::Exit(exit) = &op.kind else { continue };
+        // Packets that jump back too often end.
+        if matches!(exit, Exit::Next(to) if to.index() <= step) {
+            exits.push((Entry::End, 0.0));
+        }
         exits.push(match exit {
             Exit::Next(to) => (Entry::Step(to.index()), 1.0),
             Exit::Finish => (Entry::Finish, 1.0),

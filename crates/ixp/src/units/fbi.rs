@@ -16,8 +16,6 @@ pub const ELEMENT_WORDS: usize = 16;
 const DATA_QUADS: usize = 128;
 /// Addresses from here on are the times of arrival of packets in elements.
 const ARRIVAL_QUADS: usize = 144;
-/// Addresses from here on are the numbers of packets among all that were offered.
-const SEQUENCE_QUADS: usize = 160;
 /// The registers that set up rings of the scratchpad.
 const RING: u32 = csr::FIRST_RING as u32;
 const LAST_RING: u32 = RING + super::scratch::RINGS as u32;
@@ -33,8 +31,6 @@ pub struct Element {
     pub control: [u32; 2],
     /// Of the receive FIFO: the time at which the packet arrived in nanoseconds, the low word first.
     pub arrival: [u32; 2],
-    /// Of the receive FIFO: the number of the packet among all that were offered.
-    pub sequence: [u32; 2],
     /// Of the transmit FIFO: it waits for the bus.
     pub valid: bool,
 }
@@ -202,7 +198,6 @@ impl Fbi {
     fn read_receive_at(&self, address: usize, words: &mut [u32]) -> Result<(), Refused> {
         let of = |first: usize| self.receive.get(address - first);
         let source = match address {
-            SEQUENCE_QUADS.. => of(SEQUENCE_QUADS).and_then(|it| it.sequence.get(..words.len())),
             ARRIVAL_QUADS.. => of(ARRIVAL_QUADS).and_then(|it| it.arrival.get(..words.len())),
             DATA_QUADS.. => of(DATA_QUADS).and_then(|it| it.control.get(..words.len())),
             _ => self.receive.get(address / 8).and_then(|found| {

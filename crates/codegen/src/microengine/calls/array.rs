@@ -19,7 +19,7 @@ pub fn lanes(layout: &Layout) -> Vec<(u32, u32)> {
 }
 
 /// Adds leaf by leaf.
-fn add(lower: &mut Lower<'_>, a: &Words, b: &Words, lanes: &[(u32, u32)]) -> Words {
+pub fn add(lower: &mut Lower<'_>, a: &Words, b: &Words, lanes: &[(u32, u32)]) -> Words {
     let code = &mut *lower.code;
     let mut sums = Vec::new();
     for (lo, width) in lanes {

@@ -1,12 +1,12 @@
-//! Hashes and filters.
+//! Hashes, filters and random numbers.
 
 use wireloom_ir::Value;
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
-use super::super::frame::{ARGUMENTS, State};
+use super::super::frame::{ARGUMENTS, NUMBER, State};
 use super::super::layout::Place;
 use super::super::lower::{Lower, Refused};
-use super::super::routines::{Crc, Multiply, Reduce, Routine, give};
+use super::super::routines::{Crc, Mix, Multiply, Reduce, Routine, give};
 use super::super::words::{self, Words};
 
 /// Which check.
@@ -19,7 +19,7 @@ pub enum Check {
 }
 
 /// The check of a key, in a register of the routine.
-fn check(lower: &mut Lower<'_>, check: Check, bytes: u32) -> Result<Register, Refused> {
+pub fn check(lower: &mut Lower<'_>, check: Check, bytes: u32) -> Result<Register, Refused> {
     let Some(table) = lower.layout.checks[check as usize] else {
         return Err(lower.refuse(None, "the tables of checks have no place: SRAM is full".into()));
     };
@@ -61,6 +61,28 @@ pub fn hash(lower: &mut Lower<'_>, key: Value, bits: u32) -> Words {
     code.hash(bits);
     let result: Words = (0..2).map(|index| code.copy(Operand::Transfer(index)).into()).collect();
     words::slice(code, &result, 0, bits)
+}
+
+/// `random.next`.
+pub fn random(lower: &mut Lower<'_>, seed: u64, stream: Value) -> Words {
+    // The stream is wanted after the first number: routines keep no register.
+    lower.store_value(ARGUMENTS, stream);
+    // Golden counts packets in the order in which the chip took them, as the chip does: they may
+    // come through several ports.
+    let sequence = words::of(&lower.load(NUMBER, 1));
+    let code = &mut *lower.code;
+    let mix = Mix::of(code);
+    give(
+        code,
+        mix.value,
+        &vec![Operand::Number(seed as u32), Operand::Number((seed >> 32) as u32)],
+    );
+    give(code, mix.index, &sequence);
+    code.call(&Routine::Mix);
+    let stream = words::of(&lower.load(ARGUMENTS, 1));
+    give(lower.code, mix.index, &stream);
+    lower.code.call(&Routine::Mix);
+    vec![lower.code.copy(mix.value[1].into()).into()]
 }
 
 /// `bloom.add` and `bloom.test`. A key has `hashes` bits among `size`.

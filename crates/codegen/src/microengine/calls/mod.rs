@@ -1,6 +1,7 @@
 //! Calls of offloads, in the memories of the chip.
 
 mod array;
+mod exact;
 mod keys;
 mod packet;
 
@@ -40,9 +41,15 @@ pub fn call(
         ("hash", "crc32", _) => keys::crc32(lower, args[0]).map(Some),
         ("hash", "hash48", _) => Ok(Some(keys::hash(lower, args[0], 48))),
         ("hash", "hash64", _) => Ok(Some(keys::hash(lower, args[0], 64))),
+        ("random", "next", _) => {
+            Ok(Some(keys::random(lower, config.param("seed").low_u64(), args[0])))
+        }
         ("bloom", name @ ("add" | "test"), Place::Bits { .. }) => {
             let numbers = ["size", "hashes"].map(|name| config.param(name).low_u64() as u32);
             keys::bloom(lower, place, args[0], numbers.into(), name == "add")
+        }
+        ("exact", method, Place::Table { base }) => {
+            exact::call(lower, op, &config, method, base, args)
         }
         ("clock", "now", _) => Ok(Some(words::of(&lower.load(super::frame::ARRIVAL, 2)))),
         ("checksum", "sum", _) => Ok(Some(packet::sum(lower, args[0], args[1], args[2]))),

@@ -1,7 +1,9 @@
 //! Products and quotients of 64 bits, bit by bit: microengines have no multiplier.
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
+use super::super::frame::State;
 use super::super::words;
+use super::{Routine, keep};
 
 /// The low word and the high word of a number.
 type Pair = [Register; 2];
@@ -106,4 +108,51 @@ pub fn give(code: &mut Code, pair: Pair, value: &words::Words) {
     for (index, register) in pair.iter().enumerate() {
         code.set(*register, value.get(index).copied().unwrap_or(Operand::Number(0)));
     }
+}
+
+/// A number of SplitMix64: output `index` of the generator with a seed.
+pub struct Mix {
+    /// The seed; then the number.
+    pub value: Pair,
+    /// The index.
+    pub index: Pair,
+}
+
+impl Mix {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        Self { value: pair(code, "mix_value", true), index: Multiply::of(code).a }
+    }
+
+    pub(super) fn write(&self, code: &mut Code, state: State) {
+        let Self { value, index } = *self;
+        let Multiply { a, b, product } = Multiply::of(code);
+        let by = |code: &mut Code, factor: u64| {
+            code.set(b[0], Operand::Number(factor as u32));
+            code.set(b[1], Operand::Number((factor >> 32) as u32));
+            keep(code, state, &value, &Routine::Multiply);
+        };
+        let one = [Operand::Number(1), Operand::Number(0)];
+        code.chain(&index.map(Target::from), "+", "+carry", &both(index), &one);
+        by(code, 0x9e37_79b9_7f4a_7c15);
+        code.chain(&value.map(Target::from), "+", "+carry", &both(value), &both(product));
+        for (shift, factor) in [(30, 0xbf58_476d_1ce4_e5b9), (27, 0x94d0_49bb_1331_11eb)] {
+            mixed(code, value, shift);
+            code.set(a[0], value[0].into());
+            code.set(a[1], value[1].into());
+            by(code, factor);
+            code.set(value[0], product[0].into());
+            code.set(value[1], product[1].into());
+        }
+        mixed(code, value, 31);
+    }
+}
+
+/// `value ^= value >> shift`, by less than 32.
+fn mixed(code: &mut Code, value: Pair, shift: u32) {
+    let (low, high) = (code.register(), code.register());
+    code.double_shift(low, value[1].into(), value[0].into(), shift);
+    code.shift(high, Operand::None, "B", value[1].into(), Shift::Right(shift));
+    code.alu(value[0], value[0].into(), "XOR", low.into());
+    code.alu(value[1], value[1].into(), "XOR", high.into());
 }

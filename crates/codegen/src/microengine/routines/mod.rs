@@ -12,6 +12,7 @@ mod order;
 mod packet;
 mod put;
 mod scan;
+pub mod table;
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,7 @@ use super::frame::{self, State};
 use super::lower::Written;
 use super::words;
 
-pub use arithmetic::{Divide, Multiply, give};
+pub use arithmetic::{Divide, Mix, Multiply, give};
 pub use checks::{Crc, Reduce};
 pub use clear::Clear;
 pub use fetch::{Fetch, Gather, Sum};
@@ -56,6 +57,20 @@ pub enum Routine {
     Turn,
     /// [`Pass`]
     Pass,
+    /// [`Mix`]
+    Mix,
+    /// [`table::Find`]
+    Find,
+    /// [`table::Advance`]
+    Advance,
+    /// [`table::Touch`]
+    Touch,
+    /// [`table::Unlink`]
+    Unlink,
+    /// [`table::Enter`]
+    Enter,
+    /// [`table::Sweep`]
+    Sweep,
     /// [`Reduce`], modulo the generator of 48 bits.
     Reduce48,
     /// [`Reduce`], modulo the generator of 64 bits.
@@ -92,6 +107,13 @@ impl Routine {
             Self::Scan => Scan::of(&mut code).write(&mut code, state),
             Self::Turn => Turn::of(&mut code).write(&mut code, state),
             Self::Pass => Pass::of(&mut code).write(&mut code, state),
+            Self::Mix => Mix::of(&mut code).write(&mut code, state),
+            Self::Find => table::Find::of(&mut code).write(&mut code, state),
+            Self::Advance => table::Advance::write(&mut code, state),
+            Self::Touch => table::Touch::write(&mut code),
+            Self::Unlink => table::Unlink::write(&mut code),
+            Self::Enter => table::Enter::write(&mut code, state),
+            Self::Sweep => table::Sweep::of(&mut code).write(&mut code),
             Self::Reduce48 => Reduce::of(&mut code, false).write(&mut code, state),
             Self::Reduce64 => Reduce::of(&mut code, true).write(&mut code, state),
         }

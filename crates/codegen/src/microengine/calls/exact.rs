@@ -1,0 +1,202 @@
+//! Tables from keys to values: `exact`. Routines find, make and remove entries.
+
+use wireloom_ir::{Op, Value};
+use wireloom_offloads::Config;
+
+use super::super::code::{Operand, Register, Target};
+use super::super::lower::{Lower, Refused};
+use super::super::routines::table::{ENTRY, Find, Sweep, branch_zero, read, write};
+use super::super::routines::{Routine, give};
+use super::super::wide::is_wide;
+use super::super::words::{self, Words};
+use super::array::{add, lanes};
+use super::keys::{Check, check};
+
+/// A method of a table.
+pub fn call(
+    lower: &mut Lower<'_>,
+    op: &Op,
+    config: &Config,
+    method: &str,
+    base: u32,
+    args: &[Value],
+) -> Result<Option<Words>, Refused> {
+    let age = config.param("age").low_u64();
+    let width = config.value.as_ref().map_or(0, |value| value.width());
+    if method == "expire" {
+        return Ok(Some(expire(lower, base, age, args[0])));
+    }
+    let value_at = ENTRY + words::count(lower.width(args[0])) as u32;
+    let changes = !matches!(method, "lookup" | "age");
+    find(lower, base, args[0], changes)?;
+    let Find { entry, age: passed, .. } = Find::of(lower.code);
+    let zero = Operand::Number(0);
+    // What a branch uses comes from the frame before it.
+    let given = args.get(1).map(|value| lower.again(*value)).unwrap_or_default();
+    let code = &mut *lower.code;
+    let (found, done) = (code.register(), code.label());
+    if method == "age" {
+        // An entry that is too old has an age, and is not there.
+        let known = [code.copy(zero), code.copy(zero)];
+        code.set(found, zero);
+        branch_zero(code, entry, done);
+        known.iter().zip(passed).for_each(|(known, word)| code.set(*known, word.into()));
+        code.set(found, Operand::Number(1));
+        code.place(done);
+        let parts = [(vec![found.into()], 1), (words::of(&known), 64)];
+        return Ok(Some(words::concat(code, &parts)));
+    }
+    let value = words::registers(code, width);
+    if matches!(method, "insert" | "accumulate") {
+        let reply = insert(lower, config, method, &value, &given, value_at);
+        return Ok(answer(lower, op, reply));
+    }
+    branch_zero(code, entry, done);
+    match method {
+        "update" => {
+            write(code, entry, value_at, &given);
+            code.call(&Routine::Touch);
+        }
+        _ => {
+            if method != "lookup" {
+                let routine = if method == "touch" { Routine::Touch } else { Routine::Unlink };
+                code.call(&routine);
+            }
+            for (to, word) in value.iter().zip(read(code, entry, value_at, value.len() as u32)) {
+                code.set(*to, word.into());
+            }
+        }
+    }
+    // A routine keeps no register of its caller.
+    code.set(found, Operand::Number(1));
+    let end = code.label();
+    code.branch("br", end);
+    code.place(done);
+    code.set(found, zero);
+    value.iter().for_each(|word| code.set(*word, zero));
+    code.place(end);
+    let parts = [(vec![found.into()], 1), (words::of(&value), width)];
+    let reply = match method {
+        "update" => vec![found.into()],
+        _ => words::concat(code, &parts),
+    };
+    Ok(answer(lower, op, reply))
+}
+
+/// A reply that may be too wide for registers: then it goes to the frame.
+fn answer(lower: &mut Lower<'_>, op: &Op, reply: Words) -> Option<Words> {
+    let width = op.results.first().map_or(0, |result| lower.width(*result));
+    if !is_wide(width) {
+        return Some(reply);
+    }
+    let slot = lower.slot(op)?;
+    lower.store(slot, &reply);
+    None
+}
+
+/// Finds a key. Its words stay in the arguments.
+fn find(lower: &mut Lower<'_>, base: u32, key: Value, changes: bool) -> Result<(), Refused> {
+    let bytes = lower.width(key).div_ceil(8);
+    lower.store_value(super::super::frame::ARGUMENTS, key);
+    let hash = check(lower, Check::Ieee, bytes)?;
+    let find = Find::of(lower.code);
+    lower.code.set(find.hash, hash.into());
+    lower.code.set(find.table, Operand::Number(base));
+    if changes {
+        lower.code.call(&Routine::Advance);
+    }
+    lower.code.call(&Routine::Find);
+    Ok(())
+}
+
+/// Removes what is older than a constant.
+fn sweep(lower: &mut Lower<'_>, limit: &Words) -> Register {
+    let sweep = Sweep::of(lower.code);
+    give(lower.code, sweep.limit, limit);
+    lower.code.call(&Routine::Sweep);
+    sweep.count
+}
+
+fn constant(number: u64) -> Words {
+    vec![Operand::Number(number as u32), Operand::Number((number >> 32) as u32)]
+}
+
+/// `expire`: entries that have expired by themselves do not count.
+fn expire(lower: &mut Lower<'_>, base: u32, age: u64, older: Value) -> Words {
+    let find = Find::of(lower.code);
+    lower.code.set(find.table, Operand::Number(base));
+    lower.code.call(&Routine::Advance);
+    if age != 0 {
+        sweep(lower, &constant(age));
+    }
+    let older = lower.again(older);
+    let count = sweep(lower, &older);
+    vec![lower.code.copy(count.into()).into()]
+}
+
+/// `insert` and `accumulate`: ok, existed and the value.
+fn insert(
+    lower: &mut Lower<'_>,
+    config: &Config,
+    method: &str,
+    value: &[Register],
+    given: &Words,
+    value_at: u32,
+) -> Words {
+    let zero = Operand::Number(0);
+    let one = Operand::Number(1);
+    let width = config.value.as_ref().map_or(0, |value| value.width());
+    let age = config.param("age").low_u64();
+    let find = Find::of(lower.code);
+    let entry = find.entry;
+    let count = value.len() as u32;
+    let [ok, existed] = [(); 2].map(|()| lower.code.register());
+    let [missing, full, end] = [(); 3].map(|()| lower.code.label());
+    branch_zero(lower.code, entry, missing);
+    let old = read(lower.code, entry, value_at, count);
+    if method == "accumulate" {
+        let lanes = config.value.as_ref().map_or_else(Vec::new, lanes);
+        let sum = add(lower, &words::of(&old), given, &lanes);
+        write(lower.code, entry, value_at, &sum);
+    }
+    let code = &mut *lower.code;
+    code.call(&Routine::Touch);
+    for (to, word) in value.iter().zip(read(code, entry, value_at, count)) {
+        code.set(*to, word.into());
+    }
+    code.set(ok, one);
+    code.set(existed, one);
+    code.branch("br", end);
+    code.place(missing);
+    // The value waits in the frame, after the longest key.
+    const LATER: u32 = super::super::frame::ARGUMENTS + 40;
+    lower.store(LATER, given);
+    let code = &mut *lower.code;
+    code.call(&Routine::Enter);
+    if age != 0 {
+        let there = code.label();
+        code.alu(Target::None, Operand::None, "B", entry.into());
+        code.branch("br!=0", there);
+        sweep(lower, &constant(age));
+        let code = &mut *lower.code;
+        code.set(find.old, zero);
+        code.call(&Routine::Enter);
+        code.place(there);
+    }
+    branch_zero(lower.code, entry, full);
+    let state = lower.state;
+    let given = state.load(lower.code, Operand::Number(LATER), count as usize);
+    let code = &mut *lower.code;
+    write(code, entry, value_at, &words::of(&given));
+    value.iter().zip(given).for_each(|(to, word)| code.set(*to, word.into()));
+    code.set(ok, one);
+    code.set(existed, zero);
+    code.branch("br", end);
+    code.place(full);
+    value.iter().for_each(|word| code.set(*word, zero));
+    code.set(ok, zero);
+    code.set(existed, zero);
+    code.place(end);
+    let parts = [(vec![ok.into()], 1), (vec![existed.into()], 1), (words::of(value), width)];
+    words::concat(code, &parts)
+}

@@ -1,0 +1,291 @@
+//! Tables from keys to values in SRAM. Their calls come in the order of packets if any changes them.
+//!
+//! ```text
+//! word  0     1..2  3..4  5     6               8          8 + buckets
+//!       | free | time | age | mask | words of a key | first of each bucket | entries ...
+//!
+//! entry 0     1         2..3      4     4 + words of a key
+//!       | next | is static | touched | key | value
+//! ```
+//!
+//! `first` and `next` are addresses of entries, 0 at the end; `free` begins the list of those without
+//! a key. The bucket is the CRC-32 of the key modulo their number. Entries that are too old stay in
+//! their bucket until their key comes again or `free` is empty: they are skipped until then.
+
+use super::super::code::{Code, Label, Operand, Register, Target};
+use super::super::frame::{ARGUMENTS, ARRIVAL, State};
+use super::super::words;
+
+/// Words before the buckets of a table.
+pub const HEADER: u32 = 8;
+/// Words of an entry before its key.
+pub const ENTRY: u32 = 4;
+
+/// Words of a header, and of an entry.
+const TIME: u32 = 1;
+const MASK: u32 = 5;
+const STATIC: u32 = 1;
+const TOUCHED: u32 = 2;
+
+/// Reads words at a constant offset of an address.
+pub fn read(code: &mut Code, base: Register, at: u32, count: u32) -> Vec<Register> {
+    code.command("sram[read", "$0", base.into(), Operand::Number(at), count);
+    (0..count).map(|index| code.copy(Operand::Transfer(index as u8))).collect()
+}
+
+/// Writes words at a constant offset of an address.
+pub fn write(code: &mut Code, base: Register, at: u32, all: &[Operand]) {
+    for (index, word) in all.iter().enumerate() {
+        let word = code.copy(*word);
+        code.set(Target::Transfer(index as u8), word.into());
+    }
+    code.command("sram[write", "$0", base.into(), Operand::Number(at), all.len() as u32);
+}
+
+/// Branches if a register is 0.
+pub fn branch_zero(code: &mut Code, register: Register, to: Label) {
+    code.alu(Target::None, Operand::None, "B", register.into());
+    code.branch("br=0", to);
+}
+
+fn difference(code: &mut Code, a: &[Register], b: &[Register]) -> [Register; 2] {
+    let result = [code.register(), code.register()];
+    code.chain(&result.map(Target::from), "-", "-carry", &words::of(a), &words::of(b));
+    result
+}
+
+/// Finds the entry of the key in the arguments.
+pub struct Find {
+    /// The table.
+    pub table: Register,
+    /// The check of the key.
+    pub hash: Register,
+    /// The word with the first entry of the bucket.
+    pub head: Register,
+    /// The word with the address of the entry.
+    pub before: Register,
+    /// The entry, or 0.
+    pub entry: Register,
+    /// The entry, if it is too old, or 0.
+    pub old: Register,
+    /// Nanoseconds since the entry was touched.
+    pub age: [Register; 2],
+}
+
+impl Find {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        Self {
+            table: code.shared("find_table", true),
+            hash: code.shared("find_hash", false),
+            head: code.shared("find_head", true),
+            before: code.shared("find_before", true),
+            entry: code.shared("find_entry", false),
+            old: code.shared("find_old", false),
+            age: [code.shared("find_age_0", true), code.shared("find_age_1", true)],
+        }
+    }
+
+    pub(super) fn write(&self, code: &mut Code, state: State) {
+        let Self { table, hash, head, before, entry, old, age } = *self;
+        let number = Operand::Number;
+        let [next, word, differs, done, is_later, live] = [(); 6].map(|()| code.label());
+        let header = read(code, table, MASK, 2);
+        code.alu(head, hash.into(), "AND", header[0].into());
+        code.alu(head, head.into(), "+", number(HEADER));
+        code.alu(head, head.into(), "+", table.into());
+        code.set(before, head.into());
+        code.set(old, number(0));
+        age.iter().for_each(|word| code.set(*word, number(0)));
+        let [at, place] = [(); 2].map(|()| code.register());
+        code.place(next);
+        let first = read(code, before, 0, 1)[0];
+        code.set(entry, first.into());
+        branch_zero(code, entry, done);
+        code.set(at, number(0));
+        code.place(word);
+        code.alu(place, at.into(), "+", number(ENTRY));
+        code.command("sram[read", "$0", entry.into(), place.into(), 1);
+        let own = code.copy(Operand::Transfer(0));
+        code.set(place, number(ARGUMENTS));
+        code.alu(place, place.into(), "+", at.into());
+        code.command("sram[read", "$0", state.frame.into(), place.into(), 1);
+        code.alu(Target::None, own.into(), "-", Operand::Transfer(0));
+        code.branch("br!=0", differs);
+        code.alu(at, at.into(), "+", number(1));
+        code.alu(Target::None, at.into(), "-", header[1].into());
+        code.branch("br!=0", word);
+        // Static entries do not age.
+        let stamp = read(code, entry, STATIC, 3);
+        code.alu(Target::None, Operand::None, "B", stamp[0].into());
+        code.branch("br!=0", done);
+        // The time of the table, or of the packet if that is later.
+        let arrival = state.load(code, number(ARRIVAL), 2);
+        let times = read(code, table, TIME, 4);
+        words::compare(code, &words::of(&times[..2]), &words::of(&arrival));
+        code.branch("br=cout", is_later);
+        for (time, arrival) in times.iter().zip(&arrival) {
+            code.set(*time, (*arrival).into());
+        }
+        code.place(is_later);
+        let passed = difference(code, &times[..2], &stamp[1..]);
+        for (age, passed) in age.iter().zip(passed) {
+            code.set(*age, passed.into());
+        }
+        let limit = &times[2..];
+        code.alu(Target::None, limit[0].into(), "OR", limit[1].into());
+        code.branch("br=0", live);
+        words::compare(code, &words::of(limit), &words::of(&age));
+        code.branch("br=cout", live);
+        code.set(old, entry.into());
+        code.set(entry, number(0));
+        code.place(live);
+        code.branch("br", done);
+        code.place(differs);
+        code.set(before, entry.into());
+        code.branch("br", next);
+        code.place(done);
+    }
+}
+
+/// Sets the time of the table to that of the packet, if that is later.
+pub struct Advance;
+
+impl Advance {
+    pub(super) fn write(code: &mut Code, state: State) {
+        let table = Find::of(code).table;
+        let done = code.label();
+        let arrival = state.load(code, Operand::Number(ARRIVAL), 2);
+        let time = read(code, table, TIME, 2);
+        words::compare(code, &words::of(&time), &words::of(&arrival));
+        code.branch("br=cout", done);
+        write(code, table, TIME, &words::of(&arrival));
+        code.place(done);
+    }
+}
+
+/// Touches the entry that was found, unless it is static.
+pub struct Touch;
+
+impl Touch {
+    pub(super) fn write(code: &mut Code) {
+        let Find { table, entry, .. } = Find::of(code);
+        let done = code.label();
+        let is_static = read(code, entry, STATIC, 1)[0];
+        code.alu(Target::None, Operand::None, "B", is_static.into());
+        code.branch("br!=0", done);
+        let time = read(code, table, TIME, 2);
+        write(code, entry, TOUCHED, &words::of(&time));
+        code.place(done);
+    }
+}
+
+/// Takes an entry out of its bucket: `before` has its address.
+pub struct Unlink;
+
+impl Unlink {
+    pub(super) fn write(code: &mut Code) {
+        let Find { table, before, entry, .. } = Find::of(code);
+        let next = read(code, entry, 0, 1)[0];
+        write(code, before, 0, &[next.into()]);
+        let free = read(code, table, 0, 1)[0];
+        write(code, entry, 0, &[free.into()]);
+        write(code, table, 0, &[entry.into()]);
+    }
+}
+
+/// Makes an entry for the key in the arguments that was not found: its own old one, or a free one.
+/// It is 0 if there is none.
+pub struct Enter;
+
+impl Enter {
+    pub(super) fn write(code: &mut Code, state: State) {
+        let Find { table, head, entry, old, .. } = Find::of(code);
+        let number = Operand::Number;
+        let [fresh, key, done] = [(); 3].map(|()| code.label());
+        code.set(entry, old.into());
+        code.alu(Target::None, Operand::None, "B", old.into());
+        code.branch("br!=0", fresh);
+        let free = read(code, table, 0, 1)[0];
+        code.set(entry, free.into());
+        branch_zero(code, entry, done);
+        let next = read(code, entry, 0, 1)[0];
+        write(code, table, 0, &[next.into()]);
+        let first = read(code, head, 0, 1)[0];
+        write(code, entry, 0, &[first.into()]);
+        write(code, head, 0, &[entry.into()]);
+        let count = read(code, table, MASK + 1, 1)[0];
+        let [at, place] = [(); 2].map(|()| code.register());
+        code.set(at, number(0));
+        code.place(key);
+        code.set(place, number(ARGUMENTS));
+        code.alu(place, place.into(), "+", at.into());
+        code.command("sram[read", "$0", state.frame.into(), place.into(), 1);
+        let word = code.copy(Operand::Transfer(0));
+        code.set(Target::Transfer(0), word.into());
+        code.alu(place, at.into(), "+", number(ENTRY));
+        code.command("sram[write", "$0", entry.into(), place.into(), 1);
+        code.alu(at, at.into(), "+", number(1));
+        code.alu(Target::None, at.into(), "-", count.into());
+        code.branch("br!=0", key);
+        code.place(fresh);
+        let time = read(code, table, TIME, 2);
+        write(code, entry, STATIC, &[number(0), time[0].into(), time[1].into()]);
+        code.place(done);
+    }
+}
+
+/// Removes all entries that were touched longer ago than a limit, but no static ones. It uses the
+/// registers of [`Find`], and keeps its `head` and `table`.
+pub struct Sweep {
+    /// Nanoseconds.
+    pub limit: [Register; 2],
+    /// The number of entries removed.
+    pub count: Register,
+}
+
+impl Sweep {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        Self {
+            limit: [code.shared("sweep_0", false), code.shared("sweep_1", false)],
+            count: code.shared("sweep_count", true),
+        }
+    }
+
+    pub(super) fn write(&self, code: &mut Code) {
+        let Self { limit, count } = *self;
+        let Find { table, before, entry, .. } = Find::of(code);
+        let number = Operand::Number;
+        let [bucket, next, stays, all] = [(); 4].map(|()| code.label());
+        let left = read(code, table, MASK, 1)[0];
+        code.set(count, number(0));
+        code.place(bucket);
+        code.alu(before, table.into(), "+", left.into());
+        code.alu(before, before.into(), "+", number(HEADER));
+        code.place(next);
+        let first = read(code, before, 0, 1)[0];
+        code.set(entry, first.into());
+        branch_zero(code, entry, all);
+        let stamp = read(code, entry, STATIC, 3);
+        code.alu(Target::None, Operand::None, "B", stamp[0].into());
+        code.branch("br!=0", stays);
+        let time = read(code, table, TIME, 2);
+        let passed = difference(code, &time, &stamp[1..]);
+        words::compare(code, &words::of(&limit), &words::of(&passed));
+        code.branch("br=cout", stays);
+        Unlink::write(code);
+        code.alu(count, count.into(), "+", number(1));
+        code.branch("br", next);
+        code.place(stays);
+        code.set(before, entry.into());
+        code.branch("br", next);
+        code.place(all);
+        // The last bucket is the first one of the table.
+        let after = code.label();
+        branch_zero(code, left, after);
+        code.alu(left, left.into(), "-", number(1));
+        code.branch("br", bucket);
+        code.place(after);
+    }
+}

@@ -1,0 +1,118 @@
+//! The contents of `exact` tables in SRAM, in the layout of the routines that work on them.
+
+use std::any::Any;
+
+use wireloom_bits::Bits;
+use wireloom_offloads::kinds::exact::{Aged, Exact, State};
+use wireloom_offloads::{Config, Instance};
+
+use super::layout::{Place, Placed, Room, Unit};
+use super::routines::table::{ENTRY, HEADER};
+use super::words;
+
+/// Widest values: replies and changes of them are computed in registers.
+const WIDEST: u32 = 128;
+
+fn halves(bits: &Bits) -> impl Iterator<Item = u32> {
+    let all = bits.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
+    all.collect::<Vec<_>>().into_iter().take(words::count(bits.width()))
+}
+
+/// The check of a key's bytes in network order.
+fn hash(table: &[u32], key: &Bits) -> u32 {
+    let all: Vec<u32> = halves(key).collect();
+    let byte = |number: usize| all[number / 4] >> (8 * (number % 4)) & 0xff;
+    let bytes = key.width().div_ceil(8) as usize;
+    let step = |check: u32, number| table[((check ^ byte(number)) & 0xff) as usize] ^ check >> 8;
+    !(0..bytes).rev().fold(!0, step)
+}
+
+/// Places a table with its entries.
+pub(super) fn image(
+    config: &Config,
+    instance: &mut dyn Instance,
+    room: &mut Room,
+    checks: &[u32],
+) -> Result<Placed, String> {
+    let any: &dyn Any = instance;
+    let table = any.downcast_ref::<Exact>().ok_or("it has no entries")?;
+    let (key_width, value_width) = table.widths();
+    if value_width > WIDEST {
+        return Err(format!("values of at most {WIDEST} bits have a place"));
+    }
+    let size = config.param("size").low_u64();
+    let buckets = size.next_power_of_two();
+    let own = words::count(key_width) + words::count(value_width);
+    let stride = u64::from(ENTRY) + own as u64;
+    let words = u64::from(HEADER) + buckets + size * stride;
+    let place = room.take(words, Unit::Sram);
+    let (_, base) = place.ok_or_else(|| format!("{words} words are more than are left of SRAM"))?;
+    let state = table.state();
+    let aged = state.ageing.iter().map(|aged| (&aged.key, &aged.value, Some(aged.touched_ns)));
+    let fixed = state.fixed.iter().map(|(key, value)| (key, value, None));
+    let first = HEADER + buckets as u32;
+    let at = |number: u64| first + (number * stride) as u32;
+    let pair = |number: u64| [number as u32, (number >> 32) as u32];
+    let mut image = vec![0; words as usize];
+    let mut used = 0;
+    for (key, value, touched) in fixed.chain(aged) {
+        let entry = at(used) as usize;
+        let head = (HEADER + (hash(checks, key) & (buckets as u32 - 1))) as usize;
+        let [low, high] = pair(touched.unwrap_or(0));
+        let begin = [image[head], u32::from(touched.is_none()), low, high];
+        let all = begin.into_iter().chain(halves(key)).chain(halves(value));
+        image[entry..].iter_mut().zip(all).for_each(|(to, word)| *to = word);
+        image[head] = base + entry as u32;
+        used += 1;
+    }
+    let mut free = 0;
+    for number in (used..size).rev() {
+        image[at(number) as usize] = free;
+        free = base + at(number);
+    }
+    let ([time, later], age) = (pair(state.time_ns), pair(config.param("age").low_u64()));
+    let header = [free, time, later, age[0], age[1], buckets as u32 - 1];
+    image[..header.len()].copy_from_slice(&header);
+    image[header.len()] = words::count(key_width) as u32;
+    Ok((Place::Table { base }, Some((Unit::Sram, base, image))))
+}
+
+/// Takes the entries back: `word` reads a word of SRAM.
+pub(super) fn read_back(instance: &mut dyn Instance, base: u32, word: impl Fn(u32) -> u32) {
+    let any: &mut dyn Any = instance;
+    let Some(table) = any.downcast_mut::<Exact>() else { return };
+    let (key_width, value_width) = table.widths();
+    let long = |at: u32| u64::from(word(at)) | u64::from(word(at + 1)) << 32;
+    let bits = |at: u32, width: u32| {
+        let count = words::count(width) as u32;
+        let pair = |index: u32| match index + 1 < count {
+            true => long(at + index),
+            false => u64::from(word(at + index)),
+        };
+        let all: Vec<u64> = (0..count).step_by(2).map(pair).collect();
+        Bits::from_words(width, &all)
+    };
+    let (time_ns, age) = (long(base + 1), long(base + 3));
+    let mut state = State { time_ns, ..State::default() };
+    for bucket in 0..=word(base + 5) {
+        let mut entry = word(base + HEADER + bucket);
+        while entry != 0 {
+            let key = bits(entry + ENTRY, key_width);
+            let value_at = entry + ENTRY + words::count(key_width) as u32;
+            let value = bits(value_at, value_width);
+            let touched_ns = long(entry + 2);
+            match word(entry + 1) {
+                0 if age == 0 || time_ns - touched_ns <= age => {
+                    state.ageing.push(Aged { key, value, touched_ns });
+                }
+                // It is too old, and was not looked for again.
+                0 => {}
+                _ => state.fixed.push((key, value)),
+            }
+            entry = word(entry);
+        }
+    }
+    state.ageing.sort_by(|a, b| (a.touched_ns, &a.key).cmp(&(b.touched_ns, &b.key)));
+    // What the chip holds is in the order of times, and no more than the table's size.
+    let _ = table.set_state(&state);
+}
