@@ -8,7 +8,13 @@
 /* Returns the n words of an element; NULL if the index is out of range. */
 WL_INLINE uint64_t *wl_element(const struct wl_slot *slot, uint32_t index, uint32_t n)
 {
-    return WL_LIKELY(index < slot->elements) ? (uint64_t *)slot->data + (size_t)index * n : NULL;
+    if (WL_UNLIKELY(index >= slot->elements))
+        return NULL;
+    uint64_t *element = (uint64_t *)slot->data + (size_t)index * n;
+    /* So that a compiler does not test it again. */
+    if (!element)
+        __builtin_unreachable();
+    return element;
 }
 
 /* Prefetches an element. The index may be out of range, so the address is computed as a number

@@ -14,7 +14,7 @@ use wireloom_ir::{Exit, OffloadId, OffloadTarget, OpKind};
 use wireloom_offloads::{StateUse, registry};
 
 use super::batch::{
-    count_to, field, function, go_on, machine_type, name, put_on_list, returning, thread,
+    self, count_to, field, function, go_on, machine_type, name, put_on_list, returning,
 };
 use super::engine::PacketEngine;
 use super::kinds;
@@ -145,7 +145,7 @@ pub fn begin(engine: &PacketEngine<'_>) -> Vec<Stmt> {
 pub fn advances(engine: &PacketEngine<'_>, step: usize) -> impl Iterator<Item = Stmt> {
     let entry = field("list").index(name(engine.state(step))).index(name("i"));
     engine.advances(step).into_iter().enumerate().map(move |(pause, advance)| {
-        let all = vec![Stmt::Expr(go_on(advance, thread(entry.clone())))];
+        let all = vec![Stmt::Expr(go_on(advance, entry.clone()))];
         let all = count_to(name("count"), all);
         match engine.is_pause_needed(step, pause) {
             Some(condition) => Stmt::If(condition, vec![all]),
@@ -244,20 +244,18 @@ fn early(engine: &PacketEngine<'_>, step: usize) -> Vec<Stmt> {
     let call = |function: &str, arguments: Vec<Expr>| {
         Expr::call(format!("{}_{function}", engine.prefix), arguments)
     };
-    let number = field("list").index(name(engine.state(step))).index(name("i"));
-    let number = Declaration::new(Type::named("uint32_t").constant(), "thread").with(number);
-    let own = Declaration::new(thread_pointer(engine).const_pointer(), "t");
+    let own = field("list").index(name(engine.state(step))).index(name("i"));
+    let own = Declaration::new(batch::thread_pointer(engine), "t").with(own);
     let next = Expr::call(engine.resume(step), [name("m"), t()]);
     let execute = vec![
         Stmt::Expr(call("save", vec![name("m"), t(), state()])),
         Stmt::Assign(state(), call("settle", vec![t(), state(), next])),
     ];
     vec![
-        number.into(),
-        own.with(thread(name("thread"))).into(),
+        own.into(),
         Declaration::new("uint32_t", "state").with(name(engine.state(step))).into(),
         Stmt::If(before("in_vain").not(), execute),
-        put_on_list(engine, "thread", state()),
+        put_on_list(engine, t(), state()),
     ]
 }
 
@@ -324,11 +322,9 @@ fn around(engine: &PacketEngine<'_>) -> Vec<Item> {
 /// Statements that find the state of thread `i` at its turn, and forbid it to continue if it is not
 /// its turn yet.
 pub fn turn(engine: &PacketEngine<'_>) -> Vec<Stmt> {
-    let own = Declaration::new(thread_pointer(engine).const_pointer(), "t");
     let arguments = [name("m"), name("t"), name("state"), name("before")];
     let barred = before("state").nonzero().choose(name("UINT64_MAX"), name("before"));
     vec![
-        own.with(thread(name("i"))).into(),
         Stmt::Assign(name("state"), Expr::call(format!("{}_turn", engine.prefix), arguments)),
         Declaration::new(Type::named("uint64_t").constant(), "barred").with(barred).into(),
     ]
@@ -336,5 +332,5 @@ pub fn turn(engine: &PacketEngine<'_>) -> Vec<Stmt> {
 
 /// The state, of thread `i`, whose reach later threads must respect besides that in which it waits.
 pub fn earlier_state() -> Expr {
-    thread(name("i")).arrow("before").member("state")
+    before("state")
 }

@@ -25,6 +25,11 @@ pub fn machine_type(engine: &PacketEngine<'_>) -> Type {
     Type::structure(&format!("{}_machine", engine.prefix))
 }
 
+/// The type of a constant that points to a thread.
+pub fn thread_pointer(engine: &PacketEngine<'_>) -> Type {
+    thread_type(engine).const_pointer()
+}
+
 fn thread_type(engine: &PacketEngine<'_>) -> Type {
     Type::structure(&format!("{}_thread", engine.prefix))
 }
@@ -82,12 +87,12 @@ pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
             .sized([states(engine)])
             .commented("threads on each list")
             .into(),
-        Declaration::new("uint16_t", "list").sized([states(engine), batch()]).into(),
+        // Not numbers of threads: a compiler would compute the address from the number for each
+        // access to the thread.
+        Declaration::new(thread_type(engine).pointer(), "list")
+            .sized([states(engine), batch()])
+            .into(),
     ];
-    if engine.is_ordered() {
-        let at = Declaration::new("uint16_t", "at").sized([batch()]);
-        fields.push(at.commented("the state of each thread").into());
-    }
     let lines = Expr::SizeOfType(thread_type(engine)).binary(Binary::Div, Expr::number(64));
     let odd = Expr::number(1).binary(Binary::Add, lines.binary(Binary::Rem, Expr::number(2)));
     let apart = Expr::number(64).binary(Binary::Mul, odd);
@@ -133,17 +138,33 @@ pub fn execution(engine: &PacketEngine<'_>) -> Vec<Item> {
 }
 
 fn wait(engine: &PacketEngine<'_>) -> Vec<Item> {
-    let short = |value: &str| name(value).cast("uint16_t");
-    let count = field("waiting").index(name("state")).increment();
-    let place = field("list").index(name("state")).index(count);
     let mut body = Vec::new();
     if engine.is_ordered() {
-        body.push(Stmt::Assign(field("at").index(name("thread")), short("state")));
+        body.push(Stmt::Assign(name("t").arrow("at"), name("state")));
     }
-    body.push(Stmt::Assign(place, short("thread")));
-    let number = || Type::named("uint32_t");
-    let parameters =
-        vec![(machine_type(engine).pointer(), "m"), (number(), "thread"), (number(), "state")];
+    // A case for each state, although they are alike: a step mostly continues in one state, and a
+    // compiler then takes its case alone, with constant addresses. Threads that have ended are only
+    // counted.
+    let count = |state: &str| field("waiting").index(name(state)).increment();
+    let wait = |state: String| {
+        let place = field("list").index(name(&state)).index(count(&state));
+        (Some(name(state)), vec![Stmt::Assign(place, name("t")), Stmt::Break])
+    };
+    let mut cases: Vec<_> =
+        engine.waiting().flat_map(|step| engine.states(step)).map(wait).collect();
+    let ended = Stmt::Expr(count(&engine.ended()));
+    if cases.is_empty() {
+        body.extend(["t", "state"].map(|unused| name(unused).unused()));
+        body.push(ended);
+    } else {
+        cases.push((None, vec![ended, Stmt::Break]));
+        body.push(Stmt::Switch(name("state"), cases));
+    }
+    let parameters = vec![
+        (machine_type(engine).pointer(), "m"),
+        (thread_type(engine).pointer(), "t"),
+        (Type::named("uint32_t"), "state"),
+    ];
     let function_name = format!("{}_wait", engine.prefix);
     function(
         "Puts a thread on the list of its state.",
@@ -155,8 +176,8 @@ fn wait(engine: &PacketEngine<'_>) -> Vec<Item> {
 }
 
 /// Calls the function that puts a thread on the list of its state.
-pub fn put_on_list(engine: &PacketEngine<'_>, thread: &str, state: Expr) -> Stmt {
-    Stmt::call(format!("{}_wait", engine.prefix), [name("m"), name(thread), state])
+pub fn put_on_list(engine: &PacketEngine<'_>, thread: Expr, state: Expr) -> Stmt {
+    Stmt::call(format!("{}_wait", engine.prefix), [name("m"), thread, state])
 }
 
 /// Calls a function of a step for a thread.
@@ -172,7 +193,7 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
         let size = Expr::SizeOf(Box::new(object));
         Stmt::call("memset", [address, Expr::number(0), size])
     };
-    let own = Declaration::new(thread_type(engine).const_pointer(), "t").with(thread(i()));
+    let own = Declaration::new(thread_pointer(engine), "t").with(thread(i()));
     let env = vec![packet().member("arrival_ns"), name("sequence").binary(Binary::Add, i())];
     let end = field("machine").member("ends").index(i()).address();
     let mut begin = vec![
@@ -199,7 +220,8 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
         rounds.push(Stmt::call(format!("{prefix}_in_order"), [name("m"), name("admitted")]));
     }
     let mut first_run: Vec<Stmt> = engine.declare_passing().into_iter().collect();
-    first_run.push(put_on_list(engine, "i", engine.begin(0, thread(i()))));
+    first_run.push(Declaration::new(thread_pointer(engine), "t").with(thread(i())).into());
+    first_run.push(put_on_list(engine, t(), engine.begin(0, t())));
     let from_first = |body: Vec<Stmt>| Stmt::Count {
         variable: "i".into(),
         first: name("first"),
@@ -266,16 +288,17 @@ fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
         "A thread that comes back to this list takes a place that is already done with.".into(),
     ));
     body.push(Stmt::Assign(waiting(ready.clone()), Expr::number(0)));
-    let resumed = go_on(engine.resume(step), thread(name("thread")));
-    let each = vec![constant("thread", entry(ready)), put_on_list(engine, "thread", resumed)];
+    let own = |state| Declaration::new(thread_pointer(engine), "t").with(entry(state)).into();
+    let resumed = go_on(engine.resume(step), name("t"));
+    let each = vec![own(ready), put_on_list(engine, name("t"), resumed)];
     body.push(count_to(name("count"), each));
     let pauses = engine.advances(step).into_iter().zip(needed).zip(states.windows(2));
     for ((advance, needed), pair) in pauses.rev() {
         let [from, to] = [name(&pair[0]), name(&pair[1])];
         let each = vec![
-            constant("thread", entry(from.clone())),
-            Stmt::Assign(entry(to.clone()), name("thread").cast("uint16_t")),
-            Stmt::Expr(go_on(advance, thread(name("thread")))),
+            own(from.clone()),
+            Stmt::Assign(entry(to.clone()), name("t")),
+            Stmt::Expr(go_on(advance, name("t"))),
         ];
         let all = vec![
             constant("paused", waiting(from.clone())),
@@ -322,7 +345,7 @@ fn in_order(engine: &PacketEngine<'_>) -> Vec<Item> {
     let last = ordered.len().saturating_sub(1);
     let case = |(index, step): (usize, &usize)| {
         let label = (index != last).then(|| name(engine.state(*step)));
-        let resumed = go_on(engine.resume(*step), thread(name("i")));
+        let resumed = go_on(engine.resume(*step), name("t"));
         (label, vec![Stmt::Assign(state(), resumed), Stmt::Break])
     };
     let cases = ordered.iter().enumerate().map(case).collect();
@@ -333,10 +356,11 @@ fn in_order(engine: &PacketEngine<'_>) -> Vec<Item> {
     let go_on =
         Stmt::While(calls().binary(Binary::Both, is_free), vec![Stmt::Switch(state(), cases)]);
     let mut turn = if is_early { ahead::turn(engine) } else { Vec::new() };
-    turn.extend([go_on, put_on_list(engine, "i", state())]);
+    turn.extend([go_on, put_on_list(engine, name("t"), state())]);
     let reach = |state| Stmt::Include(before(), name(format!("{prefix}_reach")).index(state));
     let mut each = vec![
-        Declaration::new("uint32_t", "state").with(field("at").index(name("i"))).into(),
+        Declaration::new(thread_pointer(engine), "t").with(thread(name("i"))).into(),
+        Declaration::new("uint32_t", "state").with(name("t").arrow("at")).into(),
         Stmt::If(calls(), turn),
         reach(state()),
     ];

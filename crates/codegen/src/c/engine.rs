@@ -264,6 +264,10 @@ impl<'a> PacketEngine<'a> {
             Declaration::new(Type::structure("wl_end").pointer(), "end").into(),
             Declaration::new("uint32_t", "backward").into(),
         ];
+        if self.is_ordered() {
+            let at = Declaration::new("uint32_t", "at");
+            fields.push(at.commented("the state in which the thread waits").into());
+        }
         let nested = |is_union, tag, fields, name: &str| {
             let aggregate = Aggregate { is_union, tag, fields };
             Field::Nested { aggregate, name: name.to_owned(), sizes: Vec::new() }

@@ -325,9 +325,20 @@ pub fn level(text: &str) -> &'static str {
 /// the longest function 12 KB) takes 2 s.
 const LONGEST_FUNCTION: usize = 15_000;
 
-/// Flags of the C compiler besides the level of optimisation: checks that most packets pass become
-/// branches, which are predicted, rather than arithmetic on conditions. clang ignores it.
-pub const FLAGS: [&str; 2] = ["--param", "logical-op-non-short-circuit=0"];
+/// Flags of the C compiler besides the level of optimisation. clang ignores parameters.
+pub const FLAGS: [&str; 5] = [
+    // Checks that most packets pass become branches, which are predicted, rather than arithmetic on
+    // conditions.
+    "--param",
+    "logical-op-non-short-circuit=0",
+    // If a value is one of a few constants, as the place of a header is, gcc would else compute all
+    // that depends on it for each of them, and keep the results until they are needed.
+    "--param",
+    "max-partial-antic-length=1",
+    // Two scalars beside each other, such as the numbers of a counter, would else be moved to a
+    // vector for one addition.
+    "-fno-tree-slp-vectorize",
+];
 
 fn makefile(name: &str, level: &str) -> String {
     let flags = FLAGS.join(" ");
