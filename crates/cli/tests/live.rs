@@ -176,17 +176,25 @@ fn packets_are_forwarded_and_the_kernel_answers_what_cannot_be() {
     each_way(forwards_and_hands_over);
 }
 
+/// Waits until the machine forwards: the first packets go through the kernel, which resolves the
+/// neighbours.
+fn forwards(network: &Network, to: &str, expected: Answer) {
+    until("the machine forwards", || {
+        let before = network.router.forwarded();
+        reaches(&network.left, to, 64, expected);
+        (network.router.forwarded() == before).then_some(())
+    });
+}
+
 fn forwards_and_hands_over(options: &[&str]) {
-    let Some((network, forwarding)) = start(options) else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("counters.json");
+    let options = [options, &["--json", json.to_str().expect("a path")]].concat();
+    let Some((network, forwarding)) = start(&options) else { return };
     let left = &network.left;
     for (to, reply) in [("10.0.2.2", REPLY4), ("2001:db8:2::2", REPLY6)] {
-        // The first packets go through the kernel, which resolves the neighbours.
         let expected = (address(to), reply, 0);
-        until("the machine forwards", || {
-            let before = network.router.forwarded();
-            reaches(left, to, 64, expected);
-            (network.router.forwarded() == before).then_some(())
-        });
+        forwards(&network, to, expected);
         let before = network.router.forwarded();
         left.run(|| {
             let mut echo = Echo::open(address(to), 64);
@@ -221,6 +229,14 @@ fn forwards_and_hands_over(options: &[&str]) {
     assert!(count(&report, "port 0") >= 200 && count(&report, "port 1") >= 200, "{report}");
     assert_eq!(count(&report, "cpu: TTL_EXPIRED"), 10, "{report}");
     assert!(report.contains("repaired: 0;") && report.contains(" failed: 0;"), "{report}");
+    // Each packet begins the program's first step.
+    let written = std::fs::read_to_string(json).expect("a file");
+    let counters: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    let received = |port: usize| counters["ports"][port]["received_packets"].as_u64();
+    let steps = counters["steps"].as_array().expect("steps");
+    let first = steps.iter().find(|step| step["step"] == "ethernet").expect("the first step");
+    let both = received(0).zip(received(1)).map(|(left, right)| left + right);
+    assert_eq!(first["packets"].as_u64(), both, "{written}");
 }
 
 #[test]
@@ -323,6 +339,33 @@ fn finishes_frames(options: &[&str]) {
     assert_eq!(mtu, 1300);
     let report = forwarding.stop();
     assert!(count(&report, "cpu: EXCEEDS_MTU") > 0, "{report}");
+}
+
+#[test]
+fn the_kernel_gets_no_more_packets_than_the_limits_say() {
+    each_way(limits_what_the_kernel_gets);
+}
+
+fn limits_what_the_kernel_gets(options: &[&str]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let json = folder.path().join("counters.json");
+    let limits = ["--cpu-rate", "TTL_EXPIRED=0", "--json", json.to_str().expect("a path")];
+    let Some((network, forwarding)) = start(&[options, &limits].concat()) else { return };
+    let left = &network.left;
+    forwards(&network, "10.0.2.2", (address("10.0.2.2"), REPLY4, 0));
+    left.run(|| {
+        let mut echo = Echo::open(address("10.0.2.2"), 1);
+        (0..5).for_each(|_| assert!(echo.send()));
+        assert_eq!(echo.receive(TRY), None, "nobody says that the TTL has expired");
+    });
+    // Other reasons have limits of their own.
+    reaches(left, "10.0.1.1", 64, (address("10.0.1.1"), REPLY4, 0));
+    let report = forwarding.stop();
+    assert_eq!(count(&report, "cpu: TTL_EXPIRED"), 5, "{report}");
+    let written = std::fs::read_to_string(json).expect("a file");
+    let counters: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    let policed = serde_json::json!([{"reason": "TTL_EXPIRED", "packets": 5}]);
+    assert_eq!(counters["policed"], policed, "{written}");
 }
 
 #[test]

@@ -109,13 +109,7 @@ impl Built {
             Where::Process { cores } if *cores > 1 => in_any_order(program).map_err(|refused| {
                 Error::new(refused.0).with_help("leave out --cores, or say --cores 1")
             })?,
-            Where::Process { .. } => {}
-            Where::Kernel(_) if loaded.cpu_rates.is_empty() => {}
-            Where::Kernel(_) => {
-                return Err(Error::new("--cpu-rate has no effect with --io kernel").with_help(
-                    "the kernel takes what the engine hands to it in its own receive path",
-                ));
-            }
+            Where::Process { .. } | Where::Kernel(_) => {}
         }
         let limits = limits::resolve(&loaded.cpu_rates, program)?;
         let (mut store, _) = load_store(program, &loaded.tables, progress)?;
@@ -144,7 +138,8 @@ impl Built {
                 (std::iter::once(native).chain(others).map(machine).collect(), None)
             }
             Where::Kernel(ports) => {
-                let (live, programs) = Live::new(&loaded.program, store, ports, progress)?;
+                let (live, programs) =
+                    Live::new(&loaded.program, store, ports, &limits.in_kernel(), progress)?;
                 (vec![Box::new(live)], Some(programs))
             }
         };

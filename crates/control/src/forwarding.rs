@@ -290,7 +290,10 @@ impl Forwarding {
     /// Packets above the limits so far, by the names of the reasons.
     fn policed(&self) -> BTreeMap<String, u64> {
         let mut policed = self.policed_before.clone();
-        for (reason, packets) in self.forwarder.policed() {
+        let in_kernel = self.programs.as_ref().and_then(|programs| programs.policed().ok());
+        for (reason, packets) in
+            self.forwarder.policed().into_iter().chain(in_kernel.unwrap_or_default())
+        {
             let name = reason_name(&self.engine().program.optimised, reason);
             *policed.entry(name).or_default() += packets;
         }
@@ -341,6 +344,7 @@ impl Forwarding {
             self.forwarder.replace(Arc::clone(programs))?;
             self.count_in_kernel();
         }
+        self.policed_before = self.policed();
         self.programs = built.programs;
         self.fates_before = self.fates();
         self.counts_before = self.counts();
@@ -348,7 +352,6 @@ impl Forwarding {
             self.kernel_before = kernel.after(self.kernel_before);
         }
         self.kernel = built.kernel;
-        self.policed_before = self.policed();
         self.forwarder.limit(&built.limits);
         self.reloads += 1;
         self.of_all_cores = built.of_all_cores;

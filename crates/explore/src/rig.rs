@@ -2,6 +2,7 @@
 //!
 //! Simulations are deterministic, so measurements are cached under a hash of all their inputs.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use wireloom_machine::{Program, Source};
 use wireloom_np::machine::{self, Form};
 
 /// The version of the measuring method; a change invalidates cached measurements.
-const METHOD: &str = "3";
+const METHOD: &str = "4";
 /// Packets before a measurement, which warm the caches.
 const WARM_UP: usize = 1000;
 /// From this share of a packet a cycle on each lane on, that rate itself is tried: the rate of an
@@ -28,6 +29,8 @@ const WARM_UP: usize = 1000;
 const LINE_RATE: f64 = 0.95;
 /// The least rate that is tried, as a share of the overloaded machine's rate.
 const LEAST_TRIED: f64 = 0.5;
+/// Packets of a long run for each place that a packet can wait in.
+const PACKETS_PER_PLACE: usize = 100;
 /// The resolution of the search for the greatest rate without loss, as a share of that rate.
 const RESOLUTION: f64 = 0.005;
 
@@ -156,6 +159,17 @@ impl Rig {
         &self.processor.plan.machine
     }
 
+    /// Returns these packets, repeated until there are many for each place that one can wait in. A
+    /// machine that is too slow fills its threads and inputs before it loses a packet: in a short
+    /// run it seems to carry what it does not. In one of this length it is at most a hundredth too
+    /// slow.
+    pub fn long(&self, packets: &[Packet]) -> Vec<Packet> {
+        let machine = self.machine();
+        let inputs = machine.lanes() * Settings::default().buffer as usize;
+        let threads = machine.clusters * machine.engines * machine.threads;
+        repeated(packets, PACKETS_PER_PLACE * (threads + inputs))
+    }
+
     /// Measures the rate at which the machine forwards these packets, all of which it must send:
     /// first under overload, then the greatest rate below that without loss.
     ///
@@ -170,14 +184,16 @@ impl Rig {
             let Some(rate) = overrun.packets_per_cycle else {
                 return Err(Error::new("ten packets are needed to measure a rate"));
             };
-            let high = if rate > lanes * LINE_RATE { lanes } else { rate };
+            let is_near = rate > lanes * LINE_RATE;
+            let high = if is_near { lanes } else { rate };
+            let tried = if is_near { Cow::Owned(rig.long(packets)) } else { packets.into() };
             let mut latency = (0.0, 0);
             let found = simulation::mlffr(
                 high * LEAST_TRIED,
                 high,
                 high * RESOLUTION,
                 |rate| -> Result<bool> {
-                    let trial = rig.trial(packets, Pace::PerCycle(rate), OnLoss::Stop)?;
+                    let trial = rig.trial(&tried, Pace::PerCycle(rate), OnLoss::Stop)?;
                     if trial.lost == 0 {
                         latency = (trial.latency.mean, trial.latency.most);
                     }
@@ -302,6 +318,12 @@ impl Rig {
     }
 }
 
+/// These packets, again and again until they are as many.
+fn repeated(packets: &[Packet], least: usize) -> Vec<Packet> {
+    let times = least.div_ceil(packets.len().max(1)).max(1);
+    (0..times).flat_map(|_| packets.iter().cloned()).collect()
+}
+
 /// The result of a rig.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ran {
@@ -340,5 +362,22 @@ impl Ran {
         let run = simulation.run_rig(cycles).map_err(Error::new)?;
         let mpps = run.packets_per_cycle * f64::from(description.clock.core_mhz);
         Ok(Self { mpps, missing: run.report.missing(), run })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traffic_is_repeated_until_it_is_long_enough() {
+        let packet = |byte| Packet { ingress: 0, arrival_ns: 0, bytes: vec![byte; 60] };
+        let packets: Vec<Packet> = (0..3).map(packet).collect();
+        for (least, count) in [(0, 3), (3, 3), (4, 6), (10, 12)] {
+            let long = repeated(&packets, least);
+            assert_eq!(long.len(), count);
+            assert!(long.iter().zip(packets.iter().cycle()).all(|(a, b)| a.bytes == b.bytes));
+        }
+        assert!(repeated(&[], 10).is_empty());
     }
 }

@@ -181,6 +181,12 @@ fn table(values: &Values) -> Result<Table> {
                 "{clusters} clusters, {engines} engines, {threads} threads in {kind} RAM"
             ))
         };
+        let next_smaller = if values.has(&key("next_smaller.mpps")) {
+            let mpps = values.fixed(&key("next_smaller.mpps"), 1)?;
+            format!("{}: {mpps}", shape("next_smaller")?)
+        } else {
+            "none that could carry it".to_owned()
+        };
         let luts = values.get(&key("cost.luts"))?;
         let block_rams = (values.get(&key("cost.block_rams_18k"))? / 2.0).ceil();
         table.row([
@@ -191,7 +197,7 @@ fn table(values: &Values) -> Result<Table> {
             shape("smallest")?,
             format!("{} ({:.1} %)", decimal(luts, 0), 100.0 * luts / part.luts as f64),
             format!("{} of {}", decimal(block_rams, 0), thousands(part.block_rams)),
-            format!("{}: {}", shape("next_smaller")?, values.fixed(&key("next_smaller.mpps"), 1)?),
+            next_smaller,
         ]);
     }
     Ok(table)

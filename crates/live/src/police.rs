@@ -25,6 +25,12 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The same for an engine in the kernel.
+    pub fn in_kernel(&self) -> wireloom_xdp::Limits {
+        let exceptions = self.exceptions.iter().map(|(reason, rate)| (*reason, *rate));
+        wireloom_xdp::Limits { rate: self.rate, exceptions: exceptions.collect() }
+    }
+
     /// An equal part of them for each of so many cores, at least one packet of a reason that has any.
     pub(crate) fn of_each(&self, cores: usize) -> Self {
         let part = |rate: u64| rate.div_ceil(cores as u64);

@@ -13,6 +13,7 @@ pub static KIND: &dyn Kind = &GOLDEN;
 static GOLDEN: Single = Single {
     name: "golden",
     about: "the interpreter that defines what programs mean",
+    refusals: None,
     start: |program, store, _| {
         Ok(Box::new(InSoftware::new(Golden::new(program.optimised.clone(), store))))
     },

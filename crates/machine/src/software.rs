@@ -18,13 +18,18 @@ use crate::{
 /// A function that starts a machine; see [`Configured::start`].
 pub type Start = fn(&Program, Store, &dyn Fn(&str)) -> Result<Box<dyn Machine>>;
 
-/// A kind with one machine, about which nothing can be chosen and which takes every program.
+/// What has no place on a machine; see [`Configured::refusals`].
+pub type Refusals = fn(&Program) -> Vec<Refusal>;
+
+/// A kind with one machine, about which nothing can be chosen.
 #[derive(Clone, Copy)]
 pub struct Single {
     /// The name of the kind and of the machine.
     pub name: &'static str,
     /// A description in a few words.
     pub about: &'static str,
+    /// What it refuses; `None` if it takes every program.
+    pub refusals: Option<Refusals>,
     /// Starts it; see [`Configured::start`].
     pub start: Start,
     /// Source code for it; see [`Configured::generate`].
@@ -76,8 +81,8 @@ impl Configured for Single {
         self.about
     }
 
-    fn refusals(&self, _: &Program) -> Vec<Refusal> {
-        Vec::new()
+    fn refusals(&self, program: &Program) -> Vec<Refusal> {
+        self.refusals.map_or_else(Vec::new, |refusals| refusals(program))
     }
 
     fn start(

@@ -20,6 +20,7 @@ use wireloom_machines::REGISTRY;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::kinds::exact;
 use wireloom_offloads::{Content, EntryKey, Store, Update};
+use wireloom_testkit::counts_of_golden;
 
 /// A machine of each kind that can run on this computer, and that has a place for the programs here.
 /// The compiler for `ixp` has none for their offloads: it runs random programs only.
@@ -430,6 +431,33 @@ fn random_programs_do_on_microengines_what_they_do_on_golden() {
     assert_eq!(refused.iter().find(|refused| !says_why(refused)), None);
     eprintln!("{agreed} agreed, refused were\n{}", refused.join("\n"));
     assert!(agreed > 4, "refused were\n{}", refused.join("\n"));
+}
+
+#[test]
+fn counts_in_the_kernel_are_those_of_golden() {
+    let mut counted = 0;
+    for machine in runnable().filter(|machine| machine.kind() == "xdp") {
+        for seed in 100..140 {
+            let (case, compiled) = case(seed);
+            let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
+            let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
+            let store = || {
+                let mut store = wireloom_ir::store(&program.optimised).expect("a store");
+                case.input.load(&mut store);
+                store
+            };
+            let Ok(mut running) = machine.start(&program, store(), &options(), &|_| ()) else {
+                continue;
+            };
+            let packets = &case.input.packets;
+            running.offer(&frames(packets), &mut |_| ()).expect("packets are executed");
+            let counts = running.counts().expect("it counts");
+            let expected = counts_of_golden(&program.optimised, store(), packets, &counts);
+            assert_eq!(counts, expected, "{seed}\n{}", case.program.text());
+            counted += 1;
+        }
+        assert!(counted > 10, "{counted} programs have a place");
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub static KIND: &dyn Kind = &NATIVE;
 static NATIVE: Single = Single {
     name: "native",
     about: "C, compiled by the system's compiler and run on one core of this computer",
+    refusals: None,
     start: |program, store, progress| {
         progress("compiling C");
         let library =

@@ -1,8 +1,11 @@
-//! Common parts of tests: packets in a text notation, and packet tests on any machine.
+//! Common parts of tests: packets in a text notation, packet tests on any machine, and what golden
+//! counts.
 
+mod counting;
 pub mod notation;
 mod packet_file;
 mod tester;
 
+pub use counting::counts_of_golden;
 pub use packet_file::{Action, ActionKind, Expected, TestFile};
 pub use tester::Tester;

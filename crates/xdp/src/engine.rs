@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use wireloom_codegen::c::bpf::{self, BpfProgram, FUNCTIONS, Takes};
+use wireloom_codegen::c::bpf::{self, BpfProgram, Counted, FUNCTIONS, Takes};
 use wireloom_install::Cache;
-use wireloom_machine::{Error, Program, Result};
-use wireloom_offloads::Store;
+use wireloom_machine::{Calls, Counts, Error, Program, Result};
+use wireloom_offloads::{Content, Store, registry};
 
 use crate::compiler::{COMPILER, compile};
 use crate::kernel::{self, MapType, Shape, Typed, flag};
@@ -23,6 +23,10 @@ pub struct Engine {
     types: OwnedFd,
     functions: HashMap<String, u32>,
     threads: OwnedFd,
+    /// What threads count, and where: bytes of a thread, and before its numbers.
+    counted: Counted,
+    thread_bytes: usize,
+    counted_at: usize,
     locks: Option<OwnedFd>,
     /// The offloads.
     pub tables: Tables,
@@ -56,6 +60,7 @@ impl Engine {
         let object = Object::parse(&object).map_err(broken)?;
         let thread = object.constant("wl_thread_bytes").map_err(broken)?;
         let packet = object.constant("wl_packet_bytes").map_err(broken)?;
+        let counted_at = object.constant("wl_counted_at").map_err(broken)? as usize;
         let functions = functions(&written);
         let types = Types::of(&functions, thread, packet);
         let loaded = kernel::load_types(&types.bytes);
@@ -83,7 +88,48 @@ impl Engine {
         let locks = locks.transpose().map_err(|error| map("locks", error))?;
         let mut tables = Tables::new(&written.maps).map_err(|error| map("of an offload", error))?;
         tables.write(store, None).map_err(|error| failed("the tables", &error, ""))?;
-        Ok(Self { object, types: loaded, functions, threads, locks, tables })
+        Ok(Self {
+            object,
+            types: loaded,
+            functions,
+            threads,
+            counted: written.counted,
+            thread_bytes: thread as usize,
+            counted_at,
+            locks,
+            tables,
+        })
+    }
+
+    /// How often packets began steps and called offloads, on all processors. `store` has the
+    /// engine's offloads.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn counts(&self, store: &Store) -> io::Result<Counts> {
+        // The kernel gives the threads of all processors, each at a multiple of 8 bytes.
+        let distance = self.thread_bytes.next_multiple_of(8);
+        let mut threads = vec![0; distance * kernel::processors()?];
+        kernel::find(&self.threads, &0u32.to_ne_bytes(), &mut threads)?;
+        let mut sums = vec![0; self.counted.len()];
+        for thread in threads.chunks_exact(distance) {
+            let numbers = thread[self.counted_at..].chunks_exact(8);
+            for (sum, number) in sums.iter_mut().zip(numbers) {
+                *sum += number.try_into().map_or(0, u64::from_ne_bytes);
+            }
+        }
+        let calls = store.slots.iter().zip(self.counted.offloads.windows(2));
+        let calls = calls.map(|(slot, range)| {
+            let Content::Kind { config, .. } = &slot.content else { return Vec::new() };
+            let methods = registry::kind(&config.kind).map_or(&[][..], |kind| kind.methods);
+            let sums = sums[range[0]..range[1]].chunks_exact(2);
+            let calls = methods.iter().zip(sums).map(|(method, sums)| Calls {
+                all: sums[0],
+                found: (method.tells_found() || config.kind == "lpm").then_some(sums[1]),
+            });
+            calls.collect()
+        });
+        Ok(Counts { steps: sums[..self.counted.steps].to_vec(), calls: calls.collect() })
     }
 
     /// Has the kernel verify and load the program of an entry. `maps` are those of the entry, by

@@ -23,5 +23,5 @@ mod object;
 mod tables;
 mod types;
 
-pub use live::{InKernel, Interface, Links, Live, PortCounts};
+pub use live::{InKernel, Interface, Limits, Links, Live, PortCounts};
 pub use machine::KIND;

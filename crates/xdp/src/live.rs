@@ -8,7 +8,7 @@ use std::sync::Arc;
 use wireloom_codegen::c::bpf::LIVE;
 use wireloom_ir::{Reason, ReasonSetId, Verdict};
 use wireloom_machine::{
-    Error, Machine, Program, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Counts, Error, Machine, Program, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -30,7 +30,17 @@ pub struct InKernel {
     programs: Vec<OwnedFd>,
     counts: OwnedFd,
     verdicts: OwnedFd,
+    buckets: OwnedFd,
     processors: usize,
+}
+
+/// How many packets a second the kernel gets, for each reason. 0: none.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// For each reason that is not among the exceptions.
+    pub rate: u64,
+    /// For single reasons.
+    pub exceptions: Vec<(Reason, u64)>,
 }
 
 /// The control plane's end of an engine in the kernel. It takes no packets: the kernel gives them to
@@ -76,6 +86,11 @@ const COUNTS: usize = 4;
 const COUNT: usize = 16;
 /// Verdicts with their reasons that are counted apart.
 const MOST_VERDICTS: u32 = 4096;
+/// Bytes of a verdict (`struct wl_verdict_key`), and of its bucket (`struct wl_bucket`).
+const VERDICT: usize = 12;
+const BUCKET: usize = 24;
+/// The number of the verdict of packets for the kernel (`WL_TO_CPU`).
+const TO_CPU: u32 = 2;
 /// Bytes of the memory for checksums, with room after it.
 const SCRATCH: u32 = 520;
 
@@ -155,26 +170,88 @@ impl InKernel {
         let ports = self.ports()?.into_iter().enumerate();
         let sent = ports.map(|(port, counts)| (Verdict::Sent { port: port as u16 }, counts.sent));
         let mut verdicts: Vec<_> = sent.filter(|(_, count)| count.0 > 0).collect();
-        let mut key = kernel::next_key(&self.verdicts, None, 12).map_err(unread)?;
-        while let Some(bytes) = key {
-            let word = |at: usize| {
-                bytes[at..at + 4].try_into().map(u32::from_ne_bytes).unwrap_or_default()
-            };
+        for bytes in keys(&self.verdicts)? {
+            let word = |index: usize| word(&bytes, index);
             let mut values = vec![0; self.processors * COUNT];
             if kernel::find(&self.verdicts, &bytes, &mut values).map_err(unread)? {
-                let reason = Reason::Program(ReasonSetId(word(4)), word(8) as u16);
+                let reason = reason(&bytes);
                 let verdict = match word(0) {
-                    2 => Some(Verdict::ToCpu(reason)),
+                    TO_CPU => Some(Verdict::ToCpu(reason)),
                     3 => Some(Verdict::Dropped(reason)),
                     4 => Some(Verdict::Dropped(Reason::Runaway)),
                     _ => None,
                 };
                 verdicts.extend(verdict.map(|verdict| (verdict, sum(&values))));
             }
-            key = kernel::next_key(&self.verdicts, Some(&bytes), 12).map_err(unread)?;
         }
         Ok(verdicts)
     }
+
+    /// Returns how many packets were not given to the kernel, since there were more than its
+    /// limit, by reason.
+    ///
+    /// # Errors
+    /// If the kernel does not say.
+    pub fn policed(&self) -> Result<Vec<(Reason, u64)>> {
+        let mut policed = Vec::new();
+        for key in keys(&self.buckets)? {
+            let mut bucket = [0; BUCKET];
+            kernel::find(&self.buckets, &key, &mut bucket).map_err(unread)?;
+            let refused = bucket[16..].try_into().map(u64::from_ne_bytes).unwrap_or_default();
+            if word(&key, 0) == TO_CPU && refused > 0 {
+                policed.push((reason(&key), refused));
+            }
+        }
+        Ok(policed)
+    }
+}
+
+/// The keys of a map of verdicts.
+fn keys(map: &OwnedFd) -> Result<Vec<Vec<u8>>> {
+    let next = |key: Option<&[u8]>| kernel::next_key(map, key, VERDICT).map_err(unread);
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    while let Some(key) = next(keys.last().map(Vec::as_slice))? {
+        keys.push(key);
+    }
+    Ok(keys)
+}
+
+/// A word of a verdict's key.
+fn word(key: &[u8], index: usize) -> u32 {
+    let bytes = &key[4 * index..4 * index + 4];
+    bytes.try_into().map(u32::from_ne_bytes).unwrap_or_default()
+}
+
+fn reason(key: &[u8]) -> Reason {
+    Reason::Program(ReasonSetId(word(key, 1)), word(key, 2) as u16)
+}
+
+/// Creates the buckets of reasons. The one of no verdict is the pattern of those that are not
+/// there yet.
+fn buckets(limits: &Limits) -> io::Result<OwnedFd> {
+    const SECOND: u64 = 1_000_000_000;
+    let shape = Shape {
+        map_type: MapType::Hash,
+        key: VERDICT as u32,
+        value: BUCKET as u32,
+        entries: MOST_VERDICTS,
+        flags: 0,
+    };
+    let map = kernel::create_map("wl_buckets", shape, None, None)?;
+    let set = |key: [u32; 3], rate: u64| {
+        let step = SECOND.checked_div(rate).unwrap_or(u64::MAX);
+        let bytes = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let bucket: Vec<u8> = bytes(&[0, step, 0]);
+        let key: Vec<u8> = key.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        kernel::set(&map, &key, &bucket)
+    };
+    set([0; 3], limits.rate)?;
+    for (reason, rate) in &limits.exceptions {
+        if let Reason::Program(reasons, value) = reason {
+            set([TO_CPU, reasons.0, (*value).into()], *rate)?;
+        }
+    }
+    Ok(map)
 }
 
 fn unread(error: io::Error) -> Error {
@@ -189,7 +266,8 @@ fn sum(values: &[u8]) -> (u64, u64) {
 }
 
 impl Live {
-    /// Compiles an engine and has the kernel verify it, for these ports.
+    /// Compiles an engine and has the kernel verify it, for these ports. The kernel gets no more
+    /// packets than the limits say.
     ///
     /// # Errors
     /// If the program has no place in the kernel, or without the rights.
@@ -197,6 +275,7 @@ impl Live {
         program: &Program,
         mut store: Store,
         ports: &[Interface],
+        limits: &Limits,
         progress: &dyn Fn(&str),
     ) -> Result<(Self, Arc<InKernel>)> {
         let engine = Engine::new(program, &mut store, progress)?;
@@ -208,7 +287,14 @@ impl Live {
         let count = ports.len() as u32;
         let counts =
             create("wl_counts", MapType::PerCpuArray, 4, COUNT as u32, count * COUNTS as u32)?;
-        let verdicts = create("wl_verdicts", MapType::PerCpuHash, 12, COUNT as u32, MOST_VERDICTS)?;
+        let verdicts = create(
+            "wl_verdicts",
+            MapType::PerCpuHash,
+            VERDICT as u32,
+            COUNT as u32,
+            MOST_VERDICTS,
+        )?;
+        let buckets = buckets(limits).map_err(problem)?;
         let scratch = create("wl_scratch", MapType::PerCpuArray, 4, SCRATCH, 1)?;
         let interfaces = create("wl_ports", MapType::Interfaces, 4, 4, count)?;
         for (number, port) in ports.iter().enumerate() {
@@ -219,6 +305,7 @@ impl Live {
         let maps = [
             ("wl_map_counts", &counts),
             ("wl_map_verdicts", &verdicts),
+            ("wl_map_buckets", &buckets),
             ("wl_map_scratch", &scratch),
             ("wl_map_ports", &interfaces),
         ];
@@ -230,7 +317,7 @@ impl Live {
         let programs = programs.collect::<Result<_>>()?;
         let processors = kernel::processors().map_err(problem)?;
         let live = Self { engine, store, changed: None };
-        Ok((live, Arc::new(InKernel { programs, counts, verdicts, processors })))
+        Ok((live, Arc::new(InKernel { programs, counts, verdicts, buckets, processors })))
     }
 
     fn read(&mut self, only: Option<usize>) -> Result {
@@ -285,6 +372,10 @@ impl Machine for Live {
             self.read(None)?;
         }
         Ok(Vec::new())
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.engine.counts(&self.store).ok()
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {

@@ -1,15 +1,13 @@
 //! The machine `xdp`: packets through the loaded program, one by one, without an interface.
 
-use std::any::Any;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use wireloom_codegen::c::bpf::{self, RUNTIME, TRIAL};
-use wireloom_description::Description;
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
+use wireloom_machine::software::Single;
 use wireloom_machine::{
-    Configured, Error, Files, Kind, Machine, Named, Options, Program, Refusal, Result, Settled,
-    Sink, Snapshot, UpdateError, Wanted,
+    Counts, Error, Files, Kind, Machine, Program, Refusal, Result, Settled, Sink, Snapshot,
+    UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
@@ -19,86 +17,32 @@ use crate::engine::{Engine, Settings, failed};
 use crate::kernel::{self, MapType, Mapped, Shape, flag};
 
 /// The kind `xdp`.
-pub static KIND: &dyn Kind = &Xdp;
+pub static KIND: &dyn Kind = &Single {
+    name: "xdp",
+    about: "a program of the Linux kernel, in the XDP hook of its network drivers",
+    refusals: Some(refusals),
+    start: |program, store, progress| Ok(Box::new(Trials::new(program, store, progress)?)),
+    generate,
+};
 
-const NAME: &str = "xdp";
-const ABOUT: &str = "a program of the Linux kernel, in the XDP hook of its network drivers";
-
-#[derive(Clone, Copy, Debug)]
-struct Xdp;
-
-impl Kind for Xdp {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn named(&self) -> Named {
-        Named::One(ABOUT)
-    }
-
-    fn example(&self) -> &'static str {
-        NAME
-    }
-
-    fn find(&self, name: &str) -> Result<Option<Arc<dyn Configured>>> {
-        Ok((name == NAME).then(|| Arc::new(*self) as Arc<dyn Configured>))
-    }
-
-    fn configure(&self, name: &str, _: Description) -> Result<Arc<dyn Configured>> {
-        Err(Error::new(format!(
-            "machine {name}: nothing about `{NAME}` can be chosen, so it has no description"
-        ))
-        .with_help(format!("say --on {NAME}")))
-    }
+fn refusals(program: &Program) -> Vec<Refusal> {
+    let refusal = |refused: bpf::Refused| Refusal {
+        offload: refused.offload,
+        step: refused.step,
+        line: None,
+        message: refused.message,
+    };
+    bpf::refusals(&program.optimised).into_iter().map(refusal).collect()
 }
 
-impl Configured for Xdp {
-    fn kind(&self) -> &'static str {
-        NAME
-    }
-
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn about(&self) -> &str {
-        ABOUT
-    }
-
-    fn refusals(&self, program: &Program) -> Vec<Refusal> {
-        let refused = bpf::refusals(&program.optimised).into_iter();
-        let refusal = |refused: bpf::Refused| Refusal {
-            offload: refused.offload,
-            step: refused.step,
-            line: None,
-            message: refused.message,
-        };
-        refused.map(refusal).collect()
-    }
-
-    fn start(
-        &self,
-        program: &Program,
-        store: Store,
-        _: &Options,
-        progress: &dyn Fn(&str),
-    ) -> Result<Box<dyn Machine>> {
-        Ok(Box::new(Trials::new(program, store, progress)?))
-    }
-
-    fn generate(&self, program: &Program) -> Result<Files> {
-        let refused = |all: Vec<bpf::Refused>| {
-            Error::new(all.into_iter().next().map(|refused| refused.message).unwrap_or_default())
-                .with_help("check --on xdp names everything that has no place in the kernel")
-        };
-        let written = bpf::generate(&program.optimised).map_err(refused)?;
-        let runtime = RUNTIME.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-        Ok(std::iter::once(("engine.c".to_owned(), written.text)).chain(runtime).collect())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
+fn generate(program: &Program) -> Result<Files> {
+    let refused = |all: Vec<bpf::Refused>| {
+        Error::new(all.into_iter().next().map(|refused| refused.message).unwrap_or_default())
+            .with_help("check --on xdp names everything that has no place in the kernel")
+    };
+    let written = bpf::generate(&program.optimised).map_err(refused)?;
+    let runtime = RUNTIME.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+    Ok(std::iter::once(("engine.c".to_owned(), written.text)).chain(runtime).collect())
 }
 
 /// A packet of a trial and what became of it (`struct wl_trial`).
@@ -281,6 +225,10 @@ impl Machine for Trials {
             self.read(None)?;
         }
         Ok(Vec::new())
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.engine.counts(&self.store).ok()
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {

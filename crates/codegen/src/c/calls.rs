@@ -107,7 +107,7 @@ pub fn call(
 }
 
 /// The most significant bit of a reply.
-fn found(reply: &Expr, width: u32) -> Expr {
+pub fn found(reply: &Expr, width: u32) -> Expr {
     let top = width - 1;
     match Model::Bits64.class(width) {
         Class::Wide(_) => {

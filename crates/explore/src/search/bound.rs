@@ -13,6 +13,9 @@ use wireloom_machine::Result;
 pub struct Limits {
     /// The bound by threads, slots and clusters, of which larger machines have more.
     pub engines: f64,
+    /// The bound by slots alone. An engine has one in each cycle, and a packet needs as many on any
+    /// machine: nothing exceeds this.
+    pub slots: f64,
     /// By lanes, and services that there is one of in a pipe.
     pub lanes: f64,
 }
@@ -62,9 +65,10 @@ impl Bound {
     /// Returns the upper bounds of a machine of this shape.
     pub fn limits(&self, shape: Shape, machine: &Machine) -> Limits {
         let (engines, lanes) = ((shape.clusters * shape.engines) as f64, machine.lanes() as f64);
+        let by_slots = |demand: &Demand| engines / demand.slots;
         let by_engines = |demand: &Demand| {
             let threads = engines * shape.threads as f64 / demand.residency;
-            threads.min(engines / demand.slots)
+            threads.min(by_slots(demand))
         };
         // A service of a pipe takes one request a cycle.
         let by_lanes = |demand: &Demand| (lanes / demand.requests).min(lanes);
@@ -73,7 +77,11 @@ impl Bound {
             all.fold(f64::INFINITY, f64::min) * f64::from(machine.clock.core_mhz)
         };
         let clusters = shape.clusters as f64 * self.cluster * f64::from(machine.clock.core_mhz);
-        Limits { engines: least(&by_engines).min(clusters), lanes: least(&by_lanes) }
+        Limits {
+            engines: least(&by_engines).min(clusters),
+            slots: least(&by_slots),
+            lanes: least(&by_lanes),
+        }
     }
 }
 
@@ -83,18 +91,22 @@ mod tests {
 
     #[test]
     fn the_scarcest_thing_decides() {
-        let bound = |demands: &[Demand], clusters, engines, threads| {
+        let limits = |demands: &[Demand], clusters, engines, threads| {
             let shape = Shape { clusters, engines, threads };
             let like = Machine::find("np").expect("a machine");
             let machine = like.shaped(clusters, engines, threads).expect("a machine");
-            let limits = Bound { demands: demands.to_vec(), cluster: 0.25 }.limits(shape, &machine);
-            (limits.mpps() * 1000.0).round() / 1000.0
+            Bound { demands: demands.to_vec(), cluster: 0.25 }.limits(shape, &machine)
+        };
+        let bound = |demands: &[Demand], clusters, engines, threads| {
+            (limits(demands, clusters, engines, threads).mpps() * 1000.0).round() / 1000.0
         };
         let demand = Demand { residency: 100.0, slots: 8.0, requests: 1.0 };
         // 4 engines of 2 threads: 8 threads, each with a packet for 100 cycles.
         assert_eq!(bound(&[demand], 2, 2, 2), 8.0);
         // 4 engines of 32 threads: 4 slots a cycle for 8 of each packet.
         assert_eq!(bound(&[demand], 2, 2, 32), 50.0);
+        // Slots are as many however many threads there are.
+        assert_eq!(limits(&[demand], 2, 2, 2).slots, 50.0);
         // The same engines in one cluster, which accepts a packet every four cycles.
         assert_eq!(bound(&[demand], 1, 4, 32), 25.0);
         // Enough engines to fill the lane; two lanes.

@@ -1,5 +1,10 @@
 //! Ports through packet sockets (packet(7)), which every interface has. A program at the ingress
 //! drops the kernel's own copy of each frame.
+//!
+//! Frames are received by recvmmsg(2), not from a ring that is shared with the kernel: the blocks
+//! of TPACKET_V3 are handed over when they are full or when a timer of milliseconds runs out
+//! (Documentation/networking/packet_mmap.rst, `tp_retire_blk_tov`), so that a lone packet would wait
+//! twenty times as long as a thread may take to wake up.
 
 use std::io;
 use std::mem::zeroed;

@@ -51,6 +51,7 @@ extern struct wl_map wl_map_trial;   /* struct wl_trial */
 extern struct wl_map wl_map_locks;   /* a lock for each offload */
 extern struct wl_map wl_map_counts;  /* struct wl_counts of the ports, for each processor */
 extern struct wl_map wl_map_verdicts; /* the same by verdict */
+extern struct wl_map wl_map_buckets; /* struct wl_bucket by verdict: limits on what the kernel gets */
 extern struct wl_map wl_map_scratch; /* memory of each processor */
 extern struct wl_map wl_map_ports;   /* the interfaces of the ports */
 

@@ -28,6 +28,7 @@ WL_INLINE const struct wl_settings *wl_set(void)
 /* Sizes that the loader needs. */
 const uint32_t wl_thread_bytes = sizeof(WL_THREAD);
 const uint32_t wl_packet_bytes = sizeof(struct wl_packet);
+const uint32_t wl_counted_at = offsetof(WL_THREAD, counted);
 
 /* A trial: the packet that the frame stands for, and what became of it. */
 struct wl_trial {
@@ -50,6 +51,14 @@ enum { WL_COUNT_RECEIVED, WL_COUNT_SENT, WL_COUNT_UNSENT, WL_COUNT_NO_PORT, WL_C
 struct wl_verdict_key {
     uint32_t verdict, reasons, value;
 };
+
+/* A token bucket that holds a tenth of a second, as a virtual clock (the generic cell rate algorithm
+ * of ITU-T I.371): each packet moves it on by the time between packets at the full rate. A step of
+ * UINT64_MAX admits none. */
+struct wl_bucket {
+    uint64_t clock, step, refused;
+};
+static const uint64_t wl_ahead_ns = 100000000;
 
 /* Copies the beginning of a frame of `length` bytes into the window. */
 WL_INLINE void wl_arrive(struct xdp_md *ctx, struct wl_packet *p, uint32_t length)
@@ -234,6 +243,32 @@ WL_ALONE uint64_t wl_complete(struct xdp_md *ctx)
     return 0;
 }
 
+/* Whether the kernel gets a packet of this verdict now. Other processors use the bucket too: where
+ * several find it idle at the same time, it admits a packet more for each. */
+WL_INLINE bool wl_admits(const struct wl_verdict_key *key)
+{
+    struct wl_bucket *bucket = wl_map_find(&wl_map_buckets, key);
+    if (!bucket) {
+        struct wl_verdict_key others = { WL_NOTHING, 0, 0 };
+        const struct wl_bucket *like = wl_map_find(&wl_map_buckets, &others);
+        struct wl_bucket first = { 0, like ? like->step : 0, 0 };
+        wl_map_set(&wl_map_buckets, key, &first, WL_MAP_NEW);
+        bucket = wl_map_find(&wl_map_buckets, key);
+        if (!bucket)
+            return true;
+    }
+    uint64_t now = wl_kernel_ns(), step = bucket->step, clock = bucket->clock;
+    uint64_t room = step < wl_ahead_ns ? wl_ahead_ns - step : 0;
+    if (step == UINT64_MAX || (clock > now && clock - now > room)) {
+        __sync_fetch_and_add(&bucket->refused, 1);
+        return false;
+    }
+    if (clock < now)
+        bucket->clock = now;
+    __sync_fetch_and_add(&bucket->clock, step);
+    return true;
+}
+
 int wl_live(struct xdp_md *ctx)
 {
     uint32_t zero = 0, port = wl_set()->port;
@@ -276,7 +311,7 @@ int wl_live(struct xdp_md *ctx)
         struct wl_counts first = { 1, wl_length(p) };
         wl_map_set(&wl_map_verdicts, &key, &first, 1);
     }
-    return p->verdict == WL_TO_CPU ? WL_XDP_PASS : WL_XDP_DROP;
+    return p->verdict == WL_TO_CPU && wl_admits(&key) ? WL_XDP_PASS : WL_XDP_DROP;
 }
 
 int wl_trial(struct xdp_md *ctx)

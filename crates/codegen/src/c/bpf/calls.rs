@@ -1,16 +1,17 @@
 //! Calls of offloads in a BPF program: on maps that the process shares, or computed in place.
 
+use wireloom_bits::Bits;
 use wireloom_compile::analysis::order;
 use wireloom_ir::{OffloadTarget, Op, OpKind, Program};
 use wireloom_offloads::{Config, Layout, Method, registry};
 
-use super::super::calls::{Call, Surroundings, env};
+use super::super::calls::{Call, Surroundings, env, found};
 use super::super::emitter::Emitter;
 use super::super::kinds;
 use super::super::ops::{Operand, as_words, high_word};
-use super::super::tree::{Binary, Expr, Stmt, Type};
+use super::super::tree::{Binary, Declaration, Expr, Stmt, Type};
 use super::super::types::Class;
-use super::{Content, MODEL, Map, words};
+use super::{Content, Counted, MODEL, Map, words};
 
 /// The maps of an engine's offloads.
 pub struct Maps {
@@ -69,8 +70,14 @@ fn content(config: &Config, is_changed: bool) -> Option<Content> {
     })
 }
 
-/// Writes a call.
-pub fn call(maps: &Maps, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt> {
+/// Writes a call, which is counted.
+pub fn call(
+    maps: &Maps,
+    counted: &Counted,
+    emitter: &mut Emitter<'_>,
+    op: &Op,
+    result: Option<&Expr>,
+) -> Vec<Stmt> {
     let OpKind::Call { offload, method, args } = &op.kind else { unreachable!("a call") };
     let target = &emitter.scope.engine.offloads[offload.index()].target;
     let OffloadTarget::Kind(config) = target else { unreachable!("refused") };
@@ -88,6 +95,10 @@ pub fn call(maps: &Maps, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Exp
         packet: Some((emitter.scope.packet.clone(), Expr::name("NULL"))),
         counts: false,
     };
+    let finds = interface.tells_found() || config.kind == "lpm";
+    let unused = Expr::name("counted");
+    let is_unused = finds && result.is_none();
+    let result = if is_unused { Some(&unused) } else { result };
     let call = Call {
         around: &around,
         config,
@@ -99,11 +110,42 @@ pub fn call(maps: &Maps, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Exp
         walk: None,
         width: interface.reply.width(config),
     };
-    if let Some(Map { content: Content::ReadOnly { words, .. }, .. }) = map {
-        return call
-            .fill("wl_read_only", vec![call.slot_address(), Expr::number(*words), call.arg(0)]);
+    let mut body = match map {
+        Some(Map { content: Content::ReadOnly { words, .. }, .. }) => {
+            call.fill("wl_read_only", vec![call.slot_address(), Expr::number(*words), call.arg(0)])
+        }
+        _ => write(&call, offload.index()).expect("other calls were refused"),
+    };
+    body.insert(0, Stmt::Expr(counted.calls(offload.index(), *method).increment()));
+    if let (true, Some(reply)) = (finds, result) {
+        let found = counted.found(offload.index(), *method).increment();
+        body.push(Stmt::If(has_found(&call, reply), vec![Stmt::Expr(found)]));
     }
-    write(&call, offload.index()).expect("other calls were refused")
+    if is_unused {
+        let declared = Declaration::new(MODEL.c_type(call.width), "counted");
+        body.insert(0, declared.into());
+        body = vec![Stmt::Block(body)];
+    }
+    body
+}
+
+/// Whether a reply says that an entry was found: by its most significant bit, or of a prefix table
+/// by a value that is not the miss value.
+fn has_found(call: &Call<'_>, reply: &Expr) -> Expr {
+    if call.method.tells_found() {
+        return found(reply, call.width);
+    }
+    let miss = call.config.param("miss");
+    match MODEL.class(call.width) {
+        Class::Wide(n) => {
+            let words = (0..n as usize).map(|word| {
+                let own = reply.clone().member("w").at(word);
+                own.binary(Binary::NotEqual, MODEL.literal(&Bits::new(64, miss.word(word).into())))
+            });
+            words.reduce(|a, b| a.binary(Binary::Or, b)).expect("a wide value has words")
+        }
+        _ => reply.clone().binary(Binary::NotEqual, MODEL.literal(miss)),
+    }
 }
 
 /// Whether a call of a method can be written.

@@ -13,7 +13,7 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use wireloom_ir::{Exit, Op, OpKind, Program, Step};
+use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step};
 use wireloom_offloads::Config;
 
 use self::calls::Maps;
@@ -68,6 +68,57 @@ pub struct BpfProgram {
     pub functions: Vec<(String, Takes)>,
     /// The maps of the engine's offloads.
     pub maps: Vec<Map>,
+    /// What its threads count.
+    pub counted: Counted,
+}
+
+/// The numbers that a thread counts, in their order: how often it began each step, and for each
+/// method of each offload its calls and those that found an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// How many steps there are.
+    pub steps: usize,
+    /// For each offload where its methods' numbers begin, and at the end how many there are.
+    pub offloads: Vec<usize>,
+}
+
+impl Counted {
+    fn of(engine: &Engine) -> Self {
+        let mut end = engine.steps.len();
+        let begins = engine.offloads.iter().map(|offload| {
+            let begin = end;
+            end += 2 * offload.kind().map_or(0, |kind| kind.methods.len());
+            begin
+        });
+        let mut offloads: Vec<usize> = begins.collect();
+        offloads.push(end);
+        Self { steps: engine.steps.len(), offloads }
+    }
+
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.offloads.last().copied().unwrap_or_default()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The calls of a method of an offload.
+    fn calls(&self, offload: usize, method: usize) -> Expr {
+        counted(self.offloads[offload] + 2 * method)
+    }
+
+    /// Those that found an entry.
+    fn found(&self, offload: usize, method: usize) -> Expr {
+        counted(self.offloads[offload] + 2 * method + 1)
+    }
+}
+
+/// A number that the thread counts.
+fn counted(index: usize) -> Expr {
+    Expr::name("t").arrow("counted").at(index)
 }
 
 /// The parameters of a function, for the kernel's verifier.
@@ -179,6 +230,7 @@ struct Writer<'a> {
     context: Vec<String>,
     arrays: Vec<String>,
     maps: Maps,
+    counted: Counted,
 }
 
 impl<'a> Writer<'a> {
@@ -191,7 +243,8 @@ impl<'a> Writer<'a> {
         let mut fields = Names::default();
         let context = engine.context.iter().map(|var| fields.give(&var.name)).collect();
         let arrays = engine.arrays.iter().map(|array| fields.give(&array.name)).collect();
-        Self { program, prefix, steps, context, arrays, maps: Maps::of(program) }
+        let counted = Counted::of(engine);
+        Self { program, prefix, steps, context, arrays, maps: Maps::of(program), counted }
     }
 
     fn engine(&self) -> &'a wireloom_ir::Engine {
@@ -235,6 +288,7 @@ impl<'a> Writer<'a> {
             text: print::file(&items),
             functions: steps.chain([(self.pass_name(), Takes::Body)]).collect(),
             maps: self.maps.all().to_vec(),
+            counted: self.counted.clone(),
         }
     }
 
@@ -256,7 +310,7 @@ impl<'a> Writer<'a> {
         ops.any(|op| matches!(op.kind, OpKind::ReadMeta(wireloom_ir::Meta::Arrival)))
     }
 
-    /// The structure of a thread: the packet in hand and the context.
+    /// The structure of a thread: the packet in hand, the context, and what it counts.
     fn thread(&self) -> Vec<Item> {
         let engine = self.engine();
         let variables = engine.context.iter().zip(&self.context);
@@ -273,12 +327,14 @@ impl<'a> Writer<'a> {
                     "context",
                 ),
             },
+            Declaration::new(Type::named("uint64_t"), format!("counted[{}]", self.counted.len()))
+                .into(),
         ];
         let thread =
             Aggregate { is_union: false, tag: Some(format!("{}_thread", self.prefix)), fields };
         vec![
             Item::Comment(format!(
-                "A thread of `{}`: its context, and the packet in hand.",
+                "A thread of `{}`: its context, the packet in hand, and what it has counted.",
                 engine.name
             )),
             Item::Struct(context),
@@ -308,7 +364,7 @@ impl<'a> Writer<'a> {
         };
         let ops = exits::arrange(&plan::ops(step).collect::<Vec<_>>());
         let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);
-        emitter.run(&mut StepEffects { maps: &self.maps });
+        emitter.run(&mut StepEffects { maps: &self.maps, counted: &self.counted });
         let mut statements = emitter.finish();
         if !tree::leaves(&statements) {
             statements.push(end("WL_NOTHING", Expr::number(0), Expr::number(0)));
@@ -318,6 +374,7 @@ impl<'a> Writer<'a> {
         let mut body = vec![
             Stmt::If(thread().not(), vec![Stmt::Return(Expr::number(0))]),
             Stmt::call("WL_OPAQUE", [thread()]),
+            Stmt::Expr(counted(index).increment()),
         ];
         let parts = [
             ("p", "wl_packet".to_owned(), "packet"),
@@ -390,6 +447,7 @@ fn end(verdict: &str, reasons: Expr, value: Expr) -> Stmt {
 
 struct StepEffects<'a> {
     maps: &'a Maps,
+    counted: &'a Counted,
 }
 
 impl Effects for StepEffects<'_> {
@@ -398,7 +456,7 @@ impl Effects for StepEffects<'_> {
             return vec![edit];
         }
         match &op.kind {
-            OpKind::Call { .. } => calls::call(self.maps, emitter, op, result),
+            OpKind::Call { .. } => calls::call(self.maps, self.counted, emitter, op, result),
             OpKind::Exit(exit) => vec![self.exit(emitter, exit)],
             _ => unreachable!("edits are written"),
         }
