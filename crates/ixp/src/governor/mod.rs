@@ -98,7 +98,7 @@ pub enum Governor {
     /// By threads that wait.
     Gating(Gating),
     /// By packets to be served.
-    Demand(Demand),
+    Demand(Box<Demand>),
 }
 
 impl Governor {
@@ -112,7 +112,7 @@ impl Governor {
             GovernorKind::Demand => {
                 let fastest = spec.steps[0].clock.rate();
                 let rates = spec.steps.iter().map(|step| step.clock.rate() / fastest);
-                Self::Demand(Demand::new(spec.demand, rates.collect(), receive_mpkts))
+                Self::Demand(Box::new(Demand::new(spec.demand, rates.collect(), receive_mpkts)))
             }
         })
     }
