@@ -512,6 +512,11 @@ impl Cards {
         self.carried.0 + self.carried.1
     }
 
+    /// Packets that the chip has taken and that have not left.
+    pub fn inside(&self) -> u64 {
+        (u64::from(self.taken_from) + self.taken.len() as u64).saturating_sub(self.left)
+    }
+
     /// The most MPKTs that a port holds on the way in.
     pub fn backlog(&self) -> u32 {
         self.ports.iter().map(|port| port.held_in).max().unwrap_or(0)

@@ -235,7 +235,7 @@ fn governors_that_cannot_be_are_refused_by_their_key() {
         (|spec| spec.governor.steps.swap(1, 2), "`governor.steps`: is not in order"),
         (|spec| spec.governor.steps.clear(), "`governor.steps`"),
         (|spec| spec.governor.period_cycles = 1, "`governor.period_cycles`"),
-        (|spec| spec.governor.demand.high_percent = 10, "`governor.demand.high_percent`"),
+        (|spec| spec.governor.demand.window = 1, "`governor.demand.window`"),
         (|spec| spec.power.process_nm = 10, "`power.process_nm`"),
         (|spec| spec.power.sdram.burst_ma = 1.0, "`power.sdram.burst_ma`"),
     ] {

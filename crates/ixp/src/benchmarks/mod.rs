@@ -6,6 +6,7 @@
 
 mod automaton;
 mod contents;
+mod feed;
 mod mapping;
 mod measure;
 mod memory;
@@ -23,6 +24,7 @@ use crate::processor::Processor;
 use crate::spec::Spec;
 
 pub use contents::{Binding, Contents, NextHop, Pattern, PortAddress, Route, RouteKind};
+pub use feed::Feed;
 pub use mapping::{Mapping, Role};
 pub use measure::{Measured, measure};
 pub use traffic::{Generated, Traffic};

@@ -21,8 +21,8 @@ pub struct Control {
     steps: Vec<usize>,
     /// Whether an engine is stopping.
     is_stopping: bool,
-    /// The cycles and idle cycles of engines, the busy time of units, and the integral of threads
-    /// that waited, at the last decision.
+    /// The cycles and idle cycles of engines, the MPKTs that the bus carried, the busy time
+    /// of SDRAM and the bus in picoseconds, and the integral of threads that waited, at the last decision.
     before: Before,
     /// What the governor did.
     pub did: Did,
@@ -32,7 +32,8 @@ pub struct Control {
 struct Before {
     at: Time,
     engines: Vec<(u64, u64)>,
-    units: Vec<f64>,
+    mpkts: u64,
+    units: [f64; 2],
     waited: u128,
 }
 
@@ -126,7 +127,10 @@ impl<E: EnergySink> Chip<E> {
             (engine.cycles() + slept, engine.used.idle + slept)
         });
         let counts: Vec<(u64, u64)> = counts.collect();
-        let units = self.busy_picoseconds();
+        let mpkts = self.cards.mpkts();
+        let occupied = self.sdram.occupied as f64 * 1e12 / self.spec.core.clock.rate();
+        let units = [occupied, self.cards.bus_time().0 as f64];
+        let busy = units.iter().zip(&before.units).map(|(now, before)| now - before);
         let waited = self.cards.requests().waited(now);
         let engines = counts.iter().zip(&before.engines).enumerate().map(|(number, (is, was))| {
             EngineSeen {
@@ -139,10 +143,6 @@ impl<E: EnergySink> Chip<E> {
                 can_stop: self.can_stop(number),
             }
         });
-        let busy = units
-            .iter()
-            .enumerate()
-            .map(|(unit, busy)| (busy - before.units.get(unit).copied().unwrap_or(0.0)) / elapsed);
         let takes = |number: usize| !self.cards.requests().is_withheld(number);
         let threads = (0..self.engines.len()).filter(|number| takes(*number));
         let seen = Seen {
@@ -151,33 +151,15 @@ impl<E: EnergySink> Chip<E> {
             mean_waiting: (waited - before.waited) as f64 / elapsed,
             threads: threads.map(|number| self.cards.requests().receivers(number)).sum(),
             backlog: self.cards.backlog(),
-            busiest: busy.fold(0.0, f64::max),
+            served: mpkts - before.mpkts,
+            busiest: busy.fold(0.0, f64::max) / elapsed,
+            inside: self.cards.inside(),
             is_urgent,
         };
         if !is_urgent {
-            self.control.before = Before { at: now, engines: counts, units, waited };
+            self.control.before = Before { at: now, engines: counts, mpkts, units, waited };
         }
         seen
-    }
-
-    /// The time for which each bus and memory was in use, in picoseconds.
-    fn busy_picoseconds(&self) -> Vec<f64> {
-        let cycle = 1e12 / self.spec.core.clock.rate();
-        let interval = u64::from(self.spec.command_bus.interval_cycles);
-        let cycles = [
-            self.granted * interval,
-            self.sram.served.busy,
-            self.sdram.served.busy,
-            self.scratch.served.busy,
-            self.hash.served.busy,
-            self.fbi.served.busy,
-            self.sram_bus.push.busy,
-            self.sram_bus.pull.busy,
-            self.sdram_bus.push.busy,
-            self.sdram_bus.pull.busy,
-        ];
-        let units = cycles.into_iter().map(|cycles| cycles as f64 * cycle);
-        units.chain([self.cards.bus_time().0 as f64]).collect()
     }
 
     /// Whether all contexts of an engine that run take packets by themselves, and every port has

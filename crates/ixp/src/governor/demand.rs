@@ -1,39 +1,54 @@
 //! Capacity by demand: the chip does what the packets to be served need, and no more.
 //!
-//! The governor knows from the last period how many threads do not wait for packets, and how much of
-//! their time is work of engines. The rest, waits for memories and buses, takes as long at any clock.
-//! So it can tell for every level what share of engine cycles and of threads would be in use. When
-//! nearly all of either are in use and a backlog grows, capacity rises; when a lower level would stay below the lower mark with some threads to spare, capacity falls to it. Of the
-//! levels, it takes the slowest step at which all engines together are enough, as energy falls with
-//! the square of the voltage; at the slowest of all steps it stops engines that are not needed.
+//! Levels of capacity come in one order: the steps of voltage, all engines at the same one, and
+//! below the slowest step fewer and fewer engines that take packets, as energy falls with the square
+//! of the voltage first. The governor judges a level after a window of periods in which no voltage
+//! changed, and goes to the next slower one if nothing is lost by it:
 //!
-//! Four rules keep packets from being lost. A port that fills to a mark starts all engines at once
-//! and makes slow ones faster. Engines that are stopped wait at the fastest step, where they only
-//! leak, so they start without a change of voltage. An engine does not run during a change; where
-//! packets keep their order, all others soon wait for it, so it is best if all change together.
-//! Capacity falls only while no port holds a backlog, and after bursts have filled ports it keeps more
-//! in reserve for a while.
+//! * No port holds a backlog, and no packets gather inside. Then the next level is tried: at once if
+//!   it is predicted to have cycles and threads to spare, else after some calm windows. A
+//!   backlog ends the trial, and the level is banned for a time that doubles.
+//! * All ports hold a backlog: the chip is overloaded, and throughput is what counts. The throughput
+//!   of the fastest level is measured, then that of the next slower one. If it falls by more than
+//!   a tolerance, the level is banned; if not, the level is *proven*: engines wait for a memory or
+//!   a bus there, whatever their clock. Backlogs do not make the chip faster than proven levels.
 //!
-//! One rule saves where idle time or queues see nothing: if a bus or memory is full, faster engines
-//! would only wait for it longer. Then capacity falls although all threads are in use, as long as
-//! the unit stays full; when it does not, capacity rises again, and the next attempt waits twice as
-//! long.
+//! Packets of different lengths make throughput vary by more than the tolerance in any window that is
+//! not very long. SDRAM and the bus to the ports tell it better: they carry packets only, so where
+//! one of them is full its use is the throughput. Other units do not tell it: threads that ask
+//! whether it is their turn keep the scratchpad and the FIFOs busy as well.
+//!
+//! A backlog while one of them is full is no failure of a level either.
+//!
+//! A change of voltage stops the engines for longer than a period, and leaves a backlog behind.
+//! Periods of a change and some after it say nothing about a level and do not count; a governor that
+//! takes this backlog for load changes voltages all the time and loses half of the packets.
+
+mod window;
 
 use super::{Action, DemandSpec, Mode, Seen, last_to_stop};
+use window::{Throughput, Window};
 
-/// The share of threads that may be in use: with more, packets wait.
-const FREE: f64 = 0.95;
-/// MPKTs in a port that are no backlog: those of packets that have just come.
-const LITTLE: u32 = 4;
-/// What a burst that fills a port makes of the share to which capacity falls; the least that it
-/// becomes; what comes back in each period, of `low_percent`.
-const CAUTION: f64 = 0.85;
-const LEAST: f64 = 0.3;
-const RECOVERY: f64 = 1.0 / 256.0;
-/// Waits after capacity rose, of `patience` periods each.
-const CALM: u32 = 8;
-/// The longest wait after attempts that failed, in periods.
-const LONGEST: u32 = 1 << 12;
+/// Periods after a change in which what it has held up is served.
+const DRAIN: u32 = 8;
+/// Periods over which a backlog is averaged: a large packet alone is none.
+const AVERAGED: f64 = 4.0;
+/// The use from which on SDRAM or the bus to the ports limits the chip.
+const FULL: f64 = 0.97;
+/// Packets inside for each thread: with more, they wait to be sent.
+const GATHERED: f64 = 4.0;
+/// Windows without a backlog before a level is tried that is not predicted to be enough.
+const CALM: u32 = 4;
+/// The share of threads in use from which on no slower level is tried.
+const ALL: f64 = 0.95;
+/// Windows that measure throughput under overload.
+const LONG: u32 = 4;
+/// A level that fails within so many windows is banned, first for `BAN` windows.
+const FRESH: u32 = 16;
+const BAN: u64 = 32;
+const LONGEST_BAN: u64 = 4096;
+/// Windows after which proofs are forgotten: traffic changes.
+const MEMORY: u64 = 2048;
 
 /// The governor.
 #[derive(Clone, Debug)]
@@ -43,63 +58,34 @@ pub struct Demand {
     rates: Vec<f64>,
     /// The MPKTs in a port from which on all engines start.
     mark: u32,
-    /// The most MPKTs in a port, on average over some periods.
-    backlog: f64,
-    /// The wanted step of all engines.
-    pub(super) step: usize,
-    /// Engines that are wanted to stop.
-    pub(super) stopped: usize,
-    /// Periods until capacity may fall again.
-    wait: u32,
-    /// The wait after the next attempt at a full unit that fails.
-    backoff: u32,
-    /// The share in use to which capacity falls: less where bursts have filled ports.
-    target: f64,
-    /// Whether the present level is an attempt at a full unit.
-    is_attempt: bool,
-    /// Whether a unit was full in the last period.
-    was_full: bool,
+    /// The wanted level: a step, and from the slowest on engines that stop.
+    pub(super) level: usize,
     /// Periods since the last change of an engine.
     settled: u32,
-}
-
-/// The load of a period, in threads and engines.
-struct Load {
-    /// Threads that did not wait for packets.
-    threads: f64,
-    /// Engines at work.
-    engines: f64,
-    /// The same in engines at the fastest step.
-    work: f64,
-    /// Engines that take packets, and their threads, when all run.
-    all: f64,
-    threads_each: f64,
-}
-
-impl Load {
-    fn of(seen: &Seen, rates: &[f64]) -> Self {
-        let receivers = || seen.engines.iter().filter(|engine| engine.receives);
-        let all = receivers().count() as f64;
-        let running = receivers().filter(|engine| !is_off(engine.mode));
-        let on = running.clone().count().max(1) as f64;
-        // An engine that had no cycle in the period counts as busy.
-        let busy = |idle: f64| if idle.is_nan() { 1.0 } else { 1.0 - idle };
-        Self {
-            threads: f64::from(seen.threads) - seen.mean_waiting,
-            engines: running.clone().map(|engine| busy(engine.idle)).sum(),
-            work: running.map(|engine| busy(engine.idle) * rates[engine.step]).sum(),
-            all,
-            threads_each: f64::from(seen.threads) / on,
-        }
-    }
-
-    /// Whether this number of engines at this clock would be enough: at most `share` of their cycles
-    /// and not quite all of their threads would be in use.
-    fn fits(&self, engines: f64, rate: f64, share: f64) -> bool {
-        let busy = self.work / rate;
-        let threads = self.threads - self.engines + busy;
-        busy <= share * engines && threads <= FREE * engines * self.threads_each
-    }
+    /// The most MPKTs in a port, on average over some periods.
+    backlog: f64,
+    /// The use of the busier of SDRAM and the bus to the ports, likewise.
+    busiest: f64,
+    /// The backlog that a slower level has left behind, and that of the window before.
+    inherited: f64,
+    before: f64,
+    /// Packets inside for each thread in the window before, if they gather.
+    inside: f64,
+    window: Window,
+    /// Windows so far, those at this level, and those of them without a backlog since the last.
+    windows: u64,
+    at_level: u32,
+    calm: u32,
+    /// The windows under overload at this level.
+    overload: Window,
+    /// What the fastest level serves under overload.
+    reference: Option<Throughput>,
+    /// Whether the throughput of this level is being compared with it.
+    is_on_trial: bool,
+    /// The slowest level that is proven to serve as much as the fastest, and when it was.
+    proven: (usize, u64),
+    /// For each level the window until which it is banned, and for how long it is the next time.
+    bans: Vec<(u64, u64)>,
 }
 
 impl Demand {
@@ -110,15 +96,22 @@ impl Demand {
             spec,
             rates,
             mark: (receive_mpkts * spec.urgent_percent / 100).max(1),
-            backlog: 0.0,
-            step: 0,
-            stopped: 0,
-            wait: spec.patience,
-            backoff: 8 * spec.patience,
-            target: f64::from(spec.low_percent) / 100.0,
-            is_attempt: false,
-            was_full: false,
+            level: 0,
             settled: 0,
+            backlog: 0.0,
+            busiest: 0.0,
+            inherited: 0.0,
+            before: f64::INFINITY,
+            inside: 0.0,
+            window: Window::default(),
+            windows: 0,
+            at_level: 0,
+            calm: 0,
+            overload: Window::default(),
+            reference: None,
+            is_on_trial: false,
+            proven: (0, 0),
+            bans: Vec::new(),
         }
     }
 
@@ -130,131 +123,189 @@ impl Demand {
     /// Decides at the end of a period, or when a port fills.
     pub fn decide(&mut self, seen: &Seen) -> Vec<Action> {
         if seen.is_urgent {
-            // Faster engines stop first, so only a backlog that is still growing asks for them; at a
-            // full unit it says nothing about the engines.
-            let is_full = self.is_attempt && self.was_full;
-            let hurries = self.step > 0 && seen.backlog >= 2 * self.mark && !is_full;
-            if self.stopped > 0 || hurries {
-                self.stopped = 0;
-                self.step = if hurries { 0 } else { self.step };
-                self.wait = self.spec.patience;
-                self.target = (self.target * CAUTION).max(LEAST);
-            }
+            self.hurry();
         } else if seen.threads > 0 {
-            self.weigh(seen);
+            self.observe(seen);
         }
         self.actions(seen)
     }
 
-    /// Chooses the level for the next period.
-    fn weigh(&mut self, seen: &Seen) {
-        let [low, high, full] =
-            [self.spec.low_percent, self.spec.high_percent, self.spec.full_percent]
-                .map(|percent| f64::from(percent) / 100.0);
-        self.target = (self.target + low * RECOVERY).min(low);
-        let load = Load::of(seen, &self.rates);
-        let on = seen.engines.iter().filter(|engine| engine.receives && !is_off(engine.mode));
-        let on = on.count() as f64;
-        // Engines or threads that are all in use are too few only if packets wait for them: part of
-        // the work is asking whether it is a packet's turn.
-        let threads = load.threads / (on * load.threads_each);
-        let grows = f64::from(seen.backlog) > self.backlog && 2 * seen.backlog >= self.mark;
-        self.backlog = 0.75 * self.backlog + 0.25 * f64::from(seen.backlog);
-        let is_used = load.engines / on >= high || threads > FREE;
-        let is_full = seen.busiest >= full;
-        let is_settled = seen.engines.iter().all(|engine| {
-            !matches!(engine.mode, Mode::Changing | Mode::Stopping)
-                && (engine.mode == Mode::Stopped || engine.step == self.step)
-        });
-        self.settled = if is_settled { self.settled + 1 } else { 0 };
-        self.wait = self.wait.saturating_sub(1);
-        self.was_full = is_full;
-        // The periods of a change, and the one after it, say nothing about the level.
-        if self.settled < 2 {
-            return;
-        }
-        if self.is_attempt && !is_full && is_used {
-            // The unit is not full any more: the engines are too slow for it.
-            self.wait = self.backoff;
-            self.backoff = (2 * self.backoff).min(LONGEST);
-            self.step = self.step.saturating_sub(1);
-            self.is_attempt = false;
-        } else if !self.is_attempt && is_used && grows && !is_full {
-            // What a change has held up is served first.
-            if self.settled < 2 + self.spec.patience {
-                return;
-            }
-            self.wait = CALM * self.spec.patience;
-            let level = self.fit(&load, self.target);
-            if rank(level) < rank((self.step, self.stopped)) {
-                (self.step, self.stopped) = level;
-            } else if self.stopped > 0 {
-                self.stopped -= 1;
-            } else {
-                self.step = self.step.saturating_sub(1);
-            }
-        } else if self.wait == 0 {
-            let level = self.fit(&load, self.target);
-            if rank(level) > rank((self.step, self.stopped)) && seen.backlog <= LITTLE {
-                self.is_attempt = false;
-                (self.step, self.stopped) = level;
-                self.wait = self.spec.patience;
-            } else if is_full && self.step + 1 < self.rates.len() {
-                self.is_attempt = true;
-                self.step += 1;
-                self.wait = self.spec.patience;
-            }
+    /// The step of a level, and the engines that stop.
+    fn parts(&self, level: usize) -> (usize, usize) {
+        let last = self.rates.len() - 1;
+        (level.min(last), level.saturating_sub(last))
+    }
+
+    /// A port has filled: stopped engines start. Those that run would have to stop for a change, so
+    /// a burst alone does not make them faster.
+    fn hurry(&mut self) {
+        let (step, stopped) = self.parts(self.level);
+        if stopped > 0 {
+            self.enter(step);
         }
     }
 
-    /// The lowest level at which this share is in use at most: its step, and engines that stop.
-    fn fit(&self, load: &Load, share: f64) -> (usize, usize) {
-        let enough = |rate: &f64| load.fits(load.all, *rate, share);
-        let step = self.rates.iter().rposition(enough).unwrap_or(0);
-        if step + 1 < self.rates.len() {
-            return (step, 0);
+    /// Adds a period to the window, and judges the level at its end.
+    fn observe(&mut self, seen: &Seen) {
+        let (step, _) = self.parts(self.level);
+        let is_settled = seen.engines.iter().all(|engine| {
+            !engine.is_changing && engine.mode != Mode::Stopping && engine.step == step
+        });
+        self.settled = if is_settled { self.settled + 1 } else { 0 };
+        if self.settled <= DRAIN {
+            return;
         }
-        let all = load.all as usize;
-        let needed = (1..=all).find(|count| load.fits(*count as f64, self.rates[step], share));
-        (step, all - needed.unwrap_or(all))
+        self.backlog += (f64::from(seen.backlog) - self.backlog) / AVERAGED;
+        self.busiest += (seen.busiest - self.busiest) / AVERAGED;
+        // Faster engines would only wait for a full unit.
+        let is_free = !self.is_on_trial && self.level > self.proven.0 && self.busiest < FULL;
+        if is_free && self.backlog >= f64::from(2 * self.mark).max(self.inherited) {
+            return self.fail(self.level - 1);
+        }
+        self.window.add(seen);
+        if self.window.periods >= self.spec.window {
+            let window = std::mem::take(&mut self.window);
+            self.windows += 1;
+            self.at_level += 1;
+            let receivers = seen.engines.iter().filter(|engine| engine.receives).count();
+            self.judge(&window, self.rates.len() + receivers.saturating_sub(1));
+        }
+    }
+
+    fn judge(&mut self, window: &Window, levels: usize) {
+        if self.windows - self.proven.1 > MEMORY {
+            (self.proven, self.reference) = ((0, self.windows), None);
+        }
+        if window.backlog() >= f64::from(self.mark) || window.packets_each() > GATHERED {
+            self.calm = 0;
+            if self.is_on_trial || self.level <= self.proven.0 {
+                self.compare(window);
+            } else if window.throughput().busiest < FULL && self.grows(window) {
+                // A backlog that shrinks is a burst that is being served.
+                self.fail(self.level - 1);
+            }
+            self.before = window.backlog().max(f64::from(self.mark));
+            self.inside = window.packets_each();
+            return;
+        }
+        (self.before, self.inside) = (f64::INFINITY, 0.0);
+        (self.is_on_trial, self.overload) = (false, Window::default());
+        self.calm += 1;
+        let next = self.level + 1;
+        if next >= levels || self.is_banned(next) {
+            return;
+        }
+        let low = f64::from(self.spec.low_percent) / 100.0;
+        let is_enough = |level: &usize| {
+            let (cycles, threads) = self.predict(window, *level);
+            !self.is_banned(*level) && cycles <= low && threads <= low
+        };
+        let can_try = self.calm >= CALM && self.predict(window, next).1 <= ALL;
+        if let Some(level) = (next..levels).take_while(is_enough).last() {
+            self.enter(level);
+        } else if next <= self.proven.0 || can_try {
+            self.enter(next);
+        }
+    }
+
+    /// Whether a backlog, or the packets inside, are no less than a window before.
+    fn grows(&self, window: &Window) -> bool {
+        let inside = window.packets_each();
+        let gathers = inside > GATHERED && inside >= self.inside;
+        gathers || window.backlog() >= self.before.max(self.inherited)
+    }
+
+    /// Shares of cycles and threads in use at another level.
+    fn predict(&self, window: &Window, level: usize) -> (f64, f64) {
+        let ((now, _), (step, stopped)) = (self.parts(self.level), self.parts(level));
+        window.shares(self.rates[step] / self.rates[now], stopped)
+    }
+
+    /// Under overload: whether this level serves as much as the fastest, and what comes next.
+    fn compare(&mut self, window: &Window) {
+        self.overload.join(window);
+        if self.overload.periods < LONG * self.spec.window {
+            return;
+        }
+        let throughput = std::mem::take(&mut self.overload).throughput();
+        if self.level == 0 {
+            self.reference = Some(throughput);
+        }
+        if self.is_on_trial {
+            let loss = f64::from(self.spec.loss_permille) / 1000.0;
+            let is_lost = |reference: &Throughput| throughput.is_less(reference, loss);
+            if self.reference.as_ref().is_some_and(is_lost) {
+                self.fail(self.level - 1);
+                return;
+            }
+            self.is_on_trial = false;
+            self.proven = (self.level, self.windows);
+        }
+        let next = self.level + 1;
+        if next >= self.rates.len() || self.is_banned(next) {
+            return;
+        }
+        // Where no unit is full, throughput alone would have to tell, which varies by more than the
+        // tolerance: engines must have cycles to spare.
+        let is_full = self.reference.as_ref().is_some_and(Throughput::is_full);
+        let low = f64::from(self.spec.low_percent) / 100.0;
+        let can_be = self.predict(window, next).0 <= if is_full { 1.0 } else { low };
+        if next <= self.proven.0 || self.reference.is_some() && can_be {
+            self.enter(next);
+            self.is_on_trial = next > self.proven.0;
+        }
+    }
+
+    /// Takes a level.
+    fn enter(&mut self, level: usize) {
+        self.level = level;
+        (self.settled, self.at_level, self.calm) = (0, 0, 0);
+        (self.backlog, self.inherited, self.before) = (0.0, 0.0, f64::INFINITY);
+        self.is_on_trial = false;
+        (self.window, self.overload) = (Window::default(), Window::default());
+    }
+
+    /// Leaves a level that is not enough for a faster one.
+    fn fail(&mut self, faster: usize) {
+        if self.at_level < FRESH {
+            self.bans.resize(self.bans.len().max(self.level + 1), (0, BAN));
+            let (until, length) = &mut self.bans[self.level];
+            *until = self.windows + *length;
+            *length = (2 * *length).min(LONGEST_BAN);
+        }
+        let left = self.backlog;
+        self.enter(faster);
+        self.inherited = left;
+    }
+
+    fn is_banned(&self, level: usize) -> bool {
+        self.bans.get(level).is_some_and(|(until, _)| self.windows < *until)
     }
 
     /// What brings the engines closer to the level.
     fn actions(&self, seen: &Seen) -> Vec<Action> {
+        let (wanted, stopped) = self.parts(self.level);
         let engines = || seen.engines.iter().enumerate();
         let off = engines().filter(|(_, engine)| is_off(engine.mode)).count();
         // Start those with the lowest numbers, stop those with the highest, one at a time: what can
         // stop depends on what has.
         let starts = engines().filter(|(_, engine)| is_off(engine.mode)).map(|(engine, _)| engine);
-        let starts: Vec<usize> = starts.take(off.saturating_sub(self.stopped)).collect();
-        let stop = (off < self.stopped).then(|| last_to_stop(seen)).flatten();
-        let running = engines().filter(|(engine, seen)| {
-            matches!(seen.mode, Mode::Running | Mode::Changing) && stop != Some(*engine)
-        });
-        let running: Vec<_> = running.collect();
-        let changing = running.iter().filter(|(_, seen)| seen.is_changing).count();
+        let starts = starts.take(off.saturating_sub(stopped));
+        let stop = (off < stopped).then(|| last_to_stop(seen)).flatten();
+        let changing = engines().filter(|(_, engine)| engine.is_changing).count();
         let room = (self.spec.changes as usize).saturating_sub(changing);
-        let others = running.iter().filter(|(_, engine)| {
-            engine.mode == Mode::Running && !engine.is_changing && engine.step != self.step
+        let others = engines().filter(|(number, engine)| {
+            let can = matches!(engine.mode, Mode::Running | Mode::Stopped);
+            can && !engine.is_changing && engine.step != wanted && stop != Some(*number)
         });
         let steps = others.take(room).map(|(number, engine)| {
-            let step = if engine.step < self.step { engine.step + 1 } else { engine.step - 1 };
-            Action::Step { engine: *number, step }
+            let step = if engine.step < wanted { engine.step + 1 } else { engine.step - 1 };
+            Action::Step { engine: number, step }
         });
-        let waits = engines().filter(|(number, engine)| {
-            let waits = engine.mode == Mode::Stopped && !starts.contains(number);
-            waits && !engine.is_changing && engine.step > 0
-        });
-        let waits = waits.map(|(engine, seen)| Action::Step { engine, step: seen.step - 1 });
-        let start = starts.iter().map(|&engine| Action::Start { engine });
+        let start = starts.map(|engine| Action::Start { engine });
         let stop = stop.into_iter().map(|engine| Action::Stop { engine });
-        start.chain(stop).chain(steps).chain(waits).collect()
+        start.chain(stop).chain(steps).collect()
     }
-}
-
-/// The place of a level, its step and the engines that stop, from the largest capacity on.
-fn rank((step, stopped): (usize, usize)) -> usize {
-    step + stopped
 }
 
 /// Whether an engine takes no packets.

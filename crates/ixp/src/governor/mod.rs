@@ -57,8 +57,13 @@ pub struct Seen {
     pub threads: u32,
     /// The most MPKTs that a port holds now.
     pub backlog: u32,
-    /// The share of the period in which the busiest bus or memory was in use.
+    /// MPKTs that the chip took or sent in the period.
+    pub served: u64,
+    /// The share of the period in which the busier of SDRAM, its rows included, and the bus to the
+    /// ports was in use: they carry packets only.
     pub busiest: f64,
+    /// Packets that the chip has taken and not sent yet.
+    pub inside: u64,
     /// Whether a port has filled to the governor's mark, and this is no end of a period.
     pub is_urgent: bool,
 }
@@ -93,7 +98,7 @@ pub enum Governor {
     /// By threads that wait.
     Gating(Gating),
     /// By packets to be served.
-    Demand(Demand),
+    Demand(Box<Demand>),
 }
 
 impl Governor {
@@ -107,7 +112,7 @@ impl Governor {
             GovernorKind::Demand => {
                 let fastest = spec.steps[0].clock.rate();
                 let rates = spec.steps.iter().map(|step| step.clock.rate() / fastest);
-                Self::Demand(Demand::new(spec.demand, rates.collect(), receive_mpkts))
+                Self::Demand(Box::new(Demand::new(spec.demand, rates.collect(), receive_mpkts)))
             }
         })
     }

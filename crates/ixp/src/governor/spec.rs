@@ -78,19 +78,17 @@ pub struct GatingSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DemandSpec {
-    /// Capacity falls to a level at which at most this share of engine cycles would be in use, in
-    /// percent; 1 to 99.
+    /// Capacity falls at once to a level at which at most this share of engine cycles and threads
+    /// would be in use, in percent; 1 to 99.
     pub low_percent: u32,
-    /// From this share on, it rises if a backlog grows; more than `low_percent`, up to 100.
-    pub high_percent: u32,
     /// A port that is filled to this share of `ports.receive_mpkts`, in percent, starts all
-    /// engines, one that is filled twice as far makes them fast; 1 to 100.
+    /// engines, one that is filled twice as far makes them faster; 1 to 100.
     pub urgent_percent: u32,
-    /// Periods before capacity falls again, 1 to 1,000.
-    pub patience: u32,
-    /// A bus or memory that is used for this share of a period, in percent, limits the chip:
-    /// faster engines would not help; 50 to 100.
-    pub full_percent: u32,
+    /// Periods that make a window, after which a level is judged; 2 to 1,000.
+    pub window: u32,
+    /// What a slower level may lose of the throughput under overload, in tenths of a percent, 1 to
+    /// 500.
+    pub loss_permille: u32,
     /// Engines that change their voltage at a time, 1 to 16.
     pub changes: u32,
 }
@@ -111,10 +109,9 @@ impl GovernorSpec {
         within("gating.count", self.gating.count, 0..=1_000_000)?;
         let demand = &self.demand;
         within("demand.low_percent", demand.low_percent, 1..=99)?;
-        within("demand.high_percent", demand.high_percent, demand.low_percent + 1..=100)?;
         within("demand.urgent_percent", demand.urgent_percent, 1..=100)?;
-        within("demand.patience", demand.patience, 1..=1000)?;
-        within("demand.full_percent", demand.full_percent, 50..=100)?;
+        within("demand.window", demand.window, 2..=1000)?;
+        within("demand.loss_permille", demand.loss_permille, 1..=500)?;
         within("demand.changes", demand.changes, 1..=16)?;
         for step in &self.steps {
             within("steps.millivolts", step.millivolts, 500..=5500)?;

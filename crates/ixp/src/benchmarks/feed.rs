@@ -1,0 +1,105 @@
+//! Packets of a benchmark for a running chip: as many as it takes, or at a rate.
+
+use std::collections::VecDeque;
+
+use wireloom_sim::{EnergySink, Rng, Time};
+
+use super::traffic::{Generated, Traffic};
+
+use crate::processor::{Processor, RunError};
+use crate::spec::MPKT_BYTES;
+
+/// How far ahead packets are offered.
+const STEP: Time = Time(10_000_000);
+/// MPKTs of the largest packet.
+const LARGEST: u32 = 24;
+
+/// Offers packets.
+///
+/// A port that is full loses large packets before small ones, so a chip under overload would see
+/// another mix than one below it. [`full`](Self::full) therefore offers what ports have room
+/// for, and nothing is lost.
+pub struct Feed {
+    packets: Box<dyn Iterator<Item = Generated>>,
+    /// Packets of each port that were drawn before it had room.
+    drawn: Vec<VecDeque<Vec<u8>>>,
+    rng: Rng,
+    /// When the next packet comes, in nanoseconds, and the bits of a packet, on average.
+    at: f64,
+    bits: f64,
+    /// Packets that were offered.
+    pub offered: u64,
+}
+
+impl Feed {
+    /// The packets of this traffic.
+    pub fn new(traffic: &Traffic) -> Self {
+        let weights: f64 = traffic.sizes.iter().map(|(_, weight)| f64::from(*weight)).sum();
+        let bytes = traffic.sizes.iter().map(|(size, weight)| *size as f64 * f64::from(*weight));
+        Self {
+            packets: Box::new(traffic.packets()),
+            drawn: vec![VecDeque::new(); usize::from(traffic.ports)],
+            rng: Rng::new(traffic.seed, "arrivals"),
+            at: 0.0,
+            bits: 8.0 * bytes.sum::<f64>() / weights,
+            offered: 0,
+        }
+    }
+
+    fn offer<E: EnergySink>(&mut self, processor: &mut Processor<E>, packet: Generated, at: f64) {
+        processor.offer(packet.port, self.offered, at as u64, &packet.bytes);
+        self.offered += 1;
+    }
+
+    /// Keeps all ports filled for some time. The lines must be faster than the chip.
+    ///
+    /// # Errors
+    /// If a program does something without a meaning.
+    pub fn full<E: EnergySink>(
+        &mut self,
+        processor: &mut Processor<E>,
+        time: Time,
+    ) -> Result<(), RunError> {
+        let end = processor.now() + time;
+        while processor.now() < end {
+            let now = processor.now().0 as f64 / 1e3;
+            for port in 0..self.drawn.len() {
+                let mut room = processor.chip.spec.ports.receive_mpkts;
+                room = room.saturating_sub(processor.chip.cards.held(port).0);
+                while room >= LARGEST {
+                    while self.drawn[port].is_empty() {
+                        let Some(packet) = self.packets.next() else { return Ok(()) };
+                        self.drawn[usize::from(packet.port)].push_back(packet.bytes);
+                    }
+                    let Some(bytes) = self.drawn[port].pop_front() else { break };
+                    room = room.saturating_sub((bytes.len() as u32).div_ceil(MPKT_BYTES));
+                    self.offer(processor, Generated { port: port as u16, bytes }, now);
+                }
+            }
+            processor.run(STEP.min(end - processor.now()))?;
+            self.at = processor.now().0 as f64 / 1e3;
+        }
+        Ok(())
+    }
+
+    /// Packets of a Poisson process with so many Gb/s of frames on average, for some time.
+    ///
+    /// # Errors
+    /// If a program does something without a meaning.
+    pub fn poisson<E: EnergySink>(
+        &mut self,
+        processor: &mut Processor<E>,
+        gbps: f64,
+        time: Time,
+    ) -> Result<(), RunError> {
+        let end = processor.now() + time;
+        while self.at < end.0 as f64 / 1e3 {
+            if let Some(packet) = self.packets.next() {
+                self.offer(processor, packet, self.at);
+            }
+            self.at += self.rng.exponential() * self.bits / gbps;
+        }
+        processor.run(time)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! What a level did over a window of periods, and what a lower level would do.
+
+use super::super::Seen;
+use super::is_off;
+
+/// Sums over the periods of a window.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Window {
+    /// Periods that count.
+    pub periods: u32,
+    /// MPKTs that were taken or sent.
+    served: u64,
+    /// The use of the busiest of SDRAM and the bus to the ports.
+    busiest: f64,
+    backlog: u64,
+    inside: u64,
+    threads: f64,
+    receivers: f64,
+    /// The cycles in use of the busiest engine that takes no packets, as shares.
+    others: f64,
+    /// Threads that take packets, when all engines run; and engines that do.
+    all_threads: f64,
+    all: f64,
+}
+
+impl Window {
+    /// Adds a period.
+    pub fn add(&mut self, seen: &Seen) {
+        // An engine that had no cycle in the period counts as busy.
+        let busy = |idle: f64| if idle.is_nan() { 1.0 } else { 1.0 - idle };
+        let receivers = || seen.engines.iter().filter(|engine| engine.receives);
+        let running = || receivers().filter(|engine| !is_off(engine.mode));
+        let others = seen.engines.iter().filter(|engine| !engine.receives);
+        self.periods += 1;
+        self.served += seen.served;
+        self.busiest += seen.busiest;
+        self.backlog += u64::from(seen.backlog);
+        self.inside += seen.inside;
+        self.threads += f64::from(seen.threads) - seen.mean_waiting;
+        self.receivers += running().map(|engine| busy(engine.idle)).sum::<f64>();
+        self.others += others.map(|engine| busy(engine.idle)).fold(0.0, f64::max);
+        self.all = receivers().count() as f64;
+        let each = f64::from(seen.threads) / running().count().max(1) as f64;
+        self.all_threads = self.all * each;
+    }
+
+    /// Adds another window.
+    pub fn join(&mut self, other: &Self) {
+        self.periods += other.periods;
+        self.served += other.served;
+        self.busiest += other.busiest;
+    }
+
+    /// What was served.
+    pub fn throughput(&self) -> Throughput {
+        Throughput { mpkts: self.mean(self.served as f64), busiest: self.mean(self.busiest) }
+    }
+
+    /// A sum as a mean over the periods.
+    fn mean(&self, sum: f64) -> f64 {
+        sum / f64::from(self.periods.max(1))
+    }
+
+    /// The most MPKTs in a port, on average.
+    pub fn backlog(&self) -> f64 {
+        self.mean(self.backlog as f64)
+    }
+
+    /// Packets inside, for each thread that takes packets.
+    pub fn packets_each(&self) -> f64 {
+        self.mean(self.inside as f64) / self.all_threads.max(1.0)
+    }
+
+    /// The shares of cycles and of threads that would be in use if so many engines were stopped, and
+    /// all others had a clock of `rate` of the present one. Work of engines takes longer by that,
+    /// waits for memories and buses do not.
+    pub fn shares(&self, rate: f64, stopped: usize) -> (f64, f64) {
+        let left = (self.all - stopped as f64).max(1.0);
+        let receivers = self.mean(self.receivers);
+        let threads = self.mean(self.threads) + receivers * (1.0 / rate - 1.0);
+        let cycles = (receivers / rate / left).max(self.mean(self.others) / rate);
+        (cycles, threads / (self.all_threads * left / self.all.max(1.0)).max(1.0))
+    }
+}
+
+/// What a level serves under overload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Throughput {
+    /// MPKTs taken or sent in a period.
+    mpkts: f64,
+    /// The use of the busiest of SDRAM and the bus to the ports.
+    pub busiest: f64,
+}
+
+impl Throughput {
+    /// The use from which on a unit limits the chip.
+    const FULL: f64 = 0.95;
+    /// What lengths of packets make throughput vary by.
+    const NOISE: f64 = 0.05;
+
+    /// Whether a unit limits the chip.
+    pub fn is_full(&self) -> bool {
+        self.busiest >= Self::FULL
+    }
+
+    /// Whether it is less than a reference by more than a loss, as a share: by the use of a unit
+    /// that was full, and else, with less certainty, by MPKTs.
+    pub fn is_less(&self, reference: &Self, loss: f64) -> bool {
+        if reference.is_full() {
+            let use_lost = self.busiest.min(1.0) < (1.0 - loss) * reference.busiest.min(1.0);
+            use_lost || self.mpkts < (1.0 - loss - Self::NOISE) * reference.mpkts
+        } else {
+            self.mpkts < (1.0 - loss) * reference.mpkts
+        }
+    }
+}
