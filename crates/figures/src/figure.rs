@@ -7,11 +7,11 @@ use wireloom_np::description::Machine;
 use super::pages::PageTable;
 use super::store::Cost;
 use super::{
-    Settings, ixp, ixp_dvs, ixp_gating, ixp_power, live, mpsoc, mpsoc_ablation, mpsoc_calls,
-    mpsoc_million, mpsoc_order, mpsoc_partition, mpsoc_policies, mpsoc_programs, mpsoc_router,
-    mpsoc_smallest, native, native_profile, np_arbitration, np_area, np_channels, np_million,
-    np_modules, np_pins, np_rig, np_search, np_shells, np_sizes, np_storage, np_threads,
-    np_throughput, np_units, np_virtual, steps,
+    Settings, ixp, live, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order,
+    mpsoc_partition, mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native,
+    native_profile, np_arbitration, np_area, np_channels, np_million, np_modules, np_pins, np_rig,
+    np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units, np_virtual,
+    steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -141,9 +141,9 @@ pub const FIGURES: &[Figure] = &[
     ixp::throughput::FIGURE,
     ixp::ipv4::FIGURE,
     ixp::idle::FIGURE,
-    ixp_power::FIGURE,
-    ixp_dvs::FIGURE,
-    ixp_gating::FIGURE,
+    ixp::power::FIGURE,
+    ixp::dvs::FIGURE,
+    ixp::gating::FIGURE,
     native::FIGURE,
     native_profile::FIGURE,
     live::FIGURE,

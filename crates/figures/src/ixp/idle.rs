@@ -124,7 +124,7 @@ fn receiving(values: &Values) -> Result<Table> {
         for ratio in RATIOS {
             let percent =
                 |field| values.percent(&format!("{}.{ratio}.{field}", benchmark.name()), 0);
-            cells.push(format!("{} % ({})", percent("receiving")?, percent("idle")?));
+            cells.push(format!("{} ({})", percent("receiving")?, percent("idle")?));
         }
         table.row(cells);
     }

@@ -193,8 +193,8 @@ fn rates(values: &Values) -> Result<Table> {
             } else {
                 format!("{difference:+.1} %")
             },
-            format!("{} %", values.percent(&of(variant.what, "ix_bus"), 0)?),
-            format!("{} %", values.percent(&of(variant.what, "sdram"), 0)?),
+            values.percent(&of(variant.what, "ix_bus"), 0)?,
+            values.percent(&of(variant.what, "sdram"), 0)?,
         ]);
     }
     Ok(table)

@@ -2,8 +2,12 @@
 //!
 //! A [`Trial`] says what runs; the figures differ in what they change.
 
+pub mod dvs;
+mod energy;
+pub mod gating;
 pub mod idle;
 pub mod ipv4;
+pub mod power;
 pub mod speed;
 pub mod throughput;
 

@@ -1,30 +1,34 @@
 //! Clock gating of microengines over a day: the NePSim talk's governor, and ours.
 
 use serde::Serialize;
-use wireloom_console::output;
+use wireloom_console::{Working, output, thousands};
+use wireloom_ixp::benchmarks::Benchmark;
 use wireloom_ixp::governor::GovernorKind;
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
-use wireloom_sim::Rng;
+use wireloom_sim::{Rng, sweep};
 
-use super::figure::{Choice, Drawn, Figure, Kept};
-use super::ixp_energy::{Traffic, WORKLOADS, change, chip, run};
-use super::store::Cost;
-use super::{Settings, number};
+use super::energy::{Load, change, chip, run};
+use crate::figure::{Choice, Drawn, Figure, Kept};
+use crate::mpsoc::workers;
+use crate::pages::{PageTable, Table};
+use crate::store::Cost;
+use crate::values::{Values, slug};
+use crate::{Settings, number};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
     name: "ixp-gating",
-    what: "ixp1200: power and lost packets over a day's traffic by governor, beside the NePSim talk",
+    what: "NePSim: power and lost packets over a day's traffic by governor of engines, beside the talk",
     choice: Choice::None,
     make,
     kept: Kept {
         cost: Cost::Cheap,
-        built: "programs/microcode on ixp1200, a day in 24 intervals of 0.6 ms",
+        built: "programs/microcode/benchmarks on ixp1200, six engines at 232 MHz, a day in 24 intervals of 0.6 ms",
         names: &["program", "governor"],
         skip: &[],
         tools: &[],
-        tables: &[],
+        tables: &[PageTable { name: "day", write: table }],
     },
 };
 
@@ -73,34 +77,35 @@ fn day(full: f64) -> Vec<(f64, f64)> {
 }
 
 fn make(_: &Settings) -> Result<Drawn> {
-    let mut rows: Vec<Row> = Vec::new();
-    for workload in WORKLOADS {
-        let spec = chip(workload, GovernorKind::None, 20_000);
-        let full = run(workload, &spec, &Traffic::Full(2.0))?.mpps;
+    let _working = Working::on("a day of four benchmarks");
+    let rows = sweep(&Benchmark::ALL, workers(), |&benchmark| {
+        let spec = chip(GovernorKind::None, 20_000);
+        let full = run(benchmark, &spec, Load::Full(2.0), 1.0)?.gbps;
         let day = day(full);
-        let mut before = (0.0, 0.0);
+        let (mut rows, mut before): (Vec<Row>, _) = (Vec::new(), (0.0, 0.0));
         for (governor, kind, period) in GOVERNORS {
-            let spec = chip(workload, kind, period);
-            let outcome = run(workload, &spec, &Traffic::Rates(&day))?;
+            let outcome = run(benchmark, &chip(kind, period), Load::Gbps(&day), 0.0)?;
             if kind == GovernorKind::None {
-                before = (outcome.watts[0], outcome.mpps);
+                before = (outcome.watts[0], outcome.gbps);
             }
             let (packets, lost) = outcome.packets;
             rows.push(Row {
-                program: workload.name,
+                program: benchmark.name(),
                 governor,
                 packets,
                 lost,
                 lost_percent: 100.0 * lost as f64 / packets as f64,
                 engines_w: outcome.watts[0],
                 power_change: change(outcome.watts[0], before.0),
-                throughput_change: change(outcome.mpps, before.1),
+                throughput_change: change(outcome.gbps, before.1),
             });
         }
-    }
+        Ok::<_, Error>(rows)
+    });
+    let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?.concat();
     let groups = rows.iter().map(|row| {
         let name = format!("{}, {}", row.program, row.governor);
-        Group::new(name, [-row.power_change, row.lost_percent])
+        Group::new(name, [0.0 - row.power_change, row.lost_percent])
     });
     let title = "Power saved and packets lost over a day";
     let svg = Bars::new(title, "%", ["power saved", "packets lost"], groups.collect()).svg();
@@ -119,7 +124,7 @@ fn text(rows: &[Row]) -> String {
             row.lost.to_string(),
             number(row.engines_w),
             format!("{:+.1} %", row.power_change),
-            format!("{:+.2} % Mpps", row.throughput_change),
+            format!("{:+.2} % Gb/s", row.throughput_change),
         ]);
     }
     format!(
@@ -128,4 +133,23 @@ fn text(rows: &[Row]) -> String {
          throughput lost.\n",
         24.0 * HOUR_MS
     )
+}
+
+fn table(values: &Values) -> Result<Table> {
+    let mut table = Table::new(["program", "governor", "packets", "lost", "power", "throughput"]);
+    for benchmark in Benchmark::ALL {
+        for (governor, ..) in &GOVERNORS[1..] {
+            let key = [benchmark.name(), governor].map(slug).join(".");
+            let of = |field: &str| values.get(&format!("{key}.{field}"));
+            table.row([
+                format!("`{}`", benchmark.name()),
+                (*governor).to_owned(),
+                thousands(of("packets")? as u64),
+                thousands(of("lost")? as u64),
+                format!("{:+.1} %", of("power_change")?),
+                format!("{:+.2} %", of("throughput_change")?),
+            ]);
+        }
+    }
+    Ok(table)
 }

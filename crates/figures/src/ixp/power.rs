@@ -1,0 +1,186 @@
+//! The power of microengines by component, beside the shares of the NePSim talk.
+
+use serde::Serialize;
+use wireloom_console::output;
+use wireloom_ixp::benchmarks::Benchmark;
+use wireloom_ixp::energy::ENGINE_PARTS;
+use wireloom_ixp::governor::GovernorKind;
+use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
+use wireloom_sim::{Energy, sweep};
+
+use super::energy::{Load, Outcome, change, chip, run};
+use crate::figure::{Choice, Drawn, Figure, Kept};
+use crate::mpsoc::workers;
+use crate::pages::{PageTable, Table};
+use crate::store::Cost;
+use crate::values::{Values, slug};
+use crate::{Settings, number};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "ixp-power",
+    what: "NePSim: power of the engines by component at full load, of receiving and sending engines, of memories",
+    choice: Choice::None,
+    make,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "programs/microcode/benchmarks on ixp1200, six engines at 232 MHz",
+        names: &["program", "component"],
+        skip: &["published"],
+        tools: &[],
+        tables: &[
+            PageTable { name: "shares", write: shares_table },
+            PageTable { name: "watts", write: watts_table },
+        ],
+    },
+};
+
+/// Simulated time of a run in milliseconds, and that before it.
+const MS: f64 = 3.0;
+const BEFORE: f64 = 1.0;
+
+/// The components with the talk's shares in percent. Transfer registers, control registers, FIFOs
+/// and arbiters are below rounding there.
+const PUBLISHED: [(&str, Option<f64>); 6] = [
+    ("alu", Some(45.0)),
+    ("control store", Some(28.0)),
+    ("gpr", Some(13.0)),
+    ("shifter", Some(7.0)),
+    ("leakage", Some(7.0)),
+    ("others", None),
+];
+
+/// A program.
+#[derive(Clone, Debug, Serialize)]
+struct Run {
+    program: &'static str,
+    gbps: f64,
+    /// Watts of engines, of the rest of the chip and of memory chips.
+    engines_w: f64,
+    chip_w: f64,
+    memories_w: f64,
+    /// Mean watts of a receiving and of a sending engine.
+    receiving_w: f64,
+    sending_w: f64,
+    /// What cycles without an access take of the engines' energy, in percent.
+    unused_percent: f64,
+    components: Vec<Share>,
+}
+
+/// A component's share of the engines' energy.
+#[derive(Clone, Debug, Serialize)]
+struct Share {
+    component: &'static str,
+    percent: f64,
+    published: Option<f64>,
+}
+
+fn shares(outcome: &Outcome) -> Vec<Share> {
+    let power = &outcome.power;
+    let [engines, ..] = power.groups();
+    let percent = |energy: Energy| 100.0 * energy.as_joules() / engines.as_joules();
+    let place = |name: &str| ENGINE_PARTS.iter().position(|part| part.name == name);
+    let part = |name| place(name).map_or(0.0, |place| percent(power.engine_part_dynamic(place)));
+    let known = [part("alu"), part("control_store"), part("gpr"), part("shifter")];
+    let leakage = percent(power.engines_leak());
+    let others = 100.0 - known.iter().sum::<f64>() - leakage;
+    let all = known.into_iter().chain([leakage, others]);
+    let shares = PUBLISHED.into_iter().zip(all);
+    shares
+        .map(|((component, published), percent)| Share { component, percent, published })
+        .collect()
+}
+
+fn make(_: &Settings) -> Result<Drawn> {
+    let runs = sweep(&Benchmark::ALL, workers(), |benchmark| {
+        let spec = chip(GovernorKind::None, 20_000);
+        let outcome = run(*benchmark, &spec, Load::Full(MS), BEFORE)?;
+        let [engines_w, chip_w, memories_w] = outcome.watts;
+        let [receiving_w, sending_w] = outcome.roles;
+        let [engines, ..] = outcome.power.groups();
+        let unused = outcome.power.engines_idle().as_joules() / engines.as_joules();
+        Ok::<_, Error>(Run {
+            program: benchmark.name(),
+            gbps: outcome.gbps,
+            engines_w,
+            chip_w,
+            memories_w,
+            receiving_w,
+            sending_w,
+            unused_percent: 100.0 * unused,
+            components: shares(&outcome),
+        })
+    });
+    let runs: Vec<Run> = runs.map_err(Error::new)?.into_iter().collect::<Result<_>>()?;
+    let group =
+        |run: &Run| Group::new(run.program, run.components.iter().map(|share| share.percent));
+    let published = PUBLISHED.iter().map(|(_, percent)| percent.unwrap_or(0.0));
+    let groups = [Group::new("NePSim talk", published)].into_iter().chain(runs.iter().map(group));
+    let names = PUBLISHED.map(|(name, _)| name);
+    let title = "Power of the engines by component";
+    let svg = Bars::new(title, "share, %", names, groups.collect()).svg();
+    let data = serde_json::to_value(&runs).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text: text(&runs), data, svg, faults: Vec::new() })
+}
+
+const SHARE_HEADS: [&str; 6] = ["component", "NePSim talk, %", "ipfwdr", "url", "nat", "md4"];
+const WATT_HEADS: [&str; 8] = [
+    "program",
+    "Gb/s",
+    "engines, W",
+    "rest of the chip",
+    "memories",
+    "a receiving engine",
+    "a sending engine",
+    "unused, %",
+];
+
+fn text(runs: &[Run]) -> String {
+    let mut shares = output::table(&SHARE_HEADS, &[1, 2, 3, 4, 5]);
+    for (place, (component, published)) in PUBLISHED.iter().enumerate() {
+        let own = runs.iter().map(|run| number(run.components[place].percent));
+        let published = published.map_or_else(String::new, number);
+        shares.add_row([(*component).to_owned(), published].into_iter().chain(own));
+    }
+    let mut watts = output::table(&WATT_HEADS, &[1, 2, 3, 4, 5, 6, 7]);
+    for run in runs {
+        let numbers = [run.gbps, run.engines_w, run.chip_w, run.memories_w, run.receiving_w];
+        let numbers = numbers.into_iter().chain([run.sending_w, run.unused_percent]).map(number);
+        watts.add_row([run.program.to_owned()].into_iter().chain(numbers));
+    }
+    format!(
+        "{shares}\n\n{watts}\n\nFull load for {MS} ms at 232 MHz, four engines that receive and two that send. \
+         Components without their leakage. \"Unused\" is what ports and datapaths take in cycles without an \
+         access, 10 % of one.\n"
+    )
+}
+
+fn shares_table(values: &Values) -> Result<Table> {
+    let mut table = Table::new(SHARE_HEADS);
+    for (component, published) in PUBLISHED {
+        let mut row = vec![component.to_owned(), published.map_or_else(String::new, number)];
+        for benchmark in Benchmark::ALL {
+            let key = format!("{}.components.{}.percent", benchmark.name(), slug(component));
+            row.push(values.fixed(&key, 1)?);
+        }
+        table.row(row);
+    }
+    Ok(table)
+}
+
+fn watts_table(values: &Values) -> Result<Table> {
+    let heads = WATT_HEADS.into_iter().chain(["sending against receiving"]);
+    let mut table = Table::new(heads);
+    for benchmark in Benchmark::ALL {
+        let of = |field: &str| values.get(&format!("{}.{field}", benchmark.name()));
+        let mut row = vec![benchmark.name().to_owned(), format!("{:.2}", of("gbps")?)];
+        for field in ["engines_w", "chip_w", "memories_w", "receiving_w", "sending_w"] {
+            row.push(number(of(field)?));
+        }
+        row.push(format!("{:.1}", of("unused_percent")?));
+        row.push(format!("{:+.1} %", change(of("sending_w")?, of("receiving_w")?)));
+        table.row(row);
+    }
+    Ok(table)
+}
