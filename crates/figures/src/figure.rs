@@ -10,8 +10,8 @@ use super::{
     Settings, ixp, live, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order,
     mpsoc_partition, mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native,
     native_profile, np_arbitration, np_area, np_channels, np_million, np_modules, np_pins, np_rig,
-    np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units, np_virtual,
-    steps,
+    np_routed, np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units,
+    np_virtual, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -113,6 +113,7 @@ pub const FIGURES: &[Figure] = &[
     np_channels::FIGURE,
     np_throughput::FIGURE_9,
     np_throughput::FIGURE_10,
+    np_routed::FIGURE,
     np_shells::FIGURE,
     np_sizes::FIGURE,
     np_area::FIGURE_11,

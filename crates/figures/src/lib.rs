@@ -31,6 +31,7 @@ mod np_million;
 mod np_modules;
 mod np_pins;
 mod np_rig;
+mod np_routed;
 mod np_search;
 mod np_shells;
 mod np_sizes;

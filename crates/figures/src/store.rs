@@ -50,9 +50,6 @@ pub struct Provenance {
     /// Versions of the programs that the numbers depend on, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, String>,
-    /// What else a reader must know, such as that numbers were entered by hand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }
 
 /// A file: the numbers of a figure or benchmark, and how they were made.
@@ -148,7 +145,6 @@ impl Provenance {
             commit: commit(root),
             computer: (class == Class::Host).then(computer),
             tools: programs.iter().map(|name| ((*name).to_owned(), version(name))).collect(),
-            note: None,
         }
     }
 }

@@ -8,10 +8,6 @@ use wireloom_figures::publish::image_path;
 use wireloom_figures::store::{Class, Cost, FOLDER, Provenance, Stored};
 use wireloom_figures::{BENCHMARKS, FIGURES, Figure, Settings, publish};
 
-/// Files of docs/figures that no benchmark writes, and why.
-const BY_HAND: [(&str, &str); 1] =
-    [("np-routed", "nextpnr takes an hour for a cluster: entered from its report")];
-
 /// Tables and rows of docs/results whose numbers have no comment, by the beginning of the table's
 /// first line or of the row, and why.
 const UNMARKED: [(&str, &str); 3] = [
@@ -100,11 +96,7 @@ fn files_of_docs_figures_are_of_benchmarks_and_figures() {
             );
             assert!(stored.measured.computer.is_some(), "{name} depends on the computer");
         } else {
-            assert!(
-                BY_HAND.iter().any(|(known, _)| *known == name),
-                "{FOLDER}/{name}.json is of nothing"
-            );
-            assert!(stored.measured.note.is_some(), "{name} says that it was entered by hand");
+            panic!("{FOLDER}/{name}.json is of nothing");
         }
     }
 }

@@ -12,9 +12,9 @@ fn engines_are_refused_with_step_and_offload() {
     let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{error}"));
     let machine = KIND.configure("ixp1200", Description::built_in("ixp1200")).expect("a machine");
     let refusals = machine.refusals(&program);
-    let refused = refusals.iter().find(|refusal| refusal.offload.as_deref() == Some("fragments"));
+    let refused = refusals.iter().find(|refusal| refusal.offload.as_deref() == Some("udp_inbound"));
     let step = refused.and_then(|refusal| refusal.step.as_deref());
-    assert_eq!(step, Some("first_fragment"), "{refusals:?}");
+    assert_eq!(step, Some("outbound"), "{refusals:?}");
     let (store, _) = load_store(&program.optimised, &[], &|_| ()).expect("a store");
     let error = machine.start(&program, store, &Options::default(), &|_| ()).err();
     let message = error.expect("it is refused").message;
