@@ -175,9 +175,11 @@ impl<E: EnergySink> Processor<E> {
     pub fn run_packets(&mut self, most: u64) -> Result<(), RunError> {
         let mut progress = (self.chip.cards.left, self.now());
         while self.chip.cards.to_come() > most {
+            // The time until the next packet comes is nobody's.
+            let was_empty = !self.chip.cards.is_inside();
             let stop = self.run(STEP)?;
             let left = self.chip.cards.left + self.chip.cards.lost.len() as u64;
-            if left != progress.0 {
+            if left != progress.0 || was_empty {
                 progress = (left, self.now());
             }
             let is_late = self.now().since(progress.1) > PATIENCE && self.chip.cards.is_inside();
