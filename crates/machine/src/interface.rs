@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use wireloom_ir::Output;
 use wireloom_net::Frame;
-use wireloom_offloads::{Store, Update};
+use wireloom_offloads::{Kind, Store, Update};
 use wireloom_sim::Timeline;
 use wireloom_sim::stats::Series;
 
@@ -164,6 +164,19 @@ pub struct Calls {
     /// Those that found an entry, of a method that searches. A search of an `lpm` table counts if it
     /// found something else than the miss value.
     pub found: Option<u64>,
+}
+
+impl Calls {
+    /// The calls of each method of a kind, from two numbers for each: all calls, and those that
+    /// found something.
+    pub fn of(kind: &Kind, numbers: &[u64]) -> Vec<Self> {
+        let calls = kind.methods.iter().zip(numbers.chunks_exact(2));
+        let calls = calls.map(|(method, numbers)| Self {
+            all: numbers[0],
+            found: kind.counts_found(method).then_some(numbers[1]),
+        });
+        calls.collect()
+    }
 }
 
 impl Counts {

@@ -95,15 +95,7 @@ impl Offloads {
     /// The calls of each method of each offload, as programs that count have counted them.
     pub fn calls(&self) -> Vec<Vec<Calls>> {
         let hosts = self.hosts.iter().zip(self.counts.iter().map(|counts| &**counts));
-        let calls = |(host, counts): (&Host, &[u64])| {
-            let methods = host.kind.methods.iter().zip(counts.chunks_exact(2));
-            let calls = methods.map(|(method, count)| Calls {
-                all: count[0],
-                found: (method.tells_found() || host.kind.name == "lpm").then_some(count[1]),
-            });
-            calls.collect()
-        };
-        hosts.map(calls).collect()
+        hosts.map(|(host, counts)| Calls::of(host.kind, counts)).collect()
     }
 
     /// Says that the addresses taken before will not be used again.

@@ -316,6 +316,12 @@ impl Kind {
     pub fn method(&self, name: &str) -> Option<(usize, &'static Method)> {
         self.methods.iter().enumerate().find(|(_, m)| m.name == name)
     }
+
+    /// Whether calls of a method that found something are counted: its reply says so, or it searches
+    /// prefixes and has a miss value.
+    pub fn counts_found(&self, method: &Method) -> bool {
+        method.tells_found() || self.name == "lpm"
+    }
 }
 
 impl Method {

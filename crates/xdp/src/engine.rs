@@ -121,13 +121,8 @@ impl Engine {
         let calls = store.slots.iter().zip(self.counted.offloads.windows(2));
         let calls = calls.map(|(slot, range)| {
             let Content::Kind { config, .. } = &slot.content else { return Vec::new() };
-            let methods = registry::kind(&config.kind).map_or(&[][..], |kind| kind.methods);
-            let sums = sums[range[0]..range[1]].chunks_exact(2);
-            let calls = methods.iter().zip(sums).map(|(method, sums)| Calls {
-                all: sums[0],
-                found: (method.tells_found() || config.kind == "lpm").then_some(sums[1]),
-            });
-            calls.collect()
+            let numbers = &sums[range[0]..range[1]];
+            registry::kind(&config.kind).map_or_else(Vec::new, |kind| Calls::of(kind, numbers))
         });
         Ok(Counts { steps: sums[..self.counted.steps].to_vec(), calls: calls.collect() })
     }

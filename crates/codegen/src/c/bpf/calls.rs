@@ -95,7 +95,7 @@ pub fn call(
         packet: Some((emitter.scope.packet.clone(), Expr::name("NULL"))),
         counts: false,
     };
-    let finds = interface.tells_found() || config.kind == "lpm";
+    let finds = kind.counts_found(interface);
     let unused = Expr::name("counted");
     let is_unused = finds && result.is_none();
     let result = if is_unused { Some(&unused) } else { result };
