@@ -64,7 +64,7 @@ impl Switch {
             return Ok(!self.is_halted);
         }
         if self.program.len() <= self.pc as usize {
-            return Err(format!("instruction {} is behind the program's end", self.pc));
+            return Err(format!("instruction {} is past the program's end", self.pc));
         }
         if self.block(queues, now).is_some() {
             return Ok(false);

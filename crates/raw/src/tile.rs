@@ -164,7 +164,7 @@ impl Tile {
             return Ok(true);
         }
         let Some(&instruction) = self.program.get((self.pc / 4) as usize) else {
-            return Err(format!("address {:#x} is behind the program's end", self.pc));
+            return Err(format!("address {:#x} is past the program's end", self.pc));
         };
         let is_late = |register: Register| self.ready[usize::from(register.0)] > now;
         let [rs, rt] = instruction.read();

@@ -297,7 +297,7 @@ impl<'a> Line<'a> {
                     let target = operand.target(find)?;
                     let target = u16::try_from(target).ok().filter(|target| *target < 8192);
                     instruction.constant = target.ok_or_else(|| {
-                        operand.error("the target is behind the memory of a switch", None)
+                        operand.error("the target is past the end of a switch's memory", None)
                     })?;
                 }
             }

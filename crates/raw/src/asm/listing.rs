@@ -52,7 +52,7 @@ pub fn listing(program: &Program) -> Result<String, String> {
 /// Writes lines with the labels of their targets. A target can be the end of the program.
 fn write(text: &mut String, lines: &[String], targets: &BTreeSet<u32>) -> Result<(), String> {
     if let Some(target) = targets.last().filter(|target| **target as usize > lines.len()) {
-        return Err(format!("the target {target} is behind the program's end"));
+        return Err(format!("the target {target} is past the program's end"));
     }
     for (index, line) in (0..).zip(lines) {
         if targets.contains(&index) {

@@ -201,7 +201,7 @@ pub enum Special {
 pub const SPECIAL: &[(Special, &str, &str)] = &[
     (Special::Cycle, "cycle", "cycles since reset, the lower 32 bits; read only"),
     (Special::Coordinates, "coordinates", "`row << 5 | column` of the tile; read only"),
-    (Special::Epc, "epc", "the address at which an interrupted program goes on"),
+    (Special::Epc, "epc", "the address at which an interrupted program continues"),
     (Special::Vector, "vector", "the address of the interrupt handler"),
     (Special::Mask, "mask", "enabled causes: 1 a word in `$cgni`, 2 the timer"),
     (Special::Cause, "cause", "pending causes, as in `mask`; read only"),
