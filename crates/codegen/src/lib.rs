@@ -1,9 +1,10 @@
 //! Code generators: step IR to the languages of the targets.
 //!
 //! [`c`] writes C for batches on the host and for single threads of 32-bit processors; [`hardware`]
-//! writes SystemVerilog; [`microengine`] writes microcode. All depend only on step IR, and not on the
-//! timing of any machine.
+//! writes SystemVerilog; [`microengine`] writes microcode; [`tile`] writes programs of tiles. All
+//! depend only on step IR, and not on the timing of any machine.
 
 pub mod c;
 pub mod hardware;
 pub mod microengine;
+pub mod tile;

@@ -12,4 +12,5 @@ pub static REGISTRY: Registry = Registry::new(&[
     wireloom_np::KIND,
     wireloom_mpsoc::KIND,
     wireloom_ixp::KIND,
+    wireloom_raw::KIND,
 ]);

@@ -43,6 +43,14 @@ impl Cache {
         Some(&mut line.words[(address % LINE_BYTES / 4) as usize])
     }
 
+    /// The word at an address, if it is newer than that in memory.
+    pub fn changed(&self, address: u32) -> Option<u32> {
+        let base = address & !(LINE_BYTES - 1);
+        let ways = &self.lines[self.set(address)];
+        let line = ways.iter().find(|line| line.address == Some(base) && line.is_dirty)?;
+        Some(line.words[(address % LINE_BYTES / 4) as usize])
+    }
+
     /// Makes room for the line of an address; returns address and words of a dirty line that was in
     /// its place.
     pub fn evict(&mut self, address: u32) -> Option<(u32, [u32; LINE_WORDS])> {

@@ -216,6 +216,18 @@ impl Chip {
         (tile.executed, hits, misses)
     }
 
+    /// The word at an address as programs left it: that of a cache that has changed it, or that of
+    /// the memory at a port.
+    pub fn word(&mut self, address: u32) -> Option<u32> {
+        let changed = self.tiles.iter().find_map(|tile| tile.changed(address));
+        changed.or_else(|| {
+            self.devices.iter_mut().flatten().find_map(|device| {
+                let device: &mut dyn Any = device.as_mut();
+                device.downcast_mut::<Memory>()?.word(address).copied()
+            })
+        })
+    }
+
     /// Whether all tile processors have halted.
     pub fn is_halted(&self) -> bool {
         self.tiles.iter().all(|tile| tile.is_halted)

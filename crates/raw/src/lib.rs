@@ -12,7 +12,9 @@ pub mod asm;
 mod cache;
 mod chip;
 pub mod device;
+mod kind;
 mod layout;
+mod machine;
 mod message;
 mod queue;
 mod router;
@@ -23,6 +25,8 @@ mod waits;
 
 pub use chip::{Chip, Error};
 pub use device::{Device, Port};
+pub use kind::KIND;
 pub use layout::Side;
+pub use machine::Raw;
 pub use message::Header;
 pub use spec::{Spec, SpecError};

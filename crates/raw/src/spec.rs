@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-/// A chip. raw.toml states every key, with the source of its value.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// A chip. machines/raw.toml states every key, with the source of its value.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Spec {
     /// Always `raw`.
@@ -31,7 +31,7 @@ pub struct Spec {
 }
 
 /// A tile processor.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TileSpec {
     /// Words of the instruction memory, 1 to 65,536.
@@ -47,7 +47,7 @@ pub struct TileSpec {
 }
 
 /// A data cache.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CacheSpec {
     /// The size, a power of two from 1 to 1,024.
@@ -55,7 +55,7 @@ pub struct CacheSpec {
 }
 
 /// A switch processor.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SwitchSpec {
     /// Words of the program memory, 1 to 8,192.
@@ -65,12 +65,15 @@ pub struct SwitchSpec {
 }
 
 /// The dynamic networks.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DynamicSpec {
     /// Cycles that a header waits more where it turns, 0 to 100.
     pub turn_cycles: u32,
 }
+
+/// The sections of a description that are about what is around the chip.
+const AROUND: [&str; 2] = ["memory", "mapping"];
 
 /// Why a description is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,12 +100,12 @@ pub enum SpecError {
 }
 
 impl Spec {
-    /// The chip of the paper: raw.toml.
+    /// The chip of the paper: machines/raw.toml.
     ///
     /// # Panics
     /// Never: a test reads the description.
     pub fn built_in() -> Self {
-        Self::parse(include_str!("../raw.toml")).expect("the built-in description")
+        Self::parse(include_str!("../../../machines/raw.toml")).expect("the built-in description")
     }
 
     /// Reads a description.
@@ -110,8 +113,15 @@ impl Spec {
     /// # Errors
     /// If a key is missing, unknown, or out of its range.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
-        let spec: Self = toml::from_str(text)
-            .map_err(|error| SpecError::Form(error.to_string().trim().to_owned()))?;
+        let form = |error: toml::de::Error| SpecError::Form(error.to_string().trim().to_owned());
+        Self::of(toml::from_str(text).map_err(form)?)
+    }
+
+    /// Reads the chip of a description that also says what is around it.
+    pub(crate) fn of(mut table: toml::Table) -> Result<Self, SpecError> {
+        AROUND.iter().for_each(|section| _ = table.remove(*section));
+        let spec = Self::deserialize(table);
+        let spec = spec.map_err(|error| SpecError::Form(error.to_string().trim().to_owned()))?;
         spec.check()?;
         Ok(spec)
     }
@@ -157,7 +167,7 @@ mod tests {
 
     #[test]
     fn wrong_values_are_refused_by_name() {
-        let text = include_str!("../raw.toml");
+        let text = include_str!("../../../machines/raw.toml");
         let spec = Spec::built_in();
         assert_eq!((spec.columns, spec.rows, spec.clock_mhz), (4, 4, 425));
         for (old, new, message) in [

@@ -89,6 +89,11 @@ impl Tile {
         }
     }
 
+    /// The word at an address that the cache has changed and memory does not have yet.
+    pub fn changed(&self, address: u32) -> Option<u32> {
+        self.cache.changed(address)
+    }
+
     pub fn cache_counts(&self) -> (u64, u64) {
         (self.cache.hits, self.cache.misses)
     }

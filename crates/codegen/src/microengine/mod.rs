@@ -8,7 +8,7 @@
 
 mod calls;
 mod code;
-mod context;
+pub(crate) mod context;
 mod elements;
 mod exits;
 mod frame;

@@ -1,0 +1,187 @@
+//! Gives values registers: linear scan over the lines of a step. Values that find none are in the
+//! frame, and lines load and store them.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use wireloom_isa::raw::Register as Name;
+use wireloom_isa::raw::tile::{Op, Slot};
+
+use super::code::{Code, FRAME, Instruction, Leaves, Line, Register, SCRATCH};
+
+/// Registers that routines change.
+const LOWER: std::ops::RangeInclusive<u8> = 2..=7;
+/// Registers that routines leave.
+const UPPER: std::ops::RangeInclusive<u8> = 10..=23;
+
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    value: u32,
+    first: usize,
+    last: usize,
+    /// A routine is called meanwhile, or prepared.
+    meets_call: bool,
+    /// An engine is called meanwhile.
+    meets_engine: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Register(u8),
+    /// A word of the frame's part for values.
+    Slot(u32),
+}
+
+/// Writes a step. `spills` is the offset in the frame from which values can be; also returns the
+/// words that they take.
+pub fn write(code: &Code, spills: u32) -> (String, u32) {
+    let intervals = intervals(code);
+    let (places, slots) = places(&intervals);
+    let (mut main, mut apart) = (String::new(), String::new());
+    for (line, is_apart) in &code.lines {
+        let text = if *is_apart { &mut apart } else { &mut main };
+        match line {
+            Line::Label(label) => _ = writeln!(text, "{label}:"),
+            Line::Comment(comment) => _ = writeln!(text, "        # {comment}"),
+            Line::Instruction(instruction) => write_one(text, instruction, &places, spills),
+        }
+    }
+    (main + &apart, slots)
+}
+
+fn intervals(code: &Code) -> Vec<Interval> {
+    let mut found: HashMap<u32, (usize, usize)> = HashMap::new();
+    for (at, (line, _)) in code.lines.iter().enumerate() {
+        let Line::Instruction(instruction) = line else { continue };
+        for register in instruction.read().into_iter().chain([instruction.written()]).flatten() {
+            if let Register::Value(value) = register {
+                found.entry(value).or_insert((at, at)).1 = at;
+            }
+        }
+    }
+    let interval = |(value, (first, last)): (u32, (usize, usize))| Interval {
+        value,
+        first,
+        last,
+        meets_call: code.calls.iter().any(|call| first <= call.last && last >= call.first),
+        meets_engine: code
+            .calls
+            .iter()
+            .any(|call| call.leaves == Leaves::None && first < call.at && last > call.at),
+    };
+    let mut intervals: Vec<_> = found.into_iter().map(interval).collect();
+    intervals.sort_by_key(|interval| (interval.first, interval.value));
+    intervals
+}
+
+fn places(intervals: &[Interval]) -> (HashMap<u32, Place>, u32) {
+    let mut places = HashMap::new();
+    let mut active: Vec<(Interval, u8)> = Vec::new();
+    let mut in_memory: Vec<Interval> = Vec::new();
+    for interval in intervals {
+        active.retain(|(other, _)| other.last > interval.first);
+        if interval.meets_engine {
+            in_memory.push(*interval);
+            continue;
+        }
+        let allows = |register: u8| !interval.meets_call || UPPER.contains(&register);
+        let is_free = |register: &u8| active.iter().all(|(_, taken)| taken != register);
+        let free = LOWER.chain(UPPER).filter(|register| allows(*register)).find(is_free);
+        let register = free.or_else(|| {
+            // Among those that could make room, the one that is needed last does.
+            let candidates =
+                active.iter().enumerate().filter(|(_, (_, register))| allows(*register));
+            let (at, (other, _)) = candidates.max_by_key(|(_, (other, _))| other.last)?;
+            (other.last > interval.last).then_some(())?;
+            let (other, register) = active.swap_remove(at);
+            places.remove(&other.value);
+            in_memory.push(other);
+            Some(register)
+        });
+        match register {
+            Some(register) => {
+                active.push((*interval, register));
+                places.insert(interval.value, Place::Register(register));
+            }
+            None => in_memory.push(*interval),
+        }
+    }
+    in_memory.sort_by_key(|interval| (interval.first, interval.value));
+    // The line to which each word of the frame is taken.
+    let mut taken: Vec<usize> = Vec::new();
+    for interval in in_memory {
+        let slot = taken.iter().position(|last| *last < interval.first).unwrap_or_else(|| {
+            taken.push(0);
+            taken.len() - 1
+        });
+        taken[slot] = interval.last;
+        places.insert(interval.value, Place::Slot(slot as u32));
+    }
+    (places, taken.len() as u32)
+}
+
+fn write_one(
+    text: &mut String,
+    instruction: &Instruction,
+    places: &HashMap<u32, Place>,
+    spills: u32,
+) {
+    let place = |register: Register| match register {
+        Register::Machine(number) => Place::Register(number),
+        Register::Value(value) => places[&value],
+    };
+    let offset = |slot: u32| (spills + 4 * slot) as i32;
+    let mut fields = [instruction.rs, instruction.rt, instruction.rd];
+    let written = instruction.written();
+    let read = instruction.read();
+    let mut stored = None;
+    for (field, scratch) in fields.iter_mut().zip(SCRATCH) {
+        let Some(register) = *field else { continue };
+        let Place::Slot(slot) = place(register) else { continue };
+        let scratch = Register::Machine(scratch);
+        if read.contains(&Some(register)) {
+            write_plain(text, &memory(Op::Lw, scratch, offset(slot)), &place);
+        }
+        if written == Some(register) {
+            stored = Some((scratch, offset(slot)));
+        }
+        *field = Some(scratch);
+    }
+    // A register that is read and written is one.
+    let [rs, rt, rd] = fields;
+    write_plain(text, &Instruction { rs, rt, rd, ..instruction.clone() }, &place);
+    if let Some((scratch, offset)) = stored {
+        write_plain(text, &memory(Op::Sw, scratch, offset), &place);
+    }
+}
+
+fn memory(op: Op, rt: Register, immediate: i32) -> Instruction {
+    Instruction { rt: Some(rt), rs: Some(FRAME), immediate, ..Instruction::new(op) }
+}
+
+fn write_plain(text: &mut String, instruction: &Instruction, place: &impl Fn(Register) -> Place) {
+    let row = instruction.op.row();
+    let name = |register: Option<Register>, slot: Slot| {
+        let is_read = row.writes != Some(slot);
+        match register.map(place) {
+            Some(Place::Register(number)) => Name(number).name(is_read),
+            _ => unreachable!("a field without a register"),
+        }
+    };
+    let operand = |slot: &Slot| match slot {
+        Slot::Rd | Slot::Clz => name(instruction.rd, *slot).to_owned(),
+        Slot::Rs => name(instruction.rs, *slot).to_owned(),
+        Slot::Rt => name(instruction.rt, *slot).to_owned(),
+        Slot::Memory => format!("{}({})", instruction.immediate, name(instruction.rs, Slot::Rs)),
+        Slot::Branch | Slot::Jump => instruction.label.clone(),
+        Slot::Amount | Slot::Signed | Slot::Unsigned | Slot::Sr => {
+            instruction.immediate.to_string()
+        }
+    };
+    let operands: Vec<String> = row.slots.iter().map(operand).collect();
+    let _ = writeln!(
+        text,
+        "{}",
+        format!("        {} {}", row.mnemonic, operands.join(", ")).trim_end()
+    );
+}

@@ -1,0 +1,287 @@
+//! Instructions of a tile before their values have registers.
+//!
+//! A step is one list of lines. Its branches go forward only, so a value is needed from its first
+//! line to its last one, whatever way is taken (`allocate`).
+
+use wireloom_isa::raw::tile::{Op, Slot};
+
+/// A register: one of the machine, or one that is found later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Register {
+    /// Of the machine.
+    Machine(u8),
+    /// A value.
+    Value(u32),
+}
+
+/// Always 0.
+pub const ZERO: Register = Register::Machine(0);
+/// The first two results of routines.
+pub const RESULTS: [Register; 2] = [Register::Machine(2), Register::Machine(3)];
+/// The arguments of routines.
+pub const ARGUMENTS: [Register; 4] =
+    [Register::Machine(4), Register::Machine(5), Register::Machine(6), Register::Machine(7)];
+/// The address of the window's first byte.
+pub const FRONT: Register = Register::Machine(28);
+/// The address of the frame.
+pub const FRAME: Register = Register::Machine(29);
+/// The bytes of the window.
+pub const WINDOW: Register = Register::Machine(30);
+/// Where a routine returns to.
+pub const RETURN: Register = Register::Machine(31);
+/// Registers that no value is given: lines with values in memory use them, and the routine `fetch`
+/// its first two.
+pub const SCRATCH: [u8; 3] = [1, 9, 8];
+
+/// A word of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// A constant.
+    Number(u32),
+    /// In a register.
+    In(Register),
+}
+
+/// A constant 0.
+pub const NOTHING: Operand = Operand::Number(0);
+
+impl From<Register> for Operand {
+    fn from(register: Register) -> Self {
+        if register == ZERO { NOTHING } else { Self::In(register) }
+    }
+}
+
+/// An instruction: its registers by the fields of the instruction's word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    pub op: Op,
+    pub rd: Option<Register>,
+    pub rs: Option<Register>,
+    pub rt: Option<Register>,
+    pub immediate: i32,
+    pub label: String,
+}
+
+impl Instruction {
+    pub fn new(op: Op) -> Self {
+        Self { op, rd: None, rs: None, rt: None, immediate: 0, label: String::new() }
+    }
+
+    /// The register that it writes.
+    pub fn written(&self) -> Option<Register> {
+        match self.op.row().writes {
+            Some(Slot::Rd | Slot::Clz) => self.rd,
+            Some(_) => self.rt,
+            None => None,
+        }
+    }
+
+    /// The registers that it reads. A conditional move leaves its result as it was, so it reads it.
+    pub fn read(&self) -> [Option<Register>; 3] {
+        let row = self.op.row();
+        let rt = self.rt.filter(|_| row.writes != Some(Slot::Rt));
+        let kept = self.rd.filter(|_| matches!(self.op, Op::Movz | Op::Movn));
+        [self.rs, rt, kept]
+    }
+}
+
+/// What a call leaves of the registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaves {
+    /// Those from 10 to 23: a routine.
+    Upper,
+    /// None: a called engine.
+    None,
+}
+
+/// From the line that prepares a call to that which takes its results.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub first: usize,
+    pub at: usize,
+    pub last: usize,
+    pub leaves: Leaves,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    Instruction(Instruction),
+    Label(String),
+    Comment(String),
+}
+
+/// The lines of a step.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// Each with whether it stands apart, after the others, because it is seldom executed.
+    pub lines: Vec<(Line, bool)>,
+    pub calls: Vec<Call>,
+    /// The routines that are called.
+    pub routines: Vec<&'static str>,
+    /// The label that all others begin with.
+    prefix: String,
+    labels: u32,
+    values: u32,
+    is_apart: bool,
+}
+
+impl Code {
+    pub fn new(prefix: &str) -> Self {
+        Self { prefix: prefix.to_owned(), ..Self::default() }
+    }
+
+    pub fn register(&mut self) -> Register {
+        self.values += 1;
+        Register::Value(self.values - 1)
+    }
+
+    pub fn label(&mut self) -> String {
+        self.labels += 1;
+        format!("{}_{}", self.prefix, self.labels)
+    }
+
+    pub fn place(&mut self, label: &str) {
+        self.lines.push((Line::Label(label.to_owned()), self.is_apart));
+    }
+
+    pub fn comment(&mut self, text: &str) {
+        self.lines.push((Line::Comment(text.to_owned()), self.is_apart));
+    }
+
+    pub fn push(&mut self, instruction: Instruction) {
+        self.lines.push((Line::Instruction(instruction), self.is_apart));
+    }
+
+    /// Writes lines that stand after the others.
+    pub fn apart(&mut self, write: impl FnOnce(&mut Self)) {
+        self.is_apart = true;
+        write(self);
+        self.is_apart = false;
+    }
+
+    /// `rd = rs op rt`, into a register.
+    pub fn three(&mut self, op: Op, rd: Register, rs: Register, rt: Register) {
+        let (rd, rs, rt) = (Some(rd), Some(rs), Some(rt));
+        self.push(Instruction { rd, rs, rt, ..Instruction::new(op) });
+    }
+
+    /// `rt = rs op constant`.
+    pub fn immediate(&mut self, op: Op, rt: Register, rs: Register, immediate: i32) {
+        let (rt, rs) = (Some(rt), Some(rs));
+        self.push(Instruction { rt, rs, immediate, ..Instruction::new(op) });
+    }
+
+    /// A load or store at an address that a register and a constant make.
+    pub fn memory(&mut self, op: Op, rt: Register, base: Register, immediate: i32) {
+        let (rt, rs) = (Some(rt), Some(base));
+        self.push(Instruction { rt, rs, immediate, ..Instruction::new(op) });
+    }
+
+    /// Puts a constant into a register.
+    pub fn set(&mut self, rt: Register, value: u32) {
+        let signed = value as i32;
+        if (-0x8000..0x8000).contains(&signed) {
+            return self.immediate(Op::Addiu, rt, ZERO, signed);
+        }
+        if value < 1 << 16 {
+            return self.immediate(Op::Ori, rt, ZERO, signed);
+        }
+        let upper = (value >> 16) as i32;
+        self.push(Instruction { rt: Some(rt), immediate: upper, ..Instruction::new(Op::Lui) });
+        if value & 0xffff != 0 {
+            self.immediate(Op::Ori, rt, rt, (value & 0xffff) as i32);
+        }
+    }
+
+    /// The word in a register.
+    pub fn in_register(&mut self, word: impl Into<Operand>) -> Register {
+        match word.into() {
+            Operand::In(register) => register,
+            Operand::Number(0) => ZERO,
+            Operand::Number(value) => {
+                let register = self.register();
+                self.set(register, value);
+                register
+            }
+        }
+    }
+
+    /// Puts a word into a register.
+    pub fn copy(&mut self, to: Register, word: impl Into<Operand>) {
+        match word.into() {
+            Operand::In(from) => self.three(Op::Addu, to, from, ZERO),
+            Operand::Number(value) => self.set(to, value),
+        }
+    }
+
+    /// A register of its own with the word, to be changed.
+    pub fn fresh(&mut self, word: impl Into<Operand>) -> Register {
+        let register = self.register();
+        self.copy(register, word);
+        register
+    }
+
+    /// Branches if two registers are equal (`Beq`) or differ (`Bne`).
+    pub fn branch(&mut self, op: Op, a: Register, b: Register, label: &str) {
+        let (rs, rt, label) = (Some(a), Some(b), label.to_owned());
+        self.push(Instruction { rs, rt, label, ..Instruction::new(op) });
+    }
+
+    pub fn jump(&mut self, label: &str) {
+        self.push(Instruction { label: label.to_owned(), ..Instruction::new(Op::J) });
+    }
+
+    /// Jumps to an address in a register.
+    pub fn jump_to(&mut self, register: Register) {
+        self.push(Instruction { rs: Some(register), ..Instruction::new(Op::Jr) });
+    }
+
+    /// Loads a word.
+    pub fn load(&mut self, base: Register, offset: i32) -> Register {
+        let word = self.register();
+        self.memory(Op::Lw, word, base, offset);
+        word
+    }
+
+    /// Stores a word.
+    pub fn store(&mut self, word: Operand, base: Register, offset: i32) {
+        let word = self.in_register(word);
+        self.memory(Op::Sw, word, base, offset);
+    }
+
+    /// Calls a routine with arguments; returns as many of its results.
+    pub fn call(
+        &mut self,
+        routine: &'static str,
+        arguments: &[Operand],
+        results: usize,
+    ) -> Vec<Operand> {
+        // Constants that need a register of their own must not be made in between.
+        let first = self.lines.len();
+        for (to, argument) in ARGUMENTS.into_iter().zip(arguments) {
+            self.copy(to, *argument);
+        }
+        let at = self.lines.len();
+        self.push(Instruction { label: routine.to_owned(), ..Instruction::new(Op::Jal) });
+        let results = RESULTS[..results].iter().map(|from| self.fresh(*from).into()).collect();
+        let last = self.lines.len() - 1;
+        self.calls.push(Call { first, at, last, leaves: Leaves::Upper });
+        self.needs(routine);
+        results
+    }
+
+    /// Calls an engine, which leaves no register.
+    pub fn call_engine(&mut self, label: &str) {
+        let at = self.lines.len();
+        self.push(Instruction { label: label.to_owned(), ..Instruction::new(Op::Jal) });
+        self.calls.push(Call { first: at, at, last: at, leaves: Leaves::None });
+    }
+
+    /// Notes that a routine is needed.
+    pub fn needs(&mut self, routine: &'static str) {
+        if !self.routines.contains(&routine) {
+            self.routines.push(routine);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Step IR to programs of the tiles of a tiled processor: MIPS-like instructions whose networks are
+//! registers, and the schedules of switches.
+//!
+//! A tile takes a packet from its first static network into a buffer in memory, executes the steps
+//! of an engine, and sends the packet by the same network (runtime.s). [`layout`] places tables in
+//! memory; `lower` writes the steps, with `words` for values of any width and `packet` for fields;
+//! `allocate` gives values registers. The result is text for the assembler.
+//!
+//! A packet on a network is a first word, `port << 16 | length in bytes`, the words that the
+//! program asks for ([`Needs`]), and its bytes, four in a word from the highest on. When it leaves,
+//! a side word on the second static network says what becomes of it ([`Way`]).
+
+mod allocate;
+mod calls;
+mod code;
+mod direct;
+mod exits;
+mod frame;
+pub mod layout;
+mod lower;
+mod packet;
+mod routines;
+mod words;
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program};
+
+use self::code::{Code, FRAME, RETURN, ZERO};
+use crate::microengine::context;
+pub use exits::{LAST, RUNAWAY, Way};
+pub use frame::BYTES as FRAME_BYTES;
+pub use layout::{Layout, Memories, Place};
+pub use lower::Refused;
+use lower::{Lower, ops};
+
+/// What a program needs to be told about a packet besides its port and length. The words follow the
+/// first one, each pair with its upper word first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// When it arrived, in nanoseconds.
+    pub arrival: bool,
+    /// Its number.
+    pub sequence: bool,
+}
+
+/// A program of a tile.
+#[derive(Clone, Debug)]
+pub struct TileCode {
+    /// The text of its processor.
+    pub text: String,
+    /// What it needs to be told about packets.
+    pub needs: Needs,
+    /// The instructions of each step of the engine that takes packets, with its name.
+    pub steps: Vec<(String, usize)>,
+}
+
+impl TileCode {
+    /// The instructions of the program; an instruction that loads a long constant counts twice.
+    pub fn instructions(&self) -> usize {
+        routines::instructions(&self.text)
+    }
+}
+
+/// Writes the program of a tile that executes all steps of an engine, with its frame at an address.
+///
+/// # Errors
+/// What has no place.
+pub fn generate(
+    program: &Program,
+    layout: &Layout<'_>,
+    frame: u32,
+) -> Result<TileCode, Vec<Refused>> {
+    let mut refused = Vec::new();
+    let (mut body, mut sizes, mut needed) = (String::new(), Vec::new(), Vec::new());
+    for (number, instance) in layout.instances.iter().enumerate() {
+        if number > 0 {
+            body += &enter(instance);
+        }
+        let fronts = fronts(instance.engine);
+        for (at, step) in instance.engine.steps.iter().enumerate() {
+            let mut lower = Lower {
+                program,
+                layout,
+                instance,
+                step,
+                number: at,
+                code: Code::new(&format!("l{number}_{at}")),
+                values: HashMap::new(),
+                ops: ops(step),
+                at: 0,
+                front: fronts[at],
+                view: None,
+                views: 0,
+            };
+            if let Err(why) = lower.step() {
+                refused.push(why);
+                continue;
+            }
+            let spills = layout.end + lower.views;
+            let (text, slots) = allocate::write(&lower.code, spills);
+            if spills + 4 * slots > frame::MOST {
+                refused.push(lower.refuse(
+                    None,
+                    format!("the values of step `{}` have no place in a tile's frame", step.name),
+                ));
+            }
+            if number == 0 {
+                sizes.push((step.name.clone(), routines::instructions(&text)));
+            }
+            needed.extend(&lower.code.routines);
+            body += &text;
+        }
+    }
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let engine = layout.instances[0].engine;
+    let needs = needs(program, engine);
+    let mut text = format!(
+        "# Engine `{}`, written by Wireloom from the step IR.\n        li $sp, {}\n",
+        engine.name, frame
+    );
+    text += &routines::runtime(frame, needs, &clear(&layout.instances[0]));
+    text += &body;
+    text += &routines::needed(frame, &needed);
+    Ok(TileCode { text, needs, steps: sizes })
+}
+
+/// Writes the schedule of the switch of a tile that takes packets from one side (`N`, `E`, `S` or
+/// `W`) and sends them to another. The tile says how many words come and go.
+pub fn schedule(from: char, to: char) -> String {
+    format!(
+        "# The first word of a packet, then as many as the tile says.
+begin:  nop route $c{from}i->$csti
+        recv $1
+        bnezd $1, $1, in
+        j out
+in:     bnezd $1, $1, in route $c{from}i->$csti
+# The words of a packet that leaves, its side word, and whether more follows.
+out:    recv $1
+        bnezd $1, $1, send
+        j side
+send:   bnezd $1, $1, send route $csto->$c{to}o
+side:   recv $1 route $csto2->$c{to}2o
+        bnez $1, out
+        j begin
+"
+    )
+}
+
+/// The entry of a called engine: it keeps its return, and clears its context but for parameters.
+fn enter(instance: &layout::Instance<'_>) -> String {
+    let mut code = Code::new(&instance.label);
+    code.place(&instance.label);
+    code.memory(wireloom_isa::raw::tile::Op::Sw, RETURN, FRAME, instance.link as i32);
+    let (text, _) = allocate::write(&code, 0);
+    text + &clear(instance) + &format!("        j {}\n", instance.step(0))
+}
+
+/// Clears what an engine may read before it has written it.
+fn clear(instance: &layout::Instance<'_>) -> String {
+    let engine = instance.engine;
+    let params = match &engine.kind {
+        EngineKind::Packet => &[][..],
+        EngineKind::Call { params, .. } => params,
+    };
+    let mut code = Code::new(&format!("{}_clear", instance.label));
+    let mut zero = |offset: u32| {
+        code.memory(wireloom_isa::raw::tile::Op::Sw, ZERO, FRAME, offset as i32);
+    };
+    zero(instance.backward);
+    for variable in context::read_unwritten(engine) {
+        if !params.iter().any(|param| param.index() == variable) {
+            let count = words::count(engine.context[variable].width) as u32;
+            (0..count).for_each(|at| zero(instance.variables[variable] + 4 * at));
+        }
+    }
+    let (mut text, _) = allocate::write(&code, 0);
+    for (number, (array, (base, stride))) in engine.arrays.iter().zip(&instance.arrays).enumerate()
+    {
+        let label = format!("{}_clear{number}", instance.label);
+        let _ = write!(
+            text,
+            "        li $a0, {base}\n        li $a1, {}\n{label}:\n        sw $zero, 0($a0)\n        \
+             addiu $a0, $a0, 4\n        bne $a0, $a1, {label}\n",
+            base + array.count * stride
+        );
+    }
+    text
+}
+
+/// What a program and the engines that it calls need to be told.
+fn needs(program: &Program, engine: &Engine) -> Needs {
+    let mut needs =
+        Needs { arrival: context::uses_arrival(engine), sequence: uses_sequence(engine) };
+    for offload in &engine.offloads {
+        if let OffloadTarget::Engine(id) = &offload.target {
+            let inner = self::needs(program, &program.engines[id.index()]);
+            needs.arrival |= inner.arrival;
+            needs.sequence |= inner.sequence;
+        }
+    }
+    needs
+}
+
+fn uses_sequence(engine: &Engine) -> bool {
+    engine.offloads.iter().any(|offload| offload.kind().is_some_and(|kind| kind.name == "random"))
+}
+
+/// The address of the window's first byte modulo 4 when a packet comes to each step, if that is the
+/// same for all packets.
+fn fronts(engine: &Engine) -> Vec<Option<u32>> {
+    // Packets arrive at a word. The front stays at one if only whole words go or come.
+    let mut is_known = vec![true; engine.steps.len()];
+    loop {
+        let mut is_stable = true;
+        for (number, step) in engine.steps.iter().enumerate() {
+            let ops = ops(step);
+            let whole = |value: &wireloom_ir::Value| {
+                ops.iter().any(|op| {
+                    op.results.first() == Some(value)
+                        && matches!(&op.kind, OpKind::Const(bits) if bits.low_u64() % 4 == 0)
+                })
+            };
+            let mut own = is_known[number];
+            for op in &ops {
+                match &op.kind {
+                    OpKind::Insert { count, .. }
+                    | OpKind::Remove { count, .. }
+                    | OpKind::Reset { count } => own &= whole(count),
+                    OpKind::Call { offload, .. } => {
+                        let kind = engine.offloads[offload.index()].kind();
+                        own &= kind.is_none_or(|kind| kind.name != "park");
+                    }
+                    OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => {
+                        if !own && is_known[to.index()] {
+                            is_known[to.index()] = false;
+                            is_stable = false;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if is_stable {
+            return is_known.into_iter().map(|is_known| is_known.then_some(0)).collect();
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The description of the machine around the chip: its memory, and where engines run.
+
+use serde::{Deserialize, Serialize};
+use wireloom_description::Description;
+
+use crate::layout::Layout;
+use crate::{Side, Spec};
+
+/// Column and row of a tile.
+pub type Place = (u8, u8);
+
+/// A machine: a chip, a memory and lanes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MachineSpec {
+    /// Its name: that of the file.
+    pub name: String,
+    /// The chip.
+    pub chip: Spec,
+    /// The memory.
+    pub memory: MemorySpec,
+    /// Where engines run.
+    pub mapping: Mapping,
+}
+
+/// The memory that all tiles share.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemorySpec {
+    /// Its size, 1 to 1,024.
+    pub megabytes: u32,
+    /// Cycles from a request to the first word of its line, 1 to 1,000.
+    pub latency_cycles: u32,
+    /// Requests of lines that are under way at a time, 1 to 64.
+    pub outstanding: u32,
+}
+
+/// Which tiles execute an engine.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mapping {
+    /// The tiles of each lane, in the order in which packets pass them.
+    pub lanes: Vec<Vec<Place>>,
+}
+
+/// A lane with its ports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// Its tiles.
+    pub tiles: Vec<Place>,
+    /// The sides at which packets enter and leave each tile.
+    pub sides: Vec<(Side, Side)>,
+}
+
+impl Lane {
+    /// The port at which packets enter.
+    pub fn input(&self) -> (Place, Side) {
+        (self.tiles[0], self.sides[0].0)
+    }
+
+    /// The port at which they leave.
+    pub fn output(&self) -> (Place, Side) {
+        let last = self.tiles.len() - 1;
+        (self.tiles[last], self.sides[last].1)
+    }
+}
+
+impl MachineSpec {
+    /// Builds the machine of a description.
+    ///
+    /// # Errors
+    /// A sentence that names the machine and the key.
+    pub fn build(name: &str, description: &Description) -> Result<Self, String> {
+        let wrong = |message: String| description.error(name, &message).to_string();
+        let table = &description.table;
+        fn section<T: serde::de::DeserializeOwned>(
+            table: &toml::Table,
+            key: &str,
+        ) -> Result<T, String> {
+            let value = table.get(key).cloned();
+            let value = value.ok_or_else(|| format!("`{key}` is missing"))?;
+            value.try_into().map_err(|error: toml::de::Error| format!("`{key}`: {error}"))
+        }
+        let chip = Spec::of(table.clone()).map_err(|error| wrong(error.to_string()))?;
+        let memory = section::<MemorySpec>(table, "memory").map_err(wrong)?;
+        let mapping = section::<Mapping>(table, "mapping").map_err(wrong)?;
+        let spec = Self { name: name.to_owned(), chip, memory, mapping };
+        for (key, value, range) in [
+            ("megabytes", memory.megabytes, 1..=1024),
+            ("latency_cycles", memory.latency_cycles, 1..=1000),
+            ("outstanding", memory.outstanding, 1..=64),
+        ] {
+            if !range.contains(&value) {
+                let (least, most) = range.into_inner();
+                let message = format!("`memory.{key}` is {value}; it can be {least} to {most}");
+                return Err(wrong(message));
+            }
+        }
+        spec.lanes().map_err(|message| wrong(format!("`mapping.lanes`: {message}")))?;
+        Ok(spec)
+    }
+
+    /// Every key with its value.
+    pub fn settings(&self) -> Option<toml::Table> {
+        let mut table = toml::Table::try_from(&self.chip).ok()?;
+        table.insert("memory".into(), toml::Value::try_from(self.memory).ok()?);
+        table.insert("mapping".into(), toml::Value::try_from(&self.mapping).ok()?);
+        Some(table)
+    }
+
+    /// The lanes with their ports, and the port of the memory.
+    ///
+    /// # Errors
+    /// A sentence, if there is no such tile, a tile has two lanes, tiles that follow each other are
+    /// no neighbours, or there is no port.
+    pub fn lanes(&self) -> Result<(Vec<Lane>, (Place, Side)), String> {
+        let layout = Layout::new(self.chip.columns as usize, self.chip.rows as usize);
+        let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
+        if self.mapping.lanes.is_empty() {
+            return Err("there must be one at least".to_owned());
+        }
+        let mut used: Vec<Place> = Vec::new();
+        for place in self.mapping.lanes.iter().flatten() {
+            let (x, y) = *place;
+            if usize::from(x) >= layout.columns || usize::from(y) >= layout.rows {
+                return Err(format!(
+                    "there is no tile ({x},{y}) on a chip of {} x {}",
+                    layout.columns, layout.rows
+                ));
+            }
+            if used.contains(place) {
+                return Err(format!("tile ({x},{y}) is named twice"));
+            }
+            used.push(*place);
+        }
+        let mut taken: Vec<(Place, Side)> = Vec::new();
+        let mut free = |place: Place, order: [Side; 4]| {
+            let side = order.into_iter().find(|side| {
+                layout.port(number(place), *side as usize).is_some()
+                    && !taken.contains(&(place, *side))
+            });
+            taken.extend(side.map(|side| (place, side)));
+            side
+        };
+        use Side::{East, North, South, West};
+        let mut lanes = Vec::new();
+        for tiles in &self.mapping.lanes {
+            let [Some(first), Some(last)] = [tiles.first(), tiles.last()] else {
+                return Err("a lane has no tile".to_owned());
+            };
+            let no_port = |(x, y): Place| format!("tile ({x},{y}) has no free port of the chip");
+            let input = free(*first, [West, North, East, South]).ok_or_else(|| no_port(*first))?;
+            let mut sides = vec![input];
+            for pair in tiles.windows(2) {
+                let (here, next) = (pair[0], pair[1]);
+                let side = Side::ALL.into_iter().find(|side| {
+                    layout.neighbour(number(here), *side as usize) == Some(number(next))
+                });
+                let side = side.ok_or_else(|| {
+                    format!("tiles {here:?} and {next:?} follow each other and are no neighbours")
+                })?;
+                sides.extend([side, Side::ALL[side as usize ^ 2]]);
+            }
+            // The same device brings packets and takes them if there is no second port.
+            let output = free(*last, [East, North, West, South]);
+            let output = output.or((first == last).then_some(input));
+            sides.push(output.ok_or_else(|| no_port(*last))?);
+            let pairs = sides.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+            lanes.push(Lane { tiles: tiles.clone(), sides: pairs });
+        }
+        let places = layout.ports.iter().rev().map(|(tile, side)| {
+            let (x, y) = (tile % layout.columns, tile / layout.columns);
+            ((x as u8, y as u8), Side::ALL[*side])
+        });
+        let memory = places.into_iter().find(|port| !taken.contains(port));
+        Ok((lanes, memory.ok_or("no port of the chip is left for the memory")?))
+    }
+}

@@ -1,0 +1,264 @@
+//! Runs a program on the chip through the interface of all machines.
+
+mod compiled;
+mod mapping;
+mod port;
+mod report;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use wireloom_codegen::tile::{self, LAST, Needs, Place, RUNAWAY, Way};
+use wireloom_ir::{Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_machine::{
+    Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+};
+use wireloom_net::Frame;
+use wireloom_net::packet::MAX_LENGTH;
+use wireloom_offloads::{Store, Update};
+
+pub use compiled::compile;
+use mapping::Lane;
+pub use mapping::MachineSpec;
+use port::{Left, PacketPort};
+use report::Measured;
+
+use crate::device::{Memory, MemorySpec};
+use crate::kind::first;
+use crate::{Chip, Side};
+
+/// Packets that are offered before the machine begins to work on them.
+const AHEAD: usize = 64;
+/// Cycles between two looks at what has left.
+const STEP: u64 = 16;
+
+/// A packet that the chip has.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    number: u64,
+    arrival_ns: u64,
+    ingress: u16,
+}
+
+/// A chip whose tiles have the program of an engine.
+pub struct Raw {
+    spec: MachineSpec,
+    program: Program,
+    store: Store,
+    chip: Chip,
+    needs: Needs,
+    places: Vec<Vec<Place>>,
+    lanes: Vec<Lane>,
+    /// The packets of each lane, in order.
+    pending: Vec<VecDeque<Pending>>,
+    /// All packets that have not been passed on, in order, and what has left of them.
+    order: VecDeque<Pending>,
+    left: BTreeMap<u64, (Vec<Left>, bool)>,
+    offered: u64,
+    measured: Measured,
+}
+
+impl Raw {
+    /// Compiles a program and starts a chip with it.
+    ///
+    /// # Errors
+    /// If something has no place.
+    pub fn start(spec: &MachineSpec, program: &Program, store: Store) -> Result<Self> {
+        let (lanes, _) = spec.lanes().map_err(Error::new)?;
+        let (chip, needs, places) = chip(spec, program, &store)?;
+        let pending = vec![VecDeque::new(); lanes.len()];
+        Ok(Self {
+            spec: spec.clone(),
+            program: program.clone(),
+            store,
+            chip,
+            needs,
+            places,
+            lanes,
+            pending,
+            order: VecDeque::new(),
+            left: BTreeMap::new(),
+            offered: 0,
+            measured: Measured::default(),
+        })
+    }
+
+    /// The chip.
+    pub fn chip(&self) -> &Chip {
+        &self.chip
+    }
+
+    /// Puts other tables into memory, on a chip without packets: the program is compiled anew.
+    fn reload(&mut self) -> Result {
+        self.measured.add_chip(&self.chip, &self.lanes);
+        let (chip, needs, places) = chip(&self.spec, &self.program, &self.store)?;
+        (self.chip, self.needs, self.places) = (chip, needs, places);
+        Ok(())
+    }
+
+    fn port(chip: &mut Chip, (place, side): (mapping::Place, Side)) -> &mut PacketPort {
+        chip.device(place, side).expect("each lane has its ports")
+    }
+
+    fn accept(&mut self, frame: &Frame<'_>) {
+        let bytes = &frame.bytes[..frame.bytes.len().min(MAX_LENGTH)];
+        let mut words = vec![u32::from(frame.ingress) << 16 | bytes.len() as u32];
+        let mut long = |value: u64| words.extend([(value >> 32) as u32, value as u32]);
+        if self.needs.arrival {
+            long(frame.arrival_ns);
+        }
+        if self.needs.sequence {
+            long(self.offered);
+        }
+        words.extend(bytes.chunks(4).map(|chunk| {
+            let mut word = [0; 4];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u32::from_be_bytes(word)
+        }));
+        let lane = usize::from(frame.ingress) % self.lanes.len();
+        let pending =
+            Pending { number: self.offered, arrival_ns: frame.arrival_ns, ingress: frame.ingress };
+        Self::port(&mut self.chip, self.lanes[lane].input()).offer(self.offered, words);
+        self.pending[lane].push_back(pending);
+        self.order.push_back(pending);
+        self.offered += 1;
+    }
+
+    /// Simulates until at most this many packets are left, or for a number of cycles, and passes on
+    /// what can be.
+    fn work(&mut self, most: usize, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+        let mut settled = Settled::default();
+        let mut rest = cycles;
+        while self.order.len() > most && rest > 0 {
+            let step = rest.min(STEP);
+            self.chip.run(step).map_err(|error| Error::new(error.to_string()))?;
+            rest -= step;
+            self.collect()?;
+            while let Some(next) = self.order.front().copied()
+                && self.left.get(&next.number).is_some_and(|(_, is_over)| *is_over)
+            {
+                self.order.pop_front();
+                settled.taken.push(next.number);
+                let (all, _) = self.left.remove(&next.number).unwrap_or_default();
+                all.iter().for_each(|left| pass_on(next, left, sink));
+            }
+        }
+        Ok(settled)
+    }
+
+    /// Takes what has left the chip.
+    fn collect(&mut self) -> Result {
+        for (lane, pending) in self.lanes.iter().zip(&mut self.pending) {
+            let entered = std::mem::take(&mut Self::port(&mut self.chip, lane.input()).entered);
+            self.measured.entered.extend(entered);
+            let left = std::mem::take(&mut Self::port(&mut self.chip, lane.output()).left);
+            for left in left {
+                let packet = pending.front().ok_or_else(|| {
+                    Error::new("more packets have left the chip than it was given")
+                })?;
+                let (all, is_over) = self.left.entry(packet.number).or_default();
+                self.measured.leaves(packet.number, &left);
+                if left.side & LAST != 0 {
+                    *is_over = true;
+                    pending.pop_front();
+                }
+                all.push(left);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes a chip with the program and the tables.
+fn chip(
+    spec: &MachineSpec,
+    program: &Program,
+    store: &Store,
+) -> Result<(Chip, Needs, Vec<Vec<Place>>)> {
+    let compiled = compile(spec, program, store).map_err(first)?;
+    let failed = |error: crate::Error| Error::new(error.to_string());
+    let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
+    let (lanes, (place, side)) = spec.lanes().map_err(Error::new)?;
+    let mut memory = Memory::new(MemorySpec {
+        latency_cycles: spec.memory.latency_cycles,
+        outstanding: spec.memory.outstanding as usize,
+        ..MemorySpec::full_duplex(spec.memory.megabytes << 20)
+    });
+    for (first, words) in &compiled.images {
+        for (address, word) in (*first..).step_by(4).zip(words) {
+            *memory.word(address).ok_or_else(|| Error::new("a table is past the memory"))? = *word;
+        }
+    }
+    chip.attach(place, side, memory).map_err(failed)?;
+    for lane in &lanes {
+        chip.attach(lane.input().0, lane.input().1, PacketPort::default()).map_err(failed)?;
+        if lane.output() != lane.input() {
+            chip.attach(lane.output().0, lane.output().1, PacketPort::default()).map_err(failed)?;
+        }
+    }
+    Ok((chip, compiled.needs, compiled.places))
+}
+
+fn pass_on(packet: Pending, left: &Left, sink: Sink<'_>) {
+    let reason = || match Way::reason(left.side) {
+        (RUNAWAY, _) => Reason::Runaway,
+        (set, value) => Reason::Program(ReasonSetId(set), value),
+    };
+    let verdict = match Way::of(left.side) {
+        Way::Port => Verdict::Sent { port: left.port() },
+        Way::Core => Verdict::ToCpu(reason()),
+        Way::Drop => Verdict::Dropped(reason()),
+        Way::Done => return,
+    };
+    sink(Output {
+        sequence: packet.number,
+        arrival_ns: packet.arrival_ns,
+        ingress: packet.ingress,
+        verdict,
+        bytes: &left.bytes(),
+    });
+}
+
+impl Machine for Raw {
+    fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
+        frames.iter().for_each(|frame| self.accept(frame));
+        self.work(AHEAD, u64::MAX, sink)
+    }
+
+    fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+        self.work(0, cycles, sink)
+    }
+
+    fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
+        self.work(0, u64::MAX, sink)
+    }
+
+    fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError> {
+        let settled = self.finish(sink)?;
+        self.read_back(Wanted::All, &|_| ())?;
+        update.apply(&mut self.store).map_err(|refused| UpdateError::Refused(refused.0))?;
+        self.reload()?;
+        Ok(settled)
+    }
+
+    fn store(&self) -> &Store {
+        &self.store
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result {
+        snapshot.restore(&mut self.store)?;
+        self.reload()
+    }
+
+    fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
+        let chip = &mut self.chip;
+        tile::layout::read_back(&self.places, &mut self.store, &mut |address| {
+            chip.word(address).unwrap_or_default()
+        });
+        Ok(Vec::new())
+    }
+
+    fn record(&self, work: Duration) -> Option<Record> {
+        Some(self.measured.record(&self.spec, &self.chip, &self.lanes, work))
+    }
+}

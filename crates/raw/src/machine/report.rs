@@ -1,0 +1,150 @@
+//! What a run measured.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+use wireloom_machine::{Line, Part, Record, thousands};
+
+use super::mapping::{Lane, MachineSpec};
+use super::port::Left;
+use crate::Chip;
+
+/// Counts of a tile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct Tile {
+    instructions: u64,
+    hits: u64,
+    misses: u64,
+}
+
+/// Counts over a run.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// The cycles at which packets began to enter that have not left, by their numbers.
+    pub entered: BTreeMap<u64, u64>,
+    packets: u64,
+    sent: u64,
+    bytes: u64,
+    /// Cycles from a packet's first word into the chip to its last word out of it.
+    latency: u64,
+    longest: u64,
+    /// Cycles and counts of the chips before this one: tables that change make a new one.
+    cycles: u64,
+    tiles: BTreeMap<(u8, u8), Tile>,
+    last: u64,
+}
+
+/// The summary of a run.
+#[derive(Debug, Serialize)]
+struct Values {
+    time_us: f64,
+    cycles: u64,
+    packets: u64,
+    cycles_a_packet: f64,
+    mpps: f64,
+    gbps: f64,
+    latency_cycles: f64,
+    longest_latency_cycles: u64,
+    tile_cycles_a_second: f64,
+    tiles: BTreeMap<String, Tile>,
+}
+
+impl Measured {
+    /// Counts what has left of a packet.
+    pub fn leaves(&mut self, number: u64, left: &Left) {
+        if !left.words.is_empty() {
+            self.sent += 1;
+            self.bytes += u64::from(left.words[0] & 0xffff);
+        }
+        self.last = left.cycle;
+        if left.side & super::LAST != 0 {
+            self.packets += 1;
+            let latency = left.cycle - self.entered.remove(&number).unwrap_or(left.cycle);
+            self.latency += latency;
+            self.longest = self.longest.max(latency);
+        }
+    }
+
+    /// Keeps the counts of a chip that another one replaces.
+    pub fn add_chip(&mut self, chip: &Chip, lanes: &[Lane]) {
+        self.cycles += self.last;
+        self.last = 0;
+        self.tiles = self.tiles_with(chip, lanes);
+    }
+
+    fn tiles_with(&self, chip: &Chip, lanes: &[Lane]) -> BTreeMap<(u8, u8), Tile> {
+        let mut tiles = self.tiles.clone();
+        for place in lanes.iter().flat_map(|lane| &lane.tiles) {
+            let (instructions, hits, misses) = chip.counts(*place);
+            let tile = tiles.entry(*place).or_default();
+            tile.instructions += instructions;
+            tile.hits += hits;
+            tile.misses += misses;
+        }
+        tiles
+    }
+
+    /// The record of the run so far.
+    pub fn record(
+        &self,
+        spec: &MachineSpec,
+        chip: &Chip,
+        lanes: &[Lane],
+        work: Duration,
+    ) -> Record {
+        let cycles = self.cycles + self.last;
+        let all = f64::from(spec.chip.columns * spec.chip.rows) * cycles as f64;
+        let seconds = cycles as f64 / (f64::from(spec.chip.clock_mhz) * 1e6);
+        let each = |total: f64, count: u64| if count == 0 { 0.0 } else { total / count as f64 };
+        let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+        let tiles = self.tiles_with(chip, lanes);
+        let parts = tiles.iter().map(|((x, y), tile)| Part {
+            kind: format!("tile ({x},{y})"),
+            share: each(tile.instructions as f64, cycles),
+        });
+        let values = Values {
+            time_us: seconds * 1e6,
+            cycles,
+            packets: self.packets,
+            cycles_a_packet: each(cycles as f64, self.packets),
+            mpps: rate(self.packets as f64) / 1e6,
+            gbps: rate(8.0 * self.bytes as f64) / 1e9,
+            latency_cycles: each(self.latency as f64, self.packets),
+            longest_latency_cycles: self.longest,
+            tile_cycles_a_second: all / work.as_secs_f64().max(1e-9),
+            tiles: tiles.iter().map(|((x, y), tile)| (format!("{x},{y}"), *tile)).collect(),
+        };
+        let (hits, misses) = tiles
+            .values()
+            .fold((0, 0), |(hits, misses), tile| (hits + tile.hits, misses + tile.misses));
+        let lines = vec![
+            Line::new("cycles", thousands(cycles)),
+            Line::new(
+                "packets",
+                format!(
+                    "{}, each {:.0} cycles of the chip; first word in to last word out {:.0}, at \
+                     most {}",
+                    thousands(self.packets),
+                    values.cycles_a_packet,
+                    values.latency_cycles,
+                    thousands(self.longest)
+                ),
+            ),
+            Line::new(
+                "rate",
+                format!("{:.3} Mpps, {:.2} Gb/s of packets out", values.mpps, values.gbps),
+            ),
+            Line::new(
+                "caches",
+                format!(
+                    "{} hits, {} misses, {:.1} a packet",
+                    thousands(hits),
+                    thousands(misses),
+                    each(misses as f64, self.packets)
+                ),
+            ),
+        ];
+        Record { lines, bars: Vec::new(), parts: parts.collect(), values: Box::new(values) }
+    }
+}

@@ -1,0 +1,3 @@
+//! Engines in Loom C on the chip, next to golden.
+
+mod random;
