@@ -46,8 +46,7 @@ impl Lower<'_> {
     pub fn exit(&mut self, exit: &Exit) {
         match exit {
             Exit::Next(to) => {
-                self.count_back(to.index());
-                self.code.jump(&self.instance.step(to.index()));
+                self.go_on(to.index());
             }
             Exit::Finish => {
                 self.side(Way::Port, 0, NOTHING, true);
@@ -56,8 +55,7 @@ impl Lower<'_> {
             Exit::Emit(to) => {
                 self.side(Way::Port, 0, NOTHING, false);
                 self.code.call("send_to_port", &[], 0);
-                self.count_back(to.index());
-                self.code.jump(&self.instance.step(to.index()));
+                self.go_on(to.index());
             }
             Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
                 let is_drop = matches!(exit, Exit::Drop(..));
@@ -74,6 +72,16 @@ impl Lower<'_> {
                 self.reply(&words);
             }
         }
+    }
+
+    /// Goes on with a step, on another tile if it is of another stage.
+    fn go_on(&mut self, to: usize) {
+        if self.stages.is_some_and(|stages| stages.of[to] != stages.of[self.number]) {
+            self.code.copy(ARGUMENTS[0], Operand::Number(to as u32));
+            return self.code.jump("pass");
+        }
+        self.count_back(to);
+        self.code.jump(&self.instance.step(to));
     }
 
     /// Returns to the caller of the engine.

@@ -83,6 +83,26 @@ pub struct Layout<'a> {
 }
 
 impl Layout<'_> {
+    /// Which instances the steps of the first one that are chosen use.
+    pub fn used(&self, chosen: impl Fn(usize) -> bool) -> Vec<bool> {
+        let mut used = vec![false; self.instances.len()];
+        used[0] = true;
+        // Instances come after those that call them.
+        for (number, instance) in self.instances.iter().enumerate() {
+            let steps = instance.engine.steps.iter().enumerate();
+            let steps = steps.filter(|(at, _)| used[number] && (number > 0 || chosen(*at)));
+            let steps: Vec<_> = steps.flat_map(|(_, step)| ops(step)).collect();
+            for op in steps {
+                if let OpKind::Call { offload, .. } = &op.kind
+                    && let Place::Engine(called) = instance.offloads[offload.index()]
+                {
+                    used[called] = true;
+                }
+            }
+        }
+        used
+    }
+
     /// Where the offloads of each instance are.
     pub fn places(&self) -> Vec<Vec<Place>> {
         self.instances.iter().map(|instance| instance.offloads.clone()).collect()

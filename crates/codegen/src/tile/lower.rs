@@ -12,6 +12,7 @@ use super::code::{Code, FRAME, NOTHING, Operand, WINDOW};
 use super::frame;
 use super::layout::{Instance, Layout};
 use super::packet::View;
+use super::stages::Stages;
 use super::words::{self, Words};
 
 /// What has no place: a sentence, and the offload and the step that it is about.
@@ -31,6 +32,8 @@ pub struct Lower<'a> {
     pub layout: &'a Layout<'a>,
     /// The engine with its places.
     pub instance: &'a Instance<'a>,
+    /// The stages, of the engine that takes packets.
+    pub stages: Option<&'a Stages>,
     pub step: &'a Step,
     /// The step's number.
     pub number: usize,

@@ -20,6 +20,7 @@ pub mod layout;
 mod lower;
 mod packet;
 mod routines;
+mod stages;
 mod words;
 
 use std::collections::HashMap;
@@ -34,6 +35,8 @@ pub use frame::BYTES as FRAME_BYTES;
 pub use layout::{Layout, Memories, Place};
 pub use lower::Refused;
 use lower::{Lower, ops};
+use routines::Passage;
+pub use stages::Stages;
 
 /// What a program needs to be told about a packet besides its port and length. The words follow the
 /// first one, each pair with its upper word first.
@@ -52,18 +55,11 @@ pub struct TileCode {
     pub text: String,
     /// What it needs to be told about packets.
     pub needs: Needs,
-    /// The instructions of each step of the engine that takes packets, with its name.
-    pub steps: Vec<(String, usize)>,
+    /// The instructions of each of its steps of the engine that takes packets, by their numbers.
+    pub steps: Vec<(usize, usize)>,
 }
 
-impl TileCode {
-    /// The instructions of the program; an instruction that loads a long constant counts twice.
-    pub fn instructions(&self) -> usize {
-        routines::instructions(&self.text)
-    }
-}
-
-/// Writes the program of a tile that executes all steps of an engine, with its frame at an address.
+/// Writes the program of a tile that executes the steps of a stage, with its frame at an address.
 ///
 /// # Errors
 /// What has no place.
@@ -71,19 +67,29 @@ pub fn generate(
     program: &Program,
     layout: &Layout<'_>,
     frame: u32,
+    stages: &Stages,
+    stage: usize,
 ) -> Result<TileCode, Vec<Refused>> {
     let mut refused = Vec::new();
     let (mut body, mut sizes, mut needed) = (String::new(), Vec::new(), Vec::new());
+    let used = layout.used(|step| stages.of[step] == stage);
     for (number, instance) in layout.instances.iter().enumerate() {
+        if !used[number] {
+            continue;
+        }
         if number > 0 {
             body += &enter(instance);
         }
-        let fronts = fronts(instance.engine);
+        let fronts = fronts(instance.engine, (number == 0).then_some(stages));
         for (at, step) in instance.engine.steps.iter().enumerate() {
+            if number == 0 && stages.of[at] != stage {
+                continue;
+            }
             let mut lower = Lower {
                 program,
                 layout,
                 instance,
+                stages: (number == 0).then_some(stages),
                 step,
                 number: at,
                 code: Code::new(&format!("l{number}_{at}")),
@@ -107,7 +113,7 @@ pub fn generate(
                 ));
             }
             if number == 0 {
-                sizes.push((step.name.clone(), routines::instructions(&text)));
+                sizes.push((at, routines::instructions(&text)));
             }
             needed.extend(&lower.code.routines);
             body += &text;
@@ -116,21 +122,50 @@ pub fn generate(
     if !refused.is_empty() {
         return Err(refused);
     }
-    let engine = layout.instances[0].engine;
-    let needs = needs(program, engine);
+    let main = &layout.instances[0];
+    let needs = needs(program, main.engine);
     let mut text = format!(
-        "# Engine `{}`, written by Wireloom from the step IR.\n        li $sp, {}\n",
-        engine.name, frame
+        "# Engine `{}`, written by Wireloom from the step IR.\n        li $sp, {frame}\n",
+        main.engine.name
     );
-    text += &routines::runtime(frame, needs, &clear(&layout.instances[0]));
+    let mut carried = vec![main.backward];
+    for variable in stages.carried(main.engine) {
+        let count = words::count(main.engine.context[variable].width) as u32;
+        carried.extend((0..count).map(|word| main.variables[variable] + 4 * word));
+    }
+    let entries = stages.entries(main.engine, stage);
+    text += &routines::runtime(&Passage {
+        base: frame,
+        needs,
+        clear: &clear(main),
+        entries: entries.into_iter().map(|step| (step, main.step(step))).collect(),
+        carried,
+        is_first: stage == 0,
+        is_last: stage + 1 == stages.count,
+    });
     text += &body;
     text += &routines::needed(frame, &needed);
     Ok(TileCode { text, needs, steps: sizes })
 }
 
-/// Writes the schedule of the switch of a tile that takes packets from one side (`N`, `E`, `S` or
-/// `W`) and sends them to another. The tile says how many words come and go.
-pub fn schedule(from: char, to: char) -> String {
+/// Writes the schedule of the switch of a stage that takes packets from one side (`N`, `E`, `S` or
+/// `W`) and sends them to another. The tile says how many words come, go, and go through.
+pub fn schedule(from: char, to: char, is_first: bool, is_last: bool) -> String {
+    let (through, passing) = if is_first {
+        (String::new(), "side")
+    } else {
+        let route = format!("$c{from}i->$c{to}o");
+        let lines = format!(
+            "# The words that go through.
+through: recv $1
+        bnezd $1, $1, passing
+        j side
+passing: bnezd $1, $1, passing route {route}
+"
+        );
+        (lines, "through")
+    };
+    let side = if is_last { format!(" route $csto2->$c{to}2o") } else { String::new() };
     format!(
         "# The first word of a packet, then as many as the tile says.
 begin:  nop route $c{from}i->$csti
@@ -138,12 +173,13 @@ begin:  nop route $c{from}i->$csti
         bnezd $1, $1, in
         j out
 in:     bnezd $1, $1, in route $c{from}i->$csti
-# The words of a packet that leaves, its side word, and whether more follows.
+# The words of a packet that leaves.
 out:    recv $1
         bnezd $1, $1, send
-        j side
+        j {passing}
 send:   bnezd $1, $1, send route $csto->$c{to}o
-side:   recv $1 route $csto2->$c{to}2o
+{through}# The side word, and whether more follows.
+side:   recv $1{side}
         bnez $1, out
         j begin
 "
@@ -211,8 +247,9 @@ fn uses_sequence(engine: &Engine) -> bool {
 
 /// The address of the window's first byte modulo 4 when a packet comes to each step, if that is the
 /// same for all packets.
-fn fronts(engine: &Engine) -> Vec<Option<u32>> {
-    // Packets arrive at a word. The front stays at one if only whole words go or come.
+fn fronts(engine: &Engine, stages: Option<&Stages>) -> Vec<Option<u32>> {
+    // Packets arrive at a word, on each tile. The front stays at one if only whole words go or come.
+    let is_passed = |from: usize, to: usize| stages.is_some_and(|all| all.of[from] != all.of[to]);
     let mut is_known = vec![true; engine.steps.len()];
     loop {
         let mut is_stable = true;
@@ -235,7 +272,7 @@ fn fronts(engine: &Engine) -> Vec<Option<u32>> {
                         own &= kind.is_none_or(|kind| kind.name != "park");
                     }
                     OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => {
-                        if !own && is_known[to.index()] {
+                        if !own && is_known[to.index()] && !is_passed(number, to.index()) {
                             is_known[to.index()] = false;
                             is_stable = false;
                         }

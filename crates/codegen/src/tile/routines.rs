@@ -15,8 +15,6 @@ fn with_numbers(text: &str, base: u32) -> String {
         ("INGRESS", frame::INGRESS),
         ("EGRESS", frame::EGRESS),
         ("LENGTH", frame::LENGTH),
-        ("ARRIVAL", frame::ARRIVAL),
-        ("SEQUENCE", frame::SEQUENCE),
         ("FETCH", frame::FETCH),
         ("KEPT", frame::KEPT),
         ("WORK", frame::WORK),
@@ -51,20 +49,85 @@ fn with_numbers(text: &str, base: u32) -> String {
     lines
 }
 
-/// The way in and out. `clear` are the lines that clear the engine's context.
-pub fn runtime(base: u32, needs: Needs, clear: &str) -> String {
-    let mut extra = String::new();
-    for (is_needed, name) in [(needs.arrival, "ARRIVAL"), (needs.sequence, "SEQUENCE")] {
+/// What the way in and out of a tile depends on.
+pub struct Passage<'a> {
+    /// The address of the frame.
+    pub base: u32,
+    /// What packets bring with them.
+    pub needs: Needs,
+    /// The lines that clear the engine's context.
+    pub clear: &'a str,
+    /// The steps, with their labels, that messages from earlier tiles begin at.
+    pub entries: Vec<(usize, String)>,
+    /// Words of the frame that messages carry: the offset of each.
+    pub carried: Vec<u32>,
+    pub is_first: bool,
+    pub is_last: bool,
+}
+
+/// A part of the runtime.
+fn part(name: &str) -> &'static str {
+    let text = include_str!("runtime.s");
+    let begin = format!(".part {name}\n");
+    let (_, rest) = text.split_once(&begin).expect("a part of the runtime");
+    rest.split(".part ").next().unwrap_or_default()
+}
+
+/// The way in and out.
+pub fn runtime(passage: &Passage<'_>) -> String {
+    let Passage { base, needs, is_first, is_last, .. } = *passage;
+    let mut words = Vec::new();
+    for (is_needed, first) in [(needs.arrival, frame::ARRIVAL), (needs.sequence, frame::SEQUENCE)] {
         if is_needed {
-            let _ =
-                write!(extra, "        sw $csti, {name}+4($sp)\n        sw $csti, {name}($sp)\n");
+            words.extend([first + 4, first]);
         }
     }
-    let text = include_str!("runtime.s")
-        .replace("EXTRA_WORDS", &needs.words().to_string())
-        .replace("EXTRA_LINES\n", &extra);
-    let (before, after) = text.split_once("CLEARED\n").expect("the place for clearing");
-    with_numbers(before, base) + clear + &with_numbers(after, base)
+    let take = |words: &[u32]| {
+        words.iter().map(|at| format!("        sw $csti, {at}($sp)\n")).collect::<String>()
+    };
+    // The window, ports, what the first tile was told, and the context.
+    let state = [&[frame::INGRESS, frame::EGRESS], &words[..], &passage.carried].concat();
+    let give: String = state.iter().map(|at| format!("        lw $csto, {at}($sp)\n")).collect();
+    let in_words = (state.len() + 1).to_string();
+    let lines = |each: &dyn Fn(&usize, &str) -> String| {
+        passage.entries.iter().map(|(step, label)| each(step, label)).collect::<String>()
+    };
+    let tests = lines(&|step, _| format!("        li $a2, {step}\n        beq $v1, $a2, take\n"));
+    let jumps = match &passage.entries[..] {
+        [] => String::new(),
+        [.., (_, label)] => {
+            // The label may be too far for a branch.
+            let all = lines(&|step, label| {
+                format!(
+                    "        li $a2, {step}\n        bne $v1, $a2, not_{label}\n        j \
+                     {label}\nnot_{label}:\n"
+                )
+            });
+            if passage.entries.len() == 1 { format!("        j {label}\n") } else { all }
+        }
+    };
+    let through = if is_first { "" } else { "        move $csto, $zero\n" };
+    let side = if is_last { "        move $csto2, $a0\n" } else { "" };
+    let mut text = String::new();
+    text += if is_first { part("first") } else { part("later") };
+    text += part("receive");
+    text += if is_first { "CLEARED\n        j engine0_step0\n" } else { "ENTRY_JUMPS\n" };
+    text += if is_last { part("last") } else { part("inner") };
+    text += part("bytes");
+    let text = text
+        .replace("RELAY\n", part(if is_last { "relay_last" } else { "relay_inner" }))
+        .replace("EXTRA_WORDS", &words.len().to_string())
+        .replace("EXTRA_LINES\n", &take(&words))
+        .replace("STATE_WORDS", &in_words)
+        .replace("MESSAGE_WORDS", &(state.len() + 2).to_string())
+        .replace("TAKE_LINES\n", &format!("        move $fp, $csti\n{}", take(&state)))
+        .replace("PASS_LINES\n", &format!("        move $csto, $fp\n{give}"))
+        .replace("THROUGH_NONE\n", through)
+        .replace("SIDE\n", side)
+        .replace("ENTRY_TESTS\n", &tests)
+        .replace("ENTRY_JUMPS\n", &jumps)
+        .replace("CLEARED\n", passage.clear);
+    with_numbers(&text, base)
 }
 
 /// The routines of these names.
@@ -94,11 +157,4 @@ pub fn needed(base: u32, names: &[&str]) -> String {
 pub fn instructions(text: &str) -> usize {
     let is_one = |line: &&str| line.starts_with(' ') && !line.trim_start().starts_with('#');
     text.lines().filter(is_one).count()
-}
-
-impl Needs {
-    /// The number of words.
-    pub fn words(self) -> u32 {
-        2 * (u32::from(self.arrival) + u32::from(self.sequence))
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use wireloom_codegen::tile::{self, FRAME_BYTES, Layout, Memories, Needs, Refused};
+use wireloom_codegen::tile::{self, FRAME_BYTES, Layout, Memories, Needs, Refused, Stages};
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
@@ -21,6 +21,8 @@ pub struct Compiled {
     pub places: Vec<Vec<tile::Place>>,
     /// What is in memory at the start.
     pub images: Vec<(u32, Vec<u32>)>,
+    /// The stages of each lane.
+    pub stages: Vec<Stages>,
 }
 
 /// Bytes of memory from one tile's frame to the next: they begin in different sets of caches.
@@ -36,40 +38,105 @@ pub fn compile(
     store: &Store,
 ) -> Result<Compiled, Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
-    let whole = |message: String| vec![Refused { offload: None, step: None, message }];
     let (lanes, _) = spec.lanes().map_err(whole)?;
+    if lanes.len() > 1
+        && let Some(offload) = Stages::changes(program)
+    {
+        let message = format!(
+            "offload `{offload}` changes, and caches of tiles are not coherent: an engine with it \
+             has no place on {} lanes, but on one",
+            lanes.len()
+        );
+        return Err(vec![Refused { offload: Some(offload), step: None, message }]);
+    }
     let frames: u32 = lanes.iter().map(|lane| lane.tiles.len() as u32).sum();
     let memories = Memories { first: frames * FRAME, end: spec.memory.megabytes << 20 };
     let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
-    let mut text = String::new();
-    let mut needs = Needs::default();
-    let room = spec.chip.tile.instruction_words as usize;
-    for (number, (lane, place)) in
-        lanes.iter().flat_map(|lane| lane.tiles.iter().map(move |place| (lane, place))).enumerate()
-    {
-        let code = tile::generate(program, &layout, number as u32 * FRAME)?;
-        needs = code.needs;
-        let (x, y) = *place;
-        let words = code.instructions();
-        if words > room {
-            let largest = code.steps.iter().max_by_key(|(_, words)| *words);
-            let step = largest.map(|(name, _)| name.clone());
-            let message = format!(
-                "engine {} has no place in a tile: its steps need {words} instructions, the \
-                 largest of them `{}`, and there is room for {room}",
-                engine.name,
-                step.as_deref().unwrap_or_default(),
-            );
-            return Err(vec![Refused { offload: None, step, message }]);
+    let (mut text, mut needs, mut stages) = (String::new(), Needs::default(), Vec::new());
+    let mut frame = 0;
+    for lane in &lanes {
+        let own = stages_of(spec, program, &layout, lane.tiles.len())?;
+        for (stage, ((x, y), (from, to))) in lane.tiles.iter().zip(&lane.sides).enumerate() {
+            let code = tile::generate(program, &layout, frame, &own, stage)?;
+            frame += FRAME;
+            needs = code.needs;
+            let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
+            let (is_first, is_last) = (stage == 0, stage + 1 == own.count);
+            text += &tile::schedule(letter(*from), letter(*to), is_first, is_last);
         }
-        let (from, to) = (letter(lane.sides[0].0), letter(lane.sides[0].1));
-        let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
-        text += &tile::schedule(from, to);
+        stages.push(own);
     }
     let image = asm::assemble("engine.rasm", &text).map_err(|refused| {
         whole(format!("engine {} has no place in a tile: {}", engine.name, refused.render()))
     })?;
-    Ok(Compiled { text, image, needs, places: layout.places(), images: layout.images })
+    let room = spec.chip.tile.instruction_words as usize;
+    for (lane, stages) in lanes.iter().zip(&stages) {
+        for (stage, place) in lane.tiles.iter().enumerate() {
+            let words = image.of(*place).0.len();
+            if words > room {
+                let steps = engine.steps.iter().zip(&stages.of);
+                let first = steps.filter(|(_, of)| **of == stage).map(|(step, _)| step).next();
+                let step = first.map(|step| step.name.clone());
+                let message = format!(
+                    "the steps from `{}` on have no place in tile {place:?}: they need {words} \
+                     instructions, and there is room for {room}; put them on more tiles",
+                    step.as_deref().unwrap_or_default()
+                );
+                return Err(vec![Refused { offload: None, step, message }]);
+            }
+        }
+    }
+    let (places, images) = (layout.places(), layout.images);
+    Ok(Compiled { text, image, needs, places, images, stages })
+}
+
+fn whole(message: String) -> Vec<Refused> {
+    vec![Refused { offload: None, step: None, message }]
+}
+
+/// The stages of a lane of so many tiles: those of the description, or as the steps are best cut.
+fn stages_of(
+    spec: &MachineSpec,
+    program: &Program,
+    layout: &Layout<'_>,
+    tiles: usize,
+) -> Result<Stages, Vec<Refused>> {
+    let engine = &program.engines[program.main.index()];
+    let one = Stages::one(engine);
+    if tiles == 1 {
+        return Ok(one);
+    }
+    let given = &spec.mapping.steps;
+    if given.is_empty() {
+        let code = tile::generate(program, layout, 0, &one, 0)?;
+        let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
+        // Tiles without steps let packets through.
+        return Ok(Stages { count: tiles, ..Stages::cut(program, &sizes, tiles) });
+    }
+    let mut of = Vec::new();
+    for step in &engine.steps {
+        // The parts of a step that was split stay with it.
+        let name = step.name.split('.').next().unwrap_or_default();
+        let names = |steps: &Vec<String>| steps.iter().any(|own| *own == step.name || own == name);
+        let stage = given.iter().position(names).ok_or_else(|| {
+            vec![Refused {
+                offload: None,
+                step: Some(step.name.clone()),
+                message: format!(
+                    "step `{}` has no place: `mapping.steps` of {} does not name it",
+                    step.name, spec.name
+                ),
+            }]
+        })?;
+        of.push(stage);
+    }
+    if of.first().is_some_and(|stage| *stage != 0) {
+        let name = &engine.steps[0].name;
+        return Err(whole(format!("step `{name}` begins, so it must be on the first tile")));
+    }
+    let stages = Stages { of, count: tiles };
+    stages.check(program)?;
+    Ok(stages)
 }
 
 /// A side in the names of switches' ports.

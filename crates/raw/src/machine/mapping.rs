@@ -40,6 +40,10 @@ pub struct MemorySpec {
 pub struct Mapping {
     /// The tiles of each lane, in the order in which packets pass them.
     pub lanes: Vec<Vec<Place>>,
+    /// The names of the steps of each tile of a lane; without them the compiler cuts the steps into
+    /// stages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Vec<String>>,
 }
 
 /// A lane with its ports.
@@ -93,6 +97,15 @@ impl MachineSpec {
                 let (least, most) = range.into_inner();
                 let message = format!("`memory.{key}` is {value}; it can be {least} to {most}");
                 return Err(wrong(message));
+            }
+        }
+        if !spec.mapping.steps.is_empty() {
+            let stages = spec.mapping.steps.len();
+            if let Some(lane) = spec.mapping.lanes.iter().find(|lane| lane.len() != stages) {
+                return Err(wrong(format!(
+                    "`mapping.steps` is for {stages} tiles, and a lane has {}",
+                    lane.len()
+                )));
             }
         }
         spec.lanes().map_err(|message| wrong(format!("`mapping.lanes`: {message}")))?;

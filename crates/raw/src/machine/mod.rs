@@ -8,15 +8,16 @@ mod report;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use wireloom_codegen::tile::{self, LAST, Needs, Place, RUNAWAY, Way};
+use wireloom_codegen::tile::{self, LAST, RUNAWAY, Way};
 use wireloom_ir::{Output, Program, Reason, ReasonSetId, Verdict};
 use wireloom_machine::{
-    Error, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Error, Line, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::{Store, Update};
 
+use compiled::Compiled;
 pub use compiled::compile;
 use mapping::Lane;
 pub use mapping::MachineSpec;
@@ -46,8 +47,7 @@ pub struct Raw {
     program: Program,
     store: Store,
     chip: Chip,
-    needs: Needs,
-    places: Vec<Vec<Place>>,
+    compiled: Compiled,
     lanes: Vec<Lane>,
     /// The packets of each lane, in order.
     pending: Vec<VecDeque<Pending>>,
@@ -65,15 +65,14 @@ impl Raw {
     /// If something has no place.
     pub fn start(spec: &MachineSpec, program: &Program, store: Store) -> Result<Self> {
         let (lanes, _) = spec.lanes().map_err(Error::new)?;
-        let (chip, needs, places) = chip(spec, program, &store)?;
+        let (chip, compiled) = chip(spec, program, &store)?;
         let pending = vec![VecDeque::new(); lanes.len()];
         Ok(Self {
             spec: spec.clone(),
             program: program.clone(),
             store,
             chip,
-            needs,
-            places,
+            compiled,
             lanes,
             pending,
             order: VecDeque::new(),
@@ -91,8 +90,7 @@ impl Raw {
     /// Puts other tables into memory, on a chip without packets: the program is compiled anew.
     fn reload(&mut self) -> Result {
         self.measured.add_chip(&self.chip, &self.lanes);
-        let (chip, needs, places) = chip(&self.spec, &self.program, &self.store)?;
-        (self.chip, self.needs, self.places) = (chip, needs, places);
+        (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store)?;
         Ok(())
     }
 
@@ -104,10 +102,10 @@ impl Raw {
         let bytes = &frame.bytes[..frame.bytes.len().min(MAX_LENGTH)];
         let mut words = vec![u32::from(frame.ingress) << 16 | bytes.len() as u32];
         let mut long = |value: u64| words.extend([(value >> 32) as u32, value as u32]);
-        if self.needs.arrival {
+        if self.compiled.needs.arrival {
             long(frame.arrival_ns);
         }
-        if self.needs.sequence {
+        if self.compiled.needs.sequence {
             long(self.offered);
         }
         words.extend(bytes.chunks(4).map(|chunk| {
@@ -170,12 +168,8 @@ impl Raw {
 }
 
 /// Makes a chip with the program and the tables.
-fn chip(
-    spec: &MachineSpec,
-    program: &Program,
-    store: &Store,
-) -> Result<(Chip, Needs, Vec<Vec<Place>>)> {
-    let compiled = compile(spec, program, store).map_err(first)?;
+fn chip(spec: &MachineSpec, program: &Program, store: &Store) -> Result<(Chip, Compiled)> {
+    let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
     let (lanes, (place, side)) = spec.lanes().map_err(Error::new)?;
@@ -184,9 +178,9 @@ fn chip(
         outstanding: spec.memory.outstanding as usize,
         ..MemorySpec::full_duplex(spec.memory.megabytes << 20)
     });
-    for (first, words) in &compiled.images {
-        for (address, word) in (*first..).step_by(4).zip(words) {
-            *memory.word(address).ok_or_else(|| Error::new("a table is past the memory"))? = *word;
+    for (first, words) in std::mem::take(&mut compiled.images) {
+        for (address, word) in (first..).step_by(4).zip(words) {
+            *memory.word(address).ok_or_else(|| Error::new("a table is past the memory"))? = word;
         }
     }
     chip.attach(place, side, memory).map_err(failed)?;
@@ -196,7 +190,7 @@ fn chip(
             chip.attach(lane.output().0, lane.output().1, PacketPort::default()).map_err(failed)?;
         }
     }
-    Ok((chip, compiled.needs, compiled.places))
+    Ok((chip, compiled))
 }
 
 fn pass_on(packet: Pending, left: &Left, sink: Sink<'_>) {
@@ -252,13 +246,33 @@ impl Machine for Raw {
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
         let chip = &mut self.chip;
-        tile::layout::read_back(&self.places, &mut self.store, &mut |address| {
+        tile::layout::read_back(&self.compiled.places, &mut self.store, &mut |address| {
             chip.word(address).unwrap_or_default()
         });
         Ok(Vec::new())
     }
 
     fn record(&self, work: Duration) -> Option<Record> {
-        Some(self.measured.record(&self.spec, &self.chip, &self.lanes, work))
+        let mut record = self.measured.record(&self.spec, &self.chip, &self.lanes, work);
+        let engine = &self.program.engines[self.program.main.index()];
+        let (lane, stages) = (&self.lanes[0], &self.compiled.stages[0]);
+        let tiles = lane.tiles.iter().enumerate().map(|(stage, (x, y))| {
+            let steps = engine.steps.iter().zip(&stages.of).filter(|(_, of)| **of == stage);
+            let names: Vec<&str> = steps.map(|(step, _)| step.name.as_str()).collect();
+            let words = self.compiled.image.of((*x, *y)).0.len();
+            let names = match &names[..] {
+                [] => "no step".to_owned(),
+                [only] => format!("step {only}"),
+                [first, .., last] => format!("steps {first} to {last}"),
+            };
+            format!("({x},{y}) {names} ({words} instructions)")
+        });
+        let tiles: Vec<String> = tiles.collect();
+        let lanes = match self.lanes.len() {
+            1 => String::new(),
+            count => format!("{count} lanes like "),
+        };
+        record.lines.push(Line::new("tiles", lanes + &tiles.join(", ")));
+        Some(record)
     }
 }

@@ -38,7 +38,7 @@ fn agrees(machine: &Arc<dyn Configured>, seed: u64) -> Result<(), String> {
 
 #[test]
 fn random_programs_do_what_they_do_on_golden() {
-    let machine = machine("raw-1");
+    let machine = machine(&std::env::var("MACHINE").unwrap_or("raw-1".into()));
     let seeds = std::env::var("SEEDS").ok();
     let seeds = seeds.and_then(|seeds| {
         let (first, last) = seeds.split_once('-')?;
