@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError};
 use wireloom_bits::Bits;
 use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program, Step};
 use wireloom_offloads::kinds::lpm::Lpm;
+use wireloom_offloads::kinds::matching::Match;
 use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance as Offload, Store};
 
 use super::direct::Direct;
@@ -15,6 +16,9 @@ use super::lower::{Refused, ops};
 use super::words;
 use crate::microengine::trie::{self, Route};
 
+/// The polynomials of CRC-32 and CRC-32C, reflected.
+const IEEE: u32 = 0xedb8_8320;
+const CASTAGNOLI: u32 = 0x82f6_3b78;
 /// A line of the cache.
 const LINE: u32 = 32;
 
@@ -25,6 +29,9 @@ pub struct Memories {
     pub first: u32,
     /// The address after the last.
     pub end: u32,
+    /// The number of tiles, each of which has counters of its own: they are added up when they are
+    /// read back.
+    pub tiles: u32,
 }
 
 /// Where an offload is.
@@ -34,6 +41,12 @@ pub enum Place {
     Nowhere,
     /// Elements of so many bytes.
     Elements { base: u32, stride: u32, size: u32 },
+    /// Counters, likewise; those of the next tile are `apart` bytes away.
+    Counters { base: u32, stride: u32, size: u32, apart: u32 },
+    /// The bits of a filter, in so many words.
+    Bits { base: u32, words: u32 },
+    /// An automaton that finds patterns: the class of each byte, and the row of the first state.
+    Automaton { classes: u32, row: u32 },
     /// Routes: [`Direct`], and the values that its entries are numbers of.
     Direct { first: u32, second: u32, values: u32, stride: u32 },
     /// Routes: a trie ([`trie`]), likewise.
@@ -78,8 +91,9 @@ pub struct Layout<'a> {
     pub images: Vec<(u32, Vec<u32>)>,
     /// The first byte of the frame after the engines' state.
     pub end: u32,
-    /// The tables of checks of bytes, if they are needed.
-    pub checks: Option<u32>,
+    /// Where the tables of CRC-32 and CRC-32C are, if they are needed.
+    pub checks: [Option<u32>; 2],
+    tiles: u32,
 }
 
 impl Layout<'_> {
@@ -153,7 +167,7 @@ pub fn place<'a>(
 ) -> Result<Layout<'a>, Vec<Refused>> {
     let mut placing = Placing {
         program,
-        layout: Layout { end: frame::STATE, ..Layout::default() },
+        layout: Layout { end: frame::STATE, tiles: memories.tiles, ..Layout::default() },
         room: Room { next: memories.first, end: memories.end.max(memories.first) },
         refused: Vec::new(),
         path: Vec::new(),
@@ -296,28 +310,96 @@ impl<'a, 'b> Placing<'a, 'b> {
                     }
                 });
                 let base = self.elements(stride, size as usize, rows.into_iter())?;
-                Ok(Place::Elements { base, stride, size })
+                if config.kind != "counter" {
+                    return Ok(Place::Elements { base, stride, size });
+                }
+                let apart = (stride * size).next_multiple_of(LINE);
+                self.room.take(u64::from(apart) * u64::from(self.layout.tiles - 1))?;
+                Ok(Place::Counters { base, stride, size, apart })
             }
             "lpm" => self.routes(config, instance),
             "hash" => {
-                self.checks()?;
+                self.checks(0, IEEE)?;
                 Ok(Place::Nowhere)
             }
+            "bloom" => {
+                self.checks(0, IEEE)?;
+                self.checks(1, CASTAGNOLI)?;
+                self.filter(config, instance)
+            }
+            "match" => self.automaton(config, instance),
             "payload" | "checksum" | "clock" | "random" => Ok(Place::Nowhere),
             kind => Err(format!("offloads of kind `{kind}` are not realised on tiles yet")),
         }
     }
 
-    /// Places the table of CRC-32.
-    fn checks(&mut self) -> Result<(), String> {
-        if self.layout.checks.is_none() {
+    /// Places the table of a check of bytes.
+    fn checks(&mut self, number: usize, polynomial: u32) -> Result<(), String> {
+        if self.layout.checks[number].is_none() {
             let base = self.room.take(4 * 256)?;
-            let step = |check: u32, _| check >> 1 ^ if check & 1 == 1 { 0xedb8_8320 } else { 0 };
+            let step = |check: u32, _| check >> 1 ^ if check & 1 == 1 { polynomial } else { 0 };
             let table = (0..256).map(|byte| (0..8).fold(byte, step)).collect();
             self.layout.images.push((base, table));
-            self.layout.checks = Some(base);
+            self.layout.checks[number] = Some(base);
         }
         Ok(())
+    }
+
+    /// Places the bits of a filter.
+    fn filter(&mut self, config: &Config, instance: &dyn Offload) -> Result<Place, String> {
+        let words = config.param("size").low_u64().div_ceil(32) as u32;
+        let base = self.room.take(4 * u64::from(words))?;
+        let mut image = vec![0; words as usize];
+        instance.for_each_row(&mut |row| {
+            if let EntryKey::Index(number) = row.key {
+                image[number as usize] = row.fields[0].1.low_u64() as u32;
+            }
+        });
+        self.layout.images.push((base, image));
+        Ok(Place::Bits { base, words })
+    }
+
+    /// Places an automaton: the class of each byte, as the offset of its word in a row; a row for
+    /// each state, which begins with the address of a record if patterns end there, and goes on with
+    /// the address of the next row for each class, with bit 31 if patterns end at that, or 0 if the
+    /// search is over; records, each the length of a pattern and its value.
+    fn automaton(&mut self, config: &Config, instance: &dyn Offload) -> Result<Place, String> {
+        let mut own = instance.duplicate();
+        let any: &mut dyn Any = own.as_mut();
+        let patterns = any.downcast_mut::<Match>().ok_or("it has no patterns")?;
+        let found = patterns.walk().ok_or("it has too many patterns")?;
+        let count = found.class_count;
+        let width = config.value.as_ref().map_or(1, |value| value.width());
+        let record = 4 * (1 + words::count(width) as u32);
+        let rows = found.next.len() as u32 / count;
+        let base = self.room.next;
+        let row = |state: u32| base + 4 * (256 + state / count * (count + 1));
+        let records = base + 4 * (256 + rows * (count + 1));
+        let is_match = |state: u32| state != 0 && state <= found.last_match;
+        let mut image: Vec<u32> =
+            found.classes.iter().map(|class| 4 * (u32::from(*class) + 1)).collect();
+        for state in 0..rows {
+            let first = state * count;
+            image.push(match is_match(first) {
+                true => records + record * found.patterns[state as usize],
+                false => 0,
+            });
+            let next = &found.next[first as usize..][..count as usize];
+            image.extend(next.iter().map(|next| match *next {
+                0 => 0,
+                next if is_match(next) => row(next) | 1 << 31,
+                next => row(next),
+            }));
+        }
+        for (length, value) in found.lengths.iter().zip(&found.values) {
+            image.push(*length);
+            let words = words_of(value).chain(std::iter::repeat(0));
+            image.extend(words.take(record as usize / 4 - 1));
+        }
+        self.room.take(4 * image.len() as u64)?;
+        let start = row(found.start);
+        self.layout.images.push((base, image));
+        Ok(Place::Automaton { classes: base, row: start })
     }
 
     /// Places routes. Entries are numbers of values, of which 0 is that of a miss.
@@ -390,42 +472,74 @@ pub fn element_words(config: &Config) -> usize {
     }
 }
 
-/// Takes what packets changed from memory into the store.
-pub fn read_back(places: &[Vec<Place>], store: &mut Store, word: &mut dyn FnMut(u32) -> u32) {
-    read_instance(places, 0, store, word);
+/// Takes what packets changed from memory into the store. `tiles` is the number of tiles that have
+/// counters.
+pub fn read_back(
+    places: &[Vec<Place>],
+    tiles: u32,
+    store: &mut Store,
+    word: &mut dyn FnMut(u32) -> u32,
+) {
+    read_instance(places, 0, tiles, store, word);
 }
 
 fn read_instance(
     places: &[Vec<Place>],
-    instance: usize,
+    number: usize,
+    tiles: u32,
     store: &mut Store,
     word: &mut dyn FnMut(u32) -> u32,
 ) {
-    for (place, slot) in places[instance].iter().zip(&mut store.slots) {
-        match (*place, &mut slot.content) {
-            (Place::Engine(number), Content::Engine(inner)) => {
-                read_instance(places, number, inner, word);
+    for (place, slot) in places[number].iter().zip(&mut store.slots) {
+        let (base, stride, size, apart) = match (*place, &mut slot.content) {
+            (Place::Engine(called), Content::Engine(inner)) => {
+                read_instance(places, called, tiles, inner, word);
+                continue;
             }
-            (Place::Elements { base, stride, size }, Content::Kind { config, instance }) => {
-                let width = match config.kind.as_str() {
-                    "counter" => 128,
-                    _ => config.value.as_ref().map_or(1, |layout| layout.width()),
-                };
-                for index in 0..size {
-                    let at = base + index * stride;
-                    let mut half = |half: u32| {
-                        let is_there = half < words::count(width) as u32;
-                        if is_there { u64::from(word(at + 4 * half)) } else { 0 }
-                    };
-                    let wide: Vec<u64> = (0..width.div_ceil(64))
-                        .map(|at| half(2 * at) | half(2 * at + 1) << 32)
-                        .collect();
-                    let value = Bits::from_words(width, &wide);
-                    // An element that has a place exists.
-                    let _ = instance.load(Entry { key: EntryKey::Index(index.into()), value });
+            (Place::Bits { base, words }, Content::Kind { instance, .. }) => {
+                for number in 0..words {
+                    let value = Bits::new(32, u128::from(word(base + 4 * number)));
+                    // A word of the filter always has a place.
+                    let _ = instance.load(Entry { key: EntryKey::Index(number.into()), value });
                 }
+                continue;
             }
-            _ => {}
+            (Place::Elements { base, stride, size }, _) => (base, stride, size, None),
+            (Place::Counters { base, stride, size, apart }, _) => (base, stride, size, Some(apart)),
+            _ => continue,
+        };
+        let Content::Kind { config, instance } = &mut slot.content else { continue };
+        for index in 0..size {
+            let at = base + index * stride;
+            let value = match apart {
+                None => {
+                    let width = config.value.as_ref().map_or(1, |layout| layout.width());
+                    value_at(at, width, word)
+                }
+                // The upper 64 bits are packets, the lower ones bytes.
+                Some(apart) => {
+                    let mut sums = [0u64; 2];
+                    for tile in 0..tiles {
+                        let own = value_at(at + tile * apart, 128, word);
+                        let halves = [own.word(0), own.word(1)];
+                        for (sum, half) in sums.iter_mut().zip(halves) {
+                            *sum = sum.wrapping_add(half);
+                        }
+                    }
+                    Bits::from_words(128, &sums)
+                }
+            };
+            // An element that has a place exists.
+            let _ = instance.load(Entry { key: EntryKey::Index(index.into()), value });
         }
     }
+}
+
+/// A value in memory.
+fn value_at(at: u32, width: u32, word: &mut dyn FnMut(u32) -> u32) -> Bits {
+    let count = words::count(width) as u32;
+    let mut half = |half: u32| if half < count { u64::from(word(at + 4 * half)) } else { 0 };
+    let wide: Vec<u64> =
+        (0..width.div_ceil(64)).map(|at| half(2 * at) | half(2 * at + 1) << 32).collect();
+    Bits::from_words(width, &wide)
 }

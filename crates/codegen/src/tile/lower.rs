@@ -30,6 +30,8 @@ pub struct Refused {
 pub struct Lower<'a> {
     pub program: &'a Program,
     pub layout: &'a Layout<'a>,
+    /// The number of the tile among all that have counters.
+    pub tile: u32,
     /// The engine with its places.
     pub instance: &'a Instance<'a>,
     /// The stages, of the engine that takes packets.

@@ -31,7 +31,6 @@ use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program};
 use self::code::{Code, FRAME, RETURN, ZERO};
 use crate::microengine::context;
 pub use exits::{LAST, RUNAWAY, Way};
-pub use frame::BYTES as FRAME_BYTES;
 pub use layout::{Layout, Memories, Place};
 pub use lower::Refused;
 use lower::{Lower, ops};
@@ -59,17 +58,22 @@ pub struct TileCode {
     pub steps: Vec<(usize, usize)>,
 }
 
-/// Writes the program of a tile that executes the steps of a stage, with its frame at an address.
+/// Bytes of memory from one tile's frame to the next.
+pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
+
+/// Writes the program of a tile that executes the steps of a stage. The frames of all tiles are at
+/// the beginning of memory, in the order of the tiles' numbers.
 ///
 /// # Errors
 /// What has no place.
 pub fn generate(
     program: &Program,
     layout: &Layout<'_>,
-    frame: u32,
+    tile: u32,
     stages: &Stages,
     stage: usize,
 ) -> Result<TileCode, Vec<Refused>> {
+    let frame = tile * FRAME_BYTES;
     let mut refused = Vec::new();
     let (mut body, mut sizes, mut needed) = (String::new(), Vec::new(), Vec::new());
     let used = layout.used(|step| stages.of[step] == stage);
@@ -88,6 +92,7 @@ pub fn generate(
             let mut lower = Lower {
                 program,
                 layout,
+                tile,
                 instance,
                 stages: (number == 0).then_some(stages),
                 step,

@@ -29,7 +29,7 @@ fn next_steps(step: &Step) -> impl Iterator<Item = usize> + '_ {
     })
 }
 
-/// The offloads of a step that change with calls of this engine.
+/// The offloads that change with calls of this engine, but for counters: each tile has its own.
 fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
     let changes = |op: &&wireloom_ir::Op| match &op.kind {
         OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
@@ -38,7 +38,8 @@ fn changed(program: &Program, engine: &Engine) -> BTreeSet<usize> {
             .then_some(offload.index()),
             OffloadTarget::Kind(config) => {
                 let kind = registry::kind(&config.kind)?;
-                kind.methods[*method].state.has_effect().then_some(offload.index())
+                let changes = kind.methods[*method].state.has_effect();
+                (changes && kind.name != "counter").then_some(offload.index())
             }
         },
         _ => None,
@@ -189,7 +190,7 @@ impl Stages {
         own.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Whether an engine changes offloads: then it has one lane.
+    /// Whether an engine changes offloads: then it has one chain.
     pub fn changes(program: &Program) -> Option<String> {
         let engine = &program.engines[program.main.index()];
         let first = changed(program, engine).into_iter().next()?;

@@ -7,6 +7,7 @@ use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
 use super::mapping::MachineSpec;
+use super::proof::prove;
 use crate::Side;
 use crate::asm::{self, Program as Image};
 
@@ -21,12 +22,11 @@ pub struct Compiled {
     pub places: Vec<Vec<tile::Place>>,
     /// What is in memory at the start.
     pub images: Vec<(u32, Vec<u32>)>,
-    /// The stages of each lane.
+    /// The stages of each chain.
     pub stages: Vec<Stages>,
+    /// The number of tiles in use.
+    pub tiles: u32,
 }
-
-/// Bytes of memory from one tile's frame to the next: they begin in different sets of caches.
-const FRAME: u32 = FRAME_BYTES.next_multiple_of(0x1000);
 
 /// Compiles an engine with the contents of its tables.
 ///
@@ -38,27 +38,28 @@ pub fn compile(
     store: &Store,
 ) -> Result<Compiled, Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
-    let (lanes, _) = spec.lanes().map_err(whole)?;
-    if lanes.len() > 1
+    let (chains, _) = spec.chains().map_err(whole)?;
+    if chains.len() > 1
         && let Some(offload) = Stages::changes(program)
     {
         let message = format!(
             "offload `{offload}` changes, and caches of tiles are not coherent: an engine with it \
-             has no place on {} lanes, but on one",
-            lanes.len()
+             has no place on {} chains, but on one",
+            chains.len()
         );
         return Err(vec![Refused { offload: Some(offload), step: None, message }]);
     }
-    let frames: u32 = lanes.iter().map(|lane| lane.tiles.len() as u32).sum();
-    let memories = Memories { first: frames * FRAME, end: spec.memory.megabytes << 20 };
+    let tiles: u32 = chains.iter().map(|chain| chain.tiles.len() as u32).sum();
+    let end = spec.memory.megabytes << 20;
+    let memories = Memories { first: tiles * FRAME_BYTES, end, tiles };
     let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
     let (mut text, mut needs, mut stages) = (String::new(), Needs::default(), Vec::new());
-    let mut frame = 0;
-    for lane in &lanes {
-        let own = stages_of(spec, program, &layout, lane.tiles.len())?;
-        for (stage, ((x, y), (from, to))) in lane.tiles.iter().zip(&lane.sides).enumerate() {
-            let code = tile::generate(program, &layout, frame, &own, stage)?;
-            frame += FRAME;
+    let mut tile = 0;
+    for chain in &chains {
+        let own = stages_of(spec, program, &layout, chain.tiles.len())?;
+        for (stage, ((x, y), (from, to))) in chain.tiles.iter().zip(&chain.sides).enumerate() {
+            let code = tile::generate(program, &layout, tile, &own, stage)?;
+            tile += 1;
             needs = code.needs;
             let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
             let (is_first, is_last) = (stage == 0, stage + 1 == own.count);
@@ -69,9 +70,11 @@ pub fn compile(
     let image = asm::assemble("engine.rasm", &text).map_err(|refused| {
         whole(format!("engine {} has no place in a tile: {}", engine.name, refused.render()))
     })?;
+    prove(&spec.chip, &image, &chains)
+        .map_err(|why| whole(format!("the schedules of switches are wrong: {why}")))?;
     let room = spec.chip.tile.instruction_words as usize;
-    for (lane, stages) in lanes.iter().zip(&stages) {
-        for (stage, place) in lane.tiles.iter().enumerate() {
+    for (chain, stages) in chains.iter().zip(&stages) {
+        for (stage, place) in chain.tiles.iter().enumerate() {
             let words = image.of(*place).0.len();
             if words > room {
                 let steps = engine.steps.iter().zip(&stages.of);
@@ -87,14 +90,14 @@ pub fn compile(
         }
     }
     let (places, images) = (layout.places(), layout.images);
-    Ok(Compiled { text, image, needs, places, images, stages })
+    Ok(Compiled { text, image, needs, places, images, stages, tiles })
 }
 
 fn whole(message: String) -> Vec<Refused> {
     vec![Refused { offload: None, step: None, message }]
 }
 
-/// The stages of a lane of so many tiles: those of the description, or as the steps are best cut.
+/// The stages of a chain of so many tiles: those of the description, or as the steps are best cut.
 fn stages_of(
     spec: &MachineSpec,
     program: &Program,

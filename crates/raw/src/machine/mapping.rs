@@ -9,7 +9,7 @@ use crate::{Side, Spec};
 /// Column and row of a tile.
 pub type Place = (u8, u8);
 
-/// A machine: a chip, a memory and lanes.
+/// A machine: a chip, a memory and chains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineSpec {
     /// Its name: that of the file.
@@ -38,24 +38,24 @@ pub struct MemorySpec {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mapping {
-    /// The tiles of each lane, in the order in which packets pass them.
-    pub lanes: Vec<Vec<Place>>,
-    /// The names of the steps of each tile of a lane; without them the compiler cuts the steps into
+    /// The tiles of each chain, in the order in which packets pass them.
+    pub chains: Vec<Vec<Place>>,
+    /// The names of the steps of each tile of a chain; without them the compiler cuts the steps into
     /// stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Vec<String>>,
 }
 
-/// A lane with its ports.
+/// A chain with its ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct Chain {
     /// Its tiles.
     pub tiles: Vec<Place>,
     /// The sides at which packets enter and leave each tile.
     pub sides: Vec<(Side, Side)>,
 }
 
-impl Lane {
+impl Chain {
     /// The port at which packets enter.
     pub fn input(&self) -> (Place, Side) {
         (self.tiles[0], self.sides[0].0)
@@ -101,14 +101,14 @@ impl MachineSpec {
         }
         if !spec.mapping.steps.is_empty() {
             let stages = spec.mapping.steps.len();
-            if let Some(lane) = spec.mapping.lanes.iter().find(|lane| lane.len() != stages) {
+            if let Some(chain) = spec.mapping.chains.iter().find(|chain| chain.len() != stages) {
                 return Err(wrong(format!(
-                    "`mapping.steps` is for {stages} tiles, and a lane has {}",
-                    lane.len()
+                    "`mapping.steps` is for {stages} tiles, and a chain has {}",
+                    chain.len()
                 )));
             }
         }
-        spec.lanes().map_err(|message| wrong(format!("`mapping.lanes`: {message}")))?;
+        spec.chains().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
         Ok(spec)
     }
 
@@ -120,19 +120,19 @@ impl MachineSpec {
         Some(table)
     }
 
-    /// The lanes with their ports, and the port of the memory.
+    /// The chains with their ports, and the port of the memory.
     ///
     /// # Errors
-    /// A sentence, if there is no such tile, a tile has two lanes, tiles that follow each other are
+    /// A sentence, if there is no such tile, a tile has two chains, tiles that follow each other are
     /// no neighbours, or there is no port.
-    pub fn lanes(&self) -> Result<(Vec<Lane>, (Place, Side)), String> {
+    pub fn chains(&self) -> Result<(Vec<Chain>, (Place, Side)), String> {
         let layout = Layout::new(self.chip.columns as usize, self.chip.rows as usize);
         let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
-        if self.mapping.lanes.is_empty() {
+        if self.mapping.chains.is_empty() {
             return Err("there must be one at least".to_owned());
         }
         let mut used: Vec<Place> = Vec::new();
-        for place in self.mapping.lanes.iter().flatten() {
+        for place in self.mapping.chains.iter().flatten() {
             let (x, y) = *place;
             if usize::from(x) >= layout.columns || usize::from(y) >= layout.rows {
                 return Err(format!(
@@ -155,10 +155,10 @@ impl MachineSpec {
             side
         };
         use Side::{East, North, South, West};
-        let mut lanes = Vec::new();
-        for tiles in &self.mapping.lanes {
+        let mut chains = Vec::new();
+        for tiles in &self.mapping.chains {
             let [Some(first), Some(last)] = [tiles.first(), tiles.last()] else {
-                return Err("a lane has no tile".to_owned());
+                return Err("a chain has no tile".to_owned());
             };
             let no_port = |(x, y): Place| format!("tile ({x},{y}) has no free port of the chip");
             let input = free(*first, [West, North, East, South]).ok_or_else(|| no_port(*first))?;
@@ -178,13 +178,13 @@ impl MachineSpec {
             let output = output.or((first == last).then_some(input));
             sides.push(output.ok_or_else(|| no_port(*last))?);
             let pairs = sides.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-            lanes.push(Lane { tiles: tiles.clone(), sides: pairs });
+            chains.push(Chain { tiles: tiles.clone(), sides: pairs });
         }
         let places = layout.ports.iter().rev().map(|(tile, side)| {
             let (x, y) = (tile % layout.columns, tile / layout.columns);
             ((x as u8, y as u8), Side::ALL[*side])
         });
         let memory = places.into_iter().find(|port| !taken.contains(port));
-        Ok((lanes, memory.ok_or("no port of the chip is left for the memory")?))
+        Ok((chains, memory.ok_or("no port of the chip is left for the memory")?))
     }
 }

@@ -3,6 +3,7 @@
 mod compiled;
 mod mapping;
 mod port;
+mod proof;
 mod report;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,7 +20,7 @@ use wireloom_offloads::{Store, Update};
 
 use compiled::Compiled;
 pub use compiled::compile;
-use mapping::Lane;
+use mapping::Chain;
 pub use mapping::MachineSpec;
 use port::{Left, PacketPort};
 use report::Measured;
@@ -48,8 +49,8 @@ pub struct Raw {
     store: Store,
     chip: Chip,
     compiled: Compiled,
-    lanes: Vec<Lane>,
-    /// The packets of each lane, in order.
+    chains: Vec<Chain>,
+    /// The packets of each chain, in order.
     pending: Vec<VecDeque<Pending>>,
     /// All packets that have not been passed on, in order, and what has left of them.
     order: VecDeque<Pending>,
@@ -64,16 +65,16 @@ impl Raw {
     /// # Errors
     /// If something has no place.
     pub fn start(spec: &MachineSpec, program: &Program, store: Store) -> Result<Self> {
-        let (lanes, _) = spec.lanes().map_err(Error::new)?;
+        let (chains, _) = spec.chains().map_err(Error::new)?;
         let (chip, compiled) = chip(spec, program, &store)?;
-        let pending = vec![VecDeque::new(); lanes.len()];
+        let pending = vec![VecDeque::new(); chains.len()];
         Ok(Self {
             spec: spec.clone(),
             program: program.clone(),
             store,
             chip,
             compiled,
-            lanes,
+            chains,
             pending,
             order: VecDeque::new(),
             left: BTreeMap::new(),
@@ -89,13 +90,13 @@ impl Raw {
 
     /// Puts other tables into memory, on a chip without packets: the program is compiled anew.
     fn reload(&mut self) -> Result {
-        self.measured.add_chip(&self.chip, &self.lanes);
+        self.measured.add_chip(&self.chip, &self.chains);
         (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store)?;
         Ok(())
     }
 
     fn port(chip: &mut Chip, (place, side): (mapping::Place, Side)) -> &mut PacketPort {
-        chip.device(place, side).expect("each lane has its ports")
+        chip.device(place, side).expect("each chain has its ports")
     }
 
     fn accept(&mut self, frame: &Frame<'_>) {
@@ -113,11 +114,11 @@ impl Raw {
             word[..chunk.len()].copy_from_slice(chunk);
             u32::from_be_bytes(word)
         }));
-        let lane = usize::from(frame.ingress) % self.lanes.len();
+        let chain = usize::from(frame.ingress) % self.chains.len();
         let pending =
             Pending { number: self.offered, arrival_ns: frame.arrival_ns, ingress: frame.ingress };
-        Self::port(&mut self.chip, self.lanes[lane].input()).offer(self.offered, words);
-        self.pending[lane].push_back(pending);
+        Self::port(&mut self.chip, self.chains[chain].input()).offer(self.offered, words);
+        self.pending[chain].push_back(pending);
         self.order.push_back(pending);
         self.offered += 1;
     }
@@ -146,10 +147,10 @@ impl Raw {
 
     /// Takes what has left the chip.
     fn collect(&mut self) -> Result {
-        for (lane, pending) in self.lanes.iter().zip(&mut self.pending) {
-            let entered = std::mem::take(&mut Self::port(&mut self.chip, lane.input()).entered);
+        for (chain, pending) in self.chains.iter().zip(&mut self.pending) {
+            let entered = std::mem::take(&mut Self::port(&mut self.chip, chain.input()).entered);
             self.measured.entered.extend(entered);
-            let left = std::mem::take(&mut Self::port(&mut self.chip, lane.output()).left);
+            let left = std::mem::take(&mut Self::port(&mut self.chip, chain.output()).left);
             for left in left {
                 let packet = pending.front().ok_or_else(|| {
                     Error::new("more packets have left the chip than it was given")
@@ -172,7 +173,7 @@ fn chip(spec: &MachineSpec, program: &Program, store: &Store) -> Result<(Chip, C
     let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
-    let (lanes, (place, side)) = spec.lanes().map_err(Error::new)?;
+    let (chains, (place, side)) = spec.chains().map_err(Error::new)?;
     let mut memory = Memory::new(MemorySpec {
         latency_cycles: spec.memory.latency_cycles,
         outstanding: spec.memory.outstanding as usize,
@@ -184,10 +185,11 @@ fn chip(spec: &MachineSpec, program: &Program, store: &Store) -> Result<(Chip, C
         }
     }
     chip.attach(place, side, memory).map_err(failed)?;
-    for lane in &lanes {
-        chip.attach(lane.input().0, lane.input().1, PacketPort::default()).map_err(failed)?;
-        if lane.output() != lane.input() {
-            chip.attach(lane.output().0, lane.output().1, PacketPort::default()).map_err(failed)?;
+    for chain in &chains {
+        chip.attach(chain.input().0, chain.input().1, PacketPort::default()).map_err(failed)?;
+        if chain.output() != chain.input() {
+            chip.attach(chain.output().0, chain.output().1, PacketPort::default())
+                .map_err(failed)?;
         }
     }
     Ok((chip, compiled))
@@ -246,17 +248,20 @@ impl Machine for Raw {
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
         let chip = &mut self.chip;
-        tile::layout::read_back(&self.compiled.places, &mut self.store, &mut |address| {
-            chip.word(address).unwrap_or_default()
-        });
+        tile::layout::read_back(
+            &self.compiled.places,
+            self.compiled.tiles,
+            &mut self.store,
+            &mut |address| chip.word(address).unwrap_or_default(),
+        );
         Ok(Vec::new())
     }
 
     fn record(&self, work: Duration) -> Option<Record> {
-        let mut record = self.measured.record(&self.spec, &self.chip, &self.lanes, work);
+        let mut record = self.measured.record(&self.spec, &self.chip, &self.chains, work);
         let engine = &self.program.engines[self.program.main.index()];
-        let (lane, stages) = (&self.lanes[0], &self.compiled.stages[0]);
-        let tiles = lane.tiles.iter().enumerate().map(|(stage, (x, y))| {
+        let (chain, stages) = (&self.chains[0], &self.compiled.stages[0]);
+        let tiles = chain.tiles.iter().enumerate().map(|(stage, (x, y))| {
             let steps = engine.steps.iter().zip(&stages.of).filter(|(_, of)| **of == stage);
             let names: Vec<&str> = steps.map(|(step, _)| step.name.as_str()).collect();
             let words = self.compiled.image.of((*x, *y)).0.len();
@@ -268,11 +273,11 @@ impl Machine for Raw {
             format!("({x},{y}) {names} ({words} instructions)")
         });
         let tiles: Vec<String> = tiles.collect();
-        let lanes = match self.lanes.len() {
+        let chains = match self.chains.len() {
             1 => String::new(),
-            count => format!("{count} lanes like "),
+            count => format!("{count} chains like "),
         };
-        record.lines.push(Line::new("tiles", lanes + &tiles.join(", ")));
+        record.lines.push(Line::new("tiles", chains + &tiles.join(", ")));
         Some(record)
     }
 }

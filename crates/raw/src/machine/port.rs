@@ -1,4 +1,4 @@
-//! The device at which packets of a lane enter and leave the chip.
+//! The device at which packets of a chain enter and leave the chip.
 
 use std::collections::VecDeque;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use wireloom_machine::{Line, Part, Record, thousands};
 
-use super::mapping::{Lane, MachineSpec};
+use super::mapping::{Chain, MachineSpec};
 use super::port::Left;
 use crate::Chip;
 
@@ -67,15 +67,15 @@ impl Measured {
     }
 
     /// Keeps the counts of a chip that another one replaces.
-    pub fn add_chip(&mut self, chip: &Chip, lanes: &[Lane]) {
+    pub fn add_chip(&mut self, chip: &Chip, chains: &[Chain]) {
         self.cycles += self.last;
         self.last = 0;
-        self.tiles = self.tiles_with(chip, lanes);
+        self.tiles = self.tiles_with(chip, chains);
     }
 
-    fn tiles_with(&self, chip: &Chip, lanes: &[Lane]) -> BTreeMap<(u8, u8), Tile> {
+    fn tiles_with(&self, chip: &Chip, chains: &[Chain]) -> BTreeMap<(u8, u8), Tile> {
         let mut tiles = self.tiles.clone();
-        for place in lanes.iter().flat_map(|lane| &lane.tiles) {
+        for place in chains.iter().flat_map(|chain| &chain.tiles) {
             let (instructions, hits, misses) = chip.counts(*place);
             let tile = tiles.entry(*place).or_default();
             tile.instructions += instructions;
@@ -90,7 +90,7 @@ impl Measured {
         &self,
         spec: &MachineSpec,
         chip: &Chip,
-        lanes: &[Lane],
+        chains: &[Chain],
         work: Duration,
     ) -> Record {
         let cycles = self.cycles + self.last;
@@ -98,7 +98,7 @@ impl Measured {
         let seconds = cycles as f64 / (f64::from(spec.chip.clock_mhz) * 1e6);
         let each = |total: f64, count: u64| if count == 0 { 0.0 } else { total / count as f64 };
         let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-        let tiles = self.tiles_with(chip, lanes);
+        let tiles = self.tiles_with(chip, chains);
         let parts = tiles.iter().map(|((x, y), tile)| Part {
             kind: format!("tile ({x},{y})"),
             share: each(tile.instructions as f64, cycles),

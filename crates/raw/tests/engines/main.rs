@@ -1,3 +1,4 @@
 //! Engines in Loom C on the chip, next to golden.
 
+mod mapping;
 mod random;

@@ -83,9 +83,10 @@ fn add(
 
 /// Counts a packet: 64 bits of bytes, then 64 of packets.
 pub fn count(lower: &mut Lower<'_>, place: Place, args: &[Value]) {
-    let Place::Elements { base, stride, size } = place else {
-        unreachable!("counters have elements")
+    let Place::Counters { base, stride, size, apart } = place else {
+        unreachable!("counters have places of theirs")
     };
+    let base = base + lower.tile * apart;
     let (index, bytes) = (lower.word(args[0]), lower.word(args[1]));
     lower.or_zero(0, |lower, done| {
         let at = lower.inside(base, stride, size, index, done)?;

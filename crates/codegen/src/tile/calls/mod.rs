@@ -54,7 +54,7 @@ pub fn call(
             let fields = config.value.as_ref().map_or(&[][..], |layout| &layout.fields);
             Ok(array::call(lower, place, name, args, fields))
         }
-        ("counter", Place::Elements { .. }) => {
+        ("counter", Place::Counters { .. }) => {
             array::count(lower, place, args);
             Ok(None)
         }
@@ -65,8 +65,17 @@ pub fn call(
             Ok(Some(lower.code.call("checksum", &args, 1)))
         }
         ("payload", _) => Ok(packet::payload(lower, name, args, width)),
-        ("hash", _) if name == "crc32" => Ok(Some(numbers::crc32(lower, args[0]))),
+        ("hash", _) if name == "crc32" => Ok(Some(numbers::crc32(lower, args[0], 0))),
         ("hash", _) => Ok(Some(numbers::hash(lower, config, name, args[0]))),
+        ("bloom", _) => {
+            let is_add = name == "add";
+            let found = numbers::bloom(lower, place, config, args[0], is_add);
+            Ok((!is_add).then_some(found))
+        }
+        ("match", Place::Automaton { classes, row }) => {
+            let width = config.value.as_ref().map_or(1, |value| value.width());
+            Ok(Some(packet::scan(lower, [classes, row], args, width)))
+        }
         ("random", _) => Ok(Some(numbers::random(lower, config.param("seed").low_u64(), args[0]))),
         (kind, _) => {
             let message = format!("`{}`: `{kind}.{name}` has no place on tiles yet", called.name);

@@ -7,6 +7,7 @@ use wireloom_offloads::kinds::hash::{GENERATOR_48, GENERATOR_64};
 
 use super::super::code::{FRAME, NOTHING, Operand};
 use super::super::frame;
+use super::super::layout::Place;
 use super::super::lower::Lower;
 use super::super::packet::put;
 use super::super::words::{self, Words};
@@ -16,8 +17,8 @@ fn long(value: u64) -> Words {
     vec![Operand::Number(value as u32), Operand::Number((value >> 32) as u32)]
 }
 
-/// CRC-32 of a value's bytes.
-pub fn crc32(lower: &mut Lower<'_>, data: Value) -> Words {
+/// CRC-32 (0) or CRC-32C (1) of a value's bytes.
+pub fn crc32(lower: &mut Lower<'_>, data: Value, check: usize) -> Words {
     let (width, mut words) = (lower.width(data), lower.get(data));
     let bytes = width.div_ceil(8);
     words.resize(words::count(8 * bytes), NOTHING);
@@ -25,8 +26,46 @@ pub fn crc32(lower: &mut Lower<'_>, data: Value) -> Words {
     let from = code.two(Do::Addu, FRAME.into(), Operand::Number(frame::WORK));
     let from = code.in_register(from);
     put(code, from, Some(0), 0, &words, 8 * bytes);
-    let table = lower.layout.checks.expect("the table of checks has a place");
+    let table = lower.layout.checks[check].expect("the table of checks has a place");
     code.call("crc32", &[from.into(), Operand::Number(bytes), Operand::Number(table)], 1)
+}
+
+/// Adds a key to a filter, or tests whether it may be there.
+pub fn bloom(
+    lower: &mut Lower<'_>,
+    place: Place,
+    config: &Config,
+    key: Value,
+    is_add: bool,
+) -> Words {
+    let Place::Bits { base, .. } = place else { unreachable!("filters have bits") };
+    let [size, hashes] = ["size", "hashes"].map(|name| config.param(name).low_u64() as u32);
+    let mut hash = crc32(lower, key, 0)[0];
+    let step = crc32(lower, key, 1)[0];
+    let code = &mut lower.code;
+    let step = code.two(Do::Or, step, Operand::Number(1));
+    let mut all = Operand::Number(1);
+    for number in 0..hashes {
+        if number > 0 {
+            hash = code.two(Do::Addu, hash, step);
+        }
+        // The bit is the upper word of the product of hash and size.
+        let bit = code.product(&[hash, NOTHING], &[Operand::Number(size), NOTHING], 64)[1];
+        let at = code.shift(Do::Srl, bit, 5);
+        let at = code.shift(Do::Sll, at, 2);
+        let at = code.two(Do::Addu, at, Operand::Number(base));
+        let at = code.in_register(at);
+        let word = code.load(at, 0).into();
+        if is_add {
+            let mask = code.shift_by(Do::Sllv, Operand::Number(1), bit);
+            let word = code.two(Do::Or, word, mask);
+            code.store(word, at, 0);
+        } else {
+            let word = code.shift_by(Do::Srlv, word, bit);
+            all = code.two(Do::And, word, all);
+        }
+    }
+    vec![all]
 }
 
 /// The hash unit's polynomial hashes, in memory: operands and the sum at `WORK`.

@@ -7,7 +7,7 @@ use super::super::code::{FRAME, FRONT, NOTHING, Operand, WINDOW};
 use super::super::frame;
 use super::super::lower::Lower;
 use super::super::packet::{Origin, put};
-use super::super::words::Words;
+use super::super::words::{self, Words};
 
 /// The longest packet.
 const LONGEST: u32 = 65_535;
@@ -57,6 +57,26 @@ pub fn payload(lower: &mut Lower<'_>, method: &str, args: &[Value], width: u32) 
             }))
         }
     }
+}
+
+/// Searches bytes of the packet for patterns, of which values have this width.
+pub fn scan(lower: &mut Lower<'_>, [classes, row]: [u32; 2], args: &[Value], width: u32) -> Words {
+    let (offset, length) = (lower.word(args[0]), lower.word(args[1]));
+    let arguments = [offset, length, Operand::Number(classes), Operand::Number(row)];
+    let found = lower.code.call("scan", &arguments, 2);
+    let (record, after) = (found[0], found[1]);
+    let count = words::count(width);
+    let words = lower.or_zero(1 + count, |lower, done| {
+        lower.unless(record, done);
+        let record = lower.code.in_register(record);
+        let length = lower.code.load(record, 0).into();
+        let at = lower.code.two(Do::Subu, after, length);
+        let value = |word| lower.code.load(record, 4 + 4 * word as i32).into();
+        Some([at].into_iter().chain((0..count).map(value)).collect())
+    });
+    let is_found = lower.code.is_set(record);
+    let parts = [(vec![is_found], 1), (vec![words[0]], 16), (words[1..].to_vec(), width)];
+    lower.code.concat(&parts)
 }
 
 /// Copies the first bytes of a chunk to an address that `place` finds; it branches to a label if

@@ -1,0 +1,162 @@
+//! Proves of the schedules of all switches, before they run, that no static routes cross and that
+//! no switch can wait for itself.
+//!
+//! It reads the words of the switches, whatever wrote them, and checks over all instructions that
+//! - a word that is routed to a neighbour is taken by a route of that neighbour, or by a device, and
+//!   a word that is waited for is sent likewise;
+//! - the switches of a chain use the sides of that chain only, and those of other tiles none: so
+//!   words of two chains never share a wire;
+//! - the wires between switches form no circle. Each switch executes its instructions in order and
+//!   waits for its neighbours only, so none waits for itself through others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wireloom_isa::raw::switch::{self, Source};
+
+use super::mapping::{Chain, Place};
+use crate::asm::Program as Image;
+use crate::layout::{Layout, PROCESSOR};
+use crate::{Side, Spec};
+
+/// What the program of a switch reads and writes: network and side.
+#[derive(Clone, Debug, Default)]
+struct Uses {
+    read: BTreeSet<(usize, usize)>,
+    written: BTreeSet<(usize, usize)>,
+}
+
+impl Uses {
+    fn of(words: &[u64]) -> Result<Self, String> {
+        let mut uses = Self::default();
+        for word in words {
+            let instruction = switch::decode(*word).map_err(|error| error.to_string())?;
+            for (network, routes) in instruction.routes.iter().enumerate() {
+                for (end, source) in routes.iter().enumerate() {
+                    let Some(source) = source else { continue };
+                    if *source != Source::Tile {
+                        uses.read.insert((network, *source as usize - Source::North as usize));
+                    }
+                    if end != PROCESSOR {
+                        uses.written.insert((network, end));
+                    }
+                }
+            }
+        }
+        Ok(uses)
+    }
+}
+
+/// Proves the schedules of chains.
+///
+/// # Errors
+/// A sentence about the first switch for which one of the rules does not hold.
+pub fn prove(spec: &Spec, image: &Image, chains: &[Chain]) -> Result<(), String> {
+    let layout = Layout::new(spec.columns as usize, spec.rows as usize);
+    let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
+    let mut uses = BTreeMap::new();
+    for place in image.tiles() {
+        uses.insert(number(place), Uses::of(image.of(place).1)?);
+    }
+    let mut sides = BTreeMap::new();
+    let mut devices = BTreeSet::new();
+    for chain in chains {
+        for (place, (from, to)) in chain.tiles.iter().zip(&chain.sides) {
+            sides.insert(number(*place), [*from as usize, *to as usize]);
+        }
+        for (place, side) in [chain.input(), chain.output()] {
+            devices.insert((number(place), side as usize));
+        }
+    }
+    for (tile, own) in &uses {
+        for (way, ends) in [("from", &own.read), ("to", &own.written)] {
+            for (network, side) in ends {
+                let route = || {
+                    let side = Side::ALL[*side];
+                    format!("{} routes words {way} the {side:?}", layout.mover(*tile, *network))
+                };
+                if !sides.get(tile).is_some_and(|sides| sides.contains(side)) {
+                    return Err(format!("{}, where its chain does not go", route()));
+                }
+                let is_met = match layout.neighbour(*tile, *side) {
+                    None => devices.contains(&(*tile, *side)),
+                    Some(other) => uses.get(&other).is_some_and(|other| {
+                        let ends = if way == "to" { &other.read } else { &other.written };
+                        ends.contains(&(*network, side ^ 2))
+                    }),
+                };
+                if !is_met {
+                    return Err(format!("{}, and nothing is at the other end", route()));
+                }
+            }
+        }
+    }
+    // Tiles whose words come from none that is left are taken away until none is left.
+    let mut left: BTreeSet<usize> = uses.keys().copied().collect();
+    loop {
+        let waits = |tile: &usize| {
+            uses[tile].read.iter().any(|(_, side)| {
+                layout.neighbour(*tile, *side).is_some_and(|other| left.contains(&other))
+            })
+        };
+        let (waiting, free): (BTreeSet<_>, BTreeSet<_>) = left.iter().partition(|tile| waits(tile));
+        if free.is_empty() {
+            break;
+        }
+        left = waiting;
+    }
+    match left.first() {
+        None => Ok(()),
+        Some(tile) => Err(format!("{} waits in a circle of switches", layout.mover(*tile, 0))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asm::assemble;
+
+    fn chain(tiles: &[Place], sides: &[(Side, Side)]) -> Chain {
+        Chain { tiles: tiles.to_vec(), sides: sides.to_vec() }
+    }
+
+    fn proved(text: &str, chains: &[Chain]) -> Result<(), String> {
+        let image = assemble("test", text).expect("it assembles");
+        prove(&Spec::built_in(), &image, chains)
+    }
+
+    #[test]
+    fn two_tiles_in_a_row_are_proved() {
+        use Side::{East, North, West};
+        let two = chain(&[(0, 0), (1, 0)], &[(West, East), (West, North)]);
+        let first = ".switch 0 0\nl: j l route $cWi->$cEo\n";
+        let good = format!("{first}.switch 1 0\nl: j l route $cWi->$cNo\n");
+        assert_eq!(proved(&good, std::slice::from_ref(&two)), Ok(()));
+        let deaf = format!("{first}.switch 1 0\nl: j l route $csto->$cNo\n");
+        let why = proved(&deaf, std::slice::from_ref(&two)).unwrap_err();
+        assert!(why.contains("switch (0,0) routes words to the East, and nothing"), "{why}");
+        let astray = format!("{first}.switch 1 0\nl: j l route $cWi->$cSo\n");
+        let why = proved(&astray, &[two]).unwrap_err();
+        assert!(why.contains("switch (1,0) routes words to the South, where"), "{why}");
+    }
+
+    #[test]
+    fn switches_that_wait_in_a_circle_are_found() {
+        use Side::{East, North, South, West};
+        let tiles = [(0, 0), (1, 0), (1, 1), (0, 1)];
+        let sides = [(South, East), (West, South), (North, West), (East, North)];
+        let routes = ["S", "E", "W", "S", "N", "W", "E", "N"];
+        let text: String = tiles
+            .iter()
+            .zip(routes.chunks_exact(2))
+            .map(|((x, y), pair)| {
+                format!(".switch {x} {y}\nl: j l route $c{}i->$c{}o\n", pair[0], pair[1])
+            })
+            .collect();
+        let mut ring = chain(&tiles, &sides);
+        let why = proved(&text, &[ring.clone()]).unwrap_err();
+        assert!(why.contains("waits in a circle"), "{why}");
+        // A chain whose ports are where its tiles say has none.
+        ring.sides[0].0 = West;
+        assert!(proved(&text, &[ring]).unwrap_err().contains("where its chain does not go"));
+    }
+}

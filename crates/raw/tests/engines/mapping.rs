@@ -1,0 +1,128 @@
+//! Mappings: which tiles execute which steps, and what is refused.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use wireloom_description::Description;
+use wireloom_machine::{Configured, Contender, Options, Program, Refusal, Source};
+use wireloom_net::{Frame, Packet};
+
+const CHIP: &str = "extends = \"raw\"\nabout = \"a test\"\n";
+
+/// The machine of a description.
+fn machine(text: &str) -> Result<Arc<dyn Configured>, String> {
+    let text = format!("{CHIP}{text}");
+    let description = Description::parse("test.toml", &text).expect("it is TOML");
+    wireloom_raw::KIND.configure("test", description).map_err(|error| error.message)
+}
+
+fn three(steps: &str) -> Arc<dyn Configured> {
+    let text = format!("[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]]]\n{steps}");
+    machine(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Four steps in a row, the first of which an array counts in, and the third of which sends twice.
+fn program() -> Program {
+    compiled("stages.loom")
+}
+
+fn compiled(file: &str) -> Program {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engines").join(file);
+    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
+}
+
+fn refusals(steps: &str, program: &Program) -> Vec<Refusal> {
+    three(steps).refusals(program)
+}
+
+/// Runs packets and compares what leaves, and the state, with golden.
+fn agrees(machine: &Arc<dyn Configured>, program: &Program) {
+    let packets: Vec<Packet> = (0..200u32)
+        .map(|number| {
+            let length = [0, 3, 14, 60, 64, 127, 128, 129, 300, 1500][number as usize % 10];
+            let byte = |at: usize| (number as usize * 7 + at * 13) as u8;
+            let bytes = (0..length).map(byte).collect();
+            Packet { ingress: number as u16 % 5, arrival_ns: u64::from(number) * 100, bytes }
+        })
+        .collect();
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    let store = wireloom_ir::store(&program.optimised).expect("a store");
+    let options = Options::default();
+    let contender = Contender::new(Arc::clone(machine), program, &store, &options, &|_| ());
+    let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
+    let worked = contender
+        .offer(&program.optimised, &frames, &mut |_| ())
+        .and_then(|()| contender.finish(&program.optimised, &mut |_| ()))
+        .and_then(|()| contender.compare_state(&|_| ()));
+    worked.unwrap_or_else(|error| panic!("{}", error.message));
+    assert!(contender.difference.is_none(), "{:?}", contender.difference);
+    assert_eq!(contender.compared, 200);
+}
+
+#[test]
+fn stages_that_are_named_and_stages_that_are_cut_agree_with_golden() {
+    let program = program();
+    for steps in [
+        "",
+        "steps = [[\"classify\"], [\"grow\", \"copy\"], [\"rest\"]]",
+        // Packets go through the second tile.
+        "steps = [[\"classify\", \"grow\"], [], [\"copy\", \"rest\"]]",
+        // The last tile has no step: what becomes of packets goes through it.
+        "steps = [[\"classify\"], [\"grow\", \"copy\", \"rest\"], []]",
+    ] {
+        agrees(&three(steps), &program);
+    }
+}
+
+#[test]
+fn chains_share_what_packets_do_not_change() {
+    let chains = "[mapping]\nchains = [[[0, 0], [1, 0]], [[0, 2], [0, 3]], [[3, 2]]]\n";
+    let chains = machine(chains).unwrap_or_else(|error| panic!("{error}"));
+    agrees(&chains, &compiled("counted.loom"));
+    let refused = chains.refusals(&program());
+    assert_eq!(refused[0].offload.as_deref(), Some("seen"), "{refused:?}");
+    assert!(refused[0].message.contains("no place on 3 chains"), "{refused:?}");
+}
+
+#[test]
+fn what_cannot_be_spread_is_refused_with_its_step() {
+    let program = program();
+    let back = "steps = [[\"classify\", \"copy\", \"rest\"], [\"grow\"], []]";
+    let refused = refusals(back, &program);
+    assert_eq!(refused[0].step.as_deref(), Some("grow"));
+    let why = "step `grow` of stage 1 goes back to step `copy` of stage 0";
+    assert!(refused[0].message.contains(why), "{refused:?}");
+    let missing = refusals("steps = [[\"classify\"], [\"grow\"], [\"rest\"]]", &program);
+    assert!(missing[0].message.contains("step `copy` has no place"), "{missing:?}");
+    let shared = refusals("steps = [[\"first\"], [\"second\"], []]", &compiled("shared.loom"));
+    assert_eq!(shared[0].offload.as_deref(), Some("seen"), "{shared:?}");
+    assert!(shared[0].message.contains("steps `first` and `second` call it on two tiles"));
+}
+
+#[test]
+fn steps_that_do_not_fit_into_a_tile_are_refused() {
+    let text = "[tile]\ninstruction_words = 150\n";
+    let small = machine(text).unwrap_or_else(|error| panic!("{error}"));
+    let refused = small.refusals(&program());
+    assert_eq!(refused[0].step.as_deref(), Some("classify"));
+    let why = "there is room for 150; put them on more tiles";
+    assert!(refused[0].message.contains(why), "{refused:?}");
+}
+
+#[test]
+fn wrong_mappings_are_refused_by_key() {
+    for (text, why) in [
+        ("[mapping]\nchains = []\n", "`mapping.chains`: there must be one at least"),
+        ("[mapping]\nchains = [[[4, 0]]]\n", "there is no tile (4,0) on a chip of 4 x 4"),
+        ("[mapping]\nchains = [[[0, 0]], [[0, 0]]]\n", "tile (0,0) is named twice"),
+        ("[mapping]\nchains = [[[0, 0], [2, 0]]]\n", "are no neighbours"),
+        ("[mapping]\nchains = [[[1, 1]]]\n", "tile (1,1) has no free port of the chip"),
+        ("[mapping]\nchains = [[]]\n", "a chain has no tile"),
+        ("[mapping]\nsteps = [[], []]\n", "`mapping.steps` is for 2 tiles, and a chain has 1"),
+        ("[mapping]\nrows = 1\n", "unknown field `rows`"),
+        ("[memory]\nmegabytes = 0\n", "`memory.megabytes` is 0; it can be 1 to 1024"),
+    ] {
+        let error = machine(text).err().expect("it is wrong");
+        assert!(error.contains(why), "{error}");
+    }
+}
