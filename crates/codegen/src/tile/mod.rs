@@ -276,11 +276,11 @@ fn fronts(engine: &Engine, stages: Option<&Stages>) -> Vec<Option<u32>> {
                         let kind = engine.offloads[offload.index()].kind();
                         own &= kind.is_none_or(|kind| kind.name != "park");
                     }
-                    OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => {
-                        if !own && is_known[to.index()] && !is_passed(number, to.index()) {
-                            is_known[to.index()] = false;
-                            is_stable = false;
-                        }
+                    OpKind::Exit(Exit::Next(to) | Exit::Emit(to))
+                        if !own && is_known[to.index()] && !is_passed(number, to.index()) =>
+                    {
+                        is_known[to.index()] = false;
+                        is_stable = false;
                     }
                     _ => {}
                 }

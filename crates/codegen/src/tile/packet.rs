@@ -215,7 +215,7 @@ impl View {
 
 /// Whether bytes at an address modulo 4 are one load.
 fn is_piece(into: u32, size: u32) -> bool {
-    size == 1 || size == 2 && into % 2 == 0
+    size == 1 || size == 2 && into.is_multiple_of(2)
 }
 
 /// Cuts bytes into what loads and stores can take at a time: offset and size.
@@ -262,10 +262,10 @@ pub fn put(
     if bit / 8 == (end - 1) / 8 && width < 8 {
         return partial(bit, end);
     }
-    if bit % 8 != 0 {
+    if !bit.is_multiple_of(8) {
         partial(bit, 8 * first);
     }
-    if end % 8 != 0 {
+    if !end.is_multiple_of(8) {
         partial(8 * last, end);
     }
     for (offset, size) in pieces(first, last, align) {

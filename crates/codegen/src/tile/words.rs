@@ -304,9 +304,9 @@ impl Code {
         let (rs, rt) = (Some(self.in_register(a)), Some(self.in_register(b)));
         self.push(Instruction { rs, rt, ..Instruction::new(Op::Divu) });
         [Op::Mflo, Op::Mfhi].map(|op| {
-            let rd = Some(self.register());
-            self.push(Instruction { rd, ..Instruction::new(op) });
-            rd.expect("it was made").into()
+            let rd = self.register();
+            self.push(Instruction { rd: Some(rd), ..Instruction::new(op) });
+            rd.into()
         })
     }
 

@@ -122,7 +122,7 @@ fn wrong_mappings_are_refused_by_key() {
         ("[mapping]\nrows = 1\n", "unknown field `rows`"),
         ("[memory]\nmegabytes = 0\n", "`memory.megabytes` is 0; it can be 1 to 1024"),
     ] {
-        let error = machine(text).err().expect("it is wrong");
+        let error = machine(text).expect_err("it is wrong");
         assert!(error.contains(why), "{error}");
     }
 }
