@@ -4,13 +4,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use wireloom_codegen::microengine::{
-    self, Layout, Memories, Microcode, Place, RUNAWAY, Refused, Unit,
-};
+use wireloom_codegen::microengine::{self, Layout, Memories, Microcode, RUNAWAY, Refused};
 use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
-use wireloom_offloads::{Content, Store};
+use wireloom_offloads::Store;
 use wireloom_sim::{EnergyMeter, Time};
 
 use crate::assertions::{self, Rule};
@@ -19,6 +17,7 @@ use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
 use crate::spec::Spec;
+use crate::tables::Tables;
 use crate::watch::Sources;
 
 /// Contexts of an engine that a program in Loom C takes.
@@ -165,7 +164,7 @@ impl Compiled {
     pub fn start(
         self,
         spec: &Spec,
-        store: Store,
+        mut store: Store,
         options: &Options,
     ) -> wireloom_machine::Result<Ixp<EnergyMeter>> {
         let microcode = self.named();
@@ -176,20 +175,15 @@ impl Compiled {
             programs.extend(vec![(stored, 0b1111); self.engines as usize]);
         }
         let (mut processor, rules) = started(spec, programs, options)?;
-        for (unit, first, words) in &self.layout.images {
-            let memory = match unit {
-                Unit::Sram => processor.chip.sram.words_mut(),
-                Unit::Sdram => processor.chip.sdram.words_mut(),
-            };
-            memory[*first as usize..][..words.len()].copy_from_slice(words);
-        }
+        let tables = Tables::new(self.layout);
+        tables.write(&mut processor, &mut store).map_err(Error::new)?;
         let reasons = self.reasons.iter().map(|reason| match *reason {
             RUNAWAY => Reason::Runaway,
             (set, value) => Reason::Program(ReasonSetId(set), value),
         });
         let sources = Sources { microcode, loom: self.files };
         Ok(Ixp::new(processor, store, reasons.collect())
-            .with_tables(self.layout.places)
+            .with_tables(tables)
             .with_sources(sources)
             .with_rules(rules))
     }
@@ -234,18 +228,4 @@ fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
         })?);
     }
     Ok(rules)
-}
-
-/// Takes what packets changed from the memories into the store.
-pub fn read_back<E>(processor: &Processor<E>, places: &[Place], store: &mut Store) {
-    for (place, slot) in places.iter().zip(&mut store.slots) {
-        let Content::Kind { config, instance } = &mut slot.content else { continue };
-        microengine::layout::read_back(config, instance.as_mut(), *place, |unit, word| {
-            let words = match unit {
-                Unit::Sram => processor.chip.sram.words(),
-                Unit::Sdram => processor.chip.sdram.words(),
-            };
-            words[word as usize]
-        });
-    }
 }

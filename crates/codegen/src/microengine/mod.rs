@@ -21,15 +21,14 @@ mod resize;
 mod routines;
 mod spill;
 mod spread;
-mod tables;
-pub mod trie;
 mod wide;
 mod words;
 
 use wireloom_ir::{Engine, Program};
 
 pub use exits::RUNAWAY;
-pub use layout::{Layout, Memories, Place, THREADS, Unit};
+pub use layout::trie;
+pub use layout::{Image, Layout, Memories, Place, Slot, THREADS, Unit, slots};
 pub use lower::Refused;
 use lower::Written;
 

@@ -9,9 +9,9 @@ use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
 use super::code::{Code, Label, Operand, Register, Shift, Target};
+use super::layout::trie::{NODE_BITS, root_bits};
 use super::layout::{Place, Unit};
 use super::lower::{Lower, Refused};
-use super::trie::{NODE_BITS, root_bits};
 use super::words::{self, Words};
 
 /// Writes a call. Returns the reply.
