@@ -3,6 +3,7 @@
 mod array;
 mod exact;
 mod keys;
+mod meter;
 mod packet;
 
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
@@ -50,6 +51,10 @@ pub fn call(
         }
         ("exact", method, Place::Table { base }) => {
             exact::call(lower, op, &config, method, base, args)
+        }
+        ("meter", _, Place::Meters { .. }) => {
+            let has_two_rates = config.param("rates").low_u64() == 2;
+            Ok(Some(meter::color(lower, place, has_two_rates, args)))
         }
         ("clock", "now", _) => Ok(Some(words::of(&lower.load(super::frame::ARRIVAL, 2)))),
         ("checksum", "sum", _) => Ok(Some(packet::sum(lower, args[0], args[1], args[2]))),

@@ -6,8 +6,10 @@ use std::sync::PoisonError;
 use wireloom_bits::Bits;
 use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::kinds::matching::Match;
+use wireloom_offloads::kinds::meter::{Meter, Used};
 use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
 
+use super::super::routines::meter;
 use super::super::words;
 use super::trie::{self, Route};
 use super::{IEEE, Place, Region, Unit, check_table, tables};
@@ -50,6 +52,7 @@ pub(super) fn wanted(
             grows(trie_image(config, instance, 0, most)?.len(), ANY)
         }
         "exact" => fixed(tables::wanted(config)?, SRAM),
+        "meter" => fixed(config.param("size").low_u64() << meter::SHIFT, SRAM),
         "bloom" => fixed(config.param("size").low_u64().div_ceil(32), SRAM),
         "match" => grows(automaton(config, instance, 0)?.len(), SRAM),
         "payload" | "hash" | "checksum" | "clock" | "random" => Ok(None),
@@ -64,6 +67,7 @@ pub(super) fn place(config: &Config, region: Region) -> Place {
         "lpm" => Place::Trie { unit, base: first },
         "exact" => Place::Table { base: first },
         "bloom" => Place::Bits { base: first },
+        "meter" => Place::Meters { base: first, size: config.param("size").low_u64() as u32 },
         "match" => Place::Automaton { classes: first, start: first + CLASSES },
         _ => {
             let shift = element_words(config).next_power_of_two().trailing_zeros();
@@ -86,6 +90,7 @@ pub(super) fn image(
         "lpm" => trie_image(config, instance, region.first, region.words)?,
         "exact" => tables::image(config, instance, region.first, &check_table(IEEE))?,
         "match" => automaton(config, instance, region.first)?,
+        "meter" => meters(config, instance)?,
         "bloom" => rows(instance, region.words, 1, |row, word| {
             word[0] = row.fields[0].1.low_u64() as u32;
         }),
@@ -123,6 +128,21 @@ pub(super) fn read_back(
                 let _ = instance.load(Entry { key: EntryKey::Index(number), value });
             }
         }
+        Place::Meters { base, size } => {
+            let any: &mut dyn Any = instance;
+            let Some(meters) = any.downcast_mut::<Meter>() else { return };
+            for index in 0..size {
+                let at = |word| base + (index << meter::SHIFT) + word;
+                let long = |first| {
+                    let [low, high] = [0_u32, 1].map(|half| word(Unit::Sram, at(first + half)));
+                    u64::from(high) << 32 | u64::from(low)
+                };
+                let last_ns = long(4) * SECOND + u64::from(word(Unit::Sram, at(6)));
+                // The chip's buckets are those of the declaration.
+                let used = Used { committed: long(0), other: long(2), last_ns };
+                let _ = meters.set_used(index.into(), used);
+            }
+        }
         Place::Table { base } => tables::read_back(instance, base, |at| word(Unit::Sram, at)),
         Place::Elements { unit, base, shift, size } => {
             let own = element_words(config) as u32;
@@ -141,6 +161,31 @@ pub(super) fn read_back(
         }
         _ => {}
     }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Meters with their rates.
+fn meters(config: &Config, instance: &dyn Instance) -> Result<Vec<u32>, String> {
+    let any: &dyn Any = instance;
+    let meters = any.downcast_ref::<Meter>().ok_or("it has no meters")?;
+    let has_two_rates = config.param("rates").low_u64() == 2;
+    let words = |index| {
+        let (rates, used) = (meters.rates(index), meters.used(index));
+        let other = if has_two_rates { rates.pbs } else { rates.ebs };
+        let all = [
+            used.committed,
+            used.other,
+            used.last_ns / SECOND,
+            used.last_ns % SECOND,
+            rates.cir,
+            rates.cbs,
+            rates.pir,
+            other,
+        ];
+        all.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32])
+    };
+    Ok((0..meters.size() as u64).flat_map(words).collect())
 }
 
 /// Words of equal parts, each made by a row.

@@ -66,6 +66,13 @@ pub enum Place {
         /// The row of the first state.
         start: u32,
     },
+    /// Meters in SRAM; `routines::meter` has the layout.
+    Meters {
+        /// The first word.
+        base: u32,
+        /// Their number.
+        size: u32,
+    },
     /// A table from keys to values, in SRAM; `routines::table` has the layout.
     Table {
         /// The first word of its header.

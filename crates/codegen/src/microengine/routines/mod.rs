@@ -8,6 +8,7 @@ mod arithmetic;
 mod checks;
 mod clear;
 mod fetch;
+pub mod meter;
 mod order;
 mod packet;
 mod put;
@@ -71,6 +72,12 @@ pub enum Routine {
     Enter,
     /// [`table::Sweep`]
     Sweep,
+    /// [`meter::Tokens`]
+    Tokens,
+    /// [`meter::Meter`] of one rate.
+    MeterOne,
+    /// [`meter::Meter`] of two rates.
+    MeterTwo,
     /// [`Reduce`], modulo the generator of 48 bits.
     Reduce48,
     /// [`Reduce`], modulo the generator of 64 bits.
@@ -114,6 +121,9 @@ impl Routine {
             Self::Unlink => table::Unlink::write(&mut code),
             Self::Enter => table::Enter::write(&mut code, state),
             Self::Sweep => table::Sweep::of(&mut code).write(&mut code),
+            Self::Tokens => meter::Tokens::of(&mut code).write(&mut code),
+            Self::MeterOne => meter::Meter::of(&mut code).write_one(&mut code, state),
+            Self::MeterTwo => meter::Meter::of(&mut code).write_two(&mut code, state),
             Self::Reduce48 => Reduce::of(&mut code, false).write(&mut code, state),
             Self::Reduce64 => Reduce::of(&mut code, true).write(&mut code, state),
         }
