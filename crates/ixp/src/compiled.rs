@@ -48,7 +48,8 @@ pub fn compile(
     program: &Program,
     store: &mut Store,
 ) -> Result<Compiled, Vec<Refused>> {
-    let program = &program.optimised;
+    let inlined = microengine::inline(&program.optimised)?;
+    let program = &inlined.program;
     let whole = |what: &str| {
         let name = &program.engines[program.main.index()].name;
         let message = format!("engine {name} does not fit into {}: {what}", spec.name);
@@ -68,7 +69,7 @@ pub fn compile(
     let steps = program.engines[program.main.index()].steps.len();
     // For each step: with fewer registers for its values, the assembler finds places for all.
     let mut kept = vec![microengine::KEPT[0]; steps];
-    let mut microcode = microengine::generate(program, &layout, &kept)?;
+    let mut microcode = microengine::generate(&inlined, &layout, &kept)?;
     let mut assembled = HashMap::new();
     // What a step takes is known only when its registers have places, and is less than it seems:
     // first there is a little more room, then less.
@@ -106,7 +107,7 @@ pub fn compile(
                 });
                 let (Some(step), Some(fewer)) = (step, fewer) else { return Err(whole(why)) };
                 kept[step] = fewer;
-                microcode = microengine::generate(program, &layout, &kept)?;
+                microcode = microengine::generate(&inlined, &layout, &kept)?;
             }
         }
     }

@@ -334,6 +334,15 @@ fn meters_mark_packets_as_on_golden() {
 }
 
 #[test]
+fn called_engines_reply_as_on_golden() {
+    let mut packets = noise(41, 300);
+    // One thread that never ends, and takes its 65,535 jumps.
+    packets[7].bytes.resize(64, 9);
+    packets[7].bytes[8] = 77;
+    agree_with(&own_program("called"), &[], &packets);
+}
+
+#[test]
 fn flows_are_counted_as_on_golden() {
     let program = program("flowcount", &[("FLOWS", "64"), ("FLOW_AGE", "400000")]);
     agree_with(&program, &[], &captured());

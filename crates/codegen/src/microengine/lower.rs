@@ -3,15 +3,14 @@
 
 use std::collections::HashMap;
 
-use wireloom_ir::{
-    BinaryOp, Block, Code as Steps, Engine, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
-};
+use wireloom_ir::{BinaryOp, Block, Code as Steps, Engine, Meta, Op, OpKind, Step, UnaryOp, Value};
 
 use super::calls;
 use super::code::{Code, Operand, Register};
 use super::context::{self, variables};
 use super::frame::{self, State};
 use super::grouped::{Group, Planned};
+use super::inline::Inlined;
 use super::known;
 use super::layout::Layout;
 use super::order::Order;
@@ -48,6 +47,8 @@ pub struct Lower<'a> {
     /// Its operations, in order.
     pub(super) ops: Vec<&'a Op>,
     pub(super) number: usize,
+    /// Whether the step is of a called engine.
+    pub(super) is_called: bool,
     /// Where tables are.
     pub layout: &'a Layout,
     /// The offloads that are called in the order of packets.
@@ -132,11 +133,12 @@ impl Written {
 /// # Errors
 /// What has no place.
 pub fn steps(
-    program: &Program,
+    inlined: &Inlined,
     layout: &Layout,
     kept: &[usize],
     reasons: &mut Vec<(u32, u16)>,
 ) -> Result<(Vec<Written>, u32), Vec<Refused>> {
+    let program = &inlined.program;
     let engine = &program.engines[program.main.index()];
     let (_, first) = context::arrays(engine);
     let mut most = first;
@@ -153,6 +155,7 @@ pub fn steps(
             step,
             ops: ops(step),
             number,
+            is_called: inlined.is_called[number],
             layout,
             order: &order,
             code: &mut code,

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
+use wireloom_ir::{Engine, OpKind, Program, Step};
 use wireloom_offloads::{Config, Content, Instance, Store};
 
 use super::frame;
@@ -237,7 +237,7 @@ pub fn slots(store: &mut Store) -> Vec<Slot<'_>> {
     slots
 }
 
-/// Places the offloads of a program with their contents. Offloads whose contents can grow come last
+/// Places the offloads of a program, whose engine calls no other one, with their contents. Offloads whose contents can grow come last
 /// in a memory, and share what is left of it.
 ///
 /// # Errors
@@ -254,14 +254,7 @@ pub fn place(
     };
     let mut layout = Layout::default();
     let engine = &program.engines[program.main.index()];
-    let engines = engine.offloads.iter().enumerate();
-    let engines = engines.filter(|(_, offload)| matches!(offload.target, OffloadTarget::Engine(_)));
-    let mut refused: Vec<Refused> = engines
-        .map(|(number, _)| refuse(engine, number, "called engines have no place yet"))
-        .collect();
-    if !refused.is_empty() {
-        return Err(refused);
-    }
+    let mut refused = Vec::new();
     let mut growing = Vec::new();
     let mut slots = slots(store);
     layout.regions = vec![None; slots.len()];
