@@ -355,3 +355,10 @@ fn url_finds_what_golden_finds() {
     agree(&program, "url.tables", &captured());
     agree(&program, "url.tables", &random());
 }
+
+#[test]
+fn digests_are_those_of_golden() {
+    let program = program("md4", &[]);
+    agree_with(&program, &[], &captured());
+    agree_with(&program, &[], &random());
+}

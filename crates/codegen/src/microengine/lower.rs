@@ -444,9 +444,13 @@ impl Lower<'_> {
                 words::slice(self.code, &a, *lo, width)
             }
             OpKind::Concat(parts) => {
-                let parts: Vec<(Words, u32)> =
-                    parts.iter().map(|part| (self.get(*part), self.width(*part))).collect();
-                words::concat(self.code, &parts)
+                // Each part is read when it is added: there may be more than registers.
+                let mut all = words::Joined::new(width);
+                for part in parts.iter().rev() {
+                    let words = self.get(*part);
+                    all.add(self.code, &words, self.width(*part));
+                }
+                all.words
             }
             OpKind::ReadContext(id) => {
                 let (places, _) = variables(self.engine);
