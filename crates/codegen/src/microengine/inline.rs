@@ -16,6 +16,7 @@
 //! depend on replies: so what is computed for the arguments can be computed again.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{
@@ -31,15 +32,21 @@ use super::lower::{Refused, ops};
 pub struct Inlined {
     /// The program; its offloads are those of [`Store::paths`](wireloom_offloads::Store::paths).
     pub program: Program,
-    /// For each step of its engine, whether it is of a called engine: it counts its jumps back
-    /// itself.
-    pub is_called: Vec<bool>,
+    /// What each step of its engine does for calls.
+    pub parts: Vec<Part>,
+}
+
+/// What a step does for calls of engines.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// It is a step of a called engine, which counts its jumps back itself.
+    pub is_called: bool,
+    /// It begins a call: the arrays of the called engine, which it clears.
+    pub clears: Range<usize>,
 }
 
 /// The most steps of an engine with those that it calls.
 const MOST_STEPS: usize = 2000;
-/// The most elements of arrays that a called engine has in its context: each is cleared by itself.
-const MOST_ELEMENTS: u32 = 32;
 
 /// Makes steps of called engines.
 ///
@@ -55,13 +62,13 @@ pub fn inline(program: &Program) -> Result<Inlined, Vec<Refused>> {
     let main = done.swap_remove(program.main.index());
     let mut program = program.clone();
     program.engines[program.main.index()] = main.engine;
-    Ok(Inlined { program, is_called: main.is_called })
+    Ok(Inlined { program, parts: main.parts })
 }
 
 /// An engine with the steps of those that it calls.
 struct Flat {
     engine: Engine,
-    is_called: Vec<bool>,
+    parts: Vec<Part>,
 }
 
 /// Where the parts of a called engine are in its caller.
@@ -80,7 +87,7 @@ struct Inliner<'a> {
     from: &'a Engine,
     done: &'a [Flat],
     to: Engine,
-    is_called: Vec<bool>,
+    parts: Vec<Part>,
     /// For each offload, its new number.
     offloads: Vec<usize>,
     /// For each offload that is an engine.
@@ -90,7 +97,7 @@ struct Inliner<'a> {
 impl<'a> Inliner<'a> {
     fn new(from: &'a Engine, done: &'a [Flat]) -> Self {
         let to = Engine { offloads: Vec::new(), steps: Vec::new(), ..from.clone() };
-        Self { from, done, to, is_called: Vec::new(), offloads: Vec::new(), callees: Vec::new() }
+        Self { from, done, to, parts: Vec::new(), offloads: Vec::new(), callees: Vec::new() }
     }
 
     fn engine(mut self) -> Result<Flat, Vec<Refused>> {
@@ -115,7 +122,7 @@ impl<'a> Inliner<'a> {
         for step in &self.from.steps {
             self.step(step, &starts);
         }
-        Ok(Flat { engine: self.to, is_called: self.is_called })
+        Ok(Flat { engine: self.to, parts: self.parts })
     }
 
     fn refuse(&self, offload: usize, why: String) -> Vec<Refused> {
@@ -137,11 +144,6 @@ impl<'a> Inliner<'a> {
             return Ok(());
         };
         let Flat { engine, .. } = &self.done[id.index()];
-        let elements: u32 = engine.arrays.iter().map(|array| array.count).sum();
-        if elements > MOST_ELEMENTS {
-            let why = format!("the arrays of engine `{}` have {elements} elements", engine.name);
-            return Err(self.refuse(number, format!("{why}, more than {MOST_ELEMENTS}")));
-        }
         let reads_packet = |op: &&Op| match &op.kind {
             OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. } => {
                 let kind = engine.offloads[offload.index()].kind();
@@ -204,14 +206,17 @@ impl<'a> Inliner<'a> {
             }
             let caller = caller(step, &call, needed, flat, callee, first, after);
             let name = format!("{}.{}", step.name, self.from.offloads[call.offload].name);
-            let inner = flat.engine.steps.iter().enumerate().map(|(number, inner)| {
-                let is_called = flat.is_called[number];
-                let mut inner = called(inner, callee, number, first, after, is_called);
-                inner.name = format!("{name}.{}", inner.name);
-                inner
-            });
-            let inner: Vec<Step> = inner.collect();
-            self.is_called.extend(std::iter::once(false).chain(inner.iter().map(|_| true)));
+            let (mut inner, mut parts) = (Vec::new(), Vec::new());
+            let array = callee.array;
+            parts.push(Part { is_called: false, clears: array..array + flat.engine.arrays.len() });
+            for (number, (step, part)) in flat.engine.steps.iter().zip(&flat.parts).enumerate() {
+                let mut step = called(step, callee, number, first, after, part.is_called);
+                step.name = format!("{name}.{}", step.name);
+                inner.push(step);
+                let clears = array + part.clears.start..array + part.clears.end;
+                parts.push(Part { is_called: true, clears });
+            }
+            self.parts.extend(parts);
             self.to.steps.push(caller);
             self.to.steps.extend(inner);
         }
@@ -234,7 +239,7 @@ impl<'a> Inliner<'a> {
                 .ops
                 .retain(|op| !matches!(op.kind, OpKind::ReadContext(_)) || !op.results.is_empty());
         }
-        self.is_called.push(false);
+        self.parts.push(Part::default());
         self.to.steps.push(own);
     }
 }
@@ -352,14 +357,6 @@ fn caller(
     for (variable, width) in zeros {
         let zero = build.constant(width, 0);
         build.act(OpKind::WriteContext(variable, zero), None);
-    }
-    for (number, array) in flat.engine.arrays.iter().enumerate() {
-        let value = build.constant(array.width, 0);
-        for index in 0..array.count {
-            let index = build.constant(32, index);
-            let array = ArrayId((callee.array + number) as u32);
-            build.act(OpKind::WriteElement { array, index, value }, None);
-        }
     }
     for (param, arg) in params.iter().zip(&call.args) {
         build.act(OpKind::WriteContext(own(param.index()), *arg), None);

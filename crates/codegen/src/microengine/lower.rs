@@ -2,6 +2,7 @@
 //! there are too many.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use wireloom_ir::{BinaryOp, Block, Code as Steps, Engine, Meta, Op, OpKind, Step, UnaryOp, Value};
 
@@ -49,6 +50,8 @@ pub struct Lower<'a> {
     pub(super) number: usize,
     /// Whether the step is of a called engine.
     pub(super) is_called: bool,
+    /// The arrays of the context that the step clears.
+    clears: Range<usize>,
     /// Where tables are.
     pub layout: &'a Layout,
     /// The offloads that are called in the order of packets.
@@ -155,7 +158,8 @@ pub fn steps(
             step,
             ops: ops(step),
             number,
-            is_called: inlined.is_called[number],
+            is_called: inlined.parts[number].is_called,
+            clears: inlined.parts[number].clears.clone(),
             layout,
             order: &order,
             code: &mut code,
@@ -189,7 +193,8 @@ impl Lower<'_> {
             let width = self.engine.context[variable].width;
             self.store(places[variable], &vec![Operand::Number(0); words::count(width)]);
         }
-        self.clear_arrays();
+        let all = 0..self.engine.arrays.len();
+        self.clear_arrays(all);
         if context::uses_arrival(self.engine) {
             // The time of a packet comes with its element of the receive FIFO.
             let thread = self.code.pinned(0);
@@ -209,6 +214,7 @@ impl Lower<'_> {
         self.code.line("");
         self.code.line(&format!("; Step `{}`.", self.step.name));
         self.code.line(&format!("{}#:", label(self.number)));
+        self.clear_arrays(self.clears.clone());
         let count = ops.len();
         let mut place = (0, 0);
         for (at, op) in ops.into_iter().enumerate() {

@@ -47,8 +47,8 @@ pub fn call(
             let numbers = ["size", "hashes"].map(|name| config.param(name).low_u64() as u32);
             keys::bloom(lower, place, args[0], numbers.into(), name == "add")
         }
-        ("exact", method, Place::Table { base }) => {
-            exact::call(lower, op, &config, method, base, args)
+        ("exact", method, Place::Table { unit, base }) => {
+            exact::call(lower, op, &config, method, (unit, base), args)
         }
         ("meter", _, Place::Meters { .. }) => {
             let has_two_rates = config.param("rates").low_u64() == 2;

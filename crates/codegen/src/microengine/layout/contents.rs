@@ -16,10 +16,8 @@ use super::{IEEE, Place, Region, Unit, check_table, tables};
 
 /// What an offload wants of the memories.
 pub(super) struct Wanted {
-    /// Words, for what is in it now.
-    pub words: u64,
-    /// The memories in which it can be, the best one first.
-    pub units: &'static [Unit],
+    /// Words of each memory in which it can be, for what is in it now; the best one first.
+    pub words: Vec<(Unit, u64)>,
     /// Whether other contents take another number of words.
     pub grows: bool,
 }
@@ -36,8 +34,10 @@ pub(super) fn wanted(
     instance: &mut dyn Instance,
     most: [u32; 2],
 ) -> Result<Option<Wanted>, String> {
-    let fixed = |words, units| Ok(Some(Wanted { words, units, grows: false }));
-    let grows = |words: usize, units| Ok(Some(Wanted { words: words as u64, units, grows: true }));
+    let each = |units: &[Unit], words| units.iter().map(|unit| (*unit, words)).collect();
+    let fixed = |words, units| Ok(Some(Wanted { words: each(units, words), grows: false }));
+    let grows =
+        |words: usize, units| Ok(Some(Wanted { words: each(units, words as u64), grows: true }));
     match config.kind.as_str() {
         "array" | "counter" => {
             let own = element_words(config);
@@ -51,7 +51,11 @@ pub(super) fn wanted(
             let most = most.into_iter().max().unwrap_or(0);
             grows(trie_image(config, instance, 0, most)?.len(), ANY)
         }
-        "exact" => fixed(tables::wanted(config)?, SRAM),
+        "exact" => {
+            let words = tables::wanted(config)?;
+            let words = vec![(Unit::Sram, words), (Unit::Sdram, 2 * words)];
+            Ok(Some(Wanted { words, grows: false }))
+        }
         "meter" => fixed(config.param("size").low_u64() << meter::SHIFT, SRAM),
         "bloom" => fixed(config.param("size").low_u64().div_ceil(32), SRAM),
         "match" => grows(automaton(config, instance, 0)?.len(), SRAM),
@@ -65,7 +69,7 @@ pub(super) fn place(config: &Config, region: Region) -> Place {
     let Region { unit, first, .. } = region;
     match config.kind.as_str() {
         "lpm" => Place::Trie { unit, base: first },
-        "exact" => Place::Table { base: first },
+        "exact" => Place::Table { unit, base: first / quad(unit) },
         "bloom" => Place::Bits { base: first },
         "meter" => Place::Meters { base: first, size: config.param("size").low_u64() as u32 },
         "match" => Place::Automaton { classes: first, start: first + CLASSES },
@@ -88,7 +92,15 @@ pub(super) fn image(
 ) -> Result<Vec<u32>, String> {
     let image = match config.kind.as_str() {
         "lpm" => trie_image(config, instance, region.first, region.words)?,
-        "exact" => tables::image(config, instance, region.first, &check_table(IEEE))?,
+        "exact" => {
+            let words = quad(region.unit);
+            let base = region.first / words;
+            let all = tables::image(config, instance, base, &check_table(IEEE))?;
+            match region.unit {
+                Unit::Sram => all,
+                Unit::Sdram => all.into_iter().flat_map(|word| [word, 0]).collect(),
+            }
+        }
         "match" => automaton(config, instance, region.first)?,
         "meter" => meters(config, instance)?,
         "bloom" => rows(instance, region.words, 1, |row, word| {
@@ -143,7 +155,9 @@ pub(super) fn read_back(
                 let _ = meters.set_used(index.into(), used);
             }
         }
-        Place::Table { base } => tables::read_back(instance, base, |at| word(Unit::Sram, at)),
+        Place::Table { unit, base } => {
+            tables::read_back(instance, base, |at| word(unit, at * quad(unit)));
+        }
         Place::Elements { unit, base, shift, size } => {
             let own = element_words(config) as u32;
             let is_counter = config.kind == "counter";
@@ -186,6 +200,11 @@ fn meters(config: &Config, instance: &dyn Instance) -> Result<Vec<u32>, String> 
         all.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32])
     };
     Ok((0..meters.size() as u64).flat_map(words).collect())
+}
+
+/// The words of memory for a word of a table.
+fn quad(unit: Unit) -> u32 {
+    if unit == Unit::Sdram { 2 } else { 1 }
 }
 
 /// Words of equal parts, each made by a row.

@@ -30,7 +30,7 @@ pub struct Memories {
 }
 
 /// A memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// SRAM.
     Sram,
@@ -73,9 +73,11 @@ pub enum Place {
         /// Their number.
         size: u32,
     },
-    /// A table from keys to values, in SRAM; `routines::table` has the layout.
+    /// A table from keys to values; `routines::table` has the layout.
     Table {
-        /// The first word of its header.
+        /// The memory.
+        unit: Unit,
+        /// The first word of its header, or quad word of SDRAM.
         base: u32,
     },
     /// A trie.
@@ -183,24 +185,24 @@ impl Room {
         self.most[unit].saturating_sub(self.next[unit]).saturating_sub(self.promised[unit])
     }
 
-    /// Takes words of the first of these memories that has as many.
-    fn take(&mut self, words: u64, units: &[Unit]) -> Option<Region> {
-        let unit = self.first(words, units)?;
+    /// Takes words of the first of these memories that has so many.
+    fn take(&mut self, wanted: &[(Unit, u64)]) -> Option<Region> {
+        let (unit, words) = self.first(wanted)?;
         let (first, words) = (self.next[unit as usize], words as u32);
         self.next[unit as usize] = (first + words).next_multiple_of(ALIGNED);
         Some(Region { unit, first, words })
     }
 
-    /// Promises words of the first of these memories that has as many.
-    fn promise(&mut self, words: u64, units: &[Unit]) -> Option<Unit> {
-        let unit = self.first(words, units)?;
-        self.promised[unit as usize] += (words as u32).next_multiple_of(ALIGNED);
-        Some(unit)
+    /// Promises words of the first of these memories that has so many.
+    fn promise(&mut self, wanted: &[(Unit, u64)]) -> Option<(Unit, u32)> {
+        let (unit, words) = self.first(wanted)?;
+        let words = (words as u32).next_multiple_of(ALIGNED);
+        self.promised[unit as usize] += words;
+        Some((unit, words))
     }
 
-    fn first(&self, words: u64, units: &[Unit]) -> Option<Unit> {
-        let has_room = |unit: &Unit| words <= u64::from(self.left(*unit));
-        units.iter().copied().find(has_room)
+    fn first(&self, wanted: &[(Unit, u64)]) -> Option<(Unit, u64)> {
+        wanted.iter().copied().find(|(unit, words)| *words <= u64::from(self.left(*unit)))
     }
 }
 
@@ -263,14 +265,17 @@ pub fn place(
             let Some(wanted) = contents::wanted(slot.config, slot.instance, room.most)? else {
                 return Ok(());
             };
-            let (words, units) = (wanted.words, wanted.units);
-            let left = units.iter().map(|unit| room.left(*unit)).max().unwrap_or(0);
-            let none = || format!("it needs {words} words of memory, and {left} are left");
+            let words = &wanted.words;
+            let none = words.last().map_or_else(String::new, |(unit, words)| {
+                let left = room.left(*unit);
+                let unit = if *unit == Unit::Sram { "SRAM" } else { "SDRAM" };
+                format!("it needs {words} words of {unit}, and {left} are left")
+            });
             if wanted.grows {
-                let unit = room.promise(words, units).ok_or_else(none)?;
-                growing.push((number, unit, words as u32));
+                let (unit, words) = room.promise(words).ok_or(none)?;
+                growing.push((number, unit, words));
             } else {
-                layout.regions[number] = Some(room.take(words, units).ok_or_else(none)?);
+                layout.regions[number] = Some(room.take(words).ok_or(none)?);
             }
             Ok(())
         });
@@ -289,8 +294,8 @@ pub fn place(
     });
     room.promised = [0; 2];
     for (number, unit, words) in growing {
-        let words = words.next_multiple_of(ALIGNED) + spare[unit as usize];
-        layout.regions[number] = room.take(words.into(), &[unit]);
+        let words = words + spare[unit as usize];
+        layout.regions[number] = room.take(&[(unit, words.into())]);
     }
     let places = slots.iter().zip(&layout.regions).map(|(slot, region)| {
         region.map_or(Place::Nowhere, |region| contents::place(slot.config, region))
@@ -304,7 +309,7 @@ fn constant(elements: &Arc<[Bits]>, room: &mut Room, layout: &mut Layout) {
     let own = words::count(elements.first().map_or(0, Bits::width));
     let stride = own.next_power_of_two();
     let count = elements.len() * stride;
-    let region = room.take(count as u64, &[Unit::Sram, Unit::Sdram]);
+    let region = room.take(&[Unit::Sram, Unit::Sdram].map(|unit| (unit, count as u64)));
     let Some(Region { unit, first, .. }) = region else { return };
     let mut image = vec![0; count];
     for (element, words) in elements.iter().zip(image.chunks_exact_mut(stride)) {
@@ -341,7 +346,7 @@ fn shared(config: &Config, room: &mut Room, layout: &mut Layout) -> Result<(), S
     };
     for (number, polynomial) in checks {
         if layout.checks[*number].is_none() {
-            let place = room.take(256, &[Unit::Sram]);
+            let place = room.take(&[(Unit::Sram, 256)]);
             let place = place.ok_or("the table of a check does not fit into SRAM")?;
             layout.checks[*number] = Some(place.first);
             let words = check_table(*polynomial);

@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 use wireloom_offloads::kinds::exact::{Aged, Exact, State};
 use wireloom_offloads::{Config, Instance};
 
-use super::super::routines::table::{ENTRY, HEADER};
+use super::super::routines::table::{ENTRY, HEADER, NEWER, OLDER, RING};
 use super::super::words;
 
 /// Widest values: replies and changes of them are computed in registers.
@@ -73,28 +73,45 @@ pub(super) fn image(
     let any: &dyn Any = instance;
     let table = any.downcast_ref::<Exact>().ok_or("it has no entries")?;
     let (key_width, _) = table.widths();
-    let state = table.state();
+    let mut state = table.state();
+    state.ageing.sort_by_key(|aged| aged.touched_ns);
     let aged = state.ageing.iter().map(|aged| (&aged.key, &aged.value, Some(aged.touched_ns)));
     let fixed = state.fixed.iter().map(|(key, value)| (key, value, None));
     let first = HEADER + buckets as u32;
     let at = |number: u64| first + (number * stride) as u32;
     let pair = |number: u64| [number as u32, (number >> 32) as u32];
     let mut image = vec![0; words as usize];
+    // The list by age, from the oldest entry to the newest.
+    let ring = base + RING;
+    let mut newest = ring;
+    image[(RING + NEWER) as usize] = ring;
     let mut used = 0;
     for (key, value, touched) in fixed.chain(aged) {
-        let entry = at(used) as usize;
-        let head = (HEADER + (hash(checks, key) & (buckets as u32 - 1))) as usize;
+        let (place, entry) = (at(used), base + at(used));
+        let head = HEADER + (hash(checks, key) & (buckets as u32 - 1));
         let [low, high] = pair(touched.unwrap_or(0));
-        let begin = [image[head], u32::from(touched.is_none()), low, high];
+        let (older, newer) = match touched {
+            None => (entry, entry),
+            Some(_) => {
+                image[(newest - base + NEWER) as usize] = entry;
+                (std::mem::replace(&mut newest, entry), ring)
+            }
+        };
+        let first = image[head as usize];
+        let begin = [first, u32::from(touched.is_none()), low, high, older, newer, base + head];
         let all = begin.into_iter().chain(halves(key)).chain(halves(value));
-        image[entry..].iter_mut().zip(all).for_each(|(to, word)| *to = word);
-        image[head] = base + entry as u32;
+        image[place as usize..].iter_mut().zip(all).for_each(|(to, word)| *to = word);
+        image[head as usize] = entry;
         used += 1;
     }
+    image[(RING + OLDER) as usize] = newest;
     let mut free = 0;
     for number in (used..size).rev() {
-        image[at(number) as usize] = free;
-        free = base + at(number);
+        let (place, entry) = (at(number), base + at(number));
+        image[place as usize] = free;
+        image[(place + OLDER) as usize] = entry;
+        image[(place + NEWER) as usize] = entry;
+        free = entry;
     }
     let ([time, later], age) = (pair(state.time_ns), pair(config.param("age").low_u64()));
     let header = [free, time, later, age[0], age[1], buckets as u32 - 1];

@@ -11,6 +11,7 @@
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::{ARRIVAL, State};
+use super::super::layout::Unit;
 use super::super::words;
 use super::arithmetic::{Divide, give};
 use super::table::{read, write};
@@ -163,7 +164,7 @@ impl Meter {
         code.set(divide.bits, Operand::Number(64));
         self.far(code, state, &Routine::Divide);
         let now = [divide.rest[0], divide.a[0], divide.a[1]].map(|word| code.copy(word.into()));
-        let last = read(code, self.meter, LAST, 3);
+        let last = read(code, Unit::Sram, self.meter, LAST, 3);
         let last = [last[2], last[0], last[1]];
         let is_later = code.label();
         words::compare(code, &words::of(&now), &words::of(&last));
@@ -172,7 +173,7 @@ impl Meter {
             code.set(*now, last.into());
         }
         code.place(is_later);
-        write(code, self.meter, LAST, &[now[1].into(), now[2].into(), now[0].into()]);
+        write(code, Unit::Sram, self.meter, LAST, &[now[1].into(), now[2].into(), now[0].into()]);
         code.set(interval.to, now[0].into());
         code.set(interval.from, last[0].into());
         let (now, last) = (words::of(&now[1..]), words::of(&last[1..]));
@@ -182,7 +183,7 @@ impl Meter {
     /// The tokens of a rate in the interval.
     fn tokens(&self, code: &mut Code, state: State, rate: u32) -> Pair {
         let tokens = Tokens::of(code);
-        let own = read(code, self.meter, rate, 2);
+        let own = read(code, Unit::Sram, self.meter, rate, 2);
         give(code, tokens.rate, &words::of(&own));
         self.far(code, state, &Routine::Tokens);
         tokens.tokens
@@ -190,7 +191,7 @@ impl Meter {
 
     /// What is missing in a bucket.
     fn missing(&self, code: &mut Code, at: u32) -> Pair {
-        let read = read(code, self.meter, at, 2);
+        let read = read(code, Unit::Sram, self.meter, at, 2);
         [read[0], read[1]]
     }
 
@@ -198,7 +199,7 @@ impl Meter {
     /// too; they are not written.
     fn fits(&self, code: &mut Code, missing: Pair, size: u32, not: super::super::code::Label) {
         chain(code, missing, "+", [self.bytes.into(), Operand::Number(0)]);
-        let size = read(code, self.meter, size, 2);
+        let size = read(code, Unit::Sram, self.meter, size, 2);
         words::compare(code, &words::of(&size), &words::of(&missing));
         code.branch("br!=cout", not);
     }
@@ -209,7 +210,7 @@ impl Meter {
         let [kept, added, not_green, red, done] = [(); 5].map(|()| code.label());
         self.pass_time(code, state);
         let tokens = self.tokens(code, state, CIR);
-        let all = read(code, self.meter, 0, 4);
+        let all = read(code, Unit::Sram, self.meter, 0, 4);
         let (committed, other) = ([all[0], all[1]], [all[2], all[3]]);
         words::compare(code, &words::of(&committed), &words::of(&tokens));
         code.branch("br=cout", kept);
@@ -220,17 +221,17 @@ impl Meter {
         code.place(kept);
         chain(code, committed, "-", both(tokens));
         code.place(added);
-        write(code, self.meter, 0, &[both(committed), both(other)].concat());
+        write(code, Unit::Sram, self.meter, 0, &[both(committed), both(other)].concat());
         code.alu(Target::None, Operand::None, "B", self.color.into());
         code.branch("br!=0", not_green);
         self.fits(code, committed, CBS, not_green);
-        write(code, self.meter, 0, &both(committed));
+        write(code, Unit::Sram, self.meter, 0, &both(committed));
         code.branch("br", done);
         code.place(not_green);
         code.alu(Target::None, self.color.into(), "-", number(2));
         code.branch("br=cout", red);
         self.fits(code, other, OTHER_SIZE, red);
-        write(code, self.meter, 2, &both(other));
+        write(code, Unit::Sram, self.meter, 2, &both(other));
         code.set(self.color, number(1));
         code.branch("br", done);
         code.place(red);
@@ -247,18 +248,18 @@ impl Meter {
             let tokens = self.tokens(code, state, rate);
             let missing = self.missing(code, at);
             take(code, missing, tokens);
-            write(code, self.meter, at, &both(missing));
+            write(code, Unit::Sram, self.meter, at, &both(missing));
         }
         code.alu(Target::None, self.color.into(), "-", number(2));
         code.branch("br=cout", red);
         let peak = self.missing(code, 2);
         self.fits(code, peak, OTHER_SIZE, red);
-        write(code, self.meter, 2, &both(peak));
+        write(code, Unit::Sram, self.meter, 2, &both(peak));
         code.alu(Target::None, Operand::None, "B", self.color.into());
         code.branch("br!=0", yellow);
         let committed = self.missing(code, 0);
         self.fits(code, committed, CBS, yellow);
-        write(code, self.meter, 0, &both(committed));
+        write(code, Unit::Sram, self.meter, 0, &both(committed));
         code.branch("br", done);
         code.place(yellow);
         code.set(self.color, number(1));
