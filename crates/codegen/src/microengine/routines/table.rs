@@ -36,27 +36,30 @@ pub const OLDER: u32 = 4;
 pub const NEWER: u32 = 5;
 const HEAD: u32 = 6;
 
-/// The command, the first transfer register, and what stands for each word: in SDRAM a table has its
-/// words in quad words of their own, whose second halves are not used.
-fn transfer(unit: Unit) -> (&'static str, &'static str, fn(u8) -> Operand, fn(u8) -> Target) {
-    match unit {
-        Unit::Sram => ("sram", "$0", Operand::Transfer, Target::Transfer),
-        Unit::Sdram => {
-            ("sdram", "$$0", |word| Operand::Wide(2 * word), |word| Target::Wide(2 * word))
-        }
-    }
+/// The unit of commands, and the first transfer register. In SDRAM a table has its words in quad
+/// words of their own, whose second halves are not used.
+fn memory(unit: Unit) -> (&'static str, &'static str) {
+    if unit == Unit::Sdram { ("sdram", "$$0") } else { ("sram", "$0") }
 }
 
 /// Reads words at an offset of an address, at most four of SDRAM.
 fn read_at(code: &mut Code, unit: Unit, base: Register, at: Operand, count: u32) -> Vec<Register> {
-    let (memory, first, word, _) = transfer(unit);
+    let (memory, first) = memory(unit);
+    let word = |index| match unit {
+        Unit::Sram => Operand::Transfer(index),
+        Unit::Sdram => Operand::Wide(2 * index),
+    };
     code.command(&format!("{memory}[read"), first, base.into(), at, count);
     (0..count).map(|index| code.copy(word(index as u8))).collect()
 }
 
 /// Writes words at an offset of an address, at most four of SDRAM.
 fn write_at(code: &mut Code, unit: Unit, base: Register, at: Operand, all: &[Operand]) {
-    let (memory, first, _, target) = transfer(unit);
+    let (memory, first) = memory(unit);
+    let target = |index| match unit {
+        Unit::Sram => Target::Transfer(index),
+        Unit::Sdram => Target::Wide(2 * index),
+    };
     for (index, word) in all.iter().enumerate() {
         let word = code.copy(*word);
         code.set(target(index as u8), word.into());
