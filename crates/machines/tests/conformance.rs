@@ -430,12 +430,12 @@ fn random_programs_do_on_machines_what_they_do_on_golden() {
 
 #[test]
 fn random_programs_do_on_microengines_what_they_do_on_golden() {
-    let (agreed, refused) = random(100..200, |machine| machine.kind() == "ixp");
+    let (agreed, refused) = random(100..150, |machine| machine.kind() == "ixp");
     let says_why =
         |refused: &&String| ["place", "does not fit"].iter().any(|words| refused.contains(words));
     assert_eq!(refused.iter().find(|refused| !says_why(refused)), None);
     eprintln!("{agreed} agreed, refused were\n{}", refused.join("\n"));
-    assert!(agreed > 4, "refused were\n{}", refused.join("\n"));
+    assert!(agreed > refused.len(), "refused were\n{}", refused.join("\n"));
 }
 
 #[test]
