@@ -2,9 +2,11 @@
 //! end of the process leaves temporary files behind.
 
 mod reading;
+mod standard;
 mod temporary;
 mod text;
 
 pub use reading::{open, was_read};
+pub use standard::standard_output;
 pub use temporary::{TemporaryFile, TemporaryFolder, exit, fail_at_size_limit, remove_on_signals};
 pub use text::{MAX_TEXT_BYTES, STANDARD_STREAM, is_standard_stream, read_text};
