@@ -79,7 +79,6 @@ pub fn kept_overview(store: &Store) -> Result<String> {
 /// If a page names what is not kept, or cannot be read or written.
 pub fn documents(root: &Path) -> Result<Vec<PathBuf>> {
     let store = Store::read(root)?;
-    image(root, "bench", &kept_overview(&store)?)?;
     let mut changed = Vec::new();
     for path in pages(root)? {
         let (text, written) = page(&store, &path)?;
@@ -87,6 +86,10 @@ pub fn documents(root: &Path) -> Result<Vec<PathBuf>> {
             write_file(&path, written.as_bytes())?;
             changed.push(path);
         }
+    }
+    let overview = image_path(root, "bench");
+    if overview.exists() {
+        write_file(&overview, kept_overview(&store)?.as_bytes())?;
     }
     Ok(changed)
 }
