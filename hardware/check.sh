@@ -2,6 +2,7 @@
 # Checks the templates with Verilator alone, without the rest of Wireloom: lints every module and
 # runs the test benches, all or those named. Needs Verilator 5.40 or later; VERILATOR names another
 # program. Writes into BUILD, or a temporary folder that it removes.
+# A Verilator that was never configured, such as PyPI's, needs CXXFLAGS='--std=c++20 -DVL_TIME_CONTEXT'.
 #
 #     hardware/check.sh                     # lint, with either reset, and all benches
 #     hardware/check.sh wl_fifo_tb          # one bench

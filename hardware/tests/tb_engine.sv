@@ -22,7 +22,8 @@ module tb_engine #(
     parameter int unsigned Delay = 24,      // longest delay of a service
     parameter int unsigned Patience = 4000,
     parameter int unsigned Slots = 0,
-    parameter int unsigned Cycles = 1500    // cycles of a phase of tb_pressure
+    parameter int unsigned Cycles = 1500,   // cycles of a phase of tb_pressure
+    parameter int unsigned FullSpeed = Cycles
 ) (
     input  logic clk_i,
     input  logic rst_i,
@@ -46,7 +47,7 @@ module tb_engine #(
 
   logic send, window_phase;
   int unsigned idle, stall;
-  tb_pressure #(.Cycles(Cycles)) i_pressure (
+  tb_pressure #(.Cycles(Cycles), .FullSpeed(FullSpeed)) i_pressure (
       .clk_i, .rst_i, .send_o(send), .idle_o(idle), .stall_o(stall), .window_o(window_phase),
       .done_o
   );

@@ -4,7 +4,8 @@
 // `window_o` is high in the middle of the full-speed phase, in which the promised throughput is
 // checked.
 module tb_pressure #(
-    parameter int unsigned Cycles = 400  // cycles of a phase
+    parameter int unsigned Cycles = 400,       // cycles of a phase
+    parameter int unsigned FullSpeed = Cycles  // cycles of the first
 ) (
     input logic clk_i,
     input logic rst_i,
@@ -21,11 +22,11 @@ module tb_pressure #(
     else if (!done_o) cycle <= cycle + 1;
   end
 
-  assign send_o   = !rst_i && cycle < 6 * Cycles;
-  assign done_o   = cycle >= 8 * Cycles;
-  assign window_o = cycle >= Cycles / 4 && cycle < Cycles;
+  assign send_o   = !rst_i && cycle < FullSpeed + 5 * Cycles;
+  assign done_o   = cycle >= FullSpeed + 7 * Cycles;
+  assign window_o = cycle >= FullSpeed / 4 && cycle < FullSpeed;
   always_comb begin
-    case (cycle / Cycles)
+    case (cycle < FullSpeed ? 0 : 1 + (cycle - FullSpeed) / Cycles)
       0: {idle_o, stall_o} = {32'd0, 32'd0};
       1: {idle_o, stall_o} = {32'd128, 32'd0};
       2: {idle_o, stall_o} = {32'd0, 32'd128};

@@ -36,7 +36,7 @@ module wl_engine_mt_tb;
   tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64),
       .Slots(252)) `CASE(12);
   tb_engine #(.Threads(8), .Calls(1'b0), .Emits(1'b0), .Clears(1'b0), .Steps(64), .Slots(128),
-      .Scheduler(0), .Storage(1), .Cycles(6000)) `CASE(13);
+      .Scheduler(0), .Storage(1), .FullSpeed(6000)) `CASE(13);
   // Words of fewer bytes.
   tb_engine #(.Threads(5), .HeaderBytes(8), .WritePorts(2), .ReadPorts(2),
       .CoreStages(1)) `CASE(14);

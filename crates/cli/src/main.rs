@@ -61,7 +61,11 @@ fn main() -> ExitCode {
 
 /// Prints the help, the version or an error of usage, and returns the exit status.
 fn told(message: &clap::Error) -> ExitCode {
-    let printed = message.print().and_then(|()| std::io::stdout().flush());
+    let printed = match message.use_stderr() {
+        true => message.print(),
+        false => wireloom_files::standard_output()
+            .and_then(|mut out| message.print().and_then(|()| out.flush())),
+    };
     match printed {
         // Standard error may be closed.
         _ if message.use_stderr() => ExitCode::from(2),

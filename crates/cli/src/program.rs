@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use wireloom_compile::lower;
-use wireloom_console::Places;
+use wireloom_console::{Places, output};
 use wireloom_ir as ir;
 use wireloom_lang::{Checked, hir};
 use wireloom_machine::{Program, Source};
@@ -98,10 +98,9 @@ impl ProgramArgs {
 
 /// Prints errors and warnings on standard error, in colour on a terminal.
 pub fn show_diagnostics(checked: &Checked) {
-    use std::io::IsTerminal;
     if !checked.diagnostics.is_empty() {
-        let color = std::io::stderr().is_terminal();
+        let color = output::has_colors();
         let text = wireloom_lang::render(&checked.diagnostics, &checked.sources, color);
-        wireloom_console::output::note(text.trim_end());
+        output::note(text.trim_end());
     }
 }

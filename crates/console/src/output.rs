@@ -2,7 +2,7 @@
 //! that are written atomically.
 
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
@@ -13,8 +13,7 @@ use wireloom_machine::{Error, Result};
 /// Writes text to standard output. If the reader has exited (`| head`), the process ends quietly; if
 /// the text cannot be written for another reason, such as a full disk, it ends with status 2.
 pub fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match to_standard_output(text.as_bytes()) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => wireloom_files::exit(0),
         Err(error) => {
@@ -24,10 +23,27 @@ pub fn print(text: &str) {
     }
 }
 
+fn to_standard_output(bytes: &[u8]) -> io::Result<()> {
+    let mut out = wireloom_files::standard_output()?.lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
 /// Writes a line to standard error: warnings, errors, and what is not the result. Standard error
 /// may be closed.
 pub fn note(text: impl AsRef<str>) {
     let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
+}
+
+/// Whether text on standard error may have colours: it is a terminal that knows them (`TERM` is not
+/// `dumb`), and the user has not refused them (`NO_COLOR` is not set, or empty).
+pub fn has_colors() -> bool {
+    let set = |name| std::env::var_os(name).unwrap_or_default();
+    io::stderr().is_terminal() && wants_colors(&set("NO_COLOR"), &set("TERM"))
+}
+
+fn wants_colors(no_color: &OsStr, term: &OsStr) -> bool {
+    no_color.is_empty() && term != "dumb"
 }
 
 /// `print` with a line end.
@@ -133,9 +149,7 @@ pub fn write_json(target: &JsonTarget, report: &impl Serialize) -> Result {
 /// If the file cannot be written; its old contents are then untouched.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result {
     if wireloom_files::is_standard_stream(path) {
-        let mut out = io::stdout().lock();
-        let written = out.write_all(bytes).and_then(|()| out.flush());
-        return written
+        return to_standard_output(bytes)
             .map_err(|error| Error::new(format!("standard output: cannot be written: {error}")));
     }
     let failed =
@@ -167,6 +181,13 @@ mod tests {
         for (rate, text) in expected {
             assert_eq!(packet_rate(rate), text);
         }
+    }
+
+    #[test]
+    fn colors_can_be_refused() {
+        let wants = |no_color: &str, term: &str| wants_colors(no_color.as_ref(), term.as_ref());
+        assert!(wants("", "xterm") && wants("", ""));
+        assert!(!wants("1", "xterm") && !wants("0", "") && !wants("", "dumb"));
     }
 
     #[test]

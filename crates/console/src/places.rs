@@ -128,7 +128,7 @@ fn folder(path: &Path) -> &Path {
 /// Tries whether a file can be written, without a trace of it.
 fn try_to_write(option: &str, path: &Path) -> Result {
     let tried = match fs::metadata(path) {
-        _ if is_standard_stream(path) => Ok(()),
+        _ if is_standard_stream(path) => wireloom_files::standard_output().map(drop),
         // To open a pipe for writing waits for its reader.
         Ok(about) if is_pipe(&about) => Ok(()),
         Ok(about) if about.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),

@@ -147,8 +147,13 @@ impl Benchmark {
     /// If something that it needs is missing.
     pub fn run(&self, settings: &Settings) -> Result<Measurement> {
         let samples = (self.measure)(settings)?;
+        Ok(self.measurement(samples))
+    }
+
+    /// Sums samples up.
+    fn measurement(&self, samples: Vec<f64>) -> Measurement {
         let median = median(&samples);
-        Ok(Measurement {
+        Measurement {
             name: self.name,
             what: self.what,
             unit: self.unit,
@@ -162,7 +167,7 @@ impl Benchmark {
             least: samples.iter().copied().fold(f64::INFINITY, f64::min),
             greatest: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             samples,
-        })
+        }
     }
 }
 

@@ -76,6 +76,17 @@ fn pages_have_the_numbers_of_docs_figures() {
 }
 
 #[test]
+fn the_overview_of_the_benchmarks_shows_docs_figures() {
+    let store = Store::read(&root()).expect("docs/figures");
+    let drawn = publish::kept_overview(&store).unwrap_or_else(|error| panic!("{error}"));
+    let image = fs::read_to_string(image_path(&root(), "bench")).expect("an image");
+    assert!(
+        image == drawn,
+        "docs/images/bench.svg has other numbers; `wireloom bench --write-docs` draws it"
+    );
+}
+
+#[test]
 fn files_of_docs_figures_are_of_benchmarks_and_figures() {
     for name in Stored::names(&root()).expect("docs/figures") {
         let stored = Stored::read(&root(), &name).unwrap_or_else(|error| panic!("{error}"));

@@ -1,10 +1,14 @@
 //! Files of the command: texts from outside are read up to a limit, what was read is known, and no
 //! end of the process leaves temporary files behind.
 
+mod printable;
 mod reading;
+mod standard;
 mod temporary;
 mod text;
 
+pub use printable::printable;
 pub use reading::{open, was_read};
+pub use standard::standard_output;
 pub use temporary::{TemporaryFile, TemporaryFolder, exit, fail_at_size_limit, remove_on_signals};
 pub use text::{MAX_TEXT_BYTES, STANDARD_STREAM, is_standard_stream, read_text};

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::{Builder, NamedTempFile, TempDir};
@@ -140,14 +140,14 @@ impl Write for TemporaryFile {
     }
 }
 
-/// From now on, SIGINT, SIGTERM and SIGHUP stop the child processes and remove all temporary files
-/// before they end the process. Those that the process was started to ignore (`nohup`) stay ignored.
+/// From now on, SIGINT, SIGTERM, SIGHUP and SIGQUIT stop the child processes and remove all
+/// temporary files before they end the process. Those that the process was started to ignore (`nohup`) stay ignored.
 ///
 /// # Errors
 /// If the system refuses handlers.
 pub fn remove_on_signals() -> io::Result<()> {
     let ignored = ignored_signals();
-    let ending = [SIGINT, SIGTERM, SIGHUP].into_iter();
+    let ending = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
     let mut signals = Signals::new(ending.filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {

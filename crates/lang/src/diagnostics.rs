@@ -2,12 +2,14 @@
 //!
 //! [`CODES`](crate::codes::CODES) lists every code, and docs/diagnostics.md has a section for each.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
 use codespan_reporting::diagnostic as report;
 use codespan_reporting::files::{Error, Files, line_starts};
 use codespan_reporting::term;
+use wireloom_files::printable;
 
 use crate::source::{SourceMap, Span};
 
@@ -145,6 +147,8 @@ impl Sink {
 /// An adapter from the source map to `codespan-reporting`.
 struct Reported<'a> {
     sources: &'a SourceMap,
+    /// The texts as a terminal may have them.
+    texts: Vec<Cow<'a, str>>,
     lines: Vec<Vec<usize>>,
 }
 
@@ -154,11 +158,12 @@ impl<'a> Files<'a> for Reported<'a> {
     type Source = &'a str;
 
     fn name(&'a self, id: usize) -> Result<String, Error> {
-        self.sources.files.get(id).map(|f| f.path.display().to_string()).ok_or(Error::FileMissing)
+        let file = self.sources.files.get(id).ok_or(Error::FileMissing)?;
+        Ok(printable(&file.path.display().to_string()).into_owned())
     }
 
     fn source(&'a self, id: usize) -> Result<&'a str, Error> {
-        self.sources.files.get(id).map(|f| f.text.as_str()).ok_or(Error::FileMissing)
+        self.texts.get(id).map(AsRef::as_ref).ok_or(Error::FileMissing)
     }
 
     fn line_index(&'a self, id: usize, byte_index: usize) -> Result<usize, Error> {
@@ -187,7 +192,8 @@ fn unshown(files: &Reported<'_>, span: Span) -> Option<String> {
     let range = files.line_range(id, line).ok()?;
     (range.len() > LONGEST_LINE).then(|| {
         let (file, column) = (files.sources.files[id].path.display(), start - range.start + 1);
-        format!("{file}:{}:{column}, in a line of {} bytes", line + 1, range.len())
+        let place = format!("{file}:{}:{column}, in a line of {} bytes", line + 1, range.len());
+        printable(&place).into_owned()
     })
 }
 
@@ -196,6 +202,7 @@ fn unshown(files: &Reported<'_>, span: Span) -> Option<String> {
 pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> String {
     let files = Reported {
         sources,
+        texts: sources.files.iter().map(|f| printable(&f.text)).collect(),
         lines: sources.files.iter().map(|f| line_starts(&f.text).collect()).collect(),
     };
     let config = term::Config::default();
@@ -217,16 +224,16 @@ pub fn render(diagnostics: &[Diagnostic], sources: &SourceMap, color: bool) -> S
             } else {
                 report::Label::secondary(id, range)
             };
-            shape.with_message(&label.text)
+            shape.with_message(printable(&label.text))
         });
         let shown = report::Diagnostic::new(severity)
             .with_code(diagnostic.code)
-            .with_message(&diagnostic.message)
+            .with_message(printable(&diagnostic.message))
             .with_labels(labels.collect())
             .with_notes(
                 places
                     .into_iter()
-                    .chain(diagnostic.help.iter().map(|h| format!("help: {h}")))
+                    .chain(diagnostic.help.iter().map(|h| format!("help: {}", printable(h))))
                     .collect(),
             );
         term::emit_to_write_style(&mut buffer, &config, &files, &shown)

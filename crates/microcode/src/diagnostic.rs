@@ -5,6 +5,7 @@ use std::ops::Range;
 use codespan_reporting::diagnostic::{Diagnostic as Shown, Label};
 use codespan_reporting::files::SimpleFiles;
 use codespan_reporting::term;
+use wireloom_files::printable;
 
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl Refused {
     pub fn render(&self, color: bool) -> String {
         let mut files = SimpleFiles::new();
         for file in &self.files {
-            files.add(file.path.as_str(), file.text.as_str());
+            files.add(printable(&file.path), printable(&file.text));
         }
         let mut buffer = if color {
             term::termcolor::Buffer::ansi()
@@ -110,8 +111,14 @@ impl Refused {
         for diagnostic in &self.diagnostics {
             let mut shown = Shown::error()
                 .with_code(diagnostic.code)
-                .with_message(&diagnostic.message)
-                .with_notes(diagnostic.help.iter().map(|help| format!("help: {help}")).collect());
+                .with_message(printable(&diagnostic.message))
+                .with_notes(
+                    diagnostic
+                        .help
+                        .iter()
+                        .map(|help| format!("help: {}", printable(help)))
+                        .collect(),
+                );
             let places = std::iter::once((&diagnostic.place, ""))
                 .chain(diagnostic.also.iter().map(|(place, remark)| (place, remark.as_str())));
             for (number, (place, remark)) in places.enumerate() {
@@ -122,13 +129,13 @@ impl Refused {
                     0 => Label::primary(place.file, place.bytes.clone()),
                     _ => Label::secondary(place.file, place.bytes.clone()),
                 };
-                shown = shown.with_label(label.with_message(remark));
+                shown = shown.with_label(label.with_message(printable(remark)));
             }
             let config = term::Config::default();
             if term::emit_to_write_style(&mut buffer, &config, &files, &shown).is_err() {
                 // A label that cannot be shown must not hide the message.
                 let bare = Shown::error().with_code(diagnostic.code);
-                let bare = bare.with_message(&diagnostic.message);
+                let bare = bare.with_message(printable(&diagnostic.message));
                 let _ = term::emit_to_write_style(&mut buffer, &config, &files, &bare);
             }
         }

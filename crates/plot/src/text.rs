@@ -54,7 +54,10 @@ pub fn wrap(text: &str, size: f64, room: i32, most: usize) -> Vec<String> {
 
 /// Formats a number with three significant digits, and thousands set apart.
 pub fn number(value: f64) -> String {
-    if value == 0.0 || !value.is_finite() {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    if !value.is_finite() {
         return format!("{value}");
     }
     let places = (2 - value.abs().log10().floor() as i32).clamp(0, 12);
@@ -94,6 +97,7 @@ mod tests {
     fn numbers_have_three_digits_and_thousands_set_apart() {
         for (value, text) in [
             (0.0, "0"),
+            (-0.0, "0"),
             (12.345, "12.3"),
             (0.012345, "0.0123"),
             (606_138.4, "606,138"),

@@ -26,6 +26,8 @@ pub struct TestFile {
 pub struct Action {
     /// Name of the test that it belongs to.
     pub test: String,
+    /// Number of that test in its file: two tests may have the same name.
+    pub number: usize,
     /// Line of the file, from 1.
     pub line: usize,
     /// The kind of action.
@@ -93,7 +95,7 @@ impl TestFile {
         let mut file =
             Self { program: PathBuf::new(), tables: None, sets: Vec::new(), actions: Vec::new() };
         let mut names = HashMap::new();
-        let (mut test, mut now_ns) = (String::new(), 0);
+        let (mut test, mut number, mut now_ns) = (String::new(), 0, 0);
         for (line, statement) in statements(&text) {
             let fail = |what: String| format!("{}:{line}: {what}", path.display());
             let (word, rest) = statement.split_once(' ').unwrap_or((&statement, ""));
@@ -111,7 +113,7 @@ impl TestFile {
                         rest.split_once('=').ok_or_else(|| fail("let NAME = PACKET".into()))?;
                     names.insert(name.trim().to_owned(), value.trim().to_owned());
                 }
-                "test" => test = rest,
+                "test" => (test, number) = (rest, number + 1),
                 "at" => {
                     let seconds =
                         rest.strip_suffix('s').ok_or_else(|| fail("at SECONDSs".into()))?;
@@ -124,11 +126,11 @@ impl TestFile {
                     let (ingress, packet) = notation::port_and_packet(&rest).map_err(fail)?;
                     let packet = Packet { ingress, arrival_ns: now_ns, bytes: packet };
                     let kind = ActionKind::Send(packet, Vec::new());
-                    file.actions.push(Action { test: test.clone(), line, kind });
+                    file.actions.push(Action { test: test.clone(), number, line, kind });
                 }
                 "expect" if rest.starts_with("table ") => {
                     let kind = table(&rest["table ".len()..]).map_err(fail)?;
-                    file.actions.push(Action { test: test.clone(), line, kind });
+                    file.actions.push(Action { test: test.clone(), number, line, kind });
                 }
                 "expect" => {
                     let Some(Action { kind: ActionKind::Send(_, expected), .. }) =

@@ -1,6 +1,5 @@
 //! `wireloom assemble`: programs of microengines.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
@@ -95,7 +94,7 @@ impl Assemble {
             optimise: self.optimise,
         };
         assemble(name, text, &options, &mut read).map_err(|refused| {
-            output::note(refused.render(std::io::stderr().is_terminal()));
+            output::note(refused.render(output::has_colors()));
             Failure::Negative
         })
     }

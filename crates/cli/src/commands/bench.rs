@@ -206,7 +206,6 @@ impl Bench {
         for measurement in &report.measurements {
             publish::benchmark(&self.root, measurement)?;
         }
-        publish::benchmarks(&self.root, &report.measurements)?;
         for made in &report.figures {
             publish::figure(&self.root, made.figure, &made.drawn)?;
         }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use wireloom_console::{Staged, output};
+use wireloom_install::embedded;
+use wireloom_lang::{Options, check_source};
 
 use crate::failure::{Failure, Outcome};
 
@@ -35,6 +37,18 @@ impl New {
             .iter()
             .map(|(file, text)| (file.replace("NAME", name), text.replace("NAME", name)))
             .collect();
+        // The name may be a word of the language, or one that the engine declares.
+        let (file, text) = &files[0];
+        let options = Options { library: Some(embedded::find), ..Options::default() };
+        let checked = check_source(&self.folder.join(file).display().to_string(), text, &options);
+        if let Some(diagnostic) = checked.diagnostics.first() {
+            let message = format!(
+                "{}: '{name}' cannot name the engine: {}",
+                self.folder.display(),
+                diagnostic.message
+            );
+            return Err(Failure::unusable(message).with_help("name another folder"));
+        }
         Staged::write_folder(&self.folder, &files)?;
         let folder = self.folder.display();
         output::say(format!("try: cd {folder} && wireloom test {name}.packets"));

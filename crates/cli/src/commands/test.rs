@@ -48,6 +48,9 @@ struct Run {
 #[derive(Serialize)]
 struct Missed {
     test: String,
+    /// Number of the test in its file.
+    #[serde(skip)]
+    number: usize,
     /// Line of the file, from 1.
     line: usize,
     /// What was expected and what came.
@@ -101,6 +104,7 @@ fn run(
     let mut tester = Tester::new(started, program.lowered.reasons.clone());
     let missed = tester.failures(&file.actions).into_iter().map(|(action, difference)| Missed {
         test: action.test.clone(),
+        number: action.number,
         line: action.line,
         difference,
     });
@@ -109,7 +113,7 @@ fn run(
     Ok(Run {
         file: path.display().to_string(),
         machine: name.to_owned(),
-        tests: file.actions.iter().map(|action| &action.test).collect::<BTreeSet<_>>().len(),
+        tests: file.actions.iter().map(|action| action.number).collect::<BTreeSet<_>>().len(),
         packets: file.actions.iter().filter(|action| is_packet(&action.kind)).count(),
         failures,
     })
@@ -121,14 +125,14 @@ impl Report {
         for run in &self.runs {
             for missed in &run.failures {
                 let Run { file, machine, .. } = run;
-                let Missed { test, line, difference } = missed;
+                let Missed { test, line, difference, .. } = missed;
                 out +=
                     &format!("{file}:{line}: {test}: on {machine}\n{}\n\n", difference.trim_end());
             }
         }
         let mut table = output::table(&["file", "machine", "tests", "packets", "result"], &[2, 3]);
         for run in &self.runs {
-            let failed: BTreeSet<_> = run.failures.iter().map(|missed| &missed.test).collect();
+            let failed: BTreeSet<_> = run.failures.iter().map(|missed| missed.number).collect();
             let result = match failed.len() {
                 0 => "passed".to_owned(),
                 n => format!("{} failed", thousands(n as u64)),

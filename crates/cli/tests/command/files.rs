@@ -5,6 +5,8 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
+use rustix::process::Signal;
+
 use crate::workplace::{Ran, Workplace};
 
 #[test]
@@ -136,6 +138,23 @@ fn what_cannot_be_written_is_an_error() {
         let output = command(&place, words).stdout(full()).output().expect("the command starts");
         Ran::from(output).status(2).complains(&["standard output", "No space left"]);
     }
+    // Rust puts /dev/null in the place of a standard output that is closed.
+    for words in [
+        "run hub.loom --on golden --in three.pcap --out -",
+        "check hub.loom --json -",
+        "machines",
+        "--help",
+    ] {
+        let output = Command::new("sh")
+            .args(["-c", r#"exec "$0" "$@" >&-"#, env!("CARGO_BIN_EXE_wireloom")])
+            .args(words.split_whitespace())
+            .current_dir(place.path(""))
+            .output()
+            .expect("a shell");
+        Ran::from(output).status(2).complains(&["it is closed"]);
+    }
+    let status = command(&place, "machines").stdout(Stdio::null()).status().expect("it starts");
+    assert_eq!(status.code(), Some(0), "/dev/null is wanted here");
     // A reader that has exited wants no more.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
@@ -172,9 +191,19 @@ fn a_file_that_may_not_grow_is_an_error_and_leaves_nothing() {
 
 #[test]
 fn a_signal_leaves_nothing() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+        leaves_nothing(signal);
+    }
+}
+
+fn leaves_nothing(signal: Signal) {
     let place = Workplace::new();
     let before = place.files();
-    let mut child = command(&place, "run hub.loom --on golden --in - --out out.pcapng")
+    // SIGQUIT would leave a core file where the system writes them.
+    let script = r#"ulimit -c 0; exec "$0" run hub.loom --on golden --in - --out out.pcapng"#;
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_wireloom")])
+        .current_dir(place.path(""))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()
@@ -187,9 +216,9 @@ fn a_signal_leaves_nothing() {
         std::thread::yield_now();
     }
     let process = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("a signal");
+    rustix::process::kill_process(process, signal).expect("a signal");
     let status = child.wait().expect("it ends");
-    assert_eq!(status.signal(), Some(15), "{status}");
+    assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
     assert_eq!(place.files(), before);
 }
 
@@ -212,7 +241,7 @@ fn a_signal_that_is_ignored_stays_ignored() {
         std::thread::yield_now();
     }
     let process = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(process, rustix::process::Signal::HUP).expect("a signal");
+    rustix::process::kill_process(process, Signal::HUP).expect("a signal");
     drop(input);
     assert!(child.wait().expect("it ends").success());
     assert!(place.files().contains(&"out.pcapng".to_owned()));

@@ -121,3 +121,26 @@ fn messages_bring_no_control_characters_to_the_terminal() {
     ran.status(2).complains(&["\\u{1b}]0;evil\\u{7}.pcap"]);
     assert!(!ran.err.contains('\u{1b}'));
 }
+
+#[test]
+fn sources_bring_no_commands_to_the_terminal() {
+    let place = Workplace::new();
+    let evil = "\u{1b}]0;title\u{7}\u{9b}2J\u{202e}\0";
+    place.write("evil.loom", format!("engine e() {{ step s {{ x = 1; /*{evil}*/ }} }}").as_bytes());
+    place.write("evil.uc", format!("alu[a {evil}]\n").as_bytes());
+    place.write("evil.sidl", format!("interface {evil}").as_bytes());
+    place.write("evil.packets", format!("program {evil}.loom\n").as_bytes());
+    place.write("evil.tables", format!("table {evil}\n").as_bytes());
+    for words in [
+        "check evil.loom",
+        "assemble evil.uc -o evil.uo",
+        "sidl evil.sidl -o out",
+        "test evil.packets",
+        "tables hub.loom --tables evil.tables",
+    ] {
+        let ran = place.wireloom(words);
+        let is_command = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+        assert!(ran.err.contains("error"), "{words}: {}", ran.err);
+        assert!(!ran.err.contains(is_command), "{words}: {:?}", ran.err);
+    }
+}

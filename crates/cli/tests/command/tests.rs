@@ -72,4 +72,8 @@ fn a_new_engine_passes_its_tests() {
     assert_eq!(place.read("deep/filter/filter.loom"), before);
     place.wireloom("new Filter-1").status(2).complains(&["small letters"]);
     assert!(!place.path("Filter-1").exists());
+    for name in ["if", "packet", "ipv4_set_ttl"] {
+        place.wireloom(&format!("new {name}")).status(2).complains(&["cannot name the engine"]);
+        assert!(!place.path(name).exists(), "{name}");
+    }
 }

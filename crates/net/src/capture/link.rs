@@ -11,7 +11,7 @@ use std::fmt;
 /// Engines see Ethernet frames. A packet of another link is given an Ethernet header: destination
 /// `02:00:00:00:00:01`, source `02:00:00:00:00:02` (locally administered; cooked captures keep the
 /// recorded source address, wireless ones both), and the EtherType that the record states or the IP
-/// version implies. The rest is unchanged. Records without such a packet (link control, wireless
+/// version implies. The rest is unchanged. A record with several packets (A-MSDU) gives them all. Records without such a packet (link control, wireless
 /// management, what is encrypted) are omitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinkType {
@@ -150,6 +150,8 @@ enum Content {
     Packet { at: usize, dst: [u8; 6], src: [u8; 6], ethertype: u16 },
     /// An Ethernet frame from byte `at`.
     Frame { at: usize },
+    /// Several packets, in the parts of an A-MSDU from byte `at`.
+    Several { at: usize },
     /// Nothing for an engine.
     Nothing,
 }
@@ -166,6 +168,8 @@ pub(super) enum Converted {
     /// A frame that is longer than the record by so many bytes (negative: shorter), and ends with
     /// so many bytes of frame check sequence in the original packet.
     Frame { grown: i32, fcs: u32 },
+    /// Frames, each with its length in the original packet.
+    Several(Vec<(Vec<u8>, u32)>),
     /// The record holds nothing for an engine.
     Nothing,
     /// The record is shorter than its link header.
@@ -205,6 +209,10 @@ impl LinkType {
         match parsed {
             Err(TooShort) => return Converted::TooShort,
             Ok(Content::Nothing) => return Converted::Nothing,
+            Ok(Content::Several { at }) => {
+                let end = bytes.len().saturating_sub(fcs as usize);
+                return Converted::Several(wireless::packets(&bytes[at.min(end)..end]));
+            }
             Ok(Content::Frame { at }) => drop(bytes.drain(..at)),
             Ok(Content::Packet { at, dst, src, ethertype }) => {
                 // A number that is no EtherType marks a frame with a length (IEEE 802.3).

@@ -1,5 +1,6 @@
 //! Reads captures.
 
+use std::collections::VecDeque;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -84,6 +85,8 @@ pub struct Reader {
     options: ReadOptions,
     summary: Summary,
     original_length: u32,
+    /// Further packets of the last record, with their original lengths.
+    waiting: VecDeque<(Packet, u32)>,
     done: bool,
     unfinished: Option<CaptureError>,
 }
@@ -130,6 +133,7 @@ impl Reader {
             options,
             summary: Summary::default(),
             original_length: 0,
+            waiting: VecDeque::new(),
             done: false,
             unfinished: None,
         })
@@ -185,6 +189,14 @@ impl Reader {
 
     fn advance(&mut self, packet: &mut Packet) -> Result<bool, Fault> {
         loop {
+            if let Some((waiting, original)) = self.waiting.pop_front() {
+                *packet = waiting;
+                let truncated = (packet.bytes.len() as u32) < original;
+                if self.accept(&mut packet.bytes, original, truncated) {
+                    return Ok(true);
+                }
+                continue;
+            }
             let bytes = &mut packet.bytes;
             let record = match &mut self.format {
                 Format::Pcap(file) => file.next(&mut self.source, bytes),
@@ -204,6 +216,17 @@ impl Reader {
                     original = original.saturating_add_signed(grown).saturating_sub(fcs);
                     bytes.truncate(original as usize);
                 }
+                Converted::Several(frames) => {
+                    self.summary.without_packet += u64::from(frames.is_empty());
+                    self.waiting = frames
+                        .into_iter()
+                        .map(|(bytes, original)| {
+                            let (ingress, arrival_ns) = (record.port, record.arrival_ns);
+                            (Packet { ingress, arrival_ns, bytes }, original)
+                        })
+                        .collect();
+                    continue;
+                }
                 Converted::Nothing => {
                     self.summary.without_packet += 1;
                     continue;
@@ -222,26 +245,33 @@ impl Reader {
                     ));
                 }
             }
-            if truncated {
-                self.summary.truncated += 1;
-                match self.options.truncated {
-                    Truncated::Use => {}
-                    Truncated::Pad => {
-                        bytes.resize(bytes.len().max((original as usize).min(MAX_LENGTH)), 0)
-                    }
-                    Truncated::Skip => continue,
-                }
+            if self.accept(bytes, original, truncated) {
+                packet.ingress = record.port;
+                packet.arrival_ns = record.arrival_ns;
+                return Ok(true);
             }
-            if bytes.len() > MAX_LENGTH {
-                bytes.truncate(MAX_LENGTH);
-                self.summary.cut += 1;
-            }
-            packet.ingress = record.port;
-            packet.arrival_ns = record.arrival_ns;
-            self.original_length = original;
-            self.summary.packets += 1;
-            return Ok(true);
         }
+    }
+
+    /// Counts a frame and brings it to the length that the options want. Returns whether it is used.
+    fn accept(&mut self, bytes: &mut Vec<u8>, original: u32, truncated: bool) -> bool {
+        if truncated {
+            self.summary.truncated += 1;
+            match self.options.truncated {
+                Truncated::Use => {}
+                Truncated::Pad => {
+                    bytes.resize(bytes.len().max((original as usize).min(MAX_LENGTH)), 0)
+                }
+                Truncated::Skip => return false,
+            }
+        }
+        if bytes.len() > MAX_LENGTH {
+            bytes.truncate(MAX_LENGTH);
+            self.summary.cut += 1;
+        }
+        self.original_length = original;
+        self.summary.packets += 1;
+        true
     }
 }
 

@@ -291,7 +291,8 @@ impl Writer {
 
 fn open_output(path: &Path) -> io::Result<Output> {
     if wireloom_files::is_standard_stream(path) {
-        let stdout = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+        let stdout = wireloom_files::standard_output()?;
+        let stdout = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned()?;
         return Ok(Output::Directly(stdout.into()));
     }
     if fs::metadata(path).is_ok_and(|m| !m.is_file()) {

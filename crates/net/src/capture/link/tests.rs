@@ -132,16 +132,41 @@ fn packets_of_wireless_data_frames() {
     let with_more = [&[0; 6][..], &payload].concat();
     assert_eq!(frame(105, &[&wireless([0x88, 0x81], &with_more)]), between(3, 2));
 
-    let several = [&[0x80, 0][..], &payload].concat();
     for (control, more) in [
         ([0x48, 0], &payload),    // no data
         ([0x08, 0x40], &payload), // encrypted
         ([0x08, 4], &payload),    // a fragment
-        ([0x88, 0], &several),    // several packets
     ] {
         let (got, _) = converted(105, &[&wireless(control, more)]);
         assert_eq!(got, Converted::Nothing, "{control:x?}");
     }
+}
+
+#[test]
+fn a_wireless_frame_of_several_packets_gives_them_all() {
+    let part = |number: u8, payload: &[u8]| {
+        let length = payload.len() as u16;
+        [&[number; 6][..], &[8; 6], &length.to_be_bytes(), payload].concat()
+    };
+    let ip = [&SNAP[..], &IP].concat();
+    // Padded to a multiple of four bytes; spanning tree has no EtherType; the last is cut.
+    let mut first = part(5, &ip);
+    first.resize(first.len().next_multiple_of(4), 0);
+    let second = part(6, &[0x42, 0x42, 3, 0, 0, 0, 0, 0, 0, 0]);
+    let mut last = part(7, &ip);
+    last.truncate(last.len() - 1);
+    let payload = [&[0x80, 0][..], &first, &second, &last].concat();
+    let (got, _) = converted(105, &[&wireless([0x88, 1], &payload)]);
+    let frame = |number: u8| [&[number; 6][..], &[8; 6], &IPV4.to_be_bytes(), &IP].concat();
+    let whole = frame(5).len() as u32;
+    let cut = frame(7)[..frame(7).len() - 1].to_vec();
+    assert_eq!(got, Converted::Several(vec![(frame(5), whole), (cut, whole)]));
+
+    let (got, _) = converted(105, &[&wireless([0x88, 1], &[0x80, 0])]);
+    assert_eq!(got, Converted::Several(Vec::new()));
+    let damaged = [0, 0, 9, 0, 2, 0, 0, 0, 0x40];
+    let (got, _) = converted(127, &[&damaged, &wireless([0x88, 1], &payload)]);
+    assert_eq!(got, Converted::Nothing, "its check sequence is wrong");
 }
 
 #[test]

@@ -13,7 +13,11 @@ pub(super) fn radiotap(bytes: &[u8]) -> (Parsed, u32) {
         return (Err(TooShort), 0);
     };
     let flags = flags(&bytes[..length.min(bytes.len())]).unwrap_or(0);
-    let (has_fcs, is_padded) = (flags & 0x10 != 0, flags & 0x20 != 0);
+    let (has_fcs, is_padded, is_damaged) =
+        (flags & 0x10 != 0, flags & 0x20 != 0, flags & 0x40 != 0);
+    if is_damaged {
+        return (Ok(Content::Nothing), 0);
+    }
     (data(bytes, length, is_padded), if has_fcs { FCS } else { 0 })
 }
 
@@ -49,7 +53,7 @@ pub(super) fn data(bytes: &[u8], at: usize, is_padded: bool) -> Parsed {
     if byte(frame, 22)? & 0xf != 0 {
         return Ok(Content::Nothing); // a later fragment
     }
-    let mut length = 24;
+    let (mut length, mut has_several) = (24, false);
     let address = |at: usize| -> Result<[u8; 6], TooShort> {
         frame.get(at..).and_then(|bytes| bytes.first_chunk()).copied().ok_or(TooShort)
     };
@@ -64,22 +68,52 @@ pub(super) fn data(bytes: &[u8], at: usize, is_padded: bool) -> Parsed {
         }
     };
     if subtype & 8 != 0 {
-        let several = byte(frame, length)? & 0x80 != 0; // an A-MSDU
-        if several {
-            return Ok(Content::Nothing);
-        }
+        has_several = byte(frame, length)? & 0x80 != 0;
         length += if has_order { 6 } else { 2 };
     }
     if is_padded {
         length = length.next_multiple_of(4);
     }
-    // LLC with SNAP: EtherTypes, also as bridges tunnel them (RFC 1042, IEEE 802.1H).
-    let llc: [u8; 8] =
-        *frame.get(length..).and_then(|bytes| bytes.first_chunk()).ok_or(TooShort)?;
+    if has_several {
+        return Ok(Content::Several { at: at + length });
+    }
+    let llc = *frame.get(length..).and_then(|bytes| bytes.first_chunk()).ok_or(TooShort)?;
+    Ok(ethertype(llc).map_or(Content::Nothing, |ethertype| Content::Packet {
+        at: at + length + LLC,
+        dst,
+        src,
+        ethertype,
+    }))
+}
+
+/// Bytes of LLC with SNAP.
+const LLC: usize = 8;
+
+/// The EtherType after LLC with SNAP, also as bridges tunnel it (RFC 1042, IEEE 802.1H).
+fn ethertype(llc: [u8; LLC]) -> Option<u16> {
     let ethertype = u16::from_be_bytes([llc[6], llc[7]]);
     let is_snap = matches!(llc[..6], [0xaa, 0xaa, 3, 0, 0, 0 | 0xf8]);
-    Ok(match is_snap && ethertype >= LEAST_ETHERTYPE {
-        true => Content::Packet { at: at + length + 8, dst, src, ethertype },
-        false => Content::Nothing,
-    })
+    (is_snap && ethertype >= LEAST_ETHERTYPE).then_some(ethertype)
+}
+
+/// Bytes in front of each packet of several: destination, source, length.
+const SUBFRAME: usize = 14;
+
+/// The packets of an A-MSDU (IEEE 802.11 section 9.3.2.2.2) as Ethernet frames, each with its length
+/// before the capture cut it. Each but the last is padded to a multiple of four bytes; parts without
+/// an EtherType are left out.
+pub(super) fn packets(mut bytes: &[u8]) -> Vec<(Vec<u8>, u32)> {
+    let mut found = Vec::new();
+    while bytes.len() >= SUBFRAME + LLC {
+        let length = usize::from(u16::from_be_bytes([bytes[12], bytes[13]]));
+        let part = &bytes[SUBFRAME..bytes.len().min(SUBFRAME + length)];
+        let llc = part.first_chunk().copied();
+        if let Some(ethertype) = llc.and_then(ethertype) {
+            let frame = [&bytes[..12], &ethertype.to_be_bytes(), &part[LLC..]].concat();
+            found.push((frame, (SUBFRAME + length - LLC) as u32));
+        }
+        let next = (SUBFRAME + length).next_multiple_of(4).min(bytes.len());
+        bytes = &bytes[next..];
+    }
+    found
 }

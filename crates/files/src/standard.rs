@@ -1,0 +1,35 @@
+//! Standard output that is closed.
+//!
+//! Before `main`, Rust opens /dev/null in the place of a closed standard output, so that writes to it
+//! succeed and lose the result. Afterwards nothing tells this apart from a wanted /dev/null. So
+//! whether it is closed is found out before that.
+
+use std::io::{self, Stdout};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether standard output was closed when the process started.
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// The C library calls what is in this section before `main`.
+#[cfg(target_os = "linux")]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = {
+    extern "C" fn look() {
+        // SAFETY: it reads the flags of a descriptor and may be called with any number.
+        let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
+        IS_CLOSED.store(flags == -1, Ordering::Relaxed);
+    }
+    look
+};
+
+/// Returns standard output.
+///
+/// # Errors
+/// If it was closed when the process started (`>&-`).
+pub fn standard_output() -> io::Result<Stdout> {
+    match IS_CLOSED.load(Ordering::Relaxed) {
+        true => Err(io::Error::other("it is closed")),
+        false => Ok(io::stdout()),
+    }
+}
