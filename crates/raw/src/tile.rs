@@ -24,6 +24,12 @@ pub(crate) mod kind {
     pub const LINE: u8 = 3;
     pub const STREAM_READ: u8 = 4;
     pub const STREAM_WRITE: u8 = 5;
+    pub const DMA_READ: u8 = 6;
+    pub const DMA_WRITE: u8 = 7;
+    /// To an output card, on the general network: a packet whose rest is in a memory.
+    pub const FETCH: u8 = 8;
+    /// From a device, on the memory network, without words: interrupts the tile.
+    pub const INTERRUPT: u8 = 15;
 }
 
 /// A range of addresses and the memory that holds it.
@@ -58,10 +64,14 @@ pub(crate) struct Tile {
     vector: u32,
     mask: u32,
     timer: Option<u32>,
+    /// Interrupts of devices since the program last read their number.
+    external: u32,
     interrupts_on: bool,
     cache: Cache,
     miss: Option<Miss>,
     to_send: VecDeque<u32>,
+    /// Words that are left of the message at the input of the memory network.
+    memory_left: u8,
     pub executed: u64,
 }
 
@@ -81,10 +91,12 @@ impl Tile {
             vector: 0,
             mask: 0,
             timer: None,
+            external: 0,
             interrupts_on: false,
             cache: Cache::new(spec.cache.kilobytes),
             miss: None,
             to_send: VecDeque::new(),
+            memory_left: 0,
             executed: 0,
         }
     }
@@ -151,6 +163,7 @@ impl Tile {
         if self.is_halted {
             return Ok(false);
         }
+        self.take_interrupt(layout, queues, now);
         if self.miss.is_some() || !self.to_send.is_empty() {
             return self.memory_cycle(layout, queues, now);
         }
@@ -183,6 +196,33 @@ impl Tile {
         }
         self.execute(&instruction, spec, layout, regions, queues, now)?;
         Ok(true)
+    }
+
+    /// Takes the interrupt of a device off the memory network. The processor does so at any time, so
+    /// interrupts never hold up lines or messages.
+    #[inline]
+    fn take_interrupt(&mut self, layout: &Layout, queues: &mut [Queue], now: u64) {
+        if self.memory_left > 0 {
+            return;
+        }
+        let queue = &mut queues[layout.to_processor(self.number, Network::Memory as usize)];
+        let is_one = |word| {
+            let header = Header::of(word);
+            header.user == kind::INTERRUPT && header.length == 0
+        };
+        if queue.front(now).is_some_and(is_one) {
+            queue.pop(now);
+            self.external += 1;
+        }
+    }
+
+    /// Takes the next word off the memory network; at the first of a message it is the header.
+    fn pop_memory(&mut self, queue: &mut Queue, now: u64) {
+        self.memory_left = match self.memory_left {
+            0 => queue.front(now).map_or(0, |word| Header::of(word).length),
+            left => left - 1,
+        };
+        queue.pop(now);
     }
 
     fn value(
@@ -248,7 +288,12 @@ impl Tile {
             Op::Intoff => self.interrupts_on = false,
             Op::Inton => self.interrupts_on = true,
             Op::Halt => self.is_halted = true,
-            Op::Mfsr => result = self.special(instruction.rd, layout, queues, now),
+            Op::Mfsr => {
+                result = self.special(instruction.rd, layout, queues, now);
+                if tile::SPECIAL[usize::from(instruction.rd.0)].0 == Special::External {
+                    self.external = 0;
+                }
+            }
             Op::Mtsr => self.set_special(instruction.rd, b),
             Op::Lb | Op::Lbu | Op::Lh | Op::Lhu | Op::Lw | Op::Sb | Op::Sh | Op::Sw | Op::Wbinv => {
                 let address = a.wrapping_add(instruction.immediate);
@@ -264,7 +309,11 @@ impl Tile {
         }
         let [first, second] = read.map(|register| register.and_then(Register::network));
         for network in [first, second.filter(|_| first != second)].into_iter().flatten() {
-            queues[layout.to_processor(self.number, network as usize)].pop(now);
+            let queue = &mut queues[layout.to_processor(self.number, network as usize)];
+            match network {
+                Network::Memory => self.pop_memory(queue, now),
+                _ => queue.pop(now),
+            }
         }
         if let Some(register) = written {
             match register.network() {
@@ -357,9 +406,9 @@ impl Tile {
             }
             return Ok(has_room);
         }
-        let Some(miss) = &mut self.miss else { return Ok(false) };
         let Some(word) = queues[from].front(now) else { return Ok(false) };
-        queues[from].pop(now);
+        self.pop_memory(&mut queues[from], now);
+        let Some(miss) = &mut self.miss else { return Ok(false) };
         if miss.got.is_empty() && Header::of(word).user != kind::LINE {
             return Err(
                 "the word after a miss is no line: does the program use `$cmni`?".to_owned()
@@ -379,7 +428,7 @@ impl Tile {
         let general = layout.to_processor(self.number, Network::General as usize);
         let has_word = queues[general].front(now).is_some();
         let is_late = self.timer.is_some_and(|timer| (now as u32).wrapping_sub(timer) < 1 << 31);
-        u32::from(has_word) | u32::from(is_late) << 1
+        u32::from(has_word) | u32::from(is_late) << 1 | u32::from(self.external > 0) << 2
     }
 
     fn special(&self, number: Register, layout: &Layout, queues: &[Queue], now: u64) -> u32 {
@@ -397,6 +446,7 @@ impl Tile {
                 let queue = &queues[layout.to_processor(self.number, number)];
                 word | queue.readable(now) << (8 * number)
             }),
+            Special::External => self.external,
         }
     }
 
@@ -406,7 +456,8 @@ impl Tile {
             Special::Vector => self.vector = value,
             Special::Mask => self.mask = value,
             Special::Timer => self.timer = Some(value),
-            Special::Cycle | Special::Coordinates | Special::Cause | Special::Available => {}
+            Special::Cycle | Special::Coordinates | Special::Cause => {}
+            Special::Available | Special::External => {}
         }
     }
 }

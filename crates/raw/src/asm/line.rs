@@ -1,13 +1,18 @@
 //! One line of a source.
 
+use std::collections::BTreeMap;
+
 use wireloom_isa::raw::Register;
 use wireloom_isa::raw::switch::{self, CONTROL};
 use wireloom_isa::raw::tile::{self, Instruction, Op, SPECIAL, Slot, TABLE};
 
-use super::{Diagnostic, Section};
+use super::Diagnostic;
+use super::source::{Area, Section};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
-type Labels<'a> = &'a dyn Fn(&str) -> Option<u32>;
+pub(super) type Labels<'a> = &'a dyn Fn(&str) -> Option<u32>;
+/// Names that stand for numbers.
+pub(super) type Constants = BTreeMap<String, i64>;
 
 /// What is left of a line, without comment.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +21,13 @@ pub(super) struct Line<'a> {
     /// The first byte in the source, and that after the last.
     start: usize,
     end: usize,
+    constants: &'a Constants,
 }
 
 impl<'a> Line<'a> {
-    pub fn new(source: &'a str, start: usize, whole: &str) -> Self {
+    pub fn new(source: &'a str, start: usize, whole: &str, constants: &'a Constants) -> Self {
         let end = start + whole.find('#').unwrap_or(whole.len());
-        Self { source, start, end }.trimmed()
+        Self { source, start, end, constants }.trimmed()
     }
 
     fn trimmed(mut self) -> Self {
@@ -55,12 +61,12 @@ impl<'a> Line<'a> {
     }
 
     /// The first word and the rest.
-    fn first(&self) -> (Self, Self) {
+    pub fn first(&self) -> (Self, Self) {
         let place = self.text().find(char::is_whitespace).map_or(self.end, |at| self.start + at);
         (Self { end: place, ..*self }, Self { start: place, ..*self }.trimmed())
     }
 
-    fn list(&self) -> Vec<Self> {
+    pub fn list(&self) -> Vec<Self> {
         let mut rest = *self;
         let mut parts = Vec::new();
         while let Some((part, after)) = rest.split(",") {
@@ -76,44 +82,86 @@ impl<'a> Line<'a> {
     /// Takes a label off the line.
     pub fn label(&mut self) -> Option<&'a str> {
         let (label, rest) = self.split(":")?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let name = label.text();
-        if name.is_empty() || !name.chars().all(is_name) || name.as_bytes()[0].is_ascii_digit() {
+        if !is_name(name) {
             return None;
         }
         *self = rest;
         Some(name)
     }
 
-    pub fn directive(&self) -> Result<Section> {
+    /// Name and value of an `.equ` line.
+    pub fn constant(&self) -> Option<Result<(&'a str, i64)>> {
+        let (_, rest) = self.first_is(".equ")?;
+        let form = "a constant is `.equ NAME, NUMBER`";
+        let parts = rest.list();
+        let [name, value] = parts[..] else { return Some(Err(self.error(form, None))) };
+        if !is_name(name.text()) {
+            return Some(Err(name.error(form, None)));
+        }
+        let value = value.number(i64::from(i32::MIN), i64::from(u32::MAX));
+        Some(value.map(|value| (name.text(), value)))
+    }
+
+    fn first_is(&self, name: &str) -> Option<(Self, Self)> {
+        let (first, rest) = self.first();
+        (first.text() == name).then_some((first, rest))
+    }
+
+    /// Whether the line is a directive that is none of data.
+    pub fn begins_section(&self) -> bool {
+        let of_data = [".word", ".half", ".byte", ".space", ".align"];
+        self.text().starts_with('.') && !of_data.contains(&self.first().0.text())
+    }
+
+    /// The section that the line begins.
+    pub fn section(&self) -> Result<Section> {
         let (name, rest) = self.first();
-        let (column, row) = rest.first();
-        let number = |part: Line<'_>| {
-            let number = part.text().parse().ok().filter(|number| *number < 16u8);
-            number.ok_or_else(|| {
-                let part = if part.is_empty() { *self } else { part };
-                part.error("column and row of a tile are needed, each 0 to 15", None)
-            })
-        };
         match name.text() {
-            ".tile" => Ok(Section::Tile((number(column)?, number(row)?))),
-            ".switch" => Ok(Section::Switch((number(column)?, number(row)?))),
-            _ => Err(name.error("unknown directive", Some("there are `.tile` and `.switch`"))),
+            ".tile" => Ok(Section::Tile(self.area(rest)?)),
+            ".switch" => Ok(Section::Switch(self.area(rest)?)),
+            ".data" => {
+                let address = rest.number(0, i64::from(u32::MAX))? as u32;
+                if !address.is_multiple_of(4) {
+                    return Err(rest.error("data begins at a multiple of 4", None));
+                }
+                Ok(Section::Data(address))
+            }
+            _ => {
+                let help = "there are `.tile`, `.switch`, `.data` and `.equ`";
+                Err(name.error("unknown directive", Some(help)))
+            }
         }
     }
 
-    /// The number of words that the statement takes.
-    pub fn words(&self, section: Section) -> u32 {
+    fn area(&self, text: Self) -> Result<Area> {
+        let (columns, rows) = text.first();
+        let range = |part: Self| {
+            let (from, to) = part.split("-").unwrap_or((part, part));
+            let number = |text: &str| text.parse().ok().filter(|number| *number < 16u8);
+            match (number(from.text()), number(to.text())) {
+                (Some(from), Some(to)) if from <= to => Ok((from, to)),
+                _ => {
+                    let part = if part.is_empty() { *self } else { part };
+                    let help = "several tiles are a range, such as `0-3`";
+                    Err(part.error("column and row of a tile are needed, each 0 to 15", Some(help)))
+                }
+            }
+        };
+        Ok(Area { columns: range(columns)?, rows: range(rows)? })
+    }
+
+    /// The number of words that a statement of a tile takes.
+    pub fn words(&self) -> u32 {
         let (name, rest) = self.first();
-        let is_long = matches!(section, Section::Tile(_))
-            && name.text() == "li"
+        let is_long = name.text() == "li"
             && rest.list().get(1).is_some_and(|value| {
                 value.number(i64::from(i32::MIN), i64::from(u32::MAX)).is_ok_and(is_long)
             });
-        1 + u32::from(is_long)
+        1 + u32::from(is_long || name.text() == "la")
     }
 
-    fn number(&self, least: i64, most: i64) -> Result<i64> {
+    pub fn number(&self, least: i64, most: i64) -> Result<i64> {
         let text = self.text();
         let (digits, sign) = match text.strip_prefix('-') {
             Some(digits) => (digits, -1),
@@ -124,6 +172,7 @@ impl<'a> Line<'a> {
             None if !digits.starts_with(['+', '-']) => digits.parse::<i64>().ok(),
             _ => None,
         };
+        let value = value.or_else(|| self.constants.get(digits).copied());
         let value = value.map(|value| sign * value).filter(|value| (least..=most).contains(value));
         value.ok_or_else(|| {
             self.error(&format!("a number from {least} to {most} is needed here"), None)
@@ -148,20 +197,15 @@ impl<'a> Line<'a> {
     }
 
     /// The words of a statement of a tile processor at an index.
-    pub fn tile(&self, index: u32, find: Labels<'_>) -> Result<Vec<u32>> {
+    /// `address` finds labels of data.
+    pub fn tile(&self, index: u32, find: Labels<'_>, address: Labels<'_>) -> Result<Vec<u32>> {
         let (name, rest) = self.first();
         let operands = rest.list();
         let count = |wanted: usize| {
             let message = format!("`{}` has {wanted} operands", name.text());
             if operands.len() == wanted { Ok(()) } else { Err(self.error(&message, None)) }
         };
-        let blank = Instruction {
-            op: Op::Sll,
-            rd: Register(0),
-            rs: Register(0),
-            rt: Register(0),
-            immediate: 0,
-        };
+        let blank = BLANK;
         let one = |instruction: Instruction| Ok(vec![tile::encode(&instruction)]);
         match name.text() {
             "nop" => {
@@ -182,17 +226,22 @@ impl<'a> Line<'a> {
                 count(2)?;
                 let rt = operands[0].register(false)?;
                 let value = operands[1].number(i64::from(i32::MIN), i64::from(u32::MAX))?;
-                let low = Instruction { rt, immediate: value as u32, ..blank };
                 if !is_long(value) {
                     let op = if value < 0 { Op::Addiu } else { Op::Ori };
-                    return one(Instruction { op, ..low });
+                    return one(Instruction { op, rt, immediate: value as u32, ..blank });
                 }
-                // The upper half goes through `$at`, since a network takes one word.
-                let at = Register(1);
-                let high =
-                    Instruction { op: Op::Lui, rt: at, immediate: value as u32 >> 16, ..blank };
-                let low = Instruction { op: Op::Ori, rs: at, ..low };
-                return Ok(vec![tile::encode(&high), tile::encode(&low)]);
+                return Ok(both_halves(rt, value as u32));
+            }
+            "la" => {
+                count(2)?;
+                let rt = operands[0].register(false)?;
+                let label = operands[1].text();
+                let value = find(label).map(|index| 4 * index).or_else(|| address(label));
+                let value = value.ok_or_else(|| {
+                    let message = format!("there is no label `{label}` here or in `.data`");
+                    operands[1].error(&message, None)
+                })?;
+                return Ok(both_halves(rt, value));
             }
             _ => {}
         }
@@ -326,6 +375,24 @@ impl<'a> Line<'a> {
         *route = Some(source);
         Ok(())
     }
+}
+
+fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty() && text.chars().all(is_part) && !text.as_bytes()[0].is_ascii_digit()
+}
+
+/// `nop`.
+const BLANK: Instruction =
+    Instruction { op: Op::Sll, rd: Register(0), rs: Register(0), rt: Register(0), immediate: 0 };
+
+/// The words that set a register to a value by halves. The upper one goes through `$at`, since a
+/// network takes one word.
+fn both_halves(rt: Register, value: u32) -> Vec<u32> {
+    let at = Register(1);
+    let high = Instruction { op: Op::Lui, rt: at, immediate: value >> 16, ..BLANK };
+    let low = Instruction { op: Op::Ori, rs: at, rt, immediate: value & 0xffff, ..BLANK };
+    vec![tile::encode(&high), tile::encode(&low)]
 }
 
 /// Whether `li` needs two instructions for a value.

@@ -2,8 +2,10 @@
 //!
 //! Messages, by their user bits (all assumed): 1 reads the line of an address, 2 writes it
 //! (address, 8 words), 3 is the line that comes back; 4 and 5 stream: address and number of words, which
-//! leave or enter over the first static network, one word a cycle. Messages of unknown kinds are
-//! counted and dropped.
+//! leave or enter over the first static network, one word a cycle. Devices use 6 to read a line
+//! (address, header under which it comes back) and 7 to write bytes of one (address, mask with a
+//! bit for each byte, the first byte's highest; 8 words). Messages of unknown kinds are counted and
+//! dropped.
 
 use std::collections::VecDeque;
 
@@ -50,6 +52,7 @@ impl MemorySpec {
 struct Reply {
     ready: u64,
     address: u32,
+    /// Where it goes: destination and final side count.
     to: Header,
 }
 
@@ -101,6 +104,17 @@ impl Memory {
         self.words.get_mut((address.wrapping_sub(self.spec.base) / 4) as usize)
     }
 
+    /// Sets the words from an address on; returns whether the memory holds them all.
+    pub fn load(&mut self, address: u32, words: &[u32]) -> bool {
+        let begin = (address.wrapping_sub(self.spec.base) / 4) as usize;
+        let place = begin.checked_add(words.len()).and_then(|end| self.words.get_mut(begin..end));
+        let is_held = place.is_some();
+        if let Some(place) = place {
+            place.copy_from_slice(words);
+        }
+        is_held
+    }
+
     fn has_room(&self) -> bool {
         self.replies.len() < self.spec.outstanding
             && self.reads.len().max(self.writes.len()) < self.spec.stream_commands
@@ -130,7 +144,21 @@ impl Memory {
         match (header.user, body) {
             (kind::READ_LINE, [_]) => {
                 self.word(line)?;
-                self.replies.push_back(Reply { ready, address: line, to: header });
+                let to = Header { last: 0, destination: header.origin, ..header };
+                self.replies.push_back(Reply { ready, address: line, to });
+            }
+            (kind::DMA_READ, [_, to]) => {
+                self.word(line)?;
+                self.replies.push_back(Reply { ready, address: line, to: Header::of(*to) });
+            }
+            (kind::DMA_WRITE, [_, mask, words @ ..]) if words.len() == LINE_WORDS => {
+                for (number, word) in words.iter().enumerate() {
+                    let bytes = mask << (4 * number) >> 28;
+                    let bits = (0..4).filter(|byte| bytes >> (3 - byte) & 1 == 1);
+                    let bits = bits.fold(0, |bits, byte| bits | 0xff << (24 - 8 * byte));
+                    let place = self.word(line + 4 * number as u32)?;
+                    *place = *place & !bits | word & bits;
+                }
             }
             (kind::WRITE_LINE, [_, words @ ..]) if words.len() == LINE_WORDS => {
                 for (place, word) in (line..).step_by(4).zip(words) {
@@ -156,13 +184,8 @@ impl Memory {
             && reply.ready <= port.now
         {
             self.replies.pop_front();
-            let header = Header {
-                last: 0,
-                length: LINE_WORDS as u8,
-                user: kind::LINE,
-                origin: port.tile,
-                destination: reply.to.origin,
-            };
+            let (length, user) = (LINE_WORDS as u8, kind::LINE);
+            let header = Header { length, user, origin: port.tile, ..reply.to };
             self.sending.push_back(header.word());
             for address in (reply.address..).step_by(4).take(LINE_WORDS) {
                 let word = self.word(address).copied().unwrap_or_default();
