@@ -52,6 +52,14 @@ pub enum Error {
         /// Who waits for whom.
         report: Box<Report>,
     },
+    /// Packets have not ended in time.
+    #[error("after {cycles} cycles packets are still inside; {left} have left")]
+    Unfinished {
+        /// The cycles.
+        cycles: u64,
+        /// Packets that have left.
+        left: u64,
+    },
 }
 
 /// A chip with its programs and devices.

@@ -9,6 +9,7 @@
 //! [docs/machines/raw.md] describes the model and what of it is assumed.
 
 pub mod asm;
+pub mod board;
 mod cache;
 mod chip;
 pub mod device;

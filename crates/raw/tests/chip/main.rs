@@ -4,6 +4,7 @@ mod assembler;
 mod cards;
 mod dynamic;
 mod memory;
+mod null;
 mod processor;
 mod speed;
 mod static_networks;
