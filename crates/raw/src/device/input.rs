@@ -29,6 +29,8 @@ pub struct InputSpec {
     pub rate: LineRate,
     /// What happens to packets that the chip cannot take.
     pub buffer: Buffer,
+    /// Words of a packet after the first, at least: shorter packets are padded with zeros.
+    pub least_words: usize,
     /// The tile that gets an interrupt for each packet that is about to be handed over.
     pub interrupts: Option<(u8, u8)>,
 }
@@ -142,7 +144,9 @@ impl InputCard {
     fn begin(&mut self, now: u64) {
         let Some((arrived, packet)) = self.waiting.pop_front() else { return };
         self.waiting_bytes -= packet.len();
-        self.sending = framed(self.spec.port, &packet).into();
+        let mut words = framed(self.spec.port, &packet);
+        words.resize(words.len().max(1 + self.spec.least_words), 0);
+        self.sending = words.into();
         self.entered.push(Entered { arrived, begun: now });
         self.interrupt = self.spec.interrupts.map(|destination| {
             Header { user: kind::INTERRUPT, destination, ..Header::default() }.word()

@@ -14,7 +14,8 @@ use crate::tile::kind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputSpec {
     /// The network from which the card takes packets. On the general dynamic network they come in
-    /// messages: the words after the headers make up the packets, for each sender.
+    /// messages: the words after the headers make up the packets, for each sender; what follows a
+    /// packet in its message is padding.
     pub network: Network,
     /// The rate of the line.
     pub rate: LineRate,
@@ -55,6 +56,8 @@ pub struct OutputCard {
     partial: BTreeMap<(u8, u8), Partial>,
     /// The header of the message that comes, and the words of it that are left.
     message: Option<(Header, u8)>,
+    /// Whether the rest of the message is padding.
+    is_padding: bool,
     fetch: Option<Fetch>,
     interrupt: Option<u32>,
     is_ready: bool,
@@ -71,6 +74,7 @@ impl OutputCard {
             next: 0,
             partial: BTreeMap::new(),
             message: None,
+            is_padding: false,
             fetch: None,
             interrupt: None,
             is_ready: false,
@@ -97,6 +101,13 @@ impl OutputCard {
         let (header, left) = self.message.as_mut()?;
         let word = port.read(Network::General)?;
         let sender = header.origin;
+        if self.is_padding {
+            *left -= 1;
+            if *left == 0 {
+                (self.message, self.is_padding) = (None, false);
+            }
+            return None;
+        }
         *left -= 1;
         let fetches = *left == 0 && header.user == kind::FETCH;
         if *left == 0 {
@@ -106,9 +117,9 @@ impl OutputCard {
     }
 
     fn take(&mut self, port: &mut Port<'_>) -> bool {
-        let had_message = self.message.is_some();
+        let before = self.message;
         let Some((sender, word, fetches)) = self.word(port) else {
-            return self.message.is_some() && !had_message;
+            return self.message != before;
         };
         let partial = self.partial.entry(sender).or_default();
         if partial.words.is_empty() {
@@ -130,6 +141,7 @@ impl OutputCard {
         } else if partial.words.len() == 1 + words_after(partial.words[0]) {
             let words = std::mem::take(&mut partial.words);
             let begun = partial.begun;
+            self.is_padding = self.message.is_some();
             self.deliver(&words, begun, port.now);
         }
         true

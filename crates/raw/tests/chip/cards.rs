@@ -17,7 +17,7 @@ fn cycles_a_byte(cycles: u64) -> LineRate {
 }
 
 fn input(rate: LineRate, buffer: Buffer) -> InputSpec {
-    InputSpec { port: 2, network: Network::Static1, rate, buffer, interrupts: None }
+    InputSpec { port: 2, network: Network::Static1, rate, buffer, least_words: 0, interrupts: None }
 }
 
 fn output(rate: LineRate) -> OutputSpec {

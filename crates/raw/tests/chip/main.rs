@@ -3,6 +3,7 @@
 mod assembler;
 mod cards;
 mod dynamic;
+mod ipv4;
 mod memory;
 mod null;
 mod processor;

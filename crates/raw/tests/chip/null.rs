@@ -1,31 +1,13 @@
 //! The null routers of programs/raw.
 
-use wireloom_isa::raw::Network;
+use wireloom_raw::Spec;
 use wireloom_raw::asm::assemble;
 use wireloom_raw::board::{Board, BoardSpec};
-use wireloom_raw::device::{Buffer, InputSpec, LineRate, MemorySpec, OutputSpec};
-use wireloom_raw::{Side, Spec};
-
-const NULL: &str = include_str!("../../../../programs/raw/null.rasm");
-const SWITCHES: &str = include_str!("../../../../programs/raw/null-switches.rasm");
+use wireloom_raw::device::{Buffer, LineRate};
+use wireloom_raw::routers::{NULL, NULL_SWITCHES, null_board};
 
 fn board() -> BoardSpec {
-    let (network, rate) = (Network::Static1, LineRate::UNLIMITED);
-    let input = |port: u8| {
-        let buffer = Buffer::Stall;
-        let card = InputSpec { port: port.into(), network, rate, buffer, interrupts: None };
-        (((port, 0), Side::North), card)
-    };
-    let output = |port: u8| {
-        let card = OutputSpec { network, rate, interrupts: None, memories: vec![] };
-        (((port, 3), Side::South), card)
-    };
-    let memory = MemorySpec { base: 0x10000, ..MemorySpec::full_duplex(0x10000) };
-    BoardSpec {
-        inputs: (0..4).map(input).collect(),
-        outputs: (0..4).map(output).collect(),
-        memories: vec![(((0, 1), Side::West), memory)],
-    }
+    null_board(LineRate::UNLIMITED, Buffer::Stall)
 }
 
 /// Packets of lengths that meet every rest of words and of blocks of eight.
@@ -36,7 +18,7 @@ fn packets(port: u8) -> Vec<Vec<u8>> {
 
 #[test]
 fn packets_pass_unchanged_through_both_null_routers() {
-    for (name, text) in [("null.rasm", NULL), ("null-switches.rasm", SWITCHES)] {
+    for (name, text) in [("null.rasm", NULL), ("null-switches.rasm", NULL_SWITCHES)] {
         let program = assemble(name, text).unwrap_or_else(|error| panic!("{}", error.render()));
         let sent: Vec<_> = (0..4).map(packets).collect();
         let mut board = Board::new(&Spec::built_in(), &program, board(), sent.clone()).unwrap();
@@ -52,7 +34,7 @@ fn packets_pass_unchanged_through_both_null_routers() {
 
 #[test]
 fn switches_alone_carry_a_word_in_every_cycle() {
-    let program = assemble("null-switches.rasm", SWITCHES).unwrap();
+    let program = assemble("null-switches.rasm", NULL_SWITCHES).unwrap();
     let sent = vec![vec![vec![7; 1500]; 20]; 4];
     let mut board = Board::new(&Spec::built_in(), &program, board(), sent).unwrap();
     let played = board.play(2_000, 1_000_000).unwrap();
