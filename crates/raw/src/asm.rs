@@ -34,7 +34,7 @@ use codespan_reporting::term;
 
 pub use listing::listing;
 pub use object::{read_object, write_object};
-pub use source::assemble;
+pub use source::{Labels, assemble, assemble_with_labels};
 
 /// Column and row of a tile.
 pub type Place = (u8, u8);

@@ -62,11 +62,23 @@ struct Found<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
+/// Addresses of instructions by tile and label.
+pub type Labels = BTreeMap<(Place, String), u32>;
+
 /// Assembles a source; `path` is its name in messages.
 ///
 /// # Errors
 /// If anything in it is wrong; all errors are found in one go.
 pub fn assemble(path: &str, text: &str) -> Result<Program, Refused> {
+    assemble_with_labels(path, text).map(|(program, _)| program)
+}
+
+/// Assembles a source, and says where its labels are: the addresses of a tile's instructions, by
+/// tile and name.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn assemble_with_labels(path: &str, text: &str) -> Result<(Program, Labels), Refused> {
     let mut diagnostics = Vec::new();
     let constants = constants(text, &mut diagnostics);
     let mut found = Found { diagnostics, ..Found::default() };
@@ -74,7 +86,12 @@ pub fn assemble(path: &str, text: &str) -> Result<Program, Refused> {
     let program = found.program();
     let mut diagnostics = found.diagnostics;
     if diagnostics.is_empty() {
-        return Ok(program);
+        let labels = found.labels.iter().flat_map(|((section, name), index)| {
+            let area = if let Section::Tile(area) = section { Some(*area) } else { None };
+            let places = area.into_iter().flat_map(Area::places);
+            places.map(move |place| ((place, (*name).to_owned()), 4 * index))
+        });
+        return Ok((program, labels.collect()));
     }
     diagnostics.sort_by_key(|diagnostic| diagnostic.bytes.start);
     Err(Refused { diagnostics, path: path.to_owned(), text: text.to_owned() })
