@@ -39,7 +39,7 @@ pub const FIGURE: Figure = Figure {
 };
 
 const ROUTERS: [(&str, &str); 2] = [("null", NULL), ("null-switches", NULL_SWITCHES)];
-const TRAFFIC: [&str; 4] = ["64", "1500", "mix", "real"];
+const TRAFFIC: [&str; 5] = ["64", "128", "1500", "mix", "real"];
 /// Table 1: bytes and cycles.
 const PUBLISHED: [(&str, f64); 2] = [("64", 416.0), ("1500", 3490.0)];
 /// Figure 15, Gb/s.
