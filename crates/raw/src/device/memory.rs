@@ -182,6 +182,7 @@ impl Memory {
         if self.sending.is_empty()
             && let Some(reply) = self.replies.front().copied()
             && reply.ready <= port.now
+            && !self.is_written_later(reply.address)
         {
             self.replies.pop_front();
             let (length, user) = (LINE_WORDS as u8, kind::LINE);
@@ -198,6 +199,13 @@ impl Memory {
             self.sending.pop_front();
         }
         is_sent
+    }
+
+    /// Whether a stream that has been commanded still writes words of a line. Reads wait for it, so
+    /// they never see the words before (assumed).
+    fn is_written_later(&self, line: u32) -> bool {
+        let end = |write: &Stream| write.address + 4 * write.words;
+        self.writes.iter().any(|write| write.address < line + LINE_BYTES && line < end(write))
     }
 
     fn stream(&mut self, port: &mut Port<'_>) -> bool {

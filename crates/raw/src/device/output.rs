@@ -38,6 +38,16 @@ pub struct Delivered {
     pub ended: u64,
 }
 
+/// How a word is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meant {
+    /// As the next of a packet.
+    Packet,
+    /// As one of a message that asks to fetch the rest of its packet, the last one or not.
+    BeforeFetch,
+    LastBeforeFetch,
+}
+
 /// A packet that comes.
 #[derive(Clone, Debug, Default)]
 struct Partial {
@@ -87,11 +97,10 @@ impl OutputCard {
         self.partial.values().map(|partial| partial.words.len()).sum()
     }
 
-    /// Takes a word of the network and, if it is one of a packet, its sender and whether the
-    /// message asks to fetch the rest.
-    fn word(&mut self, port: &mut Port<'_>) -> Option<((u8, u8), u32, bool)> {
+    /// Takes a word of the network and, if it is one of a packet, its sender and how it is meant.
+    fn word(&mut self, port: &mut Port<'_>) -> Option<((u8, u8), u32, Meant)> {
         if self.spec.network != Network::General {
-            return port.read(self.spec.network).map(|word| ((0, 0), word, false));
+            return port.read(self.spec.network).map(|word| ((0, 0), word, Meant::Packet));
         }
         if self.message.is_none() {
             let header = Header::of(port.read(Network::General)?);
@@ -109,16 +118,20 @@ impl OutputCard {
             return None;
         }
         *left -= 1;
-        let fetches = *left == 0 && header.user == kind::FETCH;
+        let meant = match (header.user, *left) {
+            (kind::FETCH, 0) => Meant::LastBeforeFetch,
+            (kind::FETCH, _) => Meant::BeforeFetch,
+            _ => Meant::Packet,
+        };
         if *left == 0 {
             self.message = None;
         }
-        Some((sender, word, fetches))
+        Some((sender, word, meant))
     }
 
     fn take(&mut self, port: &mut Port<'_>) -> bool {
         let before = self.message;
-        let Some((sender, word, fetches)) = self.word(port) else {
+        let Some((sender, word, meant)) = self.word(port) else {
             return self.message != before;
         };
         let partial = self.partial.entry(sender).or_default();
@@ -131,14 +144,15 @@ impl OutputCard {
             let left = (partial.words[0] as usize & 0xffff).saturating_sub(before);
             self.next = self.line.take(port.now, left.min(4));
         }
-        if fetches {
+        if meant == Meant::LastBeforeFetch {
             // First word, address of the rest, and what of the packet the message holds.
             let mut words = std::mem::take(&mut partial.words);
             if words.len() >= 2 {
                 let address = words.remove(1);
                 self.fetch = Some(Fetch::new(words, partial.begun, address, &self.spec.memories));
             }
-        } else if partial.words.len() == 1 + words_after(partial.words[0]) {
+        } else if meant == Meant::Packet && partial.words.len() == 1 + words_after(partial.words[0])
+        {
             let words = std::mem::take(&mut partial.words);
             let begun = partial.begun;
             self.is_padding = self.message.is_some();
