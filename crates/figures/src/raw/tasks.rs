@@ -107,7 +107,7 @@ const TASKS: [Task; 7] = [
         what: "header checksum",
         row: 1,
         from: "check",
-        to: Some("options"),
+        to: None,
         destinations: One { is_long: false },
         published: 78.0,
     },
@@ -148,21 +148,24 @@ fn surroundings(row: u8) -> String {
     for above in 0..row {
         text += &format!(".switch 0 {above}\nagain: j again route $cNi->$cSo\n");
     }
-    text += &format!(".switch 0 {row}\nagain: j again route $cNi->$csti\n");
+    text += &format!(
+        ".switch 0 {row}\npacket: movei $1, 16\nwords: bnezd $1, $1, words route $cNi->$csti\n \
+         recv $2\n j packet\n"
+    );
     match row {
         // Results go to row 2.
         0 | 1 => text += &format!(".tile 0 2\n{drain}"),
         // Two results for each packet, always there: port 0 and a correct header.
         2 => {
-            text += ".tile 1 2\n li $t0, 0x01000040\n li $t1, 1\nagain:\n";
-            text += &" move $cgno, $t0\n move $cgno, $t1\n move $cgno, $t0\n move $cgno, $zero\n"
+            text += ".tile 1 2\n li $t0, 0x02000040\n li $t1, 1\nagain:\n";
+            text += &" move $cgno, $t0\n move $cgno, $t1\n move $cgno, $zero\n move $cgno, $t0\n move $cgno, $zero\n move $cgno, $zero\n"
                 .repeat(4);
             text += &format!(" j again\n.tile 0 3\n{drain}");
         }
-        // Packets of 17 words.
+        // Messages of 18 words.
         _ => {
-            text += ".tile 0 2\n li $t0, 0x11000060\n li $t1, 64\nagain:\n move $cgno, $t0\n move $cgno, $t1\n";
-            text += &" move $cgno, $zero\n".repeat(16);
+            text += ".tile 0 2\n li $t0, 0x12000060\n li $t1, 64\nagain:\n move $cgno, $t0\n move $cgno, $t1\n";
+            text += &" move $cgno, $zero\n".repeat(17);
             text += " j again\n";
         }
     }
