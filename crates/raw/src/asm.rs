@@ -20,6 +20,7 @@
 //! each with its place.
 
 mod data;
+mod directives;
 mod line;
 mod listing;
 mod object;

@@ -7,7 +7,6 @@ use wireloom_isa::raw::switch::{self, CONTROL};
 use wireloom_isa::raw::tile::{self, Instruction, Op, SPECIAL, Slot, TABLE};
 
 use super::Diagnostic;
-use super::source::{Area, Section};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 pub(super) type Labels<'a> = &'a dyn Fn(&str) -> Option<u32>;
@@ -54,7 +53,7 @@ impl<'a> Line<'a> {
     }
 
     /// The part before a separator and the part after it.
-    fn split(&self, at: &str) -> Option<(Self, Self)> {
+    pub fn split(&self, at: &str) -> Option<(Self, Self)> {
         let place = self.start + self.text().find(at)?;
         let before = Self { end: place, ..*self }.trimmed();
         Some((before, Self { start: place + at.len(), ..*self }.trimmed()))
@@ -88,67 +87,6 @@ impl<'a> Line<'a> {
         }
         *self = rest;
         Some(name)
-    }
-
-    /// Name and value of an `.equ` line.
-    pub fn constant(&self) -> Option<Result<(&'a str, i64)>> {
-        let (_, rest) = self.first_is(".equ")?;
-        let form = "a constant is `.equ NAME, NUMBER`";
-        let parts = rest.list();
-        let [name, value] = parts[..] else { return Some(Err(self.error(form, None))) };
-        if !is_name(name.text()) {
-            return Some(Err(name.error(form, None)));
-        }
-        let value = value.number(i64::from(i32::MIN), i64::from(u32::MAX));
-        Some(value.map(|value| (name.text(), value)))
-    }
-
-    fn first_is(&self, name: &str) -> Option<(Self, Self)> {
-        let (first, rest) = self.first();
-        (first.text() == name).then_some((first, rest))
-    }
-
-    /// Whether the line is a directive that is none of data.
-    pub fn begins_section(&self) -> bool {
-        let of_data = [".word", ".half", ".byte", ".space", ".align"];
-        self.text().starts_with('.') && !of_data.contains(&self.first().0.text())
-    }
-
-    /// The section that the line begins.
-    pub fn section(&self) -> Result<Section> {
-        let (name, rest) = self.first();
-        match name.text() {
-            ".tile" => Ok(Section::Tile(self.area(rest)?)),
-            ".switch" => Ok(Section::Switch(self.area(rest)?)),
-            ".data" => {
-                let address = rest.number(0, i64::from(u32::MAX))? as u32;
-                if !address.is_multiple_of(4) {
-                    return Err(rest.error("data begins at a multiple of 4", None));
-                }
-                Ok(Section::Data(address))
-            }
-            _ => {
-                let help = "there are `.tile`, `.switch`, `.data` and `.equ`";
-                Err(name.error("unknown directive", Some(help)))
-            }
-        }
-    }
-
-    fn area(&self, text: Self) -> Result<Area> {
-        let (columns, rows) = text.first();
-        let range = |part: Self| {
-            let (from, to) = part.split("-").unwrap_or((part, part));
-            let number = |text: &str| text.parse().ok().filter(|number| *number < 16u8);
-            match (number(from.text()), number(to.text())) {
-                (Some(from), Some(to)) if from <= to => Ok((from, to)),
-                _ => {
-                    let part = if part.is_empty() { *self } else { part };
-                    let help = "several tiles are a range, such as `0-3`";
-                    Err(part.error("column and row of a tile are needed, each 0 to 15", Some(help)))
-                }
-            }
-        };
-        Ok(Area { columns: range(columns)?, rows: range(rows)? })
     }
 
     /// The number of words that a statement of a tile takes.
@@ -377,7 +315,7 @@ impl<'a> Line<'a> {
     }
 }
 
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !text.is_empty() && text.chars().all(is_part) && !text.as_bytes()[0].is_ascii_digit()
 }
