@@ -21,6 +21,7 @@
 
 mod data;
 mod directives;
+mod elf;
 mod line;
 mod listing;
 mod object;
@@ -33,6 +34,7 @@ use codespan_reporting::diagnostic::{Diagnostic as Shown, Label};
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term;
 
+pub use elf::add_elf;
 pub use listing::listing;
 pub use object::{read_object, write_object};
 pub use source::{Labels, assemble, assemble_with_labels};
