@@ -108,7 +108,8 @@ impl Board {
                 return Ok(self.played());
             }
         }
-        Err(Error::Unfinished { cycles: most, left: left as u64 })
+        let report = Box::new(self.chip.waits().report());
+        Err(Error::Unfinished { cycles: most, left: left as u64, report })
     }
 
     fn delivered(&mut self) -> usize {

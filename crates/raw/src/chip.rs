@@ -53,12 +53,14 @@ pub enum Error {
         report: Box<Report>,
     },
     /// Packets have not ended in time.
-    #[error("after {cycles} cycles packets are still inside; {left} have left")]
+    #[error("after {cycles} cycles packets are still inside; {left} have left\n{report}")]
     Unfinished {
         /// The cycles.
         cycles: u64,
         /// Packets that have left.
         left: u64,
+        /// Who waits for whom.
+        report: Box<Report>,
     },
 }
 

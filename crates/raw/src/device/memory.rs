@@ -25,7 +25,9 @@ pub struct MemorySpec {
     pub bytes: u32,
     /// Cycles from a request to the first word of its line.
     pub latency_cycles: u32,
-    /// Requests of lines that are under way at a time ("up to four outstanding", the paper).
+    /// Requests of lines that are worked on at a time ("up to four outstanding", the paper). Others
+    /// wait in the controller: it takes them all, so that requests never hold up lines on their
+    /// way back, which would be a deadlock (assumed).
     pub outstanding: usize,
     /// Commands of streams that wait ("8 commands deep", public).
     pub stream_commands: usize,
@@ -50,7 +52,8 @@ impl MemorySpec {
 /// A line to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
-    ready: u64,
+    /// The cycle from which the line is there, once it is worked on.
+    ready: Option<u64>,
     address: u32,
     /// Where it goes: destination and final side count.
     to: Header,
@@ -116,8 +119,7 @@ impl Memory {
     }
 
     fn has_room(&self) -> bool {
-        self.replies.len() < self.spec.outstanding
-            && self.reads.len().max(self.writes.len()) < self.spec.stream_commands
+        self.reads.len().max(self.writes.len()) < self.spec.stream_commands
     }
 
     fn receive(&mut self, port: &mut Port<'_>) -> bool {
@@ -145,11 +147,12 @@ impl Memory {
             (kind::READ_LINE, [_]) => {
                 self.word(line)?;
                 let to = Header { last: 0, destination: header.origin, ..header };
-                self.replies.push_back(Reply { ready, address: line, to });
+                self.replies.push_back(Reply { ready: None, address: line, to });
             }
             (kind::DMA_READ, [_, to]) => {
                 self.word(line)?;
-                self.replies.push_back(Reply { ready, address: line, to: Header::of(*to) });
+                let to = Header::of(*to);
+                self.replies.push_back(Reply { ready: None, address: line, to });
             }
             (kind::DMA_WRITE, [_, mask, words @ ..]) if words.len() == LINE_WORDS => {
                 for (number, word) in words.iter().enumerate() {
@@ -178,10 +181,18 @@ impl Memory {
         Some(())
     }
 
+    /// Begins to work on requests, as many as can be under way.
+    fn begin(&mut self, now: u64) {
+        let ready = now + u64::from(self.spec.latency_cycles);
+        for reply in self.replies.iter_mut().take(self.spec.outstanding) {
+            reply.ready.get_or_insert(ready);
+        }
+    }
+
     fn send(&mut self, port: &mut Port<'_>) -> bool {
         if self.sending.is_empty()
             && let Some(reply) = self.replies.front().copied()
-            && reply.ready <= port.now
+            && reply.ready.is_some_and(|ready| ready <= port.now)
             && !self.is_written_later(reply.address)
         {
             self.replies.pop_front();
@@ -249,9 +260,11 @@ impl Device for Memory {
         let is_sent = self.send(port);
         let is_streaming = self.stream(port);
         let waits = |ready: u64| ready > port.now;
-        let is_reading = self.replies.front().is_some_and(|reply| waits(reply.ready))
+        let is_reading = self.replies.front().and_then(|reply| reply.ready).is_some_and(waits)
             || self.reads.front().is_some_and(|read| waits(read.ready));
-        self.receive(port) || is_sent || is_streaming || is_reading
+        let is_received = self.receive(port);
+        self.begin(port.now);
+        is_received || is_sent || is_streaming || is_reading
     }
 
     fn waits_for(&self) -> Option<(Network, bool)> {

@@ -111,3 +111,18 @@ fn the_router_forwards_as_the_table_says_and_drops_what_is_wrong() {
         wanted.clear();
     }
 }
+
+#[test]
+fn long_packets_under_full_load_do_not_block_each_other() {
+    // Cards fetch from memories on both sides over the same wires as requests go the other way.
+    let program = assemble("ipv4.rasm", IPV4).unwrap();
+    let destinations = [0x0a02_0304, 0x0a01_0304, 0x0a01_0207, 0x0a01_0281];
+    let to = |number: u32, port: u32| destinations[((number * 7 + port * 3) >> 1) as usize % 4];
+    let packets = |port| (0..120).map(move |number| packet(number, to(number, port), 64, 0, 1500));
+    let sent: Vec<Vec<_>> = (0..4).map(|port| packets(port).collect()).collect();
+    let board = ipv4_board(LineRate::UNLIMITED, Buffer::Stall);
+    let mut board = Board::new(&Spec::built_in(), &program, board, sent).unwrap();
+    write_routes(&mut board, &ROUTES).unwrap();
+    let played = board.play(20_000, 1_000_000).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(played.delivered.iter().map(Vec::len).sum::<usize>(), 480);
+}
