@@ -8,7 +8,7 @@
  * A search is a walk that can pause before each memory access, so that a batch can prefetch the
  * next data of all its threads: `..._fetch` prefetches the direct entry, `..._begin` the block's
  * entry or the node that the entry names, the next `..._walk` the node's leaf and child, and so on;
- * `..._value` walks to the end. Searches in blocks need no further pause. */
+ * `..._value` walks to the end. Searches in blocks need no further pause, unless `..._further` says so. */
 #ifndef WL_LPM_H
 #define WL_LPM_H
 
@@ -42,6 +42,21 @@ struct wl_lpm_walk {
 enum { WL_LPM_STRIDE = 6, WL_LPM_DEEPER = 1 << 15 };
 #define WL_LPM_BLOCK (UINT32_C(1) << 31)
 
+/* Returns all ones or zero. Compilers turn a conditional into a branch where they think that it pays;
+ * here it would be predicted wrongly half the time. */
+WL_INLINE uintptr_t wl_lpm_mask(bool condition)
+{
+    uintptr_t mask = -(uintptr_t)condition;
+    __asm__("" : "+r"(mask));
+    return mask;
+}
+
+/* Returns one of two addresses, without a branch. */
+WL_INLINE const void *wl_lpm_pick(bool condition, const void *yes, const void *no)
+{
+    return (const void *)((uintptr_t)no ^ (((uintptr_t)yes ^ (uintptr_t)no) & wl_lpm_mask(condition)));
+}
+
 /* The leaf of a node without leaves. */
 static const uint32_t wl_lpm_no_leaf = 0;
 
@@ -64,7 +79,7 @@ WL_INLINE void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk
 WL_INLINE void wl_lpm_leaf(struct wl_lpm_walk *walk)
 {
     uint32_t leaf = *walk->leaf;
-    walk->best = leaf ? leaf : walk->best;
+    walk->best = leaf | (walk->best & (uint32_t)wl_lpm_mask(!leaf));
 }
 
 /* Reads the node for a slot, and prefetches its leaf and its child. The depth of a prefix and
@@ -73,12 +88,12 @@ WL_INLINE void wl_lpm_leaf(struct wl_lpm_walk *walk)
 WL_INLINE void wl_lpm_descend(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t slot)
 {
     const struct wl_lpm_node *node = &table->nodes[walk->node];
-    uint64_t below = (UINT64_C(1) << slot) - 1, bit = UINT64_C(1) << slot;
+    uint64_t bit = UINT64_C(1) << slot, below = bit - 1;
     uint32_t rank = (uint32_t)__builtin_popcountll(node->leaves & (below | bit));
     uint32_t child = node->child_base + (uint32_t)__builtin_popcountll(node->children & below);
     wl_lpm_leaf(walk);
-    walk->leaf = rank ? &table->leaves[node->leaf_base + rank - 1] : &wl_lpm_no_leaf;
-    walk->node = node->children & bit ? child : 0;
+    walk->leaf = wl_lpm_pick(rank, &table->leaves[node->leaf_base + rank - 1], &wl_lpm_no_leaf);
+    walk->node = child & (uint32_t)wl_lpm_mask(node->children & bit);
     WL_PREFETCH(walk->leaf);
     WL_PREFETCH(&table->nodes[walk->node]);
     walk->at += WL_LPM_STRIDE;
@@ -204,7 +219,8 @@ WL_INLINE void wl_lpm32_begin(const struct wl_slot *slot, uint32_t key, uint32_t
     uint32_t direct = __atomic_load_n(&table->spread[key >> (32 - bits)], __ATOMIC_ACQUIRE);
     const uint16_t *inside = wl_lpm_entry(table, direct & ~WL_LPM_BLOCK, key, bits);
     walk->own = (uint16_t)direct;
-    walk->entry = direct & WL_LPM_BLOCK ? inside : &walk->own;
+    walk->at = bits;
+    walk->entry = wl_lpm_pick(direct & WL_LPM_BLOCK, inside, &walk->own);
     WL_PREFETCH(walk->entry);
 }
 
@@ -214,13 +230,29 @@ WL_INLINE void wl_lpm32_walk(const struct wl_slot *slot, uint32_t key, struct wl
         wl_lpm64_walk(slot, (uint64_t)key << 32, walk);
 }
 
+/* Whether the search needs another block, which is then prefetched. Only of tables of blocks; in
+ * others, the search is left to `..._value`. */
+WL_INLINE bool wl_lpm32_further(const struct wl_slot *slot, uint32_t key, struct wl_lpm_walk *walk)
+{
+    const struct wl_lpm_table *table = wl_lpm_table(slot);
+    if (WL_UNLIKELY(!table->spread))
+        return false;
+    uint32_t entry = __atomic_load_n(walk->entry, __ATOMIC_ACQUIRE);
+    if (WL_LIKELY(!(entry & WL_LPM_DEEPER)))
+        return false;
+    walk->at += WL_LPM_STRIDE;
+    walk->entry = wl_lpm_entry(table, entry & ~(uint32_t)WL_LPM_DEEPER, key, walk->at);
+    WL_PREFETCH(walk->entry);
+    return true;
+}
+
 WL_INLINE const uint64_t *wl_lpm32_value(const struct wl_slot *slot, uint32_t key, uint32_t words,
                                          struct wl_lpm_walk *walk)
 {
     const struct wl_lpm_table *table = wl_lpm_table(slot);
     if (WL_UNLIKELY(!table->spread))
         return wl_lpm64_value(slot, (uint64_t)key << 32, words, walk);
-    return wl_lpm_last(table, walk->entry, key, table->direct_bits, words);
+    return wl_lpm_last(table, walk->entry, key, walk->at, words);
 }
 
 WL_INLINE const uint64_t *wl_lpm32_search(const struct wl_slot *slot, uint32_t key, uint32_t bits,

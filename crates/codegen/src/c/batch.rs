@@ -263,7 +263,7 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
 
 /// Writes the function for the lists of one step. In a round, threads whose searches are done go on,
 /// and the others take their searches to the next access: so each access has the work of a round to
-/// arrive. A paused thread is still in the state of the step for `..._in_order`.
+/// arrive. So have those that a search makes beyond its pauses. A paused thread is still in the state of the step for `..._in_order`.
 fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     let states = engine.states(step);
     let waiting = |state: Expr| field("waiting").index(state);
@@ -290,22 +290,33 @@ fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     body.push(Stmt::Assign(waiting(ready.clone()), Expr::number(0)));
     let own = |state| Declaration::new(thread_pointer(engine), "t").with(entry(state)).into();
     let resumed = go_on(engine.resume(step), name("t"));
-    let each = vec![own(ready), put_on_list(engine, name("t"), resumed)];
+    let further = engine.further(step);
+    let state = further.clone().into_iter().fold(resumed, |resumed, further| {
+        Expr::call("WL_UNLIKELY", [go_on(further, name("t"))]).choose(ready.clone(), resumed)
+    });
+    let each = vec![own(ready), put_on_list(engine, name("t"), state)];
     body.push(count_to(name("count"), each));
     let pauses = engine.advances(step).into_iter().zip(needed).zip(states.windows(2));
     for ((advance, needed), pair) in pauses.rev() {
         let [from, to] = [name(&pair[0]), name(&pair[1])];
+        // Threads that need another access are on the list already.
+        let place = match further {
+            Some(_) => field("list").index(to.clone()).index(waiting(to.clone()).increment()),
+            None => entry(to.clone()),
+        };
         let each = vec![
             own(from.clone()),
-            Stmt::Assign(entry(to.clone()), name("t")),
+            Stmt::Assign(place, name("t")),
             Stmt::Expr(go_on(advance, name("t"))),
         ];
-        let all = vec![
+        let mut all = vec![
             constant("paused", waiting(from.clone())),
             Stmt::Assign(waiting(from), Expr::number(0)),
             count_to(name("paused"), each),
-            Stmt::Assign(waiting(to), name("paused")),
         ];
+        if further.is_none() {
+            all.push(Stmt::Assign(waiting(to), name("paused")));
+        }
         body.push(match needed {
             Some(condition) => Stmt::If(condition, all),
             None => Stmt::Block(all),

@@ -167,6 +167,21 @@ pub fn advance(
     search.advance(&access(around, emitter, op), pause, walk)
 }
 
+/// Whether a call's search may need more accesses than it has pauses.
+pub fn may_go_further(engine: &Engine, op: &Op) -> bool {
+    let search = split_phase(engine, &op.kind).and_then(SplitPhase::search);
+    search
+        .zip(config(engine, &op.kind))
+        .is_some_and(|(search, config)| search.may_go_further(config))
+}
+
+/// Writes the expression that says whether such a search needs another access, and fetches it.
+pub fn further(around: &Surroundings<'_>, emitter: &mut Emitter<'_>, op: &Op, walk: &Expr) -> Expr {
+    let phases = split_phase(emitter.scope.engine, &op.kind).expect("a split-phase call");
+    let search = phases.search().expect("a search");
+    search.further(&access(around, emitter, op), walk)
+}
+
 /// Returns the pointer in the state of a search that is set at its first pause, if the search cannot
 /// do without it.
 pub fn begun(engine: &Engine, op: &Op, walk: &Expr) -> Option<Expr> {

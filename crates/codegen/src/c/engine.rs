@@ -219,6 +219,16 @@ impl<'a> PacketEngine<'a> {
             .collect()
     }
 
+    /// The name of the function that says whether a search of a step needs more accesses than it has
+    /// pauses, if one can.
+    pub fn further(&self, step: usize) -> Option<String> {
+        let ops: Vec<&Op> = plan::ops(&self.engine.steps[step]).collect();
+        let mut searches = self.splits[step].walks.iter().map(|(call, ..)| ops[*call]);
+        let can = self.plans[step].ordered == 0
+            && searches.any(|op| calls::may_go_further(self.engine, op));
+        can.then(|| format!("{}_{}_further", self.prefix, self.step_names[step]))
+    }
+
     /// The condition on which the searches of a step make use of a pause; `None` if one always does.
     /// It is the same for all threads of a batch.
     pub fn is_pause_needed(&self, step: usize, pause: usize) -> Option<Expr> {
@@ -361,10 +371,16 @@ impl<'a> PacketEngine<'a> {
         }
         let comment = format!("Step `{}`{place}: requests.{why}", step.name);
         let called = |name| self.signature(name, false);
-        let mut items = self.function(comment, self.entrance(index), self.early_part(index, None));
+        let mut items =
+            self.function(comment, self.entrance(index), self.early_part(index, Early::Requests));
         for (pause, function) in self.advances(index).into_iter().enumerate() {
             let comment = format!("Step `{}`: access {} of its searches.", step.name, pause + 1);
-            let body = self.early_part(index, Some(pause));
+            let body = self.early_part(index, Early::Pause(pause));
+            items.extend(self.function(comment, called(function), body));
+        }
+        if let Some(function) = self.further(index) {
+            let comment = format!("Step `{}`: whether a search needs another access.", step.name);
+            let body = self.early_part(index, Early::Further);
             items.extend(self.function(comment, called(function), body));
         }
         let comment = format!("Step `{}`: replies, edits and the jump.", step.name);
@@ -443,10 +459,9 @@ impl<'a> PacketEngine<'a> {
         }
     }
 
-    /// Writes the function that computes requests and prefetches their data, or the one that
-    /// advances the searches to their next access after a pause.
-    fn early_part(&self, index: usize, pause: Option<usize>) -> Vec<Stmt> {
-        let is_first = pause.is_none();
+    /// Writes a function of the part of a step before its replies.
+    fn early_part(&self, index: usize, part: Early) -> Vec<Stmt> {
+        let is_first = part == Early::Requests;
         let split = &self.splits[index];
         let all: Vec<&Op> = plan::ops(&self.engine.steps[index]).collect();
         let ops: Vec<&Op> = split.early.iter().map(|i| all[*i]).collect();
@@ -454,7 +469,11 @@ impl<'a> PacketEngine<'a> {
             .fetched
             .iter()
             .map(|i| all[*i])
-            .filter(|op| pause.is_none_or(|pause| pause < calls::pauses(self.engine, op)))
+            .filter(|op| match part {
+                Early::Requests => true,
+                Early::Pause(pause) => pause < calls::pauses(self.engine, op),
+                Early::Further => calls::may_go_further(self.engine, op),
+            })
             .collect();
         let mut wanted: Vec<Value> = if is_first {
             split.kept.iter().map(|(value, _)| *value).collect()
@@ -480,8 +499,14 @@ impl<'a> PacketEngine<'a> {
         // key. A long search has one, since it would be in vain.
         for op in fetched {
             let walk = split.walk(&all, op).map(|walk| self.kept(index, walk));
-            let statement = match (pause, &walk) {
-                (Some(pause), Some(walk)) => calls::advance(&around, &mut emitter, op, pause, walk),
+            let statement = match (part, &walk) {
+                (Early::Pause(pause), Some(walk)) => {
+                    calls::advance(&around, &mut emitter, op, pause, walk)
+                }
+                (Early::Further, Some(walk)) => {
+                    let further = calls::further(&around, &mut emitter, op, walk);
+                    Some(Stmt::Include(Expr::name("further"), further))
+                }
                 _ => Some(calls::fetch(&around, &mut emitter, op, walk.as_ref())),
             };
             if is_first && let Some(begun) = self.begun(index, op, walk.as_ref()) {
@@ -498,8 +523,14 @@ impl<'a> PacketEngine<'a> {
             }
         }
         let mut body: Vec<Stmt> = self.counted(index).filter(|_| is_first).into_iter().collect();
+        if part == Early::Further {
+            body.push(Declaration::new("uint32_t", "further").with(Expr::number(0)).into());
+        }
         body.extend(emitter.finish());
-        body.push(Stmt::Return(Expr::name(self.state(index))));
+        body.push(Stmt::Return(match part {
+            Early::Further => Expr::name("further"),
+            _ => Expr::name(self.state(index)),
+        }));
         body
     }
 
@@ -748,6 +779,17 @@ impl Split {
         let found = self.walks.iter().find(|(index, ..)| ops[*index].results == op.results);
         found.map(|(.., name)| name.as_str())
     }
+}
+
+/// A function of the part of a step before its replies.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Early {
+    /// Computes requests and prefetches their data.
+    Requests,
+    /// Takes the searches to their next access after a pause.
+    Pause(usize),
+    /// Says whether a search needs more accesses than it has pauses, and fetches the next.
+    Further,
 }
 
 struct StepEffects<'a> {

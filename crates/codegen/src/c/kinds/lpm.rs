@@ -64,6 +64,16 @@ impl Search for Table {
             function("walk", &access.slot, &access.key, [state])
         }))
     }
+
+    /// In tables of blocks, few searches need a second block. One that does would hold the whole
+    /// batch up until the block arrives.
+    fn may_go_further(&self, config: &Config) -> bool {
+        BLOCK_KEYS.contains(&config.key.as_ref().map_or(0, Layout::width))
+    }
+
+    fn further(&self, access: &Access<'_>, state: &Expr) -> Expr {
+        function("further", &access.slot, &access.key, [state.clone().address()])
+    }
 }
 
 fn search(call: &Call<'_>) -> Vec<Stmt> {

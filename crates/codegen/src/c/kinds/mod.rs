@@ -131,6 +131,18 @@ pub trait Search {
 
     /// Continues after pause number `pause`, counted from 0, up to the next fetch, if there is one.
     fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt>;
+
+    /// Whether some searches need more accesses than there are pauses. Threads whose search does wait
+    /// for another round before each.
+    fn may_go_further(&self, _config: &Config) -> bool {
+        false
+    }
+
+    /// Returns an expression that says whether a search that has made all its pauses needs another
+    /// access, and then fetches it. Only of searches that [may go further](Self::may_go_further).
+    fn further(&self, _access: &Access<'_>, _state: &Expr) -> Expr {
+        unreachable!("the search goes no further")
+    }
 }
 
 /// A split-phase call: its key, and its offload.
