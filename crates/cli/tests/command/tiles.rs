@@ -13,7 +13,7 @@ fn a_program_of_tiles_is_assembled_and_disassembled() {
     assert!(ran.out.starts_with("null.rasm: 912 instructions of tiles, 96 of switches"));
     let ran = place.wireloom("assemble null.robj --disassemble");
     ran.status(0);
-    assert!(ran.out.contains(".switch 3 3\n        route $cNi->$csti"), "{}", ran.out);
+    assert!(ran.out.contains(".switch 3 3\n") && ran.out.contains("route $cNi->$csti"));
     place.write("again.rasm", ran.out.as_bytes());
     place.wireloom("assemble again.rasm -o again.robj").status(0);
     assert_eq!(place.read("again.robj"), place.read("null.robj"));

@@ -217,9 +217,5 @@ pub const SPECIAL: &[(Special, &str, &str)] = &[
         "available",
         "words that wait in `$csti`, `$csti2`, `$cgni`, `$cmni`, a byte each from the lowest; read only",
     ),
-    (
-        Special::External,
-        "external",
-        "interrupts of devices since this was last read; read only",
-    ),
+    (Special::External, "external", "interrupts of devices since this was last read; read only"),
 ];
