@@ -4,13 +4,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use wireloom_codegen::microengine::{
-    self, Layout, Memories, Microcode, Place, RUNAWAY, Refused, Unit,
-};
+use wireloom_codegen::microengine::{self, Layout, Memories, Microcode, RUNAWAY, Refused};
 use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
-use wireloom_offloads::{Content, Store};
+use wireloom_offloads::Store;
 use wireloom_sim::{EnergyMeter, Time};
 
 use crate::assertions::{self, Rule};
@@ -19,6 +17,7 @@ use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
 use crate::spec::Spec;
+use crate::tables::Tables;
 use crate::watch::Sources;
 
 /// Contexts of an engine that a program in Loom C takes.
@@ -49,7 +48,8 @@ pub fn compile(
     program: &Program,
     store: &mut Store,
 ) -> Result<Compiled, Vec<Refused>> {
-    let program = &program.optimised;
+    let inlined = microengine::inline(&program.optimised)?;
+    let program = &inlined.program;
     let whole = |what: &str| {
         let name = &program.engines[program.main.index()].name;
         let message = format!("engine {name} does not fit into {}: {what}", spec.name);
@@ -69,7 +69,7 @@ pub fn compile(
     let steps = program.engines[program.main.index()].steps.len();
     // For each step: with fewer registers for its values, the assembler finds places for all.
     let mut kept = vec![microengine::KEPT[0]; steps];
-    let mut microcode = microengine::generate(program, &layout, &kept)?;
+    let mut microcode = microengine::generate(&inlined, &layout, &kept)?;
     let mut assembled = HashMap::new();
     // What a step takes is known only when its registers have places, and is less than it seems:
     // first there is a little more room, then less.
@@ -107,7 +107,7 @@ pub fn compile(
                 });
                 let (Some(step), Some(fewer)) = (step, fewer) else { return Err(whole(why)) };
                 kept[step] = fewer;
-                microcode = microengine::generate(program, &layout, &kept)?;
+                microcode = microengine::generate(&inlined, &layout, &kept)?;
             }
         }
     }
@@ -165,7 +165,7 @@ impl Compiled {
     pub fn start(
         self,
         spec: &Spec,
-        store: Store,
+        mut store: Store,
         options: &Options,
     ) -> wireloom_machine::Result<Ixp<EnergyMeter>> {
         let microcode = self.named();
@@ -176,20 +176,15 @@ impl Compiled {
             programs.extend(vec![(stored, 0b1111); self.engines as usize]);
         }
         let (mut processor, rules) = started(spec, programs, options)?;
-        for (unit, first, words) in &self.layout.images {
-            let memory = match unit {
-                Unit::Sram => processor.chip.sram.words_mut(),
-                Unit::Sdram => processor.chip.sdram.words_mut(),
-            };
-            memory[*first as usize..][..words.len()].copy_from_slice(words);
-        }
+        let tables = Tables::new(self.layout);
+        tables.write(&mut processor, &mut store).map_err(Error::new)?;
         let reasons = self.reasons.iter().map(|reason| match *reason {
             RUNAWAY => Reason::Runaway,
             (set, value) => Reason::Program(ReasonSetId(set), value),
         });
         let sources = Sources { microcode, loom: self.files };
         Ok(Ixp::new(processor, store, reasons.collect())
-            .with_tables(self.layout.places)
+            .with_tables(tables)
             .with_sources(sources)
             .with_rules(rules))
     }
@@ -234,18 +229,4 @@ fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
         })?);
     }
     Ok(rules)
-}
-
-/// Takes what packets changed from the memories into the store.
-pub fn read_back<E>(processor: &Processor<E>, places: &[Place], store: &mut Store) {
-    for (place, slot) in places.iter().zip(&mut store.slots) {
-        let Content::Kind { config, instance } = &mut slot.content else { continue };
-        microengine::layout::read_back(config, instance.as_mut(), *place, |unit, word| {
-            let words = match unit {
-                Unit::Sram => processor.chip.sram.words(),
-                Unit::Sdram => processor.chip.sdram.words(),
-            };
-            words[word as usize]
-        });
-    }
 }

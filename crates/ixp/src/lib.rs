@@ -29,6 +29,7 @@ mod processor;
 pub mod report;
 pub mod request;
 pub mod spec;
+mod tables;
 pub mod trace;
 pub mod units;
 mod watch;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use wireloom_codegen::microengine::Place;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
@@ -15,10 +14,10 @@ use wireloom_sim::stats::Series;
 
 use crate::assertions::{self, Broken, Rule};
 use crate::cards::Delivered;
-use crate::compiled;
 use crate::energy::Metered;
 use crate::mpkt::Way;
 use crate::processor::Processor;
+use crate::tables::Tables;
 use crate::watch::Sources;
 
 /// Packets that are offered before the machine begins to work on them.
@@ -39,7 +38,7 @@ pub struct Ixp<E = ()> {
     left: BTreeMap<u64, (Vec<Delivered>, bool)>,
     pub(crate) lost: u64,
     /// Where the offloads of an engine in Loom C are.
-    places: Vec<Place>,
+    tables: Tables,
     /// The sources of the programs, for debuggers.
     pub(crate) sources: Sources,
     /// Events that a debugger has not taken yet, if any are kept.
@@ -63,7 +62,7 @@ impl<E: Metered> Ixp<E> {
             taken: VecDeque::new(),
             left: BTreeMap::new(),
             lost: 0,
-            places: Vec::new(),
+            tables: Tables::default(),
             sources: Sources::default(),
             events: VecDeque::new(),
             keeps_events: false,
@@ -80,8 +79,8 @@ impl<E: Metered> Ixp<E> {
 
     /// The same, with the offloads of the store in these places of the memories.
     #[must_use]
-    pub(crate) fn with_tables(self, places: Vec<Place>) -> Self {
-        Self { places, ..self }
+    pub(crate) fn with_tables(self, tables: Tables) -> Self {
+        Self { tables, ..self }
     }
 
     /// The same, with the sources of its programs for debuggers.
@@ -203,23 +202,22 @@ impl<E: Metered> Machine for Ixp<E> {
         }
     }
 
-    fn update(&mut self, update: &Update, _: Sink<'_>) -> Result<Settled, UpdateError> {
-        Err(UpdateError::Refused(format!(
-            "`{}`: tables in the memories of this machine cannot be changed yet",
-            update.offload
-        )))
+    fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError> {
+        let settled = self.work(0, sink)?;
+        let made = self.tables.update(&mut self.processor, &mut self.store, update);
+        made.map(|()| settled).map_err(UpdateError::Refused)
     }
 
     fn store(&self) -> &Store {
         &self.store
     }
 
-    fn restore(&mut self, _: &Snapshot) -> Result {
-        Err(Error::new("the state of this machine cannot be restored yet"))
+    fn restore(&mut self, snapshot: &Snapshot) -> Result {
+        self.tables.restore(&mut self.processor, &mut self.store, snapshot)
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
-        compiled::read_back(&self.processor, &self.places, &mut self.store);
+        self.tables.read_back(&self.processor, &mut self.store, None);
         Ok(Vec::new())
     }
 

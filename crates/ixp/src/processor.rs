@@ -14,8 +14,9 @@ use crate::engine::{Program, State};
 use crate::options::Options;
 use crate::spec::Spec;
 
-/// After this time without a packet that leaves, a machine that has packets is stuck.
-const PATIENCE: Time = Time(10_000_000_000);
+/// After this time without a packet that leaves, a machine that has packets is stuck: a thread that
+/// jumps back 65,535 times, through steps of a thousand cycles, is dropped before.
+const PATIENCE: Time = Time(300_000_000_000);
 /// The time that is simulated at once.
 const STEP: Time = Time(20_000_000);
 

@@ -8,17 +8,21 @@ use wireloom_machine::{Options, Source, load_store};
 
 #[test]
 fn engines_are_refused_with_step_and_offload() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/nat.loom");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/flowcount.loom");
     let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{error}"));
     let machine = KIND.configure("ixp1200", Description::built_in("ixp1200")).expect("a machine");
     let refusals = machine.refusals(&program);
-    let refused = refusals.iter().find(|refusal| refusal.offload.as_deref() == Some("udp_inbound"));
+    let refused = refusals.iter().find(|refusal| refusal.offload.as_deref() == Some("flows"));
     let step = refused.and_then(|refusal| refusal.step.as_deref());
-    assert_eq!(step, Some("outbound"), "{refusals:?}");
+    assert_eq!(step, Some("count"), "{refusals:?}");
     let (store, _) = load_store(&program.optimised, &[], &|_| ()).expect("a store");
     let error = machine.start(&program, store, &Options::default(), &|_| ()).err();
     let message = error.expect("it is refused").message;
     assert!(message.contains("has no place"), "{message}");
+    // The chip can have so much SDRAM.
+    let large = "extends = \"ixp1200\"\n[sdram]\nbytes = 268435456";
+    let large = Description::parse("large", large).expect("a description");
+    assert_eq!(KIND.configure("large", large).expect("a machine").refusals(&program), []);
 }
 
 #[test]

@@ -10,11 +10,12 @@ use std::path::{Component, Path};
 use std::sync::{Arc, OnceLock};
 
 use wireloom_bits::Bits;
+use wireloom_description::Description;
 use wireloom_fuzz::campaign::case;
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::{
-    Configured, Contender, Machine, Options, Outputs, Program, Refusal, Settled, Snapshot, Source,
-    differences, find_offload, golden,
+    Configured, Contender, Kind, Machine, Options, Outputs, Program, Refusal, Settled, Snapshot,
+    Source, differences, find_offload, golden,
 };
 use wireloom_machines::REGISTRY;
 use wireloom_net::{Frame, Packet};
@@ -22,15 +23,19 @@ use wireloom_offloads::kinds::exact;
 use wireloom_offloads::{Content, EntryKey, Store, Update};
 use wireloom_testkit::counts_of_golden;
 
-/// A machine of each kind that can run on this computer, and that has a place for the programs here.
-/// The compiler for `ixp` has none for their offloads: it runs random programs only.
+/// A machine of each kind that can run on this computer. Its input holds all packets that come
+/// before the machine takes them.
 fn examples() -> impl Iterator<Item = Arc<dyn Configured>> {
-    runnable().filter(|machine| machine.kind() != "ixp")
-}
-
-/// A machine of each kind that can run on this computer.
-fn runnable() -> impl Iterator<Item = Arc<dyn Configured>> {
-    let examples = REGISTRY.kinds().map(|kind| REGISTRY.find(kind.example()));
+    let example = |kind: &dyn Kind| match kind.name() {
+        // Packets come faster than its threads take them.
+        "ixp" => REGISTRY.configure(
+            "ixp1200-deep",
+            Description::parse("deep", "extends = \"ixp1200\"\nports.receive_mpkts = 4096")
+                .expect("a description"),
+        ),
+        _ => REGISTRY.find(kind.example()),
+    };
+    let examples = REGISTRY.kinds().map(example);
     examples.map(|machine| machine.expect("the example of a kind")).filter(can_run)
 }
 
@@ -282,7 +287,7 @@ fn parked_packets_move_in_snapshots_or_the_machine_refuses_to_park() {
         !refusals.is_empty()
     };
     let (without, with): (Vec<_>, Vec<_>) = examples().partition(refuses);
-    assert!(without.iter().all(|machine| ["np", "xdp"].contains(&machine.kind())));
+    assert!(without.iter().all(|machine| ["np", "xdp", "ixp"].contains(&machine.kind())));
     snapshots_move(&program, &empty(&program), with.into_iter());
 }
 
@@ -369,7 +374,7 @@ fn random(
     seeds: std::ops::Range<u64>,
     takes: impl Fn(&dyn Configured) -> bool,
 ) -> (usize, Vec<String>) {
-    let machines: Vec<_> = runnable().filter(|machine| takes(machine.as_ref())).collect();
+    let machines: Vec<_> = examples().filter(|machine| takes(machine.as_ref())).collect();
     let (mut agreed, mut refused) = (0, Vec::new());
     for seed in seeds {
         let (case, compiled) = case(seed);
@@ -425,18 +430,18 @@ fn random_programs_do_on_machines_what_they_do_on_golden() {
 
 #[test]
 fn random_programs_do_on_microengines_what_they_do_on_golden() {
-    let (agreed, refused) = random(100..200, |machine| machine.kind() == "ixp");
+    let (agreed, refused) = random(100..150, |machine| machine.kind() == "ixp");
     let says_why =
         |refused: &&String| ["place", "does not fit"].iter().any(|words| refused.contains(words));
     assert_eq!(refused.iter().find(|refused| !says_why(refused)), None);
     eprintln!("{agreed} agreed, refused were\n{}", refused.join("\n"));
-    assert!(agreed > 4, "refused were\n{}", refused.join("\n"));
+    assert!(agreed > refused.len(), "refused were\n{}", refused.join("\n"));
 }
 
 #[test]
 fn counts_in_the_kernel_are_those_of_golden() {
     let mut counted = 0;
-    for machine in runnable().filter(|machine| machine.kind() == "xdp") {
+    for machine in examples().filter(|machine| machine.kind() == "xdp") {
         for seed in 100..140 {
             let (case, compiled) = case(seed);
             let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));

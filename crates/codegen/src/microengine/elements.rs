@@ -1,5 +1,7 @@
 //! Arrays of the context, which are in the frame, and constant arrays, which are in SRAM or SDRAM.
 
+use std::ops::Range;
+
 use wireloom_bits::Bits;
 use wireloom_ir::{ArrayId, Op, Value};
 
@@ -14,25 +16,26 @@ use super::words::{self, Words};
 const COMMAND: usize = 8;
 
 impl Lower<'_> {
-    /// Clears the arrays of the context.
-    pub(super) fn clear_arrays(&mut self) {
-        let (_, scalars) = context::variables(self.engine);
-        let (_, end) = context::arrays(self.engine);
-        if end == scalars {
+    /// Clears these arrays of the context.
+    pub(super) fn clear_arrays(&mut self, arrays: Range<usize>) {
+        let (places, end) = context::arrays(self.engine);
+        let begin = |array: usize| places.get(array).map_or(end, |(first, _)| *first);
+        let (first, end) = (begin(arrays.start), begin(arrays.end));
+        if end <= first {
             return;
         }
         let zeros = [Operand::Number(0); COMMAND];
-        if end - scalars <= 2 * COMMAND as u32 {
-            for at in (scalars..end).step_by(COMMAND) {
+        if end - first <= 2 * COMMAND as u32 {
+            for at in (first..end).step_by(COMMAND) {
                 let count = COMMAND.min((end - at) as usize);
                 self.state.store(self.code, Operand::Number(at), &zeros[..count]);
             }
             return;
         }
         // A loop over whole commands, and the rest.
-        let whole = (end - scalars) / COMMAND as u32;
-        let rest = (end - scalars) as usize % COMMAND;
-        let at = self.code.copy(Operand::Number(scalars));
+        let whole = (end - first) / COMMAND as u32;
+        let rest = (end - first) as usize % COMMAND;
+        let at = self.code.copy(Operand::Number(first));
         let left = self.code.copy(Operand::Number(whole));
         let next = self.code.label();
         self.code.place(next);

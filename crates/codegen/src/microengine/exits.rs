@@ -19,7 +19,8 @@ impl Lower<'_> {
     pub(super) fn exit(&mut self, exit: &Exit) -> Result<(), Refused> {
         match exit {
             Exit::Next(to) => {
-                if to.index() <= self.number {
+                // Steps of called engines count for themselves.
+                if to.index() <= self.number && !self.is_called {
                     let goes_on = self.jump_back();
                     self.ends(2, RUNAWAY);
                     self.code.place(goes_on);
@@ -56,7 +57,7 @@ impl Lower<'_> {
                 self.state.store(self.code, Operand::Number(frame::RESUME), &[resume.into()]);
                 self.code.branch_to("emit");
             }
-            Exit::Reply(_) => unreachable!("the engine takes packets"),
+            Exit::Reply(_) => unreachable!("called engines are part of their caller"),
         }
         Ok(())
     }

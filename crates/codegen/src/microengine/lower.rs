@@ -2,16 +2,16 @@
 //! there are too many.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use wireloom_ir::{
-    BinaryOp, Block, Code as Steps, Engine, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
-};
+use wireloom_ir::{BinaryOp, Block, Code as Steps, Engine, Meta, Op, OpKind, Step, UnaryOp, Value};
 
 use super::calls;
 use super::code::{Code, Operand, Register};
 use super::context::{self, variables};
 use super::frame::{self, State};
 use super::grouped::{Group, Planned};
+use super::inline::Inlined;
 use super::known;
 use super::layout::Layout;
 use super::order::Order;
@@ -48,6 +48,10 @@ pub struct Lower<'a> {
     /// Its operations, in order.
     pub(super) ops: Vec<&'a Op>,
     pub(super) number: usize,
+    /// Whether the step is of a called engine.
+    pub(super) is_called: bool,
+    /// The arrays of the context that the step clears.
+    clears: Range<usize>,
     /// Where tables are.
     pub layout: &'a Layout,
     /// The offloads that are called in the order of packets.
@@ -132,11 +136,12 @@ impl Written {
 /// # Errors
 /// What has no place.
 pub fn steps(
-    program: &Program,
+    inlined: &Inlined,
     layout: &Layout,
     kept: &[usize],
     reasons: &mut Vec<(u32, u16)>,
 ) -> Result<(Vec<Written>, u32), Vec<Refused>> {
+    let program = &inlined.program;
     let engine = &program.engines[program.main.index()];
     let (_, first) = context::arrays(engine);
     let mut most = first;
@@ -153,6 +158,8 @@ pub fn steps(
             step,
             ops: ops(step),
             number,
+            is_called: inlined.parts[number].is_called,
+            clears: inlined.parts[number].clears.clone(),
             layout,
             order: &order,
             code: &mut code,
@@ -186,7 +193,8 @@ impl Lower<'_> {
             let width = self.engine.context[variable].width;
             self.store(places[variable], &vec![Operand::Number(0); words::count(width)]);
         }
-        self.clear_arrays();
+        let all = 0..self.engine.arrays.len();
+        self.clear_arrays(all);
         if context::uses_arrival(self.engine) {
             // The time of a packet comes with its element of the receive FIFO.
             let thread = self.code.pinned(0);
@@ -206,6 +214,7 @@ impl Lower<'_> {
         self.code.line("");
         self.code.line(&format!("; Step `{}`.", self.step.name));
         self.code.line(&format!("{}#:", label(self.number)));
+        self.clear_arrays(self.clears.clone());
         let count = ops.len();
         let mut place = (0, 0);
         for (at, op) in ops.into_iter().enumerate() {
@@ -441,9 +450,13 @@ impl Lower<'_> {
                 words::slice(self.code, &a, *lo, width)
             }
             OpKind::Concat(parts) => {
-                let parts: Vec<(Words, u32)> =
-                    parts.iter().map(|part| (self.get(*part), self.width(*part))).collect();
-                words::concat(self.code, &parts)
+                // Each part is read when it is added: there may be more than registers.
+                let mut all = words::Joined::new(width);
+                for part in parts.iter().rev() {
+                    let words = self.get(*part);
+                    all.add(self.code, &words, self.width(*part));
+                }
+                all.words
             }
             OpKind::ReadContext(id) => {
                 let (places, _) = variables(self.engine);

@@ -13,6 +13,7 @@ mod elements;
 mod exits;
 mod frame;
 mod grouped;
+mod inline;
 mod known;
 pub mod layout;
 mod lower;
@@ -21,15 +22,15 @@ mod resize;
 mod routines;
 mod spill;
 mod spread;
-mod tables;
-pub mod trie;
 mod wide;
 mod words;
 
-use wireloom_ir::{Engine, Program};
+use wireloom_ir::Engine;
 
 pub use exits::RUNAWAY;
-pub use layout::{Layout, Memories, Place, THREADS, Unit};
+pub use inline::{Inlined, inline};
+pub use layout::trie;
+pub use layout::{Image, Layout, Memories, Place, Slot, THREADS, Unit, slots};
 pub use lower::Refused;
 use lower::Written;
 
@@ -57,12 +58,13 @@ pub const KEPT: [usize; 6] = [20, 17, 14, 11, 8, 5];
 /// # Errors
 /// What has no place.
 pub fn generate<'a>(
-    program: &'a Program,
+    inlined: &'a Inlined,
     layout: &Layout,
     kept: &[usize],
 ) -> Result<Microcode<'a>, Vec<Refused>> {
     let mut reasons = Vec::new();
-    let (steps, words) = lower::steps(program, layout, kept, &mut reasons)?;
+    let program = &inlined.program;
+    let (steps, words) = lower::steps(inlined, layout, kept, &mut reasons)?;
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
     if words > frame::CONTEXT {
         return Err(whole(format!(

@@ -229,15 +229,31 @@ pub fn shift_left(code: &mut Code, a: &[Operand], by: u32, width: u32) -> Words 
 
 /// Concatenation; the parts are given with their widths, the most significant first.
 pub fn concat(code: &mut Code, parts: &[(Words, u32)]) -> Words {
-    let width: u32 = parts.iter().map(|(_, width)| width).sum();
-    let mut result: Words = vec![Operand::Number(0); count(width)];
-    let mut at = 0;
-    for (words, part) in parts.iter().rev() {
-        let first = (at / 32) as usize;
-        let placed = shift_left(code, words, at % 32, at % 32 + part);
-        for (index, word) in placed.into_iter().enumerate() {
-            let before = result[first + index];
-            result[first + index] = match (before, word) {
+    let mut all = Joined::new(parts.iter().map(|(_, width)| width).sum());
+    parts.iter().rev().for_each(|(words, width)| all.add(code, words, *width));
+    all.words
+}
+
+/// A concatenation under construction, the least significant part first.
+pub struct Joined {
+    /// The words.
+    pub words: Words,
+    /// Bits so far.
+    at: u32,
+}
+
+impl Joined {
+    /// Nothing yet, with room for this width.
+    pub fn new(width: u32) -> Self {
+        Self { words: vec![Operand::Number(0); count(width)], at: 0 }
+    }
+
+    /// Adds the next part, of this width.
+    pub fn add(&mut self, code: &mut Code, part: &Words, width: u32) {
+        let (first, by) = ((self.at / 32) as usize, self.at % 32);
+        let placed = shift_left(code, part, by, by + width);
+        for (to, word) in self.words[first..].iter_mut().zip(placed) {
+            *to = match (*to, word) {
                 (Operand::Number(0), word) => word,
                 (before, Operand::Number(0)) => before,
                 (Operand::Number(a), Operand::Number(b)) => Operand::Number(a | b),
@@ -248,9 +264,8 @@ pub fn concat(code: &mut Code, parts: &[(Words, u32)]) -> Words {
                 }
             };
         }
-        at += part;
+        self.at += width;
     }
-    result
 }
 
 /// A value of at most 32 bits shifted by a variable count: 0 if that is the width or more.

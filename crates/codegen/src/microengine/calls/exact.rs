@@ -4,6 +4,7 @@ use wireloom_ir::{Op, Value};
 use wireloom_offloads::Config;
 
 use super::super::code::{Operand, Register, Target};
+use super::super::layout::Unit;
 use super::super::lower::{Lower, Refused};
 use super::super::routines::table::{ENTRY, Find, Sweep, branch_zero, read, write};
 use super::super::routines::{Routine, give};
@@ -18,17 +19,17 @@ pub fn call(
     op: &Op,
     config: &Config,
     method: &str,
-    base: u32,
+    (unit, base): (Unit, u32),
     args: &[Value],
 ) -> Result<Option<Words>, Refused> {
     let age = config.param("age").low_u64();
     let width = config.value.as_ref().map_or(0, |value| value.width());
     if method == "expire" {
-        return Ok(Some(expire(lower, base, age, args[0])));
+        return Ok(Some(expire(lower, (unit, base), age, args[0])));
     }
     let value_at = ENTRY + words::count(lower.width(args[0])) as u32;
     let changes = !matches!(method, "lookup" | "age");
-    find(lower, base, args[0], changes)?;
+    find(lower, (unit, base), args[0], changes)?;
     let Find { entry, age: passed, .. } = Find::of(lower.code);
     let zero = Operand::Number(0);
     // What a branch uses comes from the frame before it.
@@ -48,21 +49,24 @@ pub fn call(
     }
     let value = words::registers(code, width);
     if matches!(method, "insert" | "accumulate") {
-        let reply = insert(lower, config, method, &value, &given, value_at);
+        let reply = insert(lower, unit, config, method, &value, (&given, value_at));
         return Ok(answer(lower, op, reply));
     }
     branch_zero(code, entry, done);
     match method {
         "update" => {
-            write(code, entry, value_at, &given);
-            code.call(&Routine::Touch);
+            write(code, unit, entry, value_at, &given);
+            code.call(&Routine::Touch(unit));
         }
         _ => {
             if method != "lookup" {
-                let routine = if method == "touch" { Routine::Touch } else { Routine::Unlink };
+                let routine =
+                    if method == "touch" { Routine::Touch(unit) } else { Routine::Unlink(unit) };
                 code.call(&routine);
             }
-            for (to, word) in value.iter().zip(read(code, entry, value_at, value.len() as u32)) {
+            for (to, word) in
+                value.iter().zip(read(code, unit, entry, value_at, value.len() as u32))
+            {
                 code.set(*to, word.into());
             }
         }
@@ -95,7 +99,12 @@ fn answer(lower: &mut Lower<'_>, op: &Op, reply: Words) -> Option<Words> {
 }
 
 /// Finds a key. Its words stay in the arguments.
-fn find(lower: &mut Lower<'_>, base: u32, key: Value, changes: bool) -> Result<(), Refused> {
+fn find(
+    lower: &mut Lower<'_>,
+    (unit, base): (Unit, u32),
+    key: Value,
+    changes: bool,
+) -> Result<(), Refused> {
     let bytes = lower.width(key).div_ceil(8);
     lower.store_value(super::super::frame::ARGUMENTS, key);
     let hash = check(lower, Check::Ieee, bytes)?;
@@ -103,17 +112,18 @@ fn find(lower: &mut Lower<'_>, base: u32, key: Value, changes: bool) -> Result<(
     lower.code.set(find.hash, hash.into());
     lower.code.set(find.table, Operand::Number(base));
     if changes {
-        lower.code.call(&Routine::Advance);
+        lower.code.call(&Routine::Advance(unit));
     }
-    lower.code.call(&Routine::Find);
+    lower.code.call(&Routine::Find(unit));
     Ok(())
 }
 
-/// Removes what is older than a constant.
-fn sweep(lower: &mut Lower<'_>, limit: &Words) -> Register {
+/// Removes what is older, but so many entries at most.
+fn sweep(lower: &mut Lower<'_>, unit: Unit, limit: &Words, most: u32) -> Register {
     let sweep = Sweep::of(lower.code);
+    lower.code.set(sweep.most, Operand::Number(most));
     give(lower.code, sweep.limit, limit);
-    lower.code.call(&Routine::Sweep);
+    lower.code.call(&Routine::Sweep(unit));
     sweep.count
 }
 
@@ -122,26 +132,26 @@ fn constant(number: u64) -> Words {
 }
 
 /// `expire`: entries that have expired by themselves do not count.
-fn expire(lower: &mut Lower<'_>, base: u32, age: u64, older: Value) -> Words {
+fn expire(lower: &mut Lower<'_>, (unit, base): (Unit, u32), age: u64, older: Value) -> Words {
     let find = Find::of(lower.code);
     lower.code.set(find.table, Operand::Number(base));
-    lower.code.call(&Routine::Advance);
+    lower.code.call(&Routine::Advance(unit));
     if age != 0 {
-        sweep(lower, &constant(age));
+        sweep(lower, unit, &constant(age), u32::MAX);
     }
     let older = lower.again(older);
-    let count = sweep(lower, &older);
+    let count = sweep(lower, unit, &older, u32::MAX);
     vec![lower.code.copy(count.into()).into()]
 }
 
 /// `insert` and `accumulate`: ok, existed and the value.
 fn insert(
     lower: &mut Lower<'_>,
+    unit: Unit,
     config: &Config,
     method: &str,
     value: &[Register],
-    given: &Words,
-    value_at: u32,
+    (given, value_at): (&Words, u32),
 ) -> Words {
     let zero = Operand::Number(0);
     let one = Operand::Number(1);
@@ -153,15 +163,15 @@ fn insert(
     let [ok, existed] = [(); 2].map(|()| lower.code.register());
     let [missing, full, end] = [(); 3].map(|()| lower.code.label());
     branch_zero(lower.code, entry, missing);
-    let old = read(lower.code, entry, value_at, count);
+    let old = read(lower.code, unit, entry, value_at, count);
     if method == "accumulate" {
         let lanes = config.value.as_ref().map_or_else(Vec::new, lanes);
         let sum = add(lower, &words::of(&old), given, &lanes);
-        write(lower.code, entry, value_at, &sum);
+        write(lower.code, unit, entry, value_at, &sum);
     }
     let code = &mut *lower.code;
-    code.call(&Routine::Touch);
-    for (to, word) in value.iter().zip(read(code, entry, value_at, count)) {
+    code.call(&Routine::Touch(unit));
+    for (to, word) in value.iter().zip(read(code, unit, entry, value_at, count)) {
         code.set(*to, word.into());
     }
     code.set(ok, one);
@@ -172,22 +182,23 @@ fn insert(
     const LATER: u32 = super::super::frame::ARGUMENTS + 40;
     lower.store(LATER, given);
     let code = &mut *lower.code;
-    code.call(&Routine::Enter);
+    code.call(&Routine::Enter(unit));
     if age != 0 {
         let there = code.label();
         code.alu(Target::None, Operand::None, "B", entry.into());
         code.branch("br!=0", there);
-        sweep(lower, &constant(age));
+        // One is enough, so that others do not wait for long.
+        sweep(lower, unit, &constant(age), 1);
         let code = &mut *lower.code;
         code.set(find.old, zero);
-        code.call(&Routine::Enter);
+        code.call(&Routine::Enter(unit));
         code.place(there);
     }
     branch_zero(lower.code, entry, full);
     let state = lower.state;
     let given = state.load(lower.code, Operand::Number(LATER), count as usize);
     let code = &mut *lower.code;
-    write(code, entry, value_at, &words::of(&given));
+    write(code, unit, entry, value_at, &words::of(&given));
     value.iter().zip(given).for_each(|(to, word)| code.set(*to, word.into()));
     code.set(ok, one);
     code.set(existed, zero);

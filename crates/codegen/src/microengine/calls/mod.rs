@@ -3,15 +3,16 @@
 mod array;
 mod exact;
 mod keys;
+mod meter;
 mod packet;
 
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
 use super::code::{Code, Label, Operand, Register, Shift, Target};
+use super::layout::trie::{NODE_BITS, root_bits};
 use super::layout::{Place, Unit};
 use super::lower::{Lower, Refused};
-use super::trie::{NODE_BITS, root_bits};
 use super::words::{self, Words};
 
 /// Writes a call. Returns the reply.
@@ -28,9 +29,7 @@ pub fn call(
     let called = &lower.engine.offloads[offload.index()];
     let name = called.name.clone();
     let OffloadTarget::Kind(config) = called.target.clone() else {
-        return Err(
-            lower.refuse(Some(&name), format!("`{name}`: called engines have no place yet"))
-        );
+        unreachable!("called engines are part of their caller")
     };
     let kind = registry::kind(&config.kind).expect("a verified program");
     let method = &kind.methods[method];
@@ -48,8 +47,12 @@ pub fn call(
             let numbers = ["size", "hashes"].map(|name| config.param(name).low_u64() as u32);
             keys::bloom(lower, place, args[0], numbers.into(), name == "add")
         }
-        ("exact", method, Place::Table { base }) => {
-            exact::call(lower, op, &config, method, base, args)
+        ("exact", method, Place::Table { unit, base }) => {
+            exact::call(lower, op, &config, method, (unit, base), args)
+        }
+        ("meter", _, Place::Meters { .. }) => {
+            let has_two_rates = config.param("rates").low_u64() == 2;
+            Ok(Some(meter::color(lower, place, has_two_rates, args)))
         }
         ("clock", "now", _) => Ok(Some(words::of(&lower.load(super::frame::ARRIVAL, 2)))),
         ("checksum", "sum", _) => Ok(Some(packet::sum(lower, args[0], args[1], args[2]))),

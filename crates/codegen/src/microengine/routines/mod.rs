@@ -8,6 +8,7 @@ mod arithmetic;
 mod checks;
 mod clear;
 mod fetch;
+pub mod meter;
 mod order;
 mod packet;
 mod put;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 
 use super::code::{Code, Operand, Register};
 use super::frame::{self, State};
+use super::layout::Unit;
 use super::lower::Written;
 use super::words;
 
@@ -60,17 +62,23 @@ pub enum Routine {
     /// [`Mix`]
     Mix,
     /// [`table::Find`]
-    Find,
+    Find(Unit),
     /// [`table::Advance`]
-    Advance,
+    Advance(Unit),
     /// [`table::Touch`]
-    Touch,
+    Touch(Unit),
     /// [`table::Unlink`]
-    Unlink,
+    Unlink(Unit),
     /// [`table::Enter`]
-    Enter,
+    Enter(Unit),
     /// [`table::Sweep`]
-    Sweep,
+    Sweep(Unit),
+    /// [`meter::Tokens`]
+    Tokens,
+    /// [`meter::Meter`] of one rate.
+    MeterOne,
+    /// [`meter::Meter`] of two rates.
+    MeterTwo,
     /// [`Reduce`], modulo the generator of 48 bits.
     Reduce48,
     /// [`Reduce`], modulo the generator of 64 bits.
@@ -85,7 +93,8 @@ impl Routine {
 
     /// Its name.
     pub fn name(&self) -> String {
-        format!("{self:?}").to_lowercase()
+        // Its memory is in parentheses.
+        format!("{self:?}").to_lowercase().replace('(', "_").replace(')', "")
     }
 
     /// The routine in microcode. `number` tells its labels from those of others.
@@ -108,12 +117,15 @@ impl Routine {
             Self::Turn => Turn::of(&mut code).write(&mut code, state),
             Self::Pass => Pass::of(&mut code).write(&mut code, state),
             Self::Mix => Mix::of(&mut code).write(&mut code, state),
-            Self::Find => table::Find::of(&mut code).write(&mut code, state),
-            Self::Advance => table::Advance::write(&mut code, state),
-            Self::Touch => table::Touch::write(&mut code),
-            Self::Unlink => table::Unlink::write(&mut code),
-            Self::Enter => table::Enter::write(&mut code, state),
-            Self::Sweep => table::Sweep::of(&mut code).write(&mut code),
+            Self::Find(unit) => table::Find::of(&mut code).write(&mut code, state, *unit),
+            Self::Advance(unit) => table::Advance::write(&mut code, state, *unit),
+            Self::Touch(unit) => table::Touch::write(&mut code, *unit),
+            Self::Unlink(unit) => table::Unlink::write(&mut code, *unit),
+            Self::Enter(unit) => table::Enter::write(&mut code, state, *unit),
+            Self::Sweep(unit) => table::Sweep::of(&mut code).write(&mut code, *unit),
+            Self::Tokens => meter::Tokens::of(&mut code).write(&mut code),
+            Self::MeterOne => meter::Meter::of(&mut code).write_one(&mut code, state),
+            Self::MeterTwo => meter::Meter::of(&mut code).write_two(&mut code, state),
             Self::Reduce48 => Reduce::of(&mut code, false).write(&mut code, state),
             Self::Reduce64 => Reduce::of(&mut code, true).write(&mut code, state),
         }

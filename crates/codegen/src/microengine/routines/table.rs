@@ -1,45 +1,80 @@
-//! Tables from keys to values in SRAM. Their calls come in the order of packets if any changes them.
+//! Tables from keys to values in SRAM or SDRAM. Their calls come in the order of packets if any changes them.
 //!
 //! ```text
-//! word  0     1..2  3..4  5     6               8          8 + buckets
-//!       | free | time | age | mask | words of a key | first of each bucket | entries ...
+//! word  0     1..2  3..4  5     6               7       8       10              10 + buckets
+//!       | free | time | age | mask | words of a key | newest | oldest | first of each bucket | entries ...
 //!
-//! entry 0     1         2..3      4     4 + words of a key
-//!       | next | is static | touched | key | value
+//! entry 0     1         2..3      4      5      6     7     7 + words of a key
+//!       | next | is static | touched | older | newer | head | key | value
 //! ```
 //!
-//! `first` and `next` are addresses of entries, 0 at the end; `free` begins the list of those without
-//! a key. The bucket is the CRC-32 of the key modulo their number. Entries that are too old stay in
-//! their bucket until their key comes again or `free` is empty: they are skipped until then.
+//! Words of SDRAM are quad words here. `first`, `next`, `older` and `newer` are addresses of
+//! entries, `head` is that of the bucket's first; `free` begins the list of those without a key. A
+//! list of buckets ends with 0. The list by age is a ring through word 3 of the header, as if that
+//! were an entry; static entries and free ones are rings of their own. The bucket is the CRC-32 of
+//! the key modulo their number. Entries that are too old stay where they are until their key comes
+//! again or an entry is needed: they are skipped until then.
 
 use super::super::code::{Code, Label, Operand, Register, Target};
 use super::super::frame::{ARGUMENTS, ARRIVAL, State};
+use super::super::layout::Unit;
 use super::super::words;
 
 /// Words before the buckets of a table.
-pub const HEADER: u32 = 8;
+pub const HEADER: u32 = 10;
 /// Words of an entry before its key.
-pub const ENTRY: u32 = 4;
+pub const ENTRY: u32 = 7;
+/// The word of a header that is an entry of the list by age.
+pub const RING: u32 = 3;
 
 /// Words of a header, and of an entry.
 const TIME: u32 = 1;
 const MASK: u32 = 5;
 const STATIC: u32 = 1;
 const TOUCHED: u32 = 2;
+pub const OLDER: u32 = 4;
+pub const NEWER: u32 = 5;
+const HEAD: u32 = 6;
+
+/// The unit of commands, and the first transfer register. In SDRAM a table has its words in quad
+/// words of their own, whose second halves are not used.
+fn memory(unit: Unit) -> (&'static str, &'static str) {
+    if unit == Unit::Sdram { ("sdram", "$$0") } else { ("sram", "$0") }
+}
+
+/// Reads words at an offset of an address, at most four of SDRAM.
+fn read_at(code: &mut Code, unit: Unit, base: Register, at: Operand, count: u32) -> Vec<Register> {
+    let (memory, first) = memory(unit);
+    let word = |index| match unit {
+        Unit::Sram => Operand::Transfer(index),
+        Unit::Sdram => Operand::Wide(2 * index),
+    };
+    code.command(&format!("{memory}[read"), first, base.into(), at, count);
+    (0..count).map(|index| code.copy(word(index as u8))).collect()
+}
+
+/// Writes words at an offset of an address, at most four of SDRAM.
+fn write_at(code: &mut Code, unit: Unit, base: Register, at: Operand, all: &[Operand]) {
+    let (memory, first) = memory(unit);
+    let target = |index| match unit {
+        Unit::Sram => Target::Transfer(index),
+        Unit::Sdram => Target::Wide(2 * index),
+    };
+    for (index, word) in all.iter().enumerate() {
+        let word = code.copy(*word);
+        code.set(target(index as u8), word.into());
+    }
+    code.command(&format!("{memory}[write"), first, base.into(), at, all.len() as u32);
+}
 
 /// Reads words at a constant offset of an address.
-pub fn read(code: &mut Code, base: Register, at: u32, count: u32) -> Vec<Register> {
-    code.command("sram[read", "$0", base.into(), Operand::Number(at), count);
-    (0..count).map(|index| code.copy(Operand::Transfer(index as u8))).collect()
+pub fn read(code: &mut Code, unit: Unit, base: Register, at: u32, count: u32) -> Vec<Register> {
+    read_at(code, unit, base, Operand::Number(at), count)
 }
 
 /// Writes words at a constant offset of an address.
-pub fn write(code: &mut Code, base: Register, at: u32, all: &[Operand]) {
-    for (index, word) in all.iter().enumerate() {
-        let word = code.copy(*word);
-        code.set(Target::Transfer(index as u8), word.into());
-    }
-    code.command("sram[write", "$0", base.into(), Operand::Number(at), all.len() as u32);
+pub fn write(code: &mut Code, unit: Unit, base: Register, at: u32, all: &[Operand]) {
+    write_at(code, unit, base, Operand::Number(at), all);
 }
 
 /// Branches if a register is 0.
@@ -52,6 +87,23 @@ fn difference(code: &mut Code, a: &[Register], b: &[Register]) -> [Register; 2] 
     let result = [code.register(), code.register()];
     code.chain(&result.map(Target::from), "-", "-carry", &words::of(a), &words::of(b));
     result
+}
+
+/// Takes an entry out of the list by age.
+fn leave(code: &mut Code, unit: Unit, entry: Register) {
+    let near = read(code, unit, entry, OLDER, 2);
+    write(code, unit, near[0], NEWER, &[near[1].into()]);
+    write(code, unit, near[1], OLDER, &[near[0].into()]);
+}
+
+/// Makes an entry the newest of the list by age.
+fn join(code: &mut Code, unit: Unit, table: Register, entry: Register) {
+    let ring = code.register();
+    code.alu(ring, table.into(), "+", Operand::Number(RING));
+    let newest = read(code, unit, ring, OLDER, 1)[0];
+    write(code, unit, entry, OLDER, &[newest.into(), ring.into()]);
+    write(code, unit, newest, NEWER, &[entry.into()]);
+    write(code, unit, ring, OLDER, &[entry.into()]);
 }
 
 /// Finds the entry of the key in the arguments.
@@ -86,11 +138,11 @@ impl Find {
         }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State) {
+    pub(super) fn write(&self, code: &mut Code, state: State, unit: Unit) {
         let Self { table, hash, head, before, entry, old, age } = *self;
         let number = Operand::Number;
         let [next, word, differs, done, is_later, live] = [(); 6].map(|()| code.label());
-        let header = read(code, table, MASK, 2);
+        let header = read(code, unit, table, MASK, 2);
         code.alu(head, hash.into(), "AND", header[0].into());
         code.alu(head, head.into(), "+", number(HEADER));
         code.alu(head, head.into(), "+", table.into());
@@ -99,14 +151,13 @@ impl Find {
         age.iter().for_each(|word| code.set(*word, number(0)));
         let [at, place] = [(); 2].map(|()| code.register());
         code.place(next);
-        let first = read(code, before, 0, 1)[0];
+        let first = read(code, unit, before, 0, 1)[0];
         code.set(entry, first.into());
         branch_zero(code, entry, done);
         code.set(at, number(0));
         code.place(word);
         code.alu(place, at.into(), "+", number(ENTRY));
-        code.command("sram[read", "$0", entry.into(), place.into(), 1);
-        let own = code.copy(Operand::Transfer(0));
+        let own = read_at(code, unit, entry, place.into(), 1)[0];
         code.set(place, number(ARGUMENTS));
         code.alu(place, place.into(), "+", at.into());
         code.command("sram[read", "$0", state.frame.into(), place.into(), 1);
@@ -116,12 +167,12 @@ impl Find {
         code.alu(Target::None, at.into(), "-", header[1].into());
         code.branch("br!=0", word);
         // Static entries do not age.
-        let stamp = read(code, entry, STATIC, 3);
+        let stamp = read(code, unit, entry, STATIC, 3);
         code.alu(Target::None, Operand::None, "B", stamp[0].into());
         code.branch("br!=0", done);
         // The time of the table, or of the packet if that is later.
         let arrival = state.load(code, number(ARRIVAL), 2);
-        let times = read(code, table, TIME, 4);
+        let times = read(code, unit, table, TIME, 4);
         words::compare(code, &words::of(&times[..2]), &words::of(&arrival));
         code.branch("br=cout", is_later);
         for (time, arrival) in times.iter().zip(&arrival) {
@@ -152,14 +203,14 @@ impl Find {
 pub struct Advance;
 
 impl Advance {
-    pub(super) fn write(code: &mut Code, state: State) {
+    pub(super) fn write(code: &mut Code, state: State, unit: Unit) {
         let table = Find::of(code).table;
         let done = code.label();
         let arrival = state.load(code, Operand::Number(ARRIVAL), 2);
-        let time = read(code, table, TIME, 2);
+        let time = read(code, unit, table, TIME, 2);
         words::compare(code, &words::of(&time), &words::of(&arrival));
         code.branch("br=cout", done);
-        write(code, table, TIME, &words::of(&arrival));
+        write(code, unit, table, TIME, &words::of(&arrival));
         code.place(done);
     }
 }
@@ -168,14 +219,16 @@ impl Advance {
 pub struct Touch;
 
 impl Touch {
-    pub(super) fn write(code: &mut Code) {
+    pub(super) fn write(code: &mut Code, unit: Unit) {
         let Find { table, entry, .. } = Find::of(code);
         let done = code.label();
-        let is_static = read(code, entry, STATIC, 1)[0];
+        let is_static = read(code, unit, entry, STATIC, 1)[0];
         code.alu(Target::None, Operand::None, "B", is_static.into());
         code.branch("br!=0", done);
-        let time = read(code, table, TIME, 2);
-        write(code, entry, TOUCHED, &words::of(&time));
+        let time = read(code, unit, table, TIME, 2);
+        write(code, unit, entry, TOUCHED, &words::of(&time));
+        leave(code, unit, entry);
+        join(code, unit, table, entry);
         code.place(done);
     }
 }
@@ -184,13 +237,15 @@ impl Touch {
 pub struct Unlink;
 
 impl Unlink {
-    pub(super) fn write(code: &mut Code) {
+    pub(super) fn write(code: &mut Code, unit: Unit) {
         let Find { table, before, entry, .. } = Find::of(code);
-        let next = read(code, entry, 0, 1)[0];
-        write(code, before, 0, &[next.into()]);
-        let free = read(code, table, 0, 1)[0];
-        write(code, entry, 0, &[free.into()]);
-        write(code, table, 0, &[entry.into()]);
+        let next = read(code, unit, entry, 0, 1)[0];
+        write(code, unit, before, 0, &[next.into()]);
+        let free = read(code, unit, table, 0, 1)[0];
+        write(code, unit, entry, 0, &[free.into()]);
+        write(code, unit, table, 0, &[entry.into()]);
+        leave(code, unit, entry);
+        write(code, unit, entry, OLDER, &[entry.into(), entry.into()]);
     }
 }
 
@@ -199,22 +254,23 @@ impl Unlink {
 pub struct Enter;
 
 impl Enter {
-    pub(super) fn write(code: &mut Code, state: State) {
+    pub(super) fn write(code: &mut Code, state: State, unit: Unit) {
         let Find { table, head, entry, old, .. } = Find::of(code);
         let number = Operand::Number;
         let [fresh, key, done] = [(); 3].map(|()| code.label());
         code.set(entry, old.into());
         code.alu(Target::None, Operand::None, "B", old.into());
         code.branch("br!=0", fresh);
-        let free = read(code, table, 0, 1)[0];
+        let free = read(code, unit, table, 0, 1)[0];
         code.set(entry, free.into());
         branch_zero(code, entry, done);
-        let next = read(code, entry, 0, 1)[0];
-        write(code, table, 0, &[next.into()]);
-        let first = read(code, head, 0, 1)[0];
-        write(code, entry, 0, &[first.into()]);
-        write(code, head, 0, &[entry.into()]);
-        let count = read(code, table, MASK + 1, 1)[0];
+        let next = read(code, unit, entry, 0, 1)[0];
+        write(code, unit, table, 0, &[next.into()]);
+        let first = read(code, unit, head, 0, 1)[0];
+        write(code, unit, entry, 0, &[first.into()]);
+        write(code, unit, head, 0, &[entry.into()]);
+        write(code, unit, entry, HEAD, &[head.into()]);
+        let count = read(code, unit, table, MASK + 1, 1)[0];
         let [at, place] = [(); 2].map(|()| code.register());
         code.set(at, number(0));
         code.place(key);
@@ -222,24 +278,27 @@ impl Enter {
         code.alu(place, place.into(), "+", at.into());
         code.command("sram[read", "$0", state.frame.into(), place.into(), 1);
         let word = code.copy(Operand::Transfer(0));
-        code.set(Target::Transfer(0), word.into());
         code.alu(place, at.into(), "+", number(ENTRY));
-        code.command("sram[write", "$0", entry.into(), place.into(), 1);
+        write_at(code, unit, entry, place.into(), &[word.into()]);
         code.alu(at, at.into(), "+", number(1));
         code.alu(Target::None, at.into(), "-", count.into());
         code.branch("br!=0", key);
         code.place(fresh);
-        let time = read(code, table, TIME, 2);
-        write(code, entry, STATIC, &[number(0), time[0].into(), time[1].into()]);
+        let time = read(code, unit, table, TIME, 2);
+        write(code, unit, entry, STATIC, &[number(0), time[0].into(), time[1].into()]);
+        leave(code, unit, entry);
+        join(code, unit, table, entry);
         code.place(done);
     }
 }
 
-/// Removes all entries that were touched longer ago than a limit, but no static ones. It uses the
-/// registers of [`Find`], and keeps its `head` and `table`.
+/// Removes entries that were touched longer ago than a limit, but no static ones, the oldest first.
+/// It uses the registers of [`Find`], and keeps its `head` and `table`.
 pub struct Sweep {
     /// Nanoseconds.
     pub limit: [Register; 2],
+    /// How many it removes at most.
+    pub most: Register,
     /// The number of entries removed.
     pub count: Register,
 }
@@ -249,43 +308,43 @@ impl Sweep {
     pub fn of(code: &mut Code) -> Self {
         Self {
             limit: [code.shared("sweep_0", false), code.shared("sweep_1", false)],
+            most: code.shared("sweep_most", false),
             count: code.shared("sweep_count", true),
         }
     }
 
-    pub(super) fn write(&self, code: &mut Code) {
-        let Self { limit, count } = *self;
+    pub(super) fn write(&self, code: &mut Code, unit: Unit) {
+        let Self { limit, most, count } = *self;
         let Find { table, before, entry, .. } = Find::of(code);
         let number = Operand::Number;
-        let [bucket, next, stays, all] = [(); 4].map(|()| code.label());
-        let left = read(code, table, MASK, 1)[0];
+        let [next, chain, found, all] = [(); 4].map(|()| code.label());
         code.set(count, number(0));
-        code.place(bucket);
-        code.alu(before, table.into(), "+", left.into());
-        code.alu(before, before.into(), "+", number(HEADER));
         code.place(next);
-        let first = read(code, before, 0, 1)[0];
-        code.set(entry, first.into());
-        branch_zero(code, entry, all);
-        let stamp = read(code, entry, STATIC, 3);
-        code.alu(Target::None, Operand::None, "B", stamp[0].into());
-        code.branch("br!=0", stays);
-        let time = read(code, table, TIME, 2);
-        let passed = difference(code, &time, &stamp[1..]);
+        code.alu(Target::None, count.into(), "-", most.into());
+        code.branch("br=0", all);
+        let ring = code.register();
+        code.alu(ring, table.into(), "+", number(RING));
+        let oldest = read(code, unit, ring, NEWER, 1)[0];
+        code.set(entry, oldest.into());
+        code.alu(Target::None, ring.into(), "-", entry.into());
+        code.branch("br=0", all);
+        let stamp = read(code, unit, entry, TOUCHED, 2);
+        let time = read(code, unit, table, TIME, 2);
+        let passed = difference(code, &time, &stamp);
         words::compare(code, &words::of(&limit), &words::of(&passed));
-        code.branch("br=cout", stays);
-        Unlink::write(code);
+        code.branch("br=cout", all);
+        let head = read(code, unit, entry, HEAD, 1)[0];
+        code.set(before, head.into());
+        code.place(chain);
+        let at = read(code, unit, before, 0, 1)[0];
+        code.alu(Target::None, at.into(), "-", entry.into());
+        code.branch("br=0", found);
+        code.set(before, at.into());
+        code.branch("br", chain);
+        code.place(found);
+        Unlink::write(code, unit);
         code.alu(count, count.into(), "+", number(1));
         code.branch("br", next);
-        code.place(stays);
-        code.set(before, entry.into());
-        code.branch("br", next);
         code.place(all);
-        // The last bucket is the first one of the table.
-        let after = code.label();
-        branch_zero(code, left, after);
-        code.alu(left, left.into(), "-", number(1));
-        code.branch("br", bucket);
-        code.place(after);
     }
 }

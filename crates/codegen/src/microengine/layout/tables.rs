@@ -6,9 +6,8 @@ use wireloom_bits::Bits;
 use wireloom_offloads::kinds::exact::{Aged, Exact, State};
 use wireloom_offloads::{Config, Instance};
 
-use super::layout::{Place, Placed, Room, Unit};
-use super::routines::table::{ENTRY, HEADER};
-use super::words;
+use super::super::routines::table::{ENTRY, HEADER, NEWER, OLDER, RING};
+use super::super::words;
 
 /// Widest values: replies and changes of them are computed in registers.
 const WIDEST: u32 = 128;
@@ -27,54 +26,98 @@ fn hash(table: &[u32], key: &Bits) -> u32 {
     !(0..bytes).rev().fold(!0, step)
 }
 
-/// Places a table with its entries.
+/// The words that a table takes.
+///
+/// # Errors
+/// If its values are too wide.
+pub(super) fn wanted(config: &Config) -> Result<u64, String> {
+    if config.value.as_ref().is_some_and(|value| value.width() > WIDEST) {
+        return Err(format!("values of at most {WIDEST} bits have a place"));
+    }
+    let Shape { size, buckets, stride } = Shape::of(config);
+    Ok(u64::from(HEADER) + buckets + size * stride)
+}
+
+/// The parts of a table.
+struct Shape {
+    /// Entries.
+    size: u64,
+    buckets: u64,
+    /// Words of an entry.
+    stride: u64,
+}
+
+impl Shape {
+    fn of(config: &Config) -> Self {
+        let size = config.param("size").low_u64();
+        let of = |layout: &Option<wireloom_offloads::Layout>| {
+            words::count(layout.as_ref().map_or(0, |layout| layout.width())) as u64
+        };
+        let stride = u64::from(ENTRY) + of(&config.key) + of(&config.value);
+        Self { size, buckets: size.next_power_of_two(), stride }
+    }
+}
+
+/// A table with its entries, from word address `base` on.
+///
+/// # Errors
+/// If it is no table.
 pub(super) fn image(
     config: &Config,
     instance: &mut dyn Instance,
-    room: &mut Room,
+    base: u32,
     checks: &[u32],
-) -> Result<Placed, String> {
+) -> Result<Vec<u32>, String> {
+    let words = wanted(config)?;
+    let Shape { size, buckets, stride } = Shape::of(config);
     let any: &dyn Any = instance;
     let table = any.downcast_ref::<Exact>().ok_or("it has no entries")?;
-    let (key_width, value_width) = table.widths();
-    if value_width > WIDEST {
-        return Err(format!("values of at most {WIDEST} bits have a place"));
-    }
-    let size = config.param("size").low_u64();
-    let buckets = size.next_power_of_two();
-    let own = words::count(key_width) + words::count(value_width);
-    let stride = u64::from(ENTRY) + own as u64;
-    let words = u64::from(HEADER) + buckets + size * stride;
-    let place = room.take(words, Unit::Sram);
-    let (_, base) = place.ok_or_else(|| format!("{words} words are more than are left of SRAM"))?;
-    let state = table.state();
+    let (key_width, _) = table.widths();
+    let mut state = table.state();
+    state.ageing.sort_by_key(|aged| aged.touched_ns);
     let aged = state.ageing.iter().map(|aged| (&aged.key, &aged.value, Some(aged.touched_ns)));
     let fixed = state.fixed.iter().map(|(key, value)| (key, value, None));
     let first = HEADER + buckets as u32;
     let at = |number: u64| first + (number * stride) as u32;
     let pair = |number: u64| [number as u32, (number >> 32) as u32];
     let mut image = vec![0; words as usize];
+    // The list by age, from the oldest entry to the newest.
+    let ring = base + RING;
+    let mut newest = ring;
+    image[(RING + NEWER) as usize] = ring;
     let mut used = 0;
     for (key, value, touched) in fixed.chain(aged) {
-        let entry = at(used) as usize;
-        let head = (HEADER + (hash(checks, key) & (buckets as u32 - 1))) as usize;
+        let (place, entry) = (at(used), base + at(used));
+        let head = HEADER + (hash(checks, key) & (buckets as u32 - 1));
         let [low, high] = pair(touched.unwrap_or(0));
-        let begin = [image[head], u32::from(touched.is_none()), low, high];
+        let (older, newer) = match touched {
+            None => (entry, entry),
+            Some(_) => {
+                image[(newest - base + NEWER) as usize] = entry;
+                (std::mem::replace(&mut newest, entry), ring)
+            }
+        };
+        let first = image[head as usize];
+        let begin = [first, u32::from(touched.is_none()), low, high, older, newer, base + head];
         let all = begin.into_iter().chain(halves(key)).chain(halves(value));
-        image[entry..].iter_mut().zip(all).for_each(|(to, word)| *to = word);
-        image[head] = base + entry as u32;
+        image[place as usize..].iter_mut().zip(all).for_each(|(to, word)| *to = word);
+        image[head as usize] = entry;
         used += 1;
     }
+    image[(RING + OLDER) as usize] = newest;
     let mut free = 0;
     for number in (used..size).rev() {
-        image[at(number) as usize] = free;
-        free = base + at(number);
+        let (place, entry) = (at(number), base + at(number));
+        image[place as usize] = free;
+        image[(place + OLDER) as usize] = entry;
+        image[(place + NEWER) as usize] = entry;
+        free = entry;
     }
     let ([time, later], age) = (pair(state.time_ns), pair(config.param("age").low_u64()));
     let header = [free, time, later, age[0], age[1], buckets as u32 - 1];
     image[..header.len()].copy_from_slice(&header);
     image[header.len()] = words::count(key_width) as u32;
-    Ok((Place::Table { base }, Some((Unit::Sram, base, image))))
+    Ok(image)
 }
 
 /// Takes the entries back: `word` reads a word of SRAM.

@@ -1,0 +1,271 @@
+//! Meters: the three-colour markers of RFC 2697 and RFC 2698. Their calls come in the order of
+//! packets.
+//!
+//! ```text
+//! word  0..1            2..3          4..5           6            8..9  10..11  12..13  14..15
+//!       | C's missing  | E's or P's | last seconds | nanoseconds | cir | cbs   | pir  | ebs or pbs
+//! ```
+//!
+//! Buckets have the tokens that are missing in them. The last packet's time is in seconds and
+//! nanoseconds, so that no product is wider than two words.
+
+use super::super::code::{Code, Operand, Register, Shift, Target};
+use super::super::frame::{ARRIVAL, State};
+use super::super::layout::Unit;
+use super::super::words;
+use super::arithmetic::{Divide, give};
+use super::table::{read, write};
+use super::{Routine, keep};
+
+/// The logarithm of the words of a meter.
+pub const SHIFT: u32 = 4;
+
+/// Words of a meter.
+const LAST: u32 = 4;
+const CIR: u32 = 8;
+const CBS: u32 = 10;
+const PIR: u32 = 12;
+const OTHER_SIZE: u32 = 14;
+
+const SECOND: u32 = 1_000_000_000;
+
+type Pair = [Register; 2];
+
+fn shared(code: &mut Code, name: &str, is_a: bool) -> Pair {
+    ["0", "1"].map(|word| code.shared(&format!("{name}_{word}"), is_a))
+}
+
+fn both(pair: Pair) -> [Operand; 2] {
+    pair.map(Operand::from)
+}
+
+fn chain(code: &mut Code, to: Pair, operation: &str, b: [Operand; 2]) {
+    let carry = format!("{operation}carry");
+    code.chain(&to.map(Target::from), operation, &carry, &both(to), &b);
+}
+
+/// `a -= b`, or 0 if that is less.
+fn take(code: &mut Code, a: Pair, b: Pair) {
+    let [some, done] = [(); 2].map(|()| code.label());
+    words::compare(code, &words::of(&a), &words::of(&b));
+    code.branch("br=cout", some);
+    a.iter().for_each(|word| code.set(*word, Operand::Number(0)));
+    code.branch("br", done);
+    code.place(some);
+    chain(code, a, "-", both(b));
+    code.place(done);
+}
+
+/// The tokens that a rate adds between two times. With the bits of the rate from the top on, it
+/// keeps the tokens of the rate so far, and the parts of a token of both times.
+pub struct Tokens {
+    /// Bytes a second, at most 2^40; it is used up.
+    pub rate: Pair,
+    /// Seconds from the one time to the other.
+    pub seconds: Pair,
+    /// Nanoseconds of both times after their second.
+    pub from: Register,
+    /// The later one.
+    pub to: Register,
+    /// The tokens. Numbers from 2^62 on stand for any larger ones: no bucket has as many.
+    pub tokens: Pair,
+}
+
+impl Tokens {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        Self {
+            rate: shared(code, "tokens_rate", false),
+            seconds: shared(code, "tokens_seconds", true),
+            from: code.shared("tokens_from", true),
+            to: code.shared("tokens_to", true),
+            tokens: shared(code, "tokens", false),
+        }
+    }
+
+    pub(super) fn write(&self, code: &mut Code) {
+        let Self { rate, seconds, from, to, tokens } = *self;
+        let number = Operand::Number;
+        let [next, clear, few] = [(); 3].map(|()| code.label());
+        // 2^40 has 41 bits.
+        let left = code.copy(number(41));
+        code.double_shift(rate[1], rate[1].into(), rate[0].into(), 32 - 23);
+        code.shift(rate[0], Operand::None, "B", rate[0].into(), Shift::Left(23));
+        let parts = [code.copy(number(0)), code.copy(number(0))];
+        let second = code.copy(number(SECOND));
+        tokens.iter().for_each(|word| code.set(*word, number(0)));
+        code.place(next);
+        let twice = |code: &mut Code, pair: Pair| {
+            code.double_shift(pair[1], pair[1].into(), pair[0].into(), 31);
+            code.shift(pair[0], Operand::None, "B", pair[0].into(), Shift::Left(1));
+        };
+        twice(code, tokens);
+        for part in parts {
+            code.shift(part, Operand::None, "B", part.into(), Shift::Left(1));
+        }
+        code.branch_clear(rate[1], 31, clear);
+        chain(code, tokens, "+", both(seconds));
+        code.alu(parts[0], parts[0].into(), "+", to.into());
+        code.alu(parts[1], parts[1].into(), "+", from.into());
+        code.place(clear);
+        twice(code, rate);
+        // Less than three seconds; those of the later time first, so that tokens are never less
+        // than 0.
+        for (part, operation) in parts.into_iter().zip(["+", "-"]) {
+            for _ in 0..2 {
+                let less = code.label();
+                code.alu(Target::None, part.into(), "-", second.into());
+                code.branch("br!=cout", less);
+                code.alu(part, part.into(), "-", second.into());
+                chain(code, tokens, operation, [number(1), number(0)]);
+                code.place(less);
+            }
+        }
+        code.branch_clear(tokens[1], 30, few);
+        code.set(tokens[1], number(1 << 30));
+        code.place(few);
+        code.alu(left, left.into(), "-", number(1));
+        code.branch("br!=0", next);
+    }
+}
+
+/// Marks a packet, and takes its tokens.
+pub struct Meter {
+    /// The address of the meter.
+    pub meter: Register,
+    /// The bytes of the packet.
+    pub bytes: Register,
+    /// The colour that it had; then the one that it gets: 0 green, 1 yellow, 2 or more red.
+    pub color: Register,
+}
+
+impl Meter {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        Self {
+            meter: code.shared("meter", true),
+            bytes: code.shared("meter_bytes", false),
+            color: code.shared("meter_color", false),
+        }
+    }
+
+    /// Calls a routine, and keeps its own registers.
+    fn far(&self, code: &mut Code, state: State, routine: &Routine) {
+        keep(code, state, &[self.meter, self.bytes, self.color], routine);
+    }
+
+    /// Sets the time of the meter to that of the packet, if it is later, and the interval between
+    /// them.
+    fn pass_time(&self, code: &mut Code, state: State) {
+        let (divide, interval) = (Divide::of(code), Tokens::of(code));
+        let arrival = state.load(code, Operand::Number(ARRIVAL), 2);
+        give(code, divide.a, &words::of(&arrival));
+        give(code, divide.b, &vec![Operand::Number(SECOND)]);
+        code.set(divide.bits, Operand::Number(64));
+        self.far(code, state, &Routine::Divide);
+        let now = [divide.rest[0], divide.a[0], divide.a[1]].map(|word| code.copy(word.into()));
+        let last = read(code, Unit::Sram, self.meter, LAST, 3);
+        let last = [last[2], last[0], last[1]];
+        let is_later = code.label();
+        words::compare(code, &words::of(&now), &words::of(&last));
+        code.branch("br=cout", is_later);
+        for (now, last) in now.iter().zip(last) {
+            code.set(*now, last.into());
+        }
+        code.place(is_later);
+        write(code, Unit::Sram, self.meter, LAST, &[now[1].into(), now[2].into(), now[0].into()]);
+        code.set(interval.to, now[0].into());
+        code.set(interval.from, last[0].into());
+        let (now, last) = (words::of(&now[1..]), words::of(&last[1..]));
+        code.chain(&interval.seconds.map(Target::from), "-", "-carry", &now, &last);
+    }
+
+    /// The tokens of a rate in the interval.
+    fn tokens(&self, code: &mut Code, state: State, rate: u32) -> Pair {
+        let tokens = Tokens::of(code);
+        let own = read(code, Unit::Sram, self.meter, rate, 2);
+        give(code, tokens.rate, &words::of(&own));
+        self.far(code, state, &Routine::Tokens);
+        tokens.tokens
+    }
+
+    /// What is missing in a bucket.
+    fn missing(&self, code: &mut Code, at: u32) -> Pair {
+        let read = read(code, Unit::Sram, self.meter, at, 2);
+        [read[0], read[1]]
+    }
+
+    /// Branches unless a bucket has the tokens for the packet. `missing` gets those of the packet
+    /// too; they are not written.
+    fn fits(&self, code: &mut Code, missing: Pair, size: u32, not: super::super::code::Label) {
+        chain(code, missing, "+", [self.bytes.into(), Operand::Number(0)]);
+        let size = read(code, Unit::Sram, self.meter, size, 2);
+        words::compare(code, &words::of(&size), &words::of(&missing));
+        code.branch("br!=cout", not);
+    }
+
+    /// RFC 2697: tokens are added to C; when that is full, to E.
+    pub(super) fn write_one(&self, code: &mut Code, state: State) {
+        let number = Operand::Number;
+        let [kept, added, not_green, red, done] = [(); 5].map(|()| code.label());
+        self.pass_time(code, state);
+        let tokens = self.tokens(code, state, CIR);
+        let all = read(code, Unit::Sram, self.meter, 0, 4);
+        let (committed, other) = ([all[0], all[1]], [all[2], all[3]]);
+        words::compare(code, &words::of(&committed), &words::of(&tokens));
+        code.branch("br=cout", kept);
+        chain(code, tokens, "-", both(committed));
+        committed.iter().for_each(|word| code.set(*word, number(0)));
+        take(code, other, tokens);
+        code.branch("br", added);
+        code.place(kept);
+        chain(code, committed, "-", both(tokens));
+        code.place(added);
+        write(code, Unit::Sram, self.meter, 0, &[both(committed), both(other)].concat());
+        code.alu(Target::None, Operand::None, "B", self.color.into());
+        code.branch("br!=0", not_green);
+        self.fits(code, committed, CBS, not_green);
+        write(code, Unit::Sram, self.meter, 0, &both(committed));
+        code.branch("br", done);
+        code.place(not_green);
+        code.alu(Target::None, self.color.into(), "-", number(2));
+        code.branch("br=cout", red);
+        self.fits(code, other, OTHER_SIZE, red);
+        write(code, Unit::Sram, self.meter, 2, &both(other));
+        code.set(self.color, number(1));
+        code.branch("br", done);
+        code.place(red);
+        code.set(self.color, number(2));
+        code.place(done);
+    }
+
+    /// RFC 2698: each bucket has its rate, and a green packet takes tokens from both.
+    pub(super) fn write_two(&self, code: &mut Code, state: State) {
+        let number = Operand::Number;
+        let [red, yellow, done] = [(); 3].map(|()| code.label());
+        self.pass_time(code, state);
+        for (rate, at) in [(CIR, 0), (PIR, 2)] {
+            let tokens = self.tokens(code, state, rate);
+            let missing = self.missing(code, at);
+            take(code, missing, tokens);
+            write(code, Unit::Sram, self.meter, at, &both(missing));
+        }
+        code.alu(Target::None, self.color.into(), "-", number(2));
+        code.branch("br=cout", red);
+        let peak = self.missing(code, 2);
+        self.fits(code, peak, OTHER_SIZE, red);
+        write(code, Unit::Sram, self.meter, 2, &both(peak));
+        code.alu(Target::None, Operand::None, "B", self.color.into());
+        code.branch("br!=0", yellow);
+        let committed = self.missing(code, 0);
+        self.fits(code, committed, CBS, yellow);
+        write(code, Unit::Sram, self.meter, 0, &both(committed));
+        code.branch("br", done);
+        code.place(yellow);
+        code.set(self.color, number(1));
+        code.branch("br", done);
+        code.place(red);
+        code.set(self.color, number(2));
+        code.place(done);
+    }
+}
