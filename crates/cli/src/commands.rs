@@ -214,13 +214,17 @@ Example:
 
 The language and what is written: docs/sidl.md.")]
     Sidl(sidl::Sidl),
-    /// Assemble a program for the microengines of an IXP1200, IXP2400 or IXP2800
+    /// Assemble a program for the microengines of an IXP1200, IXP2400 or IXP2800, or for the tiles and
+    /// switches of a RAW chip
     #[command(after_help = "\
 Examples:
   wireloom assemble programs/microcode/ipv4.uc -o ipv4.uo
   wireloom assemble ipv4.uo --disassemble
+  wireloom assemble programs/raw/null.rasm -o null.robj
+  wireloom assemble null.robj --disassemble
 
-Exit status 1 if the program has errors. The language: docs/microcode.md; the instructions: docs/machines/ixp-instructions.md.")]
+The file's suffix says what it is: .uc for microengines, .rasm for tiles and switches.
+Exit status 1 if the program has errors. Microengines: docs/microcode.md, docs/machines/ixp-instructions.md; tiles and switches: docs/machines/raw.md, docs/machines/raw-instructions.md.")]
     Assemble(assemble::Assemble),
     /// List the machines that programs run on, or explain one
     #[command(after_help = "\

@@ -18,6 +18,8 @@ mod options;
 mod report;
 #[path = "command/tests.rs"]
 mod tests;
+#[path = "command/tiles.rs"]
+mod tiles;
 #[path = "command/trace.rs"]
 mod trace;
 #[path = "command/workplace.rs"]

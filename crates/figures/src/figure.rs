@@ -11,7 +11,7 @@ use super::{
     mpsoc_partition, mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native,
     native_profile, np_arbitration, np_area, np_channels, np_million, np_modules, np_pins, np_rig,
     np_routed, np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units,
-    np_virtual, steps,
+    np_virtual, raw, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -145,6 +145,9 @@ pub const FIGURES: &[Figure] = &[
     ixp::power::FIGURE,
     ixp::dvs::FIGURE,
     ixp::gating::FIGURE,
+    raw::null::FIGURE,
+    raw::tasks::FIGURE,
+    raw::ipv4::FIGURE,
     native::FIGURE,
     native_profile::FIGURE,
     live::FIGURE,

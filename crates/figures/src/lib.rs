@@ -45,6 +45,7 @@ mod overview;
 pub mod pages;
 pub mod peer;
 pub mod publish;
+pub mod raw;
 pub mod registry;
 mod steps;
 pub mod store;

@@ -5,17 +5,27 @@
 //! loop:   addiu $csto, $t0, 1
 //!         bne $t0, $t1, loop
 //!         break
-//! .switch 0 0
-//!         movei $1, 7
+//! .switch 0-3 0                 # columns 0 to 3: each of them has this program
+//!         movei $1, COUNT
 //! again:  bnezd $1, $1, again route $csto->$cEo, $cWi->$csti
 //!         halt
+//! .equ COUNT, 7
+//! .data 0x10000                 # the address, for the memory that holds it
+//! table:  .word 1, 2, table
+//!         .half -1
 //! ```
 //!
-//! Labels belong to their section. Tile programs have `nop`, `move`, `li` and `b` besides the
-//! instructions of the table. All errors are reported, each with its place.
+//! Labels of programs belong to their section, those of data to the source. Tile programs have
+//! `nop`, `move`, `li`, `la` and `b` besides the instructions of the table. All errors are reported,
+//! each with its place.
 
+mod data;
+mod directives;
+mod elf;
 mod line;
 mod listing;
+mod object;
+mod source;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,7 +34,10 @@ use codespan_reporting::diagnostic::{Diagnostic as Shown, Label};
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term;
 
+pub use elf::add_elf;
 pub use listing::listing;
+pub use object::{read_object, write_object};
+pub use source::{Labels, assemble, assemble_with_labels};
 
 /// Column and row of a tile.
 pub type Place = (u8, u8);
@@ -34,6 +47,8 @@ pub type Place = (u8, u8);
 pub struct Program {
     /// The words of the tile and of the switch processor.
     code: BTreeMap<Place, (Vec<u32>, Vec<u64>)>,
+    /// Words by the address of the first, for memories.
+    data: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Program {
@@ -55,6 +70,16 @@ impl Program {
     /// Sets the program of a switch processor.
     pub fn set_switch(&mut self, place: Place, words: Vec<u64>) {
         self.code.entry(place).or_default().1 = words;
+    }
+
+    /// The words for memories, with the address of the first, by addresses.
+    pub fn data(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        self.data.iter().map(|(address, words)| (*address, words.as_slice()))
+    }
+
+    /// Sets words of a memory from an address, a multiple of 4.
+    pub fn set_data(&mut self, address: u32, words: Vec<u32>) {
+        self.data.insert(address, words);
     }
 }
 
@@ -94,85 +119,4 @@ impl Refused {
         }
         String::from_utf8_lossy(buffer.as_slice()).trim_end().to_owned()
     }
-}
-
-/// The section that lines belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Section {
-    Tile(Place),
-    Switch(Place),
-}
-
-/// A statement with its place in the section.
-struct Statement<'a> {
-    section: Section,
-    index: u32,
-    line: line::Line<'a>,
-}
-
-/// Assembles a source; `path` is its name in messages.
-///
-/// # Errors
-/// If anything in it is wrong; all errors are found in one go.
-pub fn assemble(path: &str, text: &str) -> Result<Program, Refused> {
-    let mut diagnostics = Vec::new();
-    let mut labels: BTreeMap<(Section, &str), u32> = BTreeMap::new();
-    let mut sizes: BTreeMap<Section, u32> = BTreeMap::new();
-    let mut statements = Vec::new();
-    let mut section = None;
-    let mut start = 0;
-    for whole in text.split_inclusive('\n') {
-        let mut line = line::Line::new(text, start, whole);
-        start += whole.len();
-        if line.is_empty() {
-            continue;
-        }
-        if line.text().starts_with('.') {
-            match line.directive() {
-                Ok(new) if sizes.contains_key(&new) => diagnostics
-                    .push(line.error("this section has been begun before", Some("join the two"))),
-                Ok(new) => {
-                    sizes.insert(new, 0);
-                    section = Some(new);
-                }
-                Err(error) => diagnostics.push(error),
-            }
-            continue;
-        }
-        let Some(section) = section else {
-            let help = "begin with `.tile COLUMN ROW` or `.switch COLUMN ROW`";
-            diagnostics.push(line.error("instruction outside a section", Some(help)));
-            continue;
-        };
-        let size = sizes.entry(section).or_default();
-        while let Some(label) = line.label() {
-            if labels.insert((section, label), *size).is_some() {
-                let message = format!("label `{label}` is declared twice in this section");
-                diagnostics.push(line.error(&message, None));
-            }
-        }
-        if !line.is_empty() {
-            let index = *size;
-            *size += line.words(section);
-            statements.push(Statement { section, index, line });
-        }
-    }
-    let mut program = Program::default();
-    for statement in &statements {
-        let find = |name: &str| labels.get(&(statement.section, name)).copied();
-        let result = match statement.section {
-            Section::Tile(place) => statement.line.tile(statement.index, &find).map(|words| {
-                program.code.entry(place).or_default().0.extend(words);
-            }),
-            Section::Switch(place) => statement.line.switch(&find).map(|word| {
-                program.code.entry(place).or_default().1.push(word);
-            }),
-        };
-        diagnostics.extend(result.err());
-    }
-    if diagnostics.is_empty() {
-        return Ok(program);
-    }
-    diagnostics.sort_by_key(|diagnostic| diagnostic.bytes.start);
-    Err(Refused { diagnostics, path: path.to_owned(), text: text.to_owned() })
 }

@@ -52,6 +52,16 @@ pub enum Error {
         /// Who waits for whom.
         report: Box<Report>,
     },
+    /// Packets have not ended in time.
+    #[error("after {cycles} cycles packets are still inside; {left} have left\n{report}")]
+    Unfinished {
+        /// The cycles.
+        cycles: u64,
+        /// Packets that have left.
+        left: u64,
+        /// Who waits for whom.
+        report: Box<Report>,
+    },
 }
 
 /// A chip with its programs and devices.
@@ -64,6 +74,8 @@ pub struct Chip {
     pub(crate) routers: Vec<[Router; 2]>,
     pub(crate) devices: Vec<Option<Box<dyn Device>>>,
     regions: Vec<Vec<Region>>,
+    /// Data of the program that no memory holds yet.
+    data: Vec<(u32, Vec<u32>)>,
     now: u64,
     last_step: u64,
 }
@@ -85,6 +97,7 @@ impl Chip {
             devices: layout.ports.iter().map(|_| None).collect(),
             regions: vec![Vec::new(); layout.tiles()],
             layout,
+            data: program.data().map(|(address, words)| (address, words.to_vec())).collect(),
             now: 0,
             last_step: 0,
         };
@@ -121,7 +134,8 @@ impl Chip {
         Ok(chip)
     }
 
-    /// Attaches a device to a tile's side at the edge of the chip.
+    /// Attaches a device to a tile's side at the edge of the chip. A memory gets the program's data
+    /// that it holds.
     ///
     /// # Errors
     /// If that is no port, or it has a device.
@@ -129,13 +143,14 @@ impl Chip {
         &mut self,
         (x, y): (u8, u8),
         side: Side,
-        device: impl Device,
+        mut device: impl Device,
     ) -> Result<(), Error> {
         let port = self.port((x, y), side)?;
         if self.devices[port].is_some() {
             return Err(Error::Port(format!("{} is attached already", self.layout.device(port))));
         }
-        if let Some(memory) = (&device as &dyn Any).downcast_ref::<Memory>() {
+        if let Some(memory) = (&mut device as &mut dyn Any).downcast_mut::<Memory>() {
+            self.data.retain(|(address, words)| !memory.load(*address, words));
             let spec = memory.spec();
             let header = Header { last: 1 + side as u8, destination: (x, y), ..Header::default() };
             for (tile, regions) in self.regions.iter_mut().enumerate() {
@@ -170,6 +185,12 @@ impl Chip {
     /// # Errors
     /// If a program does what its unit cannot, or no unit can go on although one wants to.
     pub fn run(&mut self, cycles: u64) -> Result<(), Error> {
+        if let Some((address, words)) = self.data.first() {
+            return Err(Error::Program(format!(
+                "no memory holds the data of {} words at {address:#x}: attach one to the chip for it",
+                words.len()
+            )));
+        }
         for _ in 0..cycles {
             if self.step()? {
                 self.last_step = self.now;

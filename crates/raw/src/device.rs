@@ -1,16 +1,25 @@
 //! Devices at the ports of the chip.
 
 mod ends;
+mod fetch;
+mod input;
+mod line;
 mod memory;
+mod output;
 
 use std::any::Any;
 
 use wireloom_isa::raw::Network;
 
+use crate::layout::Side;
 use crate::queue::Queue;
 
 pub use ends::{Sink, Source};
+pub use fetch::Place;
+pub use input::{Buffer, Entered, InputCard, InputCounts, InputSpec};
+pub use line::{LineRate, framed};
 pub use memory::{Memory, MemorySpec};
+pub use output::{Delivered, OutputCard, OutputSpec};
 
 /// What is attached to a port. It acts once a cycle.
 pub trait Device: Any + Send {

@@ -9,15 +9,18 @@
 //! [docs/machines/raw.md] describes the model and what of it is assumed.
 
 pub mod asm;
+pub mod board;
 mod cache;
 mod chip;
 pub mod device;
+pub mod dir24;
 mod kind;
 mod layout;
 mod machine;
 mod message;
 mod queue;
 mod router;
+pub mod routers;
 mod spec;
 mod switch;
 mod tile;

@@ -5,12 +5,14 @@
 //! of its class. The stages of the pipeline show as the cycles of a wrong prediction, of a load, of
 //! a multiplication.
 
+mod memory;
+
 use std::collections::VecDeque;
 
 use wireloom_isa::raw::tile::{self, Instruction, Op, Special, Timing};
 use wireloom_isa::raw::{Network, Register};
 
-use crate::cache::{Cache, LINE_BYTES, LINE_WORDS};
+use crate::cache::Cache;
 use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;
 use crate::queue::Queue;
@@ -24,6 +26,12 @@ pub(crate) mod kind {
     pub const LINE: u8 = 3;
     pub const STREAM_READ: u8 = 4;
     pub const STREAM_WRITE: u8 = 5;
+    pub const DMA_READ: u8 = 6;
+    pub const DMA_WRITE: u8 = 7;
+    /// To an output card, on the general network: a packet whose rest is in a memory.
+    pub const FETCH: u8 = 8;
+    /// From a device, on the memory network, without words: interrupts the tile.
+    pub const INTERRUPT: u8 = 15;
 }
 
 /// A range of addresses and the memory that holds it.
@@ -58,10 +66,14 @@ pub(crate) struct Tile {
     vector: u32,
     mask: u32,
     timer: Option<u32>,
+    /// Interrupts of devices since the program last read their number.
+    external: u32,
     interrupts_on: bool,
     cache: Cache,
     miss: Option<Miss>,
     to_send: VecDeque<u32>,
+    /// Words that are left of the message at the input of the memory network.
+    memory_left: u8,
     pub executed: u64,
 }
 
@@ -81,10 +93,12 @@ impl Tile {
             vector: 0,
             mask: 0,
             timer: None,
+            external: 0,
             interrupts_on: false,
             cache: Cache::new(spec.cache.kilobytes),
             miss: None,
             to_send: VecDeque::new(),
+            memory_left: 0,
             executed: 0,
         }
     }
@@ -156,6 +170,7 @@ impl Tile {
         if self.is_halted {
             return Ok(false);
         }
+        self.take_interrupt(layout, queues, now);
         if self.miss.is_some() || !self.to_send.is_empty() {
             return self.memory_cycle(layout, queues, now);
         }
@@ -253,7 +268,12 @@ impl Tile {
             Op::Intoff => self.interrupts_on = false,
             Op::Inton => self.interrupts_on = true,
             Op::Halt => self.is_halted = true,
-            Op::Mfsr => result = self.special(instruction.rd, layout, queues, now),
+            Op::Mfsr => {
+                result = self.special(instruction.rd, layout, queues, now);
+                if tile::SPECIAL[usize::from(instruction.rd.0)].0 == Special::External {
+                    self.external = 0;
+                }
+            }
             Op::Mtsr => self.set_special(instruction.rd, b),
             Op::Lb | Op::Lbu | Op::Lh | Op::Lhu | Op::Lw | Op::Sb | Op::Sh | Op::Sw | Op::Wbinv => {
                 let address = a.wrapping_add(instruction.immediate);
@@ -269,7 +289,11 @@ impl Tile {
         }
         let [first, second] = read.map(|register| register.and_then(Register::network));
         for network in [first, second.filter(|_| first != second)].into_iter().flatten() {
-            queues[layout.to_processor(self.number, network as usize)].pop(now);
+            let queue = &mut queues[layout.to_processor(self.number, network as usize)];
+            match network {
+                Network::Memory => self.pop_memory(queue, now),
+                _ => queue.pop(now),
+            }
         }
         if let Some(register) = written {
             match register.network() {
@@ -290,101 +314,11 @@ impl Tile {
         Ok(())
     }
 
-    /// Does a load or a store; returns the loaded value, or `None` if the line must come first.
-    fn access(
-        &mut self,
-        op: Op,
-        address: u32,
-        value: u32,
-        regions: &[Region],
-    ) -> Result<Option<u32>, String> {
-        let size = match op {
-            Op::Lb | Op::Lbu | Op::Sb | Op::Wbinv => 1,
-            Op::Lh | Op::Lhu | Op::Sh => 2,
-            _ => 4,
-        };
-        if !address.is_multiple_of(size) {
-            return Err(format!("address {address:#x} is no multiple of {size}"));
-        }
-        if op == Op::Wbinv {
-            if let Some(line) = self.cache.flush(address) {
-                self.write_back(line, regions)?;
-            }
-            return Ok(Some(0));
-        }
-        let is_store = matches!(op, Op::Sb | Op::Sh | Op::Sw);
-        if let Some(word) = self.cache.word(address, is_store) {
-            if is_store {
-                *word = tile::stored(op, *word, address, value);
-            }
-            let word = *word;
-            self.cache.hits += 1;
-            return Ok(Some(tile::loaded(op, word, address)));
-        }
-        let header = home(address, regions)?;
-        if let Some(line) = self.cache.evict(address) {
-            self.write_back(line, regions)?;
-        }
-        self.cache.misses += 1;
-        let base = address & !(LINE_BYTES - 1);
-        self.to_send.push_back(Header { length: 1, user: kind::READ_LINE, ..header }.word());
-        self.to_send.push_back(base);
-        self.miss = Some(Miss { address: base, got: Vec::new() });
-        Ok(None)
-    }
-
-    fn write_back(
-        &mut self,
-        (address, words): (u32, [u32; LINE_WORDS]),
-        regions: &[Region],
-    ) -> Result<(), String> {
-        let header = home(address, regions)?;
-        let length = 1 + LINE_WORDS as u8;
-        self.to_send.push_back(Header { length, user: kind::WRITE_LINE, ..header }.word());
-        self.to_send.push_back(address);
-        self.to_send.extend(words);
-        Ok(())
-    }
-
-    /// A cycle of a miss: a word goes out, or one comes in.
-    fn memory_cycle(
-        &mut self,
-        layout: &Layout,
-        queues: &mut [Queue],
-        now: u64,
-    ) -> Result<bool, String> {
-        let (to, from) = self.memory_queues(layout);
-        if let Some(&word) = self.to_send.front() {
-            let has_room = queues[to].has_room(now);
-            if has_room {
-                self.to_send.pop_front();
-                queues[to].push(word, now);
-            }
-            return Ok(has_room);
-        }
-        let Some(miss) = &mut self.miss else { return Ok(false) };
-        let Some(word) = queues[from].front(now) else { return Ok(false) };
-        queues[from].pop(now);
-        if miss.got.is_empty() && Header::of(word).user != kind::LINE {
-            return Err(
-                "the word after a miss is no line: does the program use `$cmni`?".to_owned()
-            );
-        }
-        miss.got.push(word);
-        if miss.got.len() == 1 + LINE_WORDS {
-            let mut words = [0; LINE_WORDS];
-            words.copy_from_slice(&miss.got[1..]);
-            self.cache.fill(miss.address, words);
-            self.miss = None;
-        }
-        Ok(true)
-    }
-
     fn causes(&self, layout: &Layout, queues: &[Queue], now: u64) -> u32 {
         let general = layout.to_processor(self.number, Network::General as usize);
         let has_word = queues[general].front(now).is_some();
         let is_late = self.timer.is_some_and(|timer| (now as u32).wrapping_sub(timer) < 1 << 31);
-        u32::from(has_word) | u32::from(is_late) << 1
+        u32::from(has_word) | u32::from(is_late) << 1 | u32::from(self.external > 0) << 2
     }
 
     fn special(&self, number: Register, layout: &Layout, queues: &[Queue], now: u64) -> u32 {
@@ -402,6 +336,7 @@ impl Tile {
                 let queue = &queues[layout.to_processor(self.number, number)];
                 word | queue.readable(now) << (8 * number)
             }),
+            Special::External => self.external,
         }
     }
 
@@ -411,15 +346,8 @@ impl Tile {
             Special::Vector => self.vector = value,
             Special::Mask => self.mask = value,
             Special::Timer => self.timer = Some(value),
-            Special::Cycle | Special::Coordinates | Special::Cause | Special::Available => {}
+            Special::Cycle | Special::Coordinates | Special::Cause => {}
+            Special::Available | Special::External => {}
         }
     }
-}
-
-fn home(address: u32, regions: &[Region]) -> Result<Header, String> {
-    let is_in = |region: &&Region| address.wrapping_sub(region.base) < region.bytes;
-    let region = regions.iter().find(is_in);
-    region.map(|region| region.header).ok_or_else(|| {
-        format!("no memory holds address {address:#x}: attach one to the chip for it")
-    })
 }

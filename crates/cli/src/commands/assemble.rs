@@ -1,4 +1,4 @@
-//! `wireloom assemble`: programs of microengines.
+//! `wireloom assemble`: programs of microengines and of tiled processors.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,15 @@ use clap::{Args, ValueHint};
 use wireloom_console::Places;
 use wireloom_console::output;
 use wireloom_microcode::{Options, assemble, disassemble, read_object, write_object};
+use wireloom_raw::asm as tiled;
 
 use crate::failure::{Failure, Outcome};
 
 /// See `wireloom assemble --help`.
 #[derive(Args, Debug)]
 pub struct Assemble {
-    /// Program (.uc), or with --disassemble an object file (.uo)
+    /// Program (.uc of microengines, .rasm of tiles and switches), or with --disassemble an object
+    /// file (.uo, .robj)
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Write the object file here. With --disassemble, the text, which goes to standard output
@@ -22,13 +24,13 @@ pub struct Assemble {
     /// Write the instructions of the file, as a program that assembles to the same words
     #[arg(long)]
     disassemble: bool,
-    /// Define a name before the first line (may be given several times)
+    /// Define a name before the first line of a .uc (may be given several times)
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     define: Vec<String>,
-    /// Fill defer slots, as `.optimise` in the text does
+    /// Fill defer slots of a .uc, as `.optimise` in the text does
     #[arg(short = 'O', long)]
     optimise: bool,
-    /// Words of the control store, at most those of the version
+    /// Words of the control store of a .uc, at most those of the version
     #[arg(long, value_name = "WORDS")]
     control_store: Option<usize>,
 }
@@ -45,12 +47,14 @@ impl Assemble {
         places.check()?;
         let name = self.file.display().to_string();
         let text = read(&self.file).map_err(|why| Failure::unusable(format!("{name}: {why}")))?;
-        let written = if self.disassemble {
-            if !self.define.is_empty() || self.control_store.is_some() || self.optimise {
-                let message =
-                    "--define, --control-store and --optimise have no effect with --disassemble";
-                return Err(Failure::unusable(message));
-            }
+        let is_tiled =
+            text.starts_with("wireloom raw") || self.file.extension().is_some_and(|e| e == "rasm");
+        if is_tiled || self.disassemble {
+            self.refuse_options(is_tiled)?;
+        }
+        let written = if is_tiled {
+            self.tiled(&name, &text)?
+        } else if self.disassemble {
             let image = if text.starts_with("wireloom microcode") {
                 read_object(&text).map_err(|why| Failure::unusable(format!("{name}: {why}")))?
             } else {
@@ -58,18 +62,12 @@ impl Assemble {
             };
             disassemble(&image)
         } else {
-            if self.out.is_none() {
-                return Err(Failure::unusable("an object file needs a name")
-                    .with_help("give it by -o FILE.uo"));
-            }
+            self.need_name("FILE.uo")?;
             let image = self.assemble(&name, &text)?;
             let object = write_object(&image);
             let count = image.words.len();
             let most = image.version.sizes().control_store;
-            // Standard output is the object's alone if that goes there.
-            if self.out.as_ref().is_some_and(|out| out.as_os_str() != "-") {
-                output::say(format!("{name}: {count} of {most} instructions"));
-            }
+            self.say(&format!("{name}: {count} of {most} instructions"));
             object
         };
         places.check()?;
@@ -80,6 +78,64 @@ impl Assemble {
                 Ok(())
             }
         }
+    }
+
+    fn refuse_options(&self, is_tiled: bool) -> Outcome {
+        if self.define.is_empty() && self.control_store.is_none() && !self.optimise {
+            return Ok(());
+        }
+        let what = if is_tiled { "for programs of tiles" } else { "with --disassemble" };
+        let options = "--define, --control-store and --optimise have no effect";
+        Err(Failure::unusable(format!("{options} {what}")))
+    }
+
+    fn need_name(&self, form: &str) -> Outcome {
+        match self.out {
+            Some(_) => Ok(()),
+            None => Err(Failure::unusable("an object file needs a name")
+                .with_help(format!("give it by -o {form}"))),
+        }
+    }
+
+    /// Says something, unless standard output is the object's alone.
+    fn say(&self, text: &str) {
+        if self.out.as_ref().is_some_and(|out| out.as_os_str() != "-") {
+            output::say(text);
+        }
+    }
+
+    /// The object file of a program of tiles and switches, or its text.
+    fn tiled(&self, name: &str, text: &str) -> Outcome<String> {
+        let unusable = |why| Failure::unusable(format!("{name}: {why}"));
+        let is_object = text.starts_with("wireloom raw");
+        if !self.disassemble {
+            if is_object {
+                return Err(unusable("an object file already".to_owned())
+                    .with_help("--disassemble writes its text"));
+            }
+            self.need_name("FILE.robj")?;
+        }
+        let program = if is_object {
+            tiled::read_object(text).map_err(unusable)?
+        } else {
+            tiled::assemble(name, text).map_err(|refused| {
+                output::note(refused.render());
+                Failure::Negative
+            })?
+        };
+        if self.disassemble {
+            return tiled::listing(&program).map_err(unusable);
+        }
+        let words = |count: fn((&[u32], &[u64])) -> usize| -> usize {
+            program.tiles().map(|place| count(program.of(place))).sum()
+        };
+        let data: usize = program.data().map(|(_, words)| words.len()).sum();
+        self.say(&format!(
+            "{name}: {} instructions of tiles, {} of switches, {data} words of data",
+            words(|(tile, _)| tile.len()),
+            words(|(_, switch)| switch.len()),
+        ));
+        Ok(tiled::write_object(&program))
     }
 
     fn assemble(&self, name: &str, text: &str) -> Outcome<wireloom_isa::microengine::Image> {

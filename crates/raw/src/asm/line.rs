@@ -1,13 +1,17 @@
 //! One line of a source.
 
+use std::collections::BTreeMap;
+
 use wireloom_isa::raw::Register;
 use wireloom_isa::raw::switch::{self, CONTROL};
 use wireloom_isa::raw::tile::{self, Instruction, Op, SPECIAL, Slot, TABLE};
 
-use super::{Diagnostic, Section};
+use super::Diagnostic;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
-type Labels<'a> = &'a dyn Fn(&str) -> Option<u32>;
+pub(super) type Labels<'a> = &'a dyn Fn(&str) -> Option<u32>;
+/// Names that stand for numbers.
+pub(super) type Constants = BTreeMap<String, i64>;
 
 /// What is left of a line, without comment.
 #[derive(Clone, Copy, Debug)]
@@ -16,12 +20,13 @@ pub(super) struct Line<'a> {
     /// The first byte in the source, and that after the last.
     start: usize,
     end: usize,
+    constants: &'a Constants,
 }
 
 impl<'a> Line<'a> {
-    pub fn new(source: &'a str, start: usize, whole: &str) -> Self {
+    pub fn new(source: &'a str, start: usize, whole: &str, constants: &'a Constants) -> Self {
         let end = start + whole.find('#').unwrap_or(whole.len());
-        Self { source, start, end }.trimmed()
+        Self { source, start, end, constants }.trimmed()
     }
 
     fn trimmed(mut self) -> Self {
@@ -48,19 +53,19 @@ impl<'a> Line<'a> {
     }
 
     /// The part before a separator and the part after it.
-    fn split(&self, at: &str) -> Option<(Self, Self)> {
+    pub fn split(&self, at: &str) -> Option<(Self, Self)> {
         let place = self.start + self.text().find(at)?;
         let before = Self { end: place, ..*self }.trimmed();
         Some((before, Self { start: place + at.len(), ..*self }.trimmed()))
     }
 
     /// The first word and the rest.
-    fn first(&self) -> (Self, Self) {
+    pub fn first(&self) -> (Self, Self) {
         let place = self.text().find(char::is_whitespace).map_or(self.end, |at| self.start + at);
         (Self { end: place, ..*self }, Self { start: place, ..*self }.trimmed())
     }
 
-    fn list(&self) -> Vec<Self> {
+    pub fn list(&self) -> Vec<Self> {
         let mut rest = *self;
         let mut parts = Vec::new();
         while let Some((part, after)) = rest.split(",") {
@@ -76,44 +81,25 @@ impl<'a> Line<'a> {
     /// Takes a label off the line.
     pub fn label(&mut self) -> Option<&'a str> {
         let (label, rest) = self.split(":")?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let name = label.text();
-        if name.is_empty() || !name.chars().all(is_name) || name.as_bytes()[0].is_ascii_digit() {
+        if !is_name(name) {
             return None;
         }
         *self = rest;
         Some(name)
     }
 
-    pub fn directive(&self) -> Result<Section> {
+    /// The number of words that a statement of a tile takes.
+    pub fn words(&self) -> u32 {
         let (name, rest) = self.first();
-        let (column, row) = rest.first();
-        let number = |part: Line<'_>| {
-            let number = part.text().parse().ok().filter(|number| *number < 16u8);
-            number.ok_or_else(|| {
-                let part = if part.is_empty() { *self } else { part };
-                part.error("column and row of a tile are needed, each 0 to 15", None)
-            })
-        };
-        match name.text() {
-            ".tile" => Ok(Section::Tile((number(column)?, number(row)?))),
-            ".switch" => Ok(Section::Switch((number(column)?, number(row)?))),
-            _ => Err(name.error("unknown directive", Some("there are `.tile` and `.switch`"))),
-        }
-    }
-
-    /// The number of words that the statement takes.
-    pub fn words(&self, section: Section) -> u32 {
-        let (name, rest) = self.first();
-        let is_long = matches!(section, Section::Tile(_))
-            && name.text() == "li"
+        let is_long = name.text() == "li"
             && rest.list().get(1).is_some_and(|value| {
                 value.number(i64::from(i32::MIN), i64::from(u32::MAX)).is_ok_and(is_long)
             });
-        1 + u32::from(is_long)
+        1 + u32::from(is_long || name.text() == "la")
     }
 
-    fn number(&self, least: i64, most: i64) -> Result<i64> {
+    pub fn number(&self, least: i64, most: i64) -> Result<i64> {
         let text = self.text();
         let (digits, sign) = match text.strip_prefix('-') {
             Some(digits) => (digits, -1),
@@ -124,6 +110,7 @@ impl<'a> Line<'a> {
             None if !digits.starts_with(['+', '-']) => digits.parse::<i64>().ok(),
             _ => None,
         };
+        let value = value.or_else(|| self.constants.get(digits).copied());
         let value = value.map(|value| sign * value).filter(|value| (least..=most).contains(value));
         value.ok_or_else(|| {
             self.error(&format!("a number from {least} to {most} is needed here"), None)
@@ -148,20 +135,15 @@ impl<'a> Line<'a> {
     }
 
     /// The words of a statement of a tile processor at an index.
-    pub fn tile(&self, index: u32, find: Labels<'_>) -> Result<Vec<u32>> {
+    /// `address` finds labels of data.
+    pub fn tile(&self, index: u32, find: Labels<'_>, address: Labels<'_>) -> Result<Vec<u32>> {
         let (name, rest) = self.first();
         let operands = rest.list();
         let count = |wanted: usize| {
             let message = format!("`{}` has {wanted} operands", name.text());
             if operands.len() == wanted { Ok(()) } else { Err(self.error(&message, None)) }
         };
-        let blank = Instruction {
-            op: Op::Sll,
-            rd: Register(0),
-            rs: Register(0),
-            rt: Register(0),
-            immediate: 0,
-        };
+        let blank = BLANK;
         let one = |instruction: Instruction| Ok(vec![tile::encode(&instruction)]);
         match name.text() {
             "nop" => {
@@ -182,17 +164,22 @@ impl<'a> Line<'a> {
                 count(2)?;
                 let rt = operands[0].register(false)?;
                 let value = operands[1].number(i64::from(i32::MIN), i64::from(u32::MAX))?;
-                let low = Instruction { rt, immediate: value as u32, ..blank };
                 if !is_long(value) {
                     let op = if value < 0 { Op::Addiu } else { Op::Ori };
-                    return one(Instruction { op, ..low });
+                    return one(Instruction { op, rt, immediate: value as u32, ..blank });
                 }
-                // The upper half goes through `$at`, since a network takes one word.
-                let at = Register(1);
-                let high =
-                    Instruction { op: Op::Lui, rt: at, immediate: value as u32 >> 16, ..blank };
-                let low = Instruction { op: Op::Ori, rs: at, ..low };
-                return Ok(vec![tile::encode(&high), tile::encode(&low)]);
+                return Ok(both_halves(rt, value as u32));
+            }
+            "la" => {
+                count(2)?;
+                let rt = operands[0].register(false)?;
+                let label = operands[1].text();
+                let value = find(label).map(|index| 4 * index).or_else(|| address(label));
+                let value = value.ok_or_else(|| {
+                    let message = format!("there is no label `{label}` here or in `.data`");
+                    operands[1].error(&message, None)
+                })?;
+                return Ok(both_halves(rt, value));
             }
             _ => {}
         }
@@ -326,6 +313,24 @@ impl<'a> Line<'a> {
         *route = Some(source);
         Ok(())
     }
+}
+
+pub(super) fn is_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !text.is_empty() && text.chars().all(is_part) && !text.as_bytes()[0].is_ascii_digit()
+}
+
+/// `nop`.
+const BLANK: Instruction =
+    Instruction { op: Op::Sll, rd: Register(0), rs: Register(0), rt: Register(0), immediate: 0 };
+
+/// The words that set a register to a value by halves. The upper one goes through `$at`, since a
+/// network takes one word.
+fn both_halves(rt: Register, value: u32) -> Vec<u32> {
+    let at = Register(1);
+    let high = Instruction { op: Op::Lui, rt: at, immediate: value >> 16, ..BLANK };
+    let low = Instruction { op: Op::Ori, rs: at, rt, immediate: value & 0xffff, ..BLANK };
+    vec![tile::encode(&high), tile::encode(&low)]
 }
 
 /// Whether `li` needs two instructions for a value.

@@ -46,6 +46,13 @@ pub fn listing(program: &Program) -> Result<String, String> {
             write(&mut text, &lines, &targets).map_err(|e| format!("switch ({x},{y}): {e}"))?;
         }
     }
+    for (address, words) in program.data() {
+        let _ = writeln!(text, ".data {address:#x}");
+        for words in words.chunks(8) {
+            let words: Vec<_> = words.iter().map(|word| format!("{word:#x}")).collect();
+            let _ = writeln!(text, "        .word {}", words.join(", "));
+        }
+    }
     Ok(text)
 }
 

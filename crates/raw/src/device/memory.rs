@@ -2,8 +2,10 @@
 //!
 //! Messages, by their user bits (all assumed): 1 reads the line of an address, 2 writes it
 //! (address, 8 words), 3 is the line that comes back; 4 and 5 stream: address and number of words, which
-//! leave or enter over the first static network, one word a cycle. Messages of unknown kinds are
-//! counted and dropped.
+//! leave or enter over the first static network, one word a cycle. Devices use 6 to read a line
+//! (address, header under which it comes back) and 7 to write bytes of one (address, mask with a
+//! bit for each byte, the first byte's highest; 8 words). Messages of unknown kinds are counted and
+//! dropped.
 
 use std::collections::VecDeque;
 
@@ -23,7 +25,9 @@ pub struct MemorySpec {
     pub bytes: u32,
     /// Cycles from a request to the first word of its line.
     pub latency_cycles: u32,
-    /// Requests of lines that are under way at a time ("up to four outstanding", the paper).
+    /// Requests of lines that are worked on at a time ("up to four outstanding", the paper). Others
+    /// wait in the controller: it takes them all, so that requests never hold up lines on their
+    /// way back, which would be a deadlock (assumed).
     pub outstanding: usize,
     /// Commands of streams that wait ("8 commands deep", public).
     pub stream_commands: usize,
@@ -48,8 +52,10 @@ impl MemorySpec {
 /// A line to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
-    ready: u64,
+    /// The cycle from which the line is there, once it is worked on.
+    ready: Option<u64>,
     address: u32,
+    /// Where it goes: destination and final side count.
     to: Header,
 }
 
@@ -101,9 +107,19 @@ impl Memory {
         self.words.get_mut((address.wrapping_sub(self.spec.base) / 4) as usize)
     }
 
+    /// Sets the words from an address on; returns whether the memory holds them all.
+    pub fn load(&mut self, address: u32, words: &[u32]) -> bool {
+        let begin = (address.wrapping_sub(self.spec.base) / 4) as usize;
+        let place = begin.checked_add(words.len()).and_then(|end| self.words.get_mut(begin..end));
+        let is_held = place.is_some();
+        if let Some(place) = place {
+            place.copy_from_slice(words);
+        }
+        is_held
+    }
+
     fn has_room(&self) -> bool {
-        self.replies.len() < self.spec.outstanding
-            && self.reads.len().max(self.writes.len()) < self.spec.stream_commands
+        self.reads.len().max(self.writes.len()) < self.spec.stream_commands
     }
 
     fn receive(&mut self, port: &mut Port<'_>) -> bool {
@@ -130,7 +146,22 @@ impl Memory {
         match (header.user, body) {
             (kind::READ_LINE, [_]) => {
                 self.word(line)?;
-                self.replies.push_back(Reply { ready, address: line, to: header });
+                let to = Header { last: 0, destination: header.origin, ..header };
+                self.replies.push_back(Reply { ready: None, address: line, to });
+            }
+            (kind::DMA_READ, [_, to]) => {
+                self.word(line)?;
+                let to = Header::of(*to);
+                self.replies.push_back(Reply { ready: None, address: line, to });
+            }
+            (kind::DMA_WRITE, [_, mask, words @ ..]) if words.len() == LINE_WORDS => {
+                for (number, word) in words.iter().enumerate() {
+                    let bytes = mask << (4 * number) >> 28;
+                    let bits = (0..4).filter(|byte| bytes >> (3 - byte) & 1 == 1);
+                    let bits = bits.fold(0, |bits, byte| bits | 0xff << (24 - 8 * byte));
+                    let place = self.word(line + 4 * number as u32)?;
+                    *place = *place & !bits | word & bits;
+                }
             }
             (kind::WRITE_LINE, [_, words @ ..]) if words.len() == LINE_WORDS => {
                 for (place, word) in (line..).step_by(4).zip(words) {
@@ -150,19 +181,23 @@ impl Memory {
         Some(())
     }
 
+    /// Begins to work on requests, as many as can be under way.
+    fn begin(&mut self, now: u64) {
+        let ready = now + u64::from(self.spec.latency_cycles);
+        for reply in self.replies.iter_mut().take(self.spec.outstanding) {
+            reply.ready.get_or_insert(ready);
+        }
+    }
+
     fn send(&mut self, port: &mut Port<'_>) -> bool {
         if self.sending.is_empty()
             && let Some(reply) = self.replies.front().copied()
-            && reply.ready <= port.now
+            && reply.ready.is_some_and(|ready| ready <= port.now)
+            && !self.is_written_later(reply.address)
         {
             self.replies.pop_front();
-            let header = Header {
-                last: 0,
-                length: LINE_WORDS as u8,
-                user: kind::LINE,
-                origin: port.tile,
-                destination: reply.to.origin,
-            };
+            let (length, user) = (LINE_WORDS as u8, kind::LINE);
+            let header = Header { length, user, origin: port.tile, ..reply.to };
             self.sending.push_back(header.word());
             for address in (reply.address..).step_by(4).take(LINE_WORDS) {
                 let word = self.word(address).copied().unwrap_or_default();
@@ -175,6 +210,13 @@ impl Memory {
             self.sending.pop_front();
         }
         is_sent
+    }
+
+    /// Whether a stream that has been commanded still writes words of a line. Reads wait for it, so
+    /// they never see the words before (assumed).
+    fn is_written_later(&self, line: u32) -> bool {
+        let end = |write: &Stream| write.address + 4 * write.words;
+        self.writes.iter().any(|write| write.address < line + LINE_BYTES && line < end(write))
     }
 
     fn stream(&mut self, port: &mut Port<'_>) -> bool {
@@ -218,9 +260,11 @@ impl Device for Memory {
         let is_sent = self.send(port);
         let is_streaming = self.stream(port);
         let waits = |ready: u64| ready > port.now;
-        let is_reading = self.replies.front().is_some_and(|reply| waits(reply.ready))
+        let is_reading = self.replies.front().and_then(|reply| reply.ready).is_some_and(waits)
             || self.reads.front().is_some_and(|read| waits(read.ready));
-        self.receive(port) || is_sent || is_streaming || is_reading
+        let is_received = self.receive(port);
+        self.begin(port.now);
+        is_received || is_sent || is_streaming || is_reading
     }
 
     fn waits_for(&self) -> Option<(Network, bool)> {

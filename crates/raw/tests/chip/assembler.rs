@@ -1,6 +1,6 @@
 //! The assembler.
 
-use wireloom_raw::asm::{Program, assemble, listing};
+use wireloom_raw::asm::{Program, assemble, listing, read_object, write_object};
 
 const SOURCE: &str = "
 # Every form of an operand.
@@ -17,20 +17,60 @@ start:  li $t0, 0x12345678
         jal end
         jr $ra
         b start
-end:
+end:    la $t4, last
 .switch 0 0
         movei $1, 100
 again:  bnezd $1, $1, again route $csto->$cEo, $cWi->$csti, $csto2->$cN2o
         recv $3
         jr $3
         route $cSi->$cNo, $cSi->$csti
-        halt";
+        halt
+.equ MASK, 0xff00
+.data 0x1000
+words:  .word 1, -1, MASK, last
+        .half -2
+        .byte 0x7f
+        .align 8
+        .space 4
+last:   .byte 9";
+
+#[test]
+fn data_is_big_endian_with_constants_and_labels() {
+    let program = assemble("a.rasm", SOURCE).unwrap_or_else(|error| panic!("{}", error.render()));
+    let data: Vec<_> = program.data().collect();
+    let words: &[u32] = &[1, u32::MAX, 0xff00, 0x101c, 0xfffe_7f00, 0, 0, 0x0900_0000];
+    assert_eq!(data, [(0x1000, words)]);
+}
+
+#[test]
+fn an_object_file_is_read_as_the_program_that_was_written() {
+    let program = assemble("a.rasm", SOURCE).unwrap();
+    assert_eq!(read_object(&write_object(&program)).unwrap(), program);
+    for (text, message) in [
+        ("wireloom microcode 1\n", "line 1: no object file"),
+        ("wireloom raw 1\ntile 0 x\n", "line 2: malformed: tile 0 x"),
+        ("wireloom raw 1\ndata 2 0\n", "line 2: malformed"),
+        ("wireloom raw 1\nswitch 0 0 zz\n", "line 2: malformed"),
+        ("wireloom raw 1\nother\n", "line 2: malformed"),
+    ] {
+        let error = read_object(text).unwrap_err();
+        assert!(error.starts_with(message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_section_of_a_range_is_the_program_of_each_tile() {
+    let text = ".tile 1-2 0-1\n nop\n.switch 0 0\n halt";
+    let program = assemble("a.rasm", text).unwrap();
+    let tiles: Vec<_> = program.tiles().filter(|place| !program.of(*place).0.is_empty()).collect();
+    assert_eq!(tiles, [(1, 0), (1, 1), (2, 0), (2, 1)]);
+}
 
 #[test]
 fn a_listing_assembles_to_the_same_words() {
     let program = assemble("a.raw", SOURCE).unwrap_or_else(|error| panic!("{}", error.render()));
     let (tile, switch) = program.of((0, 0));
-    assert_eq!((tile.len(), switch.len()), (13, 6));
+    assert_eq!((tile.len(), switch.len()), (15, 6));
     let text = listing(&program).unwrap();
     let again =
         assemble("b.raw", &text).unwrap_or_else(|error| panic!("{}\n{text}", error.render()));
@@ -57,10 +97,26 @@ fn errors_have_a_line_and_a_caret() {
 #[test]
 fn wrong_sources_are_refused_with_the_reason() {
     for (text, message) in [
-        ("nop", "instruction outside a section"),
+        ("nop", "statement outside a section"),
         (".tile 0", "column and row of a tile"),
         (".tile 16 0", "column and row of a tile"),
-        (".data", "unknown directive"),
+        (".text", "unknown directive"),
+        (".tile 2-1 0", "column and row of a tile"),
+        (".tile 0-3 0\n.tile 2 0-1", "begun before"),
+        (".data", "a number from 0 to 4294967295"),
+        (".data 2", "data begins at a multiple of 4"),
+        (".data 0\n nop", "no directive of data"),
+        (".data 0\n .byte 1\n .word 2", "address 0x1 is no multiple of 4"),
+        (".data 0\n .byte 256", "a number from -128 to 255"),
+        (".data 0\n .word", "numbers are needed"),
+        (".data 0\n .align 3", "a power of two"),
+        (".data 0\n .space 8\n.data 4\n .word 1", "over that of another section"),
+        (".data 0xfffffffc\n .space 8", "past the last address"),
+        (".data 0\na: .word 1\n.data 4\na: .word 1", "label `a` is declared twice"),
+        (".tile 0 0\n la $t0, a\n.tile 1 0\na: nop", "no label `a` here or in `.data`"),
+        (".tile 0 0\n .word 1", "there is no instruction `.word`"),
+        (".equ A, 1\n.equ A, 2", "constant `A` is declared twice"),
+        (".equ A", "a constant is `.equ NAME, NUMBER`"),
         (".tile 0 0\n.tile 0 0", "begun before"),
         (".tile 0 0\na: nop\na: nop", "label `a` is declared twice"),
         (".tile 0 0\n foo", "there is no instruction `foo`"),

@@ -1,8 +1,12 @@
 //! The chip against closed forms, and properties that hold for all programs.
 
 mod assembler;
+mod c;
+mod cards;
 mod dynamic;
+mod ipv4;
 mod memory;
+mod null;
 mod processor;
 mod speed;
 mod static_networks;

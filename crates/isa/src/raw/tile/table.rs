@@ -195,6 +195,8 @@ pub enum Special {
     Timer,
     /// Words that can be read from each network.
     Available,
+    /// Interrupts of devices.
+    External,
 }
 
 /// Numbers (by position), names and meanings of the special registers. All are assumed.
@@ -203,7 +205,7 @@ pub const SPECIAL: &[(Special, &str, &str)] = &[
     (Special::Coordinates, "coordinates", "`row << 5 | column` of the tile; read only"),
     (Special::Epc, "epc", "the address at which an interrupted program continues"),
     (Special::Vector, "vector", "the address of the interrupt handler"),
-    (Special::Mask, "mask", "enabled causes: 1 a word in `$cgni`, 2 the timer"),
+    (Special::Mask, "mask", "enabled causes: 1 a word in `$cgni`, 2 the timer, 4 a device"),
     (Special::Cause, "cause", "pending causes, as in `mask`; read only"),
     (
         Special::Timer,
@@ -215,4 +217,5 @@ pub const SPECIAL: &[(Special, &str, &str)] = &[
         "available",
         "words that wait in `$csti`, `$csti2`, `$cgni`, `$cmni`, a byte each from the lowest; read only",
     ),
+    (Special::External, "external", "interrupts of devices since this was last read; read only"),
 ];

@@ -1,0 +1,271 @@
+//! The time of each task of the IPv4 router (Table 2): its stage alone, with all around it faster.
+
+use serde::Serialize;
+use wireloom_isa::raw::Network;
+use wireloom_raw::asm::{Labels, Program, assemble, assemble_with_labels};
+use wireloom_raw::device::{
+    Buffer, InputCard, InputSpec, LineRate, Memory, MemorySpec, OutputCard, OutputSpec,
+};
+use wireloom_raw::dir24::{self, Route};
+use wireloom_raw::routers::IPV4;
+use wireloom_raw::{Chip, Side, Spec};
+
+use super::udp;
+use crate::Settings;
+use crate::figure::{Choice, Drawn, Figure, Kept};
+use crate::pages::{PageTable, Table};
+use crate::store::Cost;
+use crate::values::Values;
+use wireloom_console::output;
+use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "raw-tasks",
+    what: "RAW: cycles of the tasks of the IPv4 router, each stage alone, next to the paper's Table 2",
+    choice: Choice::None,
+    make,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "programs/raw/ipv4.rasm on crates/raw/raw.toml",
+        names: &["task"],
+        skip: &[],
+        tools: &[],
+        tables: &[PageTable { name: "tasks", write: table }],
+    },
+};
+
+/// Cycles before those that count, and those that count.
+const BEFORE: u64 = 20_000;
+const WINDOW: u64 = 50_000;
+/// The tables of columns 0 and 1, and the queues.
+const TABLES: u32 = 0x1000_0000;
+const QUEUES: u32 = 0x4000_0000;
+
+/// A task of Table 2: its row, the labels between which it is, its packets, and its cycles.
+struct Task {
+    name: &'static str,
+    what: &'static str,
+    row: u8,
+    from: &'static str,
+    to: Option<&'static str>,
+    destinations: Destinations,
+    published: f64,
+}
+
+/// The destinations of packets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Destinations {
+    /// One, with a prefix of at most 24 bits, or longer.
+    One { is_long: bool },
+    /// So many that no line is in the cache any more.
+    Many { is_long: bool },
+}
+
+use Destinations::{Many, One};
+
+const TASKS: [Task; 7] = [
+    Task {
+        name: "short-hit",
+        what: "lookup, at most 24 bits, in the cache",
+        row: 0,
+        from: "lookup",
+        to: None,
+        destinations: One { is_long: false },
+        published: 29.0,
+    },
+    Task {
+        name: "short-miss",
+        what: "lookup, at most 24 bits, missed",
+        row: 0,
+        from: "lookup",
+        to: None,
+        destinations: Many { is_long: false },
+        published: 100.0,
+    },
+    Task {
+        name: "long-hit",
+        what: "lookup, more than 24 bits, in the cache",
+        row: 0,
+        from: "lookup",
+        to: None,
+        destinations: One { is_long: true },
+        published: 36.0,
+    },
+    Task {
+        name: "long-miss",
+        what: "lookup, more than 24 bits, missed",
+        row: 0,
+        from: "lookup",
+        to: None,
+        destinations: Many { is_long: true },
+        published: 150.0,
+    },
+    Task {
+        name: "checksum",
+        what: "header checksum",
+        row: 1,
+        from: "check",
+        to: None,
+        destinations: One { is_long: false },
+        published: 78.0,
+    },
+    Task {
+        name: "ttl",
+        what: "TTL and checksum, packet sent on",
+        row: 2,
+        from: "decide",
+        to: None,
+        destinations: One { is_long: false },
+        published: 26.0,
+    },
+    Task {
+        name: "send",
+        what: "dequeue and send to the card",
+        row: 3,
+        from: "send",
+        to: Some("ready"),
+        destinations: One { is_long: false },
+        published: 22.0,
+    },
+];
+
+/// A task, measured.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    task: &'static str,
+    cycles: f64,
+    published: f64,
+}
+
+/// What is around the stage of column 0 and a row: switches that bring words, a tile that takes
+/// results or brings packets.
+fn surroundings(row: u8) -> String {
+    // Sixteen words at a time, so that the jump back costs little.
+    let drain = format!("again:\n{} j again\n", " move $zero, $cgni\n".repeat(16));
+    let mut text = String::new();
+    for above in 0..row {
+        text += &format!(".switch 0 {above}\nagain: j again route $cNi->$cSo\n");
+    }
+    text += &format!(
+        ".switch 0 {row}\npacket: movei $1, 16\nwords: bnezd $1, $1, words route $cNi->$csti\n \
+         recv $2\n j packet\n"
+    );
+    match row {
+        // Results go to row 2.
+        0 | 1 => text += &format!(".tile 0 2\n{drain}"),
+        // Two results for each packet, always there: port 0 and a correct header.
+        2 => {
+            text += ".tile 1 2\n li $t0, 0x02000040\n li $t1, 1\nagain:\n";
+            text += &" move $cgno, $t0\n move $cgno, $t1\n move $cgno, $zero\n move $cgno, $t0\n move $cgno, $zero\n move $cgno, $zero\n"
+                .repeat(4);
+            text += &format!(" j again\n.tile 0 3\n{drain}");
+        }
+        // Messages of 18 words.
+        _ => {
+            text += ".tile 0 2\n li $t0, 0x12000060\n li $t1, 64\nagain:\n move $cgno, $t0\n move $cgno, $t1\n";
+            text += &" move $cgno, $zero\n".repeat(17);
+            text += " j again\n";
+        }
+    }
+    text
+}
+
+/// Destinations, with routes.
+fn destinations(which: Destinations) -> (Vec<u32>, Vec<Route>) {
+    // Lines of the first table hold 16 entries, of which one is used; of the second 16 as well.
+    let (count, is_long) = match which {
+        One { is_long } => (1, is_long),
+        Many { is_long } => (4096, is_long),
+    };
+    let address = |number: u32| 0x0a00_0000 + (number << 12) + 7;
+    let addresses: Vec<u32> = (0..count).map(address).collect();
+    let length = if is_long { 32 } else { 24 };
+    let route = |prefix: &u32| Route { prefix: *prefix, length, port: 0 };
+    let routes = addresses.iter().map(route).collect();
+    (addresses, routes)
+}
+
+fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<Row> {
+    let place = (0, task.row);
+    let mut program = assemble("surroundings", &surroundings(task.row))
+        .map_err(|refused| Error::new(refused.render()))?;
+    program.set_tile(place, whole.of(place).0.to_vec());
+    let (network, rate) = (Network::Static1, LineRate::UNLIMITED);
+    let (addresses, routes) = destinations(task.destinations);
+    let mut chip = Chip::new(&Spec::built_in(), &program).map_err(Error::new)?;
+    let spec = |base, bytes| MemorySpec { base, ..MemorySpec::full_duplex(bytes) };
+    let mut tables = Memory::new(spec(TABLES, dir24::FIRST_BYTES + dir24::SECOND_BYTES));
+    dir24::write(&mut tables, TABLES, &routes).map_err(Error::new)?;
+    chip.attach((0, 0), Side::West, tables).map_err(Error::new)?;
+    let queues = Memory::new(spec(QUEUES, 0x4000));
+    chip.attach((0, 3), Side::West, queues).map_err(Error::new)?;
+    let packets = addresses.into_iter().cycle().map(|to| udp(0, 1, to, 64));
+    let input = InputSpec {
+        port: 0,
+        network,
+        rate,
+        buffer: Buffer::Stall,
+        least_words: 16,
+        interrupts: None,
+    };
+    chip.attach((0, 0), Side::North, InputCard::new(input, packets)).map_err(Error::new)?;
+    let network = Network::General;
+    let output = OutputSpec { network, rate, interrupts: Some((0, 3)), memories: vec![] };
+    chip.attach((0, 3), Side::South, OutputCard::new(output)).map_err(Error::new)?;
+    let label = |name: &str| {
+        let found = labels.get(&(place, name.to_owned())).copied();
+        found.ok_or_else(|| Error::new(format!("ipv4.rasm has no label {name}")))
+    };
+    let from = label(task.from)?;
+    let to = task.to.map_or(Ok(u32::MAX), label)?;
+    chip.run(BEFORE).map_err(Error::new)?;
+    let (mut cycles, mut packets, mut before) = (0u64, 0u64, from);
+    for _ in 0..WINDOW {
+        chip.run(1).map_err(Error::new)?;
+        let now = chip.program_counter(place);
+        cycles += u64::from((from..to).contains(&now));
+        packets += u64::from(now == from && before != from);
+        before = now;
+    }
+    Ok(Row { task: task.name, cycles: cycles as f64 / packets as f64, published: task.published })
+}
+
+fn make(_: &Settings) -> Result<Drawn> {
+    let (whole, labels) =
+        assemble_with_labels("ipv4.rasm", IPV4).map_err(|refused| Error::new(refused.render()))?;
+    let rows = TASKS.iter().map(|task| measure(task, &whole, &labels));
+    let rows = rows.collect::<Result<Vec<_>>>()?;
+    let mut text = output::table(&["task", "cycles", "published"], &[1, 2]);
+    for (task, row) in TASKS.iter().zip(&rows) {
+        text.add_row([
+            task.what.to_owned(),
+            format!("{:.1}", row.cycles),
+            format!("{:.0}", row.published),
+        ]);
+    }
+    let groups = TASKS.iter().zip(&rows);
+    let groups = groups.map(|(task, row)| Group::new(task.what, [row.cycles, row.published]));
+    let title = "Cycles of the tasks of the IPv4 router";
+    let svg =
+        Bars::new(title, "cycles a packet", ["measured", "published"], groups.collect()).svg();
+    let text = format!("{text}\n\nEach stage alone, 64 bytes; the paper's Table 2.\n");
+    let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text, data, svg, faults: vec![] })
+}
+
+/// Tasks next to Table 2, for pages.
+fn table(values: &Values) -> Result<Table> {
+    let mut table = Table::new(["task", "published", "measured", "off"]);
+    for task in &TASKS {
+        let cycles = values.get(&format!("{}.cycles", task.name))?;
+        table.row([
+            task.what.to_owned(),
+            format!("{:.0}", task.published),
+            format!("{cycles:.1}"),
+            format!("{:+.0} %", 100.0 * (cycles / task.published - 1.0)),
+        ]);
+    }
+    Ok(table)
+}

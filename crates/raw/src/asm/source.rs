@@ -1,0 +1,223 @@
+//! The passes over a source: places of statements and labels first, then words.
+
+use std::collections::BTreeMap;
+
+use super::data::Block;
+use super::line::{Constants, Line};
+use super::{Diagnostic, Place, Program, Refused};
+
+/// The tiles of a section: columns and rows, the last ones included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Area {
+    pub columns: (u8, u8),
+    pub rows: (u8, u8),
+}
+
+impl Area {
+    fn places(self) -> impl Iterator<Item = Place> {
+        (self.rows.0..=self.rows.1)
+            .flat_map(move |y| (self.columns.0..=self.columns.1).map(move |x| (x, y)))
+    }
+}
+
+/// The section that lines belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Section {
+    Tile(Area),
+    Switch(Area),
+    /// From an address.
+    Data(u32),
+}
+
+impl Section {
+    /// Whether two sections are programs for the same unit.
+    fn overlaps(self, other: Self) -> bool {
+        let (one, two) = match (self, other) {
+            (Self::Tile(one), Self::Tile(two)) | (Self::Switch(one), Self::Switch(two)) => {
+                (one, two)
+            }
+            (Self::Data(one), Self::Data(two)) => return one == two,
+            _ => return false,
+        };
+        let meets = |one: (u8, u8), two: (u8, u8)| one.0 <= two.1 && two.0 <= one.1;
+        meets(one.columns, two.columns) && meets(one.rows, two.rows)
+    }
+}
+
+/// A statement with its place in the section: instructions, or bytes.
+struct Statement<'a> {
+    section: Section,
+    index: u32,
+    line: Line<'a>,
+}
+
+/// What the first pass finds.
+#[derive(Default)]
+struct Found<'a> {
+    sections: Vec<Section>,
+    labels: BTreeMap<(Section, &'a str), u32>,
+    /// Labels of data, with their addresses.
+    addresses: BTreeMap<&'a str, u32>,
+    statements: Vec<Statement<'a>>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Addresses of instructions by tile and label.
+pub type Labels = BTreeMap<(Place, String), u32>;
+
+/// Assembles a source; `path` is its name in messages.
+///
+/// # Errors
+/// If anything in it is wrong; all errors are found in one go.
+pub fn assemble(path: &str, text: &str) -> Result<Program, Refused> {
+    assemble_with_labels(path, text).map(|(program, _)| program)
+}
+
+/// Assembles a source, and says where its labels are: the addresses of a tile's instructions, by
+/// tile and name.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn assemble_with_labels(path: &str, text: &str) -> Result<(Program, Labels), Refused> {
+    let mut diagnostics = Vec::new();
+    let constants = constants(text, &mut diagnostics);
+    let mut found = Found { diagnostics, ..Found::default() };
+    found.read(text, &constants);
+    let program = found.program();
+    let mut diagnostics = found.diagnostics;
+    if diagnostics.is_empty() {
+        let labels = found.labels.iter().flat_map(|((section, name), index)| {
+            let area = if let Section::Tile(area) = section { Some(*area) } else { None };
+            let places = area.into_iter().flat_map(Area::places);
+            places.map(move |place| ((place, (*name).to_owned()), 4 * index))
+        });
+        return Ok((program, labels.collect()));
+    }
+    diagnostics.sort_by_key(|diagnostic| diagnostic.bytes.start);
+    Err(Refused { diagnostics, path: path.to_owned(), text: text.to_owned() })
+}
+
+/// The lines of a source with something in them.
+fn lines<'a>(text: &'a str, constants: &'a Constants) -> impl Iterator<Item = Line<'a>> {
+    let mut start = 0;
+    text.split_inclusive('\n')
+        .map(move |whole| {
+            let line = Line::new(text, start, whole, constants);
+            start += whole.len();
+            line
+        })
+        .filter(|line| !line.is_empty())
+}
+
+/// The constants of `.equ` lines, wherever they are.
+fn constants(text: &str, diagnostics: &mut Vec<Diagnostic>) -> Constants {
+    let mut constants = Constants::new();
+    for line in lines(text, &Constants::new()) {
+        let Some(constant) = line.constant() else { continue };
+        match constant {
+            Ok((name, value)) if constants.insert(name.to_owned(), value).is_none() => {}
+            Ok((name, _)) => {
+                let message = format!("constant `{name}` is declared twice");
+                diagnostics.push(line.error(&message, None));
+            }
+            Err(error) => diagnostics.push(error),
+        }
+    }
+    constants
+}
+
+impl<'a> Found<'a> {
+    /// The first pass.
+    fn read(&mut self, text: &'a str, constants: &'a Constants) {
+        let (mut section, mut size) = (None, 0);
+        for mut line in lines(text, constants) {
+            if line.constant().is_some() {
+                continue;
+            }
+            if line.begins_section() {
+                match line.section() {
+                    Ok(new) if self.sections.iter().any(|old| old.overlaps(new)) => {
+                        let message = "this section has been begun before";
+                        self.diagnostics.push(line.error(message, Some("join the two")));
+                    }
+                    Ok(new) => {
+                        self.sections.push(new);
+                        (section, size) = (Some(new), 0);
+                    }
+                    Err(error) => self.diagnostics.push(error),
+                }
+                continue;
+            }
+            let Some(section) = section else {
+                let help = "begin with `.tile COLUMN ROW`, `.switch COLUMN ROW` or `.data ADDRESS`";
+                self.diagnostics.push(line.error("statement outside a section", Some(help)));
+                continue;
+            };
+            while let Some(label) = line.label() {
+                let old = match section {
+                    Section::Data(base) => self.addresses.insert(label, base + size),
+                    _ => self.labels.insert((section, label), size),
+                };
+                if old.is_some() {
+                    let message = format!("label `{label}` is declared twice in this section");
+                    self.diagnostics.push(line.error(&message, None));
+                }
+            }
+            if line.is_empty() {
+                continue;
+            }
+            let words = match section {
+                Section::Data(base) => line.data_bytes(base + size),
+                Section::Tile(_) => Ok(line.words()),
+                Section::Switch(_) => Ok(1),
+            };
+            match words {
+                Ok(words) => {
+                    self.statements.push(Statement { section, index: size, line });
+                    size += words;
+                }
+                Err(error) => self.diagnostics.push(error),
+            }
+        }
+    }
+
+    /// The second pass.
+    fn program(&mut self) -> Program {
+        let mut program = Program::default();
+        let mut blocks: BTreeMap<u32, Block> = BTreeMap::new();
+        for Statement { section, index, line } in &self.statements {
+            let find = |name: &str| self.labels.get(&(*section, name)).copied();
+            let address = |name: &str| self.addresses.get(name).copied();
+            let result = match section {
+                Section::Tile(area) => line.tile(*index, &find, &address).map(|words| {
+                    for place in area.places() {
+                        program.code.entry(place).or_default().0.extend(&words);
+                    }
+                }),
+                Section::Switch(area) => line.switch(&find).map(|word| {
+                    for place in area.places() {
+                        program.code.entry(place).or_default().1.push(word);
+                    }
+                }),
+                Section::Data(base) => {
+                    let block = blocks.entry(*base).or_insert_with(|| Block::new(*line));
+                    line.data(&address, block)
+                }
+            };
+            self.diagnostics.extend(result.err());
+        }
+        let mut end = 0;
+        for (base, block) in blocks {
+            if u64::from(base) < end {
+                let message = "this data lies over that of another section";
+                self.diagnostics.push(block.line.error(message, Some("change an address")));
+            }
+            let words = block.words();
+            end = u64::from(base) + 4 * words.len() as u64;
+            if !words.is_empty() {
+                program.data.insert(base, words);
+            }
+        }
+        program
+    }
+}

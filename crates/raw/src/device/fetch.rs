@@ -1,0 +1,110 @@
+//! Fetching the rest of a packet from a memory: lines over the memory network, several under way.
+
+use std::collections::VecDeque;
+
+use wireloom_isa::raw::Network;
+
+use super::line::words_after;
+use super::{Port, Side};
+use crate::cache::{LINE_BYTES, LINE_WORDS};
+use crate::message::Header;
+use crate::tile::kind;
+
+/// Requests of lines that a card has under way ("up to four outstanding", the paper).
+const OUTSTANDING: usize = 4;
+
+/// A memory as devices see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The first address.
+    pub base: u32,
+    /// Its size in bytes.
+    pub bytes: u32,
+    /// Column and row of the tile at which it is.
+    pub tile: (u8, u8),
+    /// The side of the tile.
+    pub side: Side,
+}
+
+/// A packet whose rest is fetched.
+#[derive(Clone, Debug)]
+pub(super) struct Fetch {
+    words: Vec<u32>,
+    begun: u64,
+    /// The words that the packet has in the end.
+    wanted: usize,
+    /// The address of the next line that is asked for.
+    next: u32,
+    /// Words at the begin of the first line that are not of the packet.
+    skip: usize,
+    /// Lines that are still to be asked for, and those under way.
+    to_ask: usize,
+    under_way: usize,
+    request: VecDeque<u32>,
+    memory: Option<Place>,
+    /// Words of the line that comes that are left.
+    left: usize,
+}
+
+impl Fetch {
+    pub fn new(words: Vec<u32>, begun: u64, address: u32, memories: &[Place]) -> Self {
+        let wanted = 1 + words_after(words[0]);
+        let rest = 4 * wanted.saturating_sub(words.len()) as u32;
+        let offset = address % LINE_BYTES;
+        let is_in = |place: &&Place| address.wrapping_sub(place.base) < place.bytes;
+        Self {
+            words,
+            begun,
+            wanted,
+            next: address - offset,
+            skip: (offset / 4) as usize,
+            to_ask: if rest == 0 { 0 } else { (offset + rest).div_ceil(LINE_BYTES) as usize },
+            under_way: 0,
+            request: VecDeque::new(),
+            memory: memories.iter().find(is_in).copied(),
+            left: 0,
+        }
+    }
+
+    /// Acts for a cycle; returns whether a word moved. One without memory waits for ever.
+    pub fn cycle(&mut self, port: &mut Port<'_>) -> bool {
+        let Some(memory) = self.memory else { return false };
+        let mut moves = false;
+        if self.request.is_empty() && self.to_ask > 0 && self.under_way < OUTSTANDING {
+            let (last, destination) = (1 + memory.side as u8, memory.tile);
+            let back = Header { last: port.last, destination: port.tile, ..Header::default() };
+            let header =
+                Header { last, length: 2, user: kind::DMA_READ, origin: port.tile, destination };
+            self.request.extend([header.word(), self.next, back.word()]);
+            self.next += LINE_BYTES;
+            (self.to_ask, self.under_way) = (self.to_ask - 1, self.under_way + 1);
+        }
+        if let Some(&word) = self.request.front()
+            && port.write(Network::Memory, word)
+        {
+            self.request.pop_front();
+            moves = true;
+        }
+        if let Some(word) = port.read(Network::Memory) {
+            moves = true;
+            if self.left == 0 {
+                self.left = usize::from(Header::of(word).length).min(LINE_WORDS);
+            } else {
+                self.left -= 1;
+                self.under_way -= usize::from(self.left == 0);
+                if self.skip > 0 {
+                    self.skip -= 1;
+                } else if self.words.len() < self.wanted {
+                    self.words.push(word);
+                }
+            }
+        }
+        moves
+    }
+
+    /// The packet's words and its first cycle, once all lines are there.
+    pub fn done(&mut self) -> Option<(Vec<u32>, u64)> {
+        let is_done = self.to_ask == 0 && self.under_way == 0 && self.request.is_empty();
+        is_done.then(|| (std::mem::take(&mut self.words), self.begun))
+    }
+}

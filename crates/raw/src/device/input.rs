@@ -1,0 +1,184 @@
+//! Line cards that hand packets to the chip.
+
+use std::collections::VecDeque;
+
+use wireloom_isa::raw::Network;
+
+use super::line::{LineClock, LineRate, framed};
+use super::{Device, Port};
+use crate::message::Header;
+use crate::tile::kind;
+
+/// What a card does with packets that the chip cannot take yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// The line stops until the packet before has been handed over: nothing is lost.
+    Stall,
+    /// Packets wait in this number of bytes; one that does not fit is lost.
+    Bytes(usize),
+}
+
+/// A card of the chip's input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputSpec {
+    /// The number of the port, as the first word of a packet says it.
+    pub port: u16,
+    /// The network on which packets leave the card, a static one.
+    pub network: Network,
+    /// The rate of the line.
+    pub rate: LineRate,
+    /// What happens to packets that the chip cannot take.
+    pub buffer: Buffer,
+    /// Words of a packet after the first, at least: shorter packets are padded with zeros.
+    pub least_words: usize,
+    /// The tile that gets an interrupt for each packet that is about to be handed over.
+    pub interrupts: Option<(u8, u8)>,
+}
+
+/// Counts of a card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InputCounts {
+    /// Packets that came over the line.
+    pub received: u64,
+    /// Packets that the chip has taken wholly.
+    pub sent: u64,
+    /// Packets that found no room in the buffer.
+    pub lost: u64,
+    /// Cycles in which the line stood still.
+    pub stalled: u64,
+}
+
+/// When a packet came, and when its first word was handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entered {
+    /// The cycle in which its last bit had come over the line.
+    pub arrived: u64,
+    /// The cycle of its first word.
+    pub begun: u64,
+}
+
+/// A line card that takes packets from a line and hands them to the chip, each as soon as it has
+/// come wholly.
+pub struct InputCard {
+    spec: InputSpec,
+    packets: Box<dyn Iterator<Item = Vec<u8>> + Send>,
+    line: LineClock,
+    /// The last cycle in which the line stood still.
+    stood_until: u64,
+    /// The packet on the line, and the cycle in which it is over.
+    coming: Option<(u64, Vec<u8>)>,
+    /// Packets that have come, with their cycles.
+    waiting: VecDeque<(u64, Vec<u8>)>,
+    waiting_bytes: usize,
+    sending: VecDeque<u32>,
+    interrupt: Option<u32>,
+    counts: InputCounts,
+    /// The packets that the chip has begun to take, in order.
+    pub entered: Vec<Entered>,
+}
+
+impl InputCard {
+    /// Creates a card that gets packets from an iterator.
+    pub fn new(
+        spec: InputSpec,
+        packets: impl IntoIterator<Item = Vec<u8>, IntoIter: Send + 'static>,
+    ) -> Self {
+        Self {
+            spec,
+            packets: Box::new(packets.into_iter()),
+            line: LineClock::new(spec.rate),
+            stood_until: 0,
+            coming: None,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            sending: VecDeque::new(),
+            interrupt: None,
+            counts: InputCounts::default(),
+            entered: Vec::new(),
+        }
+    }
+
+    /// Its counts.
+    pub fn counts(&self) -> InputCounts {
+        self.counts
+    }
+
+    /// Whether all packets have been handed over or lost.
+    pub fn is_done(&self) -> bool {
+        self.coming.is_none() && self.waiting.is_empty() && self.sending.is_empty()
+    }
+
+    /// Takes from the line what has come until now. A line that stood still begins its next packet
+    /// when it goes on.
+    fn receive(&mut self, now: u64) {
+        let is_unlimited = self.spec.rate == LineRate::UNLIMITED;
+        loop {
+            if self.coming.is_none() {
+                let Some(packet) = self.packets.next() else { return };
+                let from = if is_unlimited { now } else { self.stood_until };
+                self.coming = Some((self.line.take(from, packet.len()), packet));
+            }
+            if self.spec.buffer == Buffer::Stall && !self.waiting.is_empty() {
+                let has_come = self.coming.as_ref().is_some_and(|(end, _)| *end <= now);
+                self.counts.stalled += u64::from(has_come);
+                self.stood_until = if has_come { now } else { self.stood_until };
+                return;
+            }
+            let Some((end, packet)) = self.coming.take_if(|(end, _)| *end <= now) else { return };
+            self.counts.received += 1;
+            match self.spec.buffer {
+                Buffer::Bytes(room) if self.waiting_bytes + packet.len() > room => {
+                    self.counts.lost += 1;
+                }
+                _ => {
+                    self.waiting_bytes += packet.len();
+                    self.waiting.push_back((end, packet));
+                }
+            }
+            if is_unlimited {
+                return;
+            }
+        }
+    }
+
+    fn begin(&mut self, now: u64) {
+        let Some((arrived, packet)) = self.waiting.pop_front() else { return };
+        self.waiting_bytes -= packet.len();
+        let mut words = framed(self.spec.port, &packet);
+        words.resize(words.len().max(1 + self.spec.least_words), 0);
+        self.sending = words.into();
+        self.entered.push(Entered { arrived, begun: now });
+        self.interrupt = self.spec.interrupts.map(|destination| {
+            Header { user: kind::INTERRUPT, destination, ..Header::default() }.word()
+        });
+    }
+}
+
+impl Device for InputCard {
+    fn cycle(&mut self, port: &mut Port<'_>) -> bool {
+        self.receive(port.now);
+        if self.sending.is_empty() {
+            self.begin(port.now);
+        }
+        let mut moves = false;
+        if let Some(word) = self.interrupt
+            && port.write(Network::Memory, word)
+        {
+            (self.interrupt, moves) = (None, true);
+        }
+        let Some(&word) = self.sending.front() else {
+            // A packet that is still on the line comes by itself.
+            return moves || self.coming.is_some();
+        };
+        if port.write(self.spec.network, word) {
+            self.sending.pop_front();
+            self.counts.sent += u64::from(self.sending.is_empty());
+            moves = true;
+        }
+        moves
+    }
+
+    fn waits_for(&self) -> Option<(Network, bool)> {
+        (!self.sending.is_empty()).then_some((self.spec.network, false))
+    }
+}

@@ -1,0 +1,212 @@
+//! Line cards that take packets from the chip.
+
+use std::collections::BTreeMap;
+
+use wireloom_isa::raw::Network;
+
+use super::fetch::{Fetch, Place};
+use super::line::{LineClock, LineRate, words_after};
+use super::{Device, Port};
+use crate::message::Header;
+use crate::tile::kind;
+
+/// A card of the chip's output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputSpec {
+    /// The network from which the card takes packets. On the general dynamic network they come in
+    /// messages: the words after the headers make up the packets, for each sender; what follows a
+    /// packet in its message is padding.
+    pub network: Network,
+    /// The rate of the line.
+    pub rate: LineRate,
+    /// The tile that gets an interrupt whenever the card can take the next packet.
+    pub interrupts: Option<(u8, u8)>,
+    /// The memories from which the card fetches the rest of packets whose messages say where it is.
+    pub memories: Vec<Place>,
+}
+
+/// A packet that left the chip.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// The output port, as the packet's first word says it.
+    pub port: u16,
+    /// The packet.
+    pub bytes: Vec<u8>,
+    /// The cycles of its first word and of its last one.
+    pub begun: u64,
+    /// The cycle of its last word.
+    pub ended: u64,
+}
+
+/// How a word is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meant {
+    /// As the next of a packet.
+    Packet,
+    /// As one of a message that asks to fetch the rest of its packet, the last one or not.
+    BeforeFetch,
+    LastBeforeFetch,
+}
+
+/// A packet that comes.
+#[derive(Clone, Debug, Default)]
+struct Partial {
+    words: Vec<u32>,
+    begun: u64,
+}
+
+/// A line card that takes packets from the chip and sends them on a line.
+#[derive(Clone, Debug)]
+pub struct OutputCard {
+    spec: OutputSpec,
+    line: LineClock,
+    /// The first cycle in which the card takes a word.
+    next: u64,
+    /// What is there of a packet, by its sender; on a static network all comes from one.
+    partial: BTreeMap<(u8, u8), Partial>,
+    /// The header of the message that comes, and the words of it that are left.
+    message: Option<(Header, u8)>,
+    /// Whether the rest of the message is padding.
+    is_padding: bool,
+    fetch: Option<Fetch>,
+    interrupt: Option<u32>,
+    is_ready: bool,
+    /// The packets, in the order of their last words.
+    pub delivered: Vec<Delivered>,
+}
+
+impl OutputCard {
+    /// Creates a card.
+    pub fn new(spec: OutputSpec) -> Self {
+        Self {
+            line: LineClock::new(spec.rate),
+            spec,
+            next: 0,
+            partial: BTreeMap::new(),
+            message: None,
+            is_padding: false,
+            fetch: None,
+            interrupt: None,
+            is_ready: false,
+            delivered: Vec::new(),
+        }
+    }
+
+    /// Words of packets that did not end.
+    pub fn pending_words(&self) -> usize {
+        self.partial.values().map(|partial| partial.words.len()).sum()
+    }
+
+    /// Takes a word of the network and, if it is one of a packet, its sender and how it is meant.
+    fn word(&mut self, port: &mut Port<'_>) -> Option<((u8, u8), u32, Meant)> {
+        if self.spec.network != Network::General {
+            return port.read(self.spec.network).map(|word| ((0, 0), word, Meant::Packet));
+        }
+        if self.message.is_none() {
+            let header = Header::of(port.read(Network::General)?);
+            self.message = (header.length > 0).then_some((header, header.length));
+            return None;
+        }
+        let (header, left) = self.message.as_mut()?;
+        let word = port.read(Network::General)?;
+        let sender = header.origin;
+        if self.is_padding {
+            *left -= 1;
+            if *left == 0 {
+                (self.message, self.is_padding) = (None, false);
+            }
+            return None;
+        }
+        *left -= 1;
+        let meant = match (header.user, *left) {
+            (kind::FETCH, 0) => Meant::LastBeforeFetch,
+            (kind::FETCH, _) => Meant::BeforeFetch,
+            _ => Meant::Packet,
+        };
+        if *left == 0 {
+            self.message = None;
+        }
+        Some((sender, word, meant))
+    }
+
+    fn take(&mut self, port: &mut Port<'_>) -> bool {
+        let before = self.message;
+        let Some((sender, word, meant)) = self.word(port) else {
+            return self.message != before;
+        };
+        let partial = self.partial.entry(sender).or_default();
+        if partial.words.is_empty() {
+            partial.begun = port.now;
+        }
+        partial.words.push(word);
+        let before = 4 * partial.words.len().saturating_sub(2);
+        if partial.words.len() > 1 {
+            let left = (partial.words[0] as usize & 0xffff).saturating_sub(before);
+            self.next = self.line.take(port.now, left.min(4));
+        }
+        if meant == Meant::LastBeforeFetch {
+            // First word, address of the rest, and what of the packet the message holds.
+            let mut words = std::mem::take(&mut partial.words);
+            if words.len() >= 2 {
+                let address = words.remove(1);
+                self.fetch = Some(Fetch::new(words, partial.begun, address, &self.spec.memories));
+            }
+        } else if meant == Meant::Packet && partial.words.len() == 1 + words_after(partial.words[0])
+        {
+            let words = std::mem::take(&mut partial.words);
+            let begun = partial.begun;
+            self.is_padding = self.message.is_some();
+            self.deliver(&words, begun, port.now);
+        }
+        true
+    }
+
+    fn deliver(&mut self, words: &[u32], begun: u64, now: u64) {
+        let (port, length) = ((words[0] >> 16) as u16, words[0] as usize & 0xffff);
+        let mut bytes: Vec<u8> = words[1..].iter().flat_map(|word| word.to_be_bytes()).collect();
+        bytes.truncate(length);
+        self.delivered.push(Delivered { port, bytes, begun, ended: now });
+        self.is_ready = false;
+    }
+}
+
+impl Device for OutputCard {
+    fn cycle(&mut self, port: &mut Port<'_>) -> bool {
+        let mut moves = false;
+        if let Some(fetch) = &mut self.fetch {
+            moves |= fetch.cycle(port);
+            if let Some((words, begun)) = fetch.done() {
+                self.next = self.line.take(port.now, 4 * (words.len() - 1));
+                self.fetch = None;
+                self.deliver(&words, begun, port.now);
+            }
+            return moves;
+        }
+        let is_between = self.message.is_none() && self.pending_words() == 0;
+        // The first word says what comes and is not for the line.
+        if port.now < self.next && !(is_between && self.spec.network != Network::General) {
+            return true;
+        }
+        if let Some(destination) = self.spec.interrupts
+            && !self.is_ready
+            && is_between
+            && port.now >= self.next
+        {
+            let header = Header { user: kind::INTERRUPT, destination, ..Header::default() };
+            (self.interrupt, self.is_ready) = (Some(header.word()), true);
+        }
+        if let Some(word) = self.interrupt
+            && port.write(Network::Memory, word)
+        {
+            (self.interrupt, moves) = (None, true);
+        }
+        self.take(port) || moves
+    }
+
+    fn waits_for(&self) -> Option<(Network, bool)> {
+        match &self.fetch {
+            Some(_) => Some((Network::Memory, true)),
+            None => (self.pending_words() > 0).then_some((self.spec.network, true)),
+        }
+    }
+}
