@@ -82,7 +82,7 @@ deny: ## licences, sources and duplicates of the dependencies; advisories where 
 	@scripts/deny.sh
 
 tools: tools-hardware tools-cross tools-isa tools-network ## all tools that the others need, into .cache/tools or as Debian packages
-	@scripts/need.sh build test browser
+	@scripts/need.sh build test tiles browser
 
 tools-hardware: ## Verilator, Yosys, nextpnr, z3: for machines in SystemVerilog
 	@scripts/hardware-tools.sh

@@ -102,6 +102,10 @@ for purpose in "$@"; do
       need arm-none-eabi-gcc gcc-arm-none-eabi
       need riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf
       ;;
+    tiles)
+      # The compiler for the tiles of raw.
+      need mips-linux-gnu-gcc gcc-mips-linux-gnu
+      ;;
     page)
       # The page of `wireloom monitor` is built with it.
       need node nodejs

@@ -1,11 +1,41 @@
-//! A program in C on a tile. checksums.elf is programs/raw/c/checksums.c, compiled as
-//! docs/machines/raw.md says.
+//! A program in C on a tile, compiled as docs/machines/raw.md says.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use wireloom_raw::asm::{Program, add_elf};
 use wireloom_raw::device::{Memory, MemorySpec};
 use wireloom_raw::{Chip, Side, Spec};
 
-const CHECKSUMS: &[u8] = include_bytes!("checksums.elf");
+/// What a tile has not, or uses otherwise than other MIPS32 processors.
+const FLAGS: &str = "-O2 -march=mips32 -EB -mno-abicalls -fno-pic -G0 -ffreestanding -msoft-float \
+    -fno-delayed-branch -mno-branch-likely -mno-check-zero-division -fno-reorder-functions \
+    -ffixed-24 -ffixed-25 -ffixed-26 -ffixed-27";
+const LINKED: &str = "-EB -e _start -Ttext 0 -Tdata 0x8000 -z max-page-size=4 -s";
+
+/// The bytes of start.s and checksums.c, compiled and linked, in a folder of that name.
+fn compiled(name: &str) -> Vec<u8> {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/raw/c");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let objects: Vec<PathBuf> = ["start", "checksums"].map(|o| folder.join(o)).into();
+    for (source, object) in ["start.s", "checksums.c"].iter().zip(&objects) {
+        let mut gcc = Command::new("mips-linux-gnu-gcc");
+        run(gcc.args(FLAGS.split_whitespace()).arg("-c").arg(sources.join(source)), object);
+    }
+    let linked = folder.join("checksums.elf");
+    let mut ld = Command::new("mips-linux-gnu-ld");
+    run(ld.args(LINKED.split_whitespace()).args(&objects), &linked);
+    std::fs::read(&linked).unwrap()
+}
+
+/// Runs a command that writes a file.
+fn run(command: &mut Command, output: &Path) {
+    let result = command.arg("-o").arg(output).output().unwrap_or_else(|error| {
+        panic!("{:?} cannot be started ({error}): run `make tools`", command.get_program())
+    });
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+}
 
 /// The words that the program leaves from 64 KB on, computed here.
 fn wanted() -> Vec<u32> {
@@ -35,7 +65,7 @@ fn wanted() -> Vec<u32> {
 #[test]
 fn a_program_in_c_computes_what_the_host_does() {
     let mut program = Program::default();
-    add_elf(&mut program, (1, 1), CHECKSUMS).unwrap();
+    add_elf(&mut program, (1, 1), &compiled("results")).unwrap();
     let spec = Spec { columns: 2, rows: 2, ..Spec::built_in() };
     let mut chip = Chip::new(&spec, &program).unwrap();
     chip.attach((0, 0), Side::West, Memory::new(MemorySpec::full_duplex(1 << 20))).unwrap();
@@ -50,8 +80,9 @@ fn a_program_in_c_computes_what_the_host_does() {
 
 #[test]
 fn files_that_no_tile_runs_are_refused() {
+    let elf = compiled("refused");
     let refused = |change: fn(&mut Vec<u8>)| {
-        let mut bytes = CHECKSUMS.to_vec();
+        let mut bytes = elf.clone();
         change(&mut bytes);
         add_elf(&mut Program::default(), (0, 0), &bytes).unwrap_err()
     };
