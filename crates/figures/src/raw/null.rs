@@ -27,7 +27,7 @@ pub const FIGURE: Figure = Figure {
     make,
     kept: Kept {
         cost: Cost::Cheap,
-        built: "programs/raw/null.rasm and null-switches.rasm on crates/raw/raw.toml",
+        built: "programs/raw/null.rasm and null-switches.rasm on machines/raw.toml",
         names: &["router", "traffic"],
         skip: &[],
         tools: &[],

@@ -28,7 +28,7 @@ pub const FIGURE: Figure = Figure {
     make,
     kept: Kept {
         cost: Cost::Cheap,
-        built: "programs/raw/ipv4.rasm on crates/raw/raw.toml",
+        built: "programs/raw/ipv4.rasm on machines/raw.toml",
         names: &["task"],
         skip: &[],
         tools: &[],
