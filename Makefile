@@ -28,7 +28,7 @@ FIGURES ?= cheap
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: ## the router on real captures and generated traffic: in software, as hardware, on a multiprocessor, on microengines, live
+demo: ## the router on real captures and generated traffic: in software, as hardware, on a multiprocessor, on microengines, on tiles, live
 	+@scripts/demo.sh $(RELEASE)
 
 test: ## what CI runs: formatting, lints, licences, tests, the comparison with the Linux kernel

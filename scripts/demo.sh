@@ -80,7 +80,10 @@ try "$wireloom" traffic --packets 5000 --mix ipv4=5,ipv6=3,mpls1..4=2 --labels 1
   --prefixes "$prefixes" --source-prefixes "$prefixes" --out "$out/ixp.pcapng"
 try "$wireloom" verify programs/router.loom --on ixp1200 --tables "$tables" --in "$out/ixp.pcapng" --json "$out/ixp.json"
 
-title "9. Live: two network namespaces, the kernel's routes, the kernel for 3 seconds and then the router for 10"
+title "9. The same program on a simulated RAW chip: its steps on three tiles, which hand packets on over the network"
+try "$wireloom" verify programs/router.loom --on raw-3 --tables "$tables" --in "$out/ixp.pcapng" --json "$out/raw.json"
+
+title "10. Live: two network namespaces, the kernel's routes, the kernel for 3 seconds and then the router for 10"
 try scripts/demo-live.sh "$wireloom" "$out"
 
 title "Done in $((SECONDS - begin)) s. In $out:"
