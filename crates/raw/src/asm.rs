@@ -33,6 +33,7 @@ use std::ops::Range;
 use codespan_reporting::diagnostic::{Diagnostic as Shown, Label};
 use codespan_reporting::files::SimpleFile;
 use codespan_reporting::term;
+use wireloom_files::printable;
 
 pub use elf::add_elf;
 pub use listing::listing;
@@ -106,14 +107,14 @@ pub struct Refused {
 impl Refused {
     /// The errors as text: each with its line, the place underlined.
     pub fn render(&self) -> String {
-        let file = SimpleFile::new(&self.path, &self.text);
+        let file = SimpleFile::new(printable(&self.path), printable(&self.text));
         let mut buffer = term::termcolor::Buffer::no_color();
         for diagnostic in &self.diagnostics {
-            let help = diagnostic.help.iter().map(|help| format!("help: {help}")).collect();
+            let help = diagnostic.help.iter().map(|help| format!("help: {}", printable(help)));
             let shown = Shown::error()
-                .with_message(&diagnostic.message)
+                .with_message(printable(&diagnostic.message))
                 .with_label(Label::primary((), diagnostic.bytes.clone()))
-                .with_notes(help);
+                .with_notes(help.collect());
             // Writing to memory cannot fail, and places lie in the text.
             let _ = term::emit_to_write_style(&mut buffer, &term::Config::default(), &file, &shown);
         }

@@ -125,15 +125,17 @@ fn messages_bring_no_control_characters_to_the_terminal() {
 #[test]
 fn sources_bring_no_commands_to_the_terminal() {
     let place = Workplace::new();
-    let evil = "\u{1b}]0;title\u{7}\u{9b}2J\u{202e}\0";
+    let evil = "\u{1b}]0;title\u{7}\u{9b}2J\u{202e}\0\rhidden";
     place.write("evil.loom", format!("engine e() {{ step s {{ x = 1; /*{evil}*/ }} }}").as_bytes());
     place.write("evil.uc", format!("alu[a {evil}]\n").as_bytes());
+    place.write("evil.rasm", format!(".tile 0 0\nadd {evil}\n").as_bytes());
     place.write("evil.sidl", format!("interface {evil}").as_bytes());
     place.write("evil.packets", format!("program {evil}.loom\n").as_bytes());
     place.write("evil.tables", format!("table {evil}\n").as_bytes());
     for words in [
         "check evil.loom",
         "assemble evil.uc -o evil.uo",
+        "assemble evil.rasm -o evil.robj",
         "sidl evil.sidl -o out",
         "test evil.packets",
         "tables hub.loom --tables evil.tables",
