@@ -7,7 +7,7 @@ use wireloom_ir as ir;
 use wireloom_ir::{Reason, Verdict};
 use wireloom_machine::reason_name;
 
-use crate::{output, thousands};
+use crate::{counted, output, thousands};
 
 /// Counts packets by verdict.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Count {
 
     /// Formats both numbers.
     pub fn text(&self) -> String {
-        format!("{} packets, {} bytes", thousands(self.packets), thousands(self.bytes))
+        format!("{}, {}", counted(self.packets, "packet"), counted(self.bytes, "byte"))
     }
 }
 

@@ -19,7 +19,7 @@ pub use fates::{Count, Fates, Reasoned, Sent, Tally};
 pub use places::Places;
 pub use progress::{Working, bar};
 pub use staged::Staged;
-pub use wireloom_machine::thousands;
+pub use wireloom_machine::{counted, thousands};
 
 /// Makes the offloads of a program and loads table files into them; a terminal shows which.
 ///

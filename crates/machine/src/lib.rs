@@ -43,7 +43,7 @@ pub use options::{Knob, Options, Rate};
 pub use outputs::Outputs;
 pub use passage::{Milestone, Passage};
 pub use program::{Program, Source};
-pub use record::{Bar, Line, Part, Record, thousands};
+pub use record::{Bar, Line, Part, Record, counted, thousands};
 pub use registry::Registry;
 pub use running::{LoadedTables, Running, load_store};
 pub use snapshot::Snapshot;

@@ -75,9 +75,20 @@ pub fn thousands(count: u64) -> String {
     out
 }
 
+/// Formats a number of things: "1 packet", "1,234 packets". `thing` takes an s in the plural.
+pub fn counted(count: u64, thing: &str) -> String {
+    format!("{} {thing}{}", thousands(count), if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn things_are_counted_in_singular_and_plural() {
+        let text = [0, 1, 1000].map(|count| counted(count, "packet"));
+        assert_eq!(text, ["0 packets", "1 packet", "1,000 packets"]);
+    }
 
     #[test]
     fn thousands_are_set_apart() {

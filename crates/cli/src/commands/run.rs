@@ -221,11 +221,7 @@ impl Report {
         if self.table_entries > 0 {
             out += &format!(" in {:.2} s", self.table_load_seconds);
         }
-        out += &format!(
-            "\n{} packets, {} bytes",
-            thousands(self.arrived.packets),
-            thousands(self.arrived.bytes)
-        );
+        out += &format!("\n{}", self.arrived.text());
         match &self.simulation {
             Some(record) => out += &format!("\n\n{}", simulation::text(record)),
             None => {

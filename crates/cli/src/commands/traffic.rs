@@ -12,7 +12,7 @@ use wireloom_net::traffic::{
 };
 
 use crate::failure::{Failure, Outcome};
-use wireloom_console::{Places, thousands};
+use wireloom_console::{Places, counted};
 
 /// See `wireloom traffic --help`.
 #[derive(Args, Debug)]
@@ -158,7 +158,7 @@ impl Traffic {
         let packets = writer.packets();
         writer.finish()?;
         bar.finish_and_clear();
-        let about = format!("{} packets, {} bytes", thousands(packets), thousands(bytes));
+        let about = format!("{}, {}", counted(packets, "packet"), counted(bytes, "byte"));
         places.tell(&format!("{}: {about}\n", out.display()));
         Ok(())
     }

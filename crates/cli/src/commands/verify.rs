@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
-use wireloom_console::{Working, bar, load_store, output, thousands};
+use wireloom_console::{Working, bar, counted, load_store, output, thousands};
 use wireloom_io::{Captures, Source};
 use wireloom_ir as ir;
 use wireloom_ir::Output;
@@ -254,11 +254,10 @@ impl Report {
 
     fn text(&self) -> String {
         let mut out = format!(
-            "{}: {} packets, {} bytes; {} outputs compared\n\n",
+            "{}: {}; {} compared\n\n",
             self.engine,
-            thousands(self.arrived.packets),
-            thousands(self.arrived.bytes),
-            thousands(self.outputs),
+            self.arrived.text(),
+            counted(self.outputs, "output"),
         );
         let mut table = output::table(&["machine", "rate", "compared with golden"], &[1]);
         for machine in &self.machines {
