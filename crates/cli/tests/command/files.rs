@@ -199,8 +199,9 @@ fn a_signal_leaves_nothing() {
 fn leaves_nothing(signal: Signal) {
     let place = Workplace::new();
     let before = place.files();
-    // SIGQUIT would leave a core file where the system writes them.
-    let script = r#"ulimit -c 0; exec "$0" run hub.loom --on golden --in - --out out.pcapng"#;
+    // SIGQUIT would leave a core file where the system writes them. Tests can run where SIGHUP is
+    // ignored, under nohup for example.
+    let script = r#"ulimit -c 0; exec env --default-signal "$0" run hub.loom --on golden --in - --out out.pcapng"#;
     let mut child = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_wireloom")])
         .current_dir(place.path(""))
