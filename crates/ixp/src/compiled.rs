@@ -16,7 +16,7 @@ use crate::energy;
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
-use crate::spec::Spec;
+use crate::spec::{Assignment, Spec};
 use crate::tables::Tables;
 use crate::watch::Sources;
 
@@ -175,7 +175,12 @@ impl Compiled {
                 .map_err(|refused| Error::new(refused.0))?;
             programs.extend(vec![(stored, 0b1111); self.engines as usize]);
         }
-        let (mut processor, rules) = started(spec, programs, options)?;
+        let mut spec = spec.clone();
+        if self.engines * CONTEXTS < spec.ports.count {
+            // No thread would ask for some of the ports.
+            spec.ports.assignment = Assignment::Any;
+        }
+        let (mut processor, rules) = started(&spec, programs, options)?;
         let tables = Tables::new(self.layout);
         tables.write(&mut processor, &mut store).map_err(Error::new)?;
         let reasons = self.reasons.iter().map(|reason| match *reason {
