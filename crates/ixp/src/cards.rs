@@ -225,6 +225,11 @@ impl Cards {
         !self.taken.is_empty() || self.ports.iter().any(|port| !port.waiting.is_empty())
     }
 
+    /// When the next packet has come on some line.
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.ports.iter().filter_map(|port| port.source.next_arrival()).min()
+    }
+
     /// Handles an event. Returns the thread whose MPKT has come, if one has.
     pub fn arrive(
         &mut self,

@@ -178,7 +178,8 @@ impl<E: EnergySink> Processor<E> {
         while self.chip.cards.to_come() > most {
             // The time until the next packet comes is nobody's.
             let was_empty = !self.chip.cards.is_inside();
-            let stop = self.run(STEP)?;
+            let next = self.chip.cards.next_arrival().filter(|_| was_empty);
+            let stop = self.run(next.map_or(STEP, |next| STEP.max(next.since(self.now()))))?;
             let left = self.chip.cards.left + self.chip.cards.lost.len() as u64;
             if left != progress.0 || was_empty {
                 progress = (left, self.now());

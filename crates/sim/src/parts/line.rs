@@ -173,6 +173,11 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         self.lost
     }
 
+    /// When the last bit of the packet on the line comes.
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.coming.map(|packet| packet.at)
+    }
+
     /// Whether no packet waits and no more will arrive.
     pub fn is_exhausted(&self) -> bool {
         self.coming.is_none() && self.queue.is_empty()
