@@ -7,4 +7,5 @@
 pub mod c;
 pub mod hardware;
 pub mod microengine;
+mod refused;
 pub mod tile;

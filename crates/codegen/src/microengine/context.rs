@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step};
 use wireloom_offloads::{StateUse, registry};
 
-use super::lower::{VARIABLES, ops};
+use super::lower::VARIABLES;
 use super::words;
+use crate::refused::ops;
 
 /// The first word of each context variable in the frame, and the first word after them.
 pub fn variables(engine: &Engine) -> (Vec<u32>, u32) {

@@ -8,9 +8,10 @@ use wireloom_ir::{ArrayId, Op, Value};
 use super::code::{Label, Operand, Register, Shift};
 use super::context;
 use super::layout::Place;
-use super::lower::{Lower, Refused};
+use super::lower::Lower;
 use super::wide::is_wide;
 use super::words::{self, Words};
+use crate::refused::Refused;
 
 /// Words that one command writes.
 const COMMAND: usize = 8;

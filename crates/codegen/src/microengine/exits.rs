@@ -4,8 +4,9 @@ use wireloom_ir::Exit;
 
 use super::code::{Label, Operand, Shift};
 use super::frame;
-use super::lower::{Lower, Refused, label};
+use super::lower::{Lower, label};
 use super::words;
+use crate::refused::Refused;
 
 /// The word of the frame that counts jumps back, after the number of the packet and its port; the
 /// runtime clears it.

@@ -26,7 +26,7 @@ use wireloom_ir::{
 };
 
 use super::context::read_unwritten;
-use super::lower::{Refused, ops};
+use crate::refused::{Refused, ops};
 
 /// A program whose engine calls no other one.
 pub struct Inlined {

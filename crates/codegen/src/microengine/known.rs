@@ -7,8 +7,9 @@ use wireloom_offloads::registry;
 
 use super::code::{Operand, Target};
 use super::frame::{self, ARRIVES};
-use super::lower::{Lower, ops};
+use super::lower::Lower;
 use super::words::{self, Words};
+use crate::refused::ops;
 
 /// Words that a command reads or writes at most.
 const MOST: u32 = 8;

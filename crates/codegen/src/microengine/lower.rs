@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use wireloom_ir::{BinaryOp, Block, Code as Steps, Engine, Meta, Op, OpKind, Step, UnaryOp, Value};
+use wireloom_ir::{BinaryOp, Engine, Meta, Op, OpKind, Step, UnaryOp, Value};
 
 use super::calls;
 use super::code::{Code, Operand, Register};
@@ -19,6 +19,7 @@ use super::routines::{Divide, Multiply, Pass, Routine, Turn, give};
 use super::spread;
 use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
+use crate::refused::{Refused, ops};
 
 /// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets
 /// them.
@@ -26,17 +27,6 @@ const INGRESS: u32 = 1;
 /// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
 pub(super) const VALUES: u32 = 3;
 pub(super) const VARIABLES: u32 = 24;
-
-/// What has no place: a sentence, and the offload that it is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The offload.
-    pub offload: Option<String>,
-    /// The step.
-    pub step: Option<String>,
-    /// Why.
-    pub message: String,
-}
 
 /// Writes a step of the engine that takes packets.
 pub struct Lower<'a> {
@@ -97,15 +87,6 @@ pub(super) struct Place {
 /// The label of a step.
 pub(super) fn label(step: usize) -> String {
     format!("step{step}")
-}
-
-/// The operations of a step, in order.
-pub(super) fn ops(step: &Step) -> Vec<&Op> {
-    let blocks: Vec<&Block> = match &step.code {
-        Steps::Sequential(block) => vec![block],
-        Steps::Regions { request, edit, jump } => vec![request, edit, jump],
-    };
-    blocks.into_iter().flat_map(|block| &block.ops).collect()
 }
 
 /// A step in microcode.

@@ -27,11 +27,11 @@ mod words;
 
 use wireloom_ir::Engine;
 
+pub use crate::refused::Refused;
 pub use exits::RUNAWAY;
 pub use inline::{Inlined, inline};
 pub use layout::trie;
 pub use layout::{Image, Layout, Memories, Place, Slot, THREADS, Unit, slots};
-pub use lower::Refused;
 use lower::Written;
 
 /// A program as microcode.

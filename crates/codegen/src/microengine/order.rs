@@ -6,7 +6,7 @@ use wireloom_ir::{Engine, Exit, OffloadTarget, Op, OpKind};
 use wireloom_offloads::StateUse;
 use wireloom_offloads::registry;
 
-use super::lower::ops;
+use crate::refused::ops;
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
 /// them.

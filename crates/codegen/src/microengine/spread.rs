@@ -10,8 +10,9 @@ use std::fmt::Write as _;
 
 use wireloom_ir::{Engine, Exit, OpKind};
 
-use super::lower::{Written, label, ops};
+use super::lower::{Written, label};
 use super::routines::{self, Routine};
+use crate::refused::ops;
 
 /// Words that a part has beside its steps: receiving and sending in the first one, handing over in
 /// all.

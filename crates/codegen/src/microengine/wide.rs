@@ -5,8 +5,9 @@ use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
 
 use super::code::{Label, Operand, Register, Shift, Target};
 use super::frame::ARGUMENTS;
-use super::lower::{Lower, Place, Refused, VARIABLES};
+use super::lower::{Lower, Place, VARIABLES};
 use super::words::{self, Words};
+use crate::refused::Refused;
 
 /// The most words of a value in registers.
 pub const MOST: usize = 4;

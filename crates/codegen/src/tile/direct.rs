@@ -25,8 +25,8 @@ impl Direct {
     /// The least bytes of memory for which the tables are made.
     pub const LEAST: u32 = Self::FIRST_BYTES + (1 << 20);
 
-    /// Makes the tables of routes, the shorter of which come first. There are none if there are
-    /// too many values or long prefixes for entries of 16 bits.
+    /// Makes the tables of routes, which are sorted by length. `None`: there are too many values or
+    /// long prefixes for entries of 16 bits.
     pub fn new(routes: &[Route]) -> Option<Self> {
         let mut tables = Self { first: vec![0; 1 << 24], second: Vec::new() };
         for route in routes {

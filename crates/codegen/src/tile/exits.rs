@@ -74,7 +74,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Goes on with a step, on another tile if it is of another stage.
+    /// Goes on with a step. If it belongs to another stage, another tile executes it.
     fn go_on(&mut self, to: usize) {
         if self.stages.is_some_and(|stages| stages.of[to] != stages.of[self.number]) {
             self.code.copy(ARGUMENTS[0], Operand::Number(to as u32));

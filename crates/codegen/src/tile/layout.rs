@@ -5,16 +5,16 @@ use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
 use wireloom_bits::Bits;
-use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program, Step};
+use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program};
 use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::kinds::matching::Match;
 use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance as Offload, Store};
 
 use super::direct::Direct;
 use super::frame;
-use super::lower::{Refused, ops};
 use super::words;
 use crate::microengine::trie::{self, Route};
+use crate::refused::{Refused, first_user, ops};
 
 /// The polynomials of CRC-32 and CRC-32C, reflected.
 const IEEE: u32 = 0xedb8_8320;
@@ -29,8 +29,7 @@ pub struct Memories {
     pub first: u32,
     /// The address after the last.
     pub end: u32,
-    /// The number of tiles, each of which has counters of its own: they are added up when they are
-    /// read back.
+    /// The number of tiles. Each has its own counters, which are added up when they are read back.
     pub tiles: u32,
 }
 
@@ -402,7 +401,7 @@ impl<'a, 'b> Placing<'a, 'b> {
         Ok(Place::Automaton { classes: base, row: start })
     }
 
-    /// Places routes. Entries are numbers of values, of which 0 is that of a miss.
+    /// Places routes. Entries are numbers of values; number 0 is the value of a miss.
     fn routes(&mut self, config: &Config, instance: &dyn Offload) -> Result<Place, String> {
         let width = config.key.as_ref().map_or(0, |key| key.width());
         if width > 128 {
@@ -450,15 +449,7 @@ impl<'a, 'b> Placing<'a, 'b> {
 
 /// Refuses an offload, with the first step that uses it.
 fn refuse(engine: &Engine, offload: usize, path: &str, why: &str) -> Refused {
-    let uses = |step: &&Step| {
-        ops(step).iter().any(|op| match &op.kind {
-            OpKind::Call { offload: used, .. } | OpKind::Evaluate { offload: used, .. } => {
-                used.index() == offload
-            }
-            _ => false,
-        })
-    };
-    let step = engine.steps.iter().find(uses).map(|step| step.name.clone());
+    let step = first_user(engine, offload);
     let at = step.as_ref().map_or(String::new(), |step| format!(", which step `{step}` calls,"));
     let message = format!("offload `{path}`{at} has no place: {why}");
     Refused { offload: Some(path.to_owned()), step, message }

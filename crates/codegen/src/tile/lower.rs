@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use wireloom_ir::{
-    BinaryOp, Block, Code as Steps, Meta, Op, OpKind, Program, Step, UnaryOp, Value,
-};
+use wireloom_ir::{BinaryOp, Meta, Op, OpKind, Program, Step, UnaryOp, Value};
 use wireloom_isa::raw::tile::Op as Do;
 
 use super::calls;
@@ -14,17 +12,7 @@ use super::layout::{Instance, Layout};
 use super::packet::View;
 use super::stages::Stages;
 use super::words::{self, Words};
-
-/// What has no place: a sentence, and the offload and the step that it is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The offload.
-    pub offload: Option<String>,
-    /// The step.
-    pub step: Option<String>,
-    /// Why.
-    pub message: String,
-}
+use crate::refused::Refused;
 
 /// Writes a step.
 pub struct Lower<'a> {
@@ -50,15 +38,6 @@ pub struct Lower<'a> {
     pub view: Option<View>,
     /// Bytes of the frame that copies of packets need.
     pub views: u32,
-}
-
-/// The operations of a step, in order.
-pub fn ops(step: &Step) -> Vec<&Op> {
-    let blocks: Vec<&Block> = match &step.code {
-        Steps::Sequential(block) => vec![block],
-        Steps::Regions { request, edit, jump } => vec![request, edit, jump],
-    };
-    blocks.into_iter().flat_map(|block| &block.ops).collect()
 }
 
 impl Lower<'_> {

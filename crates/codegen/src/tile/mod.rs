@@ -30,10 +30,11 @@ use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program};
 
 use self::code::{Code, FRAME, RETURN, ZERO};
 use crate::microengine::context;
+pub use crate::refused::Refused;
+use crate::refused::ops;
 pub use exits::{LAST, RUNAWAY, Way};
 pub use layout::{Layout, Memories, Place};
-pub use lower::Refused;
-use lower::{Lower, ops};
+use lower::Lower;
 use routines::Passage;
 pub use stages::Stages;
 

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use wireloom_ir::{Engine, Exit, OffloadTarget, OpKind, Program, Step};
 use wireloom_offloads::registry;
 
-use super::lower::{Refused, ops};
+use crate::refused::{Refused, ops};
 
 /// The stage of each step.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -174,7 +174,7 @@ fn surroundings(row: u8) -> String {
 
 /// Destinations, with routes.
 fn destinations(which: Destinations) -> (Vec<u32>, Vec<Route>) {
-    // Lines of the first table hold 16 entries, of which one is used; of the second 16 as well.
+    // A line of either table holds 16 entries. Only one of them is used.
     let (count, is_long) = match which {
         One { is_long } => (1, is_long),
         Many { is_long } => (4096, is_long),

@@ -5,13 +5,14 @@ use wireloom_offloads::Config;
 
 use super::super::code::{Operand, Register, Target};
 use super::super::layout::Unit;
-use super::super::lower::{Lower, Refused};
+use super::super::lower::Lower;
 use super::super::routines::table::{ENTRY, Find, Sweep, branch_zero, read, write};
 use super::super::routines::{Routine, give};
 use super::super::wide::is_wide;
 use super::super::words::{self, Words};
 use super::array::{add, lanes};
 use super::keys::{Check, check};
+use crate::refused::Refused;
 
 /// A method of a table.
 pub fn call(

@@ -5,9 +5,10 @@ use wireloom_ir::Value;
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::{ARGUMENTS, NUMBER, State};
 use super::super::layout::Place;
-use super::super::lower::{Lower, Refused};
+use super::super::lower::Lower;
 use super::super::routines::{Crc, Mix, Multiply, Reduce, Routine, give};
 use super::super::words::{self, Words};
+use crate::refused::Refused;
 
 /// Which check.
 #[derive(Clone, Copy, Debug)]

@@ -12,8 +12,9 @@ use wireloom_offloads::registry;
 use super::code::{Code, Label, Operand, Register, Shift, Target};
 use super::layout::trie::{NODE_BITS, root_bits};
 use super::layout::{Place, Unit};
-use super::lower::{Lower, Refused};
+use super::lower::Lower;
 use super::words::{self, Words};
+use crate::refused::Refused;
 
 /// Writes a call. Returns the reply.
 ///

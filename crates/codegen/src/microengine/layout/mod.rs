@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{Engine, OpKind, Program, Step};
+use wireloom_ir::{Engine, OpKind, Program};
 use wireloom_offloads::{Config, Content, Instance, Store};
 
 use super::frame;
-use super::lower::{Refused, ops};
 use super::words;
+use crate::refused::{Refused, first_user, ops};
 
 /// Threads that process packets: four contexts of each of four engines.
 pub const THREADS: u32 = 16;
@@ -323,15 +323,7 @@ fn constant(elements: &Arc<[Bits]>, room: &mut Room, layout: &mut Layout) {
 
 /// Refuses an offload, with the first step that uses it.
 fn refuse(engine: &Engine, offload: usize, why: &str) -> Refused {
-    let uses = |step: &&Step| {
-        ops(step).iter().any(|op| match &op.kind {
-            OpKind::Call { offload: used, .. } | OpKind::Evaluate { offload: used, .. } => {
-                used.index() == offload
-            }
-            _ => false,
-        })
-    };
-    let step = engine.steps.iter().find(uses).map(|step| step.name.clone());
+    let step = first_user(engine, offload);
     let name = engine.offloads[offload].name.clone();
     let message = format!("offload `{name}` has no place: {why}");
     Refused { offload: Some(name), step, message }

@@ -11,9 +11,10 @@ use wireloom_offloads::registry;
 use super::code::{FRAME, NOTHING, Operand, ZERO};
 use super::frame;
 use super::layout::Place;
-use super::lower::{Lower, Refused};
+use super::lower::Lower;
 use super::words::{self, Words};
 use crate::microengine::trie;
+use crate::refused::Refused;
 
 /// Whether a method of an offload changes the packet.
 pub fn changes_packet(engine: &Engine, offload: OffloadId, method: usize) -> bool {

@@ -59,7 +59,7 @@ pub fn payload(lower: &mut Lower<'_>, method: &str, args: &[Value], width: u32) 
     }
 }
 
-/// Searches bytes of the packet for patterns, of which values have this width.
+/// Searches bytes of the packet for patterns. `width` is that of a pattern's value.
 pub fn scan(lower: &mut Lower<'_>, [classes, row]: [u32; 2], args: &[Value], width: u32) -> Words {
     let (offset, length) = (lower.word(args[0]), lower.word(args[1]));
     let arguments = [offset, length, Operand::Number(classes), Operand::Number(row)];
