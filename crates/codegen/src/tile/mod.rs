@@ -6,9 +6,11 @@
 //! memory; `lower` writes the steps, with `words` for values of any width and `packet` for fields;
 //! `allocate` gives values registers. The result is text for the assembler.
 //!
-//! A packet on a network is a first word, `port << 16 | length in bytes`, the words that the
-//! program asks for ([`Needs`]), and its bytes, four in a word from the highest on. When it leaves,
-//! a side word on the second static network says what becomes of it ([`Way`]).
+//! A message on a network is the number of its words, and these. A packet that comes is a first
+//! word, `port << 16 | length in bytes`, the words that the program asks for ([`Needs`]), and
+//! [`ALIGN`] bytes and its own, four in a word from the highest on. What leaves is a side word that
+//! says what becomes of the packet ([`Way`]), and if it is sent its first word and bytes. A 0 in
+//! place of a number ends what leaves of a packet. [`IDLE`] is a message without a packet.
 
 mod allocate;
 mod calls;
@@ -32,7 +34,8 @@ use self::code::{Code, FRAME, RETURN, ZERO};
 use crate::microengine::context;
 pub use crate::refused::Refused;
 use crate::refused::ops;
-pub use exits::{LAST, RUNAWAY, Way};
+pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
+pub use frame::ALIGN;
 pub use layout::{Layout, Memories, Place};
 use lower::Lower;
 use routines::Passage;
@@ -148,48 +151,73 @@ pub fn generate(
         carried,
         is_first: stage == 0,
         is_last: stage + 1 == stages.count,
+        idles: stages.is_replicated(),
     });
     text += &body;
     text += &routines::needed(frame, &needed);
     Ok(TileCode { text, needs, steps: sizes })
 }
 
-/// Writes the schedule of the switch of a stage that takes packets from one side (`N`, `E`, `S` or
-/// `W`) and sends them to another. The tile says how many words come, go, and go through.
-pub fn schedule(from: char, to: char, is_first: bool, is_last: bool) -> String {
-    let (through, passing) = if is_first {
-        (String::new(), "side")
-    } else {
-        let route = format!("$c{from}i->$c{to}o");
-        let lines = format!(
-            "# The words that go through.
-through: recv $1
-        bnezd $1, $1, passing
-        j side
-passing: bnezd $1, $1, passing route {route}
+/// Writes the schedule of the switch of a tile that takes packets from one side (`N`, `E`, `S` or
+/// `W`) and sends them to another. The tile is number `own` of `tiles` that execute its stage in
+/// turn: in each round it takes a message, lets those for the tiles after it go by, then what leaves
+/// of those before it, and sends what its processor has made of its own. So the order stays.
+///
+/// A message's number of words goes to the switch itself. Loops stand before what enters them:
+/// backward branches are predicted taken.
+pub fn schedule(from: char, to: char, own: usize, tiles: usize) -> String {
+    let by = format!("$c{from}i->$c{to}o");
+    let mut text = format!(
+        "        j take
+# The words of a message for the processor.
+in:     bnezd $1, $1, in route $c{from}i->$csti
+        j {}
+take:   recv $1 route $c{from}i->$swi
+        bnezd $1, $1, in
+        j take
+",
+        if tiles - 1 > own { "later0" } else { "taken" }
+    );
+    for other in 0..tiles - 1 - own {
+        let next = if other + 2 + own < tiles {
+            format!("later{}", other + 1)
+        } else {
+            "taken".to_owned()
+        };
+        let _ = write!(
+            text,
+            "# A message for a later tile of the stage.
+by{other}:    bnezd $1, $1, by{other} route {by}
+        j {next}
+later{other}: recv $1 route $c{from}i->$swi, {by}
+        bnezd $1, $1, by{other}
+        j later{other}
 "
         );
-        (lines, "through")
-    };
-    let side = if is_last { format!(" route $csto2->$c{to}2o") } else { String::new() };
-    format!(
-        "# The first word of a packet, then as many as the tile says.
-begin:  nop route $c{from}i->$csti
-        recv $1
-        bnezd $1, $1, in
-        j out
-in:     bnezd $1, $1, in route $c{from}i->$csti
-# The words of a packet that leaves.
-out:    recv $1
-        bnezd $1, $1, send
-        j {passing}
-send:   bnezd $1, $1, send route $csto->$c{to}o
-{through}# The side word, and whether more follows.
-side:   recv $1{side}
-        bnez $1, out
-        j begin
+    }
+    text += "taken:\n";
+    for other in 0..own {
+        let _ = write!(
+            text,
+            "# What leaves of an earlier tile of the stage.
+        j earlier{other}
+past{other}:  bnezd $1, $1, past{other} route {by}
+earlier{other}: recv $1 route $c{from}i->$swi, {by}
+        bnezd $1, $1, past{other}
 "
-    )
+        );
+    }
+    let _ = write!(
+        text,
+        "# What leaves of the processor.
+        j out
+send:   bnezd $1, $1, send route $csto->$c{to}o
+out:    recv $1 route $csto->$swi, $csto->$c{to}o
+        bnezd $1, $1, send
+        j take
+"
+    );
+    text
 }
 
 /// The entry of a called engine: it keeps its return, and clears its context but for parameters.
@@ -254,7 +282,7 @@ fn uses_sequence(engine: &Engine) -> bool {
 /// The address of the window's first byte modulo 4 when a packet comes to each step, if that is the
 /// same for all packets.
 fn fronts(engine: &Engine, stages: Option<&Stages>) -> Vec<Option<u32>> {
-    // Packets arrive at a word, on each tile. The front stays at one if only whole words go or come.
+    // Packets arrive at the same place on each tile. The front stays if whole words go or come.
     let is_passed = |from: usize, to: usize| stages.is_some_and(|all| all.of[from] != all.of[to]);
     let mut is_known = vec![true; engine.steps.len()];
     loop {
@@ -288,7 +316,7 @@ fn fronts(engine: &Engine, stages: Option<&Stages>) -> Vec<Option<u32>> {
             }
         }
         if is_stable {
-            return is_known.into_iter().map(|is_known| is_known.then_some(0)).collect();
+            return is_known.into_iter().map(|is_known| is_known.then_some(frame::ALIGN)).collect();
         }
     }
 }

@@ -173,7 +173,7 @@ impl Lower<'_> {
         let is_whole = matches!(words.last(), Some(Operand::Number(count)) if count % 4 == 0);
         // What may have happened or not leaves the front where it was, modulo 4.
         self.front = match routine {
-            "replace" if self.front != Some(0) => None,
+            "replace" if self.front != Some(frame::ALIGN) => None,
             _ => self.front.filter(|_| is_whole),
         };
         self.code.call(routine, &words, 1)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use wireloom_codegen::tile::{self, FRAME_BYTES, Layout, Memories, Needs, Refused, Stages};
+use wireloom_codegen::tile::{self, FRAME_BYTES, Layout, Memories, Needs, Refused, STEPS, Stages};
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
@@ -57,13 +57,14 @@ pub fn compile(
     let mut tile = 0;
     for chain in &chains {
         let own = stages_of(spec, program, &layout, chain.tiles.len())?;
-        for (stage, ((x, y), (from, to))) in chain.tiles.iter().zip(&chain.sides).enumerate() {
+        let turns = turns(&own);
+        for (((x, y), (from, to)), (stage, turn)) in chain.tiles.iter().zip(&chain.sides).zip(turns)
+        {
             let code = tile::generate(program, &layout, tile, &own, stage)?;
             tile += 1;
             needs = code.needs;
             let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
-            let (is_first, is_last) = (stage == 0, stage + 1 == own.count);
-            text += &tile::schedule(letter(*from), letter(*to), is_first, is_last);
+            text += &tile::schedule(letter(*from), letter(*to), turn, own.tiles[stage]);
         }
         stages.push(own);
     }
@@ -74,7 +75,7 @@ pub fn compile(
         .map_err(|why| whole(format!("the schedules of switches are wrong: {why}")))?;
     let room = spec.chip.tile.instruction_words as usize;
     for (chain, stages) in chains.iter().zip(&stages) {
-        for (stage, place) in chain.tiles.iter().enumerate() {
+        for (place, (stage, _)) in chain.tiles.iter().zip(turns(stages)) {
             let words = image.of(*place).0.len();
             if words > room {
                 let steps = engine.steps.iter().zip(&stages.of);
@@ -93,6 +94,12 @@ pub fn compile(
     Ok(Compiled { text, image, needs, places, images, stages, tiles })
 }
 
+/// The stage of each tile of a chain, and its number among those of the stage.
+pub fn turns(stages: &Stages) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let of = |(stage, tiles): (usize, &usize)| (0..*tiles).map(move |turn| (stage, turn));
+    stages.tiles.iter().enumerate().flat_map(of)
+}
+
 fn whole(message: String) -> Vec<Refused> {
     vec![Refused { offload: None, step: None, message }]
 }
@@ -106,15 +113,23 @@ fn stages_of(
 ) -> Result<Stages, Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
     let one = Stages::one(engine);
-    if tiles == 1 {
-        return Ok(one);
+    let tiles = spec.mapping.stages(tiles);
+    if tiles.len() > 1 && engine.steps.len() > STEPS {
+        let steps = engine.steps.len();
+        return Err(whole(format!("{steps} steps have no place on several tiles, but {STEPS}")));
     }
     let given = &spec.mapping.steps;
     if given.is_empty() {
-        let code = tile::generate(program, layout, 0, &one, 0)?;
-        let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
-        // Tiles without steps let packets through.
-        return Ok(Stages { count: tiles, ..Stages::cut(program, &sizes, tiles) });
+        let stages = if let [_] = tiles[..] {
+            Stages { tiles, ..one }
+        } else {
+            let code = tile::generate(program, layout, 0, &one, 0)?;
+            let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
+            // Tiles without steps let packets through.
+            Stages::cut(program, &sizes, &tiles)
+        };
+        stages.check(program)?;
+        return Ok(stages);
     }
     let mut of = Vec::new();
     for step in &engine.steps {
@@ -137,7 +152,7 @@ fn stages_of(
         let name = &engine.steps[0].name;
         return Err(whole(format!("step `{name}` begins, so it must be on the first tile")));
     }
-    let stages = Stages { of, count: tiles };
+    let stages = Stages { of, count: tiles.len(), tiles };
     stages.check(program)?;
     Ok(stages)
 }
