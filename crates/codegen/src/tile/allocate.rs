@@ -43,6 +43,7 @@ pub fn write(code: &Code, spills: u32) -> (String, u32) {
         match line {
             Line::Label(label) => _ = writeln!(text, "{label}:"),
             Line::Comment(comment) => _ = writeln!(text, "        # {comment}"),
+            Line::Unused => {}
             Line::Instruction(instruction) => write_one(text, instruction, &places, spills),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use wireloom_ir::{BinaryOp, Meta, Op, OpKind, Program, Step, UnaryOp, Value};
 use wireloom_isa::raw::tile::Op as Do;
 
+use super::aligned::Aligned;
 use super::calls;
 use super::code::{Code, FRAME, NOTHING, Operand, WINDOW};
 use super::frame;
@@ -32,6 +33,12 @@ pub struct Lower<'a> {
     /// The operations, in order, and the place of that which is written.
     pub ops: Vec<&'a Op>,
     pub at: usize,
+    /// What is known of the context modulo 4.
+    pub aligned: &'a Aligned,
+    /// On the fast way: what conditions are there.
+    pub facts: HashMap<Value, bool>,
+    /// Whether any of them was tested.
+    pub has_tests: bool,
     /// The front's address modulo 4, if it is known.
     pub front: Option<u32>,
     /// The last bytes of the packet that were found to be there.
@@ -41,17 +48,21 @@ pub struct Lower<'a> {
 }
 
 impl Lower<'_> {
-    /// Writes the step.
+    /// Writes the step from a label on. `early` is the number of operations that come before all
+    /// that have effects: until then the fast way can be left for the label `all`.
     ///
     /// # Errors
     /// What has no place.
-    pub fn step(&mut self) -> Result<(), Refused> {
+    pub fn step(&mut self, label: &str, early: usize, all: &str) -> Result<(), Refused> {
         self.code.comment(&format!("step `{}` of `{}`", self.step.name, self.instance.engine.name));
-        self.code.place(&self.instance.step(self.number));
+        self.code.place(label);
         let ops = self.ops.clone();
         let mut place = (0, 0);
         for (at, op) in ops.iter().enumerate() {
             self.at = at;
+            if at == early {
+                self.facts.clear();
+            }
             if op.loc.line != 0 && (op.loc.file, op.loc.line) != place {
                 place = (op.loc.file, op.loc.line);
                 let path = &self.program.files[op.loc.file as usize];
@@ -64,8 +75,27 @@ impl Lower<'_> {
                 return Ok(());
             }
             self.guarded(op)?;
+            for result in &op.results {
+                if let Some(is) = self.facts.get(result).copied() {
+                    self.test(*result, is, all);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Leaves the fast way if a condition is not as it is there; from here on it is.
+    fn test(&mut self, condition: Value, is: bool, all: &str) {
+        match self.word(condition) {
+            Operand::Number(number) if (number != 0) == is => return,
+            Operand::Number(_) => self.code.jump(all),
+            Operand::In(register) => {
+                let op = if is { Do::Beq } else { Do::Bne };
+                self.code.branch(op, register, super::code::ZERO, all);
+            }
+        }
+        self.has_tests = true;
+        self.values.insert(condition, vec![Operand::Number(u32::from(is))]);
     }
 
     /// Refuses something of this step.

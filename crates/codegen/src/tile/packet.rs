@@ -103,7 +103,7 @@ impl Lower<'_> {
     pub fn look(&mut self, origin: Origin, word: Operand, first: u32, end: u32, is_whole: bool) {
         let align = match origin {
             Origin::First => self.front.map(|front| (front + first) % 4),
-            Origin::Value(_) => None,
+            Origin::Value(base) => self.base_align(base).map(|base| (base + first) % 4),
         };
         let copy = (self.layout.end + self.views) as i32 + align.unwrap_or(0) as i32;
         self.views += (end - first + 8).next_multiple_of(4);
@@ -157,13 +157,22 @@ impl Lower<'_> {
         self.code.branch(Do::Bne, is_short, ZERO, &skip);
         let address = self.code.two(Do::Addu, FRONT.into(), word);
         let address = self.code.in_register(address);
-        let align = self.front.filter(|_| origin == Origin::First);
+        let align = match origin {
+            Origin::First => self.front,
+            Origin::Value(base) => self.base_align(base),
+        };
         // What ends past the window is not written, so a constant offset is small or unused.
         if end <= 256 {
             put(&mut self.code, address, align, 8 * constant + bit, &value, width);
         }
         self.code.place(&skip);
         self.view = None;
+    }
+
+    /// The address modulo 4 of the byte that is counted from the front by a value.
+    fn base_align(&self, base: Value) -> Option<u32> {
+        let base = self.aligned.value(self.step, &self.ops, base)?;
+        self.front.map(|front| (front + base) % 4)
     }
 
     /// Inserts, removes or replaces; returns whether that was possible.
