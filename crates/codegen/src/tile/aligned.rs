@@ -91,9 +91,26 @@ impl Aligned {
                 Some(last) if step.values[last.index()].width >= 2 => low(last),
                 _ => Low::Any,
             },
+            OpKind::Binary(BinaryOp::Shl, a, b) => match constant(ops, *b) {
+                Some(0) => low(a),
+                Some(by) if by >= 2 => Low::Known(0),
+                _ => Low::Any,
+            },
+            OpKind::Binary(BinaryOp::Mul, a, b) => {
+                let is_whole = |value| constant(ops, value).is_some_and(|by| by % 4 == 0);
+                if is_whole(*a) || is_whole(*b) { Low::Known(0) } else { Low::Any }
+            }
             OpKind::Binary(BinaryOp::Add, a, b) => low(a).with(low(b), |a, b| a + b),
             OpKind::Binary(BinaryOp::Sub, a, b) => low(a).with(low(b), |a, b| a + 4 - b),
             _ => Low::Any,
         }
+    }
+}
+
+fn constant(ops: &[&Op], value: Value) -> Option<u64> {
+    let op = ops.iter().find(|op| op.results.first() == Some(&value))?;
+    match &op.kind {
+        OpKind::Const(bits) => Some(bits.low_u64()),
+        _ => None,
     }
 }

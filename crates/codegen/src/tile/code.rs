@@ -126,7 +126,8 @@ pub struct Code {
     labels: u32,
     /// What is known of each value.
     values: Vec<Known>,
-    is_apart: bool,
+    /// Whether lines are written that stand apart.
+    pub is_apart: bool,
 }
 
 /// What is known of a value.

@@ -15,32 +15,66 @@
 
 use std::collections::{HashMap, HashSet};
 
+use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Engine, Exit, Meta, OffloadTarget, Op, OpKind, Step, UnaryOp, Value};
 use wireloom_offloads::registry;
 
 use super::calls;
+use crate::refused::ops;
+
+/// Values of one bit up to which each is tried: more take too long.
+const TRIED: usize = 400;
 
 /// What values of one bit are if no packet is dropped or given to the control processor; nothing if
 /// that always or never happens.
-pub fn facts(step: &Step, ops: &[&Op]) -> HashMap<Value, bool> {
+pub fn facts(step: &Step) -> HashMap<Value, bool> {
+    let ops = ops(step);
     let leaves = |op: &&&Op| matches!(op.kind, OpKind::Exit(Exit::Drop(..) | Exit::ToCpu(..)));
     let exits = ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_)));
     let is_last = ops.last().is_some_and(|op| leaves(&op));
-    let mut facts: HashMap<Value, bool> = HashMap::new();
-    if is_last || exits.clone().all(|op| leaves(&op)) {
-        return facts;
+    if is_last || !exits.clone().any(|op| leaves(&op)) {
+        return HashMap::new();
     }
+    let mut facts: HashMap<Value, bool> = HashMap::new();
     for op in exits.filter(leaves) {
         let Some(guard) = op.guard else { return HashMap::new() };
         facts.insert(guard, false);
     }
+    let is_bit = |value: &&Value| step.values[value.index()].width == 1;
+    let rules: Vec<(&Op, Value)> = ops
+        .iter()
+        .filter_map(|op| Some((*op, *op.results.first().filter(|value| is_bit(value))?)))
+        .collect();
+    if !conclude(&rules, &mut facts) {
+        return HashMap::new();
+    }
+    // What leads to a contradiction is not so.
     loop {
         let before = facts.len();
-        for op in ops {
-            let Some(result) = op.results.first().filter(|v| step.values[v.index()].width == 1)
-            else {
-                continue;
-            };
+        for (_, value) in rules.iter().take(TRIED) {
+            for is in [false, true] {
+                if facts.contains_key(value) {
+                    break;
+                }
+                let mut assumed = facts.clone();
+                assumed.insert(*value, is);
+                if !conclude(&rules, &mut assumed) {
+                    facts.insert(*value, !is);
+                    conclude(&rules, &mut facts);
+                }
+            }
+        }
+        if facts.len() == before {
+            return facts;
+        }
+    }
+}
+
+/// Adds what follows from facts; returns whether nothing contradicts another.
+fn conclude(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
+    loop {
+        let before = facts.len();
+        for (op, result) in rules {
             let known = |value: &Value| facts.get(value).copied();
             let mut found: Vec<(Value, bool)> = Vec::new();
             match &op.kind {
@@ -54,25 +88,62 @@ pub fn facts(step: &Step, ops: &[&Op]) -> HashMap<Value, bool> {
                     let strong = *binary == BinaryOp::And;
                     match (known(result), known(a), known(b)) {
                         (Some(is), ..) if is == strong => found.extend([(*a, is), (*b, is)]),
-                        (Some(_), Some(one), _) if one == strong => found.push((*b, !strong)),
-                        (Some(_), _, Some(one)) if one == strong => found.push((*a, !strong)),
                         (_, Some(one), _) | (_, _, Some(one)) if one != strong => {
                             found.push((*result, one));
                         }
                         (_, Some(_), Some(_)) => found.push((*result, strong)),
+                        (Some(_), Some(_), _) => found.push((*b, !strong)),
+                        (Some(_), _, Some(_)) => found.push((*a, !strong)),
                         _ => {}
                     }
                 }
                 _ => {}
             }
             for (value, is) in found {
-                facts.entry(value).or_insert(is);
+                if *facts.entry(value).or_insert(is) != is {
+                    return false;
+                }
             }
         }
         if facts.len() == before {
-            return facts;
+            return true;
         }
     }
+}
+
+/// The conditions that need no test because others among these operations are tested: what equals
+/// one constant equals no other.
+pub fn implied(early: &[&Op], facts: &HashMap<Value, bool>) -> HashSet<Value> {
+    let constant = |value: &Value| {
+        early.iter().find_map(|op| match &op.kind {
+            OpKind::Const(bits) if op.results.first() == Some(value) => Some(bits.clone()),
+            _ => None,
+        })
+    };
+    // Each comparison with a constant: its result, what is compared, and whether that is equal.
+    let comparisons: Vec<(Value, Value, Bits, bool)> = early
+        .iter()
+        .filter_map(|op| {
+            let OpKind::Binary(binary @ (BinaryOp::Eq | BinaryOp::Ne), a, b) = &op.kind else {
+                return None;
+            };
+            let (value, constant) = match (constant(a), constant(b)) {
+                (None, Some(constant)) => (*a, constant),
+                (Some(constant), None) => (*b, constant),
+                _ => return None,
+            };
+            let result = *op.results.first()?;
+            let is_equal = *facts.get(&result)? == (*binary == BinaryOp::Eq);
+            Some((result, value, constant, is_equal))
+        })
+        .collect();
+    let follows = |(_, value, constant, is_equal): &&(Value, Value, Bits, bool)| {
+        !is_equal
+            && comparisons
+                .iter()
+                .any(|(_, other, equal, is_equal)| *is_equal && other == value && equal != constant)
+    };
+    comparisons.iter().filter(follows).map(|(result, ..)| *result).collect()
 }
 
 /// What an operation does besides its result.
@@ -154,6 +225,11 @@ pub fn ordered<'a>(engine: &Engine, ops: &[&'a Op]) -> (Vec<&'a Op>, usize) {
             early.push(op);
         }
     }
+    // Loads come first: their words take cycles to be there.
+    let is_load =
+        |op: &&&Op| matches!(op.kind, OpKind::ReadContext(_) | OpKind::ReadMeta(Meta::Length));
+    let (loads, others): (Vec<&Op>, Vec<&Op>) = early.iter().partition(|op| is_load(&op));
+    let mut early = [loads, others].concat();
     let count = early.len();
     early.extend(late);
     (early, count)

@@ -242,8 +242,7 @@ impl<'a, 'b> Placing<'a, 'b> {
         self.layout.instances[number].variables = variables.collect();
         for array in &engine.arrays {
             let stride = stride_of(words::count(array.width));
-            let apart =
-                (u64::from(stride) * u64::from(array.count)).next_multiple_of(LINE.into());
+            let apart = (u64::from(stride) * u64::from(array.count)).next_multiple_of(LINE.into());
             let base = self.room.take(apart * u64::from(self.layout.tiles));
             let base = base.unwrap_or_else(|why| {
                 let message = format!("array `{}` of the context has no place: {why}", array.name);

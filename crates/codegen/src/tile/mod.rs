@@ -27,10 +27,10 @@ mod routines;
 mod stages;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
-use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program};
+use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program, Value};
 
 use self::aligned::Aligned;
 use self::code::{Code, FRAME, RETURN, ZERO};
@@ -94,9 +94,10 @@ pub fn generate(
         if number > 0 {
             body += &enter(instance);
         }
-        let begins = |variable| begins(instance.engine, variable);
+        let unwritten = unwritten(instance.engine);
+        let begins = |variable| begins(instance.engine, &unwritten, variable);
         let aligned = Aligned::of(instance.engine, begins);
-        let fronts = fronts(instance.engine, (number == 0).then_some(stages));
+        let fronts = fronts(instance.engine, (number == 0).then_some(stages), &aligned);
         for (at, step) in instance.engine.steps.iter().enumerate() {
             if number == 0 && stages.of[at] != stage {
                 continue;
@@ -115,18 +116,19 @@ pub fn generate(
                 at: 0,
                 aligned: &aligned,
                 facts,
+                implied: HashSet::new(),
                 has_tests: false,
                 front: fronts[at],
                 view: None,
                 views: 0,
             };
             let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
-            let ops = ops(step);
-            let facts = fast::facts(step, &ops);
+            let facts = fast::facts(step);
+            let (ops, early) = fast::ordered(instance.engine, &ops(step));
             let mut ways = Vec::new();
             if has_fast_ways && !facts.is_empty() {
-                let (ordered, early) = fast::ordered(instance.engine, &ops);
-                let mut way = lower("f", ordered, facts);
+                let implied = fast::implied(&ops[..early], &facts);
+                let mut way = Lower { implied, ..lower("f", ops.clone(), facts) };
                 match way.step(&label, early, &all) {
                     Ok(()) if way.has_tests => ways.push(way),
                     _ => {}
@@ -146,7 +148,10 @@ pub fn generate(
                 if spills + 4 * slots > frame::MOST {
                     refused.push(lower.refuse(
                         None,
-                        format!("the values of step `{}` have no place in a tile's frame", step.name),
+                        format!(
+                            "the values of step `{}` have no place in a tile's frame",
+                            step.name
+                        ),
                     ));
                 }
                 // The first way is that of most packets.
@@ -271,7 +276,7 @@ fn clear(instance: &layout::Instance<'_>) -> String {
         code.memory(wireloom_isa::raw::tile::Op::Sw, ZERO, FRAME, offset as i32);
     };
     zero(instance.backward);
-    for variable in context::read_unwritten(engine) {
+    for variable in unwritten(engine) {
         if !params.iter().any(|param| param.index() == variable) {
             let count = words::count(engine.context[variable].width) as u32;
             (0..count).for_each(|at| zero(instance.variables[variable] + 4 * at));
@@ -292,12 +297,19 @@ fn clear(instance: &layout::Instance<'_>) -> String {
 }
 
 /// Whether a context variable is not 0, or what the engine wrote, when a step reads it.
-fn begins(engine: &Engine, variable: usize) -> bool {
+fn begins(engine: &Engine, unwritten: &BTreeSet<usize>, variable: usize) -> bool {
     let is_param = match &engine.kind {
         EngineKind::Packet => false,
         EngineKind::Call { params, .. } => params.iter().any(|param| param.index() == variable),
     };
-    is_param || context::read_unwritten(engine).contains(&variable)
+    is_param || unwritten.contains(&variable)
+}
+
+/// The context variables that a step may read before one has written them. Packets that are dropped
+/// go on to no step.
+fn unwritten(engine: &Engine) -> BTreeSet<usize> {
+    let facts: Vec<_> = engine.steps.iter().map(fast::facts).collect();
+    context::read_unwritten_if(engine, &|step, guard| facts[step].get(&guard) == Some(&true))
 }
 
 /// What a program and the engines that it calls need to be told.
@@ -320,7 +332,7 @@ fn uses_sequence(engine: &Engine) -> bool {
 
 /// The address of the window's first byte modulo 4 when a packet comes to each step, if that is the
 /// same for all packets.
-fn fronts(engine: &Engine, stages: Option<&Stages>) -> Vec<Option<u32>> {
+fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Option<u32>> {
     // Packets arrive at the same place on each tile. The front stays if whole words go or come.
     let is_passed = |from: usize, to: usize| stages.is_some_and(|all| all.of[from] != all.of[to]);
     let mut is_known = vec![true; engine.steps.len()];
@@ -328,12 +340,7 @@ fn fronts(engine: &Engine, stages: Option<&Stages>) -> Vec<Option<u32>> {
         let mut is_stable = true;
         for (number, step) in engine.steps.iter().enumerate() {
             let ops = ops(step);
-            let whole = |value: &wireloom_ir::Value| {
-                ops.iter().any(|op| {
-                    op.results.first() == Some(value)
-                        && matches!(&op.kind, OpKind::Const(bits) if bits.low_u64() % 4 == 0)
-                })
-            };
+            let whole = |value: &Value| aligned.value(step, &ops, *value) == Some(0);
             let mut own = is_known[number];
             for op in &ops {
                 match &op.kind {

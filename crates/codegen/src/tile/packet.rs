@@ -113,7 +113,11 @@ impl Lower<'_> {
         let is_short = code.two(Do::Sltu, limit, last);
         let start = code.two(Do::Addu, word, Operand::Number(first));
         let address = code.two(Do::Addu, FRONT.into(), start);
-        let address = code.fresh(address);
+        let address = match address {
+            // It is a new one, so it can be changed.
+            Operand::In(own @ Register::Value(_)) => own,
+            other => code.fresh(other),
+        };
         let (short, go_on) = (code.label(), code.label());
         let is_short = code.in_register(is_short);
         code.branch(Do::Bne, is_short, ZERO, &short);
@@ -179,7 +183,9 @@ impl Lower<'_> {
     pub fn resize(&mut self, routine: &'static str, arguments: &[Value]) -> Words {
         let words: Words = arguments.iter().map(|value| self.word(*value)).collect();
         self.view = None;
-        let is_whole = matches!(words.last(), Some(Operand::Number(count)) if count % 4 == 0);
+        let is_whole = arguments
+            .last()
+            .is_some_and(|count| self.aligned.value(self.step, &self.ops, *count) == Some(0));
         // What may have happened or not leaves the front where it was, modulo 4.
         self.front = match routine {
             "replace" if self.front != Some(frame::ALIGN) => None,

@@ -114,6 +114,12 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     text += if idles { part("idle") } else { "" };
     text += part("send");
     text += if is_last { "" } else { part("pass") };
+    for name in ["finish", "send", "pass"] {
+        let bytes = part("bytes_lines").replace("NAME", name);
+        let all = part("send_lines").to_owned() + &bytes;
+        text = text.replace(&format!("SEND_LINES({name})\n"), &all);
+        text = text.replace(&format!("BYTES_LINES({name})\n"), &bytes);
+    }
     let text = text
         .replace("IDLE_TEST\n", if idles { part("idle_test") } else { "" })
         .replace("EXTRA_LINES\n", &take(&words))

@@ -77,9 +77,9 @@ TAKE_LINES
         addiu $a2, $gp, -2
         sll $v0, $a1, 2
         addu $a3, $a2, $v0
-        srl $v0, $a1, 3
+        srl $v0, $a1, 4
         beq $v0, $zero, begin_rest
-begin_eight:
+begin_many:
         sw $csti, 0($a2)
         sw $csti, 4($a2)
         sw $csti, 8($a2)
@@ -88,9 +88,17 @@ begin_eight:
         sw $csti, 20($a2)
         sw $csti, 24($a2)
         sw $csti, 28($a2)
-        addiu $a2, $a2, 32
+        sw $csti, 32($a2)
+        sw $csti, 36($a2)
+        sw $csti, 40($a2)
+        sw $csti, 44($a2)
+        sw $csti, 48($a2)
+        sw $csti, 52($a2)
+        sw $csti, 56($a2)
+        sw $csti, 60($a2)
+        addiu $a2, $a2, 64
         addiu $v0, $v0, -1
-        bne $v0, $zero, begin_eight
+        bne $v0, $zero, begin_many
 begin_rest:
         beq $a2, $a3, begin_done
 begin_word:
@@ -109,44 +117,49 @@ idle:
 # Ends with the packet sent to its port, or to the control processor; the side word is in $a0. A 0
 # ends what leaves of a packet.
 finish:
-        jal send_to_port
+        lw $a1, EGRESS($sp)
+        lw $a2, LENGTH($sp)
+        sll $a1, $a1, 16
+        or $a1, $a1, $a2
+finish_send:
+SEND_LINES(finish)
         move $csto, $zero
         j begin
 finish_core:
-        lw $a1, LENGTH($sp)
-        lui $at, 0xffff
-        or $a1, $a1, $at
-        jal send
-        move $csto, $zero
-        j begin
+        lw $a2, LENGTH($sp)
+        lui $a1, 0xffff
+        or $a1, $a1, $a2
+        j finish_send
 # Ends without a packet.
 leave:
         addiu $csto, $zero, 1
         move $csto, $a0
         move $csto, $zero
         j begin
-# Sends the packet: the number of words, the side word, the first word, the bytes from the front on
-# with two before them.
+# Sends the packet and returns.
 send_to_port:
         lw $a1, EGRESS($sp)
         lw $a2, LENGTH($sp)
         sll $a1, $a1, 16
         or $a1, $a1, $a2
-send:
-        lw $a2, LENGTH($sp)
+SEND_LINES(send)
+        jr $ra
+.part send_lines
+# The number of words, the side word, the first word, and bytes from the front on with two before
+# them.
         addiu $a2, $a2, 5
         srl $a2, $a2, 2
         addiu $csto, $a2, 2
         move $csto, $a0
         move $csto, $a1
-send_bytes:
+.part bytes_lines
         addiu $v1, $gp, -2
         andi $a3, $v1, 3
-        bne $a3, $zero, send_odd
-        srl $v0, $a2, 3
-        andi $a2, $a2, 7
-        beq $v0, $zero, send_rest
-send_eight:
+        bne $a3, $zero, NAME_odd
+        srl $v0, $a2, 4
+        andi $a2, $a2, 15
+        beq $v0, $zero, NAME_rest
+NAME_many:
         lw $csto, 0($v1)
         lw $csto, 4($v1)
         lw $csto, 8($v1)
@@ -155,26 +168,33 @@ send_eight:
         lw $csto, 20($v1)
         lw $csto, 24($v1)
         lw $csto, 28($v1)
-        addiu $v1, $v1, 32
+        lw $csto, 32($v1)
+        lw $csto, 36($v1)
+        lw $csto, 40($v1)
+        lw $csto, 44($v1)
+        lw $csto, 48($v1)
+        lw $csto, 52($v1)
+        lw $csto, 56($v1)
+        lw $csto, 60($v1)
         addiu $v0, $v0, -1
-        bne $v0, $zero, send_eight
-send_rest:
-        beq $a2, $zero, send_done
-send_word:
+        addiu $v1, $v1, 64
+        bne $v0, $zero, NAME_many
+NAME_rest:
+        beq $a2, $zero, NAME_done
+NAME_word:
         lw $csto, 0($v1)
         addiu $v1, $v1, 4
         addiu $a2, $a2, -1
-        bne $a2, $zero, send_word
-send_done:
-        jr $ra
+        bne $a2, $zero, NAME_word
+        j NAME_done
 # The front is not where words begin: each word that leaves is made of two.
-send_odd:
+NAME_odd:
         subu $v1, $v1, $a3
         sll $a3, $a3, 3
         li $v0, 32
         subu $t0, $v0, $a3
         lw $v0, 0($v1)
-send_two:
+NAME_two:
         lw $t1, 4($v1)
         sllv $v0, $v0, $a3
         srlv $a1, $t1, $t0
@@ -182,8 +202,8 @@ send_two:
         or $csto, $v0, $a1
         move $v0, $t1
         addiu $a2, $a2, -1
-        bne $a2, $zero, send_two
-        jr $ra
+        bne $a2, $zero, NAME_two
+NAME_done:
 .part pass
 # Goes on with step $a0 on another tile.
 pass:
@@ -195,6 +215,6 @@ pass:
         addiu $csto, $a2, MESSAGE_WORDS
         move $csto, $v0
 PASS_LINES
-        jal send_bytes
+BYTES_LINES(pass)
         move $csto, $zero
         j begin

@@ -57,6 +57,11 @@ impl Code {
             (Op::Subu, In(a), Number(b)) if signed(b.wrapping_neg()) => {
                 return self.small(Op::Addiu, a, b.wrapping_neg());
             }
+            (Op::Sltu, In(own), Number(b))
+                if b > u32::MAX.checked_shr(32 - self.bits(own)).unwrap_or(0) =>
+            {
+                return Operand::Number(1);
+            }
             (Op::Sltu, In(a), Number(b)) if signed(b) => return self.small(Op::Sltiu, a, b),
             (Op::And, In(a), Number(b)) if b < 1 << 16 => return self.small(Op::Andi, a, b),
             // A mask of the lower bits is two shifts.
