@@ -17,6 +17,7 @@ pub mod dir24;
 mod kind;
 mod layout;
 mod machine;
+pub mod mapper;
 mod message;
 mod queue;
 mod router;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use wireloom_description::Description;
+use wireloom_ir::Program;
+use wireloom_offloads::Store;
 
 use crate::layout::Layout;
 use crate::{Side, Spec};
@@ -139,6 +141,12 @@ impl MachineSpec {
         }
         spec.chains().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
         Ok(spec)
+    }
+
+    /// Why an engine has no place, if it has none.
+    pub fn refusal(&self, program: &Program, store: &Store) -> Option<String> {
+        let refused = super::compile(self, program, store).err()?;
+        refused.into_iter().next().map(|refused| refused.message)
     }
 
     /// Every key with its value.

@@ -21,7 +21,7 @@ use wireloom_offloads::{Store, Update};
 pub use compiled::compile;
 use compiled::{Compiled, turns};
 use mapping::Chain;
-pub use mapping::MachineSpec;
+pub use mapping::{MachineSpec, Mapping};
 use port::{Left, PacketPort};
 use report::Measured;
 
@@ -86,6 +86,16 @@ impl Raw {
     /// The chip.
     pub fn chip(&self) -> &Chip {
         &self.chip
+    }
+
+    /// The cycle in which each packet left that was sent, and its bytes.
+    pub fn departures(&self) -> &[(u64, u32)] {
+        &self.measured.departures
+    }
+
+    /// Mean cycles from a packet's first word into the chip to its last word out of it.
+    pub fn mean_latency(&self) -> f64 {
+        self.measured.mean_latency()
     }
 
     /// Puts other tables into memory, on a chip without packets: the program is compiled anew.
