@@ -228,7 +228,7 @@ pub fn ordered<'a>(engine: &Engine, ops: &[&'a Op]) -> (Vec<&'a Op>, usize) {
     // Loads come first: their words take cycles to be there.
     let is_load =
         |op: &&&Op| matches!(op.kind, OpKind::ReadContext(_) | OpKind::ReadMeta(Meta::Length));
-    let (loads, others): (Vec<&Op>, Vec<&Op>) = early.iter().partition(|op| is_load(&op));
+    let (loads, others): (Vec<&Op>, Vec<&Op>) = early.iter().partition(|op| is_load(op));
     let mut early = [loads, others].concat();
     let count = early.len();
     early.extend(late);
