@@ -269,6 +269,18 @@ WL_INLINE bool wl_admits(const struct wl_verdict_key *key)
     return true;
 }
 
+/* Where packets are passed on while somebody watches: as they arrive, as they leave, as they go to
+ * the kernel or are dropped, and at the end of their way, if they were wanted at its beginning. */
+enum { WL_POINT_IN, WL_POINT_OUT, WL_POINT_CPU, WL_POINT_DROP, WL_POINT_END };
+#ifdef WL_POINTS
+#define WL_HAS(point) ((WL_POINTS) >> (point) & 1)
+#include "watch.h"
+#else
+#define WL_HAS(point) 0
+WL_INLINE bool wl_wants(struct wl_packet *p, uint32_t port) { return p && port && false; }
+WL_INLINE void wl_pass_on(struct xdp_md *ctx, uint32_t point) { (void)ctx, (void)point; }
+#endif
+
 int wl_live(struct xdp_md *ctx)
 {
     uint32_t zero = 0, port = wl_set()->port;
@@ -283,14 +295,21 @@ int wl_live(struct xdp_md *ctx)
     p->ingress = port;
     if (wl_set()->completes && wl_complete(ctx))
         return WL_XDP_PASS;
-#ifdef WL_NEEDS_TIME
+#if defined(WL_NEEDS_TIME) || defined(WL_POINTS)
     p->env.now_ns = wl_kernel_ns();
 #endif
     p->env.sequence += 1;
     wl_count_at(port, WL_COUNT_RECEIVED, length);
+    bool is_wanted = (WL_HAS(WL_POINT_IN) || WL_HAS(WL_POINT_CPU)) && wl_wants(p, port);
+    if (WL_HAS(WL_POINT_IN) && is_wanted)
+        wl_pass_on(ctx, WL_POINT_IN);
     wl_run(t);
+    if (WL_HAS(WL_POINT_END) && is_wanted)
+        wl_pass_on(ctx, WL_POINT_END);
     if (p->verdict == WL_SENT) {
         uint32_t to = p->egress;
+        if (WL_HAS(WL_POINT_OUT) && wl_wants(p, to))
+            wl_pass_on(ctx, WL_POINT_OUT);
         if (to >= wl_set()->ports) {
             wl_count_at(port, WL_COUNT_NO_PORT, length);
             return WL_XDP_DROP;
@@ -311,7 +330,14 @@ int wl_live(struct xdp_md *ctx)
         struct wl_counts first = { 1, wl_length(p) };
         wl_map_set(&wl_map_verdicts, &key, &first, 1);
     }
-    return p->verdict == WL_TO_CPU && wl_admits(&key) ? WL_XDP_PASS : WL_XDP_DROP;
+    if (p->verdict != WL_TO_CPU) {
+        if (WL_HAS(WL_POINT_DROP) && wl_wants(p, port))
+            wl_pass_on(ctx, WL_POINT_DROP);
+        return WL_XDP_DROP;
+    }
+    if (WL_HAS(WL_POINT_CPU) && is_wanted)
+        wl_pass_on(ctx, WL_POINT_CPU);
+    return wl_admits(&key) ? WL_XDP_PASS : WL_XDP_DROP;
 }
 
 int wl_trial(struct xdp_md *ctx)
