@@ -60,6 +60,34 @@ struct wl_bucket {
 };
 static const uint64_t wl_ahead_ns = 100000000;
 
+/* Copies a whole frame of 8 to WL_WINDOW - 1 bytes from or to `own`, in pieces of eight bytes whose
+ * last one overlaps: a helper of the kernel takes as long as a search. Returns whether it did. */
+WL_INLINE bool wl_copy_short(struct xdp_md *ctx, uint8_t *own, uint32_t count, bool leaves)
+{
+    uint8_t *data = (uint8_t *)(uintptr_t)ctx->data, *end = (uint8_t *)(uintptr_t)ctx->data_end;
+    uint64_t last = count - 8;
+    WL_OPAQUE(last);
+    if (last > WL_WINDOW - 8 || data + count != end)
+        return false;
+    WL_UNROLL for (uint32_t i = 0; i < WL_WINDOW / 8; i++) {
+        uint8_t *at = data + 8 * i;
+        if (at + 8 > end)
+            break;
+        if (leaves)
+            *(wl_any64 *)at = *(wl_any64 *)(own + 8 * i);
+        else
+            *(wl_any64 *)(own + 8 * i) = *(wl_any64 *)at;
+    }
+    uint8_t *at = data + last;
+    if (at + 8 > end)
+        return false;
+    if (leaves)
+        *(wl_any64 *)at = *(wl_any64 *)(own + last);
+    else
+        *(wl_any64 *)(own + last) = *(wl_any64 *)at;
+    return true;
+}
+
 /* Copies the beginning of a frame of `length` bytes into the window. */
 WL_INLINE void wl_arrive(struct xdp_md *ctx, struct wl_packet *p, uint32_t length)
 {
@@ -82,6 +110,8 @@ WL_INLINE void wl_arrive(struct xdp_md *ctx, struct wl_packet *p, uint32_t lengt
     uint64_t count = window, front = p->front;
     WL_OPAQUE(count);
     WL_OPAQUE(front);
+    if (length < WL_WINDOW && wl_copy_short(ctx, p->area + (front & 511), window, false))
+        return;
     count &= 255;
     if (count > 0)
         wl_load_frame(ctx, 0, p->area + (front & 511), (uint32_t)count);
@@ -113,6 +143,9 @@ WL_INLINE bool wl_leave(struct xdp_md *ctx, struct wl_packet *p)
     uint64_t count = p->window, front = p->front;
     WL_OPAQUE(count);
     WL_OPAQUE(front);
+    if (p->payload_length == 0 && p->window < WL_WINDOW &&
+        wl_copy_short(ctx, p->area + (front & 511), p->window, true))
+        return true;
     count &= 511;
     return count == 0 || wl_store_frame(ctx, 0, p->area + (front & 511), (uint32_t)count) == 0;
 }
