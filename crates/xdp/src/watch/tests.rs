@@ -179,3 +179,16 @@ fn a_filter_keeps_other_packets_away() {
         assert_eq!(taken, expected, "{filter:?}");
     }
 }
+
+#[test]
+fn frames_of_each_length_leave_as_they_arrived_but_for_what_was_changed() {
+    let Some((program, _live, kernel)) = loaded() else { return };
+    let watch = Watch { points: Place::Drop.bit(), filter: Test::All };
+    let (watched, _events) = kernel.watch(&program, &watch).expect("programs");
+    let mut output = vec![0; 4096];
+    for length in 14..300 {
+        let arrives = frame(2, length);
+        let left = kernel::trial(&watched.0[0], &arrives, &mut output).expect("a trial");
+        assert_eq!(output[..left], [&[0xaa], &arrives[1..]].concat(), "{length} bytes");
+    }
+}
