@@ -2,10 +2,10 @@
 
 use wireloom_sim::{EnergySink, Time};
 
+use super::feed::Feed;
 use super::traffic::Traffic;
 use crate::processor::{Processor, RunError};
 use crate::report::Shares;
-use crate::spec::Spec;
 
 /// The interval of samples, and of offers.
 const STEP: Time = Time(10_000_000);
@@ -45,7 +45,8 @@ impl Counts {
         let at = processor.now();
         let seconds = at.as_seconds();
         let cycles = processor.chip.core_cycle(at).max(1) as f64;
-        let rows = processor.chip.sdram.occupied as f64 / cycles;
+        let occupied = processor.chip.sdram.sum(|channel| channel.occupied);
+        let rows = occupied as f64 / cycles;
         let units = processor.utilisation().into_iter().chain([("sdram with rows", rows)]);
         Self {
             engines: engines.collect(),
@@ -55,10 +56,8 @@ impl Counts {
     }
 }
 
-/// Lets a chip run with its lines always full, first for some time that does not count.
-///
-/// The description must let packets come as fast as lines carry them
-/// ([`Pace::Line`](wireloom_sim::parts::line::Pace::Line)); what finds no room at a port is lost.
+/// Lets a chip run with its ports always full, first for some time that does not count. The lines must be
+/// faster than the chip; no packet is lost ([`Feed`]).
 ///
 /// # Errors
 /// If a program does something without a meaning.
@@ -68,7 +67,7 @@ pub fn measure<E: EnergySink>(
     before: Time,
     window: Time,
 ) -> Result<Measured, RunError> {
-    let mut source = Source::new(traffic, &processor.chip.spec);
+    let mut source = Source::new(traffic);
     let begin = processor.now();
     source.run(processor, begin + before)?;
     let first = Counts::of(processor);
@@ -99,14 +98,8 @@ pub fn measure<E: EnergySink>(
 
 /// Offers packets, and counts those that leave.
 struct Source {
-    /// For each port its packets.
-    traffic: Box<dyn Iterator<Item = super::Generated>>,
-    /// When the lines have carried what was offered, in picoseconds.
-    until: Vec<u64>,
-    rate: u64,
-    overhead: u64,
-    offered: u64,
-    /// The lengths of packets by number, from `lengths_from` on.
+    feed: Feed,
+    /// The lengths of packets in the chip, by number.
     lengths: std::collections::HashMap<u64, u64>,
     packets: u64,
     bytes: u64,
@@ -115,13 +108,9 @@ struct Source {
 }
 
 impl Source {
-    fn new(traffic: &Traffic, spec: &Spec) -> Self {
+    fn new(traffic: &Traffic) -> Self {
         Self {
-            traffic: Box::new(traffic.packets()),
-            until: vec![0; usize::from(traffic.ports)],
-            rate: spec.ports.rate,
-            overhead: spec.ports.overhead_bytes.into(),
-            offered: 0,
+            feed: Feed::new(traffic),
             lengths: std::collections::HashMap::new(),
             packets: 0,
             bytes: 0,
@@ -140,21 +129,11 @@ impl Source {
         end: Time,
     ) -> Result<(), RunError> {
         while processor.now() < end {
-            // A step ahead, so that no line is idle.
-            let ahead = processor.now() + STEP + STEP;
-            while self.until.iter().any(|until| *until < ahead.0) {
-                let Some(packet) = self.traffic.next() else { break };
-                let length = packet.bytes.len() as u64;
-                let time = (length + self.overhead) as u128 * 8_000_000_000_000 / self.rate as u128;
-                self.until[usize::from(packet.port)] += time as u64;
-                processor.offer(packet.port, self.offered, 0, &packet.bytes);
-                self.lengths.insert(self.offered, length);
-                self.offered += 1;
-            }
+            let lengths = &mut self.lengths;
+            self.feed.fill(processor, |number, length| {
+                lengths.insert(number, length as u64);
+            });
             processor.run(STEP.min(end - processor.now()))?;
-            for lost in processor.chip.cards.lost.drain(..) {
-                self.lengths.remove(&lost);
-            }
             processor.chip.cards.accepted.clear();
             for out in processor.delivered() {
                 self.packets += 1;
