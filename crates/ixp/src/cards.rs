@@ -338,12 +338,7 @@ impl Cards {
         }
     }
 
-    fn carry(
-        &mut self,
-        transfer: Transfer,
-        bytes: u32,
-        events: &mut impl EventSink<CardEvent>,
-    ) {
+    fn carry(&mut self, transfer: Transfer, bytes: u32, events: &mut impl EventSink<CardEvent>) {
         self.was_in = transfer.is_in();
         self.transfers.push(transfer);
         let cycles = u64::from(bytes.div_ceil(self.bus.bytes) + self.bus.overhead_cycles).max(1);
@@ -609,9 +604,7 @@ impl Cards {
 
     /// Whether the next MPKT of a thread is on the bus.
     pub fn is_coming(&self, thread: u8) -> bool {
-        let is = |carried: &Transfer| {
-            matches!(carried, Transfer::In { wanted, .. } if wanted.thread == thread)
-        };
+        let is = |carried: &Transfer| matches!(carried, Transfer::In { wanted, .. } if wanted.thread == thread);
         self.transfers.iter().any(is)
     }
 

@@ -10,8 +10,8 @@ use wireloom_sim::{Activity, EnergySink, EventSink, Kernel, Model, SpecError, Ti
 use crate::bus::{Bus, Carried};
 use crate::cards::{CardEvent, Cards};
 use crate::energy::Ledger;
-use crate::network::Network;
 use crate::engine::{Engine, Program};
+use crate::network::Network;
 use crate::options::{Fault, Options};
 use crate::request::{Handle, MAX_WORDS, Pool, Request};
 use crate::spec::Spec;

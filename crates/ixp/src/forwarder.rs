@@ -44,11 +44,15 @@ pub fn processor<E: EnergySink>(
     let mut places = vec![("PORTS", PORTS_AT), ("TRIE", TRIE_AT), ("NEXT_HOPS", NEXT_HOPS_AT)];
     let (text, engines, contexts) = if spec.has_msf() {
         if spec.msf.element_bytes != 64 || receive != ELEMENTS_2 || transmit != ELEMENTS_2 {
-            return Err(Refused("the forwarder takes 128 elements of 64 bytes in RBUF and TBUF".into()));
+            return Err(Refused(
+                "the forwarder takes 128 elements of 64 bytes in RBUF and TBUF".into(),
+            ));
         }
         (TEXT_2, spec.engines as usize, u8::MAX)
     } else {
-        if !ports.is_power_of_two() || (spec.engines as usize) < ENGINES || receive.min(transmit) < 16
+        if !ports.is_power_of_two()
+            || (spec.engines as usize) < ENGINES
+            || receive.min(transmit) < 16
         {
             return Err(Refused(
                 "the forwarder takes a power of two of ports, four engines and sixteen elements in \

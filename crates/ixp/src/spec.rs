@@ -5,9 +5,9 @@ mod check;
 use serde::{Deserialize, Serialize};
 use wireloom_description::Description;
 use wireloom_isa::microengine::Version;
+use wireloom_sim::Clock;
 use wireloom_sim::parts::arbiter::ArbiterSpec;
 use wireloom_sim::parts::line::Pace;
-use wireloom_sim::Clock;
 use wireloom_sim::spec::{gigabits, megahertz};
 
 use crate::energy::PowerSpec;

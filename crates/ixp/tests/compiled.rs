@@ -63,7 +63,6 @@ fn agree_with(program: &Program, tables: &[PathBuf], packets: &[Packet]) {
     }
 }
 
-
 fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: &[Packet]) {
     let stored = || load_store(&program.optimised, tables, &|_| ()).expect("tables").0;
     let mut expected: Vec<Left> = Vec::new();

@@ -129,7 +129,8 @@ fn load(spec: &Spec) -> (f64, f64, f64, f64) {
     let mut waiting = 0;
     for (number, engine) in machine.chip.engines.iter().enumerate() {
         let now = engine.cycles() + machine.sleeping(number);
-        waiting += engine.contexts().iter().map(|context| context.waited_until(now)[0]).sum::<u64>();
+        waiting +=
+            engine.contexts().iter().map(|context| context.waited_until(now)[0]).sum::<u64>();
     }
     let links = 4 * (spec.engines + spec.targets());
     let used = machine.chip.network.hops * u64::from(spec.command_bus.interval_cycles);
@@ -177,7 +178,10 @@ fn many_threads_reach_the_bound_of_channels_and_networks_and_no_more() {
                     assert!(rate >= bound * 0.95, "{what}: {rate} of {bound}");
                 }
                 // Little's law: commands in a cycle times cycles of a command.
-                assert!((waiting - law).abs() <= 0.05 * law + 2.0 * rate, "{what}: {law} {waiting}");
+                assert!(
+                    (waiting - law).abs() <= 0.05 * law + 2.0 * rate,
+                    "{what}: {law} {waiting}"
+                );
                 configurations += 1;
             }
         }

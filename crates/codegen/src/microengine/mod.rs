@@ -149,7 +149,13 @@ impl Microcode<'_> {
     }
 
     /// The text of a part, for `engines` engines, which follow those of the parts before.
-    pub fn text(&self, parts: &[Vec<usize>], number: usize, engines: u32, target: Target) -> String {
+    pub fn text(
+        &self,
+        parts: &[Vec<usize>],
+        number: usize,
+        engines: u32,
+        target: Target,
+    ) -> String {
         let name = &self.engine.name;
         let first = number as u32 * engines;
         let last = first + engines - 1;

@@ -6,9 +6,9 @@
 //! ```text
 //! sram[read, $0, frame, place, 6], ctx_swap
 //!
-//! alu[at, frame, +, place]
-//! alu_shf[at, --, B, at, <<2]
-//! sram[read, $0, at, 0, 6], ctx_swap[memory]
+//! alu[byte_at, frame, +, place]
+//! alu_shf[byte_at, --, B, byte_at, <<2]
+//! sram[read, $0, byte_at, 0, 6], ctx_swap[memory]
 //! ```
 //!
 //! Version 2 has no locks of SRAM: a word of the scratchpad has a lock for each remainder of an
@@ -38,19 +38,19 @@ pub fn translated(text: &str) -> String {
                 locks += 1;
                 let _ = write!(
                     out,
-                    "{}lock{locks}#:\n{}    alu[--, bit, AND, $12]\n    br!=0[lock{locks}#]\n{}",
+                    "{}lock{locks}#:\n{}    alu[--, lock_bit, AND, $12]\n    br!=0[lock{locks}#]\n{}",
                     lock(a, b),
                     locked("test_and_set"),
-                    memory("sram", &["read", to, "at", "0", count], 2),
+                    memory("sram", &["read", to, "byte_at", "0", count], 2),
                 );
                 out.push_str("    .end\n");
             }
             ("sram", ["write_unlock", from, a, b, count]) => {
-                let _ = write!(
+                let _ = writeln!(
                     out,
-                    "{}{}{}    .end\n",
+                    "{}{}{}    .end",
                     lock(a, b),
-                    memory("sram", &["write", from, "at", "0", count], 2),
+                    memory("sram", &["write", from, "byte_at", "0", count], 2),
                     locked("clr"),
                 );
             }
@@ -58,24 +58,24 @@ pub fn translated(text: &str) -> String {
                 let words = address(a, b, 2);
                 let _ = write!(
                     out,
-                    "    .begin\n    .reg at\n{words}    sram[set, {from}, at, 0], \
+                    "    .begin\n    .reg byte_at\n{words}    sram[set, {from}, byte_at, 0], \
                      ctx_swap[memory]\n    .end\n"
                 );
             }
             ("sram" | "scratch", [what, transfer, a, b, count]) => {
-                out.push_str("    .begin\n    .reg at\n");
+                out.push_str("    .begin\n    .reg byte_at\n");
                 out.push_str(&address(a, b, 2));
                 let _ = writeln!(
                     out,
-                    "    {unit}[{what}, {transfer}, at, 0, {count}], ctx_swap[memory]\n    .end"
+                    "    {unit}[{what}, {transfer}, byte_at, 0, {count}], ctx_swap[memory]\n    .end"
                 );
             }
             ("sdram", [what, transfer, a, b, count]) => {
-                out.push_str("    .begin\n    .reg at\n");
+                out.push_str("    .begin\n    .reg byte_at\n");
                 out.push_str(&address(a, b, 3));
                 let _ = writeln!(
                     out,
-                    "    dram[{what}, {transfer}, at, 0, {count}], ctx_swap[memory]\n    .end"
+                    "    dram[{what}, {transfer}, byte_at, 0, {count}], ctx_swap[memory]\n    .end"
                 );
             }
             // The time of arrival came with the status of the MPKT, and is in the frame.
@@ -83,9 +83,9 @@ pub fn translated(text: &str) -> String {
                 let at = super::frame::ARRIVAL.to_string();
                 let _ = write!(
                     out,
-                    "    .begin\n    .reg at\n    immed[at, {at}]\n    alu[at, frame, +, at]\n{}    \
+                    "    .begin\n    .reg byte_at\n    immed[byte_at, {at}]\n    alu[byte_at, frame, +, byte_at]\n{}    \
                      .end\n",
-                    memory("sram", &["read", "$0", "at", "0", "2"], 2)
+                    memory("sram", &["read", "$0", "byte_at", "0", "2"], 2)
                 );
             }
             ("csr", [what, transfer, register]) => {
@@ -99,35 +99,37 @@ pub fn translated(text: &str) -> String {
     out
 }
 
-/// The byte address `at` of a sum of two operands that count words or quad words.
+/// The byte address `byte_at` of a sum of two operands that count words or quad words.
 fn address(a: &str, b: &str, shift: u32) -> String {
     match b {
-        "0" => format!("    alu_shf[at, --, B, {a}, <<{shift}]\n"),
-        _ => format!("    alu[at, {a}, +, {b}]\n    alu_shf[at, --, B, at, <<{shift}]\n"),
+        "0" => format!("    alu_shf[byte_at, --, B, {a}, <<{shift}]\n"),
+        _ => format!(
+            "    alu[byte_at, {a}, +, {b}]\n    alu_shf[byte_at, --, B, byte_at, <<{shift}]\n"
+        ),
     }
 }
 
-/// A command at the address `at`, which still counts granules.
+/// A command at the address `byte_at`, which still counts granules.
 fn memory(unit: &str, operands: &[&str], shift: u32) -> String {
     format!(
-        "    alu_shf[at, --, B, at, <<{shift}]\n    {unit}[{}], ctx_swap[memory]\n",
+        "    alu_shf[byte_at, --, B, byte_at, <<{shift}]\n    {unit}[{}], ctx_swap[memory]\n",
         operands.join(", ")
     )
 }
 
-/// Begins a scope with the word `at` of a counter and the bit of its lock.
+/// Begins a scope with the word `byte_at` of a counter and the bit of its lock.
 fn lock(a: &str, b: &str) -> String {
     format!(
-        "    .begin\n    .reg at bit locks\n    alu[at, {a}, +, {b}]\n    \
-         alu_shf[bit, --, B, at, >>2]\n    alu[--, bit, OR, 0]\n    \
-         alu_shf[bit, --, B, 1, <<indirect]\n    immed[locks, {LOCKS}]\n"
+        "    .begin\n    .reg byte_at lock_bit lock_word\n    alu[byte_at, {a}, +, {b}]\n    \
+         alu_shf[lock_bit, --, B, byte_at, >>2]\n    alu[--, lock_bit, OR, 0]\n    \
+         alu_shf[lock_bit, --, B, 1, <<indirect]\n    immed[lock_word, {LOCKS}]\n"
     )
 }
 
 /// Changes the bit of a lock.
 fn locked(how: &str) -> String {
     format!(
-        "    alu[$12, --, B, bit]\n    scratch[{how}, $12, locks, 0], ctx_swap[memory]\n"
+        "    alu[$12, --, B, lock_bit]\n    scratch[{how}, $12, lock_word, 0], ctx_swap[memory]\n"
     )
 }
 
@@ -138,8 +140,8 @@ mod tests {
     #[test]
     fn addresses_become_bytes_and_commands_name_their_signal() {
         let text = "    sdram[write, $$0, place, 0, 4], ctx_swap\n    alu[x, --, B, y]\n";
-        let expected = "    .begin\n    .reg at\n    alu_shf[at, --, B, place, <<3]\n    \
-                        dram[write, $$0, at, 0, 4], ctx_swap[memory]\n    .end\n    \
+        let expected = "    .begin\n    .reg byte_at\n    alu_shf[byte_at, --, B, place, <<3]\n    \
+                        dram[write, $$0, byte_at, 0, 4], ctx_swap[memory]\n    .end\n    \
                         alu[x, --, B, y]\n";
         assert_eq!(translated(text), expected);
         let csr = "    csr[write, $0, hash_multiplier_48_lo], ctx_swap\n";
@@ -147,15 +149,20 @@ mod tests {
             translated(csr),
             "    cap[write, $0, hash_multiplier_48_lo], ctx_swap[memory]\n"
         );
-        assert_eq!(translated("    hash1_64[$0], ctx_swap\n"), "    hash1_64[$0], ctx_swap[memory]\n");
+        assert_eq!(
+            translated("    hash1_64[$0], ctx_swap\n"),
+            "    hash1_64[$0], ctx_swap[memory]\n"
+        );
     }
 
     #[test]
     fn a_counter_is_locked_while_it_changes() {
         let text = "    sram[read_lock, $0, base, at7, 4], ctx_swap\n";
         let out = translated(text);
-        let order = ["alu[at, base, +, at7]", "test_and_set", "br!=0[lock1#]", "sram[read, $0"];
-        let places: Vec<_> = order.iter().map(|what| out.find(what).expect("it is there")).collect();
+        let order =
+            ["alu[byte_at, base, +, at7]", "test_and_set", "br!=0[lock1#]", "sram[read, $0"];
+        let places: Vec<_> =
+            order.iter().map(|what| out.find(what).expect("it is there")).collect();
         assert!(places.is_sorted(), "{out}");
     }
 }

@@ -146,8 +146,15 @@ fn make(_: &Settings) -> Result<Drawn> {
 
 const RATE_HEADS: [&str; 6] =
     ["machine", "network", "Mpps", "commands a cycle", "links a command", "threads wait"];
-const POWER_HEADS: [&str; 7] =
-    ["machine", "network", "engines, W", "network, W", "rest of the chip, W", "memories, W", "memories"];
+const POWER_HEADS: [&str; 7] = [
+    "machine",
+    "network",
+    "engines, W",
+    "network, W",
+    "rest of the chip, W",
+    "memories, W",
+    "memories",
+];
 
 fn text(rows: &[Row]) -> String {
     let mut rates = output::table(&RATE_HEADS, &[2, 3, 4, 5]);

@@ -99,10 +99,8 @@ fn count<E: EnergySink>(
     let commands: u64 = served.iter().map(|unit| unit.commands).sum();
     let mpkts = chip.cards.mpkts();
     let mpkt_words = u64::from(chip.spec.mpkt_bytes() / 4);
-    let fifo_words = chip.fbi.served.words
-        + chip.msf.served.words
-        + chip.fbi.direct_words
-        + mpkt_words * mpkts;
+    let fifo_words =
+        chip.fbi.served.words + chip.msf.served.words + chip.fbi.direct_words + mpkt_words * mpkts;
     let (granted, hops) = (chip.network.granted, chip.network.hops);
     let [sram_push, sram_pull, sdram_push, sdram_pull] =
         chip.data_buses().map(|buses| buses.iter().map(|bus| bus.words).sum::<u64>());

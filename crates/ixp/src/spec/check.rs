@@ -77,14 +77,12 @@ impl Spec {
                 return Err(SpecError::new(key, problem));
             }
         }
-        for (key, value) in
-            [
-                ("sdram.banks", self.sdram.banks),
-                ("sdram.row_bytes", self.sdram.row_bytes),
-                ("sram.interleave_bytes", self.sram.interleave_bytes),
-                ("sdram.interleave_bytes", self.sdram.interleave_bytes),
-            ]
-        {
+        for (key, value) in [
+            ("sdram.banks", self.sdram.banks),
+            ("sdram.row_bytes", self.sdram.row_bytes),
+            ("sram.interleave_bytes", self.sram.interleave_bytes),
+            ("sdram.interleave_bytes", self.sdram.interleave_bytes),
+        ] {
             if !value.is_power_of_two() {
                 return Err(SpecError::new(key, format!("is {value}; it can be a power of two")));
             }

@@ -179,7 +179,8 @@ impl Sdram {
             Some(_) => opening,
             None => u64::from(spec.activate_cycles),
         };
-        let turn = if is_write == channel.was_write { 0 } else { u64::from(spec.turnaround_cycles) };
+        let turn =
+            if is_write == channel.was_write { 0 } else { u64::from(spec.turnaround_cycles) };
         let pins = if channel.served.commands == 0 { 0 } else { channel.pins + turn };
         let data = (start + open + access).max(pins);
         channel.served.commands += 1;
