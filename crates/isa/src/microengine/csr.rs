@@ -151,7 +151,7 @@ pub static MSF: &[Csr] = &[
     csr(
         0,
         "rx_thread_freelist_0",
-        "writing puts a thread on the list that waits for MPKTs: see \"Media switch fabric\" in ixp.md",
+        "writing puts a thread on the list that waits for MPKTs: see ixp2400.md",
     ),
     csr(1, "rx_thread_freelist_1", "the second list"),
     csr(2, "rx_thread_freelist_2", "the third list"),

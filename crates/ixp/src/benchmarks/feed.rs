@@ -62,34 +62,24 @@ impl Feed {
     ) -> Result<(), RunError> {
         let end = processor.now() + time;
         while processor.now() < end {
-            self.fill(processor, |_, _| ());
+            let now = processor.now().0 as f64 / 1e3;
+            for port in 0..self.drawn.len() {
+                let mut room = processor.chip.spec.ports.receive_mpkts;
+                room = room.saturating_sub(processor.chip.cards.held(port).0);
+                while room >= LARGEST {
+                    while self.drawn[port].is_empty() {
+                        let Some(packet) = self.packets.next() else { return Ok(()) };
+                        self.drawn[usize::from(packet.port)].push_back(packet.bytes);
+                    }
+                    let Some(bytes) = self.drawn[port].pop_front() else { break };
+                    room = room.saturating_sub((bytes.len() as u32).div_ceil(MPKT_BYTES));
+                    self.offer(processor, Generated { port: port as u16, bytes }, now);
+                }
+            }
             processor.run(STEP.min(end - processor.now()))?;
             self.at = processor.now().0 as f64 / 1e3;
         }
         Ok(())
-    }
-
-    /// Offers what ports have room for now. `each` gets the number and the bytes of every packet.
-    pub(super) fn fill<E: EnergySink>(
-        &mut self,
-        processor: &mut Processor<E>,
-        mut each: impl FnMut(u64, usize),
-    ) {
-        let now = processor.now().0 as f64 / 1e3;
-        for port in 0..self.drawn.len() {
-            let mut room = processor.chip.spec.ports.receive_mpkts;
-            room = room.saturating_sub(processor.chip.cards.held(port).0);
-            while room >= LARGEST {
-                while self.drawn[port].is_empty() {
-                    let Some(packet) = self.packets.next() else { return };
-                    self.drawn[usize::from(packet.port)].push_back(packet.bytes);
-                }
-                let Some(bytes) = self.drawn[port].pop_front() else { break };
-                room = room.saturating_sub((bytes.len() as u32).div_ceil(MPKT_BYTES));
-                each(self.offered, bytes.len());
-                self.offer(processor, Generated { port: port as u16, bytes }, now);
-            }
-        }
     }
 
     /// Packets of a Poisson process with so many Gb/s of frames on average, for some time.

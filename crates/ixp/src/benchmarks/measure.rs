@@ -2,10 +2,10 @@
 
 use wireloom_sim::{EnergySink, Time};
 
-use super::feed::Feed;
 use super::traffic::Traffic;
 use crate::processor::{Processor, RunError};
 use crate::report::Shares;
+use crate::spec::Spec;
 
 /// The interval of samples, and of offers.
 const STEP: Time = Time(10_000_000);
@@ -56,8 +56,10 @@ impl Counts {
     }
 }
 
-/// Lets a chip run with its ports always full, first for some time that does not count. The lines must be
-/// faster than the chip; no packet is lost ([`Feed`]).
+/// Lets a chip run with its lines always full, first for some time that does not count.
+///
+/// The description must let packets come as fast as lines carry them
+/// ([`Pace::Line`](wireloom_sim::parts::line::Pace::Line)); what finds no room at a port is lost.
 ///
 /// # Errors
 /// If a program does something without a meaning.
@@ -67,7 +69,7 @@ pub fn measure<E: EnergySink>(
     before: Time,
     window: Time,
 ) -> Result<Measured, RunError> {
-    let mut source = Source::new(traffic);
+    let mut source = Source::new(traffic, &processor.chip.spec);
     let begin = processor.now();
     source.run(processor, begin + before)?;
     let first = Counts::of(processor);
@@ -98,8 +100,14 @@ pub fn measure<E: EnergySink>(
 
 /// Offers packets, and counts those that leave.
 struct Source {
-    feed: Feed,
-    /// The lengths of packets in the chip, by number.
+    /// For each port its packets.
+    traffic: Box<dyn Iterator<Item = super::Generated>>,
+    /// When the lines have carried what was offered, in picoseconds.
+    until: Vec<u64>,
+    rate: u64,
+    overhead: u64,
+    offered: u64,
+    /// The lengths of packets by number, from `lengths_from` on.
     lengths: std::collections::HashMap<u64, u64>,
     packets: u64,
     bytes: u64,
@@ -108,9 +116,13 @@ struct Source {
 }
 
 impl Source {
-    fn new(traffic: &Traffic) -> Self {
+    fn new(traffic: &Traffic, spec: &Spec) -> Self {
         Self {
-            feed: Feed::new(traffic),
+            traffic: Box::new(traffic.packets()),
+            until: vec![0; usize::from(traffic.ports)],
+            rate: spec.ports.rate,
+            overhead: spec.ports.overhead_bytes.into(),
+            offered: 0,
             lengths: std::collections::HashMap::new(),
             packets: 0,
             bytes: 0,
@@ -129,11 +141,21 @@ impl Source {
         end: Time,
     ) -> Result<(), RunError> {
         while processor.now() < end {
-            let lengths = &mut self.lengths;
-            self.feed.fill(processor, |number, length| {
-                lengths.insert(number, length as u64);
-            });
+            // A step ahead, so that no line is idle.
+            let ahead = processor.now() + STEP + STEP;
+            while self.until.iter().any(|until| *until < ahead.0) {
+                let Some(packet) = self.traffic.next() else { break };
+                let length = packet.bytes.len() as u64;
+                let time = (length + self.overhead) as u128 * 8_000_000_000_000 / self.rate as u128;
+                self.until[usize::from(packet.port)] += time as u64;
+                processor.offer(packet.port, self.offered, 0, &packet.bytes);
+                self.lengths.insert(self.offered, length);
+                self.offered += 1;
+            }
             processor.run(STEP.min(end - processor.now()))?;
+            for lost in processor.chip.cards.lost.drain(..) {
+                self.lengths.remove(&lost);
+            }
             processor.chip.cards.accepted.clear();
             for out in processor.delivered() {
                 self.packets += 1;
