@@ -141,6 +141,7 @@ pub const FIGURES: &[Figure] = &[
     mpsoc_order::FIGURE,
     ixp::throughput::FIGURE,
     ixp::ipv4::FIGURE,
+    ixp::networks::FIGURE,
     ixp::idle::FIGURE,
     ixp::power::FIGURE,
     ixp::dvs::FIGURE,
