@@ -87,6 +87,8 @@ pub struct Setting {
     pub ports: Vec<u8>,
     /// Cycles of the memories from a request to its line, if other than those of the description.
     pub latency_cycles: Option<u32>,
+    /// Lines that a card asks for and a memory works on at a time, if other than the paper's.
+    pub outstanding: Option<usize>,
 }
 
 impl Default for Setting {
@@ -96,6 +98,7 @@ impl Default for Setting {
             buffer: Buffer::Stall,
             ports: (0..PORTS).collect(),
             latency_cycles: None,
+            outstanding: None,
         }
     }
 }
@@ -130,7 +133,7 @@ impl Version {
         }
         let output = |port: &u8| {
             let ((tile, side), card) = (self.output_edge(*port), OutputSpec::new(Network::General));
-            let outstanding = self.outstanding();
+            let outstanding = self.outstanding(setting);
             let memories = places.clone();
             ((tile, side), OutputSpec { interrupts: Some(tile), memories, outstanding, ..card })
         };
@@ -156,6 +159,11 @@ impl Version {
 
     fn is_in_rows(&self) -> bool {
         self.buffers == Buffers::Shared
+    }
+
+    /// The tile of a stage, 0 to 3, of a port.
+    pub fn tile(&self, stage: u8, port: u8) -> (u8, u8) {
+        if self.is_in_rows() { (stage, port) } else { (port, stage) }
     }
 
     /// The port of the chip at which packets of a port come.
@@ -187,8 +195,9 @@ impl Version {
     }
 
     /// Lines that a card asks for at a time: the paper has more than one from version III on.
-    fn outstanding(&self) -> usize {
-        if matches!(self.buffers, Buffers::Shared | Buffers::Lines) { 1 } else { 4 }
+    fn outstanding(&self, setting: &Setting) -> usize {
+        let is_early = matches!(self.buffers, Buffers::Shared | Buffers::Lines);
+        setting.outstanding.unwrap_or(if is_early { 1 } else { 4 })
     }
 
     fn memories(&self, setting: &Setting) -> Vec<(Edge, MemorySpec)> {
@@ -208,7 +217,7 @@ impl Version {
                 {
                     let (edge, mut memory) = memory(edge, BUFFERS[0][2 * half], 2 * BUFFER_BYTES);
                     memory.is_half_duplex = true;
-                    memory.outstanding = self.outstanding();
+                    memory.outstanding = self.outstanding(setting);
                     memories.push((edge, memory));
                 }
             }
@@ -222,7 +231,7 @@ impl Version {
                     memories.push(memory(((column, 1), side), BUFFERS[1][port], BUFFER_BYTES));
                 }
                 for (_, memory) in &mut memories[2..] {
-                    memory.outstanding = self.outstanding();
+                    memory.outstanding = self.outstanding(setting);
                     memory.takes_static_messages = self.buffers == Buffers::Lines;
                 }
             }
