@@ -149,6 +149,7 @@ pub const FIGURES: &[Figure] = &[
     raw::tasks::FIGURE,
     raw::ipv4::FIGURE,
     raw::waits::FIGURE,
+    raw::layouts::FIGURE,
     raw::causes::FIGURE,
     raw::traffic::FIGURE,
     native::FIGURE,

@@ -14,6 +14,7 @@ mod cache;
 mod chip;
 pub mod device;
 pub mod dir24;
+pub mod drawing;
 mod kind;
 mod layout;
 mod machine;

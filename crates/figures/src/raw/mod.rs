@@ -2,6 +2,7 @@
 
 pub mod causes;
 pub mod ipv4;
+pub mod layouts;
 pub mod null;
 mod rig;
 pub mod tasks;
