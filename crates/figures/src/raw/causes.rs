@@ -1,4 +1,5 @@
-//! What the rates of version III depend on: each parameter that is assumed, changed alone.
+//! What the rates of version III depend on: each parameter that is assumed, changed alone; and the
+//! earlier versions with its pipelined requests.
 
 use serde::Serialize;
 use wireloom_raw::routers::{Setting, Version};
@@ -36,54 +37,64 @@ pub const FIGURE: Figure = Figure {
 struct Change {
     name: &'static str,
     what: &'static str,
+    version: &'static str,
     set: fn(&mut Rig, &mut Setting),
 }
 
-const CHANGES: [Change; 13] = [
-    Change { name: "none", what: "as described", set: |_, _| {} },
+const CHANGES: [Change; 16] = [
+    Change { name: "none", what: "as described", version: "III", set: |_, _| {} },
     Change {
         name: "latency-39",
         what: "memory: 39 cycles to a line (a miss of 54)",
+        version: "III",
         set: |_, setting| setting.latency_cycles = Some(39),
     },
     Change {
         name: "latency-56",
         what: "memory: 56 cycles (a miss of 71, Table 2)",
+        version: "III",
         set: |_, setting| setting.latency_cycles = Some(56),
     },
     Change {
         name: "latency-100",
         what: "memory: 100 cycles",
+        version: "III",
         set: |_, setting| setting.latency_cycles = Some(100),
     },
     Change {
         name: "lines-1",
         what: "one line at a time",
+        version: "III",
         set: |_, setting| setting.outstanding = Some(1),
     },
     Change {
         name: "lines-2",
         what: "two lines at a time",
+        version: "III",
         set: |_, setting| setting.outstanding = Some(2),
     },
     Change {
         name: "lines-8",
         what: "eight lines at a time",
+        version: "III",
         set: |_, setting| setting.outstanding = Some(8),
     },
     Change {
         name: "queues-2",
         what: "queues of two words",
+        version: "III",
         set: |rig, _| rig.chip.queue_words = 2,
     },
     Change {
         name: "queues-16",
         what: "queues of 16 words",
+        version: "III",
         set: |rig, _| rig.chip.queue_words = 16,
     },
     Change {
         name: "prediction-0",
         what: "wrong predictions cost nothing",
+        version: "III",
         set: |rig, _| {
             (rig.chip.tile.mispredicted_cycles, rig.chip.switch.mispredicted_cycles) = (0, 0);
         },
@@ -91,6 +102,7 @@ const CHANGES: [Change; 13] = [
     Change {
         name: "prediction-6",
         what: "wrong predictions cost 6 cycles",
+        version: "III",
         set: |rig, _| {
             (rig.chip.tile.mispredicted_cycles, rig.chip.switch.mispredicted_cycles) = (6, 6);
         },
@@ -98,9 +110,28 @@ const CHANGES: [Change; 13] = [
     Change {
         name: "turns-3",
         what: "a turn on a dynamic network costs 3 cycles",
+        version: "III",
         set: |rig, _| rig.chip.dynamic.turn_cycles = 3,
     },
-    Change { name: "cache-2", what: "a cache of 2 KB", set: |rig, _| rig.chip.cache.kilobytes = 2 },
+    Change {
+        name: "cache-2",
+        what: "a cache of 2 KB",
+        version: "III",
+        set: |rig, _| rig.chip.cache.kilobytes = 2,
+    },
+    Change { name: "II", what: "version II", version: "II", set: |_, _| {} },
+    Change {
+        name: "II-lines-4",
+        what: "version II, four lines at a time",
+        version: "II",
+        set: |_, setting| setting.outstanding = Some(4),
+    },
+    Change {
+        name: "I-lines-4",
+        what: "version I, four lines at a time",
+        version: "I",
+        set: |_, setting| setting.outstanding = Some(4),
+    },
 ];
 
 #[derive(Clone, Debug, Serialize)]
@@ -116,7 +147,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let rows = sweep(&CHANGES, workers(), |change| {
         let (mut rig, mut setting) = (rig.clone(), Setting::default());
         (change.set)(&mut rig, &mut setting);
-        let version = Version::named("III");
+        let version = Version::named(change.version);
         let rates = |packets, bytes| {
             let trace = Trace::new(1, packets, bytes);
             let ran = rig.run(version, &setting, &trace.packets, &trace.routes)?;

@@ -196,7 +196,7 @@ fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<Row> {
     let mut tables = Memory::new(spec(TABLES, dir24::FIRST_BYTES + dir24::SECOND_BYTES));
     dir24::write(&mut tables, TABLES, &routes).map_err(Error::new)?;
     chip.attach((0, 0), Side::West, tables).map_err(Error::new)?;
-    let queues = Memory::new(spec(QUEUES, 0x4000));
+    let queues = Memory::new(spec(QUEUES, 0x2_0000));
     chip.attach((0, 3), Side::West, queues).map_err(Error::new)?;
     let packets = addresses.into_iter().cycle().map(|to| udp(0, 1, to, 64));
     let input = InputSpec { least_words: 16, ..InputSpec::new(0, Network::Static1) };
