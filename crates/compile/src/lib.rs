@@ -10,6 +10,7 @@ pub mod passes;
 pub mod pipeline;
 pub mod share;
 pub mod size;
+pub mod specialise;
 
 pub use explain::svg;
 pub use lower::lower;

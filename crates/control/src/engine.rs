@@ -11,7 +11,7 @@ use wireloom_compile::names::Names;
 use wireloom_live::{Control, InKernel, Interface, Limits, Live, Mirror, MirrorCounters, TABLES};
 use wireloom_machine::software::InSoftware;
 use wireloom_machine::{Error, Machine, Program, Result, load_store};
-use wireloom_native::{BuildOptions, Library, Native, in_any_order};
+use wireloom_native::{BuildOptions, Library, Native, Specialisation, in_any_order};
 use wireloom_offloads::registry::{self, StateUse};
 use wireloom_offloads::{Config, Content, EntryKey, Store, Update};
 
@@ -129,7 +129,8 @@ impl Built {
                 progress("compiling C");
                 let options = BuildOptions { counts: true, ..BuildOptions::default() };
                 let library = Library::build(program, &options).map_err(Error::new)?;
-                let native = Native::new(library, store);
+                let mut native = Native::new(library, store);
+                native.specialise(options, Arc::new(log_specialised));
                 let others = (1..*cores).map(|core| native.on_another_core(core as u64));
                 let others: Vec<Native> =
                     others.collect::<Result<_, _>>().map_err(|refused| Error::new(refused.0))?;
@@ -151,6 +152,20 @@ impl Built {
         let Loaded { file, program, names, .. } = loaded;
         let engine = Arc::new(Engine { file, name, program, names });
         Ok(Self { engine, machines, of_all_cores, controls, kernel, limits, entries, programs })
+    }
+}
+
+fn log_specialised(event: &Specialisation) {
+    match event {
+        Specialisation::Used(took) => {
+            tracing::info!(seconds = took.as_secs_f64(), "engine specialised to its tables");
+        }
+        Specialisation::Withdrawn(table) => {
+            tracing::info!(table, "table has changed: back to the general engine");
+        }
+        Specialisation::Failed(error) => {
+            tracing::warn!(%error, "engine cannot be specialised to its tables");
+        }
     }
 }
 

@@ -10,8 +10,10 @@ mod host;
 mod library;
 mod machine;
 mod native;
+mod special;
 
 pub use control::{Control, NotTaken};
 pub use library::{BuildError, BuildOptions, Library};
 pub use machine::KIND;
 pub use native::{Native, absorb, in_any_order};
+pub use special::{Report, Specialisation};

@@ -177,7 +177,7 @@ impl Library {
         self.counts
     }
 
-    pub(crate) fn program(&self) -> &Program {
+    pub(crate) fn program(&self) -> &Arc<Program> {
         &self.program
     }
 }

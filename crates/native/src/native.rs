@@ -4,8 +4,13 @@ mod cores;
 
 use std::alloc::{self, Layout};
 use std::ffi::c_void;
+use std::sync::Arc;
+use std::time::Duration;
 
-use wireloom_ir::{Execute, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_compile::analysis::order;
+use wireloom_ir::{
+    Execute, OffloadId, OffloadTarget, Output, Program, Reason, ReasonSetId, Verdict,
+};
 use wireloom_machine::Counts;
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
@@ -14,7 +19,8 @@ use wireloom_offloads::{Content, Store};
 use crate::abi;
 use crate::control::{Control, Controlled};
 use crate::host::Offloads;
-use crate::library::Library;
+use crate::library::{BuildError, BuildOptions, Library};
+use crate::special::{Change, Report, Special, Specialiser};
 
 pub use cores::{absorb, in_any_order};
 
@@ -23,6 +29,11 @@ pub struct Native {
     store: Store,
     offloads: Offloads,
     state: State,
+    /// The engine that is specialised to what the tables hold, while there is one.
+    special: Option<State>,
+    specialiser: Option<Specialiser>,
+    /// The offloads that packets change.
+    changed: Vec<OffloadId>,
     /// How often threads began each step. The state has the address.
     steps: Box<[u64]>,
     arrivals: Vec<abi::Arrival>,
@@ -51,14 +62,16 @@ impl Native {
         let offloads = Offloads::new(&mut store, engine);
         let arrivals = Vec::with_capacity(2 * engine.batch as usize);
         let main = &program.engines[program.main.index()];
+        let changed = order::changed(program, program.main);
         let mut steps = vec![0; main.steps.len()].into_boxed_slice();
-        let state = State::new(library);
-        // SAFETY: the state begins with the machine and is not in use.
-        unsafe { (*state.machine()).steps = steps.as_mut_ptr() };
+        let state = State::new(library, &mut steps);
         Self {
             store,
             offloads,
             state,
+            special: None,
+            specialiser: None,
+            changed,
             steps,
             arrivals,
             next_sequence: 0,
@@ -80,6 +93,37 @@ impl Native {
         self.state.library.counts().then(counts)
     }
 
+    /// From now on, has engines built in the background that are specialised to what the tables hold,
+    /// and executes packets with them for as long as that is so. `options` are those of the library.
+    /// Results stay the same; see docs/machines/native.md, "Specialised to its tables".
+    pub fn specialise(&mut self, options: BuildOptions, report: Report) {
+        let program = self.state.library.program();
+        let special = Special::new(program, options, report);
+        self.specialiser = Some(Specialiser::new(special, Duration::ZERO));
+    }
+
+    /// The same, but builds the first engine now and waits for it. Returns whether it differs from the
+    /// general one.
+    ///
+    /// # Errors
+    /// If it cannot be built.
+    pub fn specialise_now(&mut self, options: BuildOptions) -> Result<bool, BuildError> {
+        let program = Arc::clone(self.state.library.program());
+        let special = Special::new(&program, options, Arc::new(|_| {}));
+        let mut specialiser = Specialiser::new(special, Duration::from_secs(30));
+        if let Some(library) = specialiser.build_now(&program, &mut self.store)? {
+            self.special = Some(State::new(library, &mut self.steps));
+        }
+        self.specialiser = Some(specialiser);
+        Ok(self.special.is_some())
+    }
+
+    /// Whether the next packets go through an engine that is specialised to what the tables hold,
+    /// unless these change before.
+    pub fn is_specialised(&self) -> bool {
+        self.special.is_some()
+    }
+
     /// A handle with which a control plane in another thread changes the offloads while packets
     /// flow. A change is made at the latest when 16 batches of packets have been executed.
     pub fn control(&self) -> Control {
@@ -98,6 +142,27 @@ impl Native {
 /// thread replaces is kept that long.
 const BATCHES_PER_LOOK: usize = 16;
 
+impl Native {
+    /// Makes changes of the control plane, and returns the state with which packets are executed until
+    /// the next call.
+    fn look(&mut self) -> *mut abi::Machine {
+        self.offloads.release(&mut self.store);
+        self.controlled.apply(&mut self.store);
+        if let Some(specialiser) = &mut self.specialiser {
+            match specialiser.attend(self.state.library.program(), &mut self.store) {
+                Change::None => {}
+                Change::Use(library) => self.special = Some(State::new(library, &mut self.steps)),
+                Change::Withdraw => self.special = None,
+            }
+        }
+        let machine = self.special.as_ref().unwrap_or(&self.state).machine();
+        let slots = self.offloads.refresh(&mut self.store);
+        // SAFETY: the state begins with the machine and is not in use.
+        unsafe { (*machine).slots = slots };
+        machine
+    }
+}
+
 impl Execute for Native {
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
         if std::mem::take(&mut self.is_store_lent) {
@@ -107,41 +172,42 @@ impl Execute for Native {
                 "the store is another program's"
             );
         }
-        let engine = self.state.library.engine();
-        let batch = engine.batch as usize;
+        let batch = self.state.library.engine().batch as usize;
         self.arrivals.clear();
         // This batch and the next one, whose packets are prefetched while this one is executed.
         let mut rest = frames.iter().map(arrival);
         self.arrivals.extend(rest.by_ref().take(2 * batch));
+        let mut machine = std::ptr::null_mut();
         for index in 0..frames.len().div_ceil(batch) {
             if index % BATCHES_PER_LOOK == 0 {
-                self.offloads.release(&mut self.store);
-                self.controlled.apply(&mut self.store);
-                let slots = self.offloads.refresh(&mut self.store);
-                // SAFETY: the state begins with the machine and is not in use.
-                unsafe { (*self.state.machine()).slots = slots };
+                machine = self.look();
             }
             let count = self.arrivals.len().min(batch);
+            let execute = self.special.as_ref().unwrap_or(&self.state).library.engine().execute;
             // SAFETY: the state is the engine's own. The arrivals describe packets which live until
             // the outputs have been handed on, the first at most a batch. The slots are those of a
             // store that suits the program.
             unsafe {
-                let state = self.state.start;
-                (engine.execute)(
-                    state,
+                execute(
+                    machine.cast(),
                     self.arrivals.as_ptr(),
                     count as u32,
                     self.arrivals.len() as u32,
                     self.numbers_from + self.next_sequence,
                 );
                 let executed = &self.arrivals[..count];
-                hand_on(self.state.machine(), executed, self.next_sequence, sink);
+                hand_on(machine, executed, self.next_sequence, sink);
             }
             self.next_sequence += count as u64;
             self.arrivals.drain(..count);
             self.arrivals.extend(rest.by_ref().take(count));
         }
         self.offloads.release(&mut self.store);
+        for offload in &self.changed {
+            if let Content::Kind { instance, .. } = &mut self.store.slots[offload.index()].content {
+                instance.changed_outside();
+            }
+        }
     }
 }
 
@@ -227,7 +293,9 @@ struct State {
 }
 
 impl State {
-    fn new(library: Library) -> Self {
+    /// A machine of the library's engine, which counts steps in `steps` if the library counts. They
+    /// have to stay where they are.
+    fn new(library: Library, steps: &mut [u64]) -> Self {
         let layout = Layout::from_size_align(library.engine().state_size, 64)
             .expect("a size that C could state");
         // SAFETY: the layout's size is not zero: a machine holds its threads.
@@ -235,7 +303,10 @@ impl State {
         if start.is_null() {
             alloc::handle_alloc_error(layout);
         }
-        Self { start: start.cast(), layout, library }
+        let state = Self { start: start.cast(), layout, library };
+        // SAFETY: the state begins with the machine and is not in use.
+        unsafe { (*state.machine()).steps = steps.as_mut_ptr() };
+        state
     }
 
     fn machine(&self) -> *mut abi::Machine {

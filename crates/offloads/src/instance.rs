@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use wireloom_bits::Bits;
+use wireloom_bits::{Bits, Known};
 use wireloom_net::PacketInHand;
 
 use crate::RawView;
@@ -119,6 +119,22 @@ pub trait Instance: Any + Send + Duplicate {
     fn share(&self) -> Option<Box<dyn Instance>> {
         None
     }
+
+    /// Returns what is certain of the replies of a method that only reads, whatever its arguments, as
+    /// long as the state changes through this handle alone. `None` if nothing is, or the kind does not
+    /// know. It costs little to ask. A change can make less certain, but more only after
+    /// [`Instance::look_again`].
+    fn certain(&self, method: usize) -> Option<Known> {
+        let _ = method;
+        None
+    }
+
+    /// Looks through the state, so that [`Instance::certain`] says all that it tells now.
+    fn look_again(&mut self) {}
+
+    /// Says that packets may have changed the memory that [`Instance::raw`] shows: nothing is certain
+    /// until [`Instance::look_again`].
+    fn changed_outside(&mut self) {}
 
     /// Adds what packets changed in another instance of the same declaration, and takes it out
     /// there. Only kinds with [`StateUse::Commuting`](crate::StateUse::Commuting) methods do.

@@ -1,74 +1,8 @@
 //! Finds the bits of a value that are certain: known to be 0 or known to be 1 for every packet.
 
 use wireloom_bits::Bits;
+pub use wireloom_bits::Known;
 use wireloom_ir::{BinaryOp, Block, Meta, OpKind, Step, UnaryOp, Value};
-
-/// The known bits of a value: those that are certainly 0 and those that are certainly 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Bits that are certainly 0.
-    pub zeros: Bits,
-    /// Bits that are certainly 1.
-    pub ones: Bits,
-}
-
-impl Known {
-    /// Nothing is known of a value of `width` bits.
-    pub fn nothing(width: u32) -> Self {
-        Self { zeros: Bits::zero(width), ones: Bits::zero(width) }
-    }
-
-    /// All bits of a constant are known.
-    pub fn constant(bits: &Bits) -> Self {
-        Self { zeros: bits.not(), ones: bits.clone() }
-    }
-
-    /// Describes a value of `width` bits that is at most `max`.
-    pub fn at_most(max: &Bits, width: u32) -> Self {
-        let low = Bits::ones(width).lshr(width - max.significant().min(width));
-        Self { zeros: low.not(), ones: Bits::zero(width) }
-    }
-
-    /// Width of the value in bits.
-    pub fn width(&self) -> u32 {
-        self.zeros.width()
-    }
-
-    /// The largest possible value.
-    pub fn max(&self) -> Bits {
-        self.zeros.not()
-    }
-
-    /// The smallest possible value.
-    pub fn min(&self) -> &Bits {
-        &self.ones
-    }
-
-    /// Number of bits that the largest possible value needs.
-    pub fn significant(&self) -> u32 {
-        self.max().significant()
-    }
-
-    /// The bits in `mask`, if all of them are known; the other bits are 0.
-    pub fn value_in(&self, mask: &Bits) -> Option<Bits> {
-        mask.and(&self.zeros.or(&self.ones).not()).is_zero().then(|| self.ones.and(mask))
-    }
-
-    /// What is true of both of two values.
-    pub fn either(&self, other: &Self) -> Self {
-        Self { zeros: self.zeros.and(&other.zeros), ones: self.ones.and(&other.ones) }
-    }
-
-    /// Combines two facts about one value. If they contradict each other, the value never occurs.
-    pub fn both(&self, other: &Self) -> Self {
-        let (zeros, ones) = (self.zeros.or(&other.zeros), self.ones.or(&other.ones));
-        if zeros.and(&ones).is_zero() { Self { zeros, ones } } else { self.clone() }
-    }
-
-    fn not(&self) -> Self {
-        Self { zeros: self.ones.clone(), ones: self.zeros.clone() }
-    }
-}
 
 /// The known bits of each value of a step, given those of the context when it begins.
 pub fn of_step(step: &Step, context: &[Known]) -> Vec<Known> {
@@ -111,7 +45,7 @@ pub fn of_operation<'a>(
 ) -> Known {
     match kind {
         OpKind::Const(bits) => Known::constant(bits),
-        OpKind::Unary(UnaryOp::Not, a) => of(*a).not(),
+        OpKind::Unary(UnaryOp::Not, a) => of(*a).complement(),
         OpKind::Binary(op, a, b) => binary(*op, of(*a), of(*b)),
         OpKind::Select(c, a, b) => {
             let (condition, a, b) = (of(*c), of(*a), of(*b));

@@ -6,12 +6,17 @@
 //! (`exact` with insertions, meters) stay on one core: packets would wait for each other.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use wireloom_compile::analysis::order;
 use wireloom_ir::{EngineId, OffloadTarget, Program};
 use wireloom_offloads::{Content, Refused, Slot, Store, instantiate};
 
 use super::Native;
+use crate::special::Specialiser;
+
+/// From a core's first look at its tables to that of the next core.
+const SPECIALISES_LATER: Duration = Duration::from_secs(5);
 
 /// Between the sequence numbers of two cores: more than a core executes packets. Draws of random
 /// numbers depend on them.
@@ -29,7 +34,11 @@ impl Native {
         in_any_order(program)?;
         let store = another(program, program.main, &self.store)?;
         let machine = Self::new(library.clone(), store);
-        Ok(Self { numbers_from: core * NUMBERS_OF_A_CORE, ..machine })
+        // Later than the first core, so that one of them builds what suits all.
+        let rest = SPECIALISES_LATER * core as u32;
+        let specialiser = self.specialiser.as_ref();
+        let specialiser = specialiser.map(|first| Specialiser::new(first.special().clone(), rest));
+        Ok(Self { numbers_from: core * NUMBERS_OF_A_CORE, specialiser, ..machine })
     }
 
     /// The paths of the offloads whose entries the control plane changes on one machine only: those

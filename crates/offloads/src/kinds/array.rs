@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use wireloom_bits::Bits;
+use wireloom_bits::{Bits, Known};
 
 use crate::kinds::{check_value, field_values, index_of};
 use crate::lanes::{Lanes, nothing, pack, words};
@@ -75,6 +75,9 @@ pub const KIND: Kind = Kind {
     make: |config| Ok(Box::new(Array::new(config)?)),
 };
 
+/// The index of the method `read`.
+const READ: usize = 0;
+
 /// An instance of `array`.
 #[derive(Clone)]
 pub struct Array {
@@ -84,6 +87,9 @@ pub struct Array {
     size: usize,
     /// The elements. Each occupies as many little-endian words as its width needs.
     elements: Box<[u64]>,
+    /// The bits that some element may have, while only the control plane writes. An index may be out
+    /// of range, so no bit is certainly 1.
+    possible: Option<Bits>,
 }
 
 impl Array {
@@ -97,7 +103,8 @@ impl Array {
         let size = config.param("size").low_u64() as usize;
         let width = layout.width();
         let elements = zeroed(size.saturating_mul(words(width)))?;
-        Ok(Self { lanes: Lanes::new(&layout), layout, width, size, elements })
+        let possible = Some(Bits::zero(width));
+        Ok(Self { lanes: Lanes::new(&layout), layout, width, size, elements, possible })
     }
 
     fn get(&self, index: usize) -> Bits {
@@ -119,7 +126,7 @@ impl Instance for Array {
         let inside = index < self.size;
         let before = if inside { self.get(index) } else { Bits::zero(self.width) };
         let (after, reply) = match method {
-            0 => return before,
+            READ => return before,
             1 => (args[1].clone(), nothing()),
             2 => (self.lanes.add(&before, &args[1]), nothing()),
             3 => (self.lanes.add(&before, &args[1]), before),
@@ -132,6 +139,7 @@ impl Instance for Array {
             _ => unreachable!("an array has six methods"),
         };
         if inside {
+            self.possible = None;
             self.set(index, &after);
         }
         reply
@@ -141,6 +149,7 @@ impl Instance for Array {
         let index = index_of(&entry.key, self.size)?;
         check_value(&entry.value, self.width)?;
         self.set(index, &entry.value);
+        self.possible = self.possible.take().map(|possible| possible.or(&entry.value));
         Ok(())
     }
 
@@ -165,8 +174,28 @@ impl Instance for Array {
         .collect()
     }
 
+    fn certain(&self, method: usize) -> Option<Known> {
+        let possible = self.possible.as_ref().filter(|_| method == READ)?;
+        Some(Known { zeros: possible.not(), ones: Bits::zero(self.width) })
+    }
+
+    fn look_again(&mut self) {
+        let stride = words(self.width);
+        let mut possible = vec![0; stride];
+        for element in self.elements.chunks_exact(stride) {
+            possible.iter_mut().zip(element).for_each(|(all, own)| *all |= own);
+        }
+        self.possible = Some(Bits::from_words(self.width, &possible));
+    }
+
+    fn changed_outside(&mut self) {
+        self.possible = None;
+    }
+
     fn absorb(&mut self, other: &mut dyn Instance) {
         let Some(other) = (other as &mut dyn Any).downcast_mut::<Self>() else { return };
+        self.possible = None;
+        other.possible = None;
         for index in 0..self.size.min(other.size) {
             let added = other.get(index);
             if !added.is_zero() {
@@ -258,6 +287,35 @@ mod tests {
         assert!(bench.instance.rows().is_empty());
         let wrong = Entry { key: EntryKey::Exact(Bits::zero(3)), value: Bits::zero(16) };
         assert!(bench.instance.load(wrong).is_err());
+    }
+
+    #[test]
+    fn bits_that_no_element_has_are_certain() {
+        let mut bench = bench(&[("", 16)]);
+        let load = |bench: &mut Bench, at, value| {
+            let entry = Entry { key: EntryKey::Index(at), value: Bits::new(16, value) };
+            bench.instance.load(entry).unwrap();
+        };
+        let zeros = |bench: &Bench| {
+            bench.instance.certain(READ).map(|known| {
+                assert!(known.ones.is_zero(), "an index may be out of range");
+                known.zeros.low_u64()
+            })
+        };
+        assert_eq!(zeros(&bench), Some(0xffff));
+        load(&mut bench, 3, 0x0f00);
+        load(&mut bench, 4, 0x0001);
+        assert_eq!((zeros(&bench), bench.instance.certain(1)), (Some(0xf0fe), None));
+        load(&mut bench, 3, 0);
+        assert_eq!(zeros(&bench), Some(0xf0fe), "what was may still be");
+        bench.instance.look_again();
+        assert_eq!(zeros(&bench), Some(0xfffe));
+        bench.call("write", &[index(1), Bits::new(16, 0x8000)]);
+        assert_eq!(zeros(&bench), None, "packets write");
+        bench.instance.look_again();
+        assert_eq!(zeros(&bench), Some(0x7ffe));
+        bench.instance.changed_outside();
+        assert_eq!(zeros(&bench), None);
     }
 
     #[test]

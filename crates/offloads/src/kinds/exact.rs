@@ -15,7 +15,7 @@
 mod state;
 mod table;
 
-use wireloom_bits::Bits;
+use wireloom_bits::{Bits, Known};
 
 use crate::kinds::{check_value, field_values};
 use crate::lanes::{Lanes, pack, words};
@@ -132,6 +132,9 @@ pub const KIND: Kind = Kind {
     table: Some(TableForm { key: TableKey::Whole, value: declared_value }),
     make: |config| Ok(Box::new(Exact::new(config)?)),
 };
+
+/// The index of the method `lookup`.
+const LOOKUP: usize = 0;
 
 /// An instance of `exact`.
 #[derive(Clone)]
@@ -276,7 +279,7 @@ impl Instance for Exact {
         }
         let key = &buffer[..count];
         match method {
-            0 => self.found(self.peek(key, env.now_ns).map(|(entry, _)| entry)),
+            LOOKUP => self.found(self.peek(key, env.now_ns).map(|(entry, _)| entry)),
             6 => {
                 let age = self.peek(key, env.now_ns).map(|(_, age)| age);
                 pack(&[Bits::bool(age.is_some()), Bits::new(64, u128::from(age.unwrap_or(0)))])
@@ -320,6 +323,12 @@ impl Instance for Exact {
 
     fn entries(&self) -> Option<u64> {
         Some(u64::from(self.table.count()))
+    }
+
+    /// That nothing is found in an empty table.
+    fn certain(&self, method: usize) -> Option<Known> {
+        let is_known = method == LOOKUP && self.table.count() == 0;
+        is_known.then(|| Known::constant(&self.found(None)))
     }
 
     /// The entries that have not expired at the table's time, by key.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wireloom_bits::Bits;
+use wireloom_bits::{Bits, Known};
 
 use crate::kinds::field_values;
 use crate::lpm::{Reader, Table};
@@ -184,6 +184,16 @@ impl Instance for Lpm {
         }))
     }
 
+    /// Nothing is certain while someone else could change the table.
+    fn certain(&self, _method: usize) -> Option<Known> {
+        let is_own = Arc::strong_count(&self.table) == 1;
+        is_own.then(|| self.with_table(|table| table.certain().clone()))
+    }
+
+    fn look_again(&mut self) {
+        self.with_table(Table::look_again);
+    }
+
     fn raw(&mut self) -> Option<RawView> {
         Some(RawView::Lpm(self.reader.hold()))
     }
@@ -266,6 +276,21 @@ mod tests {
         }
         let index = Entry { key: EntryKey::Index(1), value: Bits::zero(16) };
         assert_eq!(b.instance.load(index), Err(Refused("the key is not a prefix".into())));
+    }
+
+    #[test]
+    fn what_all_values_share_is_certain_while_nobody_else_has_the_table() {
+        let config = crate::kinds::tests::config("lpm", Some(&[("", 32)]), Some(&[("", 16)]), &[]);
+        let mut lpm = Lpm::new(&config).unwrap();
+        lpm.load(entry(0x0a00_0000, 8, 0x0100)).unwrap();
+        let zeros = |lpm: &Lpm| lpm.certain(0).map(|known| known.zeros.low_u64());
+        assert_eq!(zeros(&lpm), Some(0xfeff));
+        let shared = lpm.share();
+        assert_eq!(zeros(&lpm), None);
+        drop(shared);
+        assert_eq!(lpm.unload(&entry(0x0a00_0000, 8, 0).key), Ok(true));
+        lpm.look_again();
+        assert_eq!(zeros(&lpm), Some(0xffff));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wireloom_bits::Bits;
+use wireloom_bits::{Bits, Known};
 
 use super::epoch::{Epochs, Note};
 use super::fib::{Capacity, Fib, LpmNode, LpmView, leaf_bitmap};
@@ -135,6 +135,17 @@ impl Table {
             retired: VecDeque::new(),
             bulk: false,
         })
+    }
+
+    /// What is certain of every value and of the miss value. A change can make less certain, but more
+    /// only after [`Self::look_again`].
+    pub fn certain(&self) -> &Known {
+        self.values.certain()
+    }
+
+    /// Looks through the values, so that [`Self::certain`] says all that holds now.
+    pub fn look_again(&mut self) {
+        self.values.look_again();
     }
 
     /// The number of prefixes.

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 
 use hashbrown::HashTable;
-use wireloom_bits::Bits;
+use wireloom_bits::{Bits, Known};
 
 use crate::lanes::words;
 
@@ -19,6 +19,8 @@ pub(super) struct Values {
     free: Vec<u32>,
     index: HashTable<u32>,
     hasher: RandomState,
+    /// What is certain of all values, those that have gone since it was computed too.
+    certain: Known,
 }
 
 impl Values {
@@ -30,6 +32,7 @@ impl Values {
             free: Vec::new(),
             index: HashTable::new(),
             hasher: RandomState::new(),
+            certain: Known::constant(miss),
         }
     }
 
@@ -51,6 +54,7 @@ impl Values {
         });
         self.words[id as usize * stride..][..stride].copy_from_slice(&own);
         self.held[id as usize] = 1;
+        self.certain = self.certain.either(&Known::constant(value));
         let (all, hasher) = (&self.words, &self.hasher);
         self.index
             .insert_unique(hash, id, |&id| hasher.hash_one(&all[id as usize * stride..][..stride]));
@@ -88,6 +92,18 @@ impl Values {
         Bits::from_words(self.width, self.words(id))
     }
 
+    /// What is certain of every value, the miss value included.
+    pub(super) fn certain(&self) -> &Known {
+        &self.certain
+    }
+
+    /// Computes what is certain from the values that prefixes have now.
+    pub(super) fn look_again(&mut self) {
+        let held = (0..self.count() as u32).filter(|&id| self.held[id as usize] > 0);
+        let all = held.map(|id| Known::constant(&self.value(id)));
+        self.certain = all.reduce(|a, b| a.either(&b)).expect("the miss value is always held");
+    }
+
     /// An upper bound of all numbers, used and free.
     pub(super) fn count(&self) -> usize {
         self.held.len()
@@ -120,5 +136,21 @@ mod tests {
         assert_eq!(values.value(second), b);
         // A value equal to the miss value has its own number.
         assert_ne!(values.hold(&Bits::new(70, 9)), 0);
+    }
+
+    #[test]
+    fn bits_that_all_values_share_are_certain() {
+        let known = |values: &Values| {
+            let Known { zeros, ones } = values.certain();
+            (zeros.low_u64(), ones.low_u64())
+        };
+        let mut values = Values::new(&Bits::new(8, 0x81));
+        assert_eq!(known(&values), (0x7e, 0x81));
+        let id = values.hold(&Bits::new(8, 0xf1));
+        assert_eq!(known(&values), (0x0e, 0x81));
+        assert!(values.release(id));
+        assert_eq!(known(&values), (0x0e, 0x81));
+        values.look_again();
+        assert_eq!(known(&values), (0x7e, 0x81));
     }
 }

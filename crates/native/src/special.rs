@@ -1,0 +1,196 @@
+//! Engines that are specialised to what their tables hold, built in the background while packets go
+//! through the general one.
+//!
+//! A machine asks its offloads what is certain of their replies
+//! ([`Instance::certain`](wireloom_offloads::Instance::certain)), has an engine built for these facts
+//! ([`specialise`]), and executes with it. Whenever tables may have changed, and before the next
+//! packet, it asks whether the facts still hold; if not, that packet goes through the general engine.
+//! Both work on the same offloads, and nothing of a packet outlives a batch, so that it is enough to
+//! call the other one.
+
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use wireloom_compile::specialise::{Facts, broken, facts, methods, specialise};
+use wireloom_ir::{OffloadId, Program};
+use wireloom_offloads::Store;
+
+use crate::library::{BuildError, BuildOptions, Library};
+
+/// From one look for more facts to the next.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(30);
+
+/// The rest after facts that did not last. It doubles each time.
+const FIRST_REST: Duration = Duration::from_secs(5);
+const LONGEST_REST: Duration = Duration::from_secs(600);
+
+/// What happened to a specialised engine.
+#[derive(Debug)]
+pub enum Specialisation {
+    /// Packets go through it from now on. So long did it take to build.
+    Used(Duration),
+    /// Packets go through the general engine again, since the table of this offload changed.
+    Withdrawn(String),
+    /// It could not be built. There will be no other attempt.
+    Failed(BuildError),
+}
+
+/// Told what happens.
+pub type Report = Arc<dyn Fn(&Specialisation) + Send + Sync>;
+
+/// A program that is specialised to what its tables hold, for the machines of all cores.
+#[derive(Clone)]
+pub(crate) struct Special {
+    options: BuildOptions,
+    report: Report,
+    /// The methods of offloads that packets only read.
+    methods: Vec<(OffloadId, usize)>,
+    /// What was built last, on any core.
+    built: Arc<Mutex<Option<(Facts, Library)>>>,
+}
+
+/// The specialised engine of one machine.
+pub(crate) struct Specialiser {
+    special: Special,
+    /// The facts that the engine in use depends on.
+    facts: Option<Facts>,
+    building: Option<Building>,
+    look_at: Instant,
+    rest: Duration,
+}
+
+struct Building {
+    facts: Facts,
+    begun: Instant,
+    library: Receiver<Result<Option<Library>, BuildError>>,
+}
+
+/// What a machine has to do.
+pub(crate) enum Change {
+    /// Go on as before.
+    None,
+    /// Execute with this engine.
+    Use(Library),
+    /// Execute with the general engine.
+    Withdraw,
+}
+
+impl Special {
+    pub(crate) fn new(program: &Program, options: BuildOptions, report: Report) -> Self {
+        Self { options, report, methods: methods(program), built: Arc::default() }
+    }
+
+    /// Builds the engine for these facts, unless they change nothing of the program.
+    fn build(&self, program: &Program, facts: &Facts) -> Result<Option<Library>, BuildError> {
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, library)) = &*built
+            && known == facts
+        {
+            return Ok(Some(library.clone()));
+        }
+        let keeps_calls = self.options.counts;
+        let special = specialise(program, facts, keeps_calls);
+        if special == specialise(program, &Facts::new(), keeps_calls) {
+            return Ok(None);
+        }
+        let library = Library::build(&special, &self.options)?;
+        *built = Some((facts.clone(), library.clone()));
+        Ok(Some(library))
+    }
+}
+
+impl Specialiser {
+    /// A machine's own, which looks for facts after `rest` at the earliest.
+    pub(crate) fn new(special: Special, rest: Duration) -> Self {
+        let look_at = Instant::now() + rest;
+        Self { special, facts: None, building: None, look_at, rest: FIRST_REST }
+    }
+
+    pub(crate) fn special(&self) -> &Special {
+        &self.special
+    }
+
+    /// Builds an engine for what the tables hold now, and waits for it. `None` if it would be the same
+    /// one.
+    pub(crate) fn build_now(
+        &mut self,
+        program: &Program,
+        store: &mut Store,
+    ) -> Result<Option<Library>, BuildError> {
+        let facts = facts(&self.special.methods, store);
+        let library = self.special.build(program, &facts)?;
+        self.facts = library.is_some().then_some(facts);
+        Ok(library)
+    }
+
+    /// Looks whether the engine in use is still right, and whether another one is ready or is to be
+    /// built. To be called when the tables may have changed, before the next packet.
+    pub(crate) fn attend(&mut self, program: &Arc<Program>, store: &mut Store) -> Change {
+        if let Some(facts) = &self.facts
+            && let Some(offload) = broken(facts, store)
+        {
+            let name = program.engines[program.main.index()].offloads[offload.index()].name.clone();
+            self.facts = None;
+            self.look_at = Instant::now() + self.rest;
+            self.rest = (2 * self.rest).min(LONGEST_REST);
+            (self.special.report)(&Specialisation::Withdrawn(name));
+            return Change::Withdraw;
+        }
+        match &self.building {
+            Some(building) => match building.library.try_recv() {
+                Err(TryRecvError::Empty) => Change::None,
+                result => {
+                    let building = self.building.take().expect("it was there");
+                    self.finish(building, result.unwrap_or(Ok(None)), store)
+                }
+            },
+            None if Instant::now() >= self.look_at => {
+                self.look_at = Instant::now() + BETWEEN_LOOKS;
+                let facts = facts(&self.special.methods, store);
+                let says_more = |own: &Facts| facts != *own;
+                if !facts.is_empty() && self.facts.as_ref().is_none_or(says_more) {
+                    self.begin(program, facts);
+                }
+                Change::None
+            }
+            None => Change::None,
+        }
+    }
+
+    fn begin(&mut self, program: &Arc<Program>, facts: Facts) {
+        let (sender, library) = sync_channel(1);
+        let (special, program, wanted) = (self.special.clone(), Arc::clone(program), facts.clone());
+        let build = move || {
+            // Packets come first. Where that cannot be had, they share the processor.
+            let _ = rustix::process::setpriority_process(None, 19);
+            let _ = sender.send(special.build(&program, &wanted));
+        };
+        // Without a thread there is no specialised engine, and the next look tries again.
+        if std::thread::Builder::new().name("specialise".into()).spawn(build).is_ok() {
+            self.building = Some(Building { facts, begun: Instant::now(), library });
+        }
+    }
+
+    fn finish(
+        &mut self,
+        building: Building,
+        result: Result<Option<Library>, BuildError>,
+        store: &mut Store,
+    ) -> Change {
+        match result {
+            Ok(Some(library)) if broken(&building.facts, store).is_none() => {
+                self.facts = Some(building.facts);
+                (self.special.report)(&Specialisation::Used(building.begun.elapsed()));
+                Change::Use(library)
+            }
+            // The tables have changed since, or say nothing of use.
+            Ok(_) => Change::None,
+            Err(error) => {
+                self.special.methods.clear();
+                (self.special.report)(&Specialisation::Failed(error));
+                Change::None
+            }
+        }
+    }
+}
