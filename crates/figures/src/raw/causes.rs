@@ -192,7 +192,7 @@ fn table(values: &Values) -> Result<Table> {
     for change in &CHANGES {
         let mut cells = vec![change.what.to_owned()];
         for field in ["mpps", "gbps"] {
-            let of = |name: &str| values.get(&format!("{name}.{field}"));
+            let of = |name: &str| values.get(&format!("{name}.{field}").to_lowercase());
             let (own, first) = (of(change.name)?, of("none")?);
             cells.push(format!("{own:.2}"));
             cells.push(format!("{:+.0} %", 100.0 * (own / first - 1.0)));

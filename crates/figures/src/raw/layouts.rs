@@ -90,7 +90,7 @@ fn table(values: &Values) -> Result<Table> {
         let version = name(version);
         let mut cells = vec![version.clone()];
         for field in FIELDS {
-            cells.push(values.fixed(&format!("{version}.{field}"), 0)?);
+            cells.push(values.fixed(&format!("{}.{field}", version.to_lowercase()), 0)?);
         }
         table.row(cells);
     }

@@ -139,7 +139,7 @@ fn table(values: &Values) -> Result<Table> {
     for (version, published) in VERSIONS {
         for traffic in TRAFFIC {
             let of = |field: &str, decimals| {
-                values.fixed(&format!("{version}.{traffic}.{field}"), decimals)
+                values.fixed(&format!("{}.{traffic}.{field}", version.to_lowercase()), decimals)
             };
             table.row([
                 version.to_owned(),

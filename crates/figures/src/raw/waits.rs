@@ -171,10 +171,11 @@ fn written(values: &Values, bytes: &str, columns: &[(&str, &str)]) -> Result<Tab
     let mut table = Table::new(heads);
     for version in VERSIONS {
         let version = version.name.replace('.', "-");
+        let key = version.to_lowercase();
         for stage in STAGES {
             let mut cells = vec![version.clone(), stage.to_owned()];
             for (_, field) in columns {
-                cells.push(values.fixed(&format!("{version}.{bytes}.{stage}.{field}"), 1)?);
+                cells.push(values.fixed(&format!("{key}.{bytes}.{stage}.{field}"), 1)?);
             }
             table.row(cells);
         }

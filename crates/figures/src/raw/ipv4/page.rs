@@ -11,7 +11,7 @@ fn off(value: f64, published: f64) -> String {
 }
 
 fn peak(values: &Values, row: &str, load: &Load) -> Result<f64> {
-    values.get(&format!("{row}.{}.all.rate", load.name))
+    values.get(&format!("{row}.{}.all.rate", load.name).to_lowercase())
 }
 
 /// The greatest input that leaves at its rate, to one per cent.
@@ -19,7 +19,8 @@ fn loss_free(values: &Values, row: &Row, load: &Load) -> Result<String> {
     let mut most = "-";
     for input in load.inputs {
         let Ok(offered) = input.parse::<f64>() else { continue };
-        let rate = values.get(&format!("{}.{}.{input}.rate", row.name, load.name))?;
+        let key = format!("{}.{}.{input}.rate", row.name, load.name);
+        let rate = values.get(&key.to_lowercase())?;
         if rate >= 0.99 * offered {
             most = input;
         }
@@ -44,8 +45,9 @@ pub fn peaks(values: &Values) -> Result<Table> {
             let at = usize::from(load.name != LOADS[0].name);
             let measured = peak(values, row.name, load)?;
             let published = ROWS[number].published[at];
-            let of =
-                |field: &str| values.fixed(&format!("{}.{}.all.{field}", row.name, load.name), 1);
+            let of = |field: &str| {
+                values.fixed(&format!("{}.{}.all.{field}", row.name, load.name).to_lowercase(), 1)
+            };
             table.row([
                 row.name.to_owned(),
                 load.bytes.to_string(),
@@ -100,7 +102,7 @@ pub fn rates(values: &Values, load: &Load, field: &str) -> Result<Table> {
         let decimals = if field == "rate" { 2 } else { 0 };
         for input in load.inputs {
             let key = format!("{}.{}.{input}.{field}", row.name, load.name);
-            cells.push(values.fixed(&key, decimals)?);
+            cells.push(values.fixed(&key.to_lowercase(), decimals)?);
         }
         table.row(cells);
     }
@@ -120,7 +122,7 @@ pub fn latency(values: &Values) -> Result<Table> {
     for load in &LOADS {
         let packets = peak(values, "III", load)? * load.packets_of_unit;
         let stages = 16.0 * super::super::MHZ as f64 * 1e6 / packets;
-        let of = |input: &str| values.fixed(&format!("III.{}.{input}.latency", load.name), 0);
+        let of = |input: &str| values.fixed(&format!("iii.{}.{input}.latency", load.name), 0);
         table.row([
             load.bytes.to_string(),
             format!("{:.0}", load.latency),
