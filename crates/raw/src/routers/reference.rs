@@ -89,7 +89,8 @@ impl Reference {
                 let Some((input, number)) = found.filter(|_| packet.port == u16::from(*output))
                 else {
                     return Err(Error::new(format!(
-                        "port {output}: a packet of {} bytes for port {} left in cycle {}, which golden does not send there: {:02x?}",
+                        "port {output}: a packet of {} bytes for port {} left in cycle {}, \
+                         which golden does not send there: {:02x?}",
                         packet.bytes.len(),
                         packet.port,
                         packet.ended,
