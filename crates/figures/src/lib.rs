@@ -47,6 +47,7 @@ pub mod peer;
 pub mod publish;
 pub mod raw;
 pub mod registry;
+mod specialised;
 mod steps;
 pub mod store;
 pub mod values;

@@ -12,6 +12,7 @@ use super::flows::Flows;
 use super::ixp;
 use super::mpsoc_speed;
 use super::peer::Peer;
+use super::specialised;
 use super::workload::{Workload, packets};
 use super::{Benchmark, Better, Settings};
 use wireloom_machine::{Error, Result};
@@ -101,6 +102,18 @@ pub const BENCHMARKS: &[Benchmark] = &[
         measure: |settings| {
             let mut flows = Flows::translated(settings, "native")?;
             samples(settings, || flows.mpps())
+        },
+    },
+    Benchmark {
+        name: "native-specialised",
+        what: "native-ipv4, specialised to tables without tags and labels, as a multiple of the general engine with \
+               the same tables, taken in turns",
+        unit: "times",
+        better: Better::Higher,
+        goal: None,
+        measure: |settings| {
+            let mut ratio = specialised::sampler(settings)?;
+            samples(settings, || ratio())
         },
     },
     Benchmark {
