@@ -74,6 +74,7 @@ impl Whole {
             let indent = line.len() - line.trim_start().len();
             let bytes = begin + indent..begin + indent + statement.len();
             self.text.replace_range(bytes.start..=bytes.start, "#");
+            self.end_line(file, offset);
             match included(rest, read, depth) {
                 Ok((name, text)) => self.add(&name, text, read, depth + 1),
                 Err((message, help)) => {
@@ -81,12 +82,16 @@ impl Whole {
                     self.diagnostics.push(Diagnostic { message, bytes, help });
                 }
             }
-            if !self.text.ends_with('\n') {
-                // The last line of a file may lack its end.
-                let begin = self.text.len();
-                self.text.push('\n');
-                self.segments.push(Segment { whole: begin..begin + 1, file, offset });
-            }
+            self.end_line(file, offset);
+        }
+    }
+
+    /// Ends the line: the last one of a file may lack its end.
+    fn end_line(&mut self, file: usize, offset: usize) {
+        if !self.text.ends_with('\n') {
+            let begin = self.text.len();
+            self.text.push('\n');
+            self.segments.push(Segment { whole: begin..begin + 1, file, offset });
         }
     }
 }
