@@ -126,7 +126,8 @@ impl Rests {
 
     /// The next head that can be handed over.
     pub fn next(&mut self) -> Option<Vec<u32>> {
-        self.heads.pop_front_if(|(_, waits)| !*waits).map(|(head, _)| head)
+        let waits = self.heads.front().is_none_or(|(_, waits)| *waits);
+        if waits { None } else { self.heads.pop_front().map(|(head, _)| head) }
     }
 
     /// Whether nothing is left to be handed over, but for what is kept.

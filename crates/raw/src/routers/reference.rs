@@ -16,6 +16,9 @@ pub struct Reference {
     golden: Golden,
 }
 
+/// Packets that golden sends, by output port and bytes: input and number of each.
+type Wanted = BTreeMap<(u16, Vec<u8>), VecDeque<(usize, usize)>>;
+
 /// What a router did, next to the golden model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
@@ -64,8 +67,7 @@ impl Reference {
         played: &Played,
     ) -> Result<Checked> {
         let mut checked = Checked::default();
-        // By output port and bytes: input and number.
-        let mut wanted: BTreeMap<(u16, Vec<u8>), VecDeque<(usize, usize)>> = BTreeMap::new();
+        let mut wanted = Wanted::new();
         for (input, packets) in inputs.iter().enumerate() {
             for (number, bytes) in packets.iter().enumerate() {
                 let packet = Packet { ingress: input as u16, arrival_ns: 0, bytes: bytes.clone() };
