@@ -51,8 +51,11 @@ struct Row {
     lost: usize,
 }
 
+/// The packets of each input.
+type Inputs = Vec<Vec<Vec<u8>>>;
+
 /// Packets of each input, and routes of 24 bits to random ports, as in the paper.
-fn packets(settings: &Settings, traffic: &str) -> Result<(Vec<Vec<Vec<u8>>>, Vec<Route>)> {
+fn packets(settings: &Settings, traffic: &str) -> Result<(Inputs, Vec<Route>)> {
     let mut rng = Rng::new(1, "raw addresses");
     let mut inputs = null::packets(settings, traffic)?;
     let addresses: Vec<u32> =
