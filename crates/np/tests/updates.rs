@@ -88,15 +88,13 @@ struct Change {
     done: u64,
 }
 
-fn processor(reset: Reset) -> (Processor, Vec<String>, TrieImage, tempfile::TempDir) {
+fn processor(machine: &Machine) -> (Processor, Vec<String>, TrieImage, tempfile::TempDir) {
     let checked =
         wireloom_lang::check_source("ask.loom", SOURCE, &wireloom_lang::Options::default());
     let mut program = wireloom_compile::lower(&checked.program.expect("a program without errors"));
-    let mut machine = Machine::find("np-1-2-2").expect("a machine");
-    machine.reset = reset;
     pipeline::optimise(&mut program, &machine.pass_options());
     let processor =
-        processor::assemble(&program, &machine).unwrap_or_else(|error| panic!("{error}"));
+        processor::assemble(&program, machine).unwrap_or_else(|error| panic!("{error}"));
     let store = wireloom_ir::store(&program).expect("offloads");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut arguments = Vec::new();
@@ -213,17 +211,27 @@ fn prefix(random: &mut Random, routes: &[(u32, u32, u16)]) -> (u32, u32) {
 
 #[test]
 fn tables_change_whole_while_packets_flow() {
-    change_tables(Reset::Synchronous);
+    change_tables(&Machine::find("np-1-2-2").expect("a machine"));
+}
+
+#[test]
+fn tables_that_take_several_requests_a_cycle_change_whole() {
+    // An element takes two of the six slots of a memory channel, so each cluster has a way.
+    let text = "extends = \"np\"\nclusters = 3\nengines = 1\nthreads = 2\n[clock]\nmemory_ratio = 6\n\
+                [offload.labels]\nrequests = 3\n[offload.hops]\nrealisation = \"direct\"\nplace = \"pipe\"\nrequests = 2";
+    change_tables(&Machine::parse("ways", text).expect("a machine"));
 }
 
 #[test]
 #[ignore = "slow: make test-all"]
 fn tables_change_whole_with_an_asynchronous_reset() {
-    change_tables(Reset::Asynchronous);
+    let mut machine = Machine::find("np-1-2-2").expect("a machine");
+    machine.reset = Reset::Asynchronous;
+    change_tables(&machine);
 }
 
-fn change_tables(reset: Reset) {
-    let (processor, arguments, trie, _folder) = processor(reset);
+fn change_tables(machine: &Machine) {
+    let (processor, arguments, trie, _folder) = processor(machine);
     let options = BuildOptions { assertions: true, ..BuildOptions::default() };
     let model = simulation::build(&processor.source(), &options, &mut |_| ())
         .unwrap_or_else(|error| panic!("{error}"));

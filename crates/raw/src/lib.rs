@@ -18,6 +18,7 @@ pub mod drawing;
 mod kind;
 mod layout;
 mod machine;
+pub mod mapper;
 mod message;
 mod queue;
 mod router;

@@ -24,6 +24,8 @@ struct Ready {
     sources: Vec<u32>,
     /// The place in `sources` and the queue that is written.
     moves: Vec<(u8, u32)>,
+    /// The place in `sources` of the word that the switch takes itself.
+    own: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -105,7 +107,7 @@ impl Switch {
             Control::Move => Some(value),
             Control::Set => Some(target),
             Control::Bnezd => Some(value.wrapping_sub(1)),
-            Control::Receive => words[instruction.sources.len() - 1..].first().copied(),
+            Control::Receive => words.get(instruction.own).copied(),
             _ => None,
         };
         self.is_halted = instruction.control == Control::Halt;
@@ -121,20 +123,25 @@ impl Switch {
 fn ready(instruction: &Instruction, tile: usize, layout: &Layout) -> Ready {
     let mut sources: Vec<u32> = Vec::new();
     let mut moves = Vec::new();
+    let place_of = |sources: &mut Vec<u32>, queue: usize| {
+        let place = sources.iter().position(|other| *other == queue as u32);
+        place.unwrap_or_else(|| {
+            sources.push(queue as u32);
+            sources.len() - 1
+        })
+    };
     for (network, routes) in instruction.routes.iter().enumerate() {
         for (end, source) in routes.iter().enumerate() {
             let Some(source) = source else { continue };
             let queue = layout.input(tile, network, *source as usize - Source::North as usize);
-            let place = sources.iter().position(|other| *other == queue as u32);
-            let place = place.unwrap_or_else(|| {
-                sources.push(queue as u32);
-                sources.len() - 1
-            });
+            let place = place_of(&mut sources, queue);
             moves.push((place as u8, layout.output(tile, network, end) as u32));
         }
     }
+    let mut own = 0;
     if instruction.control == Control::Receive {
-        sources.push(layout.input(tile, 0, PROCESSOR) as u32);
+        let end = instruction.own.map_or(PROCESSOR, |from| from as usize - Source::North as usize);
+        own = place_of(&mut sources, layout.input(tile, 0, end));
     }
     Ready {
         control: instruction.control,
@@ -143,5 +150,6 @@ fn ready(instruction: &Instruction, tile: usize, layout: &Layout) -> Ready {
         constant: u32::from(instruction.constant),
         sources,
         moves,
+        own,
     }
 }

@@ -208,6 +208,10 @@ pub struct Rule {
     /// Number of sets, for a cache.
     #[serde(default = "default_sets")]
     pub sets: usize,
+    /// Number of requests that a table outside the chip takes in a core cycle, each in slots of its
+    /// memory channel that are its own. The clusters of a pipe share them.
+    #[serde(default = "default_requests")]
+    pub requests: usize,
     /// Number of different values that the prefixes can have, for a trie.
     #[serde(default = "default_values")]
     pub values: usize,
@@ -217,6 +221,10 @@ pub struct Rule {
     /// Number of byte classes, a power of two, for an automaton.
     #[serde(default = "default_classes")]
     pub classes: usize,
+}
+
+fn default_requests() -> usize {
+    1
 }
 
 fn default_values() -> usize {
@@ -334,7 +342,7 @@ impl Machine {
         range("engine.header_reads", self.engine.header_reads as usize, 4)?;
         range("engine.header_writes", self.engine.header_writes as usize, 2)?;
         range("engine.stage_levels", self.engine.stage_levels as usize, 64)?;
-        range("memory.latency", self.memory.latency, 256)?;
+        range("memory.latency", self.memory.latency, 512)?;
         range("memory.mega_words", self.memory.mega_words, 64)?;
         if !self.clusters.is_multiple_of(self.lanes()) {
             let (clusters, lanes) = (self.clusters, self.lanes());
@@ -362,6 +370,13 @@ impl Machine {
                 return Err(
                     self.illegal(format!("`offload.{name}`: bins and sets are powers of two"))
                 );
+            }
+            let several = rule.realisation.takes_several();
+            if rule.requests == 0 || rule.requests > 1 && !several {
+                return Err(self.illegal(format!(
+                    "`offload.{name}`: `requests` is {}; it is 1, or more for a table that is `direct` or `cached`",
+                    rule.requests
+                )));
             }
             if rule.place == Place::Engine && !rule.realisation.stands_in_engines() {
                 return Err(self

@@ -74,6 +74,21 @@ fn what_is_no_machine_is_refused_in_a_sentence() {
 }
 
 #[test]
+fn only_tables_outside_the_chip_take_several_requests_a_cycle() {
+    let machine = |what: &str| {
+        let text = format!("extends = \"np\"\n[offload.{what}");
+        Machine::parse("mine", &text).map_err(|error| error.to_string())
+    };
+    assert_eq!(machine("labels]\nrequests = 3").unwrap().offload["labels"].requests, 3);
+    for (what, said) in
+        [("lpm]\nrequests = 2", "`offload.lpm`"), ("labels]\nrequests = 0", "is 0;")]
+    {
+        let message = machine(what).unwrap_err();
+        assert!(message.contains(said) && message.contains("`requests`"), "{message}");
+    }
+}
+
+#[test]
 fn a_description_changes_what_it_names() {
     let text = "extends = \"np\"\nclusters = 4\n[engine]\nstorage = \"block\"\n[offload.ports]\nrealisation = \"table\"\nplace = \"cluster\"";
     let machine = Machine::parse("mine", text).unwrap();

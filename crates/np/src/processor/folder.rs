@@ -93,7 +93,8 @@ pub(super) fn wrapped(markdown: &str) -> String {
     let (mut out, mut column, mut in_fence) = (String::new(), 0, false);
     for line in markdown.lines() {
         in_fence ^= line.starts_with("```");
-        let is_item = !in_fence && line.starts_with("- ");
+        let indent = if in_fence { 0 } else { marker(line) };
+        let is_item = indent > 0;
         let is_prose =
             is_item || !in_fence && line.starts_with(|c: char| !"|#`>-* ".contains(c) || c == '`');
         if !is_prose || line.starts_with("```") {
@@ -109,8 +110,9 @@ pub(super) fn wrapped(markdown: &str) -> String {
         for word in line.split_whitespace() {
             let length = word.chars().count();
             if column > 0 && column + 1 + length > COLUMNS {
-                out += if is_item { "\n " } else { "\n" };
-                column = usize::from(is_item);
+                out.push('\n');
+                column = indent.saturating_sub(1);
+                out.extend(std::iter::repeat_n(' ', column));
             }
             if column > 0 {
                 out.push(' ');
@@ -125,6 +127,18 @@ pub(super) fn wrapped(markdown: &str) -> String {
         }
     }
     out + if column > 0 { "\n" } else { "" }
+}
+
+/// Returns the columns of an item's marker (`- `, `1. `), or 0 if the line begins no item.
+fn marker(line: &str) -> usize {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    if line.starts_with("- ") {
+        2
+    } else if digits > 0 && line[digits..].starts_with(". ") {
+        digits + 2
+    } else {
+        0
+    }
 }
 
 /// Returns the FuseSoC name of a processor.
@@ -264,6 +278,9 @@ mod tests {
             super::wrapped(&item).contains("\n  word")
                 && super::wrapped(&item).ends_with("\n- short\n")
         );
+        let steps = format!("1. {long}\n2. short\n");
+        assert!(super::wrapped(&steps).contains("\n   word"));
+        assert!(super::wrapped(&steps).ends_with("\n2. short\n"));
         let kept = format!("# {long}\n\n| {long}|\n    {long}\n```toml\n{long}\n```\n");
         let kept = kept.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
         let text = format!("{long}\nnext\n\n{kept}`code` {long}\n");

@@ -89,8 +89,35 @@ fn reset(plan: &Plan, map: &MemoryMap) -> String {
             "\nRequests to these wait for up to {wait} cycles after reset; packets are taken meanwhile.\n"
         );
     }
-    if map.targets.iter().any(|target| target.contents.seed.is_some()) {
-        text += "\nThe seeds of hashes are the same after every reset. Set random ones each time, before tables are filled (below).\n";
+    text + &start(map)
+}
+
+/// Lists the steps between reset and the first packet.
+fn start(map: &MemoryMap) -> String {
+    let mut steps = vec!["Reset it, as above.".to_owned()];
+    let has_seeds = map.targets.iter().any(|target| target.contents.seed.is_some());
+    if has_seeds {
+        steps.push(
+            "Set the seeds of hashes (below), to random numbers that are new after each reset: \
+             reset gives every processor the same seeds, and who knows a seed can choose keys that collide."
+                .to_owned(),
+        );
+    }
+    if map.targets.iter().any(|target| !target.offload.is_empty() && target.contents.access == "rw")
+    {
+        steps.push("Fill the tables.".to_owned());
+    }
+    steps.push(
+        "Let packets come. Nothing inside waits for the steps before: a packet that comes earlier is \
+         processed with the tables as they are."
+            .to_owned(),
+    );
+    let mut text = String::from("\n### Start\n\n");
+    for (index, step) in steps.iter().enumerate() {
+        let _ = writeln!(text, "{}. {step}", index + 1);
+    }
+    if has_seeds {
+        text += "\nWhat a table has learned from packets is lost when its seed is set, so set seeds before packets come.\n";
     }
     text
 }
@@ -262,8 +289,9 @@ fn control(map: &MemoryMap) -> String {
     let seeded: Vec<&Target> =
         map.targets.iter().filter(|target| target.contents.seed.is_some()).collect();
     if !seeded.is_empty() {
-        text += "\nSeeds: one write each after reset, of random bits and before the table is filled, which it empties. All copies of a table may have the same seed. Who does not \
-                 know it cannot choose keys that collide.\n\n| target | offload | address | data |\n|---|---|---|---|\n";
+        text += "\nSeeds: one write each after reset, of random bits. It empties a table of keys, so fill that afterwards; of a table with caches it empties only these. \
+                 All copies of a table may have the same seed. Who does not know it cannot choose keys that collide.\n\n\
+                 | target | offload | address | data |\n|---|---|---|---|\n";
         for target in seeded {
             let Some(seed) = target.contents.seed else { continue };
             let bits =

@@ -28,6 +28,7 @@ pub(crate) mod services;
 pub(crate) mod templates;
 mod testbench;
 mod top;
+mod ways;
 pub(crate) mod wires;
 
 use wireloom_ir::Program;
@@ -42,6 +43,7 @@ pub use plan::{Channel, Plan, Service};
 pub use reasons::{ReasonCount, ReasonCounter};
 pub use rig::REPORT_BASE;
 pub use testbench::Stimulus;
+pub use ways::Way;
 
 use crate::description::{Machine, Place, ShellKind};
 use crate::realisation;

@@ -5,6 +5,7 @@ use super::cluster::{RESULT, cluster_control_ports, control_ports};
 use super::plan::{Plan, Service};
 use super::probes;
 use super::services;
+use super::ways::Way;
 use super::wires::{array, bit, bit_in, bit_out, bits, element, input, output, typed, vector};
 use crate::description::{Place, Policy};
 use wireloom_codegen::hardware::core::offload::{PLACE_BITS, TICKET_BITS};
@@ -215,10 +216,15 @@ fn clusters_of(plan: &Plan) -> Item {
                 element(format!("{s}_ask_data"), i(), service.request_bits),
             );
         if service.reply_bits > 0 {
+            // The clusters of a way see the same replies.
+            let told = |what: &str, width: usize| match plan.ways(service).len() {
+                1 => name(format!("{s}_told_{what}")),
+                _ => element(format!("{s}_told_{what}"), i(), width),
+            };
             cluster = cluster
                 .port(format!("{s}_reply_valid_i"), bit(format!("{s}_told_valid"), i()))
-                .port(format!("{s}_reply_tag_i"), name(format!("{s}_told_tag")))
-                .port(format!("{s}_reply_data_i"), name(format!("{s}_told_data")));
+                .port(format!("{s}_reply_tag_i"), told("tag", tag_bits))
+                .port(format!("{s}_reply_data_i"), told("data", service.reply_bits));
         }
     }
     Item::For {
@@ -351,71 +357,116 @@ fn exit(plan: &Plan) -> Vec<Item> {
 fn service_of(plan: &Plan, service: &Service) -> Vec<Item> {
     let s = &service.name;
     let clusters = plan.machine.clusters_a_pipe();
+    let mut items = vec![
+        Item::Blank,
+        Item::comment(&format!("`{}`: {}.", service.offload, service.describe())),
+        vector(format!("{s}_ask_valid"), clusters),
+        vector(format!("{s}_ask_ready"), clusters),
+        vector(format!("{s}_ask_tag"), clusters * plan.cluster_tag_bits()),
+        vector(format!("{s}_ask_data"), clusters * service.request_bits),
+    ];
+    let ways = plan.ways(service);
+    for way in &ways {
+        items.extend(requests(plan, service, way, ways.len()));
+    }
+    if service.port.ordered {
+        items.extend(gate(plan, service));
+    }
+    if service.reply_bits > 0 {
+        for way in &ways {
+            items.extend(replies(plan, service, way, ways.len()));
+        }
+    }
+    items.extend(services::in_pipe(plan, service));
+    items
+}
+
+/// Returns the elements of a way's clusters in a net of all clusters, with `width` bits each.
+fn of_way(net: String, way: &Way, ways: usize, width: usize) -> Expr {
+    match ways {
+        1 => name(net),
+        _ => name(net).part(int(way.first * width), int(way.clusters * width)),
+    }
+}
+
+/// Returns a way from the clusters to a service of the pipe.
+fn requests(plan: &Plan, service: &Service, way: &Way, ways: usize) -> Vec<Item> {
     let cluster_tag = plan.cluster_tag_bits();
-    let pipe_tag = plan.pipe_tag_bits();
-    let here = |what: &str| Expr::name(format!("{s}_{what}"));
-    let single = |what: &str| Item::net(format!("{s}_{what}"), Type::Bit);
+    let asked =
+        |what: &str, width| of_way(format!("{}_ask_{what}", service.name), way, ways, width);
+    let net = |what: &str| format!("{}_{what}", way.prefix);
     // The tree leads to the service, or to the order gate before it.
-    let is_ordered = service.port.ordered;
-    let end = |what: &str| here(&format!("{}_{what}", if is_ordered { "any" } else { "in" }));
-    let tree = clocked("wl_request_tree", format!("i_{s}_requests"))
-        .parameter("Inputs", int(clusters))
+    let stage = if service.port.ordered { "any" } else { "in" };
+    let end = |what: &str| name(net(&format!("{stage}_{what}")));
+    let tree = clocked("wl_request_tree", format!("i_{}_requests", way.prefix))
+        .parameter("Inputs", int(way.clusters))
         .parameter("TagBits", int(cluster_tag))
         .parameter("DataBits", int(service.request_bits))
         .parameter("Fair", int(usize::from(plan.machine.arbitration.pipe == Policy::Fair)))
-        .port("in_valid_i", here("ask_valid"))
-        .port("in_ready_o", here("ask_ready"))
-        .port("in_tag_i", here("ask_tag"))
-        .port("in_data_i", here("ask_data"))
+        .port("in_valid_i", asked("valid", 1))
+        .port("in_ready_o", asked("ready", 1))
+        .port("in_tag_i", asked("tag", cluster_tag))
+        .port("in_data_i", asked("data", service.request_bits))
         .port("out_valid_o", end("valid"))
         .port("out_ready_i", end("ready"))
         .port("out_data_o", end("data"));
     // A request without a reply does not need the tag of its requester.
     let answers = service.reply_bits > 0;
     let tree = if answers { tree.port("out_tag_o", end("tag")) } else { tree.open("out_tag_o") };
-    let mut items = vec![
-        Item::Blank,
-        Item::comment(&format!("`{}`: {}.", service.offload, service.describe())),
-        vector(format!("{s}_ask_valid"), clusters),
-        vector(format!("{s}_ask_ready"), clusters),
-        vector(format!("{s}_ask_tag"), clusters * cluster_tag),
-        vector(format!("{s}_ask_data"), clusters * service.request_bits),
-        single("in_valid"),
-        single("in_ready"),
-        vector(format!("{s}_in_data"), service.own_bits().max(1)),
+    vec![
+        Item::net(net("in_valid"), Type::Bit),
+        Item::net(net("in_ready"), Type::Bit),
+        vector(net("in_data"), service.own_bits().max(1)),
         Item::Instance(tree),
         Item::Assign {
-            target: bit(format!("{s}_used_o"), int(0)),
-            value: here("in_valid").and(here("in_ready")),
+            target: bit(format!("{}_used_o", service.name), int(way.number)),
+            value: name(net("in_valid")).and(name(net("in_ready"))),
             comment: None,
         },
-    ];
-    if is_ordered {
-        items.extend(gate(plan, service));
+    ]
+}
+
+/// Returns a way back from a service of the pipe to the clusters.
+fn replies(plan: &Plan, service: &Service, way: &Way, ways: usize) -> Vec<Item> {
+    let s = &service.name;
+    let clusters = plan.machine.clusters_a_pipe();
+    let (tag_bits, reply_bits) = (plan.cluster_tag_bits(), service.reply_bits);
+    let net = |what: &str| format!("{}_{what}", way.prefix);
+    let spread = clocked("wl_reply_spread", format!("i_{}_replies", way.prefix))
+        .parameter("Outputs", int(way.clusters))
+        .parameter("TagBits", int(tag_bits))
+        .parameter("DataBits", int(reply_bits))
+        .port("in_valid_i", name(net("out_valid")))
+        .port("in_tag_i", name(net("out_tag")))
+        .port("in_data_i", name(net("out_data")))
+        .port("out_valid_o", of_way(format!("{s}_told_valid"), way, ways, 1))
+        .port("out_tag_o", name(net("told_tag")))
+        .port("out_data_o", name(net("told_data")));
+    let mut items = vec![vector(net("in_tag"), way.tag_bits)];
+    if way.number == 0 {
+        items.push(vector(format!("{s}_told_valid"), clusters));
+        if ways > 1 {
+            items.push(vector(format!("{s}_told_tag"), clusters * tag_bits));
+            items.push(vector(format!("{s}_told_data"), clusters * reply_bits));
+        }
     }
-    if answers {
-        items.push(vector(format!("{s}_in_tag"), pipe_tag));
-        let spread = clocked("wl_reply_spread", format!("i_{s}_replies"))
-            .parameter("Outputs", int(clusters))
-            .parameter("TagBits", int(cluster_tag))
-            .parameter("DataBits", int(service.reply_bits))
-            .port("in_valid_i", here("out_valid"))
-            .port("in_tag_i", here("out_tag"))
-            .port("in_data_i", here("out_data"))
-            .port("out_valid_o", here("told_valid"))
-            .port("out_tag_o", here("told_tag"))
-            .port("out_data_o", here("told_data"));
-        items.extend([
-            vector(format!("{s}_told_valid"), clusters),
-            vector(format!("{s}_told_tag"), cluster_tag),
-            vector(format!("{s}_told_data"), service.reply_bits),
-            single("out_valid"),
-            vector(format!("{s}_out_tag"), pipe_tag),
-            vector(format!("{s}_out_data"), service.reply_bits),
-            Item::Instance(spread),
-        ]);
+    items.extend([
+        vector(net("told_tag"), tag_bits),
+        vector(net("told_data"), reply_bits),
+        Item::net(net("out_valid"), Type::Bit),
+        vector(net("out_tag"), way.tag_bits),
+        vector(net("out_data"), reply_bits),
+        Item::Instance(spread),
+    ]);
+    if ways > 1 {
+        for (what, width) in [("tag", tag_bits), ("data", reply_bits)] {
+            items.push(Item::Assign {
+                target: of_way(format!("{s}_told_{what}"), way, ways, width),
+                value: Expr::Concat(vec![name(net(&format!("told_{what}"))); way.clusters]),
+                comment: None,
+            });
+        }
     }
-    items.extend(services::in_pipe(plan, service));
     items
 }
 

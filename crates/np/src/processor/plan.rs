@@ -68,7 +68,11 @@ impl Service {
             Place::Cluster => "in each cluster",
             Place::Pipe => "in each pipe",
         };
-        format!("{}, {place}", self.rule.realisation.describe(self))
+        let several = match self.rule.requests {
+            1 => String::new(),
+            requests => format!(", {requests} requests a cycle"),
+        };
+        format!("{}, {place}{several}", self.rule.realisation.describe(self))
     }
 
     /// Returns the number of entries in the declaration, for users.

@@ -97,9 +97,12 @@ fn of_pipe(plan: &Plan) -> Vec<ProbePort> {
         single("malformed", "A packet came with holes.", "malformed packet"),
         single("oversize", "A packet was too long and is cut.", "packet cut"),
     ];
-    ports.extend(
-        plan.services.iter().filter(|s| s.leaves_cluster()).map(|s| used(&s.name, Part::Pipe)),
-    );
+    ports.extend(plan.services.iter().filter(|s| s.leaves_cluster()).map(|s| {
+        match plan.ways(s).len() {
+            1 => used(&s.name, Part::Pipe),
+            ways => ProbePort { width: ways, ..used(&s.name, Part::Slot) },
+        }
+    }));
     ports.extend(plan.channels.iter().map(|channel| ProbePort {
         name: format!("{}_reads_o", channel.name),
         width: channel.slots,

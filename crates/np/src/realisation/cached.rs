@@ -41,6 +41,10 @@ impl Realisation for Cached {
         Direct.only_in_pipe()
     }
 
+    fn takes_several(&self) -> bool {
+        Direct.takes_several()
+    }
+
     fn varies(&self) -> Option<&'static str> {
         Some("a cache replies sooner on a hit than on a miss (`realisation = \"direct\"` does not)")
     }

@@ -13,7 +13,7 @@ use super::wiring::{Ends, burst_channel, off_chip};
 use super::{Realisation, instance};
 use crate::description::Machine;
 use crate::processor::memory_map::Contents;
-use crate::processor::{Channel, Image, NpError, Plan, Service};
+use crate::processor::{Channel, Image, NpError, Plan, Service, Way};
 
 /// Why services that use a memory channel are placed in the pipe.
 pub(super) const OUTSIDE: &str = "a table in QDR SRAM belongs to the pipe: set `place = \"pipe\"`";
@@ -38,6 +38,10 @@ impl Realisation for Direct {
         Some(OUTSIDE)
     }
 
+    fn takes_several(&self) -> bool {
+        true
+    }
+
     fn channels(
         &self,
         service: &Service,
@@ -47,14 +51,17 @@ impl Realisation for Direct {
         burst_channel(service, service.value_bits().div_ceil(72), machine)
     }
 
-    fn items(&self, plan: &Plan, service: &Service, tag_bits: usize, target: usize) -> Vec<Item> {
-        let table = clocked("wl_direct_table", format!("i_{}", service.name))
-            .parameter("Width", int(service.value_bits()))
-            .parameter("Size", int(service.elements()))
-            .parameter("IndexBits", int(service.request_bits))
-            .parameter("TagBits", int(tag_bits))
-            .parameter("CtlTarget", Expr::number(8, target as u64));
-        off_chip(plan, service, Ends::behind_tree(service).whole(table))
+    fn items(&self, plan: &Plan, service: &Service, _tag_bits: usize, target: usize) -> Vec<Item> {
+        let table = |way: &Way| {
+            let table = clocked("wl_direct_table", format!("i_{}", way.prefix))
+                .parameter("Width", int(service.value_bits()))
+                .parameter("Size", int(service.elements()))
+                .parameter("IndexBits", int(service.request_bits))
+                .parameter("TagBits", int(way.tag_bits))
+                .parameter("CtlTarget", Expr::number(8, target as u64));
+            Ends::behind_way(way).whole(table)
+        };
+        off_chip(plan, service, plan.ways(service).iter().map(table).collect())
     }
 
     fn control_bits(&self, service: &Service) -> usize {

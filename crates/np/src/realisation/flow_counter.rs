@@ -61,7 +61,7 @@ impl Realisation for FlowCounter {
                 .port("request_valid_i", ends.request_valid)
                 .port("request_ready_o", ends.request_ready)
                 .port("request_data_i", ends.request_data);
-        off_chip(plan, service, counters)
+        off_chip(plan, service, vec![counters])
     }
 
     fn control_bits(&self, _service: &Service) -> usize {

@@ -93,6 +93,11 @@ pub trait Realisation: Sync {
         false
     }
 
+    /// Returns whether it can take several requests in a cycle ([`Rule::requests`]).
+    fn takes_several(&self) -> bool {
+        false
+    }
+
     /// Returns whether packets change its state in such a way that the state of several copies
     /// cannot be combined, also if the changes need no order.
     fn needs_one_copy(&self, _port: &OffloadPort) -> bool {

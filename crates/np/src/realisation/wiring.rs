@@ -9,7 +9,7 @@ use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Type, Unary};
 use crate::description::Machine;
 use crate::processor::services::memory_side;
 use crate::processor::wires::vector;
-use crate::processor::{Channel, Plan, Service};
+use crate::processor::{Channel, Plan, Service, Way};
 
 /// The signals of a service's requests and replies in its place.
 pub(super) struct Ends {
@@ -25,7 +25,16 @@ pub(super) struct Ends {
 impl Ends {
     /// Returns the nets at the end of a request tree.
     pub(super) fn behind_tree(service: &Service) -> Self {
-        let here = |what: &str| Expr::name(format!("{}_{what}", service.name));
+        Self::with_prefix(&service.name)
+    }
+
+    /// Returns the nets at the end of the request tree of a way.
+    pub(super) fn behind_way(way: &Way) -> Self {
+        Self::with_prefix(&way.prefix)
+    }
+
+    fn with_prefix(prefix: &str) -> Self {
+        let here = |what: &str| Expr::name(format!("{prefix}_{what}"));
         Self {
             request_valid: here("in_valid"),
             request_ready: here("in_ready"),
@@ -136,9 +145,13 @@ pub(super) fn burst_channel(
     machine: &Machine,
 ) -> Result<Vec<Channel>, String> {
     let slots = machine.clock.memory_ratio;
-    if bursts > slots {
+    let requests = service.rule.requests;
+    if bursts * requests > slots {
+        let several =
+            if requests > 1 { format!("{requests} requests a cycle, and ") } else { String::new() };
+        let s = if bursts == 1 { "" } else { "s" };
         return Err(format!(
-            "an entry takes {bursts} bursts of 72 bits, but the memory does {slots} in a core cycle"
+            "{several}an entry takes {bursts} burst{s} of 72 bits, but the memory does {slots} in a core cycle"
         ));
     }
     // A part of 36-bit words has half as many bursts as words.
@@ -161,7 +174,9 @@ pub(super) fn burst_channel(
 }
 
 /// Returns a service that uses slots of a memory channel, the channel, and the nets between them.
-pub(super) fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Vec<Item> {
+/// Each of the instances has slots of its own, the first the lowest; the first alone is on the
+/// control bus.
+pub(super) fn off_chip(plan: &Plan, service: &Service, mut instances: Vec<Instance>) -> Vec<Item> {
     let s = &service.name;
     let channel = plan
         .channels
@@ -169,12 +184,23 @@ pub(super) fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Ve
         .find(|c| &c.service == s)
         .expect("each service off the chip has a channel");
     let (used, slots) = (channel.used, channel.slots);
+    let (ways, all) = (instances.len(), channel.used * instances.len());
     let net = |what: &str| format!("{}_{what}", channel.name);
-    let user = |what: &str| format!("{}_user_{what}", channel.name);
-    let mut instance = controlled(instance, plan, s)
-        .parameter("DataBits", int(channel.data_bits()))
-        .parameter("AddressBits", int(channel.address_bits()))
-        .parameter("ReadLatency", read_latency(plan));
+    let user = |way: usize, what: &str| match ways {
+        1 => format!("{}_user_{what}", channel.name),
+        _ => format!("{}_user{way}_{what}", channel.name),
+    };
+    for (way, instance) in instances.iter_mut().enumerate() {
+        let bare = instance.clone();
+        let bare = match way {
+            0 => controlled(bare, plan, s),
+            _ => off_bus(bare.parameter("CtlBits", int(plan.control_bits))),
+        };
+        *instance = bare
+            .parameter("DataBits", int(channel.data_bits()))
+            .parameter("AddressBits", int(channel.address_bits()))
+            .parameter("ReadLatency", read_latency(plan));
+    }
     let mut items = answer_nets(plan, s);
     for (what, width, is_output) in [
         ("read_valid", 1, true),
@@ -185,27 +211,50 @@ pub(super) fn off_chip(plan: &Plan, service: &Service, instance: Instance) -> Ve
         ("write_data", channel.data_bits(), true),
     ] {
         items.push(vector(net(what), slots * width));
-        items.push(vector(user(what), used * width));
+        for way in 0..ways {
+            items.push(vector(user(way, what), used * width));
+        }
         let port = format!("{what}_{}", if is_output { "o" } else { "i" });
-        instance = instance.port(port, name(user(what)));
-        let value = match (is_output, used == slots) {
-            (true, true) => name(user(what)),
-            (true, false) => Expr::Concat(vec![
-                Expr::number(((slots - used) * width) as u32, 0),
-                name(user(what)),
-            ]),
-            (false, true) => name(net(what)),
-            (false, false) => name(net(what)).part(Expr::int(0), int(used * width)),
-        };
-        items.push(Item::assign(if is_output { net(what) } else { user(what) }, value));
-        if !is_output && used < slots {
-            items.push(unread(&net(what), used * width, (slots - used) * width));
+        for (way, instance) in instances.iter_mut().enumerate() {
+            *instance = instance.clone().port(port.clone(), name(user(way, what)));
+        }
+        if is_output {
+            let mut parts: Vec<Expr> = (0..ways).rev().map(|way| name(user(way, what))).collect();
+            if all < slots {
+                parts.insert(0, Expr::number(((slots - all) * width) as u32, 0));
+            }
+            let value = if parts.len() == 1 { parts.remove(0) } else { Expr::Concat(parts) };
+            items.push(Item::assign(net(what), value));
+            continue;
+        }
+        for way in 0..ways {
+            let value = match used == slots {
+                true => name(net(what)),
+                false => name(net(what)).part(int(way * used * width), int(used * width)),
+            };
+            items.push(Item::assign(user(way, what), value));
+        }
+        if all < slots {
+            items.push(unread(&net(what), all * width, (slots - all) * width));
         }
     }
     items.push(Item::net(net("hold"), Type::Bit));
-    items.push(Item::Instance(instance.port("hold_i", name(net("hold")))));
+    let held = |instance: Instance| Item::Instance(instance.port("hold_i", name(net("hold"))));
+    items.extend(instances.into_iter().map(held));
     items.extend(own_channel(plan, channel));
     items
+}
+
+/// Leaves a slave off the control bus.
+fn off_bus(instance: Instance) -> Instance {
+    instance
+        .port("ctl_valid_i", Expr::number(1, 0))
+        .port("ctl_write_i", Expr::number(1, 0))
+        .port("ctl_target_i", Expr::Zeros)
+        .port("ctl_address_i", Expr::Zeros)
+        .port("ctl_data_i", Expr::Zeros)
+        .open("ctl_done_o")
+        .open("ctl_data_o")
 }
 
 /// Marks as unused the bits of a channel's slots that its service does not use.
@@ -239,16 +288,8 @@ fn own_channel(plan: &Plan, channel: &Channel) -> Vec<Item> {
     ] {
         instance = instance.port(port, net(port.trim_end_matches("_i").trim_end_matches("_o")));
     }
-    instance = instance
-        .port("ctl_valid_i", Expr::number(1, 0))
-        .port("ctl_write_i", Expr::number(1, 0))
-        .port("ctl_target_i", Expr::Zeros)
-        .port("ctl_address_i", Expr::Zeros)
-        .port("ctl_data_i", Expr::Zeros)
-        .open("ctl_done_o")
-        .open("ctl_data_o");
     vec![
-        Item::Instance(instance),
+        Item::Instance(off_bus(instance)),
         Item::assign(format!("{}_reads_o", channel.name), net("read_valid")),
     ]
 }
