@@ -4,6 +4,7 @@ use wireloom_isa::raw::switch::{Control, Instruction, Source};
 
 use crate::layout::{Layout, PROCESSOR};
 use crate::queue::Queue;
+use crate::spent::SwitchCycles;
 
 /// Why a unit cannot act: a queue, by its number, is empty or full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,7 @@ struct Ready {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Switch {
+    tile: usize,
     program: Vec<Ready>,
     pub pc: u32,
     registers: [u32; 4],
@@ -36,6 +38,7 @@ pub(crate) struct Switch {
     ready_at: u64,
     pub moved: u64,
     pub executed: u64,
+    pub cycles: SwitchCycles,
 }
 
 impl Switch {
@@ -43,7 +46,7 @@ impl Switch {
     pub fn new(program: &[Instruction], tile: usize, layout: &Layout) -> Self {
         let program: Vec<_> =
             program.iter().map(|instruction| ready(instruction, tile, layout)).collect();
-        Self { is_halted: program.is_empty(), program, ..Self::default() }
+        Self { tile, is_halted: program.is_empty(), program, ..Self::default() }
     }
 
     /// The first of its queues for which the switch waits.
@@ -63,14 +66,17 @@ impl Switch {
     /// If the program has no instruction at its counter.
     pub fn cycle(&mut self, queues: &mut [Queue], now: u64, penalty: u64) -> Result<bool, String> {
         if self.is_halted || now < self.ready_at {
+            self.cycles.branches += u64::from(!self.is_halted);
             return Ok(!self.is_halted);
         }
         if self.program.len() <= self.pc as usize {
             return Err(format!("instruction {} is past the program's end", self.pc));
         }
-        if self.block(queues, now).is_some() {
+        if let Some(block) = self.block(queues, now) {
+            self.cycles.blocked(block, self.tile);
             return Ok(false);
         }
+        self.cycles.executed += 1;
         let instruction = &self.program[self.pc as usize];
         let mut words = [0; 11];
         for (word, queue) in words.iter_mut().zip(&instruction.sources) {
