@@ -617,7 +617,9 @@ mod tests {
         drop(passed);
         tapped.end_unwanted();
         assert!(tapped.tracing.is_none());
-        let [Traced { packet, trace, outputs, machine: _ }] = &traced[..] else { panic!("one trace") };
+        let [Traced { packet, trace, outputs, machine: _ }] = &traced[..] else {
+            panic!("one trace")
+        };
         assert_eq!((packet.bytes.len(), packet.arrival_ns, outputs.len()), (80, 1, 1));
         let is_call = |event: &trace::Event| matches!(event, trace::Event::Call(_));
         assert!(trace.steps[0].lines.iter().any(|line| line.events.iter().any(is_call)));
