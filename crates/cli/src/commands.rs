@@ -14,6 +14,7 @@ mod explain;
 pub mod forward;
 mod machines;
 mod manual;
+mod map;
 mod monitor;
 mod new;
 mod rig;
@@ -186,6 +187,14 @@ Example:
 Exit status 1 if none does. Units are synthesised and machines simulated as needed: minutes to hours the first time; what was found is
 remembered.")]
     Search(search::Search),
+    /// Find the tiles of a tiled processor that execute a program fastest, by measuring mappings
+    #[command(after_help = "\
+Examples:
+  wireloom map programs/ipv4.loom --on raw --tables t.tables --in ipv4.pcapng -o raw-ipv4.toml
+  wireloom map programs/router.loom --tables t.tables --in all.pcapng --rate 5
+
+Exit status 1 if no mapping carries the rate.")]
+    Map(map::Map),
     /// Choose and build processors for virtual routers: isolated, merged, or grouped by common
     /// protocols
     #[command(after_help = "\
@@ -288,6 +297,7 @@ impl Command {
             Self::Traffic(command) => command.run(),
             Self::Tables(command) => command.run(),
             Self::Search(command) => command.run(),
+            Self::Map(command) => command.run(),
             Self::Application(command) => command.run(),
             Self::Sidl(command) => command.run(),
             Self::Assemble(command) => command.run(),

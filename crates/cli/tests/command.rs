@@ -67,6 +67,7 @@ fn every_subcommand_has_help_with_an_example() {
         "traffic",
         "tables",
         "search",
+        "map",
         "application",
         "sidl",
         "virtual",

@@ -100,77 +100,98 @@ pub fn specialise(program: &Program, facts: &Facts, keeps_calls: bool) -> Progra
     special
 }
 
-/// Replaces the uses of replies by values whose certain bits are constants.
+/// A reply of which something is certain.
+struct Certain<'a> {
+    known: &'a Known,
+    /// The guard of its call. The reply of a call that does not happen is zero.
+    guard: Option<Value>,
+}
+
+/// Replaces fields of replies that are certain by constants, and those whose upper bits are certainly
+/// zero by their lower ones. Other bits stay as they are: a field put together from constants and
+/// single bits takes longer than one that is read whole.
 fn state_facts(step: &mut Step, facts: &Facts) {
     let Step { values, code: Code::Regions { request, edit, jump }, .. } = step else { return };
-    let mut stated = Block::default();
-    let mut instead = HashMap::new();
+    let mut certain = HashMap::new();
     for op in &request.ops {
         if let (OpKind::Call { offload, method, .. }, [reply]) = (&op.kind, &op.results[..])
             && let Some(known) = facts.get(&(*offload, *method))
         {
-            let known_reply = state(values, &mut stated, *reply, op, known);
-            instead.insert(*reply, known_reply);
+            certain.insert(*reply, Certain { known, guard: op.guard });
         }
     }
-    if instead.is_empty() {
+    if certain.is_empty() {
         return;
     }
-    for op in edit.ops.iter_mut().chain(&mut jump.ops) {
-        op.kind.for_each_operand_mut(|value| {
-            *value = *instead.get(value).unwrap_or(value);
-        });
-        if let Some(guard) = &mut op.guard {
-            *guard = *instead.get(guard).unwrap_or(guard);
+    // Replies that are used whole.
+    let mut whole = HashMap::new();
+    for block in [edit, jump] {
+        let mut stated = Stated { values, ops: Vec::with_capacity(block.ops.len()) };
+        for mut op in std::mem::take(&mut block.ops) {
+            if let OpKind::Slice(reply, low) = op.kind
+                && let Some(certain) = certain.get(&reply)
+            {
+                let width = stated.values[op.results[0].index()].width;
+                op.kind = stated.field(reply, certain, low, width, op.loc).unwrap_or(op.kind);
+            } else {
+                let loc = op.loc;
+                let mut state = |value: &mut Value| {
+                    let Some(certain) = certain.get(value) else { return };
+                    let width = certain.known.width();
+                    *value = *whole.entry(*value).or_insert_with(|| {
+                        match stated.field(*value, certain, 0, width, loc) {
+                            Some(kind) => stated.add(width, kind, loc),
+                            None => *value,
+                        }
+                    });
+                };
+                op.kind.for_each_operand_mut(&mut state);
+                op.guard.iter_mut().for_each(state);
+            }
+            stated.ops.push(op);
         }
+        block.ops = stated.ops;
     }
-    stated.ops.append(&mut edit.ops);
-    edit.ops = stated.ops;
 }
 
-/// Adds operations that put a reply together from constants and from its uncertain bits. The reply of
-/// a call that does not happen is zero, so bits that are certainly 1 are those of its guard.
-fn state(
-    values: &mut Vec<ValueInfo>,
-    block: &mut Block,
-    reply: Value,
-    call: &Op,
-    known: &Known,
-) -> Value {
-    let mut add = |width: u32, kind: OpKind| {
-        let value = Value(values.len() as u32);
-        values.push(ValueInfo { width, name: None });
-        block.ops.push(Op { kind, results: vec![value], guard: None, loc: call.loc });
+/// The operations of a block, with those that state facts among them.
+struct Stated<'a> {
+    values: &'a mut Vec<ValueInfo>,
+    ops: Vec<Op>,
+}
+
+impl Stated<'_> {
+    fn add(&mut self, width: u32, kind: OpKind, loc: Loc) -> Value {
+        let value = Value(self.values.len() as u32);
+        self.values.push(ValueInfo { width, name: None });
+        self.ops.push(Op { kind, results: vec![value], guard: None, loc });
         value
-    };
-    let certain = known.zeros.or(&known.ones);
-    let mut parts = Vec::new();
-    let mut high = known.width();
-    // From the most significant bit down, runs of bits that are certain or are not.
-    while high > 0 {
-        let is_certain = certain.bit(high - 1);
-        let low = (0..high).rev().take_while(|bit| certain.bit(*bit) == is_certain).last();
-        let low = low.expect("the run has a bit");
-        let width = high - low;
-        parts.push(if is_certain {
-            let bits = known.ones.slice(low, width);
-            let is_zero = bits.is_zero();
-            let constant = add(width, OpKind::Const(bits));
-            match call.guard {
-                Some(guard) if !is_zero => {
-                    let zero = add(width, OpKind::Const(Bits::zero(width)));
-                    add(width, OpKind::Select(guard, constant, zero))
-                }
-                _ => constant,
-            }
-        } else {
-            add(width, OpKind::Slice(reply, low))
-        });
-        high = low;
     }
-    match parts[..] {
-        [only] => only,
-        _ => add(known.width(), OpKind::Concat(parts)),
+
+    /// The operation that gives `width` bits of a reply, from bit `low` on, if less is to be computed
+    /// than a slice of the reply.
+    fn field(
+        &mut self,
+        reply: Value,
+        certain: &Certain<'_>,
+        low: u32,
+        width: u32,
+        loc: Loc,
+    ) -> Option<OpKind> {
+        let zeros = certain.known.zeros.slice(low, width);
+        let ones = certain.known.ones.slice(low, width);
+        if zeros.or(&ones).is_ones() {
+            return Some(match certain.guard {
+                Some(guard) if !ones.is_zero() => {
+                    let zero = self.add(width, OpKind::Const(Bits::zero(width)), loc);
+                    let constant = self.add(width, OpKind::Const(ones), loc);
+                    OpKind::Select(guard, constant, zero)
+                }
+                _ => OpKind::Const(ones),
+            });
+        }
+        let used = zeros.not().significant();
+        (used < width).then(|| OpKind::Extend(self.add(used, OpKind::Slice(reply, low), loc)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A client of the control socket.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,14 @@ impl Client {
     /// If nothing listens there, or without the right.
     pub fn connect(path: &Path) -> Result<Self> {
         let stream = UnixStream::connect(path).map_err(|error| {
+            let help = match error.kind() {
+                ErrorKind::PermissionDenied => {
+                    "ask as the user who started the forwarder; --control-mode lets others in"
+                }
+                _ => "start `wireloom forward` with --control, and give that path here",
+            };
             Error::new(format!("{}: no forwarder can be reached: {error}", path.display()))
-                .with_help("start `wireloom forward` with --control, and give that path here")
+                .with_help(help)
         })?;
         Ok(Self { path: path.to_owned(), lines: BufReader::new(stream) })
     }

@@ -16,6 +16,9 @@
 
 use std::net::IpAddr;
 
+#[cfg(target_os = "linux")]
+mod in_kernel;
+
 /// A filter. The default one matches every packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter(Option<Expr>);

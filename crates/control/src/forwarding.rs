@@ -14,10 +14,13 @@ use std::time::{Duration, Instant};
 use wireloom_console::{Fates, Tally};
 use wireloom_ir::{Golden, Verdict};
 use wireloom_live::{
-    Attention, Bell, Control, Forwarder, InKernel, MirrorCounters, Observer, Paused, Stop, Worker,
+    Attention, Bell, Control, Forwarder, InKernel, MirrorCounters, Observer, Paused, Stop,
+    WatchedPrograms, Worker,
 };
-use wireloom_machine::{Error, Machine, Result, Wanted, reason_name};
+use wireloom_machine::trace::{Trace, trace};
+use wireloom_machine::{Error, Machine, Outputs, Result, Wanted, reason_name};
 use wireloom_native::absorb;
+use wireloom_net::Packet;
 use wireloom_offloads::{Content, Instance, Store, Update, registry};
 
 use crate::counts;
@@ -150,9 +153,55 @@ impl Forwarding {
         Ok(())
     }
 
-    /// Whether packets stay in the kernel, where this process does not see them.
-    pub fn is_in_kernel(&self) -> bool {
-        self.programs.is_some()
+    /// The programs of an engine in the kernel.
+    pub fn programs(&self) -> Option<Arc<InKernel>> {
+        self.programs.clone()
+    }
+
+    /// Puts programs that pass packets on in the place of these. Returns whether these are still those
+    /// of the engine.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn watch(&mut self, programs: &Arc<InKernel>, watched: &WatchedPrograms) -> Result<bool> {
+        let is_same = self.programs.as_ref().is_some_and(|own| Arc::ptr_eq(own, programs));
+        if is_same {
+            self.forwarder.watch(Some(watched))?;
+        }
+        Ok(is_same)
+    }
+
+    /// Puts the engine's own programs back.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn unwatch(&mut self) -> Result {
+        self.forwarder.watch(None)
+    }
+
+    /// Has golden execute a packet on the tables of the machine, as they are now; they stay so. None
+    /// if `engine` has been replaced.
+    ///
+    /// # Errors
+    /// If the tables cannot be read.
+    pub fn trace_aside(
+        &mut self,
+        engine: &Arc<Engine>,
+        mut golden: Golden,
+        packet: &Packet,
+        most_steps: u64,
+    ) -> Result<Option<(Trace, Outputs)>> {
+        if !Arc::ptr_eq(engine, self.engine()) {
+            return Ok(None);
+        }
+        let mut traced = None;
+        self.cores[0].machine.lend(&mut |store| {
+            std::mem::swap(store, golden.store_mut());
+            let (program, names) = (&engine.program.lowered, &engine.names);
+            traced = Some(trace(program, names, &mut golden, packet.frame(), most_steps));
+            std::mem::swap(store, golden.store_mut());
+        })?;
+        Ok(traced)
     }
 
     /// Ends [`run`](Self::run) after the present job.

@@ -29,6 +29,7 @@ mod service;
 mod status;
 mod supervisor;
 mod taps;
+mod watching;
 
 pub use client::Client;
 pub use engine::Loaded;

@@ -14,6 +14,7 @@ use wireloom_machine::{Error, Result};
 use crate::engine::{Built, Entries, Following, Loaded, Where, changes};
 use crate::forwarding::Handle;
 use crate::status::Reloaded;
+use crate::watching::Watching;
 
 /// Reads program and tables again, as they are now.
 pub type Load = Box<dyn FnMut() -> Result<Loaded> + Send>;
@@ -30,6 +31,8 @@ pub struct Reloader {
     handle: Handle,
     following: Option<Following>,
     place: Where,
+    /// What watches an engine in the kernel.
+    watching: Option<Arc<Watching>>,
 }
 
 struct Inner {
@@ -46,8 +49,10 @@ impl Reloader {
         handle: Handle,
         following: Option<Following>,
         place: Where,
+        watching: Option<Arc<Watching>>,
     ) -> Self {
-        Self { inner: Arc::new(Mutex::new(Inner { load, entries })), handle, following, place }
+        let inner = Arc::new(Mutex::new(Inner { load, entries }));
+        Self { inner, handle, following, place, watching }
     }
 
     /// Reads everything again and replaces what runs.
@@ -71,6 +76,9 @@ impl Reloader {
         let build_seconds = begin.elapsed().as_secs_f64();
         let (exchanged, replaced) = self.handle.ask(|forwarding| forwarding.exchange(built))??;
         drop(replaced);
+        if let Some(watching) = &self.watching {
+            watching.after_reload();
+        }
         let mut reloaded = Reloaded {
             program: engine.file.clone(),
             engine: engine.name.clone(),

@@ -22,6 +22,7 @@ use crate::protocol::{
 };
 use crate::reload::Reloader;
 use crate::taps::{Next, Passed};
+use crate::watching::{InTheKernel, Watching};
 
 /// Clients at a time.
 const MOST_CLIENTS: usize = 16;
@@ -74,7 +75,12 @@ impl ControlSocket {
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn serve(&self, handle: Handle, reloader: Reloader) -> Result {
+    pub fn serve(
+        &self,
+        handle: Handle,
+        reloader: Reloader,
+        watching: Option<Arc<Watching>>,
+    ) -> Result {
         let failed = |error| Error::new(format!("{}: {error}", self.path.display()));
         let listener = self.listener.try_clone().map_err(failed)?;
         let clients = Arc::new(AtomicUsize::new(0));
@@ -85,7 +91,11 @@ impl ControlSocket {
                     thread::sleep(LOOK);
                     continue;
                 };
-                let session = Session { handle: handle.clone(), reloader: reloader.clone() };
+                let session = Session {
+                    handle: handle.clone(),
+                    reloader: reloader.clone(),
+                    watching: watching.clone(),
+                };
                 if clients.fetch_add(1, Ordering::Relaxed) >= MOST_CLIENTS {
                     clients.fetch_sub(1, Ordering::Relaxed);
                     let why = Error::new(format!("there are {MOST_CLIENTS} clients already"));
@@ -116,6 +126,8 @@ impl Drop for ControlSocket {
 struct Session {
     handle: Handle,
     reloader: Reloader,
+    /// What watches an engine in the kernel.
+    watching: Option<Arc<Watching>>,
 }
 
 fn write(out: &mut BufWriter<&UnixStream>, reply: &Reply) -> io::Result<()> {
@@ -203,8 +215,12 @@ impl Session {
                         passed,
                         |_| 0,
                         |traced| {
+                            let program = &engine.program.lowered;
+                            let done = traced.machine.map(|machine| {
+                                InTheKernel::new(program, &traced.outputs, &machine)
+                            });
                             let subject = Subject {
-                                program: &engine.program.lowered,
+                                program,
                                 packet: traced.packet,
                                 traced: (traced.trace, traced.outputs),
                                 machine: None,
@@ -213,10 +229,13 @@ impl Session {
                             let report =
                                 Report::new(engine.file.clone(), number, subject, trace.steps);
                             number += 1;
-                            Reply::Trace(Traced {
-                                text: report.text(trace.width.clamp(40, 1000)),
-                                report: serde_json::to_value(&report).unwrap_or_default(),
-                            })
+                            let mut text = report.text(trace.width.clamp(40, 1000));
+                            let mut report = serde_json::to_value(&report).unwrap_or_default();
+                            if let Some(done) = done {
+                                text += &done.text();
+                                report["kernel"] = serde_json::to_value(&done).unwrap_or_default();
+                            }
+                            Reply::Trace(Traced { text, report })
                         },
                     );
                 }
@@ -226,23 +245,15 @@ impl Session {
         write(out, &reply.unwrap_or_else(Reply::from))
     }
 
-    /// Captures and traces see packets of this process.
-    fn in_this_process(&self) -> Result {
-        match self.handle.ask(|forwarding| forwarding.is_in_kernel())? {
-            true => Err(Error::new(
-                "with --io kernel packets stay in the kernel, where they cannot be captured or traced",
-            )),
-            false => Ok(()),
-        }
-    }
-
     fn start_capture(&self, capture: &Capture) -> Result<Passed<crate::taps::Caught>> {
         let filter = Filter::parse(&capture.filter).map_err(Error::new)?;
         if capture.at.is_empty() {
             return Err(Error::new("a capture has at least one point: in, out, cpu, drop"));
         }
-        self.in_this_process()?;
         let (points, packets, bytes) = (capture.at.clone(), capture.packets, capture.bytes);
+        if let Some(watching) = &self.watching {
+            return watching.capture(points, filter, packets, bytes);
+        }
         self.handle.ask(move |forwarding| forwarding.capture(&points, &filter, packets, bytes))
     }
 
@@ -251,6 +262,10 @@ impl Session {
         trace: &Trace,
     ) -> Result<(Arc<crate::engine::Engine>, Passed<crate::taps::Traced>)> {
         let filter = Filter::parse(&trace.filter).map_err(Error::new)?;
+        let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
+        if let Some(watching) = &self.watching {
+            return watching.trace(filter, count, steps);
+        }
         let ask =
             |forwarding: &mut Forwarding| (Arc::clone(forwarding.engine()), forwarding.cores());
         let (engine, cores) = self.handle.ask(ask)?;
@@ -260,8 +275,6 @@ impl Session {
             .map(|_| golden())
             .collect::<Result<_, _>>()
             .map_err(|refused| Error::new(refused.0))?;
-        self.in_this_process()?;
-        let (count, steps) = (trace.count, if trace.steps == 0 { u64::MAX } else { trace.steps });
         let traced = Arc::clone(&engine);
         let passed = self
             .handle
@@ -283,7 +296,12 @@ impl Session {
         let ended = pass_on(stream, out, seconds, &passed, length, reply);
         drop(passed);
         // Before the client hears of the end: then it can begin another.
-        let _ = self.handle.ask(|forwarding| forwarding.end_unwanted());
+        match &self.watching {
+            Some(watching) => watching.end_unwanted(),
+            None => {
+                let _ = self.handle.ask(|forwarding| forwarding.end_unwanted());
+            }
+        }
         write(out, &Reply::Ended(ended?))
     }
 }

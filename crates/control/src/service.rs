@@ -23,6 +23,7 @@ use crate::metrics::Endpoint;
 use crate::reload::{Load, Reloader};
 use crate::server::ControlSocket;
 use crate::status::Status;
+use crate::watching::Watching;
 use crate::{log_reload, supervisor};
 
 /// How to forward.
@@ -114,10 +115,12 @@ pub fn forward(
     let kept = last.into_iter().chain(RELOAD_RIGHTS).chain(follows);
     let kept: Vec<_> = kept.chain(programs).chain(tables.clone()).collect();
     give_up_all_but(&kept)?;
-    let reloader = Reloader::new(load, entries, handle.clone(), following, place);
+    let watching = is_in_kernel.then(|| Arc::new(Watching::new(handle.clone())));
+    let watched = watching.clone();
+    let reloader = Reloader::new(load, entries, handle.clone(), following, place, watched);
     reload_at(hang_ups, reloader.clone())?;
     if let Some(socket) = &socket {
-        socket.serve(handle.clone(), reloader)?;
+        socket.serve(handle.clone(), reloader, watching)?;
     }
     let last: Vec<_> = last.into_iter().chain(tables).collect();
     give_up_all_but(&last)?;

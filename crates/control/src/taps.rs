@@ -69,6 +69,8 @@ pub struct Traced {
     pub trace: Trace,
     /// What left.
     pub outputs: Outputs,
+    /// What left the machine, if golden executed the packet beside it and not in its place.
+    pub machine: Option<Outputs>,
 }
 
 /// What a capture or a trace passes on. No core waits for its reader: what does not fit is lost and
@@ -196,16 +198,17 @@ impl Shared {
 
 impl<T> Passing<T> {
     /// Whether somebody reads what is passed on, and something more is wanted.
-    fn is_wanted(&self) -> bool {
+    pub fn is_wanted(&self) -> bool {
         self.read.strong_count() > 0 && !self.shared.is_ended()
     }
 
-    fn lose(&self, packets: u64) {
+    /// Counts packets that matched and are not passed on.
+    pub fn lose(&self, packets: u64) {
         self.shared.lost.fetch_add(packets, Ordering::SeqCst);
     }
 
     /// Passes a packet on, or counts it as lost.
-    fn pass(&self, bytes: usize, item: impl FnOnce() -> T) {
+    pub fn pass(&self, bytes: usize, item: impl FnOnce() -> T) {
         self.shared.under_way.fetch_add(1, Ordering::SeqCst);
         self.try_pass(bytes as u64, item);
         self.shared.under_way.fetch_sub(1, Ordering::SeqCst);
@@ -229,18 +232,50 @@ impl<T> Passing<T> {
 }
 
 /// A capture under way, on a core.
-struct Tap {
+pub struct Tap {
     points: Vec<Point>,
     filter: Filter,
     passing: Passing<Caught>,
 }
 
 impl Tap {
+    /// A capture of what the filter takes at these points.
+    pub fn new(points: Vec<Point>, filter: Filter, passing: Passing<Caught>) -> Self {
+        Self { points, filter, passing }
+    }
+
+    /// The points.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// As [`Passing::is_wanted`].
+    pub fn is_wanted(&self) -> bool {
+        self.passing.is_wanted()
+    }
+
+    /// As [`Passing::lose`].
+    pub fn lose(&self, packets: u64) {
+        self.passing.lose(packets);
+    }
+
     fn wants(&self, point: Point) -> bool {
         self.points.contains(&point) && self.passing.is_wanted()
     }
 
-    fn offer(&self, point: Point, port: u16, frame: &[u8], caught: impl FnOnce(Vec<u8>) -> Caught) {
+    /// Passes a packet on if it is one of those that are captured.
+    pub fn offer(
+        &self,
+        point: Point,
+        port: u16,
+        frame: &[u8],
+        caught: impl FnOnce(Vec<u8>) -> Caught,
+    ) {
         if self.wants(point) && self.filter.matches(port, frame) {
             self.passing.pass(frame.len(), || caught(frame.to_vec()));
         }
@@ -290,7 +325,7 @@ impl Tapped {
 
     /// Captures from now on what the filter takes at these points.
     pub fn capture(&mut self, points: Vec<Point>, filter: Filter, passing: Passing<Caught>) {
-        self.taps.push(Tap { points, filter, passing });
+        self.taps.push(Tap::new(points, filter, passing));
     }
 
     /// Whether packets are traced.
@@ -387,7 +422,7 @@ impl Machine for Tapped {
                     tracing.exchange(machine.as_mut());
                     outputs.iter().for_each(&mut tapped);
                     let packet = frame.to_packet();
-                    tracing.passing.pass(0, || Traced { packet, trace, outputs });
+                    tracing.passing.pass(0, || Traced { packet, trace, outputs, machine: None });
                     if tracing.passing.is_wanted() {
                         let also = frames[at + 1..].iter();
                         let also = also.filter(|f| tracing.filter.matches(f.ingress, f.bytes));
@@ -419,6 +454,10 @@ impl Machine for Tapped {
 
     fn store_mut(&mut self) -> Option<&mut Store> {
         self.machine.store_mut()
+    }
+
+    fn lend(&mut self, look: &mut dyn FnMut(&mut Store)) -> Result<bool> {
+        self.machine.lend(look)
     }
 
     fn restore(&mut self, snapshot: &Snapshot) -> Result {
@@ -578,7 +617,9 @@ mod tests {
         drop(passed);
         tapped.end_unwanted();
         assert!(tapped.tracing.is_none());
-        let [Traced { packet, trace, outputs }] = &traced[..] else { panic!("one trace") };
+        let [Traced { packet, trace, outputs, machine: _ }] = &traced[..] else {
+            panic!("one trace")
+        };
         assert_eq!((packet.bytes.len(), packet.arrival_ns, outputs.len()), (80, 1, 1));
         let is_call = |event: &trace::Event| matches!(event, trace::Event::Call(_));
         assert!(trace.steps[0].lines.iter().any(|line| line.events.iter().any(is_call)));

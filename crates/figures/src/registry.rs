@@ -111,10 +111,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         unit: "times",
         better: Better::Higher,
         goal: None,
-        measure: |settings| {
-            let mut ratio = specialised::sampler(settings)?;
-            samples(settings, || ratio())
-        },
+        measure: |settings| samples(settings, specialised::sampler(settings)?),
     },
     Benchmark {
         name: "native-to-golden",

@@ -9,8 +9,8 @@ use wireloom_sim::stats::Record;
 use wireloom_sim::{EventSink, Rng, SpecError, Time};
 
 use crate::mpkt::{Control, Wanted, Way};
-use crate::spec::{Assignment, IxBusSpec, MPKT_BYTES, PortsSpec};
-use crate::units::fbi::{Element, Fbi};
+use crate::spec::{Assignment, IxBusSpec, PortsSpec, Spec};
+use crate::units::fbi::{ELEMENT_WORDS, Element, Fbi};
 use requests::Requests;
 
 /// Packets of a line that come: a queue to which the machine adds.
@@ -57,8 +57,8 @@ pub struct Delivered {
 pub enum CardEvent {
     /// A line brings the last bit of a packet.
     Line(u8, LineEvent),
-    /// The bus has carried an MPKT.
-    Carried,
+    /// The bus has carried an MPKT, in or out.
+    Carried(bool),
     /// A packet has left by a port, and its MPKTs have places.
     Departed(u8, u32),
 }
@@ -66,8 +66,14 @@ pub enum CardEvent {
 /// What the bus carries.
 #[derive(Clone, Copy, Debug)]
 enum Transfer {
-    In { port: u8, wanted: Wanted },
+    In { port: u8, wanted: Wanted, element: u16 },
     Out,
+}
+
+impl Transfer {
+    fn is_in(self) -> bool {
+        matches!(self, Self::In { .. })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -98,6 +104,10 @@ struct Open {
 pub struct Cards {
     spec: PortsSpec,
     bus: IxBusSpec,
+    /// Bytes of an MPKT.
+    mpkt: u32,
+    /// Lists of threads that ports go round, if threads do not ask for a port (version 2).
+    lists: Option<u8>,
     ports: Vec<Port>,
     /// Packets by their number on the lines, the first of them `first`.
     packets: VecDeque<Option<(u16, Packet)>>,
@@ -108,7 +118,8 @@ pub struct Cards {
     taken_from: u32,
     open: Vec<Open>,
     requests: Requests,
-    transfer: Option<Transfer>,
+    /// What the bus carries: one in all, or one in each direction.
+    transfers: Vec<Transfer>,
     was_in: bool,
     next_port: usize,
     first_arrival: Option<u64>,
@@ -133,16 +144,13 @@ pub struct Cards {
 }
 
 impl Cards {
-    /// Creates idle lines, for engines of so many threads.
+    /// Creates idle lines of a chip.
     ///
     /// # Errors
     /// If a number of the description is out of its range.
-    pub fn new(
-        spec: PortsSpec,
-        bus: IxBusSpec,
-        threads: usize,
-        seed: u64,
-    ) -> Result<Self, SpecError> {
+    pub fn new(chip: &Spec, seed: u64) -> Result<Self, SpecError> {
+        let spec = chip.ports;
+        let threads = chip.engine.version.sizes().contexts;
         let line = LineSpec {
             rate: spec.rate,
             overhead_bytes: spec.overhead_bytes,
@@ -163,7 +171,9 @@ impl Cards {
         };
         Ok(Self {
             spec,
-            bus,
+            bus: chip.ix_bus,
+            mpkt: chip.mpkt_bytes(),
+            lists: chip.has_msf().then_some(chip.msf.freelists as u8),
             ports: (0..spec.count).map(port).collect::<Result<_, SpecError>>()?,
             packets: VecDeque::new(),
             first: 0,
@@ -171,7 +181,7 @@ impl Cards {
             taken_from: 0,
             open: Vec::new(),
             requests: Requests::new(threads),
-            transfer: None,
+            transfers: Vec::new(),
             was_in: false,
             next_port: 0,
             first_arrival: None,
@@ -230,23 +240,26 @@ impl Cards {
         self.ports.iter().filter_map(|port| port.source.next_arrival()).min()
     }
 
-    /// Handles an event. Returns the thread whose MPKT has come, if one has.
+    /// Handles an event. Returns the thread whose MPKT has come, if one has, and its element.
     pub fn arrive(
         &mut self,
         event: CardEvent,
         fbi: &mut Fbi,
         events: &mut impl EventSink<CardEvent>,
-    ) -> Option<u8> {
+    ) -> Option<(u8, u16)> {
         let mut signalled = None;
         match event {
             CardEvent::Line(port, event) => self.line(usize::from(port), event, events),
-            CardEvent::Carried => match self.transfer.take() {
-                Some(Transfer::In { port, wanted }) => {
-                    signalled = self.received(port, wanted, fbi, events.now());
+            CardEvent::Carried(is_in) => {
+                let place = self.transfers.iter().position(|carried| carried.is_in() == is_in);
+                match place.map(|place| self.transfers.swap_remove(place)) {
+                    Some(Transfer::In { port, wanted, element }) => {
+                        signalled = self.received((port, element), wanted, fbi, events.now());
+                    }
+                    Some(Transfer::Out) => self.transmitted(fbi, events),
+                    None => {}
                 }
-                Some(Transfer::Out) => self.transmitted(fbi, events),
-                None => {}
-            },
+            }
             CardEvent::Departed(port, mpkts) => {
                 let port = &mut self.ports[usize::from(port)];
                 port.held_out = port.held_out.saturating_sub(mpkts);
@@ -264,7 +277,8 @@ impl Cards {
         events: &mut impl EventSink<CardEvent>,
     ) -> bool {
         let has_element = usize::from(wanted.element) < fbi.receive.len();
-        if !has_element || usize::from(wanted.port) >= self.ports.len() {
+        let ports = self.lists.map_or(self.ports.len(), usize::from);
+        if !has_element || usize::from(wanted.port) >= ports {
             return false;
         }
         self.requests.add(wanted, events.now());
@@ -279,7 +293,7 @@ impl Cards {
         if let Some(Reception::Queued) = came
             && let Some(arrived) = port.source.take(events.now())
         {
-            let mpkts = arrived.bytes.div_ceil(MPKT_BYTES).max(1);
+            let mpkts = arrived.bytes.div_ceil(self.mpkt).max(1);
             if port.held_in + mpkts > self.spec.receive_mpkts + self.extra_mpkts {
                 port.lost += 1;
                 let place = (arrived.number - self.first) as usize;
@@ -299,23 +313,38 @@ impl Cards {
     /// Lets the bus carry the next MPKT, if it is idle: in and out take turns where both can go.
     pub fn kick(&mut self, fbi: &mut Fbi, events: &mut impl EventSink<CardEvent>) {
         self.tell(fbi);
-        if self.transfer.is_some() {
-            return;
+        let carries = |is_in| self.transfers.iter().any(|carried| carried.is_in() == is_in);
+        let (mut can_in, mut can_out) = (!carries(true), !carries(false));
+        if !self.bus.duplex {
+            let is_idle = self.transfers.is_empty();
+            (can_in, can_out) = (is_idle, is_idle);
         }
-        let inward = self.next_in();
-        let outward = self.can_send(fbi, events.now());
-        let (transfer, bytes) = match (inward, outward) {
-            (Some(_), Some(bytes)) if self.was_in => (Transfer::Out, bytes),
-            (Some((port, wanted, bytes)), _) => (Transfer::In { port, wanted }, bytes),
-            (None, Some(bytes)) => (Transfer::Out, bytes),
-            (None, None) => return,
-        };
-        self.was_in = matches!(transfer, Transfer::In { .. });
-        self.transfer = Some(transfer);
+        let inward = can_in.then(|| self.next_in(fbi)).flatten();
+        let outward = can_out.then(|| self.can_send(fbi, events.now())).flatten();
+        if let Some((port, wanted, bytes)) = inward
+            && (self.bus.duplex || !self.was_in || outward.is_none())
+        {
+            let element = match self.lists {
+                None => u16::from(wanted.element),
+                Some(_) => fbi.free.pop_front().unwrap_or_default(),
+            };
+            self.carry(Transfer::In { port, wanted, element }, bytes, events);
+            if !self.bus.duplex {
+                return;
+            }
+        }
+        if let Some(bytes) = outward {
+            self.carry(Transfer::Out, bytes, events);
+        }
+    }
+
+    fn carry(&mut self, transfer: Transfer, bytes: u32, events: &mut impl EventSink<CardEvent>) {
+        self.was_in = transfer.is_in();
+        self.transfers.push(transfer);
         let cycles = u64::from(bytes.div_ceil(self.bus.bytes) + self.bus.overhead_cycles).max(1);
         self.carried.2 += cycles;
         let start = self.bus.clock.edge_from(events.now());
-        events.send_at(self.bus.clock.edge(start + cycles), CardEvent::Carried);
+        events.send_at(self.bus.clock.edge(start + cycles), CardEvent::Carried(transfer.is_in()));
     }
 
     /// Sets the lines that registers show.
@@ -334,13 +363,19 @@ impl Cards {
     }
 
     /// The port from which an MPKT can come, the request for it, and its length.
-    fn next_in(&self) -> Option<(u8, Wanted, u32)> {
+    fn next_in(&self, fbi: &Fbi) -> Option<(u8, Wanted, u32)> {
+        if self.lists.is_some() && fbi.free.is_empty() {
+            return None;
+        }
         let count = self.ports.len();
         (0..count).map(|turn| (self.next_port + turn) % count).find_map(|number| {
             let port = &self.ports[number];
             let (packet, done) = *port.waiting.front()?;
-            let any = self.spec.assignment == Assignment::Any;
-            let asked = (!any).then_some(number as u8);
+            let asked = match (self.lists, self.spec.assignment) {
+                (Some(lists), _) => Some(number as u8 % lists),
+                (None, Assignment::Any) => None,
+                (None, Assignment::Fixed) => Some(number as u8),
+            };
             let wanted = match port.bound {
                 // The rest of a packet goes to the thread that has its beginning.
                 Some(thread) => self.requests.of_thread(thread, asked)?,
@@ -348,11 +383,17 @@ impl Cards {
             };
             let (_, packet) = self.packets[(packet - self.first) as usize].as_ref()?;
             let left = packet.bytes.len() as u32 - done;
-            Some((number as u8, wanted, left.min(MPKT_BYTES)))
+            Some((number as u8, wanted, left.min(self.mpkt)))
         })
     }
 
-    fn received(&mut self, port: u8, wanted: Wanted, fbi: &mut Fbi, now: Time) -> Option<u8> {
+    fn received(
+        &mut self,
+        (port, place): (u8, u16),
+        wanted: Wanted,
+        fbi: &mut Fbi,
+        now: Time,
+    ) -> Option<(u8, u16)> {
         self.next_port = (usize::from(port) + 1) % self.ports.len();
         let line = &mut self.ports[usize::from(port)];
         let (number, done) = line.waiting.pop_front()?;
@@ -364,23 +405,25 @@ impl Cards {
         }
         let taken = self.taken.iter().rposition(|taken| *taken == Some(number))?;
         let rest = &packet.bytes[done as usize..];
-        let bytes = rest.len().min(MPKT_BYTES as usize);
+        let bytes = rest.len().min(self.mpkt as usize);
         let last = bytes == rest.len();
         let control = Control {
-            bytes: bytes as u8,
+            bytes: bytes as u16,
             first: done == 0,
             last,
             port,
             element: wanted.element,
+            // RBUF has more elements than the field of the FIFO can tell apart.
+            reason: if self.lists.is_some() { place as u8 } else { 0 },
             valid: true,
             ..Control::default()
         };
-        let element = &mut fbi.receive[usize::from(wanted.element)];
+        let element = &mut fbi.receive[usize::from(place)];
         element.words = words(&rest[..bytes]);
         element.control = [control.word(), self.taken_from + taken as u32];
         element.arrival = [packet.arrival_ns as u32, (packet.arrival_ns >> 32) as u32];
         if !last {
-            line.waiting.push_front((number, done + MPKT_BYTES));
+            line.waiting.push_front((number, done + self.mpkt));
         }
         line.bound = (!last).then_some(wanted.thread);
         self.requests.take(wanted, done == 0, last, now);
@@ -393,7 +436,7 @@ impl Cards {
             }
             statuses.push_back(control.word());
         }
-        Some(wanted.thread)
+        Some((wanted.thread, place))
     }
 
     /// The bytes of the element that leaves next, if it can.
@@ -411,7 +454,7 @@ impl Cards {
             }
             _ => true,
         };
-        has_room.then_some(u32::from(control.bytes))
+        has_room.then_some(u32::from(control.bytes).min(self.mpkt))
     }
 
     fn transmitted(&mut self, fbi: &mut Fbi, events: &mut impl EventSink<CardEvent>) {
@@ -420,20 +463,21 @@ impl Cards {
         fbi.transmit[fbi.next_out].valid = false;
         fbi.next_out = (fbi.next_out + 1) % count;
         self.carried.1 += 1;
+        fbi.sent = fbi.sent.wrapping_add(1);
         let control = Control::from_word(control);
         let mut out = match self.open.iter().position(|open| open.number == number) {
             Some(place) if !control.first => self.open.swap_remove(place),
             _ => Open { number, control, bytes: Vec::new() },
         };
         let bytes = words.iter().flat_map(|word| word.to_be_bytes());
-        out.bytes.extend(bytes.take(usize::from(control.bytes)));
+        out.bytes.extend(bytes.take(usize::from(control.bytes).min(self.mpkt as usize)));
         out.control = control;
         let port = self.ports.get_mut(usize::from(control.egress()));
         let port = port.filter(|_| control.way == Way::Port);
         if let Some(port) = port {
             port.held_out += 1;
             if control.last {
-                let mpkts = (out.bytes.len() as u32).div_ceil(MPKT_BYTES).max(1);
+                let mpkts = (out.bytes.len() as u32).div_ceil(self.mpkt).max(1);
                 let now = events.now();
                 let at = port.sink.send(now, out.bytes.len() as u32).unwrap_or(now);
                 events.send_at(at, CardEvent::Departed(control.port, mpkts));
@@ -560,7 +604,8 @@ impl Cards {
 
     /// Whether the next MPKT of a thread is on the bus.
     pub fn is_coming(&self, thread: u8) -> bool {
-        matches!(self.transfer, Some(Transfer::In { wanted, .. }) if wanted.thread == thread)
+        let is = |carried: &Transfer| matches!(carried, Transfer::In { wanted, .. } if wanted.thread == thread);
+        self.transfers.iter().any(is)
     }
 
     /// The share of time in which the bus carried MPKTs.
@@ -570,8 +615,8 @@ impl Cards {
 }
 
 /// Bytes as the words of an element.
-fn words(bytes: &[u8]) -> [u32; 16] {
-    let mut words = [0; 16];
+fn words(bytes: &[u8]) -> [u32; ELEMENT_WORDS] {
+    let mut words = [0; ELEMENT_WORDS];
     for (word, bytes) in words.iter_mut().zip(bytes.chunks(4)) {
         let mut full = [0; 4];
         full[..bytes.len()].copy_from_slice(bytes);

@@ -3,27 +3,29 @@
 mod control;
 mod engines;
 
-use wireloom_isa::microengine::{Signal, TransferFile, Unit};
+use wireloom_isa::microengine::{Operation, Order, Signal, TransferFile, Unit};
 
-use wireloom_sim::parts::arbiter::{Arbiter, Requests};
 use wireloom_sim::{Activity, EnergySink, EventSink, Kernel, Model, SpecError, Time};
 
 use crate::bus::{Bus, Carried};
 use crate::cards::{CardEvent, Cards};
 use crate::energy::Ledger;
 use crate::engine::{Engine, Program};
+use crate::network::Network;
 use crate::options::{Fault, Options};
-use crate::request::{Handle, Pool};
+use crate::request::{Handle, MAX_WORDS, Pool, Request};
 use crate::spec::Spec;
 use crate::trace::{Event as Traced, Trace, What};
 use crate::units::fbi::Effect;
 use crate::units::queue::Queues;
-use crate::units::{Fbi, HashUnit, Refused, Scratch, Sdram, Sram, Started};
+use crate::units::{Fbi, HashUnit, Msf, Refused, Scratch, Sdram, Sram, Started};
 
 pub use control::{Control, Did};
 
 /// Units on the pair of buses of SRAM.
-const SRAM_BUS_UNITS: usize = 4;
+const SRAM_BUS_UNITS: usize = 5;
+/// Words of the status that a thread of version 2 gets with an MPKT.
+const STATUS_WORDS: u8 = 4;
 
 /// Events of the chip.
 #[derive(Clone, Copy, Debug)]
@@ -75,18 +77,16 @@ pub struct Chip<E = ()> {
     pub hash: HashUnit,
     /// FIFOs and registers.
     pub fbi: Fbi,
+    /// The way to RBUF and TBUF (version 2).
+    pub msf: Msf,
     /// The line cards.
     pub cards: Cards,
-    /// The buses of SRAM, scratchpad, hash unit and FBI.
-    pub sram_bus: Pair,
-    /// The buses of SDRAM.
-    pub sdram_bus: Pair,
-    arbiter: Arbiter,
-    asking: Requests,
-    /// The first cycle in which the command bus is free.
-    free: u64,
-    /// Commands that it carried.
-    pub granted: u64,
+    /// The buses of SRAM, scratchpad, hash unit, FBI and MSF of each cluster.
+    pub sram_bus: Vec<Pair>,
+    /// The buses of SDRAM of each cluster.
+    pub sdram_bus: Vec<Pair>,
+    /// The network of commands.
+    pub network: Network,
     effects: Vec<Effect>,
     /// Events.
     pub trace: Trace,
@@ -103,6 +103,33 @@ pub struct Chip<E = ()> {
     pub failed: Option<Refused>,
 }
 
+/// The units that take commands.
+struct Units<'a> {
+    sram: &'a Sram,
+    sdram: &'a Sdram,
+    scratch: &'a Scratch,
+    hash: &'a HashUnit,
+    fbi: &'a Fbi,
+    msf: &'a Msf,
+}
+
+impl Units<'_> {
+    /// Whether a channel of a unit has room for a command, and the number of both in the network.
+    fn target(&self, request: &Request) -> (bool, usize) {
+        let (channel, order) = (usize::from(request.channel), request.order);
+        let (sram, sdram) = (self.sram.channels.len(), self.sdram.channels.len());
+        let (queues, number) = match request.unit {
+            Unit::Sram => (&self.sram.channels[channel].queues, channel),
+            Unit::Sdram => (&self.sdram.channels[channel].queues, sram + channel),
+            Unit::Scratch => (&self.scratch.queues, sram + sdram),
+            Unit::Hash => (&self.hash.queues, sram + sdram + 1),
+            Unit::Fbi | Unit::Cap | Unit::Pci => (&self.fbi.queues, sram + sdram + 2),
+            Unit::Msf => (&self.msf.queues, sram + sdram + 3),
+        };
+        (queues.has_room(order), number)
+    }
+}
+
 impl<E: EnergySink> Chip<E> {
     /// Creates a chip with a program for each engine, of whose contexts those of the mask run.
     pub(crate) fn new(
@@ -115,13 +142,17 @@ impl<E: EnergySink> Chip<E> {
         let engines: Vec<Engine> = engines
             .map(|(number, (program, mask))| Engine::new(number as u8, &spec.engine, program, mask))
             .collect::<Result<_, _>>()?;
-        let pair = |bus: crate::spec::DataBusSpec, units| Pair {
-            pull: Bus::new(bus, units),
-            push: Bus::new(bus, units),
-            push_cycles: bus.push_cycles.into(),
-            pull_cycles: bus.pull_cycles.into(),
+        let pairs = |bus: crate::spec::DataBusSpec, units: usize| {
+            let pair = Pair {
+                pull: Bus::new(bus, units),
+                push: Bus::new(bus, units),
+                push_cycles: bus.push_cycles.into(),
+                pull_cycles: bus.pull_cycles.into(),
+            };
+            vec![pair; spec.clusters as usize]
         };
         let count = engines.len();
+        let share = spec.engine.version.sizes().contexts;
         let mut chip = Self {
             pool: Pool::default(),
             asleep: vec![None; count],
@@ -130,19 +161,17 @@ impl<E: EnergySink> Chip<E> {
             sdram: Sdram::new(spec.sdram),
             scratch: Scratch::new(spec.scratch),
             hash: HashUnit::new(spec.hash),
-            fbi: Fbi::new(spec.fbi, count, spec.engine.version.sizes().contexts),
-            cards: Cards::new(
-                spec.ports,
-                spec.ix_bus,
-                spec.engine.version.sizes().contexts,
-                options.seed,
+            fbi: Fbi::new(spec, count, share),
+            msf: Msf::new(spec.msf, share as u32),
+            cards: Cards::new(spec, options.seed)?,
+            sram_bus: pairs(spec.sram_bus, SRAM_BUS_UNITS + spec.sram.channels as usize - 1),
+            sdram_bus: pairs(spec.sdram_bus, spec.sdram.channels as usize),
+            network: Network::new(
+                &spec.command_bus,
+                count,
+                spec.clusters as usize,
+                spec.targets() as usize,
             )?,
-            sram_bus: pair(spec.sram_bus, SRAM_BUS_UNITS),
-            sdram_bus: pair(spec.sdram_bus, 1),
-            arbiter: Arbiter::new(&spec.command_bus.arbiter, count)?,
-            asking: Requests::new(count),
-            free: 0,
-            granted: 0,
             effects: Vec::new(),
             trace: Trace::of(options.trace_events),
             energy,
@@ -156,8 +185,13 @@ impl<E: EnergySink> Chip<E> {
         chip.cards.extra_mpkts = spec.governor.extra_mpkts();
         chip.cards.mark = chip.control.mark(spec.ports.receive_mpkts);
         match options.fault {
-            Some(Fault::Overtaking) => chip.sram.queues.overtakes = true,
-            Some(Fault::WideBus) => chip.sram_bus.push.is_doubled = true,
+            Some(Fault::Overtaking) => {
+                let channels = &mut chip.sram.channels;
+                channels.iter_mut().for_each(|channel| channel.queues.overtakes = true);
+            }
+            Some(Fault::WideBus) => {
+                chip.sram_bus.iter_mut().for_each(|pair| pair.push.is_doubled = true);
+            }
             Some(Fault::NoWaiting) => {
                 chip.engines.iter_mut().for_each(|engine| engine.runs_early = true);
             }
@@ -176,6 +210,16 @@ impl<E: EnergySink> Chip<E> {
         self.sample
     }
 
+    /// The buses of data of all clusters: push and pull of SRAM, push and pull of SDRAM.
+    pub fn data_buses(&self) -> [Vec<&Bus>; 4] {
+        [
+            self.sram_bus.iter().map(|pair| &pair.push).collect(),
+            self.sram_bus.iter().map(|pair| &pair.pull).collect(),
+            self.sdram_bus.iter().map(|pair| &pair.push).collect(),
+            self.sdram_bus.iter().map(|pair| &pair.pull).collect(),
+        ]
+    }
+
     /// Commands on their way.
     pub fn commands(&self) -> usize {
         self.pool.len()
@@ -186,26 +230,49 @@ impl<E: EnergySink> Chip<E> {
         self.asleep[engine].map_or(0, |since| kernel.edges(engine + 1).saturating_sub(since))
     }
 
-    fn queues(&mut self, unit: Unit) -> Option<&mut Queues> {
-        Some(match unit {
-            Unit::Sram => &mut self.sram.queues,
-            Unit::Sdram => &mut self.sdram.queues,
+    /// The queues of a channel of a unit, which the chip has.
+    fn queues(&mut self, unit: Unit, channel: u8) -> &mut Queues {
+        match unit {
+            Unit::Sram => &mut self.sram.channels[usize::from(channel)].queues,
+            Unit::Sdram => &mut self.sdram.channels[usize::from(channel)].queues,
             Unit::Scratch => &mut self.scratch.queues,
             Unit::Hash => &mut self.hash.queues,
-            Unit::Fbi | Unit::Cap => &mut self.fbi.queues,
-            Unit::Msf | Unit::Pci => return None,
-        })
+            Unit::Msf => &mut self.msf.queues,
+            Unit::Fbi | Unit::Cap | Unit::Pci => &mut self.fbi.queues,
+        }
     }
 
-    /// The pair of buses of a unit, its number there, and the transfer registers that it uses.
-    fn buses(&mut self, unit: Unit) -> (&mut Pair, usize) {
-        match unit {
-            Unit::Sdram => (&mut self.sdram_bus, 0),
-            Unit::Sram => (&mut self.sram_bus, 0),
-            Unit::Scratch => (&mut self.sram_bus, 1),
-            Unit::Hash => (&mut self.sram_bus, 2),
-            _ => (&mut self.sram_bus, 3),
-        }
+    /// The channel of a new command's address and the cluster of its engine.
+    fn locate(&mut self, handle: Handle) -> Result<(), Refused> {
+        let request = &mut self.pool[handle];
+        let channel = match request.unit {
+            Unit::Sram => self.sram.channel(request.address),
+            Unit::Sdram => self.sdram.channel(request.address),
+            unit @ (Unit::Pci | Unit::Msf) if unit == Unit::Pci || !self.spec.has_msf() => {
+                return Err(Refused(format!("this chip has no unit {unit:?}")));
+            }
+            _ => 0,
+        };
+        request.channel = channel as u8;
+        let clusters = self.sram_bus.len();
+        request.cluster = (usize::from(request.engine) * clusters / self.engines.len()) as u8;
+        Ok(())
+    }
+
+    /// The pair of buses of a command, and the number of its unit there.
+    fn buses(&mut self, handle: Handle) -> (&mut Pair, usize) {
+        let request = &self.pool[handle];
+        let (cluster, channel) = (usize::from(request.cluster), usize::from(request.channel));
+        let number = match request.unit {
+            Unit::Sdram => return (&mut self.sdram_bus[cluster], channel),
+            Unit::Sram if channel > 0 => SRAM_BUS_UNITS - 1 + channel,
+            Unit::Sram => 0,
+            Unit::Scratch => 1,
+            Unit::Hash => 2,
+            Unit::Msf => 4,
+            _ => 3,
+        };
+        (&mut self.sram_bus[cluster], number)
     }
 
     fn note(&mut self, now: Time, what: What, handle: Handle, value: u32) {
@@ -276,22 +343,25 @@ impl<E: EnergySink> Chip<E> {
     fn core(&mut self, kernel: &mut Kernel<Event>) -> Result<Activity, Refused> {
         let now = kernel.now();
         let cycle = self.core_cycle(now);
-        self.carry(TransferFile::Sram, cycle, kernel);
-        self.carry(TransferFile::Sdram, cycle, kernel);
+        for cluster in 0..self.sram_bus.len() {
+            self.carry(TransferFile::Sram, cluster, cycle, kernel);
+            self.carry(TransferFile::Sdram, cluster, cycle, kernel);
+        }
         self.serve(cycle, kernel)?;
-        self.grant(cycle, kernel)?;
+        self.grant(cycle, kernel);
         let is_waiting = self.engines.iter().any(|engine| !engine.commands.is_empty())
             || self.sram.is_waiting()
-            || !self.sdram.queues.is_empty()
+            || self.sdram.is_waiting()
             || !self.scratch.queues.is_empty()
             || !self.hash.queues.is_empty()
-            || !self.fbi.queues.is_empty();
+            || !self.fbi.queues.is_empty()
+            || !self.msf.queues.is_empty();
         if is_waiting {
             return Ok(Activity::Awake);
         }
-        let buses =
-            [&self.sram_bus.pull, &self.sram_bus.push, &self.sdram_bus.pull, &self.sdram_bus.push];
-        let next = buses.into_iter().filter_map(|bus| bus.next_cycle(cycle)).min();
+        let pairs = self.sram_bus.iter().chain(&self.sdram_bus);
+        let buses = pairs.flat_map(|pair| [&pair.pull, &pair.push]);
+        let next = buses.filter_map(|bus| bus.next_cycle(cycle)).min();
         Ok(next.map_or(Activity::Asleep, |next| match next - cycle {
             1 => Activity::Awake,
             cycles => Activity::After(cycles),
@@ -299,11 +369,17 @@ impl<E: EnergySink> Chip<E> {
     }
 
     /// Moves words on a pair of buses.
-    fn carry(&mut self, file: TransferFile, cycle: u64, kernel: &mut Kernel<Event>) {
+    fn carry(
+        &mut self,
+        file: TransferFile,
+        cluster: usize,
+        cycle: u64,
+        kernel: &mut Kernel<Event>,
+    ) {
         let now = kernel.now();
         let pair = match file {
-            TransferFile::Sram => &mut self.sram_bus,
-            TransferFile::Sdram => &mut self.sdram_bus,
+            TransferFile::Sram => &mut self.sram_bus[cluster],
+            TransferFile::Sdram => &mut self.sdram_bus[cluster],
         };
         let push_cycles = pair.push_cycles;
         if let Some(Carried { handle, first, words, is_last }) =
@@ -319,8 +395,8 @@ impl<E: EnergySink> Chip<E> {
             self.note(now, What::Pull, handle, words.into());
         }
         let pair = match file {
-            TransferFile::Sram => &mut self.sram_bus,
-            TransferFile::Sdram => &mut self.sdram_bus,
+            TransferFile::Sram => &mut self.sram_bus[cluster],
+            TransferFile::Sdram => &mut self.sdram_bus[cluster],
         };
         if let Some(Carried { handle, first, words, is_last }) =
             pair.push.cycle(cycle, &mut self.pool)
@@ -340,31 +416,41 @@ impl<E: EnergySink> Chip<E> {
 
     /// Lets units begin commands.
     fn serve(&mut self, cycle: u64, kernel: &mut Kernel<Event>) -> Result<(), Refused> {
-        if !self.sdram.queues.is_empty() {
-            let started = self.sdram.cycle(cycle, &mut self.pool, &mut self.fbi)?;
-            self.started(Unit::Sdram, started, kernel);
+        for channel in 0..self.sdram.channels.len() {
+            if !self.sdram.channels[channel].queues.is_empty() {
+                let started = self.sdram.cycle(channel, cycle, &mut self.pool, &mut self.fbi)?;
+                self.started(started, kernel);
+            }
         }
-        if !self.sram.queues.is_empty() || self.sram.blocked() > 0 {
-            let started = self.sram.cycle(cycle, &mut self.pool)?;
-            self.started(Unit::Sram, started, kernel);
+        for channel in 0..self.sram.channels.len() {
+            if self.sram.channels[channel].has_work() {
+                let started = self.sram.cycle(channel, cycle, &mut self.pool)?;
+                self.started(started, kernel);
+            }
+        }
+        if !self.msf.queues.is_empty() {
+            let (pool, effects) = (&mut self.pool, &mut self.effects);
+            let started = self.msf.cycle(cycle, pool, &mut self.fbi, effects)?;
+            self.started(started, kernel);
+            self.make_effects(kernel)?;
         }
         if !self.scratch.queues.is_empty() {
             let started = self.scratch.cycle(cycle, &mut self.pool)?;
-            self.started(Unit::Scratch, started, kernel);
+            self.started(started, kernel);
         }
         if !self.hash.queues.is_empty() {
             let started = self.hash.cycle(cycle, &mut self.pool)?;
-            self.started(Unit::Hash, started, kernel);
+            self.started(started, kernel);
         }
         if !self.fbi.queues.is_empty() {
             let started = self.fbi.cycle(cycle, &mut self.pool, &mut self.effects)?;
-            self.started(Unit::Fbi, started, kernel);
+            self.started(started, kernel);
             self.make_effects(kernel)?;
         }
         Ok(())
     }
 
-    fn started(&mut self, unit: Unit, started: Option<Started>, kernel: &mut Kernel<Event>) {
+    fn started(&mut self, started: Option<Started>, kernel: &mut Kernel<Event>) {
         let Some(Started { handle, mut first, interval, granule }) = started else { return };
         let now = kernel.now();
         let words_in = self.pool[handle].words_in;
@@ -375,7 +461,7 @@ impl<E: EnergySink> Chip<E> {
         if words_in == 0 {
             kernel.send_at(self.spec.core.clock.edge(first), Event::Done(handle));
         } else {
-            let (pair, number) = self.buses(unit);
+            let (pair, number) = self.buses(handle);
             pair.push.add(number, handle, words_in, first, (interval, granule));
         }
     }
@@ -386,6 +472,7 @@ impl<E: EnergySink> Chip<E> {
             match effect {
                 Effect::Signal { thread, signal } => self.signal_thread(thread, signal, kernel),
                 Effect::Ring { number, value } => self.scratch.set_ring(number.into(), value)?,
+                Effect::SramRing { number, value } => self.sram.set_ring(number.into(), value)?,
                 Effect::Receive(wanted) => {
                     let mut events = kernel.wrapped(Event::Card);
                     if !self.cards.want(wanted, &mut self.fbi, &mut events) {
@@ -410,34 +497,82 @@ impl<E: EnergySink> Chip<E> {
         Ok(())
     }
 
-    /// Grants the command bus to an engine.
-    fn grant(&mut self, cycle: u64, kernel: &mut Kernel<Event>) -> Result<(), Refused> {
-        if cycle < self.free {
-            return Ok(());
-        }
+    /// Lets engines send commands.
+    fn grant(&mut self, cycle: u64, kernel: &mut Kernel<Event>) {
         let now = kernel.now();
-        self.asking.clear();
-        for number in 0..self.engines.len() {
-            let Some(&(handle, issued)) = self.engines[number].commands.front() else { continue };
-            let (unit, order) = (self.pool[handle].unit, self.pool[handle].order);
-            let Some(queues) = self.queues(unit) else {
-                return Err(Refused(format!("this chip has no unit {unit:?}")));
+        if self.engines.iter().all(|engine| engine.commands.is_empty()) {
+            return;
+        }
+        let (lanes, first) = (self.network.lanes(), self.network.first_lane());
+        for lane in (first..lanes).chain(0..first) {
+            let (engines, pool) = (&self.engines, &self.pool);
+            let units = Units {
+                sram: &self.sram,
+                sdram: &self.sdram,
+                scratch: &self.scratch,
+                hash: &self.hash,
+                fbi: &self.fbi,
+                msf: &self.msf,
             };
-            if issued < now && queues.has_room(order) {
-                self.asking.insert(number);
-            }
+            let target = |engine: usize| {
+                let &(handle, issued) = engines[engine].commands.front()?;
+                let (has_room, target) = units.target(&pool[handle]);
+                (issued < now && has_room).then_some((target, handle))
+            };
+            let chosen = self.network.choose(lane, cycle, |engine| Some(target(engine)?.0));
+            let Some(number) = chosen else { continue };
+            let Some((target, handle)) = target(number) else { continue };
+            self.engines[number].commands.pop_front();
+            let request = &self.pool[handle];
+            let (unit, channel, order) = (request.unit, request.channel, request.order);
+            self.queues(unit, channel).reserve(order);
+            let arrival = self.network.send(lane, cycle, number, target);
+            kernel.send_at(self.spec.core.clock.edge(arrival), Event::Arrive(handle));
         }
-        let Some(number) = self.arbiter.grant(&self.asking) else { return Ok(()) };
-        let Some((handle, _)) = self.engines[number].commands.pop_front() else { return Ok(()) };
-        let (unit, order) = (self.pool[handle].unit, self.pool[handle].order);
-        if let Some(queues) = self.queues(unit) {
-            queues.reserve(order);
-        }
-        self.granted += 1;
-        self.free = cycle + u64::from(self.spec.command_bus.interval_cycles);
-        let arrival = cycle + u64::from(self.spec.command_bus.latency_cycles);
-        kernel.send_at(self.spec.core.clock.edge(arrival), Event::Arrive(handle));
-        Ok(())
+    }
+
+    /// A thread of version 2 gets the status of an MPKT: a push of words that no command asked for.
+    fn push_status(&mut self, thread: u8, element: u16, kernel: &mut Kernel<Event>) {
+        let share = self.threads_each() as u8;
+        let (engine, context) = (thread / share, thread % share);
+        let answers = self.fbi.answers.get_mut(usize::from(thread));
+        let Some(answer) = answers.and_then(std::collections::VecDeque::pop_front) else { return };
+        let found = &self.fbi.receive[usize::from(element)];
+        let mut data = [0; MAX_WORDS];
+        data[..2].copy_from_slice(&found.control);
+        data[2..4].copy_from_slice(&found.arrival);
+        let Some(registers) = self.engines.get(usize::from(engine)).map(|engine| &engine.registers)
+        else {
+            return;
+        };
+        let register = registers.transfer(context, answer.register);
+        let request = Request {
+            id: 0,
+            engine,
+            context,
+            receiver: context,
+            unit: Unit::Msf,
+            channel: 0,
+            cluster: (usize::from(engine) * self.sram_bus.len() / self.engines.len()) as u8,
+            operation: Operation::Read,
+            address: element.into(),
+            count: STATUS_WORDS,
+            register,
+            fifo: 0,
+            value: 0,
+            order: Order::Default,
+            signal: Some(answer.signal),
+            words_out: 0,
+            words_in: STATUS_WORDS,
+            moved: 0,
+            is_ready: true,
+            data,
+        };
+        let handle = self.pool.insert(request);
+        let from = self.core_cycle(kernel.now()) + 1;
+        let (pair, number) = self.buses(handle);
+        pair.push.add(number, handle, STATUS_WORDS, from, (1, 1));
+        kernel.wake(wireloom_sim::Unit(0));
     }
 }
 
@@ -448,14 +583,13 @@ impl<E: EnergySink> Model for Chip<E> {
         match event {
             Event::Arrive(handle) => {
                 let now = kernel.now();
-                let (unit, order) = (self.pool[handle].unit, self.pool[handle].order);
-                let words = self.pool[handle].words_out;
-                if let Some(queues) = self.queues(unit) {
-                    queues.push(handle, order);
-                }
+                let request = &self.pool[handle];
+                let (unit, channel, order) = (request.unit, request.channel, request.order);
+                let words = request.words_out;
+                self.queues(unit, channel).push(handle, order);
                 if words > 0 {
                     let cycle = self.core_cycle(now);
-                    let (pair, number) = self.buses(unit);
+                    let (pair, number) = self.buses(handle);
                     let from = cycle + pair.pull_cycles;
                     pair.pull.add(number, handle, words, from, (1, words));
                 }
@@ -467,8 +601,14 @@ impl<E: EnergySink> Model for Chip<E> {
             Event::Card(event) => {
                 let mut events = kernel.wrapped(Event::Card);
                 let signalled = self.cards.arrive(event, &mut self.fbi, &mut events);
-                if let Some(thread) = signalled {
-                    self.signal_thread(thread, Signal::START_RECEIVE, kernel);
+                match signalled {
+                    Some((thread, element)) if self.spec.has_msf() => {
+                        self.push_status(thread, element, kernel);
+                    }
+                    Some((thread, _)) => {
+                        self.signal_thread(thread, Signal::START_RECEIVE, kernel);
+                    }
+                    None => {}
                 }
                 if std::mem::take(&mut self.cards.is_marked) {
                     self.govern(true, kernel);

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use wireloom_codegen::microengine::{self, Layout, Memories, Microcode, RUNAWAY, Refused};
+use wireloom_codegen::microengine::{self, Layout, Memories, Microcode, RUNAWAY, Refused, Target};
 use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
@@ -16,21 +16,22 @@ use crate::energy;
 use crate::engine::Program as Stored;
 use crate::machine::Ixp;
 use crate::processor::Processor;
-use crate::spec::{Assignment, Spec};
+use crate::spec::{Assignment, MPKT_BYTES, Spec};
 use crate::tables::Tables;
 use crate::watch::Sources;
 
-/// Contexts of an engine that a program in Loom C takes.
-const CONTEXTS: u32 = 4;
-/// Engines of a part of a program at most: each thread has an element of the receive FIFO.
-const ENGINES: u32 = microengine::THREADS / CONTEXTS;
+/// Threads on version 1 at most: each has an element of the receive FIFO.
+const THREADS: u32 = 16;
+/// Threads on version 2 at most: the chip's requests can name so many.
+const THREADS_2: u32 = 128;
 
 /// An engine in Loom C for this chip.
 pub struct Compiled {
     /// For each part.
     images: Vec<Image>,
-    /// Engines of each part.
+    /// Engines of each part, and their contexts.
     engines: u32,
+    contexts: u32,
     layout: Layout,
     reasons: Vec<(u32, u16)>,
     /// The texts that the images are assembled from.
@@ -55,15 +56,14 @@ pub fn compile(
         let message = format!("engine {name} does not fit into {}: {what}", spec.name);
         vec![Refused { offload: None, step: None, message }]
     };
-    if spec.engine.version != Version::One {
-        return Err(whole("programs in Loom C are compiled for engines of version 1"));
-    }
-    if spec.engine.contexts < CONTEXTS || !spec.ports.count.is_power_of_two() {
-        return Err(whole(
-            "programs in Loom C take engines of four contexts, and a power of two of ports",
-        ));
-    }
-    let memories = Memories { sram: spec.sram.bytes / 4, sdram: spec.sdram.bytes / 4 };
+    let target = target(spec).map_err(|what| whole(&what))?;
+    let contexts = target.contexts();
+    let most = match target {
+        Target::One => THREADS,
+        Target::Two { .. } => THREADS_2.min(contexts * spec.engines),
+    };
+    let memories =
+        Memories { sram: spec.sram.bytes / 4, sdram: spec.sdram.bytes / 4, threads: most };
     let layout = microengine::layout::place(program, store, memories)?;
     let words = spec.engine.control_store as usize;
     let steps = program.engines[program.main.index()].steps.len();
@@ -76,7 +76,7 @@ pub fn compile(
     let mut room = words + words / 16;
     loop {
         let parts = microcode.parts(room).map_err(|refused| vec![refused])?;
-        let engines = (spec.engines / parts.len() as u32).min(ENGINES);
+        let engines = (spec.engines / parts.len() as u32).min(most / contexts);
         if engines == 0 {
             return Err(whole(&format!(
                 "its steps need {} control stores of {words} words, and there are {} engines",
@@ -84,13 +84,13 @@ pub fn compile(
                 spec.engines
             )));
         }
-        let text = |number| microcode.text(&parts, number, engines);
+        let text = |number| microcode.text(&parts, number, engines, target);
         let texts: Vec<String> = (0..parts.len()).map(text).collect();
         match assemble(spec, &texts, &mut assembled) {
             Ok(images) => {
                 let reasons = microcode.reasons;
                 let files = program.files.clone();
-                return Ok(Compiled { images, engines, layout, reasons, texts, files });
+                return Ok(Compiled { images, engines, contexts, layout, reasons, texts, files });
             }
             Err((part, refused)) => {
                 let is = |code| refused.diagnostics.iter().find(|error| error.code == code);
@@ -110,6 +110,38 @@ pub fn compile(
                 microcode = microengine::generate(&inlined, &layout, &kept)?;
             }
         }
+    }
+}
+
+/// The microengines of a chip, if they run programs in Loom C.
+///
+/// # Errors
+/// What they lack.
+fn target(spec: &Spec) -> Result<Target, String> {
+    let [_, elements] = spec.elements();
+    let target = match spec.engine.version {
+        Version::One => Target::One,
+        Version::Two => Target::Two { elements },
+    };
+    let contexts = target.contexts();
+    if spec.engine.contexts < contexts {
+        return Err(format!("programs in Loom C take engines of {contexts} contexts"));
+    }
+    match target {
+        Target::One if !spec.ports.count.is_power_of_two() => {
+            Err("programs in Loom C take a power of two of ports".into())
+        }
+        Target::Two { .. }
+            if spec.msf.element_bytes != MPKT_BYTES || !elements.is_power_of_two() =>
+        {
+            Err("programs in Loom C take elements of 64 bytes, and a power of two of them in TBUF \
+                 (`msf.element_bytes`, `msf.transmit_bytes`)"
+                .into())
+        }
+        Target::Two { .. } if spec.msf.freelists != 1 => {
+            Err("programs in Loom C take one list of threads (`msf.freelists`)".into())
+        }
+        _ => Ok(target),
     }
 }
 
@@ -173,10 +205,11 @@ impl Compiled {
         for image in self.images {
             let stored = Stored::load(image, spec.engine.control_store)
                 .map_err(|refused| Error::new(refused.0))?;
-            programs.extend(vec![(stored, 0b1111); self.engines as usize]);
+            let contexts = ((1_u32 << self.contexts) - 1) as u8;
+            programs.extend(vec![(stored, contexts); self.engines as usize]);
         }
         let mut spec = spec.clone();
-        if self.engines * CONTEXTS < spec.ports.count {
+        if self.engines * self.contexts < spec.ports.count {
             // No thread would ask for some of the ports.
             spec.ports.assignment = Assignment::Any;
         }

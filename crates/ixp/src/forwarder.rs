@@ -1,5 +1,6 @@
-//! The hand-written IPv4 forwarder, `programs/microcode/ipv4.uc`, with a small table of routes: a
-//! load for tests and figures that need no other program.
+//! The hand-written IPv4 forwarders of both versions, `programs/microcode/ipv4.uc` and
+//! `ipv4_version2.uc`, with a small table of routes: a load for figures over several chips, and for
+//! tests that need no other program.
 
 use std::path::Path;
 
@@ -12,10 +13,13 @@ use crate::processor::Processor;
 use crate::spec::Spec;
 use crate::units::Refused;
 
-/// Its program.
-pub const TEXT: &str = include_str!("../../../programs/microcode/ipv4.uc");
-/// Engines that run it: sixteen threads, each with an element of the receive FIFO.
-pub const ENGINES: usize = 4;
+/// The programs of version 1 and 2.
+const TEXT: &str = include_str!("../../../programs/microcode/ipv4.uc");
+const TEXT_2: &str = include_str!("../../../programs/microcode/ipv4_version2.uc");
+/// Engines of version 1 that run it: sixteen threads, each with an element of the receive FIFO.
+const ENGINES: usize = 4;
+/// Elements of RBUF and TBUF that the program of version 2 knows.
+const ELEMENTS_2: u32 = 128;
 
 // Word addresses in SRAM.
 const PORTS_AT: u32 = 0x100;
@@ -25,39 +29,47 @@ const TRIE_AT: u32 = 0x1_0000;
 /// The first bits of the stations' addresses; the port is added.
 const STATION: u64 = 0x0200_0000_0001;
 
-/// Creates a chip whose engines 0 to 3 forward: the network 10.N.0.0/16 is behind port N modulo
+/// Creates a chip that forwards, with engines 0 to 3 of version 1 or all of version 2: the network 10.N.0.0/16 is behind port N modulo
 /// the number of ports, and all sources are known.
 ///
 /// # Errors
-/// If the number of ports is no power of two, there are fewer than four engines or sixteen elements,
-/// or a number of the description is out of its range.
+/// If the chip lacks what the program needs, or a number of the description is out of its range.
 pub fn processor<E: EnergySink>(
     spec: &Spec,
     options: &Options,
     energy: E,
 ) -> Result<Processor<E>, Refused> {
     let ports = spec.ports.count;
-    let elements = spec.fbi.receive_elements.min(spec.fbi.transmit_elements);
-    if !ports.is_power_of_two() || (spec.engines as usize) < ENGINES || elements < 16 {
-        return Err(Refused(
-            "the forwarder takes a power of two of ports, four engines and sixteen elements in \
-             each FIFO"
-                .into(),
-        ));
-    }
+    let [receive, transmit] = spec.elements();
+    let mut places = vec![("PORTS", PORTS_AT), ("TRIE", TRIE_AT), ("NEXT_HOPS", NEXT_HOPS_AT)];
+    let (text, engines, contexts) = if spec.has_msf() {
+        if spec.msf.element_bytes != 64 || receive != ELEMENTS_2 || transmit != ELEMENTS_2 {
+            return Err(Refused(
+                "the forwarder takes 128 elements of 64 bytes in RBUF and TBUF".into(),
+            ));
+        }
+        (TEXT_2, spec.engines as usize, u8::MAX)
+    } else {
+        if !ports.is_power_of_two()
+            || (spec.engines as usize) < ENGINES
+            || receive.min(transmit) < 16
+        {
+            return Err(Refused(
+                "the forwarder takes a power of two of ports, four engines and sixteen elements in \
+                 each FIFO"
+                    .into(),
+            ));
+        }
+        places.push(("PORT_MASK", ports - 1));
+        (TEXT, ENGINES, 0b1111)
+    };
     let read = &mut |path: &Path| included(path);
-    let image = wireloom_microcode::assemble("ipv4.uc", TEXT, &Default::default(), read);
+    let image = wireloom_microcode::assemble("ipv4.uc", text, &Default::default(), read);
     let mut image = image.map_err(|refused| Refused(refused.render(false)))?;
-    let places = [
-        ("PORTS", PORTS_AT),
-        ("TRIE", TRIE_AT),
-        ("NEXT_HOPS", NEXT_HOPS_AT),
-        ("PORT_MASK", ports - 1),
-    ];
     wireloom_microcode::supply(&mut image, &places)
         .map_err(|name| Refused(format!("the program imports {name}")))?;
     let program = Program::load(image, spec.engine.control_store)?;
-    let programs = vec![(program, 0b1111); ENGINES];
+    let programs = vec![(program, contexts); engines];
     let processor = Processor::with_energy(spec, programs, options, energy);
     let mut processor = processor.map_err(|error| Refused(error.to_string()))?;
     let sram = processor.chip.sram.words_mut();

@@ -24,6 +24,7 @@ pub mod harness;
 mod kind;
 mod machine;
 pub mod mpkt;
+pub mod network;
 pub mod options;
 mod processor;
 pub mod report;

@@ -1,4 +1,4 @@
-//! MPKTs: the pieces of 64 bytes in which packets cross the bus to the ports, with their status and
+//! MPKTs: the pieces of 64 bytes (on version 2 also 128 or 256) in which packets cross the bus to the ports, with their status and
 //! control words. The layouts are assumed; docs/machines/ixp.md has them as tables.
 
 /// What is known of an MPKT: the status word of one that came in, and the control word of one that
@@ -6,20 +6,20 @@
 ///
 /// | bits | meaning |
 /// |---|---|
-/// | 6 to 0 | bytes, 1 to 64; 0 on the way out: no bytes |
+/// | 10, 9, 6 to 0 | bytes, 1 to 64 (bits 8 and 7 of the number on version 2); 0 on the way out: no bytes |
 /// | 7 | first of its packet |
 /// | 8 | last of its packet |
 /// | 16 to 12 | the port; out: its bits 4 to 0 |
 /// | 17 | out: the packet has further outputs |
 /// | 19 to 18 | out: 0 to the port, 1 to the processor core, 2 dropped, 3 no output |
 /// | 23 to 20 | in: the element of the receive FIFO; out: bits 8 to 5 of the port |
-/// | 30 to 24 | out: bits 15 to 9 of the port |
+/// | 30 to 24 | in, version 2: the element of RBUF; out: bits 15 to 9 of the port |
 /// | 30 to 24, 16 to 12, 23 to 20 | out: bits 6 to 0, 11 to 7 and 15 to 12 of the reason's number, if the packet is not for a port |
 /// | 31 | in: an MPKT has come |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
     /// Bytes.
-    pub bytes: u8,
+    pub bytes: u16,
     /// First of its packet.
     pub first: bool,
     /// Last of its packet.
@@ -32,7 +32,7 @@ pub struct Control {
     pub way: Way,
     /// The element of the receive FIFO.
     pub element: u8,
-    /// The lowest seven bits of the reason's number.
+    /// The lowest seven bits of the reason's number; the element of RBUF.
     pub reason: u8,
     /// An MPKT has come.
     pub valid: bool,
@@ -57,7 +57,7 @@ impl Control {
     pub fn from_word(word: u32) -> Self {
         let bit = |bit: u32| word >> bit & 1 != 0;
         Self {
-            bytes: (word & 0x7f).min(64) as u8,
+            bytes: (word & 0x7f | (word >> 9 & 3) << 7) as u16,
             first: bit(7),
             last: bit(8),
             port: (word >> 12 & 0x1f) as u8,
@@ -86,7 +86,8 @@ impl Control {
 
     /// The word.
     pub fn word(&self) -> u32 {
-        u32::from(self.bytes)
+        u32::from(self.bytes & 0x7f)
+            | u32::from(self.bytes >> 7 & 3) << 9
             | u32::from(self.first) << 7
             | u32::from(self.last) << 8
             | u32::from(self.port & 0x1f) << 12

@@ -7,6 +7,7 @@ use wireloom_machine::{Line, Part, thousands};
 use wireloom_sim::EnergySink;
 use wireloom_sim::stats::Record;
 
+use crate::bus::Bus;
 use crate::chip::Did;
 use crate::energy::Metered;
 use crate::processor::Processor;
@@ -75,19 +76,27 @@ impl<E: EnergySink> Processor<E> {
         let cycles = chip.core_cycle(self.now()).max(1) as f64;
         let share = |busy: u64| busy as f64 / cycles;
         let interval = u64::from(chip.spec.command_bus.interval_cycles);
-        vec![
-            ("command bus", share(chip.granted * interval)),
-            ("sram", share(chip.sram.served.busy)),
-            ("sdram", share(chip.sdram.served.busy)),
+        let of = |busy: u64, parts: usize| share(busy) / parts.max(1) as f64;
+        let lanes = chip.network.lanes();
+        let [sram_push, sram_pull, sdram_push, sdram_pull] = chip.data_buses();
+        let bus = |buses: Vec<&Bus>| of(buses.iter().map(|bus| bus.busy).sum(), buses.len());
+        let mut all = vec![
+            ("command bus", of(chip.network.granted * interval, lanes)),
+            ("sram", of(chip.sram.served().busy, chip.sram.channels.len())),
+            ("sdram", of(chip.sdram.served().busy, chip.sdram.channels.len())),
             ("scratchpad", share(chip.scratch.served.busy)),
             ("hash unit", share(chip.hash.served.busy)),
             ("fbi", share(chip.fbi.served.busy)),
-            ("sram push bus", share(chip.sram_bus.push.busy)),
-            ("sram pull bus", share(chip.sram_bus.pull.busy)),
-            ("sdram push bus", share(chip.sdram_bus.push.busy)),
-            ("sdram pull bus", share(chip.sdram_bus.pull.busy)),
+            ("sram push bus", bus(sram_push)),
+            ("sram pull bus", bus(sram_pull)),
+            ("sdram push bus", bus(sdram_push)),
+            ("sdram pull bus", bus(sdram_pull)),
             ("ix bus", chip.cards.bus_use(self.now())),
-        ]
+        ];
+        if chip.spec.has_msf() {
+            all.push(("msf", share(chip.msf.served.busy)));
+        }
+        all
     }
 
     /// All statistics: `engines` with the use of each and of its contexts, `units`, `cards`,
@@ -126,16 +135,19 @@ impl<E: EnergySink> Processor<E> {
                 .with("busy_cycles", served.busy)
                 .with("most_queued", most as u64)
         };
-        let sdram = unit(chip.sdram.served, chip.sdram.queues.most())
-            .with("row_hits", chip.sdram.row_hits)
-            .with("refreshes", chip.sdram.refreshes);
-        let units = Record::new()
-            .with("sram", unit(chip.sram.served, chip.sram.queues.most()))
+        let sdram = unit(chip.sdram.served(), chip.sdram.most())
+            .with("row_hits", chip.sdram.sum(|channel| channel.row_hits))
+            .with("refreshes", chip.sdram.sum(|channel| channel.refreshes));
+        let mut units = Record::new()
+            .with("sram", unit(chip.sram.served(), chip.sram.most()))
             .with("sdram", sdram)
             .with("scratch", unit(chip.scratch.served, chip.scratch.queues.most()))
             .with("hash", unit(chip.hash.served, chip.hash.queues.most()))
             .with("fbi", unit(chip.fbi.served, chip.fbi.queues.most()))
-            .with("commands", chip.granted);
+            .with("commands", chip.network.granted);
+        if chip.spec.has_msf() {
+            units.add("msf", unit(chip.msf.served, chip.msf.queues.most()));
+        }
         let did = chip.control.did;
         let governor = Record::new()
             .with("slower", did.slower)

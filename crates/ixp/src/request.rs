@@ -21,6 +21,10 @@ pub struct Request {
     pub receiver: u8,
     /// The unit that serves it.
     pub unit: Unit,
+    /// The channel of the unit.
+    pub channel: u8,
+    /// The cluster of the engine.
+    pub cluster: u8,
     /// What the unit does.
     pub operation: Operation,
     /// The address, in granules of the unit.
@@ -29,8 +33,8 @@ pub struct Request {
     pub count: u8,
     /// The first transfer register, by its number in the file.
     pub register: u16,
-    /// The address in a FIFO, for transfers between FIFOs and SDRAM.
-    pub fifo: u8,
+    /// The address in a FIFO in quad words, for transfers between FIFOs and SDRAM.
+    pub fifo: u16,
     /// The value of a fast write.
     pub value: u32,
     /// The order that its token promises.

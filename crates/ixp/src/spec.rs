@@ -1,15 +1,18 @@
 //! The description of an `ixp` in machine files.
 
+mod check;
+
 use serde::{Deserialize, Serialize};
 use wireloom_description::Description;
 use wireloom_isa::microengine::Version;
-use wireloom_sim::parts::arbiter::{Arbiter, ArbiterSpec};
+use wireloom_sim::Clock;
+use wireloom_sim::parts::arbiter::ArbiterSpec;
 use wireloom_sim::parts::line::Pace;
-use wireloom_sim::spec::{gigabits, megahertz, within};
-use wireloom_sim::{Clock, SpecError};
+use wireloom_sim::spec::{gigabits, megahertz};
 
 use crate::energy::PowerSpec;
 use crate::governor::GovernorSpec;
+use crate::network::NetworkKind;
 
 /// Bytes of an MPKT, and of an element of a FIFO.
 pub const MPKT_BYTES: u32 = 64;
@@ -27,11 +30,13 @@ pub struct Spec {
     pub about: String,
     /// The number of microengines, 1 to 16.
     pub engines: u32,
+    /// Clusters of engines, each with buses of its own; a divisor of `engines`.
+    pub clusters: u32,
     /// The microengines.
     pub engine: EngineSpec,
     /// Buses and units.
     pub core: CoreSpec,
-    /// The bus that carries commands from engines to units.
+    /// The network that carries commands from engines to units.
     pub command_bus: CommandBusSpec,
     /// The push and pull buses of SRAM, scratchpad, hash unit and FBI.
     pub sram_bus: DataBusSpec,
@@ -49,6 +54,8 @@ pub struct Spec {
     pub fbi: FbiSpec,
     /// The bus between FIFOs and ports.
     pub ix_bus: IxBusSpec,
+    /// RBUF and TBUF (version 2).
+    pub msf: MsfSpec,
     /// The line cards.
     pub ports: PortsSpec,
     /// Models of energy.
@@ -122,14 +129,18 @@ pub struct CoreSpec {
     pub clock: Clock,
 }
 
-/// The bus that carries commands.
+/// The network that carries commands.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandBusSpec {
-    /// Cycles from the grant to the queue of the unit, 1 to 1,024.
+    /// What it is.
+    pub kind: NetworkKind,
+    /// Cycles from the grant to the queue of the unit, without links of a ring or a mesh, 1 to 1,024.
     pub latency_cycles: u32,
-    /// Cycles between two grants, 1 to 1,024.
+    /// Cycles between two commands on a bus or a link, 1 to 1,024.
     pub interval_cycles: u32,
+    /// Cycles of a link of a ring or a mesh, 1 to 1,024.
+    pub hop_cycles: u32,
     /// The policy that chooses among engines.
     pub arbiter: ArbiterSpec,
 }
@@ -152,6 +163,11 @@ pub struct DataBusSpec {
 pub struct SramSpec {
     /// Its size, a multiple of 4 up to 64 MiB.
     pub bytes: u32,
+    /// Channels, 1 to 4.
+    pub channels: u32,
+    /// Bytes after which the next channel follows, a power of two from 64 to 65,536. A command goes
+    /// to the channel of its first word.
+    pub interleave_bytes: u32,
     /// Commands in each queue, 1 to 1,024.
     pub queue: u32,
     /// To the first word of a read.
@@ -174,6 +190,13 @@ pub struct SramSpec {
 pub struct SdramSpec {
     /// Its size, a multiple of 8 up to 256 MiB.
     pub bytes: u32,
+    /// Channels, 1 to 4.
+    pub channels: u32,
+    /// Bytes after which the next channel follows, a power of two from 64 to 65,536. A command goes
+    /// to the channel of its first word.
+    pub interleave_bytes: u32,
+    /// The least granules of 8 bytes of an access, 1 to 8.
+    pub burst_quads: u32,
     /// Banks, a power of two from 2 to 16.
     pub banks: u32,
     /// Bytes of a row, a power of two from 64 to 65,536.
@@ -259,6 +282,30 @@ pub struct IxBusSpec {
     pub bytes: u32,
     /// Cycles of its clock for each MPKT beside those of its bytes, 0 to 1,024.
     pub overhead_cycles: u32,
+    /// Whether MPKTs go in and out at a time.
+    pub duplex: bool,
+}
+
+/// RBUF and TBUF of version 2. All cycles are 1 to 1,024.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MsfSpec {
+    /// Bytes of an element and of an MPKT: 64, 128 or 256.
+    pub element_bytes: u32,
+    /// Bytes of RBUF, a multiple of an element up to 8,192.
+    pub receive_bytes: u32,
+    /// Bytes of TBUF, a multiple of an element up to 8,192.
+    pub transmit_bytes: u32,
+    /// Lists of threads that wait for MPKTs, 1 to 3; ports go round them.
+    pub freelists: u32,
+    /// Commands in each queue, 1 to 1,024.
+    pub queue: u32,
+    /// To the first word.
+    pub access_cycles: u32,
+    /// From the last word of a write to its signal.
+    pub write_cycles: u32,
+    /// The interval between two words.
+    pub word_cycles: u32,
 }
 
 /// The line cards.
@@ -299,6 +346,16 @@ impl Spec {
         base.expect("machines/ixp1200.toml is a machine: a test holds it")
     }
 
+    /// The machine of an installed description, such as `ixp2400`.
+    ///
+    /// # Errors
+    /// If there is none of this name, or it is no machine of this kind.
+    pub fn installed(name: &str) -> Result<Self, String> {
+        let found = Description::find(name).map_err(|error| error.to_string())?;
+        let (name, description) = found.ok_or_else(|| format!("there is no machine {name}"))?;
+        Self::build(&name, description)
+    }
+
     /// Builds the machine of a description.
     ///
     /// # Errors
@@ -312,152 +369,27 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Checks the range of all numbers.
-    ///
-    /// # Errors
-    /// The first number out of range, by its key.
-    pub fn check(&self) -> Result<(), SpecError> {
-        within("engines", self.engines, 1..=16)?;
-        let EngineSpec { contexts, control_store, stages, execute_stage, .. } = self.engine;
-        let sizes = self.engine.version.sizes();
-        within("engine.contexts", contexts, 1..=sizes.contexts as u32)?;
-        within("engine.control_store", control_store, 1..=sizes.control_store as u32)?;
-        within("engine.stages", stages, 1..=16)?;
-        within("engine.execute_stage", execute_stage, 0..=stages - 1)?;
-        within("engine.swap_aborts", self.engine.swap_aborts, 0..=3)?;
-        within("engine.commands", self.engine.commands, 1..=64)?;
-        Arbiter::new(&self.engine.arbiter, contexts as usize)
-            .map_err(|error| error.within("engine.arbiter"))?;
-        Arbiter::new(&self.command_bus.arbiter, self.engines as usize)
-            .map_err(|error| error.within("command_bus.arbiter"))?;
-        for (bus, spec) in [("sram_bus", self.sram_bus), ("sdram_bus", self.sdram_bus)] {
-            within(&format!("{bus}.words_per_cycle"), spec.words_per_cycle, 1..=4)?;
-        }
-        for (key, value, range) in self.sizes() {
-            within(key, value, range)?;
-        }
-        within("hash.step_bits", self.hash.step_bits, 1..=64)?;
-        for (key, value) in self.cycles() {
-            within(key, value, 1..=1024)?;
-        }
-        let turns = [
-            ("sram.turnaround_cycles", self.sram.turnaround_cycles),
-            ("sdram.turnaround_cycles", self.sdram.turnaround_cycles),
-            ("scratch.modify_cycles", self.scratch.modify_cycles),
-            ("ix_bus.overhead_cycles", self.ix_bus.overhead_cycles),
-        ];
-        turns.into_iter().try_for_each(|(key, value)| within(key, value, 0..=1024))?;
-        for (key, bytes, granule) in [
-            ("sram.bytes", self.sram.bytes, 4),
-            ("sdram.bytes", self.sdram.bytes, 8),
-            ("scratch.bytes", self.scratch.bytes, 4),
-        ] {
-            if !bytes.is_multiple_of(granule) {
-                let problem = format!("is {bytes}; it can be a multiple of {granule}");
-                return Err(SpecError::new(key, problem));
-            }
-        }
-        for (key, value) in
-            [("sdram.banks", self.sdram.banks), ("sdram.row_bytes", self.sdram.row_bytes)]
-        {
-            if !value.is_power_of_two() {
-                return Err(SpecError::new(key, format!("is {value}; it can be a power of two")));
-            }
-        }
-        self.power.check().map_err(|error| error.within("power"))?;
-        self.governor
-            .check(self.engine.clock, self.power.voltage_mv)
-            .map_err(|error| error.within("governor"))?;
-        match self.ports.pace {
-            Pace::Load(load) => within("ports.pace.load", load, 1e-6..=1.0),
-            Pace::Poisson(load) => within("ports.pace.poisson", load, 1e-6..=0.999_999),
-            Pace::Line | Pace::Given => Ok(()),
+    /// Whether packets come and go over RBUF and TBUF.
+    pub fn has_msf(&self) -> bool {
+        self.engine.version == Version::Two
+    }
+
+    /// Bytes of an MPKT.
+    pub fn mpkt_bytes(&self) -> u32 {
+        if self.has_msf() { self.msf.element_bytes } else { MPKT_BYTES }
+    }
+
+    /// Elements of the receive FIFO or RBUF, and of the transmit FIFO or TBUF.
+    pub fn elements(&self) -> [u32; 2] {
+        let MsfSpec { element_bytes, receive_bytes, transmit_bytes, .. } = self.msf;
+        match self.has_msf() {
+            true => [receive_bytes / element_bytes, transmit_bytes / element_bytes],
+            false => [self.fbi.receive_elements, self.fbi.transmit_elements],
         }
     }
 
-    fn sizes(&self) -> [(&'static str, u32, std::ops::RangeInclusive<u32>); 19] {
-        [
-            ("sram.bytes", self.sram.bytes, 4..=1 << 26),
-            ("sram.queue", self.sram.queue, 1..=1024),
-            ("sram.locks", self.sram.locks, 1..=64),
-            ("sram.lists", self.sram.lists, 1..=8),
-            ("sdram.bytes", self.sdram.bytes, 8..=1 << 28),
-            ("sdram.banks", self.sdram.banks, 2..=16),
-            ("sdram.row_bytes", self.sdram.row_bytes, 64..=65536),
-            ("sdram.queue", self.sdram.queue, 1..=1024),
-            ("sdram.refresh_interval_cycles", self.sdram.refresh_interval_cycles, 0..=1 << 24),
-            ("scratch.bytes", self.scratch.bytes, 4..=65536),
-            ("scratch.queue", self.scratch.queue, 1..=1024),
-            ("hash.queue", self.hash.queue, 1..=1024),
-            ("fbi.queue", self.fbi.queue, 1..=1024),
-            ("fbi.receive_elements", self.fbi.receive_elements, 1..=16),
-            ("fbi.transmit_elements", self.fbi.transmit_elements, 1..=16),
-            ("ix_bus.bytes", self.ix_bus.bytes, 1..=MPKT_BYTES),
-            ("ports.count", self.ports.count, 1..=16),
-            ("ports.receive_mpkts", self.ports.receive_mpkts, 24..=4096),
-            ("ports.transmit_mpkts", self.ports.transmit_mpkts, 1..=4096),
-        ]
-    }
-
-    fn cycles(&self) -> [(&'static str, u32); 23] {
-        [
-            ("command_bus.latency_cycles", self.command_bus.latency_cycles),
-            ("command_bus.interval_cycles", self.command_bus.interval_cycles),
-            ("sram_bus.push_cycles", self.sram_bus.push_cycles),
-            ("sram_bus.pull_cycles", self.sram_bus.pull_cycles),
-            ("sdram_bus.push_cycles", self.sdram_bus.push_cycles),
-            ("sdram_bus.pull_cycles", self.sdram_bus.pull_cycles),
-            ("sram.access_cycles", self.sram.access_cycles),
-            ("sram.write_cycles", self.sram.write_cycles),
-            ("sram.word_cycles", self.sram.word_cycles),
-            ("sdram.access_cycles", self.sdram.access_cycles),
-            ("sdram.activate_cycles", self.sdram.activate_cycles),
-            ("sdram.precharge_cycles", self.sdram.precharge_cycles),
-            ("sdram.write_cycles", self.sdram.write_cycles),
-            ("sdram.quad_cycles", self.sdram.quad_cycles),
-            ("sdram.refresh_cycles", self.sdram.refresh_cycles),
-            ("scratch.access_cycles", self.scratch.access_cycles),
-            ("scratch.write_cycles", self.scratch.write_cycles),
-            ("scratch.word_cycles", self.scratch.word_cycles),
-            ("hash.front_cycles", self.hash.front_cycles),
-            ("hash.back_cycles", self.hash.back_cycles),
-            ("fbi.access_cycles", self.fbi.access_cycles),
-            ("fbi.write_cycles", self.fbi.write_cycles),
-            ("fbi.word_cycles", self.fbi.word_cycles),
-        ]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_description_in_the_repository_is_a_machine() {
-        let spec = Spec::base();
-        assert_eq!((spec.engines, spec.engine.contexts), (6, 4));
-        assert_eq!(spec.check(), Ok(()));
-    }
-
-    #[test]
-    fn unknown_keys_and_values_out_of_range_are_refused_by_their_key() {
-        let refused = |text: &str| {
-            let text = format!("extends = \"ixp1200\"\n{text}");
-            let description = Description::parse("mine.toml", &text).expect("it is TOML");
-            Spec::build("mine", description).expect_err("it is wrong")
-        };
-        for (text, says) in [
-            ("engins = 6", "engins"),
-            ("engines = 0", "`engines`"),
-            ("[sram]\nlatency = 3", "latency"),
-            ("[sram]\nbytes = 6", "`sram.bytes`"),
-            ("[sdram]\nbanks = 3", "`sdram.banks`"),
-            ("[engine]\nexecute_stage = 5", "`engine.execute_stage`"),
-            ("[ports]\nreceive_mpkts = 2", "`ports.receive_mpkts`"),
-            ("[hash]\nstep_bits = 0", "`hash.step_bits`"),
-        ] {
-            let message = refused(text);
-            assert!(message.contains(says), "{text}: {message}");
-        }
+    /// Channels of SRAM and SDRAM, and the other units: all that commands go to.
+    pub fn targets(&self) -> u32 {
+        self.sram.channels + self.sdram.channels + if self.has_msf() { 4 } else { 3 }
     }
 }

@@ -70,6 +70,10 @@ pub struct Traced {
     pub id: u64,
     /// The unit.
     pub unit: Unit,
+    /// The channel of the unit.
+    pub channel: u8,
+    /// The cluster of the engine.
+    pub cluster: u8,
     /// The operation.
     pub operation: Operation,
     /// The order that it was promised.
@@ -87,6 +91,8 @@ impl From<&Request> for Traced {
         Self {
             id: request.id,
             unit: request.unit,
+            channel: request.channel,
+            cluster: request.cluster,
             operation: request.operation,
             order: request.order,
             address: request.address,

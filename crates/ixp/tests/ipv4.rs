@@ -1,12 +1,13 @@
-//! The hand-written IPv4 forwarder, programs/microcode/ipv4.uc, held to golden with
-//! programs/ipv4.loom.
+//! The hand-written IPv4 forwarders, programs/microcode/ipv4.uc and ipv4_version2.uc, held to golden
+//! with programs/ipv4.loom.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
-use wireloom_isa::microengine::Image;
+use wireloom_isa::microengine::{Image, Version};
+use wireloom_ixp::network::NetworkKind;
 use wireloom_ixp::{Ixp, Options, Processor, Program, Spec, assertions};
 use wireloom_machine::{Machine, Source, golden, load_store};
 use wireloom_net::Frame;
@@ -118,20 +119,18 @@ fn fill(sram: &mut [u32]) {
     }
 }
 
-fn image() -> Image {
-    let path = root().join("programs/microcode/ipv4.uc");
+fn image(file: &str) -> Image {
+    let path = root().join("programs/microcode").join(file);
     let text = std::fs::read_to_string(&path).expect("the program");
     let options = wireloom_microcode::Options::default();
     let mut read = |file: &Path| std::fs::read_to_string(file).map_err(|error| error.to_string());
     let path = path.to_string_lossy();
     let image = wireloom_microcode::assemble(&path, &text, &options, &mut read);
     let mut image = image.unwrap_or_else(|refused| panic!("{}", refused.render(false)));
-    let values = [
-        ("PORTS", PORTS_AT),
-        ("TRIE", TRIE_AT),
-        ("NEXT_HOPS", NEXT_HOPS_AT),
-        ("PORT_MASK", PORTS - 1),
-    ];
+    let mut values = vec![("PORTS", PORTS_AT), ("TRIE", TRIE_AT), ("NEXT_HOPS", NEXT_HOPS_AT)];
+    if image.version == Version::One {
+        values.push(("PORT_MASK", PORTS - 1));
+    }
     wireloom_microcode::supply(&mut image, &values).expect("all names have values");
     image
 }
@@ -141,11 +140,26 @@ fn machine(change: impl FnOnce(&mut Spec)) -> Ixp {
     let mut spec = Spec::base();
     spec.ports.count = PORTS;
     change(&mut spec);
-    let program = Program::load(image(), spec.engine.control_store).expect("it loads");
     // Engines 0 to 3: an element of the receive FIFO for each of sixteen threads.
-    let programs = vec![(program, 0b1111); 4];
+    start(&spec, vec![(loaded(&spec, "ipv4.uc"), 0b1111); 4])
+}
+
+/// A machine of version 2, with changes to its description.
+fn second(name: &str, change: impl FnOnce(&mut Spec)) -> Ixp {
+    let mut spec = Spec::installed(name).expect("a machine");
+    spec.ports.count = PORTS;
+    change(&mut spec);
+    let program = loaded(&spec, "ipv4_version2.uc");
+    start(&spec, vec![(program, 0xff); spec.engines as usize])
+}
+
+fn loaded(spec: &Spec, file: &str) -> Program {
+    Program::load(image(file), spec.engine.control_store).expect("it loads")
+}
+
+fn start(spec: &Spec, programs: Vec<(Program, u8)>) -> Ixp {
     let options = Options { trace_events: 1 << 20, ..Options::default() };
-    let mut processor = Processor::new(&spec, programs, &options).expect("a machine");
+    let mut processor = Processor::new(spec, programs, &options).expect("a machine");
     fill(processor.chip.sram.words_mut());
     let reasons = (0..31).map(|number| Reason::Program(ReasonSetId(0), number)).collect();
     Ixp::new(processor, Store::default(), reasons)
@@ -222,6 +236,18 @@ fn run(machine: &mut dyn Machine, frames: &[Frame<'_>]) -> Verdicts {
 
 #[test]
 fn the_hand_written_forwarder_does_what_golden_does() {
+    does_what_golden_does(machine(|spec| spec.ports.rate = 1_000_000_000));
+}
+
+#[test]
+fn the_forwarder_of_version_2_does_what_golden_does_on_every_network() {
+    does_what_golden_does(second("ixp2800", |_| ()));
+    for (kind, _) in NetworkKind::ALL {
+        does_what_golden_does(second("ixp2400", |spec| spec.command_bus.kind = kind));
+    }
+}
+
+fn does_what_golden_does(mut machine: Ixp) {
     let mut file = tempfile::NamedTempFile::with_suffix(".tables").expect("a file");
     file.write_all(tables().as_bytes()).expect("room");
     let source = Source {
@@ -251,7 +277,6 @@ fn the_hand_written_forwarder_does_what_golden_does() {
         })
         .collect();
     let expected = run(golden.as_mut(), &frames);
-    let mut machine = machine(|spec| spec.ports.rate = 1_000_000_000);
     let found = run(&mut machine, &frames);
     let trace = &machine.processor().chip.trace;
     assert!(trace.events().len() > 100_000);

@@ -81,6 +81,16 @@ pub fn attach(program: &[Instruction], hook: Hook, name: &str, interface: u32) -
                 Some(libc::EINVAL) if hook == Hook::Ingress => {
                     problem.with_help("this needs Linux 6.6 or later, with TCX")
                 }
+                // What drivers say that cannot give a program a frame of this size (veth: over 3,498).
+                Some(libc::ERANGE | libc::EMSGSIZE) => problem.with_help(
+                    "its MTU is too large for AF_XDP: lower it, or take another value of --io",
+                ),
+                Some(libc::EOPNOTSUPP) if hook == Hook::Driver => {
+                    problem.with_help("its driver has no XDP hook: take another value of --io")
+                }
+                Some(libc::EBUSY) => {
+                    problem.with_help("another program is there; --io packet needs no XDP hook")
+                }
                 _ => problem,
             })
         }

@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
-use wireloom_xdp::{InKernel, Interface, Links, PortCounts};
+use wireloom_xdp::{InKernel, Interface, Links, PortCounts, WatchedPrograms};
 
 use crate::attention::{Attention, Bell};
 use crate::bpf::Attached;
@@ -212,6 +212,19 @@ impl Forwarder {
             *before = added(*before, counts);
         }
         Ok(())
+    }
+
+    /// Puts programs that pass packets on in the place of an engine's in the kernel; with none, the
+    /// engine's own again.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn watch(&mut self, watched: Option<&WatchedPrograms>) -> Result {
+        let Some(kernel) = &self.kernel else { return Ok(()) };
+        match watched {
+            Some(watched) => kernel.links.watch(watched),
+            None => kernel.links.replace(&kernel.programs),
+        }
     }
 
     /// Limits what goes to the kernel from now on.

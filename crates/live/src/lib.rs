@@ -49,7 +49,10 @@ pub use rights::{
     Capability, KERNEL_RIGHTS, MIRROR_RIGHTS, RELOAD_RIGHTS, TABLE_RIGHTS, give_up_all_but,
 };
 pub use stop::Stop;
-pub use wireloom_xdp::{InKernel, Interface, Live};
+pub use wireloom_xdp::{
+    Comparison, Event, Events, Header, InKernel, Interface, Live, Place, Test, Watch,
+    WatchedPrograms,
+};
 
 use wireloom_machine::{Error, Result};
 

@@ -75,6 +75,16 @@ pub trait Machine {
         None
     }
 
+    /// Lends its offloads as they are now. Nothing changes in the machine: what the borrower does to
+    /// them is undone. Returns whether the machine can do that.
+    ///
+    /// # Errors
+    /// If the machine fails.
+    fn lend(&mut self, look: &mut dyn FnMut(&mut Store)) -> Result<bool> {
+        let _ = look;
+        Ok(false)
+    }
+
     /// Updates [`store`](Self::store) from a machine that has finished. Returns the names of
     /// offloads that were left out because they are large and not requested; [`Wanted::All`]
     /// leaves out none.

@@ -129,7 +129,8 @@ pub fn allocate(
     next: &[Vec<u16>],
     nodes: &[Node],
 ) -> Result<Vec<(Bank, Index)>, Unallocated> {
-    let banks = banks(items, nodes)?;
+    let mut banks = banks(items, nodes)?;
+    let is_loose = loose(items, nodes);
     let sizes = version.sizes();
     let share = sizes.bank / sizes.contexts;
     // Taken for the whole program: what it names by numbers.
@@ -186,24 +187,44 @@ pub fn allocate(
         relative[bank as usize][number % share] = true;
         places[at] = Some((bank, Index::Absolute(number as u8)));
     }
-    colour(items, next, nodes, &banks, &relative, &mut places)?;
+    let fixed = places.clone();
+    if colour(items, next, &[], &mut banks, &relative, &mut places).is_err() {
+        // Registers that could be in either bank come last, and take what is left.
+        places = fixed;
+        colour(items, next, &is_loose, &mut banks, &relative, &mut places)?;
+    }
     Ok(places.into_iter().map(|place| place.unwrap_or((Bank::A, Index::Relative(0)))).collect())
 }
 
+/// The nodes that no instruction reads together with another register.
+fn loose(items: &[Item], nodes: &[Node]) -> Vec<bool> {
+    let mut is_loose: Vec<bool> =
+        nodes.iter().map(|node| node.pinned.is_none() && !node.is_absolute).collect();
+    for (a, b) in items.iter().filter_map(sides) {
+        for side in [a, b] {
+            if let Side::Node(node) = side {
+                is_loose[node] = false;
+            }
+        }
+    }
+    is_loose
+}
+
 /// Numbers for the registers of a context: those that are needed at the same time get different
-/// ones.
+/// ones. Those that are loose come last, in the bank that has one.
 fn colour(
     items: &[Item],
     next: &[Vec<u16>],
-    nodes: &[Node],
-    banks: &[Bank],
+    is_loose: &[bool],
+    banks: &mut [Bank],
     taken: &[Vec<bool>; 2],
     places: &mut [Option<(Bank, Index)>],
 ) -> Result<(), Unallocated> {
-    let live = live_out(items, next, nodes.len());
-    let mut conflicts = vec![Set::new(nodes.len()); nodes.len()];
+    let count = places.len();
+    let live = live_out(items, next, count);
+    let mut conflicts = vec![Set::new(count); count];
     let mut order: Vec<usize> = Vec::new();
-    let mut is_seen = vec![false; nodes.len()];
+    let mut is_seen = vec![false; count];
     let mut see = |node: usize| {
         if !std::mem::replace(&mut is_seen[node], true) {
             order.push(node);
@@ -230,23 +251,30 @@ fn colour(
             entry.iter().filter(|&&b| b != a).for_each(|&b| conflicts[a].insert(b));
         }
     }
+    let loose = |node: &usize| is_loose.get(*node).is_some_and(|is_loose| *is_loose);
+    order.sort_by_key(loose);
     for node in order {
         if places[node].is_some() {
             continue;
         }
-        let bank = banks[node];
-        let mut used = taken[bank as usize].clone();
-        for other in conflicts[node].iter() {
-            match places[other] {
-                Some((other_bank, Index::Relative(number))) if other_bank == bank => {
-                    used[usize::from(number)] = true;
+        let free = |bank: Bank| {
+            let mut used = taken[bank as usize].clone();
+            for other in conflicts[node].iter() {
+                match places[other] {
+                    Some((other_bank, Index::Relative(number))) if other_bank == bank => {
+                        used[usize::from(number)] = true;
+                    }
+                    _ => {}
                 }
-                _ => {}
             }
-        }
-        let Some(number) = used.iter().position(|used| !used) else {
+            used.iter().position(|used| !used)
+        };
+        let bank = banks[node];
+        let other = || loose(&node).then(|| Some((bank.other(), free(bank.other())?))).flatten();
+        let Some((bank, number)) = free(bank).map(|number| (bank, number)).or_else(other) else {
             return Err(Unallocated::Full { node, bank });
         };
+        banks[node] = bank;
         places[node] = Some((bank, Index::Relative(number as u8)));
     }
     Ok(())

@@ -271,7 +271,10 @@ impl Reader<'_> {
                 item.parts.number = self.csr(registers, piece)?;
             }
             Slot::UnitCsr => {
-                let number = Source::Constant(self.csr(csr::FBI, piece)?);
+                let Form::Command(unit, _) = item.form else {
+                    return Err(self.error("U0208", &piece.1, "no unit has this CSR".to_owned()));
+                };
+                let number = Source::Constant(self.csr(csr::of_unit(unit), piece)?);
                 if matches!(item.form, Form::Command(_, Operation::FastWrite)) {
                     item.parts.b = number;
                 } else {

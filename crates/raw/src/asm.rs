@@ -10,6 +10,7 @@
 //! again:  bnezd $1, $1, again route $csto->$cEo, $cWi->$csti
 //!         halt
 //! .equ COUNT, 7
+//! .include parts/more.rasm NAME=1 # the text of a file, in which {NAME} is 1
 //! .data 0x10000                 # the address, for the memory that holds it
 //! table:  .word 1, 2, table
 //!         .half -1
@@ -22,6 +23,7 @@
 mod data;
 mod directives;
 mod elf;
+mod include;
 mod line;
 mod listing;
 mod object;
@@ -31,14 +33,17 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use codespan_reporting::diagnostic::{Diagnostic as Shown, Label};
-use codespan_reporting::files::SimpleFile;
+use codespan_reporting::files::SimpleFiles;
 use codespan_reporting::term;
 use wireloom_files::printable;
 
 pub use elf::add_elf;
+pub use include::Read;
 pub use listing::listing;
 pub use object::{read_object, write_object};
-pub use source::{Labels, assemble, assemble_with_labels};
+pub use source::{Labels, assemble, assemble_with, assemble_with_labels};
+
+use include::Whole;
 
 /// Column and row of a tile.
 pub type Place = (u8, u8);
@@ -89,7 +94,7 @@ impl Program {
 pub struct Diagnostic {
     /// The problem, in one line.
     pub message: String,
-    /// The bytes of the source.
+    /// The bytes of the source, with the files that it includes in their places.
     pub bytes: Range<usize>,
     /// What to do.
     pub help: Option<String>,
@@ -100,23 +105,27 @@ pub struct Diagnostic {
 pub struct Refused {
     /// The errors, in the order of the source.
     pub diagnostics: Vec<Diagnostic>,
-    path: String,
-    text: String,
+    whole: Whole,
 }
 
 impl Refused {
     /// The errors as text: each with its line, the place underlined.
     pub fn render(&self) -> String {
-        let file = SimpleFile::new(printable(&self.path), printable(&self.text));
+        let mut files = SimpleFiles::new();
+        for file in &self.whole.files {
+            files.add(printable(&file.name), printable(&file.text));
+        }
         let mut buffer = term::termcolor::Buffer::no_color();
         for diagnostic in &self.diagnostics {
             let help = diagnostic.help.iter().map(|help| format!("help: {}", printable(help)));
+            let (file, bytes) = self.whole.place(&diagnostic.bytes);
             let shown = Shown::error()
                 .with_message(printable(&diagnostic.message))
-                .with_label(Label::primary((), diagnostic.bytes.clone()))
+                .with_label(Label::primary(file, bytes))
                 .with_notes(help.collect());
             // Writing to memory cannot fail, and places lie in the text.
-            let _ = term::emit_to_write_style(&mut buffer, &term::Config::default(), &file, &shown);
+            let config = term::Config::default();
+            let _ = term::emit_to_write_style(&mut buffer, &config, &files, &shown);
         }
         String::from_utf8_lossy(buffer.as_slice()).trim_end().to_owned()
     }

@@ -68,7 +68,7 @@ impl Board {
             chip.attach(*tile, *side, Memory::new(memory.clone()))?;
         }
         for (((tile, side), card), packets) in spec.inputs.iter().zip(packets) {
-            chip.attach(*tile, *side, InputCard::new(*card, packets))?;
+            chip.attach(*tile, *side, InputCard::new(card.clone(), packets))?;
         }
         for ((tile, side), card) in &spec.outputs {
             chip.attach(*tile, *side, OutputCard::new(card.clone()))?;

@@ -12,6 +12,7 @@ use crate::message::Header;
 use crate::queue::Queue;
 use crate::router::Router;
 use crate::spec::{Spec, SpecError};
+use crate::spent::{SwitchCycles, TileCycles};
 use crate::switch::Switch;
 use crate::tile::{Region, Tile};
 use crate::waits;
@@ -235,6 +236,12 @@ impl Chip {
         let tile = &self.tiles[usize::from(y) * self.layout.columns + usize::from(x)];
         let (hits, misses) = tile.cache_counts();
         (tile.executed, hits, misses)
+    }
+
+    /// What a tile processor and its switch did with their cycles.
+    pub fn spent(&self, (x, y): (u8, u8)) -> (TileCycles, SwitchCycles) {
+        let tile = usize::from(y) * self.layout.columns + usize::from(x);
+        (self.tiles[tile].cycles, self.switches[tile].cycles)
     }
 
     /// The word at an address as programs left it: that of a cache that has changed it, or that of

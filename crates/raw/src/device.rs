@@ -6,6 +6,7 @@ mod input;
 mod line;
 mod memory;
 mod output;
+mod rest;
 
 use std::any::Any;
 
@@ -20,6 +21,7 @@ pub use input::{Buffer, Entered, InputCard, InputCounts, InputSpec};
 pub use line::{LineRate, framed};
 pub use memory::{Memory, MemorySpec};
 pub use output::{Delivered, OutputCard, OutputSpec};
+pub use rest::{Rest, Ring};
 
 /// What is attached to a port. It acts once a cycle.
 pub trait Device: Any + Send {

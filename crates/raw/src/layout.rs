@@ -102,6 +102,17 @@ impl Layout {
         self.outputs[(tile * NETWORKS + network) * ENDS + end] as usize
     }
 
+    /// The network of a tile's queue, and whether its processor reads or writes it.
+    pub fn of_queue(queue: usize) -> (usize, bool) {
+        let rest = queue % TILE_QUEUES;
+        (rest / (ENDS + 1), rest % (ENDS + 1) >= PROCESSOR)
+    }
+
+    /// Whether a queue is one of a tile.
+    pub fn is_of_tile(queue: usize, tile: usize) -> bool {
+        queue / TILE_QUEUES == tile
+    }
+
     /// The queue to the device at a port.
     pub fn to_device(&self, port: usize, network: usize) -> usize {
         self.tiles() * TILE_QUEUES + port * NETWORKS + network

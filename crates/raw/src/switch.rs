@@ -4,6 +4,7 @@ use wireloom_isa::raw::switch::{Control, Instruction, Source};
 
 use crate::layout::{Layout, PROCESSOR};
 use crate::queue::Queue;
+use crate::spent::SwitchCycles;
 
 /// Why a unit cannot act: a queue, by its number, is empty or full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,10 +24,13 @@ struct Ready {
     sources: Vec<u32>,
     /// The place in `sources` and the queue that is written.
     moves: Vec<(u8, u32)>,
+    /// The place in `sources` of the word that the switch takes itself.
+    own: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Switch {
+    tile: usize,
     program: Vec<Ready>,
     pub pc: u32,
     registers: [u32; 4],
@@ -34,6 +38,7 @@ pub(crate) struct Switch {
     ready_at: u64,
     pub moved: u64,
     pub executed: u64,
+    pub cycles: SwitchCycles,
 }
 
 impl Switch {
@@ -41,7 +46,7 @@ impl Switch {
     pub fn new(program: &[Instruction], tile: usize, layout: &Layout) -> Self {
         let program: Vec<_> =
             program.iter().map(|instruction| ready(instruction, tile, layout)).collect();
-        Self { is_halted: program.is_empty(), program, ..Self::default() }
+        Self { tile, is_halted: program.is_empty(), program, ..Self::default() }
     }
 
     /// The first of its queues for which the switch waits.
@@ -61,14 +66,17 @@ impl Switch {
     /// If the program has no instruction at its counter.
     pub fn cycle(&mut self, queues: &mut [Queue], now: u64, penalty: u64) -> Result<bool, String> {
         if self.is_halted || now < self.ready_at {
+            self.cycles.branches += u64::from(!self.is_halted);
             return Ok(!self.is_halted);
         }
         if self.program.len() <= self.pc as usize {
             return Err(format!("instruction {} is past the program's end", self.pc));
         }
-        if self.block(queues, now).is_some() {
+        if let Some(block) = self.block(queues, now) {
+            self.cycles.blocked(block, self.tile);
             return Ok(false);
         }
+        self.cycles.executed += 1;
         let instruction = &self.program[self.pc as usize];
         let mut words = [0; 11];
         for (word, queue) in words.iter_mut().zip(&instruction.sources) {
@@ -99,7 +107,7 @@ impl Switch {
             Control::Move => Some(value),
             Control::Set => Some(target),
             Control::Bnezd => Some(value.wrapping_sub(1)),
-            Control::Receive => words[instruction.sources.len() - 1..].first().copied(),
+            Control::Receive => words.get(instruction.own).copied(),
             _ => None,
         };
         self.is_halted = instruction.control == Control::Halt;
@@ -115,20 +123,25 @@ impl Switch {
 fn ready(instruction: &Instruction, tile: usize, layout: &Layout) -> Ready {
     let mut sources: Vec<u32> = Vec::new();
     let mut moves = Vec::new();
+    let place_of = |sources: &mut Vec<u32>, queue: usize| {
+        let place = sources.iter().position(|other| *other == queue as u32);
+        place.unwrap_or_else(|| {
+            sources.push(queue as u32);
+            sources.len() - 1
+        })
+    };
     for (network, routes) in instruction.routes.iter().enumerate() {
         for (end, source) in routes.iter().enumerate() {
             let Some(source) = source else { continue };
             let queue = layout.input(tile, network, *source as usize - Source::North as usize);
-            let place = sources.iter().position(|other| *other == queue as u32);
-            let place = place.unwrap_or_else(|| {
-                sources.push(queue as u32);
-                sources.len() - 1
-            });
+            let place = place_of(&mut sources, queue);
             moves.push((place as u8, layout.output(tile, network, end) as u32));
         }
     }
+    let mut own = 0;
     if instruction.control == Control::Receive {
-        sources.push(layout.input(tile, 0, PROCESSOR) as u32);
+        let end = instruction.own.map_or(PROCESSOR, |from| from as usize - Source::North as usize);
+        own = place_of(&mut sources, layout.input(tile, 0, end));
     }
     Ready {
         control: instruction.control,
@@ -137,5 +150,6 @@ fn ready(instruction: &Instruction, tile: usize, layout: &Layout) -> Ready {
         constant: u32::from(instruction.constant),
         sources,
         moves,
+        own,
     }
 }

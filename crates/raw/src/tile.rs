@@ -17,6 +17,7 @@ use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;
 use crate::queue::Queue;
 use crate::spec::Spec;
+use crate::spent::TileCycles;
 use crate::switch::Block;
 
 /// Kinds of messages of the memory protocol, as user bits (assumed).
@@ -30,6 +31,11 @@ pub(crate) mod kind {
     pub const DMA_WRITE: u8 = 7;
     /// To an output card, on the general network: a packet whose rest is in a memory.
     pub const FETCH: u8 = 8;
+    /// Likewise, with a rest that another card has kept.
+    pub const FETCH_KEPT: u8 = 9;
+    /// To a memory: a message without words under the header that is in this one comes back once
+    /// all lines before are written.
+    pub const CONFIRM: u8 = 10;
     /// From a device, on the memory network, without words: interrupts the tile.
     pub const INTERRUPT: u8 = 15;
 }
@@ -75,6 +81,7 @@ pub(crate) struct Tile {
     /// Words that are left of the message at the input of the memory network.
     memory_left: u8,
     pub executed: u64,
+    pub cycles: TileCycles,
 }
 
 impl Tile {
@@ -100,6 +107,7 @@ impl Tile {
             to_send: VecDeque::new(),
             memory_left: 0,
             executed: 0,
+            cycles: TileCycles::default(),
         }
     }
 
@@ -172,15 +180,18 @@ impl Tile {
         }
         self.take_interrupt(layout, queues, now);
         if self.miss.is_some() || !self.to_send.is_empty() {
+            self.cycles.misses += 1;
             return self.memory_cycle(layout, queues, now);
         }
         if now < self.ready_at {
             // Long operations end by themselves, so waiting for one is no standstill.
+            self.cycles.branches += 1;
             return Ok(true);
         }
         if self.interrupts_on && self.causes(layout, queues, now) & self.mask != 0 {
             (self.epc, self.pc, self.interrupts_on) = (self.pc, self.vector, false);
             self.ready_at = now + 1 + u64::from(spec.tile.mispredicted_cycles);
+            self.cycles.branches += 1;
             return Ok(true);
         }
         let Some(&instruction) = self.program.get((self.pc / 4) as usize) else {
@@ -189,6 +200,7 @@ impl Tile {
         let is_late = |register: Register| self.ready[usize::from(register.0)] > now;
         let [rs, rt] = instruction.read();
         if rs.is_some_and(is_late) || rt.is_some_and(is_late) {
+            self.cycles.operands += 1;
             return Ok(true);
         }
         let uses_hi_lo = matches!(
@@ -196,12 +208,18 @@ impl Tile {
             Op::Mfhi | Op::Mflo | Op::Mthi | Op::Mtlo | Op::Mult | Op::Multu | Op::Div | Op::Divu
         );
         if uses_hi_lo && self.hi_lo_ready > now {
+            self.cycles.operands += 1;
             return Ok(true);
         }
-        if self.network_block(&instruction, layout, queues, now).is_some() {
+        if let Some(block) = self.network_block(&instruction, layout, queues, now) {
+            self.cycles.blocked(block);
             return Ok(false);
         }
+        let executed = self.executed;
         self.execute(&instruction, spec, layout, regions, queues, now)?;
+        // One whose line must come first is executed again.
+        self.cycles.executed += self.executed - executed;
+        self.cycles.misses += u64::from(self.executed == executed);
         Ok(true)
     }
 

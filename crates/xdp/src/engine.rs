@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use wireloom_codegen::c::bpf::{self, BpfProgram, Counted, FUNCTIONS, Takes};
+use wireloom_codegen::c::bpf::{self, BpfProgram, Counted, FUNCTIONS, Refused, Takes, Watch};
 use wireloom_install::Cache;
 use wireloom_machine::{Calls, Counts, Error, Program, Result};
 use wireloom_offloads::{Content, Store, registry};
@@ -18,18 +19,25 @@ use crate::types::Types;
 
 /// An engine in the kernel.
 pub struct Engine {
-    object: Object,
-    /// The types that the kernel knows, and the type of each function.
-    types: OwnedFd,
-    functions: HashMap<String, u32>,
+    /// Loads its programs.
+    pub loader: Arc<Loader>,
     threads: OwnedFd,
     /// What threads count, and where: bytes of a thread, and before its numbers.
     counted: Counted,
     thread_bytes: usize,
     counted_at: usize,
-    locks: Option<OwnedFd>,
     /// The offloads.
     pub tables: Tables,
+}
+
+/// What all programs of an engine have in common.
+pub struct Loader {
+    object: Object,
+    /// The types that the kernel knows, and the type of each function.
+    types: OwnedFd,
+    functions: HashMap<String, u32>,
+    /// The maps of threads, locks and offloads.
+    maps: HashMap<String, OwnedFd>,
 }
 
 /// What the loader sets for each port (`struct wl_settings`).
@@ -50,14 +58,11 @@ impl Engine {
     /// If the program has no place in the kernel, the compiler is missing or fails, or without the
     /// rights.
     pub fn new(program: &Program, store: &mut Store, progress: &dyn Fn(&str)) -> Result<Self> {
-        let written = bpf::generate(&program.optimised).map_err(|refused| {
-            let first = refused.into_iter().next().map(|refused| refused.message);
-            Error::new(first.unwrap_or_default())
-        })?;
+        let written = bpf::generate(&program.optimised).map_err(refused)?;
+        let broken = |why: String| broken(&why);
         progress("compiling C for BPF");
         let object = compile(&written.text)?;
-        let broken = |why: String| Error::new(format!("the object file of {COMPILER}: {why}"));
-        let object = Object::parse(&object).map_err(broken)?;
+        let object = parsed(&object)?;
         let thread = object.constant("wl_thread_bytes").map_err(broken)?;
         let packet = object.constant("wl_packet_bytes").map_err(broken)?;
         let counted_at = object.constant("wl_counted_at").map_err(broken)? as usize;
@@ -88,15 +93,16 @@ impl Engine {
         let locks = locks.transpose().map_err(|error| map("locks", error))?;
         let mut tables = Tables::new(&written.maps).map_err(|error| map("of an offload", error))?;
         tables.write(store, None).map_err(|error| failed("the tables", &error, ""))?;
+        let shared = tables.maps().chain([("wl_map_threads", &threads)]);
+        let shared = shared.chain(locks.iter().map(|locks| ("wl_map_locks", locks)));
+        let maps = shared.map(|(name, map)| Ok((name.to_owned(), map.try_clone()?)));
+        let maps = maps.collect::<io::Result<_>>().map_err(|error| map("of an offload", error))?;
         Ok(Self {
-            object,
-            types: loaded,
-            functions,
+            loader: Arc::new(Loader { object, types: loaded, functions, maps }),
             threads,
             counted: written.counted,
             thread_bytes: thread as usize,
             counted_at,
-            locks,
             tables,
         })
     }
@@ -126,24 +132,43 @@ impl Engine {
         });
         Ok(Counts { steps: sums[..self.counted.steps].to_vec(), calls: calls.collect() })
     }
+}
+
+fn broken(why: &str) -> Error {
+    Error::new(format!("the object file of {COMPILER}: {why}"))
+}
+
+fn parsed(object: &[u8]) -> Result<Object> {
+    Object::parse(object).map_err(|why| broken(&why))
+}
+
+impl Loader {
+    /// Compiles the engine with what a watch adds to it.
+    ///
+    /// # Errors
+    /// If the compiler fails.
+    pub fn watched(&self, program: &Program, watch: &Watch) -> Result<Object> {
+        let written = bpf::generate_watched(&program.optimised, Some(watch)).map_err(refused)?;
+        parsed(&compile(&written.text)?)
+    }
 
     /// Has the kernel verify and load the program of an entry. `maps` are those of the entry, by
-    /// their symbols.
+    /// their symbols. `watched` is an object to load it from in place of the engine's own.
     ///
     /// # Errors
     /// If the verifier refuses it.
     pub fn load(
         &self,
+        watched: Option<&Object>,
         entry: &str,
         maps: &[(&str, &OwnedFd)],
         settings: Settings,
     ) -> Result<OwnedFd> {
-        let constants = self.constants(settings)?;
+        let object = watched.unwrap_or(&self.object);
+        let constants = constants(object, settings)?;
         let mut all: HashMap<&str, &OwnedFd> = maps.iter().copied().collect();
-        all.extend(self.tables.maps());
-        all.insert("wl_map_threads", &self.threads);
-        all.extend(self.locks.iter().map(|locks| ("wl_map_locks", locks)));
-        let linked = link(&self.object, entry, &all, &constants);
+        all.extend(self.maps.iter().map(|(name, map)| (name.as_str(), map)));
+        let linked = link(object, entry, &all, &constants);
         let linked = linked.map_err(|why| Error::new(format!("linking for BPF: {why}")))?;
         let functions: Option<Vec<(u32, u32)>> = linked
             .functions
@@ -154,27 +179,31 @@ impl Engine {
         kernel::load_program(entry, &linked.instructions, &self.types, &functions)
             .map_err(|(error, log)| failed("loading the program", &error, &log))
     }
+}
 
-    /// The map of the constants, with the settings of a port in it.
-    fn constants(&self, settings: Settings) -> Result<OwnedFd> {
-        let mut bytes = self.object.constants.clone();
-        let place = self.object.place("wl_settings").map_err(Error::new)?;
-        let words = [settings.port, settings.ports, settings.completes.into()];
-        let words: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        bytes[place..place + words.len()].copy_from_slice(&words);
-        let shape = Shape {
-            map_type: MapType::Array,
-            key: 4,
-            value: bytes.len() as u32,
-            entries: 1,
-            flags: flag::READ_ONLY,
-        };
-        let problem = |error: io::Error| failed("the map of constants", &error, "");
-        let map = kernel::create_map("wl_constants", shape, None, None).map_err(problem)?;
-        kernel::set(&map, &0u32.to_ne_bytes(), &bytes).map_err(problem)?;
-        kernel::freeze(&map).map_err(problem)?;
-        Ok(map)
-    }
+/// The map of the constants, with the settings of a port in it.
+fn constants(object: &Object, settings: Settings) -> Result<OwnedFd> {
+    let mut bytes = object.constants.clone();
+    let place = object.place("wl_settings").map_err(Error::new)?;
+    let words = [settings.port, settings.ports, settings.completes.into()];
+    let words: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    bytes[place..place + words.len()].copy_from_slice(&words);
+    let shape = Shape {
+        map_type: MapType::Array,
+        key: 4,
+        value: bytes.len() as u32,
+        entries: 1,
+        flags: flag::READ_ONLY,
+    };
+    let problem = |error: io::Error| failed("the map of constants", &error, "");
+    let map = kernel::create_map("wl_constants", shape, None, None).map_err(problem)?;
+    kernel::set(&map, &0u32.to_ne_bytes(), &bytes).map_err(problem)?;
+    kernel::freeze(&map).map_err(problem)?;
+    Ok(map)
+}
+
+fn refused(all: Vec<Refused>) -> Error {
+    Error::new(all.into_iter().next().map(|refused| refused.message).unwrap_or_default())
 }
 
 fn functions(written: &BpfProgram) -> Vec<(&str, Takes)> {

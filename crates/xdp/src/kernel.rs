@@ -52,6 +52,8 @@ pub enum MapType {
     Interfaces = 14,
     /// AF_XDP sockets by queue.
     Sockets = 17,
+    /// Records in their order.
+    Ring = 27,
 }
 
 /// Flags of maps.

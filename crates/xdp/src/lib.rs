@@ -20,8 +20,12 @@ mod link;
 mod live;
 mod machine;
 mod object;
+mod ring;
 mod tables;
 mod types;
+mod watch;
 
 pub use live::{InKernel, Interface, Limits, Links, Live, PortCounts};
 pub use machine::KIND;
+pub use watch::{Event, Events, Place, WatchedPrograms};
+pub use wireloom_codegen::c::bpf::{Comparison, Header, Test, Watch};

@@ -13,8 +13,10 @@ use wireloom_machine::{
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 
-use crate::engine::{Engine, Settings, failed};
+use crate::engine::{Engine, Loader, Settings, failed};
 use crate::kernel::{self, Hook, MapType, Shape};
+use crate::object::Object;
+use crate::watch::WatchedPrograms;
 
 /// An interface that is a port.
 #[derive(Clone, Debug)]
@@ -31,7 +33,12 @@ pub struct InKernel {
     counts: OwnedFd,
     verdicts: OwnedFd,
     buckets: OwnedFd,
+    scratch: OwnedFd,
+    interfaces: OwnedFd,
     processors: usize,
+    /// For further programs of the engine at these ports.
+    pub(crate) loader: Arc<Loader>,
+    settings: Vec<Settings>,
 }
 
 /// How many packets a second the kernel gets, for each reason. 0: none.
@@ -90,7 +97,7 @@ const MOST_VERDICTS: u32 = 4096;
 const VERDICT: usize = 12;
 const BUCKET: usize = 24;
 /// The number of the verdict of packets for the kernel (`WL_TO_CPU`).
-const TO_CPU: u32 = 2;
+pub(crate) const TO_CPU: u32 = 2;
 /// Bytes of the memory for checksums, with room after it.
 const SCRATCH: u32 = 520;
 
@@ -130,7 +137,19 @@ impl Links {
     /// # Errors
     /// If the kernel refuses it.
     pub fn replace(&self, kernel: &InKernel) -> Result {
-        for (link, program) in self.0.iter().zip(&kernel.programs) {
+        self.put(&kernel.programs)
+    }
+
+    /// Puts the programs of a watch in the place of those that are attached.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn watch(&self, watched: &WatchedPrograms) -> Result {
+        self.put(&watched.0)
+    }
+
+    fn put(&self, programs: &[OwnedFd]) -> Result {
+        for (link, program) in self.0.iter().zip(programs) {
             kernel::replace(link, program)
                 .map_err(|error| failed("replacing an XDP program", &error, ""))?;
         }
@@ -139,6 +158,25 @@ impl Links {
 }
 
 impl InKernel {
+    /// Loads a program for each port. `watched` and `more` are an object with what a watch adds to the
+    /// engine, and the maps that it needs.
+    pub(crate) fn load(
+        &self,
+        watched: Option<&Object>,
+        more: &[(&str, &OwnedFd)],
+    ) -> Result<Vec<OwnedFd>> {
+        let own = [
+            ("wl_map_counts", &self.counts),
+            ("wl_map_verdicts", &self.verdicts),
+            ("wl_map_buckets", &self.buckets),
+            ("wl_map_scratch", &self.scratch),
+            ("wl_map_ports", &self.interfaces),
+        ];
+        let maps = [&own[..], more].concat();
+        let ports = self.settings.iter();
+        ports.map(|settings| self.loader.load(watched, LIVE, &maps, *settings)).collect()
+    }
+
     /// Returns what each port has received and sent.
     ///
     /// # Errors
@@ -302,22 +340,24 @@ impl Live {
             kernel::set(&interfaces, &number, &port.index.to_ne_bytes())
                 .map_err(|error| failed(&format!("port {}", port.name), &error, ""))?;
         }
-        let maps = [
-            ("wl_map_counts", &counts),
-            ("wl_map_verdicts", &verdicts),
-            ("wl_map_buckets", &buckets),
-            ("wl_map_scratch", &scratch),
-            ("wl_map_ports", &interfaces),
-        ];
         progress("loading the program into the kernel");
-        let programs = ports.iter().enumerate().map(|(number, port)| {
+        let settings = ports.iter().enumerate().map(|(number, port)| {
             let completes = !is_hardware(&port.name);
-            engine.load(LIVE, &maps, Settings { port: number as u32, ports: count, completes })
+            Settings { port: number as u32, ports: count, completes }
         });
-        let programs = programs.collect::<Result<_>>()?;
-        let processors = kernel::processors().map_err(problem)?;
-        let live = Self { engine, store, changed: None };
-        Ok((live, Arc::new(InKernel { programs, counts, verdicts, buckets, processors })))
+        let mut kernel = InKernel {
+            programs: Vec::new(),
+            counts,
+            verdicts,
+            buckets,
+            scratch,
+            interfaces,
+            processors: kernel::processors().map_err(problem)?,
+            loader: Arc::clone(&engine.loader),
+            settings: settings.collect(),
+        };
+        kernel.programs = kernel.load(None, &[])?;
+        Ok((Self { engine, store, changed: None }, Arc::new(kernel)))
     }
 
     fn read(&mut self, only: Option<usize>) -> Result {
@@ -372,6 +412,15 @@ impl Machine for Live {
             self.read(None)?;
         }
         Ok(Vec::new())
+    }
+
+    fn lend(&mut self, look: &mut dyn FnMut(&mut Store)) -> Result<bool> {
+        self.finish(&mut |_| ())?;
+        self.read(None)?;
+        look(&mut self.store);
+        // What the borrower changed in the offloads that packets change.
+        self.read(None)?;
+        Ok(true)
     }
 
     fn counts(&self) -> Option<Counts> {

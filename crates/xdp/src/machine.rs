@@ -107,7 +107,8 @@ impl Trials {
         let trial = kernel::create_map("wl_trial", shape, None, None).map_err(problem)?;
         let shared = Mapped::new(&trial, PAGE).map_err(problem)?;
         progress("loading the program into the kernel");
-        let program = engine.load(TRIAL, &[("wl_map_trial", &trial)], Settings::default())?;
+        let program =
+            engine.loader.load(None, TRIAL, &[("wl_map_trial", &trial)], Settings::default())?;
         Ok(Self {
             engine,
             program,

@@ -65,7 +65,7 @@ impl Types {
         let lock = encoder.add(Some("wl_lock"), STRUCT, 1, 4, &[lock, spin, 0]);
         let functions = functions.iter().map(|(name, takes)| {
             let (first, numbers) = match takes {
-                Takes::Frame => (frame, 0),
+                Takes::Frame(numbers) => (frame, *numbers),
                 Takes::Packet(numbers) => (packet, *numbers),
                 Takes::Thread => (thread, 0),
                 // Not looked at: the verifier checks it where it is called.
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn each_function_has_its_type() {
-        let functions = [("f", Takes::Frame), ("g", Takes::Packet(2)), ("h", Takes::Body)];
+        let functions = [("f", Takes::Frame(0)), ("g", Takes::Packet(2)), ("h", Takes::Body)];
         let types = Types::of(&functions, 4096, 1024);
         assert_eq!(types.functions.len(), 3);
         let word =

@@ -118,10 +118,14 @@ impl Assemble {
         let program = if is_object {
             tiled::read_object(text).map_err(unusable)?
         } else {
-            tiled::assemble(name, text).map_err(|refused| {
-                output::note(refused.render());
-                Failure::Negative
-            })?
+            let folder = self.file.parent().unwrap_or(Path::new(""));
+            let include = |name: &str| read(&folder.join(name));
+            tiled::assemble_with(name, text, &include).map(|(program, _)| program).map_err(
+                |refused| {
+                    output::note(refused.render());
+                    Failure::Negative
+                },
+            )?
         };
         if self.disassemble {
             return tiled::listing(&program).map_err(unusable);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step};
+use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
 use wireloom_offloads::{StateUse, registry};
 
 use super::lower::VARIABLES;
@@ -64,6 +64,12 @@ pub fn emits(engine: &Engine) -> bool {
 
 /// The variables that may be read before they are written: they have to be 0 when a thread begins.
 pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
+    read_unwritten_if(engine, &|_, _| false)
+}
+
+/// Those variables if some guards are 1 whenever a thread goes on to another step: `holds` says
+/// which.
+pub fn read_unwritten_if(engine: &Engine, holds: &dyn Fn(usize, Value) -> bool) -> BTreeSet<usize> {
     let mut live: Vec<BTreeSet<usize>> = engine.steps.iter().map(reads).collect();
     loop {
         let mut is_stable = true;
@@ -74,7 +80,7 @@ pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
                 .iter()
                 .filter_map(|op| match &op.kind {
                     OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => {
-                        Some(&live[to.index()] - &written(&ops, op))
+                        Some(&live[to.index()] - &written(&ops, op, &|guard| holds(number, guard)))
                     }
                     _ => None,
                 })
@@ -108,9 +114,12 @@ fn reads(step: &Step) -> BTreeSet<usize> {
     read
 }
 
-/// The variables that are written whenever an exit is taken: those without a guard, or with its own.
-fn written(ops: &[&Op], exit: &Op) -> BTreeSet<usize> {
-    let writes = ops.iter().filter(|op| op.guard.is_none() || op.guard == exit.guard);
+/// The variables that are written whenever an exit is taken: those without a guard, with its own, or
+/// with one that holds.
+fn written(ops: &[&Op], exit: &Op, holds: &dyn Fn(Value) -> bool) -> BTreeSet<usize> {
+    let writes = ops
+        .iter()
+        .filter(|op| op.guard.is_none_or(|guard| Some(guard) == exit.guard || holds(guard)));
     let variable = |op: &&Op| match &op.kind {
         OpKind::WriteContext(id, _) => Some(id.index()),
         _ => None,

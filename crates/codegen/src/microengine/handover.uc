@@ -13,9 +13,17 @@ hand_over#:
     immed[place, STATE]
     sram[write, $0, frame, place, 6], ctx_swap
     alu[partner, thread, +, partner]
+#ifdef VERSION_2
+    cap[fast_wr, partner, inter_thd_sig]
+#else
     fast_wr[partner, inter_thd_sig]
+#endif
 wait#:
+#ifdef VERSION_2
+    ctx_arb[s4]
+#else
     ctx_arb[inter_thread]
+#endif
     immed[place, STATE]
     sram[read, $0, frame, place, 6], ctx_swap
     alu[window, --, B, $0]

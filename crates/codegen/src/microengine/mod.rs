@@ -1,10 +1,11 @@
-//! Step IR to microcode of an IXP1200.
+//! Step IR to microcode of an IXP1200, and of an IXP2400 or IXP2800.
 //!
-//! Every context of four engines is a thread that takes a packet through all its steps (thread.uc,
-//! runtime.uc). Steps that do not fit into one control store are spread over engines (`spread`,
+//! A thread is a context that takes a packet through all its steps (thread.uc; receive.uc, finish.uc,
+//! send.uc and resume.uc). Steps that do not fit into one control store are spread over engines (`spread`,
 //! handover.uc). [`layout`] places tables in SRAM and SDRAM; `lower` writes the steps, with `words`
 //! for values of any width, `frame` for fields of the packet and `calls` for offloads. The result
-//! is text for the assembler, which finds the places of registers.
+//! is text for the assembler, which finds the places of registers. `second` turns it into one for version
+//! 2.
 
 mod calls;
 mod code;
@@ -20,6 +21,7 @@ mod lower;
 mod order;
 mod resize;
 mod routines;
+mod second;
 mod spill;
 mod spread;
 mod wide;
@@ -31,7 +33,7 @@ pub use crate::refused::Refused;
 pub use exits::RUNAWAY;
 pub use inline::{Inlined, inline};
 pub use layout::trie;
-pub use layout::{Image, Layout, Memories, Place, Slot, THREADS, Unit, slots};
+pub use layout::{Image, Layout, Memories, Place, Slot, Unit, slots};
 use lower::Written;
 
 /// A program as microcode.
@@ -43,6 +45,50 @@ pub struct Microcode<'a> {
     multipliers: String,
     /// The set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
+}
+
+/// The microengines that a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Version 1, with four contexts.
+    One,
+    /// Version 2, with eight contexts.
+    Two {
+        /// Elements of TBUF, of 64 bytes; a power of two.
+        elements: u32,
+    },
+}
+
+impl Target {
+    /// Contexts of an engine.
+    pub fn contexts(self) -> u32 {
+        match self {
+            Self::One => 4,
+            Self::Two { .. } => 8,
+        }
+    }
+
+    fn header(self) -> String {
+        let bits = self.contexts().trailing_zeros();
+        match self {
+            Self::One => format!(".version 1\n#define CONTEXT_BITS {bits}\n"),
+            Self::Two { elements } => format!(
+                ".version 2\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
+                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define ARRIVAL {}\n\
+                 .sig memory arrived\n",
+                second::LOCKS / 4 - 2,
+                frame::ARRIVAL
+            ),
+        }
+    }
+
+    fn runtime(self) -> String {
+        let (receive, send) = match self {
+            Self::One => (include_str!("receive.uc"), include_str!("send.uc")),
+            Self::Two { .. } => (include_str!("receive2.uc"), include_str!("send2.uc")),
+        };
+        [receive, include_str!("finish.uc"), send, include_str!("resume.uc")].concat()
+    }
 }
 
 /// The most reasons that control words can tell apart.
@@ -102,31 +148,41 @@ impl Microcode<'_> {
         label.parse().ok()
     }
 
-    /// The text of a part, for `engines` engines of four contexts, which follow those of the parts
-    /// before.
-    pub fn text(&self, parts: &[Vec<usize>], number: usize, engines: u32) -> String {
+    /// The text of a part, for `engines` engines, which follow those of the parts before.
+    pub fn text(
+        &self,
+        parts: &[Vec<usize>],
+        number: usize,
+        engines: u32,
+        target: Target,
+    ) -> String {
         let name = &self.engine.name;
         let first = number as u32 * engines;
         let last = first + engines - 1;
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             #define FIRST_THREAD {}\n#define STATE {}\n{}\n{}\n",
+             {}#define FIRST_THREAD {}\n#define STATE {}\n{}\n{}\n",
             number + 1,
             parts.len(),
-            4 * first,
+            target.header(),
+            target.contexts() * first,
             frame::STATE,
             if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
             include_str!("thread.uc"),
         );
         text.push_str(&self.multipliers);
-        let steps = spread::part(self.engine, &self.steps, parts, number, engines);
-        let runtime = if number == 0 { include_str!("runtime.uc") } else { "" };
+        let threads = target.contexts() * engines;
+        let steps = spread::part(self.engine, &self.steps, parts, number, threads);
+        let runtime = if number == 0 { target.runtime() } else { String::new() };
         // With several parts, the way into the first one is a branch.
         match parts.len() {
-            1 => text.extend([runtime, "\n", &steps]),
-            _ => text.extend([&steps, "\n", runtime]),
+            1 => text.extend([&runtime, "\n", &steps]),
+            _ => text.extend([&steps, "\n", &runtime]),
         }
-        text
+        match target {
+            Target::One => text,
+            Target::Two { .. } => second::translated(&text),
+        }
     }
 }

@@ -241,13 +241,13 @@ fn entries(engine: &Engine, parts: &[Vec<usize>], own: &[usize]) -> Vec<Entry> {
 }
 
 /// Writes what a part has beside receiving and sending: its handovers, if there are several parts,
-/// and its steps. A part has `engines` engines.
+/// and its steps. A part has so many threads.
 pub fn part(
     engine: &Engine,
     steps: &[Written],
     parts: &[Vec<usize>],
     number: usize,
-    engines: u32,
+    threads: u32,
 ) -> String {
     let own = &parts[number];
     let mut text = String::new();
@@ -295,7 +295,7 @@ pub fn part(
         let other = parts.iter().position(|part| way.is_in(part)).unwrap_or(0);
         let entries = entries(engine, parts, &parts[other]);
         let entry = entries.iter().position(|entry| *entry == way).unwrap_or(0);
-        let thread = 4 * other as u32 * engines;
+        let thread = other as u32 * threads;
         let _ = writeln!(
             text,
             "{}#:\n    immed[partner, {thread}]\n    immed[entry, {entry}]\n    br[hand_over#]",

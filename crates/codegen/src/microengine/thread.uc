@@ -1,7 +1,6 @@
 ; What every part of a program written from Loom C begins with. Each context of a part's engines is
 ; a thread. FIRST_THREAD is the number of the first one among those of all engines.
 
-.version 1
 .reg thread=a0 frame=a1 window=a2
 .reg front=b0 payload=b1 egress=b2 control=b3
 #ifdef EMITS
@@ -63,7 +62,7 @@ cleared#:
     immed[engine, 0]
     local_csr_rd[active_ctx]
     immed[context, 0]
-    alu_shf[thread, context, OR, engine, <<2]
+    alu_shf[thread, context, OR, engine, <<CONTEXT_BITS]
     immed[first, FIRST_THREAD]
     alu[thread, thread, -, first]
     alu_shf[frame, --, B, thread, <<9]

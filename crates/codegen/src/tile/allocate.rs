@@ -1,13 +1,14 @@
 //! Gives values registers: linear scan over the lines of a step. Values that find none are in the
 //! frame, and lines load and store them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use wireloom_isa::raw::Register as Name;
 use wireloom_isa::raw::tile::{Op, Slot};
 
 use super::code::{Code, FRAME, Instruction, Leaves, Line, Register, SCRATCH};
+use super::frame::STATE;
 
 /// Registers that routines change.
 const LOWER: std::ops::RangeInclusive<u8> = 2..=7;
@@ -30,19 +31,22 @@ enum Place {
     Register(u8),
     /// A word of the frame's part for values.
     Slot(u32),
+    /// The word of the context that it was loaded from, which does not change.
+    Home(i32),
 }
 
 /// Writes a step. `spills` is the offset in the frame from which values can be; also returns the
 /// words that they take.
 pub fn write(code: &Code, spills: u32) -> (String, u32) {
     let intervals = intervals(code);
-    let (places, slots) = places(&intervals);
+    let (places, slots) = places(&intervals, &homes(code));
     let (mut main, mut apart) = (String::new(), String::new());
     for (line, is_apart) in &code.lines {
         let text = if *is_apart { &mut apart } else { &mut main };
         match line {
             Line::Label(label) => _ = writeln!(text, "{label}:"),
             Line::Comment(comment) => _ = writeln!(text, "        # {comment}"),
+            Line::Unused => {}
             Line::Instruction(instruction) => write_one(text, instruction, &places, spills),
         }
     }
@@ -74,7 +78,34 @@ fn intervals(code: &Code) -> Vec<Interval> {
     intervals
 }
 
-fn places(intervals: &[Interval]) -> (HashMap<u32, Place>, u32) {
+/// The values that one line loads from the context, of words that no line changes: if they get no
+/// register they need no other place either.
+fn homes(code: &Code) -> HashMap<u32, i32> {
+    let (mut loads, mut changes) = (HashMap::new(), HashSet::new());
+    // A called engine changes a context of its own.
+    if code.calls.iter().any(|call| call.leaves == Leaves::None) {
+        return loads;
+    }
+    let mut twice = HashSet::new();
+    for (line, _) in &code.lines {
+        let Line::Instruction(instruction) = line else { continue };
+        let is_own = instruction.rs == Some(FRAME) && instruction.immediate >= STATE as i32;
+        if instruction.op == Op::Sw && is_own {
+            changes.insert(instruction.immediate);
+        }
+        if let Some(Register::Value(value)) = instruction.written() {
+            if instruction.op == Op::Lw && is_own && !loads.contains_key(&value) {
+                loads.insert(value, instruction.immediate);
+            } else {
+                twice.insert(value);
+            }
+        }
+    }
+    loads.retain(|value, home| !twice.contains(value) && !changes.contains(home));
+    loads
+}
+
+fn places(intervals: &[Interval], homes: &HashMap<u32, i32>) -> (HashMap<u32, Place>, u32) {
     let mut places = HashMap::new();
     let mut active: Vec<(Interval, u8)> = Vec::new();
     let mut in_memory: Vec<Interval> = Vec::new();
@@ -110,6 +141,10 @@ fn places(intervals: &[Interval]) -> (HashMap<u32, Place>, u32) {
     // The line to which each word of the frame is taken.
     let mut taken: Vec<usize> = Vec::new();
     for interval in in_memory {
+        if let Some(home) = homes.get(&interval.value) {
+            places.insert(interval.value, Place::Home(*home));
+            continue;
+        }
         let slot = taken.iter().position(|last| *last < interval.first).unwrap_or_else(|| {
             taken.push(0);
             taken.len() - 1
@@ -130,20 +165,28 @@ fn write_one(
         Register::Machine(number) => Place::Register(number),
         Register::Value(value) => places[&value],
     };
-    let offset = |slot: u32| (spills + 4 * slot) as i32;
+    if let Some(register) = instruction.written()
+        && let Place::Home(_) = place(register)
+    {
+        return;
+    }
     let mut fields = [instruction.rs, instruction.rt, instruction.rd];
     let written = instruction.written();
     let read = instruction.read();
     let mut stored = None;
     for (field, scratch) in fields.iter_mut().zip(SCRATCH) {
         let Some(register) = *field else { continue };
-        let Place::Slot(slot) = place(register) else { continue };
+        let offset = match place(register) {
+            Place::Register(_) => continue,
+            Place::Slot(slot) => (spills + 4 * slot) as i32,
+            Place::Home(home) => home,
+        };
         let scratch = Register::Machine(scratch);
         if read.contains(&Some(register)) {
-            write_plain(text, &memory(Op::Lw, scratch, offset(slot)), &place);
+            write_plain(text, &memory(Op::Lw, scratch, offset), &place);
         }
         if written == Some(register) {
-            stored = Some((scratch, offset(slot)));
+            stored = Some((scratch, offset));
         }
         *field = Some(scratch);
     }

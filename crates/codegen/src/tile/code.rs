@@ -109,6 +109,8 @@ pub enum Line {
     Instruction(Instruction),
     Label(String),
     Comment(String),
+    /// An instruction whose result nothing needs.
+    Unused,
 }
 
 /// The lines of a step.
@@ -122,8 +124,21 @@ pub struct Code {
     /// The label that all others begin with.
     prefix: String,
     labels: u32,
-    values: u32,
-    is_apart: bool,
+    /// What is known of each value.
+    values: Vec<Known>,
+    /// Whether lines are written that stand apart.
+    pub is_apart: bool,
+}
+
+/// What is known of a value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// The line that defines it, if there is one only, so far.
+    line: Option<usize>,
+    /// The number of lines that define it.
+    lines: u32,
+    /// The lowest bits, outside of which it is 0.
+    bits: u32,
 }
 
 impl Code {
@@ -132,8 +147,8 @@ impl Code {
     }
 
     pub fn register(&mut self) -> Register {
-        self.values += 1;
-        Register::Value(self.values - 1)
+        self.values.push(Known::default());
+        Register::Value(self.values.len() as u32 - 1)
     }
 
     pub fn label(&mut self) -> String {
@@ -150,6 +165,14 @@ impl Code {
     }
 
     pub fn push(&mut self, instruction: Instruction) {
+        if let Some(Register::Value(value)) = instruction.written() {
+            let bits = self.result_bits(&instruction);
+            let line = self.lines.len();
+            let known = &mut self.values[value as usize];
+            known.lines += 1;
+            known.line = (known.lines == 1).then_some(line);
+            known.bits = known.bits.max(bits);
+        }
         self.lines.push((Line::Instruction(instruction), self.is_apart));
     }
 
@@ -222,8 +245,78 @@ impl Code {
         register
     }
 
-    /// Branches if two registers are equal (`Beq`) or differ (`Bne`).
+    /// The number of lowest bits outside of which a register is 0.
+    pub fn bits(&self, register: Register) -> u32 {
+        match register {
+            ZERO => 0,
+            Register::Value(value) => self.values[value as usize].bits,
+            Register::Machine(_) => 32,
+        }
+    }
+
+    fn result_bits(&self, instruction: &Instruction) -> u32 {
+        let of = |register: Option<Register>| register.map_or(32, |register| self.bits(register));
+        let (rs, rt) = (of(instruction.rs), of(instruction.rt));
+        let constant = 32 - (instruction.immediate as u32).leading_zeros();
+        let amount = instruction.immediate as u32;
+        match instruction.op {
+            Op::Lbu => 8,
+            Op::Lhu => 16,
+            Op::Sltu | Op::Sltiu | Op::Slt | Op::Slti => 1,
+            Op::Andi => rs.min(constant),
+            Op::Ori | Op::Xori => rs.max(constant),
+            Op::And => rs.min(rt),
+            Op::Or | Op::Xor => rs.max(rt),
+            Op::Srl => rt.saturating_sub(amount),
+            Op::Sll => (rt + amount).min(32),
+            // A copy.
+            Op::Addu if instruction.rt == Some(ZERO) => rs,
+            Op::Addu => (rs.max(rt) + 1).min(32),
+            Op::Addiu if instruction.rs == Some(ZERO) && instruction.immediate >= 0 => constant,
+            Op::Addiu if instruction.immediate >= 0 => (rs.max(constant) + 1).min(32),
+            Op::Movn | Op::Movz => rs,
+            _ => 32,
+        }
+    }
+
+    /// The instruction that defines a value, if there is one only.
+    fn definition(&self, register: Register) -> Option<&Instruction> {
+        let Register::Value(value) = register else { return None };
+        match &self.lines[self.values[value as usize].line?].0 {
+            Line::Instruction(instruction) => Some(instruction),
+            _ => None,
+        }
+    }
+
+    /// Whether a register is what it was when the only line that defines it was executed.
+    fn is_steady(&self, register: Register) -> bool {
+        register == ZERO || self.definition(register).is_some()
+    }
+
+    /// Branches if two registers are equal (`Beq`) or differ (`Bne`). A comparison of which the
+    /// branch is the only use is part of the branch.
     pub fn branch(&mut self, op: Op, a: Register, b: Register, label: &str) {
+        let (mut op, mut a, mut b) = (op, a, b);
+        while b == ZERO
+            && let Some(definition) = self.definition(a)
+            && let Some(rs) = definition.rs.filter(|rs| self.is_steady(*rs))
+        {
+            let opposite = if op == Op::Beq { Op::Bne } else { Op::Beq };
+            let rt = definition.rt;
+            match definition.op {
+                Op::Sltiu if definition.immediate == 1 => (op, a) = (opposite, rs),
+                Op::Xori if definition.immediate == 1 && self.bits(rs) <= 1 => {
+                    (op, a) = (opposite, rs);
+                }
+                Op::Sltu if rs == ZERO && rt.is_some_and(|rt| self.is_steady(rt)) => {
+                    a = rt.unwrap_or(ZERO);
+                }
+                Op::Xor if rt.is_some_and(|rt| self.is_steady(rt)) => {
+                    (a, b) = (rs, rt.unwrap_or(ZERO));
+                }
+                _ => break,
+            }
+        }
         let (rs, rt, label) = (Some(a), Some(b), label.to_owned());
         self.push(Instruction { rs, rt, label, ..Instruction::new(op) });
     }
@@ -235,6 +328,14 @@ impl Code {
     /// Jumps to an address in a register.
     pub fn jump_to(&mut self, register: Register) {
         self.push(Instruction { rs: Some(register), ..Instruction::new(Op::Jr) });
+    }
+
+    /// A register and a constant that make the address of an offset from a base.
+    pub fn address(&mut self, offset: Operand, base: u32) -> (Register, i32) {
+        let lower = i32::from(base as i16);
+        let upper = base.wrapping_sub(lower as u32);
+        let at = self.two(Op::Addu, offset, Operand::Number(upper));
+        (self.in_register(at), lower)
     }
 
     /// Loads a word.
@@ -276,6 +377,35 @@ impl Code {
         let at = self.lines.len();
         self.push(Instruction { label: label.to_owned(), ..Instruction::new(Op::Jal) });
         self.calls.push(Call { first: at, at, last: at, leaves: Leaves::None });
+    }
+
+    /// Takes out the instructions whose results nothing needs.
+    pub fn clean(&mut self) {
+        loop {
+            let mut needed = vec![false; self.values.len()];
+            for (line, _) in &self.lines {
+                let Line::Instruction(instruction) = line else { continue };
+                let written = instruction.written();
+                for read in instruction.read().into_iter().flatten() {
+                    if let (Register::Value(value), true) = (read, Some(read) != written) {
+                        needed[value as usize] = true;
+                    }
+                }
+            }
+            let mut is_clean = true;
+            for (line, _) in &mut self.lines {
+                if let Line::Instruction(instruction) = line
+                    && let Some(Register::Value(value)) = instruction.written()
+                    && !needed[value as usize]
+                {
+                    *line = Line::Unused;
+                    is_clean = false;
+                }
+            }
+            if is_clean {
+                return;
+            }
+        }
     }
 
     /// Notes that a routine is needed.

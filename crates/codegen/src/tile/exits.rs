@@ -12,6 +12,14 @@ use super::lower::Lower;
 /// The set in the side word of a packet that was dropped because it jumped back too often.
 pub const RUNAWAY: u32 = 0x1fff;
 
+/// The upper half of a message's first word to a later tile: its lower 12 bits are the step to go
+/// on with, the lower half the packet's length. No side word has these upper bits.
+pub const STEP: u32 = 0xf000;
+/// The most steps of an engine that several tiles execute: the last number is that of [`IDLE`].
+pub const STEPS: usize = 0xfff;
+/// A message without a packet.
+pub const IDLE: u32 = u32::MAX;
+
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -77,7 +85,7 @@ impl Lower<'_> {
     /// Goes on with a step. If it belongs to another stage, another tile executes it.
     fn go_on(&mut self, to: usize) {
         if self.stages.is_some_and(|stages| stages.of[to] != stages.of[self.number]) {
-            self.code.copy(ARGUMENTS[0], Operand::Number(to as u32));
+            self.code.copy(ARGUMENTS[0], Operand::Number(STEP | to as u32));
             return self.code.jump("pass");
         }
         self.count_back(to);

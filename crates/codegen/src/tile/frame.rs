@@ -27,9 +27,13 @@ pub const MOST: u32 = 0x7ff0;
 /// Where the buffer begins, in bytes from the frame. It lies in other sets of the cache than the
 /// frame does.
 pub const BUFFER: u32 = 0x9000;
+/// The address of a packet's first byte modulo 4. Two bytes that only align come before the packet,
+/// so that what follows a link header of 14, 18 or 22 bytes is in words.
+pub const ALIGN: u32 = 2;
 /// Where a packet arrives in its buffer: insertions move the front down.
-pub const ARRIVES: u32 = BUFFER + 0x100;
+pub const ARRIVES: u32 = BUFFER + 0x100 + ALIGN;
 /// Where the window ends that replaces a packet.
 pub const REPLACED_END: u32 = ARRIVES + 0x80;
-/// The bytes of a frame with its buffer: there is room for the longest packet.
-pub const BYTES: u32 = BUFFER + 0x1_0400;
+/// The bytes of a frame with its buffer: there is room for the longest packet, and for one that goes
+/// through with the state of its engine.
+pub const BYTES: u32 = BUFFER + 0x1_0400 + MOST;

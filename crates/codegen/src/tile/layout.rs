@@ -64,6 +64,8 @@ pub struct Instance<'a> {
     pub variables: Vec<u32>,
     /// The address of each array of the context, and the bytes of an element.
     pub arrays: Vec<(u32, u32)>,
+    /// The bytes from an array of the context to that of the next tile.
+    apart: Vec<u32>,
     pub offloads: Vec<Place>,
     /// Words of the frame: jumps back, the return of a called engine, and its reply.
     pub backward: u32,
@@ -74,6 +76,15 @@ pub struct Instance<'a> {
 }
 
 impl Instance<'_> {
+    /// The instance on a tile: each has arrays of its own.
+    pub fn of_tile(&self, tile: u32) -> Self {
+        let mut own = self.clone();
+        for ((base, _), apart) in own.arrays.iter_mut().zip(&self.apart) {
+            *base += tile * apart;
+        }
+        own
+    }
+
     /// The label of a step.
     pub fn step(&self, number: usize) -> String {
         format!("{}_step{number}", self.label)
@@ -218,6 +229,7 @@ impl<'a, 'b> Placing<'a, 'b> {
             label: format!("engine{number}"),
             variables: Vec::new(),
             arrays: Vec::new(),
+            apart: Vec::new(),
             offloads: Vec::new(),
             backward,
             link,
@@ -230,13 +242,15 @@ impl<'a, 'b> Placing<'a, 'b> {
         self.layout.instances[number].variables = variables.collect();
         for array in &engine.arrays {
             let stride = stride_of(words::count(array.width));
-            let base = self.room.take(u64::from(stride) * u64::from(array.count));
+            let apart = (u64::from(stride) * u64::from(array.count)).next_multiple_of(LINE.into());
+            let base = self.room.take(apart * u64::from(self.layout.tiles));
             let base = base.unwrap_or_else(|why| {
                 let message = format!("array `{}` of the context has no place: {why}", array.name);
                 self.refused.push(Refused { offload: None, step: None, message });
                 0
             });
             self.layout.instances[number].arrays.push((base, stride));
+            self.layout.instances[number].apart.push(apart as u32);
         }
         for (at, (offload, slot)) in engine.offloads.iter().zip(&store.slots).enumerate() {
             self.path.push(&slot.name);

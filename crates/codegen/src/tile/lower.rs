@@ -1,10 +1,11 @@
 //! Steps to instructions: each operation after the other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use wireloom_ir::{BinaryOp, Meta, Op, OpKind, Program, Step, UnaryOp, Value};
+use wireloom_ir::{BinaryOp, Exit, Meta, Op, OpKind, Program, Step, UnaryOp, Value};
 use wireloom_isa::raw::tile::Op as Do;
 
+use super::aligned::Aligned;
 use super::calls;
 use super::code::{Code, FRAME, NOTHING, Operand, WINDOW};
 use super::frame;
@@ -32,6 +33,14 @@ pub struct Lower<'a> {
     /// The operations, in order, and the place of that which is written.
     pub ops: Vec<&'a Op>,
     pub at: usize,
+    /// What is known of the context modulo 4.
+    pub aligned: &'a Aligned,
+    /// On the fast way: what conditions are there.
+    pub facts: HashMap<Value, bool>,
+    /// Those that others imply.
+    pub implied: HashSet<Value>,
+    /// Whether any of them was tested.
+    pub has_tests: bool,
     /// The front's address modulo 4, if it is known.
     pub front: Option<u32>,
     /// The last bytes of the packet that were found to be there.
@@ -41,17 +50,26 @@ pub struct Lower<'a> {
 }
 
 impl Lower<'_> {
-    /// Writes the step.
+    /// Writes the step from a label on. `early` is the number of operations that come before all
+    /// that have effects: until then the fast way can be left for the label `all`.
     ///
     /// # Errors
     /// What has no place.
-    pub fn step(&mut self) -> Result<(), Refused> {
+    pub fn step(&mut self, label: &str, early: usize, all: &str) -> Result<(), Refused> {
         self.code.comment(&format!("step `{}` of `{}`", self.step.name, self.instance.engine.name));
-        self.code.place(&self.instance.step(self.number));
+        self.code.place(label);
         let ops = self.ops.clone();
         let mut place = (0, 0);
+        // The operations before this one have been written.
+        let mut grouped = 0;
         for (at, op) in ops.iter().enumerate() {
             self.at = at;
+            if at == early {
+                self.facts.clear();
+            }
+            if at < grouped {
+                continue;
+            }
             if op.loc.line != 0 && (op.loc.file, op.loc.line) != place {
                 place = (op.loc.file, op.loc.line);
                 let path = &self.program.files[op.loc.file as usize];
@@ -63,9 +81,35 @@ impl Lower<'_> {
                 self.exit(exit);
                 return Ok(());
             }
+            let same = ops[at..].iter().take_while(|next| is_grouped(op, next)).count();
+            if same > 1 && matches!(op.guard.map(|guard| self.word(guard)), Some(Operand::In(_))) {
+                grouped = at + same;
+                self.group(&ops[at..grouped])?;
+                continue;
+            }
             self.guarded(op)?;
+            for result in &op.results {
+                if let Some(is) = self.facts.get(result).copied() {
+                    self.test(*result, is, all);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Leaves the fast way if a condition is not as it is there; from here on it is.
+    fn test(&mut self, condition: Value, is: bool, all: &str) {
+        match self.word(condition) {
+            Operand::Number(number) if (number != 0) == is => return,
+            Operand::Number(_) => self.code.jump(all),
+            Operand::In(_) if self.implied.contains(&condition) => {}
+            Operand::In(register) => {
+                let op = if is { Do::Beq } else { Do::Bne };
+                self.code.branch(op, register, super::code::ZERO, all);
+            }
+        }
+        self.has_tests = true;
+        self.values.insert(condition, vec![Operand::Number(u32::from(is))]);
     }
 
     /// Refuses something of this step.
@@ -101,6 +145,36 @@ impl Lower<'_> {
         }
     }
 
+    /// Operations without results that have a guard in common.
+    fn group(&mut self, ops: &[&Op]) -> Result<(), Refused> {
+        let guard = ops[0].guard.map(|guard| self.word(guard)).unwrap_or(NOTHING);
+        let guard = self.code.in_register(guard);
+        let (skip, first) = (self.code.label(), self.at);
+        let view = self.view.clone();
+        self.code.branch(Do::Beq, guard, super::code::ZERO, &skip);
+        for (at, op) in ops.iter().enumerate() {
+            self.at = first + at;
+            self.operation(op)?;
+        }
+        self.code.place(&skip);
+        self.view = self.view.take().and(view);
+        Ok(())
+    }
+
+    /// Whether an operation that has a guard stands apart from the others: few packets are dropped,
+    /// and few change their length other than all do. None of these operations writes lines that
+    /// stand apart by itself.
+    fn is_seldom(&self, op: &Op) -> bool {
+        match &op.kind {
+            OpKind::Exit(exit) => matches!(exit, Exit::Drop(..) | Exit::ToCpu(..)),
+            OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => true,
+            OpKind::Call { offload, method, .. } => {
+                calls::changes_packet(self.instance.engine, *offload, *method)
+            }
+            _ => false,
+        }
+    }
+
     /// An operation that happens if its guard is 1.
     fn guarded(&mut self, op: &Op) -> Result<(), Refused> {
         let guard = op.guard.map(|guard| self.word(guard));
@@ -120,7 +194,15 @@ impl Lower<'_> {
                     zeros.into_iter().map(|zero| self.code.fresh(zero)).collect::<Vec<_>>()
                 });
                 let skip = self.code.label();
-                self.code.branch(Do::Beq, guard, super::code::ZERO, &skip);
+                let is_seldom = self.is_seldom(op);
+                if is_seldom {
+                    let apart = self.code.label();
+                    self.code.branch(Do::Bne, guard, super::code::ZERO, &apart);
+                    self.code.is_apart = true;
+                    self.code.place(&apart);
+                } else {
+                    self.code.branch(Do::Beq, guard, super::code::ZERO, &skip);
+                }
                 let words = self.operation(op)?;
                 if let (Some(result), Some(kept)) = (result, kept) {
                     let words = words.unwrap_or_default();
@@ -129,6 +211,10 @@ impl Lower<'_> {
                     }
                     let kept = kept.into_iter().map(Operand::from).collect();
                     self.values.insert(result, kept);
+                }
+                if is_seldom {
+                    self.code.jump(&skip);
+                    self.code.is_apart = false;
                 }
                 self.code.place(&skip);
                 self.view = self.view.take().and(view);
@@ -375,8 +461,10 @@ impl Lower<'_> {
             return (index < count).then(|| self.code.in_register(address));
         }
         let is_inside = self.code.two(Do::Sltu, index, Operand::Number(count));
-        let is_inside = self.code.in_register(is_inside);
-        self.code.branch(Do::Beq, is_inside, super::code::ZERO, otherwise);
+        if is_inside != Operand::Number(1) {
+            let is_inside = self.code.in_register(is_inside);
+            self.code.branch(Do::Beq, is_inside, super::code::ZERO, otherwise);
+        }
         let offset = self.code.two(Do::Mul, index, Operand::Number(stride));
         let address = self.code.two(Do::Addu, offset, Operand::Number(base));
         Some(self.code.in_register(address))
@@ -391,6 +479,17 @@ impl Lower<'_> {
         index: Operand,
         count: usize,
     ) -> Words {
+        if let Operand::In(register) = index
+            && self.code.bits(register) < 32
+            && size >= 1 << self.code.bits(register)
+        {
+            // There is one at each index.
+            let offset = self.code.two(Do::Mul, index, Operand::Number(stride));
+            let (at, lower) = self.code.address(offset, base);
+            return (0..count)
+                .map(|word| self.code.load(at, lower + 4 * word as i32).into())
+                .collect();
+        }
         let result: Vec<_> = (0..count).map(|_| self.code.fresh(NOTHING)).collect();
         let done = self.code.label();
         if let Some(at) = self.inside(base, stride, size, index, &done) {
@@ -401,6 +500,12 @@ impl Lower<'_> {
         self.code.place(&done);
         result.into_iter().map(Operand::from).collect()
     }
+}
+
+/// Whether an operation can be in a group with another one before it.
+fn is_grouped(first: &Op, op: &Op) -> bool {
+    let is_plain = !matches!(op.kind, OpKind::Exit(_)) && op.results.is_empty();
+    is_plain && op.guard.is_some() && op.guard == first.guard
 }
 
 /// A value that is a constant; one of more than 32 bits that is larger counts as the largest.

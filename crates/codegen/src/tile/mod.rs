@@ -6,15 +6,19 @@
 //! memory; `lower` writes the steps, with `words` for values of any width and `packet` for fields;
 //! `allocate` gives values registers. The result is text for the assembler.
 //!
-//! A packet on a network is a first word, `port << 16 | length in bytes`, the words that the
-//! program asks for ([`Needs`]), and its bytes, four in a word from the highest on. When it leaves,
-//! a side word on the second static network says what becomes of it ([`Way`]).
+//! A message on a network is the number of its words, and these. A packet that comes is a first
+//! word, `port << 16 | length in bytes`, the words that the program asks for ([`Needs`]), and
+//! [`ALIGN`] bytes and its own, four in a word from the highest on. What leaves is a side word that
+//! says what becomes of the packet ([`Way`]), and if it is sent its first word and bytes. A 0 in
+//! place of a number ends what leaves of a packet. [`IDLE`] is a message without a packet.
 
+mod aligned;
 mod allocate;
 mod calls;
 mod code;
 mod direct;
 mod exits;
+mod fast;
 mod frame;
 pub mod layout;
 mod lower;
@@ -23,16 +27,18 @@ mod routines;
 mod stages;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
-use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program};
+use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program, Value};
 
+use self::aligned::Aligned;
 use self::code::{Code, FRAME, RETURN, ZERO};
 use crate::microengine::context;
 pub use crate::refused::Refused;
 use crate::refused::ops;
-pub use exits::{LAST, RUNAWAY, Way};
+pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
+pub use frame::ALIGN;
 pub use layout::{Layout, Memories, Place};
 use lower::Lower;
 use routines::Passage;
@@ -63,7 +69,8 @@ pub struct TileCode {
 pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
 
 /// Writes the program of a tile that executes the steps of a stage. The frames of all tiles are at
-/// the beginning of memory, in the order of the tiles' numbers.
+/// the beginning of memory, in the order of the tiles' numbers. With fast ways, which take more
+/// instructions, packets that are not dropped take fewer cycles.
 ///
 /// # Errors
 /// What has no place.
@@ -73,24 +80,29 @@ pub fn generate(
     tile: u32,
     stages: &Stages,
     stage: usize,
+    has_fast_ways: bool,
 ) -> Result<TileCode, Vec<Refused>> {
     let frame = tile * FRAME_BYTES;
     let mut refused = Vec::new();
     let (mut body, mut sizes, mut needed) = (String::new(), Vec::new(), Vec::new());
     let used = layout.used(|step| stages.of[step] == stage);
-    for (number, instance) in layout.instances.iter().enumerate() {
+    let instances: Vec<_> = layout.instances.iter().map(|one| one.of_tile(tile)).collect();
+    for (number, instance) in instances.iter().enumerate() {
         if !used[number] {
             continue;
         }
         if number > 0 {
             body += &enter(instance);
         }
-        let fronts = fronts(instance.engine, (number == 0).then_some(stages));
+        let unwritten = unwritten(instance.engine);
+        let begins = |variable| begins(instance.engine, &unwritten, variable);
+        let aligned = Aligned::of(instance.engine, begins);
+        let fronts = fronts(instance.engine, (number == 0).then_some(stages), &aligned);
         for (at, step) in instance.engine.steps.iter().enumerate() {
             if number == 0 && stages.of[at] != stage {
                 continue;
             }
-            let mut lower = Lower {
+            let lower = |prefix: &str, ops, facts| Lower {
                 program,
                 layout,
                 tile,
@@ -98,37 +110,63 @@ pub fn generate(
                 stages: (number == 0).then_some(stages),
                 step,
                 number: at,
-                code: Code::new(&format!("l{number}_{at}")),
+                code: Code::new(&format!("{prefix}{number}_{at}")),
                 values: HashMap::new(),
-                ops: ops(step),
+                ops,
                 at: 0,
+                aligned: &aligned,
+                facts,
+                implied: HashSet::new(),
+                has_tests: false,
                 front: fronts[at],
                 view: None,
                 views: 0,
             };
-            if let Err(why) = lower.step() {
+            let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
+            let facts = fast::facts(step);
+            let (ops, early) = fast::ordered(instance.engine, &ops(step));
+            let mut ways = Vec::new();
+            if has_fast_ways && !facts.is_empty() {
+                let implied = fast::implied(&ops[..early], &facts);
+                let mut way = Lower { implied, ..lower("f", ops.clone(), facts) };
+                match way.step(&label, early, &all) {
+                    Ok(()) if way.has_tests => ways.push(way),
+                    _ => {}
+                }
+            }
+            let mut whole = lower("l", ops, HashMap::new());
+            let begin = if ways.is_empty() { &label } else { &all };
+            if let Err(why) = whole.step(begin, usize::MAX, "") {
                 refused.push(why);
                 continue;
             }
-            let spills = layout.end + lower.views;
-            let (text, slots) = allocate::write(&lower.code, spills);
-            if spills + 4 * slots > frame::MOST {
-                refused.push(lower.refuse(
-                    None,
-                    format!("the values of step `{}` have no place in a tile's frame", step.name),
-                ));
+            ways.push(whole);
+            for (way, lower) in ways.iter_mut().enumerate() {
+                let spills = layout.end + lower.views;
+                lower.code.clean();
+                let (text, slots) = allocate::write(&lower.code, spills);
+                if spills + 4 * slots > frame::MOST {
+                    refused.push(lower.refuse(
+                        None,
+                        format!(
+                            "the values of step `{}` have no place in a tile's frame",
+                            step.name
+                        ),
+                    ));
+                }
+                // The first way is that of most packets.
+                if number == 0 && way == 0 {
+                    sizes.push((at, routines::instructions(&text)));
+                }
+                needed.extend(&lower.code.routines);
+                body += &text;
             }
-            if number == 0 {
-                sizes.push((at, routines::instructions(&text)));
-            }
-            needed.extend(&lower.code.routines);
-            body += &text;
         }
     }
     if !refused.is_empty() {
         return Err(refused);
     }
-    let main = &layout.instances[0];
+    let main = &instances[0];
     let needs = needs(program, main.engine);
     let mut text = format!(
         "# Engine `{}`, written by Wireloom from the step IR.\n        li $sp, {frame}\n",
@@ -148,48 +186,73 @@ pub fn generate(
         carried,
         is_first: stage == 0,
         is_last: stage + 1 == stages.count,
+        idles: stages.is_replicated(),
     });
     text += &body;
     text += &routines::needed(frame, &needed);
     Ok(TileCode { text, needs, steps: sizes })
 }
 
-/// Writes the schedule of the switch of a stage that takes packets from one side (`N`, `E`, `S` or
-/// `W`) and sends them to another. The tile says how many words come, go, and go through.
-pub fn schedule(from: char, to: char, is_first: bool, is_last: bool) -> String {
-    let (through, passing) = if is_first {
-        (String::new(), "side")
-    } else {
-        let route = format!("$c{from}i->$c{to}o");
-        let lines = format!(
-            "# The words that go through.
-through: recv $1
-        bnezd $1, $1, passing
-        j side
-passing: bnezd $1, $1, passing route {route}
+/// Writes the schedule of the switch of a tile that takes packets from one side (`N`, `E`, `S` or
+/// `W`) and sends them to another. The tile is number `own` of `tiles` that execute its stage in
+/// turn: in each round it takes a message, lets those for the tiles after it go by, then what leaves
+/// of those before it, and sends what its processor has made of its own. So the order stays.
+///
+/// A message's number of words goes to the switch itself. Loops stand before what enters them:
+/// backward branches are predicted taken.
+pub fn schedule(from: char, to: char, own: usize, tiles: usize) -> String {
+    let by = format!("$c{from}i->$c{to}o");
+    let mut text = format!(
+        "        j take
+# The words of a message for the processor.
+in:     bnezd $1, $1, in route $c{from}i->$csti
+        j {}
+take:   recv $1 route $c{from}i->$swi
+        bnezd $1, $1, in
+        j take
+",
+        if tiles - 1 > own { "later0" } else { "taken" }
+    );
+    for other in 0..tiles - 1 - own {
+        let next = if other + 2 + own < tiles {
+            format!("later{}", other + 1)
+        } else {
+            "taken".to_owned()
+        };
+        let _ = write!(
+            text,
+            "# A message for a later tile of the stage.
+by{other}:    bnezd $1, $1, by{other} route {by}
+        j {next}
+later{other}: recv $1 route $c{from}i->$swi, {by}
+        bnezd $1, $1, by{other}
+        j later{other}
 "
         );
-        (lines, "through")
-    };
-    let side = if is_last { format!(" route $csto2->$c{to}2o") } else { String::new() };
-    format!(
-        "# The first word of a packet, then as many as the tile says.
-begin:  nop route $c{from}i->$csti
-        recv $1
-        bnezd $1, $1, in
-        j out
-in:     bnezd $1, $1, in route $c{from}i->$csti
-# The words of a packet that leaves.
-out:    recv $1
-        bnezd $1, $1, send
-        j {passing}
-send:   bnezd $1, $1, send route $csto->$c{to}o
-{through}# The side word, and whether more follows.
-side:   recv $1{side}
-        bnez $1, out
-        j begin
+    }
+    text += "taken:\n";
+    for other in 0..own {
+        let _ = write!(
+            text,
+            "# What leaves of an earlier tile of the stage.
+        j earlier{other}
+past{other}:  bnezd $1, $1, past{other} route {by}
+earlier{other}: recv $1 route $c{from}i->$swi, {by}
+        bnezd $1, $1, past{other}
 "
-    )
+        );
+    }
+    let _ = write!(
+        text,
+        "# What leaves of the processor.
+        j out
+send:   bnezd $1, $1, send route $csto->$c{to}o
+out:    recv $1 route $csto->$swi, $csto->$c{to}o
+        bnezd $1, $1, send
+        j take
+"
+    );
+    text
 }
 
 /// The entry of a called engine: it keeps its return, and clears its context but for parameters.
@@ -213,7 +276,7 @@ fn clear(instance: &layout::Instance<'_>) -> String {
         code.memory(wireloom_isa::raw::tile::Op::Sw, ZERO, FRAME, offset as i32);
     };
     zero(instance.backward);
-    for variable in context::read_unwritten(engine) {
+    for variable in unwritten(engine) {
         if !params.iter().any(|param| param.index() == variable) {
             let count = words::count(engine.context[variable].width) as u32;
             (0..count).for_each(|at| zero(instance.variables[variable] + 4 * at));
@@ -231,6 +294,22 @@ fn clear(instance: &layout::Instance<'_>) -> String {
         );
     }
     text
+}
+
+/// Whether a context variable is not 0, or what the engine wrote, when a step reads it.
+fn begins(engine: &Engine, unwritten: &BTreeSet<usize>, variable: usize) -> bool {
+    let is_param = match &engine.kind {
+        EngineKind::Packet => false,
+        EngineKind::Call { params, .. } => params.iter().any(|param| param.index() == variable),
+    };
+    is_param || unwritten.contains(&variable)
+}
+
+/// The context variables that a step may read before one has written them. Packets that are dropped
+/// go on to no step.
+fn unwritten(engine: &Engine) -> BTreeSet<usize> {
+    let facts: Vec<_> = engine.steps.iter().map(fast::facts).collect();
+    context::read_unwritten_if(engine, &|step, guard| facts[step].get(&guard) == Some(&true))
 }
 
 /// What a program and the engines that it calls need to be told.
@@ -253,20 +332,15 @@ fn uses_sequence(engine: &Engine) -> bool {
 
 /// The address of the window's first byte modulo 4 when a packet comes to each step, if that is the
 /// same for all packets.
-fn fronts(engine: &Engine, stages: Option<&Stages>) -> Vec<Option<u32>> {
-    // Packets arrive at a word, on each tile. The front stays at one if only whole words go or come.
+fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Option<u32>> {
+    // Packets arrive at the same place on each tile. The front stays if whole words go or come.
     let is_passed = |from: usize, to: usize| stages.is_some_and(|all| all.of[from] != all.of[to]);
     let mut is_known = vec![true; engine.steps.len()];
     loop {
         let mut is_stable = true;
         for (number, step) in engine.steps.iter().enumerate() {
             let ops = ops(step);
-            let whole = |value: &wireloom_ir::Value| {
-                ops.iter().any(|op| {
-                    op.results.first() == Some(value)
-                        && matches!(&op.kind, OpKind::Const(bits) if bits.low_u64() % 4 == 0)
-                })
-            };
+            let whole = |value: &Value| aligned.value(step, &ops, *value) == Some(0);
             let mut own = is_known[number];
             for op in &ops {
                 match &op.kind {
@@ -288,7 +362,7 @@ fn fronts(engine: &Engine, stages: Option<&Stages>) -> Vec<Option<u32>> {
             }
         }
         if is_stable {
-            return is_known.into_iter().map(|is_known| is_known.then_some(0)).collect();
+            return is_known.into_iter().map(|is_known| is_known.then_some(frame::ALIGN)).collect();
         }
     }
 }

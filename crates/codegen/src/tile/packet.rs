@@ -103,7 +103,7 @@ impl Lower<'_> {
     pub fn look(&mut self, origin: Origin, word: Operand, first: u32, end: u32, is_whole: bool) {
         let align = match origin {
             Origin::First => self.front.map(|front| (front + first) % 4),
-            Origin::Value(_) => None,
+            Origin::Value(base) => self.base_align(base).map(|base| (base + first) % 4),
         };
         let copy = (self.layout.end + self.views) as i32 + align.unwrap_or(0) as i32;
         self.views += (end - first + 8).next_multiple_of(4);
@@ -113,7 +113,11 @@ impl Lower<'_> {
         let is_short = code.two(Do::Sltu, limit, last);
         let start = code.two(Do::Addu, word, Operand::Number(first));
         let address = code.two(Do::Addu, FRONT.into(), start);
-        let address = code.fresh(address);
+        let address = match address {
+            // It is a new one, so it can be changed.
+            Operand::In(own @ Register::Value(_)) => own,
+            other => code.fresh(other),
+        };
         let (short, go_on) = (code.label(), code.label());
         let is_short = code.in_register(is_short);
         code.branch(Do::Bne, is_short, ZERO, &short);
@@ -157,7 +161,10 @@ impl Lower<'_> {
         self.code.branch(Do::Bne, is_short, ZERO, &skip);
         let address = self.code.two(Do::Addu, FRONT.into(), word);
         let address = self.code.in_register(address);
-        let align = self.front.filter(|_| origin == Origin::First);
+        let align = match origin {
+            Origin::First => self.front,
+            Origin::Value(base) => self.base_align(base),
+        };
         // What ends past the window is not written, so a constant offset is small or unused.
         if end <= 256 {
             put(&mut self.code, address, align, 8 * constant + bit, &value, width);
@@ -166,14 +173,22 @@ impl Lower<'_> {
         self.view = None;
     }
 
+    /// The address modulo 4 of the byte that is counted from the front by a value.
+    fn base_align(&self, base: Value) -> Option<u32> {
+        let base = self.aligned.value(self.step, &self.ops, base)?;
+        self.front.map(|front| (front + base) % 4)
+    }
+
     /// Inserts, removes or replaces; returns whether that was possible.
     pub fn resize(&mut self, routine: &'static str, arguments: &[Value]) -> Words {
         let words: Words = arguments.iter().map(|value| self.word(*value)).collect();
         self.view = None;
-        let is_whole = matches!(words.last(), Some(Operand::Number(count)) if count % 4 == 0);
+        let is_whole = arguments
+            .last()
+            .is_some_and(|count| self.aligned.value(self.step, &self.ops, *count) == Some(0));
         // What may have happened or not leaves the front where it was, modulo 4.
         self.front = match routine {
-            "replace" if self.front != Some(0) => None,
+            "replace" if self.front != Some(frame::ALIGN) => None,
             _ => self.front.filter(|_| is_whole),
         };
         self.code.call(routine, &words, 1)

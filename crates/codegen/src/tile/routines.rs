@@ -20,6 +20,7 @@ fn with_numbers(text: &str, base: u32) -> String {
         ("WORK", frame::WORK),
         ("OWN3", 3 * OWN),
         ("OWN", OWN),
+        ("RELAYED", base + frame::BUFFER),
         ("ARRIVES", base + frame::ARRIVES),
         ("REPLACED_END", base + frame::REPLACED_END),
     ];
@@ -62,7 +63,10 @@ pub struct Passage<'a> {
     /// Words of the frame that messages carry: the offset of each.
     pub carried: Vec<u32>,
     pub is_first: bool,
+    /// Whether a later tile can go on with a packet.
     pub is_last: bool,
+    /// Whether messages without a packet come.
+    pub idles: bool,
 }
 
 /// A part of the runtime.
@@ -75,7 +79,7 @@ fn part(name: &str) -> &'static str {
 
 /// The way in and out.
 pub fn runtime(passage: &Passage<'_>) -> String {
-    let Passage { base, needs, is_first, is_last, .. } = *passage;
+    let Passage { base, needs, is_first, is_last, idles, .. } = *passage;
     let mut words = Vec::new();
     for (is_needed, first) in [(needs.arrival, frame::ARRIVAL), (needs.sequence, frame::SEQUENCE)] {
         if is_needed {
@@ -88,42 +92,41 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     // The window, ports, what the first tile was told, and the context.
     let state = [&[frame::INGRESS, frame::EGRESS], &words[..], &passage.carried].concat();
     let give: String = state.iter().map(|at| format!("        lw $csto, {at}($sp)\n")).collect();
-    let in_words = (state.len() + 1).to_string();
     let lines = |each: &dyn Fn(&usize, &str) -> String| {
         passage.entries.iter().map(|(step, label)| each(step, label)).collect::<String>()
     };
     let tests = lines(&|step, _| format!("        li $a2, {step}\n        beq $v1, $a2, take\n"));
     let jumps = match &passage.entries[..] {
         [] => String::new(),
-        [.., (_, label)] => {
-            // The label may be too far for a branch.
-            let all = lines(&|step, label| {
-                format!(
-                    "        li $a2, {step}\n        bne $v1, $a2, not_{label}\n        j \
-                     {label}\nnot_{label}:\n"
-                )
-            });
-            if passage.entries.len() == 1 { format!("        j {label}\n") } else { all }
-        }
+        [(_, label)] => format!("        j {label}\n"),
+        // The label may be too far for a branch.
+        _ => lines(&|step, label| {
+            format!(
+                "        li $a2, {step}\n        bne $v1, $a2, not_{label}\n        j \
+                 {label}\nnot_{label}:\n"
+            )
+        }),
     };
-    let through = if is_first { "" } else { "        move $csto, $zero\n" };
-    let side = if is_last { "        move $csto2, $a0\n" } else { "" };
     let mut text = String::new();
     text += if is_first { part("first") } else { part("later") };
     text += part("receive");
     text += if is_first { "CLEARED\n        j engine0_step0\n" } else { "ENTRY_JUMPS\n" };
-    text += if is_last { part("last") } else { part("inner") };
-    text += part("bytes");
+    text += if idles { part("idle") } else { "" };
+    text += part("send");
+    text += if is_last { "" } else { part("pass") };
+    for name in ["finish", "send", "pass"] {
+        let bytes = part("bytes_lines").replace("NAME", name);
+        let all = part("send_lines").to_owned() + &bytes;
+        text = text.replace(&format!("SEND_LINES({name})\n"), &all);
+        text = text.replace(&format!("BYTES_LINES({name})\n"), &bytes);
+    }
     let text = text
-        .replace("RELAY\n", part(if is_last { "relay_last" } else { "relay_inner" }))
-        .replace("EXTRA_WORDS", &words.len().to_string())
+        .replace("IDLE_TEST\n", if idles { part("idle_test") } else { "" })
         .replace("EXTRA_LINES\n", &take(&words))
-        .replace("STATE_WORDS", &in_words)
+        .replace("STATE_WORDS", &(state.len() + 1).to_string())
         .replace("MESSAGE_WORDS", &(state.len() + 2).to_string())
         .replace("TAKE_LINES\n", &format!("        move $fp, $csti\n{}", take(&state)))
         .replace("PASS_LINES\n", &format!("        move $csto, $fp\n{give}"))
-        .replace("THROUGH_NONE\n", through)
-        .replace("SIDE\n", side)
         .replace("ENTRY_TESTS\n", &tests)
         .replace("ENTRY_JUMPS\n", &jumps)
         .replace("CLEARED\n", passage.clear);

@@ -1,74 +1,85 @@
 .part first
 # Takes a packet: the first word says port and length, then come the words that the program asked
-# for, then the bytes. The switch is told how many words to bring.
+# for, then two bytes that only align, then those of the packet.
 begin:
         move $v0, $csti
+IDLE_TEST
         srl $v1, $v0, 16
         sw $v1, INGRESS($sp)
         andi $a0, $v0, 0xffff
         sw $a0, LENGTH($sp)
         sw $zero, EGRESS($sp)
-        addiu $a1, $a0, 3
+        addiu $a1, $a0, 5
         srl $a1, $a1, 2
-        addiu $csto, $a1, EXTRA_WORDS
 EXTRA_LINES
         li $gp, ARRIVES
         li $fp, 128
         sltiu $v0, $a0, 128
         movn $fp, $a0, $v0
+.part idle_test
+        addiu $v1, $v0, 1
+        beq $v1, $zero, idle
 .part later
-# Takes a message: the first word says step and length. One for a step of this tile is taken, others
-# go through.
+# Takes a message. One for a step of this tile is taken, others go through.
 begin:
         move $v0, $csti
+        srl $a1, $v0, 28
+        xori $a1, $a1, 15
+        bne $a1, $zero, relay_left
+IDLE_TEST
         srl $v1, $v0, 16
+        andi $v1, $v1, 0xfff
         andi $a0, $v0, 0xffff
-        addiu $a1, $a0, 3
+        addiu $a1, $a0, 5
         srl $a1, $a1, 2
 ENTRY_TESTS
-        sltiu $a2, $v1, 0x7ffe
-        bne $a2, $zero, relay_step
-RELAY
+        addiu $a1, $a1, STATE_WORDS
+        move $a3, $a1
+        li $a2, RELAYED
+        j relay
+# What becomes of a packet: a word, and then the packet if there is one. All of it comes before any
+# of it goes, as the switch does.
+relay_left:
+        bltz $v0, relay_none
+        move $v1, $csti
+        andi $a1, $v1, 0xffff
+        addiu $a1, $a1, 5
+        srl $a1, $a1, 2
+        addiu $a3, $a1, 1
+        li $a2, RELAYED
+        sw $v1, 0($a2)
+        addiu $a2, $a2, 4
+relay:
+        sw $csti, 0($a2)
+        addiu $a2, $a2, 4
+        addiu $a1, $a1, -1
+        bne $a1, $zero, relay
+        addiu $csto, $a3, 1
+        move $csto, $v0
+        li $a2, RELAYED
+relay_word:
+        lw $csto, 0($a2)
+        addiu $a2, $a2, 4
+        addiu $a3, $a3, -1
+        bne $a3, $zero, relay_word
+        move $csto, $zero
+        j begin
+relay_none:
+        addiu $csto, $zero, 1
+        move $csto, $v0
+        move $csto, $zero
+        j begin
 take:
-        addiu $csto, $a1, STATE_WORDS
 TAKE_LINES
         sw $a0, LENGTH($sp)
         li $gp, ARRIVES
-.part relay_inner
-        addiu $a1, $a1, 2
-        xori $a2, $v1, 0x7fff
-        sltiu $a2, $a2, 1
-        li $a3, 1
-        movn $a1, $a3, $a2
-        j relay
-relay_step:
-        addiu $a1, $a1, STATE_WORDS
-relay:
-        move $csto, $zero
-        addiu $csto, $zero, 1
-        move $csto, $v0
-        move $csto, $a1
-        move $csto, $zero
-        j begin
-.part relay_last
-relay_step:
-        addiu $csto, $zero, 1
-        move $a0, $csti
-        move $csto, $zero
-        addiu $a1, $a1, 1
-        xori $a2, $v1, 0x7fff
-        movz $a1, $zero, $a2
-        move $csto, $a1
-        move $csto2, $a0
-        move $csto, $zero
-        j begin
 .part receive
-        move $a2, $gp
+        addiu $a2, $gp, -2
         sll $v0, $a1, 2
         addu $a3, $a2, $v0
-        srl $v0, $a1, 3
+        srl $v0, $a1, 4
         beq $v0, $zero, begin_rest
-begin_eight:
+begin_many:
         sw $csti, 0($a2)
         sw $csti, 4($a2)
         sw $csti, 8($a2)
@@ -77,9 +88,17 @@ begin_eight:
         sw $csti, 20($a2)
         sw $csti, 24($a2)
         sw $csti, 28($a2)
-        addiu $a2, $a2, 32
+        sw $csti, 32($a2)
+        sw $csti, 36($a2)
+        sw $csti, 40($a2)
+        sw $csti, 44($a2)
+        sw $csti, 48($a2)
+        sw $csti, 52($a2)
+        sw $csti, 56($a2)
+        sw $csti, 60($a2)
+        addiu $a2, $a2, 64
         addiu $v0, $v0, -1
-        bne $v0, $zero, begin_eight
+        bne $v0, $zero, begin_many
 begin_rest:
         beq $a2, $a3, begin_done
 begin_word:
@@ -87,94 +106,60 @@ begin_word:
         addiu $a2, $a2, 4
         bne $a2, $a3, begin_word
 begin_done:
-.part last
-# Ends with the packet sent to its port, or to the control processor; the side word is in $a0.
+.part idle
+# A message without a packet goes on: it makes room for the packets before it.
+idle:
+        addiu $csto, $zero, 1
+        addiu $csto, $zero, -1
+        move $csto, $zero
+        j begin
+.part send
+# Ends with the packet sent to its port, or to the control processor; the side word is in $a0. A 0
+# ends what leaves of a packet.
 finish:
-        jal send_to_port
+        lw $a1, EGRESS($sp)
+        lw $a2, LENGTH($sp)
+        sll $a1, $a1, 16
+        or $a1, $a1, $a2
+finish_send:
+SEND_LINES(finish)
+        move $csto, $zero
         j begin
 finish_core:
-        lw $a1, LENGTH($sp)
-        lui $at, 0xffff
-        or $a1, $a1, $at
-        jal send
-        j begin
+        lw $a2, LENGTH($sp)
+        lui $a1, 0xffff
+        or $a1, $a1, $a2
+        j finish_send
 # Ends without a packet.
 leave:
-        move $csto, $zero
-THROUGH_NONE
-        move $csto2, $a0
+        addiu $csto, $zero, 1
+        move $csto, $a0
         move $csto, $zero
         j begin
-# Sends the packet: the number of words for the switch, the first word, the bytes from the front on,
-# the side word, and whether more follows.
+# Sends the packet and returns.
 send_to_port:
         lw $a1, EGRESS($sp)
         lw $a2, LENGTH($sp)
         sll $a1, $a1, 16
         or $a1, $a1, $a2
-send:
-        lw $a2, LENGTH($sp)
-        addiu $a2, $a2, 3
+SEND_LINES(send)
+        jr $ra
+.part send_lines
+# The number of words, the side word, the first word, and bytes from the front on with two before
+# them.
+        addiu $a2, $a2, 5
         srl $a2, $a2, 2
-        addiu $csto, $a2, 1
-        move $csto, $a1
-.part inner
-# Ends with the packet sent to its port, or to the control processor; the side word is in $a0. Both
-# go through the tiles that follow.
-finish:
-        jal send_to_port
-        j begin
-finish_core:
-        lw $a1, LENGTH($sp)
-        lui $at, 0xffff
-        or $a1, $a1, $at
-        jal send
-        j begin
-# Ends without a packet.
-leave:
-        addiu $csto, $zero, 2
-        lui $csto, 0x7fff
-        move $csto, $a0
-THROUGH_NONE
-        move $csto, $zero
-        j begin
-# Goes on with step $a0 on another tile.
-pass:
-        lw $a2, LENGTH($sp)
-        sll $v0, $a0, 16
-        or $v0, $v0, $a2
-        addiu $a2, $a2, 3
-        srl $a2, $a2, 2
-        addiu $csto, $a2, MESSAGE_WORDS
-        move $csto, $v0
-PASS_LINES
-        lui $a0, 0x2000
-        jal send_bytes
-        j begin
-send_to_port:
-        lw $a1, EGRESS($sp)
-        lw $a2, LENGTH($sp)
-        sll $a1, $a1, 16
-        or $a1, $a1, $a2
-send:
-        lw $a2, LENGTH($sp)
-        lui $v0, 0x7ffe
-        or $v0, $v0, $a2
-        addiu $a2, $a2, 3
-        srl $a2, $a2, 2
-        addiu $csto, $a2, 3
-        move $csto, $v0
+        addiu $csto, $a2, 2
         move $csto, $a0
         move $csto, $a1
-.part bytes
-send_bytes:
-        andi $a3, $gp, 3
-        bne $a3, $zero, send_odd
-        move $v1, $gp
-        srl $v0, $a2, 3
-        andi $a2, $a2, 7
-        beq $v0, $zero, send_rest
-send_eight:
+.part bytes_lines
+        addiu $v1, $gp, -2
+        andi $a3, $v1, 3
+        bne $a3, $zero, NAME_odd
+        srl $v0, $a2, 4
+        andi $a2, $a2, 15
+        beq $v0, $zero, NAME_rest
+NAME_many:
         lw $csto, 0($v1)
         lw $csto, 4($v1)
         lw $csto, 8($v1)
@@ -183,32 +168,33 @@ send_eight:
         lw $csto, 20($v1)
         lw $csto, 24($v1)
         lw $csto, 28($v1)
-        addiu $v1, $v1, 32
+        lw $csto, 32($v1)
+        lw $csto, 36($v1)
+        lw $csto, 40($v1)
+        lw $csto, 44($v1)
+        lw $csto, 48($v1)
+        lw $csto, 52($v1)
+        lw $csto, 56($v1)
+        lw $csto, 60($v1)
         addiu $v0, $v0, -1
-        bne $v0, $zero, send_eight
-send_rest:
-        beq $a2, $zero, send_side
-send_word:
+        addiu $v1, $v1, 64
+        bne $v0, $zero, NAME_many
+NAME_rest:
+        beq $a2, $zero, NAME_done
+NAME_word:
         lw $csto, 0($v1)
         addiu $v1, $v1, 4
         addiu $a2, $a2, -1
-        bne $a2, $zero, send_word
-send_side:
-THROUGH_NONE
-SIDE
-        srl $v0, $a0, 29
-        andi $v0, $v0, 1
-        xori $csto, $v0, 1
-        jr $ra
-# The front is not at a word: each word that leaves is made of two.
-send_odd:
-        subu $v1, $gp, $a3
+        bne $a2, $zero, NAME_word
+        j NAME_done
+# The front is not where words begin: each word that leaves is made of two.
+NAME_odd:
+        subu $v1, $v1, $a3
         sll $a3, $a3, 3
         li $v0, 32
         subu $t0, $v0, $a3
         lw $v0, 0($v1)
-        beq $a2, $zero, send_side
-send_two:
+NAME_two:
         lw $t1, 4($v1)
         sllv $v0, $v0, $a3
         srlv $a1, $t1, $t0
@@ -216,5 +202,19 @@ send_two:
         or $csto, $v0, $a1
         move $v0, $t1
         addiu $a2, $a2, -1
-        bne $a2, $zero, send_two
-        j send_side
+        bne $a2, $zero, NAME_two
+NAME_done:
+.part pass
+# Goes on with step $a0 on another tile.
+pass:
+        lw $a2, LENGTH($sp)
+        sll $v0, $a0, 16
+        or $v0, $v0, $a2
+        addiu $a2, $a2, 5
+        srl $a2, $a2, 2
+        addiu $csto, $a2, MESSAGE_WORDS
+        move $csto, $v0
+PASS_LINES
+BYTES_LINES(pass)
+        move $csto, $zero
+        j begin

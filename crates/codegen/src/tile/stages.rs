@@ -19,6 +19,8 @@ pub struct Stages {
     pub of: Vec<usize>,
     /// The number of stages.
     pub count: usize,
+    /// The number of tiles of each stage, which take messages in turn.
+    pub tiles: Vec<usize>,
 }
 
 /// The steps that a step can go on to.
@@ -68,12 +70,18 @@ fn arrays(step: &Step) -> impl Iterator<Item = usize> + '_ {
 impl Stages {
     /// All steps on one tile.
     pub fn one(engine: &Engine) -> Self {
-        Self { of: vec![0; engine.steps.len()], count: 1 }
+        Self { of: vec![0; engine.steps.len()], count: 1, tiles: vec![1] }
     }
 
-    /// Cuts the steps, in their order, into as many stages as there can be up to a number, so that
-    /// the largest has the fewest instructions. `sizes` are those of the steps.
-    pub fn cut(program: &Program, sizes: &[usize], most: usize) -> Self {
+    /// Whether some stage has several tiles.
+    pub fn is_replicated(&self) -> bool {
+        self.tiles.iter().any(|tiles| *tiles > 1)
+    }
+
+    /// Cuts the steps, in their order, into as many stages as there can be up to those of `tiles`,
+    /// the number of tiles of each, so that the largest has the fewest instructions a tile. `sizes`
+    /// are those of the steps.
+    pub fn cut(program: &Program, sizes: &[usize], tiles: &[usize]) -> Self {
         let engine = &program.engines[program.main.index()];
         let steps = engine.steps.len();
         let changed = changed(program, engine);
@@ -90,16 +98,26 @@ impl Stages {
         };
         let mut ends: Vec<usize> = (1..steps).filter(is_possible).collect();
         ends.push(steps);
-        let count = most.clamp(1, ends.len());
-        let size = |from: usize, to: usize| sizes[from..to].iter().sum::<usize>();
+        let count = tiles.len().clamp(1, ends.len());
+        let changes: Vec<bool> = engine
+            .steps
+            .iter()
+            .map(|step| called(step).any(|one| changed.contains(&one)))
+            .collect();
+        let size = |stage: usize, from: usize, to: usize| {
+            // Tiles that take turns cannot share what packets change.
+            let has_place = tiles[stage] == 1 || !changes[from..to].contains(&true);
+            let size = sizes[from..to].iter().sum::<usize>().div_ceil(tiles[stage]);
+            if has_place { size } else { usize::MAX }
+        };
         // For each number of stages and each end: the largest stage, and where the last begins.
         let mut best: Vec<Vec<(usize, usize)>> =
-            vec![ends.iter().map(|end| (size(0, *end), 0)).collect()];
+            vec![ends.iter().map(|end| (size(0, 0, *end), 0)).collect()];
         for stage in 1..count {
             let row = (0..ends.len()).map(|end| {
                 let with = |cut: usize| {
                     let (largest, _) = best[stage - 1][cut];
-                    (largest.max(size(ends[cut], ends[end])), cut)
+                    (largest.max(size(stage, ends[cut], ends[end])), cut)
                 };
                 (stage - 1..end).map(with).min().unwrap_or((usize::MAX, 0))
             });
@@ -112,10 +130,10 @@ impl Stages {
             of[ends[cut]..ends[end]].fill(stage);
             end = cut;
         }
-        Self { of, count }
+        Self { of, count: tiles.len(), tiles: tiles.to_vec() }
     }
 
-    /// Checks stages that were given.
+    /// Checks stages.
     ///
     /// # Errors
     /// What cannot be on several tiles, or goes back to an earlier one.
@@ -142,6 +160,20 @@ impl Stages {
                 steps.take(number).find(|(step, of)| **of != own && same(step)).map(|(s, _)| s)
             };
             for offload in called(step).filter(|offload| changed.contains(offload)) {
+                let tiles = self.tiles[own];
+                if tiles > 1 {
+                    let name = &engine.offloads[offload].name;
+                    refused.push(Refused {
+                        offload: Some(name.clone()),
+                        step: Some(step.name.clone()),
+                        message: format!(
+                            "offload `{name}` changes, and step `{}` calls it on {tiles} tiles in \
+                             turn, whose caches are not coherent: give its stage one tile",
+                            step.name
+                        ),
+                    });
+                    continue;
+                }
                 if let Some(other) = elsewhere(&|step| called(step).any(|one| one == offload)) {
                     let name = &engine.offloads[offload].name;
                     refused.push(Refused {

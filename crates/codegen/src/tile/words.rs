@@ -51,9 +51,16 @@ impl Code {
             (Op::Addu | Op::Subu | Op::Or | Op::Xor, In(_), Number(0)) => return a,
             (Op::And, _, Number(0)) | (Op::Sltu, _, Number(0)) => return NOTHING,
             (Op::And, _, Number(u32::MAX)) => return a,
+            // Nothing is there that the mask would take away.
+            (Op::And, In(own), Number(b)) if self.bits(own) <= b.trailing_ones() => return a,
             (Op::Addu, In(a), Number(b)) if signed(b) => return self.small(Op::Addiu, a, b),
             (Op::Subu, In(a), Number(b)) if signed(b.wrapping_neg()) => {
                 return self.small(Op::Addiu, a, b.wrapping_neg());
+            }
+            (Op::Sltu, In(own), Number(b))
+                if b > u32::MAX.checked_shr(32 - self.bits(own)).unwrap_or(0) =>
+            {
+                return Operand::Number(1);
             }
             (Op::Sltu, In(a), Number(b)) if signed(b) => return self.small(Op::Sltiu, a, b),
             (Op::And, In(a), Number(b)) if b < 1 << 16 => return self.small(Op::Andi, a, b),

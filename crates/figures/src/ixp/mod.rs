@@ -7,6 +7,7 @@ mod energy;
 pub mod gating;
 pub mod idle;
 pub mod ipv4;
+pub mod networks;
 pub mod power;
 pub mod speed;
 pub mod throughput;

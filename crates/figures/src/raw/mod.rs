@@ -1,8 +1,13 @@
 //! Figures of the RAW router paper: programs written by hand on the chip of 4 x 4 tiles.
 
+pub mod causes;
 pub mod ipv4;
+pub mod layouts;
 pub mod null;
+mod rig;
 pub mod tasks;
+pub mod traffic;
+pub mod waits;
 
 use wireloom_machine::{Error, Result};
 use wireloom_raw::asm::{Program, assemble};
@@ -99,6 +104,20 @@ impl Trace {
             trace.packets[inputs[source]].push(packet);
         }
         trace
+    }
+
+    /// The trace with cards at these ports only: packets of others, and routes to others, take
+    /// theirs in turn.
+    fn on(mut self, ports: &[u8]) -> Self {
+        let mut packets = vec![Vec::new(); ports.len()];
+        for (input, of_input) in self.packets.into_iter().enumerate() {
+            packets[input % ports.len()].extend(of_input);
+        }
+        for route in &mut self.routes {
+            route.port = ports[usize::from(route.port) % ports.len()].into();
+        }
+        self.packets = packets;
+        self
     }
 }
 

@@ -90,7 +90,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 }
 
 /// The packets of each input.
-fn packets(settings: &Settings, traffic: &str) -> Result<Vec<Vec<Vec<u8>>>> {
+pub(super) fn packets(settings: &Settings, traffic: &str) -> Result<Vec<Vec<Vec<u8>>>> {
     let mut inputs = vec![Vec::new(); PORTS];
     if traffic == "real" {
         let path = settings.file(CAPTURE)?;

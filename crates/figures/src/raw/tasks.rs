@@ -3,11 +3,9 @@
 use serde::Serialize;
 use wireloom_isa::raw::Network;
 use wireloom_raw::asm::{Labels, Program, assemble, assemble_with_labels};
-use wireloom_raw::device::{
-    Buffer, InputCard, InputSpec, LineRate, Memory, MemorySpec, OutputCard, OutputSpec,
-};
+use wireloom_raw::device::{InputCard, InputSpec, Memory, MemorySpec, OutputCard, OutputSpec};
 use wireloom_raw::dir24::{self, Route};
-use wireloom_raw::routers::IPV4;
+use wireloom_raw::routers::Version;
 use wireloom_raw::{Chip, Side, Spec};
 
 use super::udp;
@@ -28,7 +26,7 @@ pub const FIGURE: Figure = Figure {
     make,
     kept: Kept {
         cost: Cost::Cheap,
-        built: "programs/raw/ipv4.rasm on machines/raw.toml",
+        built: "programs/raw/version-3.rasm on machines/raw.toml",
         names: &["task"],
         skip: &[],
         tools: &[],
@@ -192,31 +190,22 @@ fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<Row> {
     let mut program = assemble("surroundings", &surroundings(task.row))
         .map_err(|refused| Error::new(refused.render()))?;
     program.set_tile(place, whole.of(place).0.to_vec());
-    let (network, rate) = (Network::Static1, LineRate::UNLIMITED);
     let (addresses, routes) = destinations(task.destinations);
     let mut chip = Chip::new(&Spec::built_in(), &program).map_err(Error::new)?;
     let spec = |base, bytes| MemorySpec { base, ..MemorySpec::full_duplex(bytes) };
     let mut tables = Memory::new(spec(TABLES, dir24::FIRST_BYTES + dir24::SECOND_BYTES));
     dir24::write(&mut tables, TABLES, &routes).map_err(Error::new)?;
     chip.attach((0, 0), Side::West, tables).map_err(Error::new)?;
-    let queues = Memory::new(spec(QUEUES, 0x4000));
+    let queues = Memory::new(spec(QUEUES, 0x2_0000));
     chip.attach((0, 3), Side::West, queues).map_err(Error::new)?;
     let packets = addresses.into_iter().cycle().map(|to| udp(0, 1, to, 64));
-    let input = InputSpec {
-        port: 0,
-        network,
-        rate,
-        buffer: Buffer::Stall,
-        least_words: 16,
-        interrupts: None,
-    };
+    let input = InputSpec { least_words: 16, ..InputSpec::new(0, Network::Static1) };
     chip.attach((0, 0), Side::North, InputCard::new(input, packets)).map_err(Error::new)?;
-    let network = Network::General;
-    let output = OutputSpec { network, rate, interrupts: Some((0, 3)), memories: vec![] };
+    let output = OutputSpec { interrupts: Some((0, 3)), ..OutputSpec::new(Network::General) };
     chip.attach((0, 3), Side::South, OutputCard::new(output)).map_err(Error::new)?;
     let label = |name: &str| {
         let found = labels.get(&(place, name.to_owned())).copied();
-        found.ok_or_else(|| Error::new(format!("ipv4.rasm has no label {name}")))
+        found.ok_or_else(|| Error::new(format!("version-3.rasm has no label {name}")))
     };
     let from = label(task.from)?;
     let to = task.to.map_or(Ok(u32::MAX), label)?;
@@ -233,8 +222,9 @@ fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<Row> {
 }
 
 fn make(_: &Settings) -> Result<Drawn> {
-    let (whole, labels) =
-        assemble_with_labels("ipv4.rasm", IPV4).map_err(|refused| Error::new(refused.render()))?;
+    let version = Version::named("III");
+    let (whole, labels) = assemble_with_labels(version.file, version.text)
+        .map_err(|refused| Error::new(refused.render()))?;
     let rows = TASKS.iter().map(|task| measure(task, &whole, &labels));
     let rows = rows.collect::<Result<Vec<_>>>()?;
     let mut text = output::table(&["task", "cycles", "published"], &[1, 2]);

@@ -25,6 +25,13 @@ macro_rules! ring {
     };
 }
 
+/// The register that sets up a ring of SRAM.
+macro_rules! sram_ring {
+    ($number:literal, $name:literal) => {
+        csr(FIRST_SRAM_RING + $number, $name, "as `scratch_ring_base_0`, for a ring in SRAM")
+    };
+}
+
 /// Registers of a microengine of version 1.
 pub static LOCAL_1: &[Csr] = &[
     csr(0, "active_ctx", "the number of the context that runs"),
@@ -120,10 +127,53 @@ pub static FBI: &[Csr] = &[
     ring!(13, "scratch_ring_base_13"),
     ring!(14, "scratch_ring_base_14"),
     ring!(15, "scratch_ring_base_15"),
+    sram_ring!(0, "sram_ring_base_0"),
+    sram_ring!(1, "sram_ring_base_1"),
+    sram_ring!(2, "sram_ring_base_2"),
+    sram_ring!(3, "sram_ring_base_3"),
+    sram_ring!(4, "sram_ring_base_4"),
+    sram_ring!(5, "sram_ring_base_5"),
+    sram_ring!(6, "sram_ring_base_6"),
+    sram_ring!(7, "sram_ring_base_7"),
+    sram_ring!(8, "sram_ring_base_8"),
+    sram_ring!(9, "sram_ring_base_9"),
+    sram_ring!(10, "sram_ring_base_10"),
+    sram_ring!(11, "sram_ring_base_11"),
+    sram_ring!(12, "sram_ring_base_12"),
+    sram_ring!(13, "sram_ring_base_13"),
+    sram_ring!(14, "sram_ring_base_14"),
+    sram_ring!(15, "sram_ring_base_15"),
 ];
+
+/// Registers of the media switch fabric (version 2). `msf[read, ...]` and `msf[write, ...]` reach them
+/// at 4 times their number.
+pub static MSF: &[Csr] = &[
+    csr(
+        0,
+        "rx_thread_freelist_0",
+        "writing puts a thread on the list that waits for MPKTs: see ixp2400.md",
+    ),
+    csr(1, "rx_thread_freelist_1", "the second list"),
+    csr(2, "rx_thread_freelist_2", "the third list"),
+    csr(3, "rbuf_element_done", "writing the number of an element of RBUF frees it"),
+    csr(4, "tx_sequence", "elements of TBUF that have left since the start"),
+    csr(5, "rbuf_element_size", "bytes of an element of RBUF and TBUF"),
+    csr(6, "rbuf_element_count", "elements of RBUF"),
+    csr(7, "tbuf_element_count", "elements of TBUF"),
+];
+
+/// The registers that commands of a unit name.
+pub fn of_unit(unit: super::Unit) -> &'static [Csr] {
+    match unit {
+        super::Unit::Msf => MSF,
+        _ => FBI,
+    }
+}
 
 /// The register of scratchpad ring 0; those of the others follow.
 pub const FIRST_RING: u8 = 32;
+/// The register of SRAM ring 0; those of the others follow.
+pub const FIRST_SRAM_RING: u8 = 48;
 
 /// The registers of an engine.
 pub fn local(version: super::Version) -> &'static [Csr] {

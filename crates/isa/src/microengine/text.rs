@@ -89,9 +89,13 @@ fn operand(version: Version, form: Form, slot: Slot, parts: &Parts) -> String {
         }
         Slot::UnitCsr => {
             let is_fast = matches!(form, Form::Command(_, Operation::FastWrite));
+            let registers = match form {
+                Form::Command(unit, _) => csr::of_unit(unit),
+                _ => csr::FBI,
+            };
             match if is_fast { parts.b } else { parts.a } {
                 Source::Constant(number) => {
-                    csr::name(csr::FBI, number).map_or_else(|| number.to_string(), str::to_owned)
+                    csr::name(registers, number).map_or_else(|| number.to_string(), str::to_owned)
                 }
                 _ => String::new(),
             }

@@ -10,6 +10,7 @@
 //! | 17 to 20 | control operation |
 //! | 21 to 35 | sources of static network 1, 3 bits for each destination |
 //! | 36 to 50 | sources of static network 2, likewise |
+//! | 51 to 53 | source of the word of static network 1 for the switch itself, `$swi` |
 //!
 //! The rest is 0.
 
@@ -60,7 +61,7 @@ control! {
     Bnez "bnez" [Source, Target] "branch if source is not 0";
     Beqz "beqz" [Source, Target] "branch if source is 0";
     Bnezd "bnezd" [Destination, Source, Target] "branch if source is not 0; destination = source - 1";
-    Receive "recv" [Destination] "destination = the word of the tile, from `$csto`";
+    Receive "recv" [Destination] "destination = the word that is routed to `$swi`, or without such a route that of `$csto`";
 }
 
 /// A source of a route: port of the crossbar.
@@ -85,6 +86,9 @@ pub const SOURCES: [Source; 5] =
 
 /// The destinations of a network's crossbar: north, east, south, west, tile.
 pub const DESTINATIONS: usize = 5;
+
+/// The name of the switch as a destination of network 1.
+pub const SWITCH: &str = "$swi";
 
 const NAMES: [[(&str, &str); DESTINATIONS]; 2] = [
     [("$cNi", "$cNo"), ("$cEi", "$cEo"), ("$cSi", "$cSo"), ("$cWi", "$cWo"), ("$csto", "$csti")],
@@ -132,6 +136,8 @@ pub struct Instruction {
     pub constant: u16,
     /// The source of each destination of both networks.
     pub routes: [[Option<Source>; DESTINATIONS]; 2],
+    /// The source of the word of network 1 that `recv` takes.
+    pub own: Option<Source>,
 }
 
 /// A word that is no instruction.
@@ -145,10 +151,18 @@ impl Instruction {
         self.routes.iter().flatten().any(Option::is_some)
     }
 
+    /// Whether `recv` takes the word of `$csto` without a route.
+    pub fn receives(&self) -> bool {
+        self.control == Control::Receive && self.own.is_none()
+    }
+
     fn slots(&self) -> &'static [Slot] {
         CONTROL[self.control as usize].2
     }
 }
+
+/// The lowest bit of the source of the switch's own word.
+const OWN: u32 = 51;
 
 /// Encodes an instruction.
 pub fn encode(instruction: &Instruction) -> u64 {
@@ -159,7 +173,7 @@ pub fn encode(instruction: &Instruction) -> u64 {
     for (place, route) in instruction.routes.iter().flatten().enumerate() {
         word |= route.map_or(0, |source| source as u64) << (21 + 3 * place);
     }
-    word
+    word | instruction.own.map_or(0, |source| source as u64) << OWN
 }
 
 /// Decodes a word.
@@ -175,25 +189,33 @@ pub fn decode(word: u64) -> Result<Instruction, Undefined> {
         source: (word >> 13 & 3) as u8,
         constant: (word & 0x1fff) as u16,
         routes: Default::default(),
+        own: None,
     };
     let slots = instruction.slots();
     let is_clean = |is_zero: bool, any: &[Slot]| is_zero || any.iter().any(|s| slots.contains(s));
     if !is_clean(instruction.destination == 0, &[Slot::Destination])
         || !is_clean(instruction.source == 0, &[Slot::Source])
         || !is_clean(instruction.constant == 0, &[Slot::Target, Slot::Value])
-        || word >> 51 != 0
+        || word >> (OWN + 3) != 0
     {
         return Err(undefined);
     }
+    let source = |bit: usize| match (word >> bit & 7) as usize {
+        0 => Ok(None),
+        code => SOURCES.get(code - 1).copied().map(Some).ok_or(undefined),
+    };
     for (place, route) in instruction.routes.iter_mut().flatten().enumerate() {
-        *route = match (word >> (21 + 3 * place) & 7) as usize {
-            0 => None,
-            code => Some(*SOURCES.get(code - 1).ok_or(undefined)?),
-        };
+        *route = source(21 + 3 * place)?;
     }
-    if instruction.control == Control::Receive
-        && instruction.routes[0].contains(&Some(Source::Tile))
-    {
+    instruction.own = source(OWN as usize)?;
+    let is_wrong = match instruction.control {
+        Control::Receive if instruction.own.is_none() => {
+            instruction.routes[0].contains(&Some(Source::Tile))
+        }
+        Control::Receive => false,
+        _ => instruction.own.is_some(),
+    };
+    if is_wrong {
         return Err(undefined);
     }
     Ok(instruction)
@@ -221,6 +243,9 @@ pub fn disassemble(instruction: &Instruction) -> String {
                 between = ", ";
             }
         }
+    }
+    if let Some(source) = instruction.own {
+        let _ = write!(text, "{between}{}->{SWITCH}", NAMES[0][source as usize - 1].0);
     }
     text
 }

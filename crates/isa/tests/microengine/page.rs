@@ -121,6 +121,7 @@ fn page() -> String {
     registers(&mut page, "Of an engine, version 1", csr::LOCAL_1);
     registers(&mut page, "Of an engine, version 2", csr::LOCAL_2);
     registers(&mut page, "Of the FBI and the chip", csr::FBI);
+    registers(&mut page, "Of the media switch fabric, version 2", csr::MSF);
     format!("{}\n", page.trim_end())
 }
 

@@ -62,6 +62,7 @@ proptest! {
         control in 0..switch::CONTROL.len(),
         fields in (0u8..4, 0u8..4, 0u16..8192),
         ports in prop::array::uniform10(0usize..6),
+        own in 0usize..6,
     ) {
         let (control, _, slots, _) = switch::CONTROL[control];
         let has = |slot| slots.contains(&slot);
@@ -76,10 +77,12 @@ proptest! {
         for (route, port) in instruction.routes.iter_mut().flatten().zip(ports) {
             *route = port.checked_sub(1).map(|port| switch::SOURCES[port]);
         }
-        // `recv` takes the word of the tile itself.
-        let takes_twice = control == switch::Control::Receive
+        instruction.own = own.checked_sub(1).map(|port| switch::SOURCES[port]);
+        // `recv` takes the word of the tile itself, or one that is routed; others take none.
+        let takes_twice = instruction.receives()
             && instruction.routes[0].contains(&Some(switch::Source::Tile));
+        let takes = control != switch::Control::Receive && instruction.own.is_some();
         let decoded = switch::decode(switch::encode(&instruction)).ok();
-        prop_assert_eq!(decoded, (!takes_twice).then_some(instruction));
+        prop_assert_eq!(decoded, (!takes_twice && !takes).then_some(instruction));
     }
 }

@@ -84,6 +84,7 @@ fn page() -> String {
         let (one, two) = (switch::port_names(0, port), switch::port_names(1, port));
         let _ = writeln!(page, "| {name} | `{}`, `{}` | `{}`, `{}` |", one.0, one.1, two.0, two.1);
     }
+    let _ = writeln!(page, "| switch | none, `{}` | |", switch::SWITCH);
     page
 }
 

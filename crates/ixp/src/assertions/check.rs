@@ -102,10 +102,11 @@ fn takes(events: &[Event], from: What, to: &Selection, limit: Limit) -> Vec<Stri
 fn group(event: &Event, command: &Traced, by: Group) -> u64 {
     match by {
         Group::All => 0,
-        Group::Unit => command.unit as u64,
-        Group::Bus => u64::from(command.unit == Unit::Sdram),
+        Group::Unit => (command.unit as u64) << 8 | u64::from(command.channel),
+        Group::Bus => u64::from(command.unit == Unit::Sdram) << 8 | u64::from(command.cluster),
         Group::Context => {
-            (command.unit as u64) << 16 | u64::from(event.engine) << 8 | u64::from(event.context)
+            let unit = (command.unit as u64) << 8 | u64::from(command.channel);
+            unit << 16 | u64::from(event.engine) << 8 | u64::from(event.context)
         }
     }
 }

@@ -45,7 +45,8 @@ impl Counts {
         let at = processor.now();
         let seconds = at.as_seconds();
         let cycles = processor.chip.core_cycle(at).max(1) as f64;
-        let rows = processor.chip.sdram.occupied as f64 / cycles;
+        let occupied = processor.chip.sdram.sum(|channel| channel.occupied);
+        let rows = occupied as f64 / cycles;
         let units = processor.utilisation().into_iter().chain([("sdram with rows", rows)]);
         Self {
             engines: engines.collect(),

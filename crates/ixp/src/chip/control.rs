@@ -128,7 +128,8 @@ impl<E: EnergySink> Chip<E> {
         });
         let counts: Vec<(u64, u64)> = counts.collect();
         let mpkts = self.cards.mpkts();
-        let occupied = self.sdram.occupied as f64 * 1e12 / self.spec.core.clock.rate();
+        let occupied = self.sdram.sum(|channel| channel.occupied) as f64 * 1e12
+            / (self.spec.core.clock.rate() * self.sdram.channels.len() as f64);
         let units = [occupied, self.cards.bus_time().0 as f64];
         let busy = units.iter().zip(&before.units).map(|(now, before)| now - before);
         let waited = self.cards.requests().waited(now);
@@ -272,10 +273,20 @@ impl<E: EnergySink> Chip<E> {
             && contexts.all(|(place, context)| {
                 context.state == State::Stopped
                     || context.state == State::Waiting
-                        && context.mask == Signal::START_RECEIVE.bit()
+                        && self.waits_for_packet(number, place)
                         && self.cards.requests().is_parked((threads * number + place) as u8)
                         && !self.cards.is_coming((threads * number + place) as u8)
             })
+    }
+
+    /// Whether a context waits for the signal that comes with a packet.
+    fn waits_for_packet(&self, engine: usize, context: usize) -> bool {
+        let mask = self.engines[engine].contexts()[context].mask;
+        let thread = self.threads_each() * engine + context;
+        match self.fbi.answers[thread].front() {
+            Some(answer) => mask == answer.signal.bit(),
+            None => mask == Signal::START_RECEIVE.bit(),
+        }
     }
 
     fn start(&mut self, engine: usize, kernel: &mut Kernel<Event>) {

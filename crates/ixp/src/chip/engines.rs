@@ -40,6 +40,7 @@ impl<E: EnergySink> Chip<E> {
         }
         if let Some(handle) = issued {
             kernel.wake(wireloom_sim::Unit(0));
+            self.locate(handle)?;
             self.note(now, What::Issue, handle, 0);
         }
         if let Some((context, mask)) = began

@@ -6,7 +6,8 @@ use wireloom_sim::energy::{Component, ComponentSpec};
 use wireloom_sim::{Energy, EnergyMeter, SpecError, Time};
 
 use super::spec::{PowerSpec, refused};
-use crate::spec::{MPKT_BYTES, Spec};
+use crate::network::NetworkKind;
+use crate::spec::Spec;
 
 /// The kind of a component with its classes of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +70,10 @@ pub fn regulator(engines: usize, engine: usize) -> Component {
 /// written in one cycle, each file of transfer registers is accessed once.
 pub(super) const GPR_PORTS: u64 = 4;
 pub(super) const XFER_PORTS: u64 = 4;
-/// Units with command queues.
-pub(super) const QUEUES: u64 = 5;
-/// Words of 4 bytes in an MPKT.
-pub(super) const MPKT_WORDS: u64 = MPKT_BYTES as u64 / 4;
+/// Units and channels with command queues.
+pub(super) fn queues(spec: &Spec) -> u64 {
+    spec.targets().into()
+}
 
 /// The widths of transistors that are off in a datapath of 32 bits, in um of the process of 0.8 um
 /// (assumed: 60 and 40 for each bit, 3 um each).
@@ -169,18 +170,26 @@ impl Models<'_> {
         let dynamic = |energy| Model { energies: vec![energy], nanowatts: 0 };
         Ok(match place {
             0 => {
-                let arbiter = Arbiter::matrix(self.process, spec.engines)?;
-                let grant = arbiter.grant(spec.engines.div_ceil(2));
-                let nanowatts = self.leak(arbiter.leaking_um());
+                // One for each bus, for each unit of a crossbar, and for each node of others.
+                let (arbiters, entries) = match spec.command_bus.kind {
+                    NetworkKind::Bus => (spec.clusters, spec.engines / spec.clusters),
+                    NetworkKind::Crossbar => (spec.targets(), spec.engines),
+                    NetworkKind::Ring => (spec.engines, 3),
+                    NetworkKind::Mesh => (spec.engines, 5),
+                };
+                let arbiter = Arbiter::matrix(self.process, entries)?;
+                let grant = arbiter.grant(entries.div_ceil(2));
+                let nanowatts = self.leak(arbiter.leaking_um() * f64::from(arbiters));
                 Model { energies: vec![grant, self.idle(grant)], nanowatts }
             }
-            1 => dynamic(bus(power.command_bus_um, power.command_bits)?),
+            1 => dynamic(bus(self.command_um(), power.command_bits)?),
             2 => {
                 // Three queues in each unit; an access goes to one of them.
                 let entries = [&spec.sram.queue, &spec.sdram.queue, &spec.scratch.queue];
-                let most = entries.into_iter().chain([&spec.hash.queue, &spec.fbi.queue]).max();
-                let mut model = self.queue(*most.expect("five units"))?;
-                model.nanowatts *= 3 * QUEUES;
+                let more = [&spec.hash.queue, &spec.fbi.queue, &spec.msf.queue];
+                let most = entries.into_iter().chain(more).max();
+                let mut model = self.queue(*most.expect("six units"))?;
+                model.nanowatts *= 3 * queues(spec);
                 model
             }
             3 => dynamic(bus(power.sram_bus_um, 32)?),
@@ -192,8 +201,8 @@ impl Models<'_> {
                 Model { energies: vec![step], nanowatts }
             }
             7 => {
-                let elements = spec.fbi.receive_elements + spec.fbi.transmit_elements;
-                self.memory(elements * (MPKT_WORDS as u32 + 2))?
+                let elements: u32 = spec.elements().iter().sum();
+                self.memory(elements * (spec.mpkt_bytes() / 4 + 2))?
             }
             8 => {
                 // 32 lines of the board, half of which change.
@@ -213,6 +222,20 @@ impl Models<'_> {
                 Model { energies, nanowatts: chips.open_nanowatts() }
             }
         })
+    }
+
+    /// The length of wire that a command drives for each link, in micrometres.
+    fn command_um(&self) -> u32 {
+        let (spec, side) = (self.spec, self.power.command_bus_um);
+        let nodes = spec.engines + spec.targets();
+        match spec.command_bus.kind {
+            NetworkKind::Bus => side / spec.clusters,
+            // Along a row to the crosspoint, and along a column to the unit.
+            NetworkKind::Crossbar => 2 * side,
+            // The nodes stand round the chip, or in a square on it.
+            NetworkKind::Ring => 4 * side / nodes,
+            NetworkKind::Mesh => side / crate::network::columns(nodes as usize) as u32,
+        }
     }
 
     fn memory(&self, words: u32) -> Result<Model, RangeError> {

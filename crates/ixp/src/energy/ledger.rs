@@ -3,7 +3,7 @@
 use wireloom_sim::energy::{Class, Component};
 use wireloom_sim::{EnergyMeter, EnergySink, Kernel};
 
-use super::components::{GPR_PORTS, MPKT_WORDS, QUEUES, XFER_PORTS};
+use super::components::{GPR_PORTS, XFER_PORTS, queues};
 use super::{chip_part, engine_part};
 use crate::chip::{Chip, Event};
 
@@ -89,35 +89,43 @@ fn count<E: EnergySink>(
     }
     let cycles = chip.core_cycle(kernel.now());
     let served = [
-        chip.sram.served,
-        chip.sdram.served,
+        chip.sram.served(),
+        chip.sdram.served(),
         chip.scratch.served,
         chip.hash.served,
         chip.fbi.served,
+        chip.msf.served,
     ];
     let commands: u64 = served.iter().map(|unit| unit.commands).sum();
     let mpkts = chip.cards.mpkts();
-    let fifo_words = chip.fbi.served.words + chip.fbi.direct_words + MPKT_WORDS * mpkts;
-    let sdram = &chip.sdram;
+    let mpkt_words = u64::from(chip.spec.mpkt_bytes() / 4);
+    let fifo_words =
+        chip.fbi.served.words + chip.msf.served.words + chip.fbi.direct_words + mpkt_words * mpkts;
+    let (granted, hops) = (chip.network.granted, chip.network.hops);
+    let [sram_push, sram_pull, sdram_push, sdram_pull] =
+        chip.data_buses().map(|buses| buses.iter().map(|bus| bus.words).sum::<u64>());
     let mut part = |place, totals: &[u64]| {
         for (class, total) in totals.iter().enumerate() {
             each(chip_part(engines, place), class as u32, *total);
         }
     };
-    part(0, &[chip.granted, cycles.saturating_sub(chip.granted)]);
-    part(1, &[chip.granted]);
-    let queued = 2 * QUEUES * cycles;
-    part(2, &[chip.granted, commands, queued.saturating_sub(chip.granted + commands)]);
-    part(3, &[chip.sram_bus.pull.words + chip.sram_bus.push.words]);
-    part(4, &[chip.sdram_bus.pull.words + chip.sdram_bus.push.words]);
+    let arbiters = chip.network.lanes() as u64;
+    part(0, &[granted, (arbiters * cycles).saturating_sub(granted)]);
+    part(1, &[hops]);
+    let queued = 2 * queues(&chip.spec) * cycles;
+    part(2, &[granted, commands, queued.saturating_sub(granted + commands)]);
+    part(3, &[sram_pull + sram_push]);
+    part(4, &[sdram_pull + sdram_push]);
     part(5, &[chip.scratch.served.words, cycles.saturating_sub(chip.scratch.served.words)]);
     part(6, &[chip.hash.served.busy]);
     part(7, &[fifo_words, (2 * cycles).saturating_sub(fifo_words)]);
-    part(8, &[MPKT_WORDS * mpkts]);
-    part(9, &[chip.sram.served.words]);
-    let activations = sdram.served.commands - sdram.row_hits;
+    part(8, &[mpkt_words * mpkts]);
+    part(9, &[chip.sram.served().words]);
+    let served = chip.sdram.served();
+    let activations = served.commands - chip.sdram.sum(|channel| channel.row_hits);
     // The simulation makes refreshes of idle time up when a command comes.
     let interval = u64::from(chip.spec.sdram.refresh_interval_cycles);
-    let refreshes = cycles.checked_div(interval).unwrap_or(0);
-    part(10, &[activations, sdram.served.words / 2, refreshes]);
+    let channels = chip.sdram.channels.len() as u64;
+    let refreshes = channels * cycles.checked_div(interval).unwrap_or(0);
+    part(10, &[activations, served.words / 2, refreshes]);
 }

@@ -1,4 +1,5 @@
-//! The FIFO and bus interface: receive and transmit FIFOs, and registers of the chip.
+//! The FIFO and bus interface: receive and transmit FIFOs, and registers of the chip. On version 2 the
+//! FIFOs are RBUF and TBUF, which commands reach over the media switch fabric.
 
 use std::collections::VecDeque;
 
@@ -8,22 +9,23 @@ use super::queue::{Class, Queues};
 use super::{Refused, Served, Started};
 use crate::mpkt::Wanted;
 use crate::request::{Pool, Request};
-use crate::spec::FbiSpec;
+use crate::spec::{FbiSpec, Spec};
 
-/// Words of an element.
-pub const ELEMENT_WORDS: usize = 16;
+/// The most words of an element.
+pub const ELEMENT_WORDS: usize = 64;
 /// Quad words of all data: addresses from here on are the control words of elements.
 const DATA_QUADS: usize = 128;
 /// Addresses from here on are the times of arrival of packets in elements.
 const ARRIVAL_QUADS: usize = 144;
 /// The registers that set up rings of the scratchpad.
 const RING: u32 = csr::FIRST_RING as u32;
-const LAST_RING: u32 = RING + super::scratch::RINGS as u32;
+const SRAM_RING: u32 = csr::FIRST_SRAM_RING as u32;
+const LAST_RING: u32 = SRAM_RING + super::rings::RINGS as u32;
 /// Registers that keep a value.
 const REGISTERS: usize = 32;
 
 /// An element of a FIFO.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Element {
     /// The bytes, the first one in the highest bits.
     pub words: [u32; ELEMENT_WORDS],
@@ -33,6 +35,21 @@ pub struct Element {
     pub arrival: [u32; 2],
     /// Of the transmit FIFO: it waits for the bus.
     pub valid: bool,
+}
+
+impl Default for Element {
+    fn default() -> Self {
+        Self { words: [0; ELEMENT_WORDS], control: [0; 2], arrival: [0; 2], valid: false }
+    }
+}
+
+/// Where a thread on a list of version 2 gets the status of its MPKT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The first of four transfer registers, among those of the context.
+    pub register: u8,
+    /// The signal.
+    pub signal: Signal,
 }
 
 /// What a register write asks of the rest of the chip.
@@ -46,6 +63,8 @@ pub enum Effect {
     Transmit,
     /// Sets up a ring of the scratchpad.
     Ring { number: u8, value: u32 },
+    /// Sets up a ring of SRAM.
+    SramRing { number: u8, value: u32 },
     /// A multiplier of the hash unit: 0 for 48 bits, 1 for 64, and whether it is the high word.
     Multiplier { which: u8, high: bool, value: u32 },
 }
@@ -75,6 +94,16 @@ pub struct Fbi {
     pub transmit: Vec<Element>,
     /// The element of the transmit FIFO that leaves next.
     pub next_out: usize,
+    /// Words of an element.
+    pub element_words: usize,
+    /// Elements of RBUF without an MPKT, in the order in which they are taken (version 2).
+    pub free: VecDeque<u16>,
+    /// For each thread where it gets the status of its MPKTs (version 2).
+    pub answers: Vec<VecDeque<Answer>>,
+    /// Elements that have left.
+    pub sent: u32,
+    /// Whether the FIFOs are RBUF and TBUF.
+    is_second: bool,
     /// For each thread the status of the MPKTs that came for it.
     pub arrived: Vec<VecDeque<u32>>,
     /// Threads of an engine, by which threads are numbered.
@@ -84,7 +113,7 @@ pub struct Fbi {
     pub lines: Lines,
     /// Commands that wait.
     pub queues: Queues,
-    free: u64,
+    busy_until: u64,
     /// What it has done.
     pub served: Served,
     /// Words between FIFOs and SDRAM.
@@ -93,18 +122,25 @@ pub struct Fbi {
 
 impl Fbi {
     /// Creates empty FIFOs, for engines of so many threads.
-    pub fn new(spec: FbiSpec, engines: usize, share: usize) -> Self {
+    pub fn new(chip: &Spec, engines: usize, share: usize) -> Self {
+        let spec = chip.fbi;
+        let [receive, transmit] = chip.elements();
         Self {
             spec,
-            receive: vec![Element::default(); spec.receive_elements as usize],
-            transmit: vec![Element::default(); spec.transmit_elements as usize],
+            receive: vec![Element::default(); receive as usize],
+            transmit: vec![Element::default(); transmit as usize],
             next_out: 0,
+            element_words: chip.mpkt_bytes() as usize / 4,
+            free: (0..receive as u16).collect(),
+            answers: vec![VecDeque::new(); engines * share],
+            sent: 0,
+            is_second: chip.has_msf(),
             arrived: vec![VecDeque::new(); engines * share],
             share,
             registers: [0; REGISTERS],
             lines: Lines::default(),
             queues: Queues::new(spec.queue, Class::Ordered),
-            free: 0,
+            busy_until: 0,
             served: Served::default(),
             direct_words: 0,
         }
@@ -130,14 +166,14 @@ impl Fbi {
         pool: &mut Pool,
         effects: &mut Vec<Effect>,
     ) -> Result<Option<Started>, Refused> {
-        if now < self.free {
+        if now < self.busy_until {
             return Ok(None);
         }
         let Some(handle) = self.queues.take(pool, |_| Some(0)) else { return Ok(None) };
         let request = &mut pool[handle];
         let words = u64::from(request.words_in.max(request.words_out).max(1));
         let interval = u64::from(self.spec.word_cycles);
-        self.free = now + words * interval;
+        self.busy_until = now + words * interval;
         self.served.commands += 1;
         self.served.words += words;
         self.served.busy += words * interval;
@@ -181,18 +217,49 @@ impl Fbi {
     ///
     /// # Errors
     /// If there is no such element.
-    pub fn read_receive(&mut self, address: u8, words: &mut [u32]) -> Result<(), Refused> {
+    pub fn read_receive(&mut self, address: u16, words: &mut [u32]) -> Result<(), Refused> {
         self.direct_words += words.len() as u64;
-        self.read_receive_at(usize::from(address), words)
+        match self.is_second {
+            true => self.read_buffer(2 * usize::from(address), words),
+            false => self.read_receive_at(usize::from(address), words),
+        }
     }
 
     /// Writes an element of the transmit FIFO, from SDRAM.
     ///
     /// # Errors
     /// If there is no such element.
-    pub fn write_transmit(&mut self, address: u8, words: &[u32]) -> Result<(), Refused> {
+    pub fn write_transmit(&mut self, address: u16, words: &[u32]) -> Result<(), Refused> {
         self.direct_words += words.len() as u64;
-        self.write_transmit_at(usize::from(address), words)
+        match self.is_second {
+            true => self.write_buffer(2 * usize::from(address), words),
+            false => self.write_transmit_at(usize::from(address), words),
+        }
+    }
+
+    /// Reads words of RBUF, from a word on.
+    ///
+    /// # Errors
+    /// If they are not in one element.
+    pub fn read_buffer(&self, word: usize, words: &mut [u32]) -> Result<(), Refused> {
+        let (element, first) = (word / self.element_words, word % self.element_words);
+        let found = self.receive.get(element).map(|found| &found.words[..self.element_words]);
+        let source = found.and_then(|found| found.get(first..first + words.len()));
+        words.copy_from_slice(source.ok_or_else(|| outside_buffer("RBUF", word, words.len()))?);
+        Ok(())
+    }
+
+    /// Writes words of TBUF, from a word on.
+    ///
+    /// # Errors
+    /// If they are not in one element.
+    pub fn write_buffer(&mut self, word: usize, words: &[u32]) -> Result<(), Refused> {
+        let (element, first) = (word / self.element_words, word % self.element_words);
+        let most = self.element_words;
+        let found = self.transmit.get_mut(element).map(|found| &mut found.words[..most]);
+        let target = found.and_then(|found| found.get_mut(first..first + words.len()));
+        target.ok_or_else(|| outside_buffer("TBUF", word, words.len()))?.copy_from_slice(words);
+        Ok(())
     }
 
     fn read_receive_at(&self, address: usize, words: &mut [u32]) -> Result<(), Refused> {
@@ -267,7 +334,10 @@ impl Fbi {
                 });
             }
             11 | 21..=23 => self.registers[number as usize] = value,
-            RING..LAST_RING => effects.push(Effect::Ring { number: (number - RING) as u8, value }),
+            SRAM_RING..LAST_RING => {
+                effects.push(Effect::SramRing { number: (number - SRAM_RING) as u8, value });
+            }
+            RING..SRAM_RING => effects.push(Effect::Ring { number: (number - RING) as u8, value }),
             _ => return Err(unknown(number, "written")),
         }
         Ok(())
@@ -286,6 +356,10 @@ fn locate(address: usize) -> (usize, Option<usize>) {
         None => (address / 8, Some(address % 8 * 2)),
         Some(element) => (element, None),
     }
+}
+
+fn outside_buffer(buffer: &str, word: usize, words: usize) -> Refused {
+    Refused(format!("{words} words from byte {} of {buffer} on: not in one element", 4 * word))
 }
 
 fn outside(fifo: &str, address: usize, words: usize) -> Refused {

@@ -2,13 +2,16 @@
 
 pub mod fbi;
 pub mod hash;
+pub mod msf;
 pub mod queue;
+pub mod rings;
 pub mod scratch;
 pub mod sdram;
 pub mod sram;
 
 pub use fbi::Fbi;
 pub use hash::HashUnit;
+pub use msf::Msf;
 pub use scratch::Scratch;
 pub use sdram::Sdram;
 pub use sram::Sram;
@@ -38,6 +41,16 @@ pub struct Served {
     pub words: u64,
     /// Cycles in which it was occupied.
     pub busy: u64,
+}
+
+impl std::iter::Sum for Served {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            commands: sum.commands + one.commands,
+            words: sum.words + one.words,
+            busy: sum.busy + one.busy,
+        })
+    }
 }
 
 /// Why a machine cannot go on: the program asks for something that does not exist.

@@ -3,71 +3,18 @@
 use wireloom_isa::microengine::Operation;
 
 use super::queue::{Class, Queues};
+use super::rings::Rings;
 use super::sram::{arithmetic, modify, range, range_mut};
 use super::{Refused, Served, Started};
 use crate::request::Pool;
 use crate::spec::ScratchSpec;
-
-/// Rings of words in it (version 2).
-pub const RINGS: usize = 16;
-/// A ring is full when fewer words than a command moves have room.
-const ROOM: usize = crate::request::MAX_WORDS;
-
-/// A ring: words that leave in the order in which they came.
-#[derive(Clone, Copy, Debug, Default)]
-struct Ring {
-    /// The first word, and the number of words; 0 for a ring that was not set up.
-    base: usize,
-    size: usize,
-    /// The word that leaves next, from the base, and how many there are.
-    head: usize,
-    count: usize,
-}
-
-impl Ring {
-    fn put(&mut self, words: &mut [u32], data: &[u32], number: usize) -> Result<(), Refused> {
-        if self.count + data.len() > self.size {
-            return Err(Refused(format!(
-                "ring {number} of the scratchpad holds {} words of {}, and {} more are put: ask \
-                 ring{number}_full before",
-                self.count,
-                self.size,
-                data.len()
-            )));
-        }
-        for word in data {
-            words[self.base + (self.head + self.count) % self.size] = *word;
-            self.count += 1;
-        }
-        Ok(())
-    }
-
-    /// Words that are not there are 0.
-    fn get(&mut self, words: &[u32], data: &mut [u32]) {
-        for word in data {
-            *word = 0;
-            if self.count > 0 {
-                *word = words[self.base + self.head];
-                self.head = (self.head + 1) % self.size;
-                self.count -= 1;
-            }
-        }
-    }
-}
-
-fn ring(rings: &mut [Ring], number: usize) -> Result<&mut Ring, Refused> {
-    let ring = rings.get_mut(number).filter(|ring| ring.size > 0);
-    ring.ok_or_else(|| {
-        Refused(format!("ring {number} of the scratchpad was not set up: write its base"))
-    })
-}
 
 /// The scratchpad.
 #[derive(Clone, Debug)]
 pub struct Scratch {
     spec: ScratchSpec,
     words: Vec<u32>,
-    rings: [Ring; RINGS],
+    rings: Rings,
     /// Commands that wait.
     pub queues: Queues,
     free: u64,
@@ -81,7 +28,7 @@ impl Scratch {
         Self {
             spec,
             words: vec![0; spec.bytes as usize / 4],
-            rings: [Ring::default(); RINGS],
+            rings: Rings::default(),
             queues: Queues::new(spec.queue, Class::Ordered),
             free: 0,
             served: Served::default(),
@@ -98,30 +45,17 @@ impl Scratch {
         &mut self.words
     }
 
-    /// Sets a ring up by the value of its register: bits 31 and 30 are the size (128, 256, 512 or
-    /// 1,024 words), the others the address of the first byte.
+    /// Sets a ring up by the value of its register.
     ///
     /// # Errors
     /// If it does not lie within the memory.
     pub fn set_ring(&mut self, number: usize, value: u32) -> Result<(), Refused> {
-        let size = 128_usize << (value >> 30);
-        let base = (value & 0x3fff_ffff) as usize / 4;
-        if !base.is_multiple_of(size) || base + size > self.words.len() {
-            return Err(Refused(format!(
-                "ring {number} of {size} words at byte {} is not at a multiple of its size in the \
-                 scratchpad of {} bytes",
-                base * 4,
-                self.words.len() * 4
-            )));
-        }
-        self.rings[number % RINGS] = Ring { base, size, head: 0, count: 0 };
-        Ok(())
+        self.rings.set(number, value, self.words.len())
     }
 
     /// Rings 0 to 3 that have no room for a whole command, a bit each.
     pub fn full_rings(&self) -> u8 {
-        let full = |ring: &Ring| ring.size > 0 && ring.size - ring.count < ROOM;
-        (0..4).filter(|number| full(&self.rings[*number])).map(|number| 1 << number).sum()
+        self.rings.full()
     }
 
     /// Begins what can begin in this cycle.
@@ -155,14 +89,12 @@ impl Scratch {
             Operation::Put => {
                 modifies = false;
                 let count = usize::from(request.count);
-                let (words, data) = (&mut self.words, &request.data[..count]);
-                ring(&mut self.rings, address)?.put(words, data, address)?;
+                self.rings.put(&mut self.words, address, &request.data[..count])?;
             }
             Operation::Get => {
                 modifies = false;
                 let count = usize::from(request.count);
-                let data = &mut request.data[..count];
-                ring(&mut self.rings, address)?.get(&self.words, data);
+                self.rings.get(&self.words, address, &mut request.data[..count])?;
             }
             operation => {
                 let word = &mut range_mut(&mut self.words, address, 1)?[0];

@@ -1,4 +1,5 @@
-//! SDRAM: banks with open rows, bursts and refresh.
+//! SDRAM: banks with open rows, bursts and refresh, in one channel or in several that take turns over
+//! the addresses.
 
 use wireloom_isa::microengine::Operation;
 
@@ -13,6 +14,13 @@ use crate::spec::SdramSpec;
 pub struct Sdram {
     spec: SdramSpec,
     words: Vec<u32>,
+    /// The channels, each with chips of its own.
+    pub channels: Vec<Channel>,
+}
+
+/// A channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
     /// Commands that wait.
     pub queues: Queues,
     banks: Vec<Bank>,
@@ -37,12 +45,9 @@ struct Bank {
     free: u64,
 }
 
-impl Sdram {
-    /// Creates a memory of zeros with all rows closed.
-    pub fn new(spec: SdramSpec) -> Self {
+impl Channel {
+    fn new(spec: SdramSpec) -> Self {
         Self {
-            spec,
-            words: vec![0; spec.bytes as usize / 4],
             queues: Queues::new(spec.queue, Class::Free),
             banks: vec![Bank::default(); spec.banks as usize],
             pins: 0,
@@ -55,6 +60,62 @@ impl Sdram {
         }
     }
 
+    /// Makes the refreshes that are due; returns when the memory can begin.
+    fn refresh(&mut self, spec: &SdramSpec, now: u64) -> u64 {
+        let interval = u64::from(spec.refresh_interval_cycles);
+        if interval == 0 || now < self.refreshed + interval {
+            return now;
+        }
+        let due = (now - self.refreshed) / interval;
+        self.refreshes += due;
+        self.refreshed += due * interval;
+        self.banks.iter_mut().for_each(|bank| bank.open = None);
+        // Refreshes that fell into idle time are over, unless the last has just begun.
+        let begun = self.refreshed.max(self.pins);
+        now.max(begun + u64::from(spec.refresh_cycles))
+    }
+}
+
+impl Sdram {
+    /// Creates a memory of zeros with all rows closed.
+    pub fn new(spec: SdramSpec) -> Self {
+        Self {
+            spec,
+            words: vec![0; spec.bytes as usize / 4],
+            channels: vec![Channel::new(spec); spec.channels as usize],
+        }
+    }
+
+    /// The channel of an address in granules of 8 bytes.
+    pub fn channel(&self, address: u32) -> usize {
+        (address / (self.spec.interleave_bytes / 8) % self.spec.channels) as usize
+    }
+
+    /// What all channels have done.
+    pub fn served(&self) -> Served {
+        self.channels.iter().map(|channel| channel.served).sum()
+    }
+
+    /// The sum of a count over all channels.
+    pub fn sum(&self, of: impl Fn(&Channel) -> u64) -> u64 {
+        self.channels.iter().map(of).sum()
+    }
+
+    /// Whether it may begin something in a later cycle.
+    pub fn is_waiting(&self) -> bool {
+        self.channels.iter().any(|channel| !channel.queues.is_empty())
+    }
+
+    /// Commands that wait.
+    pub fn waiting(&self) -> usize {
+        self.channels.iter().map(|channel| channel.queues.len()).sum()
+    }
+
+    /// The most commands that have waited in a channel.
+    pub fn most(&self) -> usize {
+        self.channels.iter().map(|channel| channel.queues.most()).max().unwrap_or(0)
+    }
+
     /// The contents.
     pub fn words(&self) -> &[u32] {
         &self.words
@@ -65,18 +126,22 @@ impl Sdram {
         &mut self.words
     }
 
-    /// The bank and the row of an address in granules of 8 bytes: rows go round the banks.
+    /// The bank and the row of an address in granules of 8 bytes: rows go round the banks of a
+    /// channel.
     fn place(spec: &SdramSpec, address: u32) -> (usize, u32) {
-        let row = address / (spec.row_bytes / 8);
+        let part = spec.interleave_bytes / 8;
+        let within = address / (part * spec.channels) * part + address % part;
+        let row = within / (spec.row_bytes / 8);
         ((row % spec.banks) as usize, row / spec.banks)
     }
 
-    /// Begins what can begin in this cycle.
+    /// Begins what can begin in a channel in this cycle.
     ///
     /// # Errors
     /// If a command asks for an address that does not exist.
     pub fn cycle(
         &mut self,
+        number: usize,
         now: u64,
         pool: &mut Pool,
         fbi: &mut Fbi,
@@ -85,10 +150,11 @@ impl Sdram {
         let opening = u64::from(spec.activate_cycles) + u64::from(spec.precharge_cycles);
         let access = u64::from(spec.access_cycles);
         // Rows are opened while data of commands before are on the pins, not sooner.
-        if self.queues.is_empty() || self.pins > now + opening + access {
+        let channel = &mut self.channels[number];
+        if channel.queues.is_empty() || channel.pins > now + opening + access {
             return Ok(None);
         }
-        let (banks, was_write) = (&self.banks, self.was_write);
+        let (banks, was_write) = (&channel.banks, channel.was_write);
         let cost = |handle: Handle| {
             let request = &pool[handle];
             let (bank, row) = Self::place(&spec, request.address);
@@ -97,32 +163,34 @@ impl Sdram {
             (is_hit || bank.free <= now)
                 .then_some(2 * u32::from(!is_hit) + u32::from(request.is_write() != was_write))
         };
-        let Some(handle) = self.queues.take(pool, cost) else { return Ok(None) };
-        let start = self.refresh(now);
+        let Some(handle) = channel.queues.take(pool, cost) else { return Ok(None) };
+        let start = channel.refresh(&spec, now);
         let request = &pool[handle];
-        let quads = u64::from(request.count.max(1));
+        // Shorter transfers take the time of a burst.
+        let quads = u64::from(u32::from(request.count).max(spec.burst_quads));
         let is_write = request.is_write();
         let (bank, row) = Self::place(&spec, request.address);
-        let bank = &mut self.banks[bank];
+        let bank = &mut channel.banks[bank];
         let open = match bank.open {
             Some(open) if open == row => {
-                self.row_hits += 1;
+                channel.row_hits += 1;
                 0
             }
             Some(_) => opening,
             None => u64::from(spec.activate_cycles),
         };
-        let turn = if is_write == self.was_write { 0 } else { u64::from(spec.turnaround_cycles) };
-        let pins = if self.served.commands == 0 { 0 } else { self.pins + turn };
+        let turn =
+            if is_write == channel.was_write { 0 } else { u64::from(spec.turnaround_cycles) };
+        let pins = if channel.served.commands == 0 { 0 } else { channel.pins + turn };
         let data = (start + open + access).max(pins);
-        self.served.commands += 1;
-        self.served.words += 2 * quads;
-        self.served.busy += quads * u64::from(spec.quad_cycles);
-        self.was_write = is_write;
-        let idle_until = self.pins.max(now);
-        self.pins = data + quads * u64::from(spec.quad_cycles);
-        self.occupied += self.pins.saturating_sub(idle_until);
-        *bank = Bank { open: Some(row), free: self.pins };
+        channel.served.commands += 1;
+        channel.served.words += 2 * quads;
+        channel.served.busy += quads * u64::from(spec.quad_cycles);
+        channel.was_write = is_write;
+        let idle_until = channel.pins.max(now);
+        channel.pins = data + quads * u64::from(spec.quad_cycles);
+        channel.occupied += channel.pins.saturating_sub(idle_until);
+        *bank = Bank { open: Some(row), free: channel.pins };
         self.serve(handle, pool, fbi)?;
         let interval = u64::from(spec.quad_cycles);
         let first = if is_write {
@@ -132,21 +200,6 @@ impl Sdram {
             data
         };
         Ok(Some(Started { handle, first, interval, granule: 2 }))
-    }
-
-    /// Makes the refreshes that are due; returns when the memory can begin.
-    fn refresh(&mut self, now: u64) -> u64 {
-        let interval = u64::from(self.spec.refresh_interval_cycles);
-        if interval == 0 || now < self.refreshed + interval {
-            return now;
-        }
-        let due = (now - self.refreshed) / interval;
-        self.refreshes += due;
-        self.refreshed += due * interval;
-        self.banks.iter_mut().for_each(|bank| bank.open = None);
-        // Refreshes that fell into idle time are over, unless the last has just begun.
-        let begun = self.refreshed.max(self.pins);
-        now.max(begun + u64::from(self.spec.refresh_cycles))
     }
 
     fn serve(&mut self, handle: Handle, pool: &mut Pool, fbi: &mut Fbi) -> Result<(), Refused> {

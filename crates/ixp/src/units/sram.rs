@@ -1,10 +1,12 @@
-//! SRAM, with locks, bit operations and lists.
+//! SRAM, with locks, bit operations and lists, in one channel or in several that take turns over the
+//! addresses.
 
 use std::collections::VecDeque;
 
 use wireloom_isa::microengine::{BitOperation, Operation};
 
 use super::queue::{Class, Queues};
+use super::rings::Rings;
 use super::{Refused, Served, Started};
 use crate::request::{Handle, Pool};
 use crate::spec::SramSpec;
@@ -14,18 +16,44 @@ use crate::spec::SramSpec;
 pub struct Sram {
     spec: SramSpec,
     words: Vec<u32>,
+    /// The channels, each with pins of its own.
+    pub channels: Vec<Channel>,
+    /// The addresses on each list, the newest last: the links in memory that the chip has are not
+    /// modelled.
+    lists: Vec<Vec<u32>>,
+    rings: Rings,
+}
+
+/// A channel.
+#[derive(Clone, Debug)]
+pub struct Channel {
     /// Commands that wait.
     pub queues: Queues,
     /// Commands that have found their address locked, in the order in which they did.
     blocked: VecDeque<Handle>,
     locked: Vec<u32>,
-    /// The addresses on each list, the newest last: the links in memory that the chip has are not
-    /// modelled.
-    lists: Vec<Vec<u32>>,
     free: u64,
     was_write: bool,
     /// What it has done.
     pub served: Served,
+}
+
+impl Channel {
+    fn new(queue: u32) -> Self {
+        Self {
+            queues: Queues::new(queue, Class::Ordered),
+            blocked: VecDeque::new(),
+            locked: Vec::new(),
+            free: 0,
+            was_write: false,
+            served: Served::default(),
+        }
+    }
+
+    /// Whether it may begin something in a later cycle.
+    pub fn has_work(&self) -> bool {
+        !self.queues.is_empty() || !self.blocked.is_empty()
+    }
 }
 
 impl Sram {
@@ -34,14 +62,30 @@ impl Sram {
         Self {
             spec,
             words: vec![0; spec.bytes as usize / 4],
-            queues: Queues::new(spec.queue, Class::Ordered),
-            blocked: VecDeque::new(),
-            locked: Vec::new(),
+            channels: vec![Channel::new(spec.queue); spec.channels as usize],
             lists: vec![Vec::new(); spec.lists as usize],
-            free: 0,
-            was_write: false,
-            served: Served::default(),
+            rings: Rings::default(),
         }
+    }
+
+    /// The channel of an address in words.
+    pub fn channel(&self, address: u32) -> usize {
+        (address / (self.spec.interleave_bytes / 4) % self.spec.channels) as usize
+    }
+
+    /// What all channels have done.
+    pub fn served(&self) -> Served {
+        self.channels.iter().map(|channel| channel.served).sum()
+    }
+
+    /// Commands that wait, for a lock or for their turn.
+    pub fn waiting(&self) -> usize {
+        self.channels.iter().map(|channel| channel.queues.len() + channel.blocked.len()).sum()
+    }
+
+    /// The most commands that have waited in a channel.
+    pub fn most(&self) -> usize {
+        self.channels.iter().map(|channel| channel.queues.most()).max().unwrap_or(0)
     }
 
     /// The contents.
@@ -64,35 +108,51 @@ impl Sram {
         self.lists.get_mut(list)
     }
 
-    /// The addresses that are locked.
-    pub fn locked(&self) -> &[u32] {
-        &self.locked
+    /// Sets a ring up by the value of its register.
+    ///
+    /// # Errors
+    /// If it does not lie within the memory.
+    pub fn set_ring(&mut self, number: usize, value: u32) -> Result<(), Refused> {
+        self.rings.set(number, value, self.words.len())
     }
 
-    /// Begins what can begin in this cycle.
+    /// The addresses that are locked.
+    pub fn locked(&self) -> Vec<u32> {
+        self.channels.iter().flat_map(|channel| channel.locked.iter().copied()).collect()
+    }
+
+    /// Begins what can begin in a channel in this cycle.
     ///
     /// # Errors
     /// If a command asks for an address or a list that does not exist.
-    pub fn cycle(&mut self, now: u64, pool: &mut Pool) -> Result<Option<Started>, Refused> {
-        if now < self.free {
+    pub fn cycle(
+        &mut self,
+        number: usize,
+        now: u64,
+        pool: &mut Pool,
+    ) -> Result<Option<Started>, Refused> {
+        let channel = &mut self.channels[number];
+        if now < channel.free {
             return Ok(None);
         }
-        let (locked, room) = (&self.locked, self.locked.len() < self.spec.locks as usize);
-        let first =
-            self.blocked.iter().position(|handle| room && !locked.contains(&pool[*handle].address));
-        let handle = match first.and_then(|place| self.blocked.remove(place)) {
+        let (locked, room) = (&channel.locked, channel.locked.len() < self.spec.locks as usize);
+        let first = channel
+            .blocked
+            .iter()
+            .position(|handle| room && !locked.contains(&pool[*handle].address));
+        let handle = match first.and_then(|place| channel.blocked.remove(place)) {
             Some(handle) => handle,
             None => {
-                let was_write = self.was_write;
+                let was_write = channel.was_write;
                 let cost = |handle: Handle| Some(u32::from(pool[handle].is_write() != was_write));
-                let Some(handle) = self.queues.take(pool, cost) else { return Ok(None) };
+                let Some(handle) = channel.queues.take(pool, cost) else { return Ok(None) };
                 let request = &pool[handle];
-                let waits = self.locked.contains(&request.address)
-                    || self.locked.len() >= self.spec.locks as usize;
+                let waits = channel.locked.contains(&request.address)
+                    || channel.locked.len() >= self.spec.locks as usize;
                 if request.operation == Operation::ReadLock && waits {
                     // It has taken the unit's time to find that out.
-                    self.free = now + u64::from(self.spec.word_cycles);
-                    self.blocked.push_back(handle);
+                    channel.free = now + u64::from(self.spec.word_cycles);
+                    channel.blocked.push_back(handle);
                     return Ok(None);
                 }
                 handle
@@ -100,14 +160,14 @@ impl Sram {
         };
         let words = u64::from(pool[handle].words_in.max(pool[handle].words_out).max(1));
         let is_write = pool[handle].is_write();
-        let turn = if is_write == self.was_write { 0 } else { self.spec.turnaround_cycles };
-        let start = now + if self.served.commands == 0 { 0 } else { u64::from(turn) };
-        self.was_write = is_write;
-        self.free = start + words * u64::from(self.spec.word_cycles);
-        self.served.commands += 1;
-        self.served.words += words;
-        self.served.busy += self.free - now;
-        self.serve(handle, pool)?;
+        let turn = if is_write == channel.was_write { 0 } else { self.spec.turnaround_cycles };
+        let start = now + if channel.served.commands == 0 { 0 } else { u64::from(turn) };
+        channel.was_write = is_write;
+        channel.free = start + words * u64::from(self.spec.word_cycles);
+        channel.served.commands += 1;
+        channel.served.words += words;
+        channel.served.busy += channel.free - now;
+        self.serve(number, handle, pool)?;
         let first = if is_write {
             start
                 + (words - 1) * u64::from(self.spec.word_cycles)
@@ -121,15 +181,11 @@ impl Sram {
 
     /// Whether it may begin something in a later cycle without a new command.
     pub fn is_waiting(&self) -> bool {
-        !self.queues.is_empty()
+        self.channels.iter().any(|channel| !channel.queues.is_empty())
     }
 
-    /// Commands that wait for a lock.
-    pub fn blocked(&self) -> usize {
-        self.blocked.len()
-    }
-
-    fn serve(&mut self, handle: Handle, pool: &mut Pool) -> Result<(), Refused> {
+    fn serve(&mut self, channel: usize, handle: Handle, pool: &mut Pool) -> Result<(), Refused> {
+        let locked = &mut self.channels[channel].locked;
         let request = &mut pool[handle];
         let address = request.address as usize;
         let list = usize::from(request.count);
@@ -138,7 +194,7 @@ impl Sram {
                 let words = range(&self.words, address, request.count)?;
                 request.data[..words.len()].copy_from_slice(words);
                 if request.operation == Operation::ReadLock {
-                    self.locked.push(request.address);
+                    locked.push(request.address);
                 }
             }
             Operation::Write | Operation::WriteUnlock => {
@@ -146,13 +202,21 @@ impl Sram {
                 range_mut(&mut self.words, address, request.count)?
                     .copy_from_slice(&request.data[..count]);
                 if request.operation == Operation::WriteUnlock {
-                    self.locked.retain(|locked| *locked != request.address);
+                    locked.retain(|locked| *locked != request.address);
                 }
             }
-            Operation::Unlock => self.locked.retain(|locked| *locked != request.address),
+            Operation::Unlock => locked.retain(|locked| *locked != request.address),
             Operation::Bits(bits) => {
                 let word = &mut range_mut(&mut self.words, address, 1)?[0];
                 request.data[0] = modify(word, bits, request.data[0]);
+            }
+            Operation::Put => {
+                let data = &request.data[..usize::from(request.count)];
+                self.rings.put(&mut self.words, address, data)?;
+            }
+            Operation::Get => {
+                let data = &mut request.data[..usize::from(request.count)];
+                self.rings.get(&self.words, address, data)?;
             }
             Operation::Push => match self.lists.get_mut(list) {
                 Some(list) => list.push(request.address),

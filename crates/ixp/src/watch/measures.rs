@@ -45,14 +45,18 @@ impl List {
 }
 
 /// The units, with their kinds and the depths of their queues.
-fn units(spec: &Spec) -> [(&'static str, PartKind, u32); 5] {
-    [
+fn units(spec: &Spec) -> Vec<(&'static str, PartKind, u32)> {
+    let mut units = vec![
         ("sram", PartKind::Memory, spec.sram.queue),
         ("sdram", PartKind::Memory, spec.sdram.queue),
         ("scratchpad", PartKind::Memory, spec.scratch.queue),
         ("hash unit", PartKind::Unit, spec.hash.queue),
         ("fbi", PartKind::Unit, spec.fbi.queue),
-    ]
+    ];
+    if spec.has_msf() {
+        units.push(("msf", PartKind::Unit, spec.msf.queue));
+    }
+    units
 }
 
 /// Parts and measures. [`sample`] gives the values in the same order.
@@ -126,17 +130,21 @@ pub fn sample<E: EnergySink>(processor: &Processor<E>, values: &mut Vec<u64>) {
     let mut unit = |Served { commands, words, busy }: Served, queued: usize| {
         values.extend([busy, commands, words, queued as u64]);
     };
-    unit(chip.sram.served, chip.sram.queues.len() + chip.sram.blocked());
-    unit(chip.sdram.served, chip.sdram.queues.len());
+    unit(chip.sram.served(), chip.sram.waiting());
+    unit(chip.sdram.served(), chip.sdram.waiting());
     unit(chip.scratch.served, chip.scratch.queues.len());
     unit(chip.hash.served, chip.hash.queues.len());
     unit(chip.fbi.served, chip.fbi.queues.len());
+    if chip.spec.has_msf() {
+        unit(chip.msf.served, chip.msf.queues.len());
+    }
     let interval = u64::from(chip.spec.command_bus.interval_cycles);
-    values.extend([chip.granted * interval, chip.granted]);
-    for bus in
-        [&chip.sram_bus.push, &chip.sram_bus.pull, &chip.sdram_bus.push, &chip.sdram_bus.pull]
-    {
-        values.extend([bus.busy, bus.words]);
+    values.extend([chip.network.granted * interval, chip.network.granted]);
+    for buses in chip.data_buses() {
+        values.extend([
+            buses.iter().map(|bus| bus.busy).sum::<u64>(),
+            buses.iter().map(|bus| bus.words).sum(),
+        ]);
     }
     values.push(chip.core_cycle(chip.cards.bus_time()));
     values.push(chip.fbi.transmit.iter().filter(|element| element.valid).count() as u64);

@@ -45,7 +45,7 @@ impl<'a> Line<'a> {
                 Ok(Section::Data(address))
             }
             _ => {
-                let help = "there are `.tile`, `.switch`, `.data` and `.equ`";
+                let help = "there are `.tile`, `.switch`, `.data`, `.equ` and `.include`";
                 Err(name.error("unknown directive", Some(help)))
             }
         }

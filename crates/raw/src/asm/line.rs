@@ -248,9 +248,14 @@ impl<'a> Line<'a> {
             }
         }
         let word = switch::encode(&instruction);
-        // Only `recv` forbids something that the parts allow.
-        switch::decode(word)
-            .map_err(|_| self.error("`recv` takes the word of `$csto`, so no route can", None))?;
+        // Only `recv` and `$swi` forbid something that the parts allow.
+        switch::decode(word).map_err(|_| match instruction.own {
+            Some(_) => self.error("only `recv` takes the word that is routed to `$swi`", None),
+            None => self.error(
+                "`recv` takes the word of `$csto`, so no route can",
+                Some("`recv REGISTER route $csto->$swi, ...` takes it and routes it"),
+            ),
+        })?;
         Ok(word)
     }
 
@@ -299,6 +304,16 @@ impl<'a> Line<'a> {
         let source = switch::source_of(from.text());
         let (network, source) =
             source.ok_or_else(|| from.error("this is no source of a route", Some(form)))?;
+        if to.text() == switch::SWITCH {
+            if network != 0 {
+                return Err(to.error("`$swi` takes words of the first network", None));
+            }
+            if instruction.own.is_some() {
+                return Err(to.error("this destination has a source already", None));
+            }
+            instruction.own = Some(source);
+            return Ok(());
+        }
         let destination = switch::destination_of(to.text());
         let (other, destination) =
             destination.ok_or_else(|| to.error("this is no destination of a route", Some(form)))?;

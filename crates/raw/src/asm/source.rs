@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::data::Block;
+use super::include::{Read, Whole};
 use super::line::{Constants, Line};
 use super::{Diagnostic, Place, Program, Refused};
 
@@ -65,7 +66,8 @@ struct Found<'a> {
 /// Addresses of instructions by tile and label.
 pub type Labels = BTreeMap<(Place, String), u32>;
 
-/// Assembles a source; `path` is its name in messages.
+/// Assembles a source; `path` is its name in messages. Files that it includes are those of
+/// [`routers`](crate::routers).
 ///
 /// # Errors
 /// If anything in it is wrong; all errors are found in one go.
@@ -79,10 +81,19 @@ pub fn assemble(path: &str, text: &str) -> Result<Program, Refused> {
 /// # Errors
 /// As [`assemble`].
 pub fn assemble_with_labels(path: &str, text: &str) -> Result<(Program, Labels), Refused> {
-    let mut diagnostics = Vec::new();
-    let constants = constants(text, &mut diagnostics);
+    assemble_with(path, text, &crate::routers::part)
+}
+
+/// Assembles a source that includes files.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn assemble_with(path: &str, text: &str, read: Read<'_>) -> Result<(Program, Labels), Refused> {
+    let mut whole = Whole::new(path, text, read);
+    let mut diagnostics = std::mem::take(&mut whole.diagnostics);
+    let constants = constants(&whole.text, &mut diagnostics);
     let mut found = Found { diagnostics, ..Found::default() };
-    found.read(text, &constants);
+    found.read(&whole.text, &constants);
     let program = found.program();
     let mut diagnostics = found.diagnostics;
     if diagnostics.is_empty() {
@@ -94,7 +105,7 @@ pub fn assemble_with_labels(path: &str, text: &str) -> Result<(Program, Labels),
         return Ok((program, labels.collect()));
     }
     diagnostics.sort_by_key(|diagnostic| diagnostic.bytes.start);
-    Err(Refused { diagnostics, path: path.to_owned(), text: text.to_owned() })
+    Err(Refused { diagnostics, whole })
 }
 
 /// The lines of a source with something in them.

@@ -1,4 +1,5 @@
-//! Fetching the rest of a packet from a memory: lines over the memory network, several under way.
+//! Fetching the rest of a packet: from a memory, in lines over the memory network, several under
+//! way; or from the card that has kept it, at once over the general network.
 
 use std::collections::VecDeque;
 
@@ -6,12 +7,12 @@ use wireloom_isa::raw::Network;
 
 use super::line::words_after;
 use super::{Port, Side};
-use crate::cache::{LINE_BYTES, LINE_WORDS};
+use crate::cache::LINE_BYTES;
 use crate::message::Header;
 use crate::tile::kind;
 
-/// Requests of lines that a card has under way ("up to four outstanding", the paper).
-const OUTSTANDING: usize = 4;
+/// The most words of a message (public).
+pub(super) const MESSAGE_WORDS: usize = 31;
 
 /// A memory as devices see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,10 @@ pub(super) struct Fetch {
     /// Lines that are still to be asked for, and those under way.
     to_ask: usize,
     under_way: usize,
+    /// Lines that can be under way.
+    outstanding: usize,
+    /// Whether a card has kept it.
+    is_kept: bool,
     request: VecDeque<u32>,
     memory: Option<Place>,
     /// Words of the line that comes that are left.
@@ -47,7 +52,13 @@ pub(super) struct Fetch {
 }
 
 impl Fetch {
-    pub fn new(words: Vec<u32>, begun: u64, address: u32, memories: &[Place]) -> Self {
+    pub fn new(
+        words: Vec<u32>,
+        begun: u64,
+        address: u32,
+        memories: &[Place],
+        outstanding: usize,
+    ) -> Self {
         let wanted = 1 + words_after(words[0]);
         let rest = 4 * wanted.saturating_sub(words.len()) as u32;
         let offset = address % LINE_BYTES;
@@ -60,17 +71,30 @@ impl Fetch {
             skip: (offset / 4) as usize,
             to_ask: if rest == 0 { 0 } else { (offset + rest).div_ceil(LINE_BYTES) as usize },
             under_way: 0,
+            outstanding,
+            is_kept: false,
             request: VecDeque::new(),
             memory: memories.iter().find(is_in).copied(),
             left: 0,
         }
     }
 
+    /// A packet whose rest a card has kept: asks once.
+    pub fn kept(words: Vec<u32>, begun: u64, address: u32, cards: &[Place]) -> Self {
+        let fetch = Self::new(words, begun, address, cards, 1);
+        Self { to_ask: fetch.to_ask.min(1), skip: 0, next: address, is_kept: true, ..fetch }
+    }
+
+    /// The network of requests and answers.
+    fn network(&self) -> Network {
+        if self.is_kept { Network::General } else { Network::Memory }
+    }
+
     /// Acts for a cycle; returns whether a word moved. One without memory waits for ever.
     pub fn cycle(&mut self, port: &mut Port<'_>) -> bool {
         let Some(memory) = self.memory else { return false };
         let mut moves = false;
-        if self.request.is_empty() && self.to_ask > 0 && self.under_way < OUTSTANDING {
+        if self.request.is_empty() && self.to_ask > 0 && self.under_way < self.outstanding {
             let (last, destination) = (1 + memory.side as u8, memory.tile);
             let back = Header { last: port.last, destination: port.tile, ..Header::default() };
             let header =
@@ -80,26 +104,32 @@ impl Fetch {
             (self.to_ask, self.under_way) = (self.to_ask - 1, self.under_way + 1);
         }
         if let Some(&word) = self.request.front()
-            && port.write(Network::Memory, word)
+            && port.write(self.network(), word)
         {
             self.request.pop_front();
             moves = true;
         }
-        if let Some(word) = port.read(Network::Memory) {
+        if let Some(word) = port.read(self.network()) {
             moves = true;
-            if self.left == 0 {
-                self.left = usize::from(Header::of(word).length).min(LINE_WORDS);
-            } else {
-                self.left -= 1;
-                self.under_way -= usize::from(self.left == 0);
-                if self.skip > 0 {
-                    self.skip -= 1;
-                } else if self.words.len() < self.wanted {
-                    self.words.push(word);
-                }
-            }
+            self.take(word);
         }
         moves
+    }
+
+    /// Takes a word of an answer: a header, or one of the packet.
+    fn take(&mut self, word: u32) {
+        if self.left == 0 {
+            self.left = usize::from(Header::of(word).length).min(MESSAGE_WORDS);
+            return;
+        }
+        self.left -= 1;
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else if self.words.len() < self.wanted {
+            self.words.push(word);
+        }
+        let is_last = !self.is_kept || self.words.len() == self.wanted;
+        self.under_way -= usize::from(self.left == 0 && is_last);
     }
 
     /// The packet's words and its first cycle, once all lines are there.

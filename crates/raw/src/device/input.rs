@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use wireloom_isa::raw::Network;
 
 use super::line::{LineClock, LineRate, framed};
+use super::rest::{Rest, Rests};
 use super::{Device, Port};
 use crate::message::Header;
 use crate::tile::kind;
@@ -19,11 +20,11 @@ pub enum Buffer {
 }
 
 /// A card of the chip's input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputSpec {
     /// The number of the port, as the first word of a packet says it.
     pub port: u16,
-    /// The network on which packets leave the card, a static one.
+    /// The network on which packets leave the card: a static one, or with `copies` the general one.
     pub network: Network,
     /// The rate of the line.
     pub rate: LineRate,
@@ -33,6 +34,33 @@ pub struct InputSpec {
     pub least_words: usize,
     /// The tile that gets an interrupt for each packet that is about to be handed over.
     pub interrupts: Option<(u8, u8)>,
+    /// Packets of up to so many bytes come without an interrupt.
+    pub quiet_bytes: usize,
+    /// Whether the tile gets an interrupt at the start too.
+    pub announces: bool,
+    /// Where the rest of a packet goes.
+    pub rest: Rest,
+    /// The tiles that get the head of a packet, as a message each. Without any it is words on a
+    /// static network.
+    pub copies: Vec<(u8, u8)>,
+}
+
+impl InputSpec {
+    /// A card that hands packets to a network as fast as the chip takes them.
+    pub fn new(port: u16, network: Network) -> Self {
+        Self {
+            port,
+            network,
+            rate: LineRate::UNLIMITED,
+            buffer: Buffer::Stall,
+            least_words: 0,
+            interrupts: None,
+            quiet_bytes: 0,
+            announces: false,
+            rest: Rest::Follows,
+            copies: Vec::new(),
+        }
+    }
 }
 
 /// Counts of a card.
@@ -72,6 +100,7 @@ pub struct InputCard {
     waiting_bytes: usize,
     sending: VecDeque<u32>,
     interrupt: Option<u32>,
+    rests: Rests,
     counts: InputCounts,
     /// The packets that the chip has begun to take, in order.
     pub entered: Vec<Entered>,
@@ -84,15 +113,16 @@ impl InputCard {
         packets: impl IntoIterator<Item = Vec<u8>, IntoIter: Send + 'static>,
     ) -> Self {
         Self {
-            spec,
             packets: Box::new(packets.into_iter()),
             line: LineClock::new(spec.rate),
+            interrupt: interrupt(&spec).filter(|_| spec.announces),
+            spec,
+            rests: Rests::default(),
             stood_until: 0,
             coming: None,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             sending: VecDeque::new(),
-            interrupt: None,
             counts: InputCounts::default(),
             entered: Vec::new(),
         }
@@ -105,7 +135,8 @@ impl InputCard {
 
     /// Whether all packets have been handed over or lost.
     pub fn is_done(&self) -> bool {
-        self.coming.is_none() && self.waiting.is_empty() && self.sending.is_empty()
+        let has_packets = self.coming.is_some() || !self.waiting.is_empty();
+        !has_packets && self.sending.is_empty() && self.rests.is_empty()
     }
 
     /// Takes from the line what has come until now. A line that stood still begins its next packet
@@ -141,26 +172,55 @@ impl InputCard {
         }
     }
 
-    fn begin(&mut self, now: u64) {
+    /// Begins with the next packet, if there is one and there is room.
+    fn begin(&mut self, port: &Port<'_>) {
+        let Some((_, packet)) = self.waiting.front() else { return };
+        if !self.rests.has_room(&self.spec.rest, packet.len().div_ceil(4)) {
+            return;
+        }
         let Some((arrived, packet)) = self.waiting.pop_front() else { return };
         self.waiting_bytes -= packet.len();
         let mut words = framed(self.spec.port, &packet);
         words.resize(words.len().max(1 + self.spec.least_words), 0);
-        self.sending = words.into();
-        self.entered.push(Entered { arrived, begun: now });
-        self.interrupt = self.spec.interrupts.map(|destination| {
-            Header { user: kind::INTERRUPT, destination, ..Header::default() }.word()
-        });
+        let head = self.spec.rest.head().saturating_add(1).min(words.len());
+        let rest = words.split_off(head);
+        self.rests.take(&self.spec.rest, self.copied(words, port), &rest, port);
+        self.entered.push(Entered { arrived, begun: port.now });
+        if packet.len() > self.spec.quiet_bytes || self.spec.quiet_bytes == 0 {
+            self.interrupt = interrupt(&self.spec);
+        }
     }
+
+    /// The words of a head as the network carries them.
+    fn copied(&self, words: Vec<u32>, port: &Port<'_>) -> Vec<u32> {
+        if self.spec.copies.is_empty() {
+            return words;
+        }
+        let length = words.len() as u8;
+        let message = |destination: &(u8, u8)| {
+            let (origin, destination) = (port.tile, *destination);
+            let header = Header { length, origin, destination, ..Header::default() };
+            std::iter::once(header.word()).chain(words.iter().copied()).collect::<Vec<_>>()
+        };
+        self.spec.copies.iter().flat_map(message).collect()
+    }
+}
+
+/// The interrupt of a card's tile.
+fn interrupt(spec: &InputSpec) -> Option<u32> {
+    spec.interrupts.map(|destination| {
+        Header { user: kind::INTERRUPT, destination, ..Header::default() }.word()
+    })
 }
 
 impl Device for InputCard {
     fn cycle(&mut self, port: &mut Port<'_>) -> bool {
         self.receive(port.now);
         if self.sending.is_empty() {
-            self.begin(port.now);
+            self.begin(port);
+            self.sending = self.rests.next().unwrap_or_default().into();
         }
-        let mut moves = false;
+        let mut moves = self.rests.cycle(&self.spec.rest, port);
         if let Some(word) = self.interrupt
             && port.write(Network::Memory, word)
         {

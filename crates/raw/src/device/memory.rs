@@ -4,7 +4,9 @@
 //! (address, 8 words), 3 is the line that comes back; 4 and 5 stream: address and number of words, which
 //! leave or enter over the first static network, one word a cycle. Devices use 6 to read a line
 //! (address, header under which it comes back) and 7 to write bytes of one (address, mask with a
-//! bit for each byte, the first byte's highest; 8 words). Messages of unknown kinds are counted and
+//! bit for each byte, the first byte's highest; 8 words). A message of kind 10 has a header, under
+//! which a message without words comes back. Lines can also be written over the first static
+//! network, if the memory takes messages from there. Messages of unknown kinds are counted and
 //! dropped.
 
 use std::collections::VecDeque;
@@ -33,6 +35,8 @@ pub struct MemorySpec {
     pub stream_commands: usize,
     /// Whether it takes no words while it gives some.
     pub is_half_duplex: bool,
+    /// Whether words of the first static network that no stream takes are messages.
+    pub takes_static_messages: bool,
 }
 
 impl MemorySpec {
@@ -45,6 +49,7 @@ impl MemorySpec {
             outstanding: 4,
             stream_commands: 8,
             is_half_duplex: false,
+            takes_static_messages: false,
         }
     }
 }
@@ -73,6 +78,7 @@ pub struct Memory {
     spec: MemorySpec,
     words: Vec<u32>,
     message: Vec<u32>,
+    static_message: Vec<u32>,
     replies: VecDeque<Reply>,
     sending: VecDeque<u32>,
     reads: VecDeque<Stream>,
@@ -89,6 +95,7 @@ impl Memory {
             spec,
             words,
             message: Vec::new(),
+            static_message: Vec::new(),
             replies: VecDeque::new(),
             sending: VecDeque::new(),
             reads: VecDeque::new(),
@@ -129,14 +136,17 @@ impl Memory {
         }
         let Some(word) = port.read(Network::Memory) else { return false };
         self.message.push(word);
-        let header = Header::of(self.message[0]);
-        if self.message.len() == 1 + usize::from(header.length) {
+        if is_whole(&self.message) {
             let message = std::mem::take(&mut self.message);
-            if self.serve(header, &message[1..], port.now).is_none() {
-                self.refused += 1;
-            }
+            self.take(&message, port.now);
         }
         true
+    }
+
+    fn take(&mut self, message: &[u32], now: u64) {
+        if self.serve(Header::of(message[0]), &message[1..], now).is_none() {
+            self.refused += 1;
+        }
     }
 
     fn serve(&mut self, header: Header, body: &[u32], now: u64) -> Option<()> {
@@ -144,6 +154,10 @@ impl Memory {
         let address = *body.first()? & !3;
         let line = address & !(LINE_BYTES - 1);
         match (header.user, body) {
+            (kind::CONFIRM, [to]) => {
+                let header = Header { length: 0, ..Header::of(*to) };
+                self.sending.push_back(header.word());
+            }
             (kind::READ_LINE, [_]) => {
                 self.word(line)?;
                 let to = Header { last: 0, destination: header.origin, ..header };
@@ -239,9 +253,25 @@ impl Memory {
                 *place = word;
             }
             advance(&mut self.writes);
+        } else if self.spec.takes_static_messages
+            && !is_busy
+            && let Some(word) = port.read(Network::Static1)
+        {
+            moves = true;
+            self.static_message.push(word);
+            if is_whole(&self.static_message) {
+                let message = std::mem::take(&mut self.static_message);
+                self.take(&message, port.now);
+            }
         }
         moves
     }
+}
+
+/// Whether all words of a message are there.
+fn is_whole(message: &[u32]) -> bool {
+    let header = message.first().map(|word| Header::of(*word));
+    header.is_some_and(|header| message.len() > usize::from(header.length))
 }
 
 /// Goes on to the next word of the first stream.

@@ -23,6 +23,16 @@ pub struct OutputSpec {
     pub interrupts: Option<(u8, u8)>,
     /// The memories from which the card fetches the rest of packets whose messages say where it is.
     pub memories: Vec<Place>,
+    /// Lines that the card asks for at a time ("up to four outstanding", the paper).
+    pub outstanding: usize,
+}
+
+impl OutputSpec {
+    /// A card whose line takes what the chip gives.
+    pub fn new(network: Network) -> Self {
+        let rate = LineRate::UNLIMITED;
+        Self { network, rate, interrupts: None, memories: Vec::new(), outstanding: 4 }
+    }
 }
 
 /// A packet that left the chip.
@@ -46,6 +56,8 @@ enum Meant {
     /// As one of a message that asks to fetch the rest of its packet, the last one or not.
     BeforeFetch,
     LastBeforeFetch,
+    /// The last before a fetch from the card that has kept the rest.
+    LastBeforeKept,
 }
 
 /// A packet that comes.
@@ -120,7 +132,8 @@ impl OutputCard {
         *left -= 1;
         let meant = match (header.user, *left) {
             (kind::FETCH, 0) => Meant::LastBeforeFetch,
-            (kind::FETCH, _) => Meant::BeforeFetch,
+            (kind::FETCH_KEPT, 0) => Meant::LastBeforeKept,
+            (kind::FETCH | kind::FETCH_KEPT, _) => Meant::BeforeFetch,
             _ => Meant::Packet,
         };
         if *left == 0 {
@@ -144,12 +157,16 @@ impl OutputCard {
             let left = (partial.words[0] as usize & 0xffff).saturating_sub(before);
             self.next = self.line.take(port.now, left.min(4));
         }
-        if meant == Meant::LastBeforeFetch {
+        if matches!(meant, Meant::LastBeforeFetch | Meant::LastBeforeKept) {
             // First word, address of the rest, and what of the packet the message holds.
             let mut words = std::mem::take(&mut partial.words);
             if words.len() >= 2 {
                 let address = words.remove(1);
-                self.fetch = Some(Fetch::new(words, partial.begun, address, &self.spec.memories));
+                let (begun, places) = (partial.begun, &self.spec.memories);
+                self.fetch = Some(match meant {
+                    Meant::LastBeforeKept => Fetch::kept(words, begun, address, places),
+                    _ => Fetch::new(words, begun, address, places, self.spec.outstanding),
+                });
             }
         } else if meant == Meant::Packet && partial.words.len() == 1 + words_after(partial.words[0])
         {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use wireloom_codegen::tile::{self, FRAME_BYTES, Layout, Memories, Needs, Refused, Stages};
+use wireloom_codegen::tile::{self, FRAME_BYTES, Layout, Memories, Needs, Refused, STEPS, Stages};
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
-use super::mapping::MachineSpec;
+use super::mapping::{Chain, MachineSpec};
 use super::proof::prove;
 use crate::Side;
 use crate::asm::{self, Program as Image};
@@ -37,7 +37,6 @@ pub fn compile(
     program: &Program,
     store: &Store,
 ) -> Result<Compiled, Vec<Refused>> {
-    let engine = &program.engines[program.main.index()];
     let (chains, _) = spec.chains().map_err(whole)?;
     if chains.len() > 1
         && let Some(offload) = Stages::changes(program)
@@ -53,28 +52,54 @@ pub fn compile(
     let end = spec.memory.megabytes << 20;
     let memories = Memories { first: tiles * FRAME_BYTES, end, tiles };
     let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
-    let (mut text, mut needs, mut stages) = (String::new(), Needs::default(), Vec::new());
+    let code = |has_fast_ways| code(spec, program, &layout, &chains, has_fast_ways);
+    // Without fast ways there are fewer instructions.
+    let code = code(true).or_else(|_| code(false))?;
+    let (places, images) = (layout.places(), layout.images);
+    let Code { text, image, needs, stages } = code;
+    Ok(Compiled { text, image, needs, places, images, stages, tiles })
+}
+
+/// The code of all tiles and switches.
+struct Code {
+    text: String,
+    image: Image,
+    needs: Needs,
+    stages: Vec<Stages>,
+}
+
+fn code(
+    spec: &MachineSpec,
+    program: &Program,
+    layout: &Layout<'_>,
+    chains: &[Chain],
+    has_fast_ways: bool,
+) -> Result<Code, Vec<Refused>> {
+    let engine = &program.engines[program.main.index()];
+    let (mut text, mut needs, mut all) = (String::new(), Needs::default(), Vec::new());
     let mut tile = 0;
-    for chain in &chains {
-        let own = stages_of(spec, program, &layout, chain.tiles.len())?;
-        for (stage, ((x, y), (from, to))) in chain.tiles.iter().zip(&chain.sides).enumerate() {
-            let code = tile::generate(program, &layout, tile, &own, stage)?;
+    for chain in chains {
+        let stages = stages_of(spec, program, layout, chain.tiles.len())?;
+        for ((place, (from, to)), (stage, turn)) in
+            chain.tiles.iter().zip(&chain.sides).zip(turns(&stages))
+        {
+            let code = tile::generate(program, layout, tile, &stages, stage, has_fast_ways)?;
             tile += 1;
             needs = code.needs;
+            let (x, y) = place;
             let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
-            let (is_first, is_last) = (stage == 0, stage + 1 == own.count);
-            text += &tile::schedule(letter(*from), letter(*to), is_first, is_last);
+            text += &tile::schedule(letter(*from), letter(*to), turn, stages.tiles[stage]);
         }
-        stages.push(own);
+        all.push(stages);
     }
     let image = asm::assemble("engine.rasm", &text).map_err(|refused| {
         whole(format!("engine {} has no place in a tile: {}", engine.name, refused.render()))
     })?;
-    prove(&spec.chip, &image, &chains)
+    prove(&spec.chip, &image, chains)
         .map_err(|why| whole(format!("the schedules of switches are wrong: {why}")))?;
     let room = spec.chip.tile.instruction_words as usize;
-    for (chain, stages) in chains.iter().zip(&stages) {
-        for (stage, place) in chain.tiles.iter().enumerate() {
+    for (chain, stages) in chains.iter().zip(&all) {
+        for (place, (stage, _)) in chain.tiles.iter().zip(turns(stages)) {
             let words = image.of(*place).0.len();
             if words > room {
                 let steps = engine.steps.iter().zip(&stages.of);
@@ -89,8 +114,13 @@ pub fn compile(
             }
         }
     }
-    let (places, images) = (layout.places(), layout.images);
-    Ok(Compiled { text, image, needs, places, images, stages, tiles })
+    Ok(Code { text, image, needs, stages: all })
+}
+
+/// The stage of each tile of a chain, and its number among those of the stage.
+pub fn turns(stages: &Stages) -> impl Iterator<Item = (usize, usize)> + '_ {
+    let of = |(stage, tiles): (usize, &usize)| (0..*tiles).map(move |turn| (stage, turn));
+    stages.tiles.iter().enumerate().flat_map(of)
 }
 
 fn whole(message: String) -> Vec<Refused> {
@@ -106,15 +136,23 @@ fn stages_of(
 ) -> Result<Stages, Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
     let one = Stages::one(engine);
-    if tiles == 1 {
-        return Ok(one);
+    let tiles = spec.mapping.stages(tiles);
+    if tiles.len() > 1 && engine.steps.len() > STEPS {
+        let steps = engine.steps.len();
+        return Err(whole(format!("{steps} steps have no place on several tiles, but {STEPS}")));
     }
     let given = &spec.mapping.steps;
     if given.is_empty() {
-        let code = tile::generate(program, layout, 0, &one, 0)?;
-        let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
-        // Tiles without steps let packets through.
-        return Ok(Stages { count: tiles, ..Stages::cut(program, &sizes, tiles) });
+        let stages = if let [_] = tiles[..] {
+            Stages { tiles, ..one }
+        } else {
+            let code = tile::generate(program, layout, 0, &one, 0, true)?;
+            let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
+            // Tiles without steps let packets through.
+            Stages::cut(program, &sizes, &tiles)
+        };
+        stages.check(program)?;
+        return Ok(stages);
     }
     let mut of = Vec::new();
     for step in &engine.steps {
@@ -137,7 +175,7 @@ fn stages_of(
         let name = &engine.steps[0].name;
         return Err(whole(format!("step `{name}` begins, so it must be on the first tile")));
     }
-    let stages = Stages { of, count: tiles };
+    let stages = Stages { of, count: tiles.len(), tiles };
     stages.check(program)?;
     Ok(stages)
 }

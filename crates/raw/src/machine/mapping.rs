@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use wireloom_description::Description;
+use wireloom_ir::Program;
+use wireloom_offloads::Store;
 
 use crate::layout::Layout;
 use crate::{Side, Spec};
@@ -44,6 +46,24 @@ pub struct Mapping {
     /// stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Vec<String>>,
+    /// The number of tiles of each stage of a chain, which take packets in turn; without them each
+    /// tile is a stage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replicas: Vec<usize>,
+}
+
+impl Mapping {
+    /// The number of tiles of each stage of a chain of so many tiles.
+    pub fn stages(&self, tiles: usize) -> Vec<usize> {
+        if self.replicas.is_empty() { vec![1; tiles] } else { self.replicas.clone() }
+    }
+
+    /// Messages that make room for the last packets of a chain: as many without a packet as there
+    /// are places in the rounds of its stages; none if no stage has several tiles.
+    pub fn idles(&self) -> usize {
+        let is_replicated = self.replicas.iter().any(|tiles| *tiles > 1);
+        if is_replicated { 2 * self.replicas.iter().sum::<usize>() } else { 0 }
+    }
 }
 
 /// A chain with its ports.
@@ -99,17 +119,34 @@ impl MachineSpec {
                 return Err(wrong(message));
             }
         }
-        if !spec.mapping.steps.is_empty() {
-            let stages = spec.mapping.steps.len();
-            if let Some(chain) = spec.mapping.chains.iter().find(|chain| chain.len() != stages) {
+        let replicas = &spec.mapping.replicas;
+        if replicas.contains(&0) {
+            return Err(wrong("`mapping.replicas` has a 0; each stage has a tile at least".into()));
+        }
+        for chain in &spec.mapping.chains {
+            let tiles: usize = replicas.iter().sum();
+            if !replicas.is_empty() && tiles != chain.len() {
                 return Err(wrong(format!(
-                    "`mapping.steps` is for {stages} tiles, and a chain has {}",
+                    "`mapping.replicas` is for {tiles} tiles, and a chain has {}",
                     chain.len()
+                )));
+            }
+            let (given, stages) =
+                (spec.mapping.steps.len(), spec.mapping.stages(chain.len()).len());
+            if given != 0 && given != stages {
+                return Err(wrong(format!(
+                    "`mapping.steps` is for {given} tiles, and a chain has {stages}"
                 )));
             }
         }
         spec.chains().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
         Ok(spec)
+    }
+
+    /// Why an engine has no place, if it has none.
+    pub fn refusal(&self, program: &Program, store: &Store) -> Option<String> {
+        let refused = super::compile(self, program, store).err()?;
+        refused.into_iter().next().map(|refused| refused.message)
     }
 
     /// Every key with its value.

@@ -18,10 +18,10 @@ use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::{Store, Update};
 
-use compiled::Compiled;
 pub use compiled::compile;
+use compiled::{Compiled, turns};
 use mapping::Chain;
-pub use mapping::MachineSpec;
+pub use mapping::{MachineSpec, Mapping};
 use port::{Left, PacketPort};
 use report::Measured;
 
@@ -88,6 +88,16 @@ impl Raw {
         &self.chip
     }
 
+    /// The cycle in which each packet left that was sent, and its bytes.
+    pub fn departures(&self) -> &[(u64, u32)] {
+        &self.measured.departures
+    }
+
+    /// Mean cycles from a packet's first word into the chip to its last word out of it.
+    pub fn mean_latency(&self) -> f64 {
+        self.measured.mean_latency()
+    }
+
     /// Puts other tables into memory, on a chip without packets: the program is compiled anew.
     fn reload(&mut self) -> Result {
         self.measured.add_chip(&self.chip, &self.chains);
@@ -99,9 +109,18 @@ impl Raw {
         chip.device(place, side).expect("each chain has its ports")
     }
 
-    fn accept(&mut self, frame: &Frame<'_>) {
+    fn accept(&mut self, frame: &Frame<'_>) -> Result {
         let bytes = &frame.bytes[..frame.bytes.len().min(MAX_LENGTH)];
-        let mut words = vec![u32::from(frame.ingress) << 16 | bytes.len() as u32];
+        if frame.ingress == u16::MAX && bytes.len() == MAX_LENGTH {
+            // Its first word is that of a message without a packet.
+            return Err(Error::new(format!(
+                "packet {}: tiles cannot take {MAX_LENGTH} bytes from port {}",
+                self.offered,
+                u16::MAX
+            )));
+        }
+        // The number of words comes first.
+        let mut words = vec![0, u32::from(frame.ingress) << 16 | bytes.len() as u32];
         let mut long = |value: u64| words.extend([(value >> 32) as u32, value as u32]);
         if self.compiled.needs.arrival {
             long(frame.arrival_ns);
@@ -109,11 +128,13 @@ impl Raw {
         if self.compiled.needs.sequence {
             long(self.offered);
         }
-        words.extend(bytes.chunks(4).map(|chunk| {
+        let aligned = [&[0; tile::ALIGN as usize], bytes].concat();
+        words.extend(aligned.chunks(4).map(|chunk| {
             let mut word = [0; 4];
             word[..chunk.len()].copy_from_slice(chunk);
             u32::from_be_bytes(word)
         }));
+        words[0] = words.len() as u32 - 1;
         let chain = usize::from(frame.ingress) % self.chains.len();
         let pending =
             Pending { number: self.offered, arrival_ns: frame.arrival_ns, ingress: frame.ingress };
@@ -121,6 +142,7 @@ impl Raw {
         self.pending[chain].push_back(pending);
         self.order.push_back(pending);
         self.offered += 1;
+        Ok(())
     }
 
     /// Simulates until at most this many packets are left, or for a number of cycles, and passes on
@@ -186,10 +208,11 @@ fn chip(spec: &MachineSpec, program: &Program, store: &Store) -> Result<(Chip, C
     }
     chip.attach(place, side, memory).map_err(failed)?;
     for chain in &chains {
-        chip.attach(chain.input().0, chain.input().1, PacketPort::default()).map_err(failed)?;
+        let port = PacketPort::new(spec.mapping.idles());
+        chip.attach(chain.input().0, chain.input().1, port).map_err(failed)?;
         if chain.output() != chain.input() {
-            chip.attach(chain.output().0, chain.output().1, PacketPort::default())
-                .map_err(failed)?;
+            let port = PacketPort::new(0);
+            chip.attach(chain.output().0, chain.output().1, port).map_err(failed)?;
         }
     }
     Ok((chip, compiled))
@@ -217,7 +240,7 @@ fn pass_on(packet: Pending, left: &Left, sink: Sink<'_>) {
 
 impl Machine for Raw {
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
-        frames.iter().for_each(|frame| self.accept(frame));
+        frames.iter().try_for_each(|frame| self.accept(frame))?;
         self.work(AHEAD, u64::MAX, sink)
     }
 
@@ -261,7 +284,7 @@ impl Machine for Raw {
         let mut record = self.measured.record(&self.spec, &self.chip, &self.chains, work);
         let engine = &self.program.engines[self.program.main.index()];
         let (chain, stages) = (&self.chains[0], &self.compiled.stages[0]);
-        let tiles = chain.tiles.iter().enumerate().map(|(stage, (x, y))| {
+        let tiles = chain.tiles.iter().zip(turns(stages)).map(|((x, y), (stage, _))| {
             let steps = engine.steps.iter().zip(&stages.of).filter(|(_, of)| **of == stage);
             let names: Vec<&str> = steps.map(|(step, _)| step.name.as_str()).collect();
             let words = self.compiled.image.of((*x, *y)).0.len();

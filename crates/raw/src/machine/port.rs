@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use wireloom_codegen::tile::Way;
+use wireloom_codegen::tile::{ALIGN, IDLE};
 use wireloom_isa::raw::Network;
 
 use crate::device::{Device, Port};
@@ -28,61 +28,71 @@ impl Left {
     pub fn bytes(&self) -> Vec<u8> {
         let Some((first, words)) = self.words.split_first() else { return Vec::new() };
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-        bytes.truncate((first & 0xffff) as usize);
+        bytes.truncate((first & 0xffff) as usize + ALIGN as usize);
+        bytes.drain(..ALIGN as usize);
         bytes
     }
 }
 
-/// The number of words of a packet, with its first word.
-pub fn words_of(first: u32) -> usize {
-    1 + (first & 0xffff).div_ceil(4) as usize
-}
-
-/// Writes packets to the first static network, and reads what leaves.
+/// Writes packets to the first static network, and reads what leaves. Both are messages: the number
+/// of words, then these.
 #[derive(Clone, Debug, Default)]
 pub struct PacketPort {
     /// Words of packets, with the packet's number at its first.
     to_come: VecDeque<(u32, Option<u64>)>,
     /// The cycles at which packets began to enter, by their numbers.
     pub entered: VecDeque<(u64, u64)>,
+    /// Messages without a packet that follow the last packet, and those that are still to come:
+    /// tiles that take packets in turn send none on before the others have theirs.
+    idles: usize,
+    idles_left: usize,
+    /// The message that comes, and how many words of it are missing.
     words: Vec<u32>,
-    packets: VecDeque<(Vec<u32>, u64)>,
-    sides: VecDeque<(u32, u64)>,
+    missing: u32,
     /// What has left.
     pub left: VecDeque<Left>,
 }
 
 impl PacketPort {
-    /// Puts the words of a packet into the queue.
+    /// A port that sends so many messages without a packet after the last packet.
+    pub fn new(idles: usize) -> Self {
+        Self { idles, ..Self::default() }
+    }
+
+    /// Puts the words of a message into the queue.
     pub fn offer(&mut self, number: u64, words: impl IntoIterator<Item = u32>) {
         let first = [Some(number)].into_iter().chain(std::iter::repeat(None));
         self.to_come.extend(words.into_iter().zip(first));
+        self.idles_left = self.idles;
     }
 
     fn receive(&mut self, port: &mut Port<'_>) -> bool {
-        let word = port.read(Network::Static1);
-        let side = port.read(Network::Static2);
-        if let Some(word) = word {
-            self.words.push(word);
-            if self.words.len() == words_of(self.words[0]) {
-                self.packets.push_back((std::mem::take(&mut self.words), port.now));
+        let Some(word) = port.read(Network::Static1) else { return false };
+        if self.missing == 0 {
+            // A 0 ends what leaves of a packet.
+            self.missing = word;
+            return true;
+        }
+        self.words.push(word);
+        self.missing -= 1;
+        if self.missing == 0 {
+            let words = std::mem::take(&mut self.words);
+            if words[0] != IDLE {
+                let (side, words) = (words[0], words[1..].to_vec());
+                self.left.push_back(Left { side, words, cycle: port.now });
             }
         }
-        self.sides.extend(side.map(|side| (side, port.now)));
-        while let Some((side, cycle)) = self.sides.front().copied() {
-            let has_packet = matches!(Way::of(side), Way::Port | Way::Core);
-            let packet = if has_packet { self.packets.pop_front() } else { Some((vec![], cycle)) };
-            let Some((words, cycle)) = packet else { break };
-            self.sides.pop_front();
-            self.left.push_back(Left { side, words, cycle });
-        }
-        word.is_some() || side.is_some()
+        true
     }
 }
 
 impl Device for PacketPort {
     fn cycle(&mut self, port: &mut Port<'_>) -> bool {
         let is_received = self.receive(port);
+        if self.to_come.is_empty() && self.idles_left > 0 {
+            self.idles_left -= 1;
+            self.to_come.extend([(1, None), (IDLE, None)]);
+        }
         let Some((word, number)) = self.to_come.front().copied() else { return is_received };
         let is_sent = port.write(Network::Static1, word);
         if is_sent {

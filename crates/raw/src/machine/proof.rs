@@ -30,6 +30,9 @@ impl Uses {
         let mut uses = Self::default();
         for word in words {
             let instruction = switch::decode(*word).map_err(|error| error.to_string())?;
+            if let Some(source) = instruction.own.filter(|source| *source != Source::Tile) {
+                uses.read.insert((0, source as usize - Source::North as usize));
+            }
             for (network, routes) in instruction.routes.iter().enumerate() {
                 for (end, source) in routes.iter().enumerate() {
                     let Some(source) = source else { continue };

@@ -23,6 +23,8 @@ struct Tile {
 pub struct Measured {
     /// The cycles at which packets began to enter that have not left, by their numbers.
     pub entered: BTreeMap<u64, u64>,
+    /// The cycle in which each packet left that was sent, and its bytes.
+    pub departures: Vec<(u64, u32)>,
     packets: u64,
     sent: u64,
     bytes: u64,
@@ -51,11 +53,18 @@ struct Values {
 }
 
 impl Measured {
+    /// Mean cycles from a packet's first word into the chip to its last word out of it.
+    pub fn mean_latency(&self) -> f64 {
+        self.latency as f64 / self.packets.max(1) as f64
+    }
+
     /// Counts what has left of a packet.
     pub fn leaves(&mut self, number: u64, left: &Left) {
         if !left.words.is_empty() {
             self.sent += 1;
-            self.bytes += u64::from(left.words[0] & 0xffff);
+            let bytes = left.words[0] & 0xffff;
+            self.bytes += u64::from(bytes);
+            self.departures.push((self.cycles + left.cycle, bytes));
         }
         self.last = left.cycle;
         if left.side & super::LAST != 0 {

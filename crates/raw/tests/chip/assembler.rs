@@ -1,6 +1,6 @@
 //! The assembler.
 
-use wireloom_raw::asm::{Program, assemble, listing, read_object, write_object};
+use wireloom_raw::asm::{Program, assemble, assemble_with, listing, read_object, write_object};
 
 const SOURCE: &str = "
 # Every form of an operand.
@@ -143,5 +143,49 @@ fn wrong_sources_are_refused_with_the_reason() {
         let found = &error.diagnostics[0].message;
         assert!(found.contains(message), "{text}: {found}");
         assert!(!error.render().is_empty());
+    }
+}
+
+/// Files of a test by name.
+fn file(name: &str) -> Result<String, String> {
+    match name {
+        "add.rasm" => Ok("{LABEL}: addiu $t0, $t0, {NUMBER} # twice\n".to_owned()),
+        "twice.rasm" => {
+            let lines = [
+                ".include add.rasm LABEL={FIRST} NUMBER=1",
+                ".include add.rasm LABEL=second NUMBER=\"-2\"",
+            ];
+            Ok(lines.join("\n"))
+        }
+        "wrong.rasm" => Ok("# a comment\n addiu $t0, $t0, {NUMBER}\n".to_owned()),
+        "itself.rasm" => Ok(".include itself.rasm\n".to_owned()),
+        _ => Err("there is none".to_owned()),
+    }
+}
+
+#[test]
+fn included_files_are_assembled_with_their_parameters() {
+    let including = ".tile 0 0\n.include twice.rasm FIRST=first\n b first\n";
+    let plain = ".tile 0 0\nfirst: addiu $t0, $t0, 1\nsecond: addiu $t0, $t0, -2\n b first\n";
+    let (program, labels) = assemble_with("test.rasm", including, &file).unwrap();
+    assert_eq!(program, assemble("test.rasm", plain).unwrap());
+    assert_eq!(labels[&((0, 0), "second".to_owned())], 4);
+}
+
+#[test]
+fn errors_in_included_files_have_their_file_and_line() {
+    for (line, message) in [
+        (".include wrong.rasm NUMBER=70000", "wrong.rasm:2:18"),
+        (".include wrong.rasm NUMBER=70000", "addiu $t0, $t0, 70000"),
+        (".include none.rasm", "none.rasm: there is none"),
+        (".include none.rasm", "test.rasm:2:2"),
+        (".include wrong.rasm", "needs a parameter `NUMBER`"),
+        (".include wrong.rasm NUMBER", "malformed parameter"),
+        (".include", "the name of a file is needed"),
+        (".include itself.rasm", "files inside each other"),
+    ] {
+        let text = format!(".tile 0 0\n {line}\n break\n");
+        let refused = assemble_with("test.rasm", &text, &file).unwrap_err().render();
+        assert!(refused.contains(message), "{line}: {refused}");
     }
 }

@@ -17,11 +17,11 @@ fn cycles_a_byte(cycles: u64) -> LineRate {
 }
 
 fn input(rate: LineRate, buffer: Buffer) -> InputSpec {
-    InputSpec { port: 2, network: Network::Static1, rate, buffer, least_words: 0, interrupts: None }
+    InputSpec { rate, buffer, ..InputSpec::new(2, Network::Static1) }
 }
 
 fn output(rate: LineRate) -> OutputSpec {
-    OutputSpec { network: Network::Static1, rate, interrupts: None, memories: vec![] }
+    OutputSpec { rate, ..OutputSpec::new(Network::Static1) }
 }
 
 /// A tile whose switch passes words from west to east, one in as many cycles as given.

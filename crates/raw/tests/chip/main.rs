@@ -4,12 +4,13 @@ mod assembler;
 mod c;
 mod cards;
 mod dynamic;
-mod ipv4;
+
 mod memory;
 mod null;
 mod processor;
 mod speed;
 mod static_networks;
+mod versions;
 
 use wireloom_raw::asm::assemble;
 use wireloom_raw::{Chip, Spec};

@@ -75,6 +75,26 @@ fn stages_that_are_named_and_stages_that_are_cut_agree_with_golden() {
 }
 
 #[test]
+fn tiles_that_take_packets_in_turn_agree_with_golden() {
+    for replicas in [
+        "replicas = [1, 2]\nsteps = [[\"classify\"], [\"grow\", \"copy\", \"rest\"]]",
+        "replicas = [1, 2]",
+    ] {
+        agrees(&three(replicas), &program());
+    }
+    for replicas in ["replicas = [3]", "replicas = [2, 1]"] {
+        agrees(&three(replicas), &compiled("counted.loom"));
+    }
+    let text = "[mapping]\nchains = [[[0, 0], [1, 0], [2, 0], [3, 0]], [[3, 1], [2, 1], [1, 1], [0, 1]]]\n\
+                replicas = [4]\n";
+    let rows = machine(text).unwrap_or_else(|error| panic!("{error}"));
+    agrees(&rows, &compiled("counted.loom"));
+    let refused = three("replicas = [3]").refusals(&program());
+    assert_eq!(refused[0].offload.as_deref(), Some("seen"), "{refused:?}");
+    assert!(refused[0].message.contains("calls it on 3 tiles in turn"), "{refused:?}");
+}
+
+#[test]
 fn chains_share_what_packets_do_not_change() {
     let chains = "[mapping]\nchains = [[[0, 0], [1, 0]], [[0, 2], [0, 3]], [[3, 2]]]\n";
     let chains = machine(chains).unwrap_or_else(|error| panic!("{error}"));
@@ -119,6 +139,8 @@ fn wrong_mappings_are_refused_by_key() {
         ("[mapping]\nchains = [[[1, 1]]]\n", "tile (1,1) has no free port of the chip"),
         ("[mapping]\nchains = [[]]\n", "a chain has no tile"),
         ("[mapping]\nsteps = [[], []]\n", "`mapping.steps` is for 2 tiles, and a chain has 1"),
+        ("[mapping]\nreplicas = [2]\n", "`mapping.replicas` is for 2 tiles, and a chain has 1"),
+        ("[mapping]\nreplicas = [1, 0]\n", "`mapping.replicas` has a 0"),
         ("[mapping]\nrows = 1\n", "unknown field `rows`"),
         ("[memory]\nmegabytes = 0\n", "`memory.megabytes` is 0; it can be 1 to 1024"),
     ] {

@@ -60,6 +60,34 @@ struct wl_bucket {
 };
 static const uint64_t wl_ahead_ns = 100000000;
 
+/* Copies a whole frame of 8 to WL_WINDOW - 1 bytes from or to `own`, in pieces of eight bytes whose
+ * last one overlaps: a helper of the kernel takes as long as a search. Returns whether it did. */
+WL_INLINE bool wl_copy_short(struct xdp_md *ctx, uint8_t *own, uint32_t count, bool leaves)
+{
+    uint8_t *data = (uint8_t *)(uintptr_t)ctx->data, *end = (uint8_t *)(uintptr_t)ctx->data_end;
+    uint64_t last = count - 8;
+    WL_OPAQUE(last);
+    if (last > WL_WINDOW - 8 || data + count != end)
+        return false;
+    WL_UNROLL for (uint32_t i = 0; i < WL_WINDOW / 8; i++) {
+        uint8_t *at = data + 8 * i;
+        if (at + 8 > end)
+            break;
+        if (leaves)
+            *(wl_any64 *)at = *(wl_any64 *)(own + 8 * i);
+        else
+            *(wl_any64 *)(own + 8 * i) = *(wl_any64 *)at;
+    }
+    uint8_t *at = data + last;
+    if (at + 8 > end)
+        return false;
+    if (leaves)
+        *(wl_any64 *)at = *(wl_any64 *)(own + last);
+    else
+        *(wl_any64 *)(own + last) = *(wl_any64 *)at;
+    return true;
+}
+
 /* Copies the beginning of a frame of `length` bytes into the window. */
 WL_INLINE void wl_arrive(struct xdp_md *ctx, struct wl_packet *p, uint32_t length)
 {
@@ -82,6 +110,8 @@ WL_INLINE void wl_arrive(struct xdp_md *ctx, struct wl_packet *p, uint32_t lengt
     uint64_t count = window, front = p->front;
     WL_OPAQUE(count);
     WL_OPAQUE(front);
+    if (length < WL_WINDOW && wl_copy_short(ctx, p->area + (front & 511), window, false))
+        return;
     count &= 255;
     if (count > 0)
         wl_load_frame(ctx, 0, p->area + (front & 511), (uint32_t)count);
@@ -113,6 +143,9 @@ WL_INLINE bool wl_leave(struct xdp_md *ctx, struct wl_packet *p)
     uint64_t count = p->window, front = p->front;
     WL_OPAQUE(count);
     WL_OPAQUE(front);
+    if (p->payload_length == 0 && p->window < WL_WINDOW &&
+        wl_copy_short(ctx, p->area + (front & 511), p->window, true))
+        return true;
     count &= 511;
     return count == 0 || wl_store_frame(ctx, 0, p->area + (front & 511), (uint32_t)count) == 0;
 }
@@ -269,6 +302,18 @@ WL_INLINE bool wl_admits(const struct wl_verdict_key *key)
     return true;
 }
 
+/* Where packets are passed on while somebody watches: as they arrive, as they leave, as they go to
+ * the kernel or are dropped, and at the end of their way, if they were wanted at its beginning. */
+enum { WL_POINT_IN, WL_POINT_OUT, WL_POINT_CPU, WL_POINT_DROP, WL_POINT_END };
+#ifdef WL_POINTS
+#define WL_HAS(point) ((WL_POINTS) >> (point) & 1)
+#include "watch.h"
+#else
+#define WL_HAS(point) 0
+WL_INLINE bool wl_wants(struct wl_packet *p, uint32_t port) { return p && port && false; }
+WL_INLINE void wl_pass_on(struct xdp_md *ctx, uint32_t point) { (void)ctx, (void)point; }
+#endif
+
 int wl_live(struct xdp_md *ctx)
 {
     uint32_t zero = 0, port = wl_set()->port;
@@ -283,14 +328,21 @@ int wl_live(struct xdp_md *ctx)
     p->ingress = port;
     if (wl_set()->completes && wl_complete(ctx))
         return WL_XDP_PASS;
-#ifdef WL_NEEDS_TIME
+#if defined(WL_NEEDS_TIME) || defined(WL_POINTS)
     p->env.now_ns = wl_kernel_ns();
 #endif
     p->env.sequence += 1;
     wl_count_at(port, WL_COUNT_RECEIVED, length);
+    bool is_wanted = (WL_HAS(WL_POINT_IN) || WL_HAS(WL_POINT_CPU)) && wl_wants(p, port);
+    if (WL_HAS(WL_POINT_IN) && is_wanted)
+        wl_pass_on(ctx, WL_POINT_IN);
     wl_run(t);
+    if (WL_HAS(WL_POINT_END) && is_wanted)
+        wl_pass_on(ctx, WL_POINT_END);
     if (p->verdict == WL_SENT) {
         uint32_t to = p->egress;
+        if (WL_HAS(WL_POINT_OUT) && wl_wants(p, to))
+            wl_pass_on(ctx, WL_POINT_OUT);
         if (to >= wl_set()->ports) {
             wl_count_at(port, WL_COUNT_NO_PORT, length);
             return WL_XDP_DROP;
@@ -311,7 +363,14 @@ int wl_live(struct xdp_md *ctx)
         struct wl_counts first = { 1, wl_length(p) };
         wl_map_set(&wl_map_verdicts, &key, &first, 1);
     }
-    return p->verdict == WL_TO_CPU && wl_admits(&key) ? WL_XDP_PASS : WL_XDP_DROP;
+    if (p->verdict != WL_TO_CPU) {
+        if (WL_HAS(WL_POINT_DROP) && wl_wants(p, port))
+            wl_pass_on(ctx, WL_POINT_DROP);
+        return WL_XDP_DROP;
+    }
+    if (WL_HAS(WL_POINT_CPU) && is_wanted)
+        wl_pass_on(ctx, WL_POINT_CPU);
+    return wl_admits(&key) ? WL_XDP_PASS : WL_XDP_DROP;
 }
 
 int wl_trial(struct xdp_md *ctx)

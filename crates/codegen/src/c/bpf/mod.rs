@@ -12,12 +12,14 @@ mod calls;
 mod refusal;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use wireloom_ir::{Engine, Exit, Op, OpKind, Program, Step};
 use wireloom_offloads::Config;
 
 use self::calls::Maps;
 pub use self::refusal::{Refused, refusals};
+pub use self::watch::{Comparison, Header, Test, Watch};
 use super::called::{array_fields, variable_field};
 use super::emitter::{Effects, Emitter, Scope};
 use super::names::{Names, identifier};
@@ -42,6 +44,8 @@ pub const RUNTIME: &[(&str, &str)] = &[
     ("lpm.h", include_str!("../../../runtime/c/bpf/lpm.h")),
     ("elements.h", include_str!("../../../runtime/c/bpf/elements.h")),
     ("exact.h", include_str!("../../../runtime/c/bpf/exact.h")),
+    ("filter.h", include_str!("../../../runtime/c/bpf/filter.h")),
+    ("watch.h", include_str!("../../../runtime/c/bpf/watch.h")),
     ("entry.h", include_str!("../../../runtime/c/bpf/entry.h")),
 ];
 
@@ -124,8 +128,8 @@ fn counted(index: usize) -> Expr {
 /// The parameters of a function, for the kernel's verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// The kernel's description of a frame.
-    Frame,
+    /// The kernel's description of a frame, and so many numbers.
+    Frame(u32),
     /// A thread.
     Thread,
     /// A packet and so many numbers.
@@ -142,9 +146,11 @@ pub const FUNCTIONS: &[(&str, Takes)] = &[
     ("wl_clear", Takes::Packet(2)),
     ("wl_exact_sweep_one", Takes::Body),
     ("wl_sum_part", Takes::Body),
-    ("wl_complete", Takes::Frame),
-    (LIVE, Takes::Frame),
-    (TRIAL, Takes::Frame),
+    ("wl_complete", Takes::Frame(0)),
+    ("wl_wants", Takes::Packet(1)),
+    ("wl_pass_on", Takes::Frame(1)),
+    (LIVE, Takes::Frame(0)),
+    (TRIAL, Takes::Frame(0)),
 ];
 
 /// The entry for the frames of a port.
@@ -215,11 +221,25 @@ const MODEL: Model = Model::Bits64;
 /// # Panics
 /// If a step is not in that form, or the program does not verify.
 pub fn generate(program: &Program) -> Result<BpfProgram, Vec<Refused>> {
+    generate_watched(program, None)
+}
+
+/// The same program, which also passes packets on to the process while somebody watches.
+///
+/// # Errors
+/// As [`generate`].
+///
+/// # Panics
+/// As [`generate`].
+pub fn generate_watched(
+    program: &Program,
+    watch: Option<&Watch>,
+) -> Result<BpfProgram, Vec<Refused>> {
     let refused = refusals(program);
     if !refused.is_empty() {
         return Err(refused);
     }
-    Ok(Writer::new(program).program())
+    Ok(Writer::new(program).program(watch))
 }
 
 struct Writer<'a> {
@@ -251,7 +271,7 @@ impl<'a> Writer<'a> {
         &self.program.engines[self.program.main.index()]
     }
 
-    fn program(&self) -> BpfProgram {
+    fn program(&self, watch: Option<&Watch>) -> BpfProgram {
         let mut items = opening(self.program, "docs/machines/xdp.md");
         for header in ["packet.h", "lpm.h", "elements.h", "exact.h", "random.h"] {
             items.push(Item::Directive(format!("include \"{header}\"")));
@@ -282,6 +302,7 @@ impl<'a> Writer<'a> {
         if self.maps.needs_time() || self.reads_arrival() {
             items.push(define("WL_NEEDS_TIME"));
         }
+        items.extend(watch.iter().flat_map(|watch| watch.items()));
         items.push(Item::Directive("include \"entry.h\"".into()));
         let steps = self.steps.iter().map(|name| (name.clone(), Takes::Thread));
         BpfProgram {

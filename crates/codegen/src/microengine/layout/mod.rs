@@ -15,18 +15,18 @@ use super::frame;
 use super::words;
 use crate::refused::{Refused, first_user, ops};
 
-/// Threads that process packets: four contexts of each of four engines.
-pub const THREADS: u32 = 16;
 /// Words of SDRAM of a thread's packet buffer.
 const BUFFER: u32 = 32_768;
 
-/// Sizes of the memories in words.
+/// Sizes of the memories in words, and who shares them.
 #[derive(Clone, Copy, Debug)]
 pub struct Memories {
     /// SRAM.
     pub sram: u32,
     /// SDRAM.
     pub sdram: u32,
+    /// Threads that process packets.
+    pub threads: u32,
 }
 
 /// A memory.
@@ -250,7 +250,7 @@ pub fn place(
     memories: Memories,
 ) -> Result<Layout, Vec<Refused>> {
     let mut room = Room {
-        next: [THREADS * frame::WORDS, THREADS * BUFFER],
+        next: [memories.threads * frame::WORDS, memories.threads * BUFFER],
         promised: [0; 2],
         most: [memories.sram, memories.sdram],
     };

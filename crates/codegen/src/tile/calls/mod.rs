@@ -108,10 +108,9 @@ fn search(lower: &mut Lower<'_>, place: Place, key: Value, width: u32) -> Words 
         Place::Direct { first, second, values, stride } => {
             let at = code.shift(Do::Srl, key[0], 8);
             let at = code.shift(Do::Sll, at, 1);
-            let at = code.two(Do::Addu, at, Operand::Number(first));
-            let (at, entry) = (code.in_register(at), code.register());
+            let ((at, lower), entry) = (code.address(at, first), code.register());
             // The sign of an entry says that it has the number of a segment.
-            code.memory(Do::Lh, entry, at, 0);
+            code.memory(Do::Lh, entry, at, lower);
             let (long, done) = (code.label(), code.label());
             code.push(super::code::Instruction {
                 rs: Some(entry),
@@ -125,9 +124,8 @@ fn search(lower: &mut Lower<'_>, place: Place, key: Value, width: u32) -> Words 
                 let low = code.two(Do::And, key[0], Operand::Number(0xff));
                 let low = code.shift(Do::Sll, low, 1);
                 let at = code.two(Do::Addu, segment, low);
-                let at = code.two(Do::Addu, at, Operand::Number(second));
-                let at = code.in_register(at);
-                code.memory(Do::Lhu, entry, at, 0);
+                let (at, lower) = code.address(at, second);
+                code.memory(Do::Lhu, entry, at, lower);
                 code.jump(&done);
             });
             code.place(&done);
@@ -146,9 +144,8 @@ fn search(lower: &mut Lower<'_>, place: Place, key: Value, width: u32) -> Words 
             let top = *aligned.last().expect("a key has words");
             let index = code.shift(Do::Srl, top, 32 - trie::root_bits(key_width));
             let index = code.shift(Do::Sll, index, 2);
-            let at = code.two(Do::Addu, index, Operand::Number(root));
-            let at = code.in_register(at);
-            let entry = code.load(at, 0).into();
+            let (at, lower) = code.address(index, root);
+            let entry = code.load(at, lower).into();
             let entry = if key_width > trie::root_bits(key_width) {
                 code.call("walk", &[entry], 1)[0]
             } else {
@@ -159,9 +156,9 @@ fn search(lower: &mut Lower<'_>, place: Place, key: Value, width: u32) -> Words 
         _ => unreachable!("routes have a place of theirs"),
     };
     let offset = code.two(Do::Mul, entry, Operand::Number(stride));
-    let at = code.two(Do::Addu, offset, Operand::Number(values));
-    let at = code.in_register(at);
-    (0..words::count(width)).map(|word| code.load(at, 4 * word as i32).into()).collect()
+    // The upper half of the address is the same for all words of a value: they are in a line.
+    let (at, lower) = code.address(offset, values);
+    (0..words::count(width)).map(|word| code.load(at, lower + 4 * word as i32).into()).collect()
 }
 
 impl Lower<'_> {

@@ -1,0 +1,65 @@
+; A word of the packet from two words of the buffer.
+#macro align(to, high, low)
+    alu[--, left, OR, 0]
+    alu_shf[t, --, B, high, <<indirect]
+    alu_shf[u, --, B, low, >>1]
+    alu[--, right, OR, 0]
+    alu_shf[to, t, OR, u, >>indirect]
+#endm
+
+; ---------------------------------------------------------------------------------------------
+#ifdef EMITS
+; The packet leaves by its egress port, and the thread goes on.
+emit#:
+    immed[control, 1]
+    br[egress#]
+#endif
+; The packet leaves by its egress port.
+finish#:
+#ifdef EMITS
+    immed[control, 0]
+egress#:
+#endif
+    ; The port is in three parts: five bits, four, and seven.
+    .begin
+    .reg part
+    alu_shf[part, --, B, egress, <<27]
+#ifdef EMITS
+    alu_shf[control, --, B, control, <<17]
+    alu_shf[control, control, OR, part, >>15]
+#else
+    alu_shf[control, --, B, part, >>15]
+#endif
+    alu_shf[part, 15, AND, egress, >>5]
+    alu_shf[control, control, OR, part, <<20]
+    alu_shf[part, --, B, egress, >>9]
+    alu_shf[control, control, OR, part, <<24]
+    .end
+; The packet ends with the way and the reason in `control`.
+end#:
+    .begin
+    .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u
+    br_bset[control, 19, no_bytes#]
+    ; The window goes back into the buffer, in pieces of 4 granules.
+    alu_shf[g, --, B, front, >>5]
+    alu_shf[g, --, B, g, <<2]
+    immed[limit, 184]
+back#:
+    ; A window without bytes may begin where the longest one ends.
+    alu[--, g, -, limit]
+    br>=0[no_bytes#]
+    alu_shf[w, --, B, g, <<1]
+    sram[read, $0, frame, w, 8], ctx_swap
+    alu[$$0, --, B, $0]
+    alu[$$1, --, B, $1]
+    alu[$$2, --, B, $2]
+    alu[$$3, --, B, $3]
+    alu[$$4, --, B, $4]
+    alu[$$5, --, B, $5]
+    alu[$$6, --, B, $6]
+    alu[$$7, --, B, $7]
+    alu_shf[place, g, OR, thread, <<14]
+    sdram[write, $$0, place, 0, 4], ctx_swap
+    alu[g, g, +, 4]
+    br[back#]
+no_bytes#:

@@ -1,0 +1,81 @@
+; ---------------------------------------------------------------------------------------------
+; Receiving, sending and ending, in the first part, on version 2.
+;
+; A thread has a frame in SRAM (512 words from word 0 on) and a buffer in DRAM (128 KB). It puts itself
+; on the list of threads that wait for MPKTs, and gets the status of one in $8 to $11. A packet lies from
+; byte 1,344 of its buffer on. While it is processed, its first 128 bytes are in the frame instead, at
+; the same place. The first words of the frame are its number, its port, and the jumps back so far.
+
+receive#:
+    immed[window, 0]
+    immed[payload, 0]
+    immed[egress, 0]
+    immed[front, 1344]
+    .begin
+    .reg mask status bytes more element fifo at word to place number
+    immed[at, 168]
+    immed[word, 336]
+mpkt#:
+    ; The signal, the first register, and the thread: context in bits 10 to 8, engine from 11 on.
+    immed[place, ((8 << 4) | &arrived)]
+    alu_shf[place, place, OR, thread, <<8]
+    msf[fast_wr, place, rx_thread_freelist_0]
+    ctx_arb[arrived]
+    alu[status, --, B, $8]
+    alu[number, --, B, $9]
+    immed[mask, 0x7f]
+    alu_shf[element, mask, AND, status, >>24]
+    ; Its bytes into the buffer: a granule is 8 bytes, a buffer 16,384 granules.
+    alu_shf[fifo, --, B, element, <<6]
+    alu_shf[place, at, OR, thread, <<14]
+    alu_shf[place, --, B, place, <<3]
+    dram[rbuf_rd, --, fifo, place, 8], ctx_swap[memory]
+    alu[bytes, status, AND, mask]
+    alu[at, at, +, 8]
+    ; The first two are the window, and go into the frame as well.
+    immed[mask, 368]
+    alu[--, word, -, mask]
+    br=cout[payload#]
+    alu[window, window, +, bytes]
+    immed[to, 0x2000]
+    alu[fifo, fifo, +, to]
+    immed[to, 0]
+half#:
+    alu[place, fifo, +, to]
+    msf[read, $0, place, 0, 8], ctx_swap[memory]
+    alu[$0, --, B, $0]
+    alu[$1, --, B, $1]
+    alu[$2, --, B, $2]
+    alu[$3, --, B, $3]
+    alu[$4, --, B, $4]
+    alu[$5, --, B, $5]
+    alu[$6, --, B, $6]
+    alu[$7, --, B, $7]
+    sram[write, $0, frame, word, 8], ctx_swap
+    alu[word, word, +, 8]
+    immed[mask, 32]
+    alu[to, to, +, mask]
+    br_bclr[to, 6, half#]
+    br[next_mpkt#]
+payload#:
+    alu[more, --, B, bytes]
+    alu[payload, payload, +, more]
+next_mpkt#:
+    msf[fast_wr, element, rbuf_element_done]
+    br_bclr[status, 8, mpkt#]
+    ; The number, the port, and a count of jumps back; the time of arrival.
+    alu[$0, --, B, number]
+    alu_shf[number, --, B, status, >>12]
+    alu[number, 31, AND, number]
+    alu[$1, --, B, number]
+    alu[$2, --, B, 0]
+    sram[write, $0, frame, 0, 3], ctx_swap
+    alu[$0, --, B, $10]
+    alu[$1, --, B, $11]
+    immed[place, ARRIVAL]
+    sram[write, $0, frame, place, 2], ctx_swap
+    .end
+    ; Behind the window there are zeros.
+    clear_tail()
+    br[begin#]
+

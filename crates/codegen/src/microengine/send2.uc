@@ -1,0 +1,101 @@
+    ; In the order in which packets came: TURN is the word of the scratchpad with the number of the
+    ; packet that takes elements of TBUF next. The word after it counts the elements taken.
+    sram[read, $0, frame, 0, 1], ctx_swap
+    alu[number, --, B, $0]
+    alu[bytes, payload, +, window]
+    br_bclr[control, 19, all_bytes#]
+    immed[bytes, 0]
+all_bytes#:
+    immed[w, TURN]
+turn#:
+    scratch[read, $0, w, 0, 2], ctx_swap
+    alu[--, number, -, $0]
+    br!=0[turn#]
+    alu[out, --, B, $1]
+    ; A packet with further outputs keeps the turn.
+    alu_shf[t, 1, AND, control, >>17]
+    alu[t, 1, -, t]
+    alu[$0, number, +, t]
+    immed[mask, 63]
+    alu[n, bytes, +, mask]
+    alu_shf[n, --, B, n, >>6]
+    br!=0[elements#]
+    immed[n, 1]
+elements#:
+    alu[$1, out, +, n]
+    scratch[write, $0, w, 0, 2], ctx_swap
+    ; A word of the packet is made of two of the buffer: by 8 times the offset to the left, and by
+    ; 32 less that to the right.
+    alu_shf[quad, --, B, front, >>3]
+    alu_shf[parity, 1, AND, front, >>2]
+    alu[left, front, AND, 3]
+    alu_shf[left, --, B, left, <<3]
+    immed[mask, 31]
+    alu[right, mask, -, left]
+    ; First of its packet.
+    immed[mask, 128]
+    alu[control, control, OR, mask]
+piece#:
+    ; The element is free when the one before it in the same place has left: tx_sequence is at byte 16.
+    msf[read, $0, 16, 0, 1], ctx_swap[memory]
+    alu[t, out, -, $0]
+    immed[u, TBUF_ELEMENTS]
+    alu[--, t, -, u]
+    br=cout[piece#]
+    alu[u, u, -, 1]
+    alu[limit, out, AND, u]
+    alu[--, --, B, bytes]
+    br=0[control#]
+    immed[g, 0]
+group#:
+    ; Four words: three quad words of the buffer.
+    alu_shf[place, quad, OR, thread, <<14]
+    sdram[read, $$0, place, 0, 3], ctx_swap
+    br_bset[parity, 0, odd#]
+    alu[p0, --, B, $$0]
+    alu[p1, --, B, $$1]
+    alu[p2, --, B, $$2]
+    alu[p3, --, B, $$3]
+    alu[p4, --, B, $$4]
+    br[even#]
+odd#:
+    alu[p0, --, B, $$1]
+    alu[p1, --, B, $$2]
+    alu[p2, --, B, $$3]
+    alu[p3, --, B, $$4]
+    alu[p4, --, B, $$5]
+even#:
+    align($0, p0, p1)
+    align($1, p1, p2)
+    align($2, p2, p3)
+    align($3, p3, p4)
+    immed[place, 0x2000]
+    alu_shf[place, place, OR, limit, <<6]
+    alu_shf[n, --, B, g, <<3]
+    msf[write, $0, place, n, 4], ctx_swap[memory]
+    alu[quad, quad, +, 2]
+    alu[g, g, +, 2]
+    alu[--, g, -, 8]
+    br!=0[group#]
+control#:
+    ; 64 bytes, or the rest.
+    immed[n, 64]
+    alu[--, n, -, bytes]
+    br!=cout[long#]
+    alu[n, --, B, bytes]
+    immed[mask, 256]
+    alu[control, control, OR, mask]
+long#:
+    alu[bytes, bytes, -, n]
+    alu[t, control, OR, n]
+    alu[$0, --, B, t]
+    alu[$1, --, B, number]
+    immed[place, 0x1000]
+    alu_shf[place, place, OR, limit, <<3]
+    msf[write, $0, place, 0, 2], ctx_swap[memory]
+    alu[out, out, +, 1]
+    ; Not the first any more.
+    immed[mask, 128]
+    alu[control, control, AND~, mask]
+    br_bclr[control, 8, piece#]
+    .end

@@ -1,0 +1,236 @@
+//! The fast way through a step: the one on which no packet is dropped or given to the control
+//! processor.
+//!
+//! ```text
+//! step:     conditions, each with a branch to `step_all` where it is not as on the fast way
+//!           what has effects
+//! step_all: the whole step again
+//! ```
+//!
+//! The step IR has no branches: a packet that is dropped goes through all of a step, whose
+//! operations have guards, and its end has an exit for each reason. [`facts`] says what the guards
+//! and conditions are if none of those exits is taken. [`ordered`] puts operations with effects
+//! after those that do not depend on them, so that most conditions are known before anything
+//! happens that could not be done again.
+
+use std::collections::{HashMap, HashSet};
+
+use wireloom_bits::Bits;
+use wireloom_ir::{BinaryOp, Engine, Exit, Meta, OffloadTarget, Op, OpKind, Step, UnaryOp, Value};
+use wireloom_offloads::registry;
+
+use super::calls;
+use crate::refused::ops;
+
+/// Values of one bit up to which each is tried: more take too long.
+const TRIED: usize = 400;
+
+/// What values of one bit are if no packet is dropped or given to the control processor; nothing if
+/// that always or never happens.
+pub fn facts(step: &Step) -> HashMap<Value, bool> {
+    let ops = ops(step);
+    let leaves = |op: &&&Op| matches!(op.kind, OpKind::Exit(Exit::Drop(..) | Exit::ToCpu(..)));
+    let exits = ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_)));
+    let is_last = ops.last().is_some_and(|op| leaves(&op));
+    if is_last || !exits.clone().any(|op| leaves(&op)) {
+        return HashMap::new();
+    }
+    let mut facts: HashMap<Value, bool> = HashMap::new();
+    for op in exits.filter(leaves) {
+        let Some(guard) = op.guard else { return HashMap::new() };
+        facts.insert(guard, false);
+    }
+    let is_bit = |value: &&Value| step.values[value.index()].width == 1;
+    let rules: Vec<(&Op, Value)> = ops
+        .iter()
+        .filter_map(|op| Some((*op, *op.results.first().filter(|value| is_bit(value))?)))
+        .collect();
+    if !conclude(&rules, &mut facts) {
+        return HashMap::new();
+    }
+    // What leads to a contradiction is not so.
+    loop {
+        let before = facts.len();
+        for (_, value) in rules.iter().take(TRIED) {
+            for is in [false, true] {
+                if facts.contains_key(value) {
+                    break;
+                }
+                let mut assumed = facts.clone();
+                assumed.insert(*value, is);
+                if !conclude(&rules, &mut assumed) {
+                    facts.insert(*value, !is);
+                    conclude(&rules, &mut facts);
+                }
+            }
+        }
+        if facts.len() == before {
+            return facts;
+        }
+    }
+}
+
+/// Adds what follows from facts; returns whether nothing contradicts another.
+fn conclude(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
+    loop {
+        let before = facts.len();
+        for (op, result) in rules {
+            let known = |value: &Value| facts.get(value).copied();
+            let mut found: Vec<(Value, bool)> = Vec::new();
+            match &op.kind {
+                OpKind::Const(bits) => found.push((*result, !bits.is_zero())),
+                OpKind::Unary(UnaryOp::Not, a) => {
+                    found.extend(known(result).map(|is| (*a, !is)));
+                    found.extend(known(a).map(|is| (*result, !is)));
+                }
+                OpKind::Binary(binary @ (BinaryOp::And | BinaryOp::Or), a, b) => {
+                    // An `and` that is 1, or an `or` that is 0, says what both operands are.
+                    let strong = *binary == BinaryOp::And;
+                    match (known(result), known(a), known(b)) {
+                        (Some(is), ..) if is == strong => found.extend([(*a, is), (*b, is)]),
+                        (_, Some(one), _) | (_, _, Some(one)) if one != strong => {
+                            found.push((*result, one));
+                        }
+                        (_, Some(_), Some(_)) => found.push((*result, strong)),
+                        (Some(_), Some(_), _) => found.push((*b, !strong)),
+                        (Some(_), _, Some(_)) => found.push((*a, !strong)),
+                        _ => {}
+                    }
+                }
+                _ => {}
+            }
+            for (value, is) in found {
+                if *facts.entry(value).or_insert(is) != is {
+                    return false;
+                }
+            }
+        }
+        if facts.len() == before {
+            return true;
+        }
+    }
+}
+
+/// The conditions that need no test because others among these operations are tested: what equals
+/// one constant equals no other.
+pub fn implied(early: &[&Op], facts: &HashMap<Value, bool>) -> HashSet<Value> {
+    let constant = |value: &Value| {
+        early.iter().find_map(|op| match &op.kind {
+            OpKind::Const(bits) if op.results.first() == Some(value) => Some(bits.clone()),
+            _ => None,
+        })
+    };
+    // Each comparison with a constant: its result, what is compared, and whether that is equal.
+    let comparisons: Vec<(Value, Value, Bits, bool)> = early
+        .iter()
+        .filter_map(|op| {
+            let OpKind::Binary(binary @ (BinaryOp::Eq | BinaryOp::Ne), a, b) = &op.kind else {
+                return None;
+            };
+            let (value, constant) = match (constant(a), constant(b)) {
+                (None, Some(constant)) => (*a, constant),
+                (Some(constant), None) => (*b, constant),
+                _ => return None,
+            };
+            let result = *op.results.first()?;
+            let is_equal = *facts.get(&result)? == (*binary == BinaryOp::Eq);
+            Some((result, value, constant, is_equal))
+        })
+        .collect();
+    let follows = |(_, value, constant, is_equal): &&(Value, Value, Bits, bool)| {
+        !is_equal
+            && comparisons
+                .iter()
+                .any(|(_, other, equal, is_equal)| *is_equal && other == value && equal != constant)
+    };
+    comparisons.iter().filter(follows).map(|(result, ..)| *result).collect()
+}
+
+/// What an operation does besides its result.
+fn has_effect(engine: &Engine, op: &Op) -> bool {
+    match &op.kind {
+        OpKind::WriteContext(..)
+        | OpKind::WriteElement { .. }
+        | OpKind::WritePacket { .. }
+        | OpKind::WriteMeta(..)
+        | OpKind::Insert { .. }
+        | OpKind::Remove { .. }
+        | OpKind::Reset { .. }
+        | OpKind::Exit(_)
+        | OpKind::If { .. } => true,
+        OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
+            OffloadTarget::Engine(_) => true,
+            OffloadTarget::Kind(config) => {
+                calls::changes_packet(engine, *offload, *method)
+                    || registry::kind(&config.kind)
+                        .is_none_or(|kind| kind.methods[*method].state.has_effect())
+            }
+        },
+        _ => false,
+    }
+}
+
+/// Whether an operation changes bytes or length of the packet.
+fn changes_packet(engine: &Engine, op: &Op) -> bool {
+    match &op.kind {
+        OpKind::WritePacket { .. }
+        | OpKind::Insert { .. }
+        | OpKind::Remove { .. }
+        | OpKind::Reset { .. } => true,
+        OpKind::Call { offload, method, .. } => calls::changes_packet(engine, *offload, *method),
+        _ => false,
+    }
+}
+
+/// Whether an operation without an effect must stay after one that has an effect.
+fn depends(engine: &Engine, op: &Op, effect: &Op) -> bool {
+    match (&op.kind, &effect.kind) {
+        (OpKind::ReadContext(read), OpKind::WriteContext(written, _)) => read == written,
+        (OpKind::ReadElement { array, .. }, OpKind::WriteElement { array: written, .. }) => {
+            array == written
+        }
+        (OpKind::ReadMeta(Meta::Egress), OpKind::WriteMeta(..)) => true,
+        (OpKind::ReadPacket { .. } | OpKind::ReadMeta(Meta::Length | Meta::Window), _) => {
+            changes_packet(engine, effect)
+        }
+        (OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. }, _) => {
+            let is_same =
+                matches!(&effect.kind, OpKind::Call { offload: other, .. } if other == offload);
+            // Some kinds read the packet.
+            is_same || changes_packet(engine, effect)
+        }
+        _ => false,
+    }
+}
+
+/// The operands of an operation, with its guard.
+fn operands(op: &Op) -> Vec<Value> {
+    let mut values = op.kind.operands();
+    values.extend(op.guard);
+    values
+}
+
+/// The operations with those first that depend on no effect, and the number of these.
+pub fn ordered<'a>(engine: &Engine, ops: &[&'a Op]) -> (Vec<&'a Op>, usize) {
+    let (mut early, mut late): (Vec<&Op>, Vec<&Op>) = (Vec::new(), Vec::new());
+    let mut late_values: HashSet<Value> = HashSet::new();
+    for op in ops {
+        let waits = has_effect(engine, op)
+            || operands(op).iter().any(|value| late_values.contains(value))
+            || late.iter().any(|effect| depends(engine, op, effect));
+        if waits {
+            late_values.extend(&op.results);
+            late.push(op);
+        } else {
+            early.push(op);
+        }
+    }
+    // Loads come first: their words take cycles to be there.
+    let is_load =
+        |op: &&&Op| matches!(op.kind, OpKind::ReadContext(_) | OpKind::ReadMeta(Meta::Length));
+    let (loads, others): (Vec<&Op>, Vec<&Op>) = early.iter().partition(|op| is_load(op));
+    let mut early = [loads, others].concat();
+    let count = early.len();
+    early.extend(late);
+    (early, count)
+}

@@ -1,0 +1,230 @@
+//! The networks of commands on three chips, and the memories' share of power.
+
+use serde::Serialize;
+use wireloom_console::{Working, output};
+use wireloom_ixp::energy::{CHIP_PARTS, meter};
+use wireloom_ixp::network::NetworkKind;
+use wireloom_ixp::{Options, Spec, forwarder};
+use wireloom_machine::{Error, Result};
+use wireloom_plot::{Bars, Group};
+use wireloom_sim::parts::line::Pace;
+use wireloom_sim::{Energy, Rng, Time, sweep};
+
+use crate::Settings;
+use crate::figure::{Choice, Drawn, Figure, Kept};
+use crate::mpsoc::workers;
+use crate::pages::{PageTable, Table};
+use crate::store::Cost;
+use crate::values::Values;
+
+/// The figure.
+pub const FIGURE: Figure = Figure {
+    name: "ixp-networks",
+    what: "NePSim 2: buses, crossbar, ring and mesh for the commands of three chips, and the memories' share of power",
+    choice: Choice::None,
+    make,
+    kept: Kept {
+        cost: Cost::Cheap,
+        built: "programs/microcode/ipv4.uc and ipv4_version2.uc on ixp1200, ixp2400 and ixp2800",
+        names: &["machine", "network"],
+        skip: &[],
+        tools: &[],
+        tables: &[
+            PageTable { name: "rates", write: rates },
+            PageTable { name: "power", write: power },
+        ],
+    },
+};
+
+const MACHINES: [&str; 3] = ["ixp1200", "ixp2400", "ixp2800"];
+/// Time that does not count, and time that does.
+const BEFORE: Time = Time(50_000_000);
+const WINDOW: Time = Time(200_000_000);
+/// The interval of offers.
+const STEP: Time = Time(5_000_000);
+/// MPKTs that ports are kept filled with.
+const FILLED: u32 = 48;
+
+/// A run.
+#[derive(Clone, Debug, Serialize)]
+struct Row {
+    machine: &'static str,
+    network: &'static str,
+    /// Million packets a second.
+    mpps: f64,
+    /// Commands in a cycle of the core, and links that a command uses, on average.
+    commands: f64,
+    hops: f64,
+    /// The share of time in which contexts of engines waited for signals.
+    waiting: f64,
+    /// Mean watts of engines, of the network with its arbiters, of the rest of the chip, and of the memory chips.
+    engines_w: f64,
+    network_w: f64,
+    chip_w: f64,
+    memories_w: f64,
+}
+
+fn run(machine: &'static str, (kind, network): (NetworkKind, &'static str)) -> Result<Row> {
+    let mut spec = Spec::installed(machine).map_err(Error::new)?;
+    spec.command_bus.kind = kind;
+    // Lines and the bus to them shall not limit.
+    (spec.ports.rate, spec.ports.pace) = (100_000_000_000, Pace::Given);
+    spec.ports.transmit_mpkts = 4096;
+    (spec.ix_bus.bytes, spec.ix_bus.overhead_cycles) = (64, 0);
+    let counter = meter(&spec, None).map_err(Error::new)?;
+    let interval = Some(Time::nanoseconds(10_000));
+    let options = Options { energy_interval: interval, ..Options::default() };
+    let mut chip = forwarder::processor(&spec, &options, counter).map_err(Error::new)?;
+    let mut rng = Rng::new(1, "packets");
+    let mut offered = 0;
+    let mut fill = |chip: &mut wireloom_ixp::Processor<_>, end: Time| -> Result<()> {
+        while chip.now() < end {
+            let now = chip.now().0 / 1000;
+            for port in 0..spec.ports.count as u16 {
+                for _ in chip.chip.cards.held(port.into()).0..FILLED {
+                    chip.offer(port, offered, now, &forwarder::frame(port, &mut rng));
+                    offered += 1;
+                }
+            }
+            chip.run(STEP.min(end - chip.now())).map_err(Error::new)?;
+        }
+        Ok(())
+    };
+    fill(&mut chip, BEFORE)?;
+    let no_meter = || Error::new("the machine has no meter");
+    let count = |chip: &wireloom_ixp::Processor<_>| {
+        let network = &chip.chip.network;
+        [chip.chip.cards.left, network.granted, network.hops].map(|count| count as f64)
+    };
+    let (first, begin, from) = (count(&chip), chip.power().ok_or_else(no_meter)?, chip.now());
+    fill(&mut chip, BEFORE + WINDOW)?;
+    let (last, end) = (count(&chip), chip.power().ok_or_else(no_meter)?);
+    let seconds = (chip.now() - from).as_seconds();
+    let [packets, commands, hops] = [0, 1, 2].map(|place| last[place] - first[place]);
+    let watts = |now: Energy, before: Energy| (now.as_joules() - before.as_joules()) / seconds;
+    let [engines_w, rest_w, memories_w] =
+        [0, 1, 2].map(|group| watts(end.groups()[group], begin.groups()[group]));
+    let parts = CHIP_PARTS.iter().enumerate();
+    let network_w = parts
+        .filter(|(_, part)| matches!(part.name, "command_bus" | "command_bus_arbiter"))
+        .map(|(place, _)| watts(end.chip_part(place), begin.chip_part(place)))
+        .sum::<f64>();
+    let contexts = chip.chip.engines.iter().flat_map(|engine| engine.contexts());
+    let [waited, all] = contexts.fold([0, 0], |[waited, all], context| {
+        [waited + context.waited[0], all + context.waited.iter().sum::<u64>()]
+    });
+    Ok(Row {
+        machine,
+        network,
+        mpps: packets / seconds / 1e6,
+        commands: commands / seconds / spec.core.clock.rate(),
+        hops: hops / commands.max(1.0),
+        waiting: waited as f64 / (all as f64).max(1.0),
+        engines_w,
+        network_w,
+        chip_w: rest_w - network_w,
+        memories_w,
+    })
+}
+
+fn make(_: &Settings) -> Result<Drawn> {
+    let _working = Working::on("four networks on three chips");
+    let trials: Vec<(&'static str, (NetworkKind, &'static str))> =
+        MACHINES.iter().flat_map(|machine| NetworkKind::ALL.map(|kind| (*machine, kind))).collect();
+    let rows = sweep(&trials, workers(), |(machine, kind)| run(machine, *kind));
+    let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<Row>>>()?;
+    let groups = MACHINES.map(|machine| {
+        let own = rows.iter().filter(|row| row.machine == machine);
+        Group::new(machine, own.map(|row| row.mpps))
+    });
+    let names = NetworkKind::ALL.map(|(_, name)| name);
+    let title = "64-byte packets forwarded, by the network of commands";
+    let svg = Bars::new(title, "million packets a second", names, groups.to_vec()).svg();
+    let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
+}
+
+const RATE_HEADS: [&str; 6] =
+    ["machine", "network", "Mpps", "commands a cycle", "links a command", "threads wait"];
+const POWER_HEADS: [&str; 7] = [
+    "machine",
+    "network",
+    "engines, W",
+    "network, W",
+    "rest of the chip, W",
+    "memories, W",
+    "memories",
+];
+
+fn text(rows: &[Row]) -> String {
+    let mut rates = output::table(&RATE_HEADS, &[2, 3, 4, 5]);
+    let mut power = output::table(&POWER_HEADS, &[2, 3, 4, 5, 6]);
+    for row in rows {
+        let names = [row.machine.to_owned(), row.network.to_owned()];
+        let [first, second] = names.clone();
+        rates.add_row([
+            first,
+            second,
+            format!("{:.2}", row.mpps),
+            format!("{:.2}", row.commands),
+            format!("{:.2}", row.hops),
+            format!("{:.0} %", 100.0 * row.waiting),
+        ]);
+        let all = row.engines_w + row.network_w + row.chip_w + row.memories_w;
+        let [first, second] = names;
+        power.add_row([
+            first,
+            second,
+            format!("{:.3}", row.engines_w),
+            format!("{:.4}", row.network_w),
+            format!("{:.3}", row.chip_w),
+            format!("{:.3}", row.memories_w),
+            format!("{:.0} %", 100.0 * row.memories_w / all),
+        ]);
+    }
+    format!("{rates}\n\n{power}\n")
+}
+
+/// The rates, for pages.
+fn rates(values: &Values) -> Result<Table> {
+    let mut table = Table::new(RATE_HEADS);
+    for machine in MACHINES {
+        for (_, network) in NetworkKind::ALL {
+            let of = |field: &str| format!("{machine}.{network}.{field}");
+            table.row([
+                format!("`{machine}`"),
+                network.to_owned(),
+                values.fixed(&of("mpps"), 2)?,
+                values.fixed(&of("commands"), 2)?,
+                values.fixed(&of("hops"), 2)?,
+                values.percent(&of("waiting"), 0)?,
+            ]);
+        }
+    }
+    Ok(table)
+}
+
+/// The power, for pages: with the network of the machine's description.
+fn power(values: &Values) -> Result<Table> {
+    let mut table = Table::new(POWER_HEADS);
+    for machine in MACHINES {
+        for (_, network) in NetworkKind::ALL {
+            let of = |field: &str| format!("{machine}.{network}.{field}");
+            let watts = ["engines_w", "network_w", "chip_w", "memories_w"]
+                .map(|field| values.get(&of(field)));
+            let [engines, net, chip, memories] = watts;
+            let memories = memories?;
+            let all = engines? + net? + chip? + memories;
+            table.row([
+                format!("`{machine}`"),
+                network.to_owned(),
+                values.fixed(&of("engines_w"), 3)?,
+                values.fixed(&of("network_w"), 4)?,
+                values.fixed(&of("chip_w"), 3)?,
+                values.fixed(&of("memories_w"), 3)?,
+                format!("{:.0} %", 100.0 * memories / all),
+            ]);
+        }
+    }
+    Ok(table)
+}

@@ -1,0 +1,96 @@
+//! Rings of words in a memory (version 2): words leave in the order in which they came.
+
+use super::Refused;
+
+/// Rings of a memory.
+pub const RINGS: usize = 16;
+/// A ring is full when fewer words than a command moves have room.
+const ROOM: usize = crate::request::MAX_WORDS;
+
+/// The rings of a memory.
+#[derive(Clone, Debug, Default)]
+pub struct Rings {
+    rings: [Ring; RINGS],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Ring {
+    /// The first word, and the number of words; 0 for a ring that was not set up.
+    base: usize,
+    size: usize,
+    /// The word that leaves next, from the base, and how many there are.
+    head: usize,
+    count: usize,
+}
+
+impl Rings {
+    /// Sets a ring up by the value of its register: bits 31 and 30 are the size (128, 256, 512 or
+    /// 1,024 words), the others the address of the first byte.
+    ///
+    /// # Errors
+    /// If it does not lie within the memory of so many words.
+    pub fn set(&mut self, number: usize, value: u32, words: usize) -> Result<(), Refused> {
+        let size = 128_usize << (value >> 30);
+        let base = (value & 0x3fff_ffff) as usize / 4;
+        if !base.is_multiple_of(size) || base + size > words {
+            return Err(Refused(format!(
+                "ring {number} of {size} words at byte {} is not at a multiple of its size in the \
+                 memory of {} bytes",
+                base * 4,
+                words * 4
+            )));
+        }
+        self.rings[number % RINGS] = Ring { base, size, head: 0, count: 0 };
+        Ok(())
+    }
+
+    /// Rings 0 to 3 that have no room for a whole command, a bit each.
+    pub fn full(&self) -> u8 {
+        let full = |ring: &Ring| ring.size > 0 && ring.size - ring.count < ROOM;
+        (0..4).filter(|number| full(&self.rings[*number])).map(|number| 1 << number).sum()
+    }
+
+    /// Puts words on a ring.
+    ///
+    /// # Errors
+    /// If it was not set up, or has no room for them.
+    pub fn put(&mut self, words: &mut [u32], number: usize, data: &[u32]) -> Result<(), Refused> {
+        let ring = self.ring(number)?;
+        if ring.count + data.len() > ring.size {
+            return Err(Refused(format!(
+                "ring {number} holds {} words of {}, and {} more are put: ask ring{number}_full \
+                 before",
+                ring.count,
+                ring.size,
+                data.len()
+            )));
+        }
+        for word in data {
+            words[ring.base + (ring.head + ring.count) % ring.size] = *word;
+            ring.count += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes words from a ring; those that are not there are 0.
+    ///
+    /// # Errors
+    /// If it was not set up.
+    pub fn get(&mut self, words: &[u32], number: usize, data: &mut [u32]) -> Result<(), Refused> {
+        let ring = self.ring(number)?;
+        for word in data {
+            *word = 0;
+            if ring.count > 0 {
+                *word = words[ring.base + ring.head];
+                ring.head = (ring.head + 1) % ring.size;
+                ring.count -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn ring(&mut self, number: usize) -> Result<&mut Ring, Refused> {
+        let ring = self.rings.get_mut(number).filter(|ring| ring.size > 0);
+        ring.ok_or_else(|| Refused(format!("ring {number} was not set up: write its base")))
+    }
+}

@@ -1,0 +1,78 @@
+//! The mappings that a search tries.
+
+use super::Candidate;
+use crate::machine::{MachineSpec, Mapping};
+
+/// Tiles of a chain up to which each can be a stage of its own: engines have few steps.
+const MOST_STAGES: usize = 8;
+
+/// The mappings of a machine's chip: each has ports for its chains and for the memory.
+pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
+    let (columns, rows) = (spec.chip.columns as u8, spec.chip.rows as u8);
+    let mut all = Vec::new();
+    // Along the first row, which has a port at each tile.
+    for tiles in 1..columns {
+        let chain: Vec<_> = (0..tiles).map(|x| (x, 0)).collect();
+        add(&mut all, &[chain]);
+    }
+    // Each chain enters at the first column and goes through some rows, there and back.
+    for together in (1..=rows).filter(|together| rows.is_multiple_of(*together)) {
+        let chains: Vec<Vec<_>> = (0..rows / together)
+            .map(|number| {
+                let tiles = (0..together).flat_map(|row| {
+                    (0..columns).map(move |x| {
+                        let x = if row % 2 == 0 { x } else { columns - 1 - x };
+                        (x, number * together + row)
+                    })
+                });
+                tiles.collect()
+            })
+            .collect();
+        add(&mut all, &chains);
+    }
+    // Around the chip, each tile by itself.
+    let edge = (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y)));
+    let is_outer = |(x, y): &(u8, u8)| *x == 0 || *y == 0 || *x + 1 == columns || *y + 1 == rows;
+    let edge: Vec<Vec<_>> = edge.filter(is_outer).map(|tile| vec![tile]).collect();
+    add(&mut all, &edge);
+    let has_ports = |candidate: &Candidate| {
+        MachineSpec { mapping: candidate.mapping.clone(), ..spec.clone() }.chains().is_ok()
+    };
+    all.retain(has_ports);
+    all
+}
+
+/// Adds chains with each way to cut them into stages.
+fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>]) {
+    let tiles = chains[0].len();
+    let mut ways = vec![vec![tiles]];
+    if tiles > 1 {
+        ways.extend([vec![1, tiles - 1], vec![tiles - 1, 1], vec![tiles / 2, tiles - tiles / 2]]);
+    }
+    if tiles > 2 {
+        ways.push(vec![1, tiles - 2, 1]);
+        if tiles <= MOST_STAGES {
+            ways.push(vec![1; tiles]);
+        }
+    }
+    for replicas in ways {
+        let mapping = Mapping { chains: chains.to_vec(), steps: Vec::new(), replicas };
+        if all.iter().any(|other| other.mapping == mapping) {
+            continue;
+        }
+        let stages: Vec<String> = mapping.replicas.iter().map(ToString::to_string).collect();
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let name = format!(
+            "{} chain{} of {tiles} tile{}, {}",
+            chains.len(),
+            plural(chains.len()),
+            plural(tiles),
+            match &stages.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["1"] => "all steps on it".to_owned(),
+                [_] => "in turn".to_owned(),
+                _ => format!("stages of {}", stages.join(" + ")),
+            }
+        );
+        all.push(Candidate { name, mapping });
+    }
+}

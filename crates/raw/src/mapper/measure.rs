@@ -1,0 +1,70 @@
+//! The rate of a mapping.
+
+use serde::Serialize;
+use wireloom_ir::{Output, Program, Verdict};
+use wireloom_machine::{Error, Machine, Result};
+use wireloom_net::{Frame, Packet};
+use wireloom_offloads::Store;
+
+use crate::machine::{MachineSpec, Raw};
+
+/// What a mapping reached under full load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Rates {
+    /// Million packets a second that left, in the middle of the run.
+    pub mpps: f64,
+    /// Gigabits a second of packets that left, likewise.
+    pub gbps: f64,
+    /// Cycles of the chip from a packet to the next, likewise.
+    pub cycles: f64,
+    /// Mean cycles from a packet's first word into the chip to its last word out of it.
+    pub latency: f64,
+}
+
+/// Plays packets, all of which wait at the ports from the beginning. The rates are those from the
+/// cycle in which a quarter of the packets had left to that in which three quarters had, so caches
+/// are warm and all tiles have work.
+///
+/// # Errors
+/// If the engine has no place, or a packet is not sent: rates are those of packets that are.
+pub fn measure(
+    spec: &MachineSpec,
+    program: &Program,
+    store: &Store,
+    packets: &[Packet],
+) -> Result<Rates> {
+    let mut machine = Raw::start(spec, program, store.clone())?;
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    let mut lost = 0u64;
+    let mut sink = |output: Output<'_>| {
+        lost += u64::from(!matches!(output.verdict, Verdict::Sent { .. }));
+    };
+    machine.offer(&frames, &mut sink)?;
+    machine.finish(&mut sink)?;
+    if lost > 0 {
+        return Err(Error::new(format!(
+            "{}: {lost} of {} packets were dropped or left for the control processor",
+            spec.name,
+            packets.len()
+        ))
+        .with_help(
+            "rates are those of packets that are forwarded: the tables must know their destinations",
+        ));
+    }
+    let mut departures = machine.departures().to_vec();
+    departures.sort_unstable();
+    let (from, to) = (departures.len() / 4, departures.len() * 3 / 4);
+    if to <= from {
+        return Err(Error::new("ten packets are needed to measure a rate"));
+    }
+    let bytes: u64 = departures[from + 1..=to].iter().map(|(_, bytes)| u64::from(*bytes)).sum();
+    let cycles = (departures[to].0 - departures[from].0).max(1) as f64;
+    let mhz = f64::from(spec.chip.clock_mhz);
+    let count = (to - from) as f64;
+    Ok(Rates {
+        mpps: count / cycles * mhz,
+        gbps: 8.0 * bytes as f64 / cycles * mhz / 1000.0,
+        cycles: cycles / count,
+        latency: machine.mean_latency(),
+    })
+}

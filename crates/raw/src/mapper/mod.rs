@@ -1,0 +1,138 @@
+//! Finds a mapping: which tiles execute which steps of an engine, measured with packets.
+//!
+//! [`candidates`] lists mappings of a chip: chains in the rows, in several rows each, along the
+//! edge; stages that one tile executes and stages that several execute in turn. [`measure`] plays
+//! packets on one of them. [`search`] measures all, and takes the one with the fewest tiles that
+//! carries a rate, or the fastest. So nothing is estimated; a mapping that the compiler refuses is
+//! left out with its reason.
+
+mod candidates;
+mod measure;
+
+use wireloom_ir::Program;
+use wireloom_machine::Result;
+use wireloom_net::Packet;
+use wireloom_offloads::Store;
+
+pub use crate::machine::{MachineSpec, Mapping};
+pub use candidates::candidates;
+pub use measure::{Rates, measure};
+
+/// A mapping of a chip, with a name for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// The chains, such as "4 chains of 4 tiles".
+    pub name: String,
+    /// The mapping.
+    pub mapping: Mapping,
+}
+
+impl Candidate {
+    /// The number of tiles that execute the engine.
+    pub fn tiles(&self) -> usize {
+        self.mapping.chains.iter().map(Vec::len).sum()
+    }
+
+    /// The text of a machine description that extends another one.
+    pub fn description(&self, extends: &str, about: &str) -> String {
+        let Mapping { chains, replicas, .. } = &self.mapping;
+        let chain = |chain: &Vec<(u8, u8)>| {
+            let tiles: Vec<String> = chain.iter().map(|(x, y)| format!("[{x}, {y}]")).collect();
+            format!("[{}]", tiles.join(", "))
+        };
+        let chains: Vec<String> = chains.iter().map(chain).collect();
+        format!(
+            "extends = {extends:?}\nabout = {about:?}\n\n[mapping]\nchains = [\n    {},\n]\n\
+             replicas = {replicas:?}\n",
+            chains.join(",\n    ")
+        )
+    }
+}
+
+/// A mapping that was tried.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// Which.
+    pub candidate: Candidate,
+    /// What it reached, or why it is refused.
+    pub rates: std::result::Result<Rates, String>,
+}
+
+impl Tried {
+    /// Million packets a second; 0 if it is refused.
+    pub fn mpps(&self) -> f64 {
+        self.rates.as_ref().map_or(0.0, |rates| rates.mpps)
+    }
+}
+
+/// The result of a search.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// All that were tried.
+    pub tried: Vec<Tried>,
+    /// The index of the mapping that is chosen, if there is one.
+    pub best: Option<usize>,
+}
+
+/// Measures mappings of a machine's chip with packets. Chooses the one with the fewest tiles that
+/// forwards `wanted` million packets a second, the fastest of those; without a rate the fastest.
+///
+/// # Errors
+/// If the chip stops at a fault: a mapping that is refused is no error.
+pub fn search(
+    spec: &MachineSpec,
+    program: &Program,
+    store: &Store,
+    packets: &[Packet],
+    wanted: Option<f64>,
+    progress: &dyn Fn(&str),
+) -> Result<Found> {
+    let mut tried = Vec::new();
+    for candidate in candidates(spec) {
+        progress(&candidate.name);
+        let machine = MachineSpec { mapping: candidate.mapping.clone(), ..spec.clone() };
+        let rates = match machine.refusal(program, store) {
+            Some(why) => Err(why),
+            None => Ok(measure(&machine, program, store, packets)?),
+        };
+        tried.push(Tried { candidate, rates });
+    }
+    let best = choose(&tried, wanted);
+    Ok(Found { tried, best })
+}
+
+fn choose(tried: &[Tried], wanted: Option<f64>) -> Option<usize> {
+    let carries = |tried: &&(usize, &Tried)| {
+        tried.1.rates.is_ok() && wanted.is_none_or(|wanted| tried.1.mpps() >= wanted)
+    };
+    let all: Vec<(usize, &Tried)> = tried.iter().enumerate().collect();
+    let tiles = |tried: &Tried| if wanted.is_some() { tried.candidate.tiles() } else { 0 };
+    let better = |a: &&(usize, &Tried), b: &&(usize, &Tried)| {
+        tiles(a.1).cmp(&tiles(b.1)).then(b.1.mpps().total_cmp(&a.1.mpps()))
+    };
+    all.iter().filter(carries).min_by(better).map(|(at, _)| *at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tried(tiles: u8, mpps: Option<f64>) -> Tried {
+        let chains = vec![(0..tiles).map(|x| (x, 0)).collect()];
+        let mapping = Mapping { chains, steps: Vec::new(), replicas: Vec::new() };
+        let rates = mpps.map(|mpps| Rates { mpps, ..Rates::default() });
+        let candidate = Candidate { name: String::new(), mapping };
+        Tried { candidate, rates: rates.ok_or_else(|| "it is refused".to_owned()) }
+    }
+
+    #[test]
+    fn the_fewest_tiles_that_carry_a_rate_are_chosen_and_else_the_fastest() {
+        let all =
+            [tried(1, Some(1.0)), tried(4, Some(5.0)), tried(4, Some(6.0)), tried(8, Some(9.0))];
+        assert_eq!(choose(&all, None), Some(3));
+        assert_eq!(choose(&all, Some(4.0)), Some(2));
+        assert_eq!(choose(&all, Some(0.5)), Some(0));
+        assert_eq!(choose(&all, Some(20.0)), None);
+        assert_eq!(choose(&[tried(1, None)], None), None);
+    }
+}

@@ -1,0 +1,272 @@
+//! The paper's IPv4 routers and their boards: line cards, memories, tables.
+
+use wireloom_isa::raw::Network;
+
+use crate::asm::{Program, Refused, assemble};
+use crate::board::{Board, BoardSpec, Edge};
+use crate::device::{Buffer, InputSpec, LineRate, MemorySpec, OutputSpec, Place, Rest, Ring};
+use crate::dir24::{self, DirError, Route};
+use crate::layout::Side;
+
+use super::PORTS;
+
+/// Where the tables and the queues of ports 0 and 1 are, and of ports 2 and 3.
+const TABLES: [u32; 2] = [0x1000_0000, 0x2000_0000];
+const TABLE_BYTES: u32 = dir24::FIRST_BYTES + dir24::SECOND_BYTES;
+const QUEUES: [u32; 2] = [0x4000_0000, 0x4100_0000];
+const QUEUE_BYTES: u32 = 0x2_0000;
+/// Where the buffers of packets are, by ports: in memories of their own, after the queues, and in
+/// the cards.
+const BUFFERS: [[u32; 4]; 3] = [
+    [0x5000_0000, 0x5010_0000, 0x5100_0000, 0x5110_0000],
+    [0x5000_0000, 0x4010_0000, 0x4110_0000, 0x5100_0000],
+    [0x6000_0000, 0x6010_0000, 0x6020_0000, 0x6030_0000],
+];
+const BUFFER_BYTES: u32 = 0x10_0000;
+/// No rest begins after this in its buffer.
+const BUFFER_LAST: u32 = 0xf_f000;
+/// Rests that a card of version IV keeps (assumed).
+const KEPT: usize = 16;
+
+/// A version of the router.
+#[derive(Clone, Copy, Debug)]
+pub struct Version {
+    /// The paper's name: I, II, III, III.d, IV, V.
+    pub name: &'static str,
+    /// The file in programs/raw.
+    pub file: &'static str,
+    /// Its text.
+    pub text: &'static str,
+    buffers: Buffers,
+}
+
+/// Where a version has the rests of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Buffers {
+    /// In two half-duplex memories, written and read by DMA.
+    Shared,
+    /// In a memory for each port, written by lines on the static network.
+    Lines,
+    /// In a memory for each port, streamed.
+    Streams,
+    /// In a memory for each port, written by lines on the memory network.
+    Dynamic,
+    /// In the cards.
+    Cards,
+}
+
+macro_rules! version {
+    ($name:literal, $file:literal, $buffers:expr) => {
+        Version {
+            name: $name,
+            file: $file,
+            text: include_str!(concat!("../../../../programs/raw/", $file)),
+            buffers: $buffers,
+        }
+    };
+}
+
+/// All versions.
+pub const VERSIONS: [Version; 6] = [
+    version!("I", "version-1.rasm", Buffers::Shared),
+    version!("II", "version-2.rasm", Buffers::Lines),
+    version!("III", "version-3.rasm", Buffers::Streams),
+    version!("III.d", "version-3d.rasm", Buffers::Dynamic),
+    version!("IV", "version-4.rasm", Buffers::Cards),
+    version!("V", "version-5.rasm", Buffers::Streams),
+];
+
+/// What is around a router.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The rate of the input lines.
+    pub rate: LineRate,
+    /// What input cards do with packets that the chip cannot take.
+    pub buffer: Buffer,
+    /// The ports that have cards.
+    pub ports: Vec<u8>,
+    /// Cycles of the memories from a request to its line, if other than those of the description.
+    pub latency_cycles: Option<u32>,
+    /// Lines that a card asks for and a memory works on at a time, if other than the paper's.
+    pub outstanding: Option<usize>,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            rate: LineRate::UNLIMITED,
+            buffer: Buffer::Stall,
+            ports: (0..PORTS).collect(),
+            latency_cycles: None,
+            outstanding: None,
+        }
+    }
+}
+
+impl Version {
+    /// The version of a name.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn named(name: &str) -> &'static Self {
+        VERSIONS.iter().find(|version| version.name == name).expect("a version of the paper")
+    }
+
+    /// Assembles its programs.
+    ///
+    /// # Errors
+    /// If the text is wrong.
+    pub fn program(&self) -> Result<Program, Refused> {
+        assemble(self.file, self.text)
+    }
+
+    /// Its board.
+    pub fn board(&self, setting: &Setting) -> BoardSpec {
+        let memories = self.memories(setting);
+        let mut places: Vec<Place> = memories.iter().map(place).collect();
+        if self.buffers == Buffers::Cards {
+            let card = |port: u8| {
+                let ((tile, side), base) = (self.input_edge(port), self.buffer(port));
+                Place { base, bytes: BUFFER_BYTES, tile, side }
+            };
+            places = (0..PORTS).map(card).collect();
+        }
+        let output = |port: &u8| {
+            let ((tile, side), card) = (self.output_edge(*port), OutputSpec::new(Network::General));
+            let outstanding = self.outstanding(setting);
+            let memories = places.clone();
+            ((tile, side), OutputSpec { interrupts: Some(tile), memories, outstanding, ..card })
+        };
+        let input = |port: &u8| (self.input_edge(*port), self.input(*port, setting, &places));
+        BoardSpec {
+            inputs: setting.ports.iter().map(input).collect(),
+            outputs: setting.ports.iter().map(output).collect(),
+            memories,
+        }
+    }
+
+    /// Writes routes into the tables of its board.
+    ///
+    /// # Errors
+    /// If they have no place.
+    pub fn write_routes(&self, board: &mut Board, routes: &[Route]) -> Result<(), DirError> {
+        for (half, base) in TABLES.into_iter().enumerate() {
+            let memory = board.memory(self.table_edge(half)).ok_or(DirError::Memory(base))?;
+            dir24::write(memory, base, routes)?;
+        }
+        Ok(())
+    }
+
+    fn is_in_rows(&self) -> bool {
+        self.buffers == Buffers::Shared
+    }
+
+    /// The tile of a stage, 0 to 3, of a port.
+    pub fn tile(&self, stage: u8, port: u8) -> (u8, u8) {
+        if self.is_in_rows() { (stage, port) } else { (port, stage) }
+    }
+
+    /// The port of the chip at which packets of a port come.
+    pub fn input_edge(&self, port: u8) -> Edge {
+        if self.is_in_rows() { ((0, port), Side::West) } else { ((port, 0), Side::North) }
+    }
+
+    /// The port of the chip at which packets to a port leave.
+    pub fn output_edge(&self, port: u8) -> Edge {
+        if self.is_in_rows() { ((3, port), Side::East) } else { ((port, 3), Side::South) }
+    }
+
+    fn table_edge(&self, half: usize) -> Edge {
+        match (self.is_in_rows(), half) {
+            (true, 0) => ((0, 0), Side::North),
+            (true, _) => ((0, 3), Side::South),
+            (false, 0) => ((0, 0), Side::West),
+            (false, _) => ((3, 0), Side::East),
+        }
+    }
+
+    fn buffer(&self, port: u8) -> u32 {
+        let kind = match self.buffers {
+            Buffers::Shared => 0,
+            Buffers::Cards => 2,
+            _ => 1,
+        };
+        BUFFERS[kind][usize::from(port)]
+    }
+
+    /// Lines that a card asks for at a time: the paper has more than one from version III on.
+    fn outstanding(&self, setting: &Setting) -> usize {
+        let is_early = matches!(self.buffers, Buffers::Shared | Buffers::Lines);
+        setting.outstanding.unwrap_or(if is_early { 1 } else { 4 })
+    }
+
+    fn memories(&self, setting: &Setting) -> Vec<(Edge, MemorySpec)> {
+        let memory = |edge: Edge, base: u32, bytes: u32| {
+            let mut memory = MemorySpec { base, ..MemorySpec::full_duplex(bytes) };
+            memory.latency_cycles = setting.latency_cycles.unwrap_or(memory.latency_cycles);
+            (edge, memory)
+        };
+        let mut memories: Vec<_> =
+            (0..2).map(|half| memory(self.table_edge(half), TABLES[half], TABLE_BYTES)).collect();
+        match self.buffers {
+            Buffers::Shared => {
+                memories.push(memory(((3, 0), Side::North), QUEUES[0], QUEUE_BYTES));
+                memories.push(memory(((3, 3), Side::South), QUEUES[1], QUEUE_BYTES));
+                for (half, edge) in
+                    [((2, 0), Side::North), ((2, 3), Side::South)].into_iter().enumerate()
+                {
+                    let (edge, mut memory) = memory(edge, BUFFERS[0][2 * half], 2 * BUFFER_BYTES);
+                    memory.is_half_duplex = true;
+                    memory.outstanding = self.outstanding(setting);
+                    memories.push((edge, memory));
+                }
+            }
+            _ => {
+                for (half, (column, side)) in
+                    [(0, Side::West), (3, Side::East)].into_iter().enumerate()
+                {
+                    let of_queues = 2 * BUFFER_BYTES;
+                    memories.push(memory(((column, 3), side), QUEUES[half], of_queues));
+                    let port = if half == 0 { 0 } else { 3 };
+                    memories.push(memory(((column, 1), side), BUFFERS[1][port], BUFFER_BYTES));
+                }
+                for (_, memory) in &mut memories[2..] {
+                    memory.outstanding = self.outstanding(setting);
+                    memory.takes_static_messages = self.buffers == Buffers::Lines;
+                }
+            }
+        }
+        memories
+    }
+
+    fn input(&self, port: u8, setting: &Setting, places: &[Place]) -> InputSpec {
+        let ring = Ring { base: self.buffer(port), last: BUFFER_LAST };
+        let head = if matches!(self.buffers, Buffers::Shared | Buffers::Lines) { 8 } else { 16 };
+        let lines = |over_memory_network, has_mask| {
+            let is_here = |place: &&Place| ring.base.wrapping_sub(place.base) < place.bytes;
+            let memory = *places.iter().find(is_here).expect("each port has a buffer");
+            Rest::Lines { head, memory, ring, over_memory_network, has_mask }
+        };
+        let card = InputSpec::new(port.into(), Network::Static1);
+        let (rate, buffer) = (setting.rate, setting.buffer);
+        let card = InputSpec { rate, buffer, least_words: head, ..card };
+        match self.buffers {
+            Buffers::Shared => InputSpec { rest: lines(true, true), ..card },
+            Buffers::Lines => InputSpec { rest: lines(false, false), ..card },
+            Buffers::Streams => {
+                let (interrupts, announces) = (Some((port, 0)), self.name == "V");
+                InputSpec { interrupts, announces, quiet_bytes: 4 * head, ..card }
+            }
+            Buffers::Dynamic => {
+                let copies = (0..3).map(|row| (port, row)).collect();
+                let network = Network::General;
+                InputSpec { rest: lines(true, false), copies, network, ..card }
+            }
+            Buffers::Cards => InputSpec { rest: Rest::Kept { head, ring, most: KEPT }, ..card },
+        }
+    }
+}
+
+fn place((edge, memory): &(Edge, MemorySpec)) -> Place {
+    Place { base: memory.base, bytes: memory.bytes, tile: edge.0, side: edge.1 }
+}

@@ -1,0 +1,85 @@
+//! Accounts of cycles: what tile and switch processors did, and on what they waited.
+
+use wireloom_isa::raw::Network;
+
+use crate::layout::Layout;
+use crate::switch::Block;
+
+/// Cycles of a tile processor by what it did. They add up to the cycles until it halted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TileCycles {
+    /// It executed an instruction.
+    pub executed: u64,
+    /// The register that it reads was not ready: a load, a multiplication or a division before.
+    pub operands: u64,
+    /// It went on elsewhere than predicted: branches, jumps to registers, begins of interrupts.
+    pub branches: u64,
+    /// Its cache waited for a line, or wrote one back.
+    pub misses: u64,
+    /// A network had no word for it, by the network's number.
+    pub empty: [u64; 4],
+    /// A network had no room, likewise.
+    pub full: [u64; 4],
+}
+
+impl TileCycles {
+    /// Cycles in which a network had no word.
+    pub fn empty_of(&self, network: Network) -> u64 {
+        self.empty[network as usize]
+    }
+
+    /// Cycles in which a network had no room.
+    pub fn full_of(&self, network: Network) -> u64 {
+        self.full[network as usize]
+    }
+
+    /// All cycles.
+    pub fn total(&self) -> u64 {
+        let networks: u64 = self.empty.iter().chain(&self.full).sum();
+        self.executed + self.operands + self.branches + self.misses + networks
+    }
+
+    pub(crate) fn blocked(&mut self, block: Block) {
+        let (Block::Empty(queue) | Block::Full(queue)) = block;
+        let (network, _) = Layout::of_queue(queue);
+        match block {
+            Block::Empty(_) => self.empty[network] += 1,
+            Block::Full(_) => self.full[network] += 1,
+        }
+    }
+}
+
+/// Cycles of a switch processor by what it did. They add up to the cycles until it halted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwitchCycles {
+    /// It executed an instruction.
+    pub executed: u64,
+    /// It went on elsewhere than predicted.
+    pub branches: u64,
+    /// A word of its tile was missing: one to route, or a count.
+    pub empty_tile: u64,
+    /// A word of a neighbour or a device was missing.
+    pub empty: u64,
+    /// Its tile had no room.
+    pub full_tile: u64,
+    /// A neighbour or a device had no room.
+    pub full: u64,
+}
+
+impl SwitchCycles {
+    /// All cycles.
+    pub fn total(&self) -> u64 {
+        let waited = self.empty_tile + self.empty + self.full_tile + self.full;
+        self.executed + self.branches + waited
+    }
+
+    pub(crate) fn blocked(&mut self, block: Block, tile: usize) {
+        let is_of_tile = |queue| Layout::is_of_tile(queue, tile) && Layout::of_queue(queue).1;
+        match block {
+            Block::Empty(queue) if is_of_tile(queue) => self.empty_tile += 1,
+            Block::Empty(_) => self.empty += 1,
+            Block::Full(queue) if is_of_tile(queue) => self.full_tile += 1,
+            Block::Full(_) => self.full += 1,
+        }
+    }
+}
