@@ -238,7 +238,9 @@ fn order(plan: &Plan) -> String {
         text += "- Packets are numbered in the cycle in which `tvalid` first offers them, the lower lane first. A packet leaves on the lane on which it came. It is not \
                  offered before all packets with lower numbers have been, on whichever lane, and events take the place of packets that are not sent.\n\
                  - No lane waits for another at the input, nor for the receiver of another at the output, as far as the order of 2,048 packets is kept.\n\
-                 - Spread packets over the lanes as they come: the first free lane is the best.\n";
+                 - Deal packets to the lanes by bytes: let a lane that has had more beats than another one wait. While a run of packets leaves on one lane the \
+                 others wait for its end, and what leaves in runs makes room for new runs. Packets that leave with more beats than they came with (a tag or a \
+                 label pushed) lose most by it.\n";
     }
     text += "- Nothing inside loses packets. When the engines, a service or an output cannot keep up, `s_axis_tready_o` goes low; the sender has to keep or \
              drop what arrives then.\n\

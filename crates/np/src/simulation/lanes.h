@@ -1,5 +1,5 @@
-// Packets on wide lanes: each free lane takes the next packet. A packet leaves, or is reported as
-// an event, on the lane on which it entered.
+// Packets on wide lanes: a free lane takes the next packet, unless it has had more beats than another
+// one. A packet leaves, or is reported as an event, on the lane on which it entered.
 
 // Input and output of one lane.
 struct Lane {
@@ -9,6 +9,7 @@ struct Lane {
     std::vector<uint8_t> leaving;
     std::deque<Left> left;       // what has left here while an earlier packet had not
     uint64_t dealt = 0;          // packets that it was given
+    uint64_t beats = 0;          // beats of these
 };
 
 struct Traffic : Line {
@@ -25,13 +26,19 @@ struct Traffic : Line {
         arrive_at(places, [this](const Packet &) -> auto & { return buffer; });
     }
 
-    // Gives the next packet to each free lane, the lower ones first: wl_sequencer numbers packets
-    // in the order in which they appear on its lanes.
+    // Gives packets to the free lanes by bytes: a lane with more beats than another one waits. If it
+    // did not, there would be runs of packets on one lane. Packets leave in one order, so the other
+    // lanes wait for the end of a run, and what leaves in runs makes room for new ones.
+    //
+    // The lower lanes come first: wl_sequencer numbers packets in the order in which they appear on
+    // its lanes.
     void deal() {
         for (unsigned i = 0; i < LANES; ++i) {
             Lane &lane = lanes[i];
             if (buffer.empty()) return;
-            if (lane.in.holds || chance(options.idle_percent)) continue;
+            if (lane.in.holds || lane.beats > least_beats() || chance(options.idle_percent))
+                continue;
+            lane.beats += beats_of(buffer.front());
             lane.in.begin(std::move(buffer.front()));
             buffer.pop_front();
             enters(lane.in.packet.number, i, lane.dealt++);
@@ -39,6 +46,13 @@ struct Traffic : Line {
             lane.passage = &lane.inside.back();
             order.push_back(i);
         }
+    }
+
+    // The beats of the lane that has had the fewest.
+    uint64_t least_beats() const {
+        uint64_t least = lanes[0].beats;
+        for (const Lane &lane : lanes) least = std::min(least, lane.beats);
+        return least;
     }
 
     void drive_inputs() {

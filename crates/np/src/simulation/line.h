@@ -5,6 +5,11 @@ uint32_t kind_of(uint64_t user) { return uint32_t(user >> (EGRESS_BITS + REASON_
 uint32_t reason_of(uint64_t user) { return uint32_t(user >> EGRESS_BITS) & REASON_MASK; }
 uint32_t egress_of(uint64_t user) { return uint32_t(user) & EGRESS_MASK; }
 
+// The beats that a packet takes on a lane. One without bytes takes one, too.
+uint64_t beats_of(const Packet &packet) {
+    return std::max<uint64_t>(1, (packet.bytes.size() + BEAT - 1) / BEAT);
+}
+
 // The input of a stream, with the packet that enters.
 struct Sender {
     bool holds = false;          // there is a packet

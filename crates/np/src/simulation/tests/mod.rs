@@ -231,6 +231,23 @@ fn probes_add_up() {
 }
 
 #[test]
+fn packets_are_dealt_to_the_lanes_by_bytes() {
+    // A lane alone could take the packets of the first case.
+    for (lengths, pace) in [([64, 64], 1.0), ([64, 1500], 0.16)] {
+        let mut simulation = Simulation::start(&echo(2, false), &taking(1)).expect("it starts");
+        let mut pacer = Pacer::new(Pace::PerCycle(pace));
+        let packets = (0..100).map(|i| packet(i, &[0], lengths[i % 2]));
+        packets.for_each(|packet| simulation.offer(&packet, pacer.next(0)));
+        assert_eq!(finish(&mut simulation).len(), 100);
+        // Each lane holds each of its beats for a cycle.
+        let beats = &simulation.probes()[1..];
+        let all: u64 = lengths.map(|length| 50 * (length as u64).div_ceil(64)).iter().sum();
+        assert_eq!(beats[0] + beats[1], all, "{lengths:?}");
+        assert!(beats[0].abs_diff(beats[1]) <= 24, "{lengths:?}: {beats:?}");
+    }
+}
+
+#[test]
 fn cycles_without_packets_at_both_ends_are_not_in_use() {
     let mut simulation = Simulation::start(&echo(2, false), &taking(2)).expect("it starts");
     simulation.rest(500).expect("it runs");
