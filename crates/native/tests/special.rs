@@ -70,7 +70,7 @@ fn specialised_programs_do_the_same() {
         assert_eq!(outputs(&mut got, &packets), expected_outputs, "seed {seed}");
         assert_eq!(rows(got.store()), rows(expected.store()), "seed {seed}");
     }
-    assert!(changed >= 30, "only {changed} programs became other ones");
+    assert!(changed >= 10, "only {changed} programs became other ones");
 }
 
 /// Writes into the packet what tables say of its first byte, and a mark if they say something odd.
