@@ -101,8 +101,7 @@ impl Map {
             let program = self.program.file.display();
             let about = format!("{} for {program}: {}", self.on, candidate.name);
             let description = candidate.description(&self.on, &about);
-            std::fs::write(path, description)
-                .map_err(|error| Failure::unusable(format!("{}: {error}", path.display())))?;
+            output::write_file(path, description.as_bytes())?;
         }
         Ok(())
     }
