@@ -55,6 +55,8 @@ pub(crate) struct Specialiser {
     special: Special,
     /// The facts that the engine in use depends on.
     facts: Option<Facts>,
+    /// Facts that make no other engine of the program.
+    useless: Option<Facts>,
     building: Option<Building>,
     look_at: Instant,
     rest: Duration,
@@ -104,7 +106,7 @@ impl Specialiser {
     /// A machine's own, which looks for facts after `rest` at the earliest.
     pub(crate) fn new(special: Special, rest: Duration) -> Self {
         let look_at = Instant::now() + rest;
-        Self { special, facts: None, building: None, look_at, rest: FIRST_REST }
+        Self { special, facts: None, useless: None, building: None, look_at, rest: FIRST_REST }
     }
 
     pub(crate) fn special(&self) -> &Special {
@@ -148,8 +150,9 @@ impl Specialiser {
             None if Instant::now() >= self.look_at => {
                 self.look_at = Instant::now() + BETWEEN_LOOKS;
                 let facts = facts(&self.special.methods, store);
-                let says_more = |own: &Facts| facts != *own;
-                if !facts.is_empty() && self.facts.as_ref().is_none_or(says_more) {
+                let is_known =
+                    [&self.facts, &self.useless].into_iter().flatten().any(|own| *own == facts);
+                if !facts.is_empty() && !is_known {
                     self.begin(program, facts);
                 }
                 Change::None
@@ -184,8 +187,12 @@ impl Specialiser {
                 (self.special.report)(&Specialisation::Used(building.begun.elapsed()));
                 Change::Use(library)
             }
-            // The tables have changed since, or say nothing of use.
-            Ok(_) => Change::None,
+            // The tables have changed since.
+            Ok(Some(_)) => Change::None,
+            Ok(None) => {
+                self.useless = Some(building.facts);
+                Change::None
+            }
             Err(error) => {
                 self.special.methods.clear();
                 (self.special.report)(&Specialisation::Failed(error));
