@@ -148,25 +148,14 @@ pub fn implied(early: &[&Op], facts: &HashMap<Value, bool>) -> HashSet<Value> {
 
 /// What an operation does besides its result.
 fn has_effect(engine: &Engine, op: &Op) -> bool {
-    match &op.kind {
-        OpKind::WriteContext(..)
-        | OpKind::WriteElement { .. }
-        | OpKind::WritePacket { .. }
-        | OpKind::WriteMeta(..)
-        | OpKind::Insert { .. }
-        | OpKind::Remove { .. }
-        | OpKind::Reset { .. }
-        | OpKind::Exit(_)
-        | OpKind::If { .. } => true,
-        OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
-            OffloadTarget::Engine(_) => true,
-            OffloadTarget::Kind(config) => {
-                calls::changes_packet(engine, *offload, *method)
-                    || registry::kind(&config.kind)
-                        .is_none_or(|kind| kind.methods[*method].state.has_effect())
-            }
-        },
-        _ => false,
+    let OpKind::Call { offload, method, .. } = &op.kind else { return op.kind.has_effect() };
+    match &engine.offloads[offload.index()].target {
+        OffloadTarget::Engine(_) => true,
+        OffloadTarget::Kind(config) => {
+            calls::changes_packet(engine, *offload, *method)
+                || registry::kind(&config.kind)
+                    .is_none_or(|kind| kind.methods[*method].state.has_effect())
+        }
     }
 }
 
