@@ -67,8 +67,8 @@ pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
     read_unwritten_if(engine, &|_, _| false)
 }
 
-/// Those variables if some guards are 1 whenever a thread goes on to another step: `holds` says
-/// which.
+/// The same, where some guards are known to be 1 whenever a thread goes on to another step. `holds`
+/// says of a guard whether it is one of these.
 pub fn read_unwritten_if(engine: &Engine, holds: &dyn Fn(usize, Value) -> bool) -> BTreeSet<usize> {
     let mut live: Vec<BTreeSet<usize>> = engine.steps.iter().map(reads).collect();
     loop {

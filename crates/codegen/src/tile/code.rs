@@ -137,7 +137,7 @@ struct Known {
     line: Option<usize>,
     /// The number of lines that define it.
     lines: u32,
-    /// The lowest bits, outside of which it is 0.
+    /// How many of its lowest bits can be 1.
     bits: u32,
 }
 
@@ -245,7 +245,7 @@ impl Code {
         register
     }
 
-    /// The number of lowest bits outside of which a register is 0.
+    /// How many of the lowest bits of a register can be 1.
     pub fn bits(&self, register: Register) -> u32 {
         match register {
             ZERO => 0,
@@ -293,8 +293,8 @@ impl Code {
         register == ZERO || self.definition(register).is_some()
     }
 
-    /// Branches if two registers are equal (`Beq`) or differ (`Bne`). A comparison of which the
-    /// branch is the only use is part of the branch.
+    /// Branches if two registers are equal (`Beq`) or differ (`Bne`). If only the
+    /// branch uses a comparison, the two become one instruction.
     pub fn branch(&mut self, op: Op, a: Register, b: Register, label: &str) {
         let (mut op, mut a, mut b) = (op, a, b);
         while b == ZERO

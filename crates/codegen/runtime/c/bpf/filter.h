@@ -25,8 +25,8 @@ enum { WL_MOST_TAGS = 4, WL_MOST_LABELS = 8, WL_MOST_EXTENSIONS = 6 };
 /* Whether the packet has `count` bytes from byte `at` of the window on. */
 #define WL_REACHES(count) (at + (count) <= p->window)
 
-/* Reads the headers of a packet. Returns whether all were in reach: false if the packet goes on
- * after the window, or has more of them. */
+/* Reads the headers of a packet. Returns false if some could not be read, because they lie behind the
+ * window or because there are too many. */
 WL_INLINE bool wl_read_headers(struct wl_packet *p, uint32_t port, struct wl_headers *h)
 {
     bool is_whole = p->payload_length == 0;

@@ -26,7 +26,7 @@ struct wl_event {
     uint32_t verdict, reasons, value;
 };
 
-/* Writes the packet in hand into the ring, with room for so many bytes of its two parts. */
+/* Writes the packet in hand into the ring. The arguments are the most bytes of its two parts. */
 #define WL_WRITE(front_room, rest_room)                                                                                \
     do {                                                                                                               \
         struct {                                                                                                       \
@@ -60,7 +60,7 @@ struct wl_event {
         return 0;                                                                                                      \
     } while (0)
 
-/* Passes on the packet in hand. The kernel gets it as it arrived. */
+/* Copies the packet in hand to whoever watches; a packet for the kernel is copied as it arrived. */
 WL_ALONE uint64_t wl_pass_on(struct xdp_md *ctx, uint32_t point)
 {
     uint32_t zero = 0;
