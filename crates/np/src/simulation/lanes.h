@@ -1,5 +1,5 @@
-// Packets on wide lanes: a free lane takes the next packet, unless it has had more beats than another
-// one. A packet leaves, or is reported as an event, on the lane on which it entered.
+// Packets on wide lanes: a free lane takes the next packet, unless it has had more beats than
+// another one. A packet leaves, or is reported as an event, on the lane on which it entered.
 
 // Input and output of one lane.
 struct Lane {
@@ -26,9 +26,9 @@ struct Traffic : Line {
         arrive_at(places, [this](const Packet &) -> auto & { return buffer; });
     }
 
-    // Gives packets to the free lanes by bytes: a lane with more beats than another one waits. If it
-    // did not, there would be runs of packets on one lane. Packets leave in one order, so the other
-    // lanes wait for the end of a run, and what leaves in runs makes room for new ones.
+    // Gives packets to the free lanes by bytes: a lane with more beats than another one waits. If
+    // it did not, there would be runs of packets on one lane. Packets leave in one order, so the
+    // other lanes wait for the end of a run, and what leaves in runs makes room for new ones.
     //
     // The lower lanes come first: wl_sequencer numbers packets in the order in which they appear on
     // its lanes.
