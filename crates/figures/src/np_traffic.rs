@@ -15,7 +15,7 @@ use wireloom_machine::{Error, Result};
 /// Labels that programs/tables/throughput_more.tables pops, to process what is below.
 const POPPED: Labels = Labels { first: 56, last: 79 };
 /// Labels that it swaps.
-const SWAPPED: Labels = Labels { first: 16, last: 47 };
+pub const SWAPPED: Labels = Labels { first: 16, last: 47 };
 /// Packets of a measurement.
 const PACKETS: u64 = 8000;
 
