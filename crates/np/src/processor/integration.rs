@@ -255,7 +255,8 @@ fn memories(plan: &Plan) -> String {
         "\n### Memory channels\n\nEach is the user port of a QDR SRAM controller, in the domain of `clk_mem_i`: a read and a write of a burst of two words each cycle, to any \
          addresses, without back-pressure. The first word of a burst is in the lowest bits. `rd_data_i` must hold the burst exactly {latency} \
          cycles of `clk_mem_i` after `rd_cmd_o` (`memory.latency`: put registers behind a faster controller, build anew for a slower one); there is no valid \
-         signal. A read sees all writes of earlier cycles, and none of its own. Engines get the reply {} cycles of `clk_i` after the request, at the \
+         signal. A controller whose latency varies needs a FIFO for its replies: build for its longest latency, and take each burst out when that has \
+         passed. A read sees all writes of earlier cycles, and none of its own. Engines get the reply {} cycles of `clk_i` after the request, at the \
          least. Commands mean nothing while `rst_i` is high.\n\n| ports | bits |\n|---|---|\n",
         super::channel_latency(machine, latency)
     );
