@@ -12,11 +12,20 @@ pub const COMPILER: &str = "bpf-gcc";
 
 const HELP: &str = "the Debian package gcc-bpf has it: apt-get install gcc-bpf";
 
+/// Whether steps are part of the function that executes them, or functions of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Part of it.
+    Joined,
+    /// Functions of their own.
+    Apart,
+}
+
 /// Compiles C for BPF; returns the object file.
 ///
 /// # Errors
 /// If the compiler is missing or fails.
-pub fn compile(text: &str) -> Result<Vec<u8>> {
+pub fn compile(text: &str, form: Form) -> Result<Vec<u8>> {
     let problem =
         |what: &str, error: &dyn std::fmt::Display| Error::new(format!("{what}: {error}"));
     let folder = wireloom_files::TemporaryFolder::new()
@@ -29,12 +38,13 @@ pub fn compile(text: &str) -> Result<Vec<u8>> {
     }
     write("engine.c", text)?;
     let object = folder.path().join("engine.o");
-    run(folder.path(), &object)?;
+    run(folder.path(), &object, form)?;
     std::fs::read(&object).map_err(|error| problem("the object file", &error))
 }
 
-fn run(folder: &Path, object: &Path) -> Result {
+fn run(folder: &Path, object: &Path, form: Form) -> Result {
     let mut command = Command::new(COMPILER);
+    command.args((form == Form::Joined).then_some("-DWL_JOINED"));
     command.args(FLAGS).arg("-c").arg("-o").arg(object).arg(folder.join("engine.c"));
     let output = command.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {

@@ -10,8 +10,8 @@ use wireloom_install::Cache;
 use wireloom_machine::{Calls, Counts, Error, Program, Result};
 use wireloom_offloads::{Content, Store, registry};
 
-use crate::compiler::{COMPILER, compile};
-use crate::kernel::{self, MapType, Shape, Typed, flag};
+use crate::compiled::{Compiled, broken};
+use crate::kernel::{self, Instruction, MapType, Shape, Typed, flag};
 use crate::link::link;
 use crate::object::Object;
 use crate::tables::Tables;
@@ -32,7 +32,7 @@ pub struct Engine {
 
 /// What all programs of an engine have in common.
 pub struct Loader {
-    object: Object,
+    compiled: Compiled,
     /// The types that the kernel knows, and the type of each function.
     types: OwnedFd,
     functions: HashMap<String, u32>,
@@ -61,8 +61,8 @@ impl Engine {
         let written = bpf::generate(&program.optimised).map_err(refused)?;
         let broken = |why: String| broken(&why);
         progress("compiling C for BPF");
-        let object = compile(&written.text)?;
-        let object = parsed(&object)?;
+        let compiled = Compiled::new(written.text.clone())?;
+        let object = compiled.next()?;
         let thread = object.constant("wl_thread_bytes").map_err(broken)?;
         let packet = object.constant("wl_packet_bytes").map_err(broken)?;
         let counted_at = object.constant("wl_counted_at").map_err(broken)? as usize;
@@ -98,7 +98,7 @@ impl Engine {
         let maps = shared.map(|(name, map)| Ok((name.to_owned(), map.try_clone()?)));
         let maps = maps.collect::<io::Result<_>>().map_err(|error| map("of an offload", error))?;
         Ok(Self {
-            loader: Arc::new(Loader { object, types: loaded, functions, maps }),
+            loader: Arc::new(Loader { compiled, types: loaded, functions, maps }),
             threads,
             counted: written.counted,
             thread_bytes: thread as usize,
@@ -134,41 +134,53 @@ impl Engine {
     }
 }
 
-fn broken(why: &str) -> Error {
-    Error::new(format!("the object file of {COMPILER}: {why}"))
-}
-
-fn parsed(object: &[u8]) -> Result<Object> {
-    Object::parse(object).map_err(|why| broken(&why))
-}
-
 impl Loader {
     /// Compiles the engine with what a watch adds to it.
     ///
     /// # Errors
     /// If the compiler fails.
-    pub fn watched(&self, program: &Program, watch: &Watch) -> Result<Object> {
+    pub fn watched(&self, program: &Program, watch: &Watch) -> Result<Compiled> {
         let written = bpf::generate_watched(&program.optimised, Some(watch)).map_err(refused)?;
-        parsed(&compile(&written.text)?)
+        Compiled::new(written.text)
     }
 
     /// Has the kernel verify and load the program of an entry. `maps` are those of the entry, by
-    /// their symbols. `watched` is an object to load it from in place of the engine's own.
+    /// their symbols. `watched` is a program to take the entry from in place of the engine's own.
     ///
     /// # Errors
     /// If the verifier refuses it.
     pub fn load(
         &self,
-        watched: Option<&Object>,
+        watched: Option<&Compiled>,
         entry: &str,
         maps: &[(&str, &OwnedFd)],
         settings: Settings,
     ) -> Result<OwnedFd> {
-        let object = watched.unwrap_or(&self.object);
-        let constants = constants(object, settings)?;
+        let compiled = watched.unwrap_or(&self.compiled);
         let mut all: HashMap<&str, &OwnedFd> = maps.iter().copied().collect();
         all.extend(self.maps.iter().map(|(name, map)| (name.as_str(), map)));
-        let linked = link(object, entry, &all, &constants);
+        if let Some(object) = compiled.joined() {
+            let prepared = self.prepare(object, entry, &all, settings)?;
+            if let Ok(loaded) = prepared.load(entry, &self.types) {
+                return Ok(loaded);
+            }
+        }
+        let prepared = self.prepare(compiled.apart()?, entry, &all, settings)?;
+        prepared.load(entry, &self.types).map_err(|error| {
+            let log = prepared.refusal(entry, &self.types);
+            failed("loading the program", &error, &log)
+        })
+    }
+
+    fn prepare(
+        &self,
+        object: &Object,
+        entry: &str,
+        maps: &HashMap<&str, &OwnedFd>,
+        settings: Settings,
+    ) -> Result<Prepared> {
+        let constants = constants(object, settings)?;
+        let linked = link(object, entry, maps, &constants);
         let linked = linked.map_err(|why| Error::new(format!("linking for BPF: {why}")))?;
         let functions: Option<Vec<(u32, u32)>> = linked
             .functions
@@ -176,8 +188,29 @@ impl Loader {
             .map(|(at, name)| Some((*at, *self.functions.get(name)?)))
             .collect();
         let functions = functions.ok_or_else(|| Error::new("a function without a type"))?;
-        kernel::load_program(entry, &linked.instructions, &self.types, &functions)
-            .map_err(|(error, log)| failed("loading the program", &error, &log))
+        Ok(Prepared { instructions: linked.instructions, functions, _constants: constants })
+    }
+}
+
+/// A program that the kernel can load: its instructions, the type of each function by its first
+/// instruction, and the map of constants that they name.
+struct Prepared {
+    instructions: Vec<Instruction>,
+    functions: Vec<(u32, u32)>,
+    _constants: OwnedFd,
+}
+
+impl Prepared {
+    fn load(&self, entry: &str, types: &OwnedFd) -> io::Result<OwnedFd> {
+        kernel::load_program(entry, &self.instructions, types, &self.functions, None)
+    }
+
+    /// Returns what the verifier says against it.
+    fn refusal(&self, entry: &str, types: &OwnedFd) -> String {
+        let mut log = String::new();
+        let _ =
+            kernel::load_program(entry, &self.instructions, types, &self.functions, Some(&mut log));
+        log
     }
 }
 

@@ -392,16 +392,17 @@ fn text(log: &[u8]) -> String {
 }
 
 /// Loads a program for the XDP hook. Functions are those of [`load_types`]: for each the number of
-/// its first instruction, and its type.
+/// its first instruction, and its type. `log` gets what the verifier says, which takes it longer.
 ///
 /// # Errors
-/// If the kernel refuses it; the text is the verifier's log.
+/// If the kernel refuses it.
 pub fn load_program(
     name: &str,
     instructions: &[Instruction],
     types: &OwnedFd,
     functions: &[(u32, u32)],
-) -> Result<OwnedFd, (io::Error, String)> {
+    log: Option<&mut String>,
+) -> io::Result<OwnedFd> {
     let functions: Vec<u32> = functions.iter().flat_map(|(at, ty)| [*at, *ty]).collect();
     let mut attributes = LoadProgram {
         program_type: PROGRAM_TYPE_XDP,
@@ -417,19 +418,14 @@ pub fn load_program(
         function_count: functions.len() as u32 / 2,
         ..LoadProgram::default()
     };
-    let first = match bpf(PROGRAM_LOAD, &mut attributes) {
-        Ok(loaded) => return Ok(owned(loaded)),
-        Err(error) => error,
-    };
-    // Once more with a log, which takes the verifier longer.
-    let mut log = vec![0; LOG];
-    attributes.log = log.as_mut_ptr() as u64;
-    attributes.log_size = log.len() as u32;
+    let Some(log) = log else { return bpf(PROGRAM_LOAD, &mut attributes).map(owned) };
+    let mut bytes = vec![0; LOG];
+    attributes.log = bytes.as_mut_ptr() as u64;
+    attributes.log_size = bytes.len() as u32;
     attributes.log_level = 1;
-    match bpf(PROGRAM_LOAD, &mut attributes) {
-        Ok(loaded) => Ok(owned(loaded)),
-        Err(_) => Err((first, text(&log))),
-    }
+    let loaded = bpf(PROGRAM_LOAD, &mut attributes).map(owned);
+    *log = text(&bytes);
+    loaded
 }
 
 /// Loads a program of a few instructions.

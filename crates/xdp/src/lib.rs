@@ -1,7 +1,7 @@
 //! The engine as a program of the Linux kernel, in its XDP hook.
 //!
-//! `wireloom_codegen::c::bpf` writes C, [`compiler`] has gcc compile it for BPF, [`object`] and
-//! [`link`] put the program together, and [`kernel`] hands it to the kernel, whose verifier proves
+//! `wireloom_codegen::c::bpf` writes C, [`compiler`] has gcc compile it for BPF, in a form that
+//! [`compiled`] chooses, [`object`] and [`link`] put the program together, and [`kernel`] hands it to the kernel, whose verifier proves
 //! that it ends and stays within its memory. Offloads are in [`tables`] that the program and this
 //! process share.
 //!
@@ -13,6 +13,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod compiled;
 mod compiler;
 mod engine;
 pub mod kernel;

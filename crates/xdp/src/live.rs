@@ -13,9 +13,9 @@ use wireloom_machine::{
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 
+use crate::compiled::Compiled;
 use crate::engine::{Engine, Loader, Settings, failed};
 use crate::kernel::{self, Hook, MapType, Shape};
-use crate::object::Object;
 use crate::watch::WatchedPrograms;
 
 /// An interface that is a port.
@@ -158,11 +158,11 @@ impl Links {
 }
 
 impl InKernel {
-    /// Loads a program for each port. `watched` and `more` are an object with what a watch adds to the
+    /// Loads a program for each port. `watched` and `more` are a program with what a watch adds to the
     /// engine, and the maps that it needs.
     pub(crate) fn load(
         &self,
-        watched: Option<&Object>,
+        watched: Option<&Compiled>,
         more: &[(&str, &OwnedFd)],
     ) -> Result<Vec<OwnedFd>> {
         let own = [

@@ -1,7 +1,7 @@
 //! The offloads of an engine in maps of the kernel.
 //!
 //! Elements of arrays and counters that packets change are memory that the program and this process
-//! share. An array that packets only read, and a prefix table, are written as a whole into a new map,
+//! share, counters once for each processor. An array that packets only read, and a prefix table, are written as a whole into a new map,
 //! which then takes the place of the former one: a search that has begun finds its table complete, and
 //! the kernel frees the old one when no program reads it any more.
 
@@ -17,8 +17,11 @@ use wireloom_offloads::{Content as Slot, Instance, RawView, Store};
 
 use crate::kernel::{self, MapType, Mapped, Shape, flag};
 
-/// Bytes of a row of a prefix table (`WL_ROW`).
-const ROW: usize = 128;
+/// Bytes in front of the direct table of a prefix table (`WL_LPM_BEGIN`). All else begins at a multiple
+/// of them.
+const BEGIN: usize = 128;
+/// Bytes of a block of a prefix table.
+const BLOCK: usize = 128;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
@@ -37,10 +40,12 @@ struct Table {
 enum Memory {
     /// Elements of arrays and counters that packets change, so many words.
     Elements { shared: Mapped, words: usize },
+    /// So many words of counters, for each processor.
+    Counters { shared: Mapped, words: usize, processors: usize },
     /// So many elements of so many words that packets only read.
     ReadOnly { count: u64, words: u32 },
-    /// Prefixes, whose values have this distance in words.
-    Prefixes { stride: usize },
+    /// Prefixes, whose values have this distance in words, in parts of so many bytes.
+    Prefixes { stride: usize, part: usize },
     /// Values by key, the sizes of both in words, and the clock.
     Keys { key: usize, words: usize, clock: Clock },
 }
@@ -69,14 +74,21 @@ impl Tables {
                     let words = count as usize * words as usize;
                     (descriptor, Memory::Elements { shared, words })
                 }
+                Content::Counters { count } => {
+                    let processors = kernel::processors()?;
+                    let (descriptor, shared) = elements(&map.symbol, count * processors as u64, 2)?;
+                    let words = 2 * count as usize;
+                    (descriptor, Memory::Counters { shared, words, processors })
+                }
                 Content::ReadOnly { count, words } => {
                     let (inner, _) = elements(&map.symbol, count, words)?;
                     let memory = Memory::ReadOnly { count, words };
                     (place_of(&map.symbol, &inner)?, memory)
                 }
-                Content::Prefixes { stride } => {
-                    let memory = Memory::Prefixes { stride: stride as usize };
-                    (place_of(&map.symbol, &rows(&map.symbol, 1)?)?, memory)
+                Content::Prefixes { stride, part_bits } => {
+                    let part = 1 << part_bits;
+                    let memory = Memory::Prefixes { stride: stride as usize, part };
+                    (place_of(&map.symbol, &parts(&map.symbol, 1, part)?)?, memory)
                 }
                 Content::Keys { count, key, words } => keys(map, count, key, words)?,
             };
@@ -126,8 +138,9 @@ impl Tables {
                 continue;
             }
             let instance = instance(store, table.offload);
-            let (shared, words) = match &table.memory {
-                Memory::Elements { shared, words } => (shared, words),
+            let (shared, words, processors) = match &table.memory {
+                Memory::Elements { shared, words } => (shared, *words, 1),
+                Memory::Counters { shared, words, processors } => (shared, *words, *processors),
                 Memory::ReadOnly { .. } | Memory::Prefixes { .. } => continue,
                 Memory::Keys { key, words, clock } => {
                     let exact = exact(instance);
@@ -139,12 +152,14 @@ impl Tables {
             if let Some(RawView::Array { data, .. } | RawView::Counter { data, .. }) =
                 instance.raw()
             {
-                // SAFETY: both have so many words; the kernel may change the shared ones meanwhile,
-                // which are read one by one.
+                // SAFETY: both have so many words, the shared ones once for each processor; the kernel
+                // may change these meanwhile, so they are read one by one.
                 unsafe {
                     let shared = shared.start().cast::<u64>();
-                    for word in 0..*words {
-                        data.add(word).write(shared.add(word).read_volatile());
+                    for word in 0..words {
+                        let own = |processor| shared.add(words * processor + word).read_volatile();
+                        let sum = (0..processors).map(own).fold(0, u64::wrapping_add);
+                        data.add(word).write(sum);
                     }
                 }
             }
@@ -257,11 +272,12 @@ fn elements(name: &str, count: u64, words: u32) -> io::Result<(OwnedFd, Mapped)>
     Ok((map, shared))
 }
 
-/// The map of a table with so many rows.
-fn rows(name: &str, rows: usize) -> io::Result<OwnedFd> {
-    let entries = u32::try_from(rows).map_err(io::Error::other)?;
+/// The map of a table of so many parts of so many bytes.
+fn parts(name: &str, count: usize, part: usize) -> io::Result<OwnedFd> {
+    let size = |number: usize| u32::try_from(number).map_err(io::Error::other);
+    let (entries, value) = (size(count)?, size(part)?);
     let flags = flag::MAPPABLE | flag::ANY_SIZE;
-    let shape = Shape { map_type: MapType::Array, key: 4, value: ROW as u32, entries, flags };
+    let shape = Shape { map_type: MapType::Array, key: 4, value, entries, flags };
     kernel::create_map(name, shape, None, None)
 }
 
@@ -292,6 +308,21 @@ impl Table {
                 }
                 Ok(())
             }
+            (
+                Memory::Counters { shared, words, processors },
+                Some(RawView::Counter { data, .. }),
+            ) => {
+                // The first processor has all of it.
+                // SAFETY: both have so many words, the shared ones once for each processor.
+                unsafe {
+                    let shared = shared.start().cast::<u64>();
+                    for word in 0..*words * *processors {
+                        let value = if word < *words { data.add(word).read() } else { 0 };
+                        shared.add(word).write_volatile(value);
+                    }
+                }
+                Ok(())
+            }
             (Memory::ReadOnly { count, words }, Some(RawView::Array { data, .. })) => {
                 let (array, shared) = elements(&self.symbol, *count, *words)?;
                 let words = *count as usize * *words as usize;
@@ -299,61 +330,55 @@ impl Table {
                 unsafe { std::ptr::copy_nonoverlapping(data, shared.start().cast(), words) };
                 self.put(&array)
             }
-            (Memory::Prefixes { stride }, Some(RawView::Lpm(view))) => {
-                self.put(&laid_out(&self.symbol, &view, *stride)?)
+            (Memory::Prefixes { stride, part }, Some(RawView::Lpm(view))) => {
+                self.put(&laid_out(&self.symbol, &view, *stride, *part)?)
             }
             _ => Err(io::Error::other(format!("{}: state of another kind", self.symbol))),
         }
     }
 }
 
-/// Part of a table: where its rows begin, and the bytes.
-struct Part {
-    row: usize,
+/// Bytes of a table: where they begin in it, and what they are.
+struct Piece {
+    at: usize,
     start: *const u8,
     bytes: usize,
 }
 
-/// Writes a table into rows, as runtime/c/bpf/lpm.h reads them.
-fn laid_out(name: &str, view: &LpmView, stride: usize) -> io::Result<OwnedFd> {
+/// Writes a table into parts, as runtime/c/bpf/lpm.h reads them.
+fn laid_out(name: &str, view: &LpmView, stride: usize, part: usize) -> io::Result<OwnedFd> {
     let is_spread = !view.spread.is_null();
-    let mut next = 1;
-    let mut part = |start: *const u8, bytes: usize| {
-        let row = next;
-        next += bytes.div_ceil(ROW);
-        Part { row, start, bytes }
+    let mut end = BEGIN;
+    let mut piece = |start: *const u8, bytes: usize, alignment: usize| {
+        let at = end.next_multiple_of(alignment);
+        end = at + bytes;
+        Piece { at, start, bytes }
     };
     let direct = match is_spread {
-        true => part(view.spread.cast(), 4 * view.direct_count),
-        false => part(view.direct.cast(), 8 * view.direct_count),
+        true => piece(view.spread.cast(), 4 * view.direct_count, BEGIN),
+        false => piece(view.direct.cast(), 8 * view.direct_count, BEGIN),
     };
-    let blocks = part(view.blocks.cast(), ROW * view.block_count);
-    let nodes = part(view.nodes.cast(), 32 * view.node_count);
-    let leaves = part(view.leaves.cast(), 4 * view.leaf_count);
-    let per_row = ROW / 8 / stride;
-    let values = next;
-    let map = rows(name, values + view.value_count.div_ceil(per_row))?;
-    let all = values + view.value_count.div_ceil(per_row);
-    let shared = Mapped::new(&map, (all * ROW).next_multiple_of(PAGE))?;
-    let head = [
-        u32::from(is_spread),
-        blocks.row as u32,
-        nodes.row as u32,
-        leaves.row as u32,
-        values as u32,
-    ];
-    // SAFETY: the new map has room for all rows, and no program reads it yet. The view belongs to a
+    // Values follow the direct table, since each search reads both.
+    let values = piece(std::ptr::null(), 8 * stride * view.value_count, BEGIN.max(8 * stride));
+    let blocks = piece(view.blocks.cast(), BLOCK * view.block_count, BEGIN);
+    let nodes = piece(view.nodes.cast(), 32 * view.node_count, BEGIN);
+    let leaves = piece(view.leaves.cast(), 4 * view.leaf_count, BEGIN);
+    let count = end.div_ceil(part);
+    let map = parts(name, count, part)?;
+    let shared = Mapped::new(&map, count * part)?;
+    let head = [usize::from(is_spread), blocks.at, nodes.at, leaves.at, values.at];
+    let head = head.map(|number| number as u64);
+    // SAFETY: the new map has room for all pieces, and no program reads it yet. The view belongs to a
     // reader that is pinned; other threads may change words of it, each as a whole.
     unsafe {
-        let rows = shared.start();
-        std::ptr::copy_nonoverlapping(head.as_ptr(), rows.cast(), head.len());
-        for part in [direct, blocks, nodes, leaves].iter().filter(|part| part.bytes > 0) {
-            std::ptr::copy_nonoverlapping(part.start, rows.add(ROW * part.row), part.bytes);
+        let table = shared.start();
+        std::ptr::copy_nonoverlapping(head.as_ptr(), table.cast(), head.len());
+        for piece in [direct, blocks, nodes, leaves].iter().filter(|piece| piece.bytes > 0) {
+            std::ptr::copy_nonoverlapping(piece.start, table.add(piece.at), piece.bytes);
         }
         let words = view.value_words as usize;
         for number in 0..view.value_count {
-            let row = values + number / per_row;
-            let to = rows.add(ROW * row + 8 * stride * (number % per_row));
+            let to = table.add(values.at + 8 * stride * number);
             std::ptr::copy_nonoverlapping(view.values.add(words * number), to.cast(), words);
         }
     }

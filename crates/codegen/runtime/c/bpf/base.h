@@ -15,6 +15,12 @@ typedef unsigned __int128 wl_u128;
 /* A function that the kernel's verifier checks once, alone: it may be called with any arguments,
  * and returns one value. */
 #define WL_ALONE __attribute__((noinline, noipa))
+/* A function that is part of its caller in a joined program, and else checked alone. */
+#ifdef WL_JOINED
+#define WL_PART WL_INLINE
+#else
+#define WL_PART WL_ALONE
+#endif
 #define WL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WL_U128(high, low) ((wl_u128)(high) << 64 | (low))

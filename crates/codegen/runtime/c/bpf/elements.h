@@ -132,6 +132,7 @@ WL_INLINE void wl_array_add(const struct wl_array *array, uint32_t index, const 
     wl_array_fetch_add(array, index, delta, before);
 }
 
+/* Counts in a table that processors share. */
 WL_INLINE void wl_count(const struct wl_map *map, uint32_t index, uint32_t bytes)
 {
     uint64_t *cell = wl_map_find(map, &index);
@@ -139,6 +140,19 @@ WL_INLINE void wl_count(const struct wl_map *map, uint32_t index, uint32_t bytes
         return;
     __sync_fetch_and_add(&cell[0], 1);
     __sync_fetch_and_add(&cell[1], bytes);
+}
+
+/* Counts in a table of `size` elements for each processor, one after the other. */
+WL_INLINE void wl_count_own(const struct wl_map *map, uint32_t size, uint32_t index, uint32_t bytes)
+{
+    if (index >= size)
+        return;
+    uint32_t at = (uint32_t)wl_kernel_cpu() * size + index;
+    uint64_t *cell = wl_map_find(map, &at);
+    if (!cell)
+        return;
+    cell[0] += 1;
+    cell[1] += bytes;
 }
 
 #endif

@@ -157,9 +157,12 @@ WL_INLINE void wl_run(WL_THREAD *t)
     _Pragma("GCC unroll 16") for (uint32_t i = 0; i < (sizeof t->context + 7) / 8; i++)
         context[i] = 0;
 #ifdef WL_JUMPS_BACK
-    wl_loop(WL_MAX_BACKWARD_JUMPS + 1, (void *)&WL_PASS, &t, 0);
-    if (t->packet.at != WL_ENDED)
-        wl_end(&t->packet, WL_RUNAWAY, 0, 0);
+    /* Most packets end in the first pass, and then need no loop. */
+    if (!WL_PASS(0, &t)) {
+        wl_loop(WL_MAX_BACKWARD_JUMPS, (void *)&WL_PASS, &t, 0);
+        if (t->packet.at != WL_ENDED)
+            wl_end(&t->packet, WL_RUNAWAY, 0, 0);
+    }
 #else
     WL_PASS(0, &t);
 #endif
@@ -219,7 +222,7 @@ WL_ALONE uint64_t wl_sum_part(uint32_t turn, struct wl_summing *sum)
 /* A sender on this computer may leave the checksum of a TCP segment or a UDP datagram to hardware:
  * the field then has the sum of the pseudo-header, and nobody would complete it after a redirection.
  * This does, in the window. Returns whether the checksum is out of its reach. */
-WL_ALONE uint64_t wl_complete(struct xdp_md *ctx)
+WL_PART uint64_t wl_complete(struct xdp_md *ctx)
 {
     uint32_t zero = 0;
     WL_THREAD *t = wl_map_find(&wl_map_threads, &zero);

@@ -54,13 +54,21 @@ impl Maps {
     }
 }
 
+/// The most elements of a counter that each processor has for itself: 16 MiB.
+const OWN_COUNTERS: u64 = 1 << 20;
+
 /// Returns what the map of an offload holds, which packets change or not; `None` if it has none.
 fn content(config: &Config, is_changed: bool) -> Option<Content> {
     let size = || config.param("size").low_u64();
     Some(match config.kind.as_str() {
-        "lpm" => Content::Prefixes { stride: words(config).next_power_of_two() },
+        "lpm" => {
+            let width = config.key.as_ref().map_or(1, Layout::width);
+            let stride = words(config).next_power_of_two();
+            Content::Prefixes { stride, part_bits: part_bits(width, stride) }
+        }
         "array" if is_changed => Content::Elements { count: size(), words: words(config) },
         "array" => Content::ReadOnly { count: size(), words: words(config) },
+        "counter" if size() <= OWN_COUNTERS => Content::Counters { count: size() },
         "counter" => Content::Elements { count: size(), words: 2 },
         "exact" => {
             let key = MODEL.words(config.key.as_ref().map_or(1, Layout::width));
@@ -68,6 +76,14 @@ fn content(config: &Config, is_changed: bool) -> Option<Content> {
         }
         _ => return None,
     })
+}
+
+/// The binary logarithm of the size of a part of a prefix table: its direct table and as much again,
+/// so that the first part of a small table is all of it; at least a value, and a page.
+fn part_bits(width: u32, stride: u32) -> u32 {
+    // Entries of tables for keys of 19 to 32 bits have 4 bytes if these consist of blocks, as most do.
+    let entry_bits = if (19..=32).contains(&width) { 2 } else { 3 };
+    (width.min(18) + entry_bits + 1).max(stride.ilog2() + 3).max(12)
 }
 
 /// Writes a call, which is counted.
@@ -113,6 +129,10 @@ pub fn call(
     let mut body = match map {
         Some(Map { content: Content::ReadOnly { words, .. }, .. }) => {
             call.fill("wl_read_only", vec![call.slot_address(), Expr::number(*words), call.arg(0)])
+        }
+        Some(Map { content: Content::Counters { count }, .. }) => {
+            let args = [call.slot_address(), Expr::number(*count), call.arg(0), call.arg(1)];
+            vec![Stmt::call("wl_count_own", args)]
         }
         _ => write(&call, offload.index()).expect("other calls were refused"),
     };
@@ -189,7 +209,8 @@ fn search(call: &Call<'_>) -> Vec<Stmt> {
         _ => [shifted(key.c.clone().cast("uint64_t"), 64 - key.width), Expr::number(0)],
     };
     let n = words(call.config);
-    let numbers = [key.width, n, n.next_power_of_two()].map(Expr::number);
+    let stride = n.next_power_of_two();
+    let numbers = [key.width, n, stride, part_bits(key.width, stride)].map(Expr::number);
     let ty = object("wl_lpm_type", numbers.into());
     call.fill("wl_lpm_search", vec![call.slot_address(), high, low, ty])
 }

@@ -1,10 +1,11 @@
 //! Step IR to C for a BPF program in the kernel's XDP hook.
 //!
 //! Each packet is executed from its first step to its end by the processor that received it. There
-//! is no batch, and steps do not wait. A step is a global function of its own, which the kernel's
-//! verifier checks alone, so that its work grows with the length of the program and not with the
-//! number of ways through it. A function calls all steps in their order, each if it is the next
-//! one; the packet thus makes all its jumps forward in one pass, and each jump back begins another.
+//! is no batch, and steps do not wait. A function calls all steps in their order, each if it is the
+//! next one; the packet thus makes all its jumps forward in one pass, and each jump back begins
+//! another. Compiled with `WL_JOINED`, steps are part of that function. Else a step is a global function
+//! of its own, which the kernel's verifier checks alone, so that its work grows with the length of the
+//! program and not with the number of ways through it.
 //!
 //! [`refusal`] names what has no place there; [`calls`] writes calls of offloads.
 
@@ -179,6 +180,12 @@ pub enum Content {
         /// Words of each.
         words: u32,
     },
+    /// Counts of packets and bytes, which packets change: an array map with all of them for each
+    /// processor, one after the other.
+    Counters {
+        /// How many there are for a processor.
+        count: u64,
+    },
     /// Elements that packets only read: a map of one array map, which another takes the place of.
     ReadOnly {
         /// How many.
@@ -196,11 +203,12 @@ pub enum Content {
         /// Words of a value.
         words: u32,
     },
-    /// A prefix table whose values have so many bits: a map of one array map, whose rows
-    /// runtime/c/bpf/lpm.h describes.
+    /// A prefix table: a map of one array map, whose contents runtime/c/bpf/lpm.h describes.
     Prefixes {
         /// The distance of values in words, a power of two.
         stride: u32,
+        /// The binary logarithm of the bytes of an element.
+        part_bits: u32,
     },
 }
 
@@ -415,7 +423,7 @@ impl<'a> Writer<'a> {
         }
         body.extend(statements);
         let signature = Signature {
-            storage: "WL_ALONE",
+            storage: "WL_PART",
             returns: Type::named("uint64_t"),
             name: self.steps[index].clone(),
             parameters: vec![(self.thread_type().pointer(), "t".to_owned())],

@@ -52,7 +52,10 @@ fn functions_and_maps_are_those_of_the_text() {
     let keys = Content::Keys { count: 16, key: 1, words: 1 };
     assert_eq!(
         maps,
-        [("wl_map_of_routes", Content::Prefixes { stride: 1 }), ("wl_map_of_flows", keys)]
+        [
+            ("wl_map_of_routes", Content::Prefixes { stride: 1, part_bits: 21 }),
+            ("wl_map_of_flows", keys)
+        ]
     );
 }
 
