@@ -5,6 +5,7 @@ mod exact;
 mod keys;
 mod meter;
 mod packet;
+mod park;
 
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
@@ -50,6 +51,9 @@ pub fn call(
         }
         ("exact", method, Place::Table { unit, base }) => {
             exact::call(lower, op, &config, method, (unit, base), args)
+        }
+        ("park", method, Place::Park { base }) => {
+            park::call(lower, &config, method, base, args).map(Some)
         }
         ("meter", _, Place::Meters { .. }) => {
             let has_two_rates = config.param("rates").low_u64() == 2;

@@ -12,7 +12,7 @@ use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
 use super::super::routines::meter;
 use super::super::words;
 use super::trie::{self, Route};
-use super::{IEEE, Place, Region, Unit, check_table, tables};
+use super::{IEEE, Place, Region, Unit, check_table, park, tables};
 
 /// What an offload wants of the memories.
 pub(super) struct Wanted {
@@ -56,6 +56,10 @@ pub(super) fn wanted(
             let words = vec![(Unit::Sram, words), (Unit::Sdram, 2 * words)];
             Ok(Some(Wanted { words, grows: false }))
         }
+        "park" => {
+            let words = vec![(Unit::Sdram, park::wanted(config))];
+            Ok(Some(Wanted { words, grows: false }))
+        }
         "meter" => fixed(config.param("size").low_u64() << meter::SHIFT, SRAM),
         "bloom" => fixed(config.param("size").low_u64().div_ceil(32), SRAM),
         "match" => grows(automaton(config, instance, 0)?.len(), SRAM),
@@ -70,6 +74,7 @@ pub(super) fn place(config: &Config, region: Region) -> Place {
     match config.kind.as_str() {
         "lpm" => Place::Trie { unit, base: first },
         "exact" => Place::Table { unit, base: first / quad(unit) },
+        "park" => Place::Park { base: first / quad(unit) },
         "bloom" => Place::Bits { base: first },
         "meter" => Place::Meters { base: first, size: config.param("size").low_u64() as u32 },
         "match" => Place::Automaton { classes: first, start: first + CLASSES },
@@ -100,6 +105,9 @@ pub(super) fn image(
                 Unit::Sram => all,
                 Unit::Sdram => all.into_iter().flat_map(|word| [word, 0]).collect(),
             }
+        }
+        "park" => {
+            park::image(config, instance, region.first / quad(region.unit), &check_table(IEEE))?
         }
         "match" => automaton(config, instance, region.first)?,
         "meter" => meters(config, instance)?,
@@ -157,6 +165,9 @@ pub(super) fn read_back(
         }
         Place::Table { unit, base } => {
             tables::read_back(instance, base, |at| word(unit, at * quad(unit)));
+        }
+        Place::Park { base } => {
+            park::read_back(config, instance, base, |at| word(Unit::Sdram, at));
         }
         Place::Elements { unit, base, shift, size } => {
             let own = element_words(config) as u32;

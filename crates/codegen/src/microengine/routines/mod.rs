@@ -11,6 +11,7 @@ mod fetch;
 pub mod meter;
 mod order;
 mod packet;
+pub mod park;
 mod put;
 mod scan;
 pub mod table;
@@ -73,6 +74,16 @@ pub enum Routine {
     Enter(Unit),
     /// [`table::Sweep`]
     Sweep(Unit),
+    /// [`table::Sweep`] of parked packets.
+    SweepParked,
+    /// [`park::Enqueue`]
+    Enqueue,
+    /// [`park::Dequeue`]
+    Dequeue,
+    /// [`park::Keep`]
+    Keep,
+    /// [`park::Take`]
+    Take,
     /// [`meter::Tokens`]
     Tokens,
     /// [`meter::Meter`] of one rate.
@@ -122,7 +133,15 @@ impl Routine {
             Self::Touch(unit) => table::Touch::write(&mut code, *unit),
             Self::Unlink(unit) => table::Unlink::write(&mut code, *unit),
             Self::Enter(unit) => table::Enter::write(&mut code, state, *unit),
-            Self::Sweep(unit) => table::Sweep::of(&mut code).write(&mut code, *unit),
+            Self::Sweep(unit) => table::Sweep::of(&mut code)
+                .write(&mut code, *unit, |code| table::Unlink::write(code, *unit)),
+            Self::SweepParked => {
+                table::Sweep::of(&mut code).write(&mut code, Unit::Sdram, park::Dequeue::write)
+            }
+            Self::Enqueue => park::Enqueue::write(&mut code, state),
+            Self::Dequeue => park::Dequeue::write(&mut code),
+            Self::Keep => park::Keep::write(&mut code, state),
+            Self::Take => park::Take::write(&mut code, state),
             Self::Tokens => meter::Tokens::of(&mut code).write(&mut code),
             Self::MeterOne => meter::Meter::of(&mut code).write_one(&mut code, state),
             Self::MeterTwo => meter::Meter::of(&mut code).write_two(&mut code, state),
