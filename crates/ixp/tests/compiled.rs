@@ -294,6 +294,36 @@ fn every_operation_does_what_it_does_on_golden() {
 }
 
 #[test]
+fn long_products_quotients_and_prefixes_are_those_of_golden() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("own.tables");
+    let key = |digits: &str| format!("0x{digits:0<40}");
+    let lines = [
+        format!("{}/8 = 11", key("00")),
+        format!("{}/6 = 0xffffffffffffffff", key("00")),
+        format!("{}/9 = 33", key("0180")),
+        format!("{}/21 = 0x1122334455667788", key("0218")),
+        format!("{}/24 = 55", key("0300")),
+    ];
+    let value = "0x00112233445566778899aabbccddeeff00112233445566778";
+    let wide = format!("0x00000/1 = {value}\n0x80000/4 = 77\n0xf0000/7 = {value}9");
+    let text = format!("table by_wide_key\n{}\ntable wide_values\n{wide}\n", lines.join("\n"));
+    std::fs::write(&file, text).expect("a file");
+    let (program, tables) = (own_program("long"), [file]);
+    let mut packets = noise(53, 60);
+    // Small numbers, and nothing.
+    for packet in packets.iter_mut().step_by(5) {
+        packet.bytes.resize(40, 0);
+        packet.bytes[4..28].fill(0);
+    }
+    agree_with(&program, &tables, &packets);
+    // SRAM has room for the frames and a part of the tries: one is in SDRAM.
+    let mut spec = Spec::base();
+    spec.sram.bytes = 4 * (16 * 512 + 70_000);
+    agree_on(spec, &program, &tables, &packets);
+}
+
+#[test]
 fn offloads_do_what_they_do_on_golden() {
     let program = own_program("offloads");
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -15,7 +15,7 @@ use super::inline::Inlined;
 use super::known;
 use super::layout::Layout;
 use super::order::Order;
-use super::routines::{Divide, Multiply, Pass, Routine, Turn, give};
+use super::routines::{Divide, Multiply, Pass, RESULT, Routine, Turn, give};
 use super::spread;
 use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
@@ -641,8 +641,10 @@ impl Lower<'_> {
                 }
             }
             BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem if width > 64 => {
-                let message = "products and quotients of more than 64 bits have no place";
-                return Err(self.refuse(None, message.into()));
+                let at = self.long(operation, a, b, RESULT);
+                let result = self.load(at, words::count(width));
+                words::clear_top(self.code, &result, width);
+                words::of(&result)
             }
             BinaryOp::Mul => {
                 let routine = Multiply::of(code);

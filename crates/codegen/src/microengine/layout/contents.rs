@@ -1,17 +1,15 @@
 //! What is in the memory of each kind of offload: how many words, where, and which; and back.
 
 use std::any::Any;
-use std::sync::PoisonError;
 
 use wireloom_bits::Bits;
-use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::kinds::matching::Match;
 use wireloom_offloads::kinds::meter::{Meter, Used};
 use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
 
 use super::super::routines::meter;
 use super::super::words;
-use super::trie::{self, Route};
+use super::prefixes::prefixes;
 use super::{IEEE, Place, Region, Unit, check_table, park, tables};
 
 /// What an offload wants of the memories.
@@ -49,7 +47,7 @@ pub(super) fn wanted(
         }
         "lpm" => {
             let most = most.into_iter().max().unwrap_or(0);
-            grows(trie_image(config, instance, 0, most)?.len(), ANY)
+            grows(prefixes(config, instance, 0, most)?.len(), ANY)
         }
         "exact" => {
             let words = tables::wanted(config)?;
@@ -96,7 +94,7 @@ pub(super) fn image(
     region: Region,
 ) -> Result<Vec<u32>, String> {
     let image = match config.kind.as_str() {
-        "lpm" => trie_image(config, instance, region.first, region.words)?,
+        "lpm" => prefixes(config, instance, region.first, region.words)?,
         "exact" => {
             let words = quad(region.unit);
             let base = region.first / words;
@@ -304,28 +302,4 @@ fn automaton(config: &Config, instance: &mut dyn Instance, base: u32) -> Result<
         image.extend(halves(value).into_iter().chain([0; 4]).take(record as usize - 1));
     }
     Ok(image)
-}
-
-/// The trie of prefixes, from word address `base` on, of at most so many words.
-fn trie_image(
-    config: &Config,
-    instance: &mut dyn Instance,
-    base: u32,
-    words: u32,
-) -> Result<Vec<u32>, String> {
-    let key_width = config.key.as_ref().map_or(0, |key| key.width());
-    if key_width > 128 || width(config) > 31 {
-        return Err("keys of at most 128 bits and values of at most 31 have a trie".into());
-    }
-    let any: &dyn Any = instance;
-    let lpm = any.downcast_ref::<Lpm>().ok_or("it has no prefixes")?;
-    let mut routes = Vec::new();
-    let table = lpm.table();
-    let table = table.lock().unwrap_or_else(PoisonError::into_inner);
-    table.for_each(&mut |bits: Bits, length, value: Bits| {
-        let key = bits.to_u128().and_then(|key| key.checked_shl(128 - key_width)).unwrap_or(0);
-        routes.push(Route { key, length, value: value.low_u64() as u32 });
-    });
-    let miss = config.param("miss").low_u64() as u32;
-    trie::image(key_width, &routes, miss, base, words as usize).map_err(|why| why.to_string())
 }

@@ -2,6 +2,7 @@
 
 mod contents;
 mod park;
+pub mod prefixes;
 mod tables;
 pub mod trie;
 

@@ -8,6 +8,7 @@ mod arithmetic;
 mod checks;
 mod clear;
 mod fetch;
+mod long;
 pub mod meter;
 mod order;
 mod packet;
@@ -28,6 +29,7 @@ pub use arithmetic::{Divide, Mix, Multiply, give};
 pub use checks::{Crc, Reduce};
 pub use clear::Clear;
 pub use fetch::{Fetch, Gather, Sum};
+pub use long::{Long, RESULT, SECOND};
 pub use order::{Pass, Turn};
 pub use packet::Move;
 pub use put::Put;
@@ -40,6 +42,10 @@ pub enum Routine {
     Multiply,
     /// [`Divide`]
     Divide,
+    /// [`long::Product`]
+    Product,
+    /// [`long::Quotient`]
+    Quotient,
     /// [`Move`]
     Move,
     /// [`Clear`]
@@ -117,6 +123,8 @@ impl Routine {
         match self {
             Self::Multiply => Multiply::of(&mut code).write(&mut code),
             Self::Divide => Divide::of(&mut code).write(&mut code),
+            Self::Product => long::Product::write(&mut code, state),
+            Self::Quotient => long::Quotient::write(&mut code, state),
             Self::Move => Move::of(&mut code).write(&mut code, state),
             Self::Clear => Clear::of(&mut code).write(&mut code, state),
             Self::Crc => Crc::of(&mut code).write(&mut code, state),
