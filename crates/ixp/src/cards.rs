@@ -38,7 +38,7 @@ struct Packet {
 pub struct Delivered {
     /// The number by which the packet was offered.
     pub offered: u64,
-    /// The port on which it came.
+    /// The port on which it came; for a packet that was parked, its own.
     pub ingress: u16,
     /// When it came, as it was offered.
     pub arrival_ns: u64,
@@ -97,6 +97,8 @@ struct Open {
     number: u32,
     control: Control,
     bytes: Vec<u8>,
+    /// The port on which the packet came, if the program says so.
+    ingress: Option<u16>,
 }
 
 /// The line cards and their bus.
@@ -459,15 +461,17 @@ impl Cards {
 
     fn transmitted(&mut self, fbi: &mut Fbi, events: &mut impl EventSink<CardEvent>) {
         let count = fbi.transmit.len();
-        let Element { words, control: [control, number], .. } = fbi.transmit[fbi.next_out];
-        fbi.transmit[fbi.next_out].valid = false;
+        let element = &mut fbi.transmit[fbi.next_out];
+        let Element { words, control: [control, number], .. } = *element;
+        element.valid = false;
+        let ingress = element.ingress.take();
         fbi.next_out = (fbi.next_out + 1) % count;
         self.carried.1 += 1;
         fbi.sent = fbi.sent.wrapping_add(1);
         let control = Control::from_word(control);
         let mut out = match self.open.iter().position(|open| open.number == number) {
             Some(place) if !control.first => self.open.swap_remove(place),
-            _ => Open { number, control, bytes: Vec::new() },
+            _ => Open { number, control, bytes: Vec::new(), ingress },
         };
         let bytes = words.iter().flat_map(|word| word.to_be_bytes());
         out.bytes.extend(bytes.take(usize::from(control.bytes).min(self.mpkt as usize)));
@@ -500,7 +504,7 @@ impl Cards {
         self.left_bytes += out.bytes.len() as u64;
         self.delivered.push(Delivered {
             offered: packet.offered,
-            ingress: *ingress,
+            ingress: out.ingress.unwrap_or(*ingress),
             arrival_ns: packet.arrival_ns,
             control: out.control,
             bytes: out.bytes,

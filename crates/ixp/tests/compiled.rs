@@ -47,7 +47,8 @@ fn known(program: &Program, tables: &str, folder: &Path) -> PathBuf {
     file
 }
 
-type Left = (u64, Verdict, Vec<u8>);
+/// The number of a packet, its port, and what became of it.
+type Left = (u64, u16, Verdict, Vec<u8>);
 
 /// Runs packets on golden and on the chip, and compares what leaves and the tables.
 fn agree(program: &Program, tables: &str, packets: &[Packet]) {
@@ -73,7 +74,7 @@ fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: &[Pa
             Verdict::Dropped(_) | Verdict::Sent { port: 8.. } => &[],
             _ => output.bytes,
         };
-        expected.push((output.sequence, output.verdict, bytes.to_vec()));
+        expected.push((output.sequence, output.ingress, output.verdict, bytes.to_vec()));
     });
     // Room for the longest packet.
     spec.ports.receive_mpkts = 256;
@@ -82,7 +83,7 @@ fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: &[Pa
     let mut got: Vec<Left> = Vec::new();
     let frames: Vec<_> = packets.iter().map(Packet::frame).collect();
     let mut keep = |output: wireloom_ir::Output<'_>| {
-        got.push((output.sequence, output.verdict, output.bytes.to_vec()));
+        got.push((output.sequence, output.ingress, output.verdict, output.bytes.to_vec()));
     };
     machine.offer(&frames, &mut keep).unwrap_or_else(|error| panic!("{}", error.message));
     machine.finish(&mut keep).unwrap_or_else(|error| panic!("{}", error.message));
@@ -182,12 +183,25 @@ fn what_does_not_fit_says_how_much_it_needs() {
 #[test]
 fn what_has_no_place_is_refused_by_name() {
     let text = "engine parked() {
-        offload waiting : park<u8, size = 4>;
+        offload waiting : park<u8, size = 1000>;
         step begin { if (waiting.keep(0)) done; finish; }
     }";
     let refused = Spec::base().refusals(&written(text));
-    let offloads: Vec<_> = refused.into_iter().filter_map(|refusal| refusal.offload).collect();
-    assert_eq!(offloads, ["waiting"]);
+    let why: Vec<_> = refused.iter().map(|why| (why.offload.as_deref(), &why.message)).collect();
+    let [(Some("waiting"), message)] = why[..] else { panic!("{why:?}") };
+    // The longest packet has 65,535 bytes, and SDRAM 64 MB.
+    assert!(message.contains("words of SDRAM, and"), "{message}");
+}
+
+#[test]
+fn parked_packets_come_back_as_on_golden() {
+    let program = own_program("parked");
+    let mut packets = noise(43, 500);
+    let mut rng = wireloom_sim::Rng::new(47, "lengths");
+    for packet in packets.iter_mut().step_by(7) {
+        packet.bytes.resize(1 + rng.below(4000) as usize, 0x5a);
+    }
+    agree_with(&program, &[], &packets);
 }
 
 #[test]
@@ -277,6 +291,36 @@ fn written(text: &str) -> Program {
 #[test]
 fn every_operation_does_what_it_does_on_golden() {
     agree_with(&own_program("operations"), &[], &noise(13, 400));
+}
+
+#[test]
+fn long_products_quotients_and_prefixes_are_those_of_golden() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("own.tables");
+    let key = |digits: &str| format!("0x{digits:0<40}");
+    let lines = [
+        format!("{}/8 = 11", key("00")),
+        format!("{}/6 = 0xffffffffffffffff", key("00")),
+        format!("{}/9 = 33", key("0180")),
+        format!("{}/21 = 0x1122334455667788", key("0218")),
+        format!("{}/24 = 55", key("0300")),
+    ];
+    let value = "0x00112233445566778899aabbccddeeff00112233445566778";
+    let wide = format!("0x00000/1 = {value}\n0x80000/4 = 77\n0xf0000/7 = {value}9");
+    let text = format!("table by_wide_key\n{}\ntable wide_values\n{wide}\n", lines.join("\n"));
+    std::fs::write(&file, text).expect("a file");
+    let (program, tables) = (own_program("long"), [file]);
+    let mut packets = noise(53, 60);
+    // Small numbers, and nothing.
+    for packet in packets.iter_mut().step_by(5) {
+        packet.bytes.resize(40, 0);
+        packet.bytes[4..28].fill(0);
+    }
+    agree_with(&program, &tables, &packets);
+    // SRAM has room for the frames and a part of the tries: one is in SDRAM.
+    let mut spec = Spec::base();
+    spec.sram.bytes = 4 * (16 * 512 + 70_000);
+    agree_on(spec, &program, &tables, &packets);
 }
 
 #[test]

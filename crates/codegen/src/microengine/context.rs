@@ -57,6 +57,14 @@ pub fn uses_arrival(engine: &Engine) -> bool {
     })
 }
 
+/// Whether threads may go on with a packet that was parked.
+pub fn parks(engine: &Engine) -> bool {
+    engine.offloads.iter().any(|offload| match &offload.target {
+        OffloadTarget::Kind(config) => config.kind == "park",
+        OffloadTarget::Engine(_) => false,
+    })
+}
+
 /// Whether threads send packets and go on.
 pub fn emits(engine: &Engine) -> bool {
     engine.steps.iter().flat_map(ops).any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_))))

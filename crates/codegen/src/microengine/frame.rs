@@ -27,10 +27,16 @@ pub const STATE: u32 = 178;
 pub const RESUME: u32 = 186;
 /// The words with the time of arrival in nanoseconds, the low one first.
 pub const ARRIVAL: u32 = 188;
+/// The time of arrival of the packet in hand, which may have been parked, in programs that park.
+pub const HAND: u32 = 190;
+/// The word with the port on which the packet in hand came.
+pub const INGRESS: u32 = 1;
 /// The word with the number of the packet, in the order in which the chip took packets.
 pub const NUMBER: u32 = 0;
 /// Words for the arguments of routines, and for values that are shifted, up to the area.
 pub const ARGUMENTS: u32 = 192;
+/// The byte at which the area of the window begins.
+pub const AREA: u32 = 1088;
 /// The byte at which the window ends while there is a payload.
 pub const END: u32 = 1472;
 /// The longest window.

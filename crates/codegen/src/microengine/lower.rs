@@ -15,16 +15,14 @@ use super::inline::Inlined;
 use super::known;
 use super::layout::Layout;
 use super::order::Order;
-use super::routines::{Divide, Multiply, Pass, Routine, Turn, give};
+use super::routines::{Divide, Multiply, Pass, RESULT, Routine, Turn, give};
 use super::spread;
 use super::wide::{is_wide, pieces};
 use super::words::{self, Words};
 use crate::refused::{Refused, ops};
 
-/// The first words of the frame: the number of the packet, its port, jumps back. The runtime sets
-/// them.
-const INGRESS: u32 = 1;
-/// Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
+/// The first words of the frame are the number of the packet, its port, and jumps back: the runtime
+/// sets them. Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
 pub(super) const VALUES: u32 = 3;
 pub(super) const VARIABLES: u32 = 24;
 
@@ -183,6 +181,9 @@ impl Lower<'_> {
             self.code.read_receive(at.into(), thread.into(), 1);
             let pair = [0, 1].map(Operand::Transfer);
             self.state.store(self.code, Operand::Number(frame::ARRIVAL), &pair);
+            if context::parks(self.engine) {
+                self.state.store(self.code, Operand::Number(frame::HAND), &pair);
+            }
         }
     }
 
@@ -640,8 +641,10 @@ impl Lower<'_> {
                 }
             }
             BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem if width > 64 => {
-                let message = "products and quotients of more than 64 bits have no place";
-                return Err(self.refuse(None, message.into()));
+                let at = self.long(operation, a, b, RESULT);
+                let result = self.load(at, words::count(width));
+                words::clear_top(self.code, &result, width);
+                words::of(&result)
             }
             BinaryOp::Mul => {
                 let routine = Multiply::of(code);
@@ -669,7 +672,7 @@ impl Lower<'_> {
 
     fn meta(&mut self, meta: Meta) -> Words {
         match meta {
-            Meta::Ingress => words::of(&self.load(INGRESS, 1)),
+            Meta::Ingress => words::of(&self.load(frame::INGRESS, 1)),
             Meta::Egress => vec![self.code.copy(self.state.egress.into()).into()],
             Meta::Window => vec![self.code.copy(self.state.window.into()).into()],
             Meta::Length => {
@@ -678,6 +681,7 @@ impl Lower<'_> {
                 self.code.alu(length, window.into(), "+", payload.into());
                 vec![length.into()]
             }
+            Meta::Arrival if context::parks(self.engine) => words::of(&self.load(frame::HAND, 2)),
             Meta::Arrival => words::of(&self.load(frame::ARRIVAL, 2)),
         }
     }

@@ -162,13 +162,14 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}#define FIRST_THREAD {}\n#define STATE {}\n{}\n{}\n",
+             {}#define FIRST_THREAD {}\n#define STATE {}\n{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
             target.contexts() * first,
             frame::STATE,
             if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
+            if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },
             include_str!("thread.uc"),
         );
         text.push_str(&self.multipliers);

@@ -6,6 +6,7 @@ use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
 use super::code::{Label, Operand, Register, Shift, Target};
 use super::frame::ARGUMENTS;
 use super::lower::{Lower, Place, VARIABLES};
+use super::routines::{Long, Routine, SECOND};
 use super::words::{self, Words};
 use crate::refused::Refused;
 
@@ -104,10 +105,6 @@ impl Lower<'_> {
             | OpKind::Evaluate { .. }
             | OpKind::Table { .. }
             | OpKind::ReadElement { .. } => return Ok(false),
-            OpKind::Binary(BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem, ..) => {
-                let message = "products and quotients of more than 64 bits have no place";
-                return Err(self.refuse(None, message.into()));
-            }
             _ => {}
         }
         let Some(first) = self.slot(op) else { return Ok(true) };
@@ -126,6 +123,14 @@ impl Lower<'_> {
             OpKind::Binary(BinaryOp::Add, a, b) => self.wide_sum(first, "+", Some(*a), *b),
             OpKind::Binary(BinaryOp::Sub, a, b) => self.wide_sum(first, "-", Some(*a), *b),
             OpKind::Unary(UnaryOp::Neg, a) => self.wide_sum(first, "-", None, *a),
+            OpKind::Binary(operation @ (BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem), a, b) => {
+                let at = self.long(*operation, *a, *b, first);
+                for (lo, piece) in pieces(width) {
+                    let words = self.load(at + lo / 32, words::count(piece));
+                    words::clear_top(self.code, &words, piece);
+                    self.store(first + lo / 32, &words::of(&words));
+                }
+            }
             OpKind::Binary(operation @ (BinaryOp::Shl | BinaryOp::Lshr), a, by) => {
                 self.shift_by(first, *operation == BinaryOp::Shl, *a, *by);
             }
@@ -186,6 +191,21 @@ impl Lower<'_> {
             }
             other => unreachable!("no piece of {other:?}"),
         }
+    }
+
+    /// Computes a product, a quotient or a rest of more than 64 bits. A product and a rest are in the
+    /// words of the frame from `to` on. Returns the first word of the result; bits past its width are
+    /// undefined.
+    pub(super) fn long(&mut self, operation: BinaryOp, a: Value, b: Value, to: u32) -> u32 {
+        let count = words::count(self.width(a)) as u32;
+        self.store_value(ARGUMENTS, a);
+        self.store_value(SECOND, b);
+        let Long { words, to: target } = Long::of(self.code);
+        self.code.set(words, Operand::Number(count));
+        self.code.set(target, Operand::Number(to));
+        let is_product = operation == BinaryOp::Mul;
+        self.code.call(if is_product { &Routine::Product } else { &Routine::Quotient });
+        if operation == BinaryOp::Udiv { ARGUMENTS } else { to }
     }
 
     /// Adds or subtracts piece by piece; the first is 0 if there is none.

@@ -15,7 +15,8 @@ use crate::spec::{FbiSpec, Spec};
 pub const ELEMENT_WORDS: usize = 64;
 /// Quad words of all data: addresses from here on are the control words of elements.
 const DATA_QUADS: usize = 128;
-/// Addresses from here on are the times of arrival of packets in elements.
+/// Addresses from here on are the times of arrival of packets in elements, and on the way out the
+/// ports on which they came.
 const ARRIVAL_QUADS: usize = 144;
 /// The registers that set up rings of the scratchpad.
 const RING: u32 = csr::FIRST_RING as u32;
@@ -35,11 +36,19 @@ pub struct Element {
     pub arrival: [u32; 2],
     /// Of the transmit FIFO: it waits for the bus.
     pub valid: bool,
+    /// Of the transmit FIFO: the port on which the packet came, if the program says so.
+    pub ingress: Option<u16>,
 }
 
 impl Default for Element {
     fn default() -> Self {
-        Self { words: [0; ELEMENT_WORDS], control: [0; 2], arrival: [0; 2], valid: false }
+        Self {
+            words: [0; ELEMENT_WORDS],
+            control: [0; 2],
+            arrival: [0; 2],
+            valid: false,
+            ingress: None,
+        }
     }
 }
 
@@ -277,14 +286,23 @@ impl Fbi {
     }
 
     fn write_transmit_at(&mut self, address: usize, words: &[u32]) -> Result<(), Refused> {
-        let (element, place) = locate(address);
-        let found = self.transmit.get_mut(element);
-        let target = match (found, place) {
-            (Some(found), Some(first)) => found.words.get_mut(first..first + words.len()),
-            (Some(found), None) => found.control.get_mut(..words.len()),
-            (None, _) => None,
+        let is_outside = || outside("transmit", address, words.len());
+        let element = match address {
+            ARRIVAL_QUADS.. => address - ARRIVAL_QUADS,
+            DATA_QUADS.. => address - DATA_QUADS,
+            _ => address / 8,
         };
-        target.ok_or_else(|| outside("transmit", address, words.len()))?.copy_from_slice(words);
+        let found = self.transmit.get_mut(element).ok_or_else(is_outside)?;
+        let first = if address < DATA_QUADS { address % 8 * 2 } else { 0 };
+        let target = match address {
+            ARRIVAL_QUADS.. => {
+                found.ingress = words.first().map(|port| *port as u16);
+                return Ok(());
+            }
+            DATA_QUADS.. => found.control.get_mut(..words.len()),
+            _ => found.words.get_mut(first..first + words.len()),
+        };
+        target.ok_or_else(is_outside)?.copy_from_slice(words);
         Ok(())
     }
 
@@ -347,14 +365,6 @@ impl Fbi {
     fn valid_elements(&self) -> u32 {
         let bits = self.transmit.iter().enumerate();
         bits.map(|(element, one)| u32::from(one.valid) << element).sum()
-    }
-}
-
-/// The element of an address in quad words, and the first of its words, if it is no control word.
-fn locate(address: usize) -> (usize, Option<usize>) {
-    match address.checked_sub(DATA_QUADS) {
-        None => (address / 8, Some(address % 8 * 2)),
-        Some(element) => (element, None),
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | from 0 | registers, 4 bytes each |
 //! | from 0x1000 | written: control word and packet number of element n, 8 bytes each; the second one sends it |
+//! | from 0x1800 | written: the port on which the packet in element n came, 4 bytes each, if not that of its number |
 //! | from 0x2000 | read: RBUF; written: TBUF |
 
 use wireloom_isa::microengine::{Operation, Signal};
@@ -15,8 +16,9 @@ use crate::mpkt::Wanted;
 use crate::request::{Pool, Request};
 use crate::spec::MsfSpec;
 
-/// Where the control words of TBUF begin, and where RBUF and TBUF do, in bytes.
+/// Where the control words of TBUF begin, the ports of its packets, and RBUF and TBUF, in bytes.
 const CONTROLS: u32 = 0x1000;
+const PORTS: u32 = 0x1800;
 const BUFFERS: u32 = 0x2000;
 /// Registers.
 const LISTS: u32 = 3;
@@ -97,12 +99,18 @@ impl Msf {
         let words = &request.data[..usize::from(request.words_out)];
         match request.address {
             BUFFERS.. => fbi.write_buffer((request.address - BUFFERS) as usize / 4, words),
+            PORTS.. => {
+                for (element, port) in ((request.address - PORTS) / 4..).zip(words) {
+                    let found = fbi.transmit.get_mut(element as usize);
+                    let found = found.ok_or_else(|| no_element(element))?;
+                    found.ingress = Some(*port as u16);
+                }
+                Ok(())
+            }
             CONTROLS.. => {
                 for (word, value) in ((request.address - CONTROLS) / 4..).zip(words) {
                     let element = fbi.transmit.get_mut(word as usize / 2);
-                    let element = element.ok_or_else(|| {
-                        Refused(format!("there is no element {} of TBUF", word / 2))
-                    })?;
+                    let element = element.ok_or_else(|| no_element(word / 2))?;
                     if element.valid {
                         return Err(Refused(format!(
                             "the control of element {} of TBUF is written before it has left: wait \
@@ -189,6 +197,10 @@ fn read(fbi: &Fbi, address: u32, words: &mut [u32]) -> Result<(), Refused> {
         };
     }
     Ok(())
+}
+
+fn no_element(number: u32) -> Refused {
+    Refused(format!("there is no element {number} of TBUF"))
 }
 
 fn unknown(number: u32, what: &str) -> Refused {

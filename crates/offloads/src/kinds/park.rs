@@ -76,17 +76,30 @@ pub struct Park {
     /// The latest time that a call has seen.
     time_ns: u64,
     /// The packets by a running number, oldest first.
-    packets: BTreeMap<u64, Kept>,
+    packets: BTreeMap<u64, Parked>,
     /// The running numbers under each key, oldest first. No queue is empty.
     queues: HashMap<Bits, VecDeque<u64>>,
     next: u64,
 }
 
-#[derive(Clone)]
-struct Kept {
-    key: Bits,
-    since_ns: u64,
-    packet: PacketInHand,
+/// A parked packet.
+#[derive(Clone, Debug)]
+pub struct Parked {
+    /// Its key.
+    pub key: Bits,
+    /// The time of the park when it was kept, in nanoseconds.
+    pub since_ns: u64,
+    /// The packet.
+    pub packet: PacketInHand,
+}
+
+/// What a park holds, for machines that keep it in memories of their own.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// The latest time that a call has seen, in nanoseconds.
+    pub time_ns: u64,
+    /// The packets, the oldest first.
+    pub packets: Vec<Parked>,
 }
 
 impl Park {
@@ -100,6 +113,28 @@ impl Park {
             queues: HashMap::new(),
             next: 0,
         }
+    }
+
+    /// What it holds.
+    pub fn state(&self) -> State {
+        State { time_ns: self.time_ns, packets: self.packets.values().cloned().collect() }
+    }
+
+    /// Replaces what it holds. Packets past the park's size are dropped, the newest first.
+    pub fn set_state(&mut self, state: State) {
+        (self.time_ns, self.next) = (state.time_ns, 0);
+        self.packets.clear();
+        self.queues.clear();
+        for parked in state.packets.into_iter().take(self.size) {
+            self.add(parked);
+        }
+    }
+
+    /// Makes a packet the newest.
+    fn add(&mut self, parked: Parked) {
+        self.queues.entry(parked.key.clone()).or_default().push_back(self.next);
+        self.packets.insert(self.next, parked);
+        self.next += 1;
     }
 
     /// Advances the time and drops packets that have grown too old.
@@ -136,10 +171,7 @@ impl Park {
         if self.packets.len() >= self.size {
             return false;
         }
-        let kept = Kept { key: key.clone(), since_ns: self.time_ns, packet: packet.clone() };
-        self.packets.insert(self.next, kept);
-        self.queues.entry(key.clone()).or_default().push_back(self.next);
-        self.next += 1;
+        self.add(Parked { key: key.clone(), since_ns: self.time_ns, packet: packet.clone() });
         true
     }
 
@@ -283,6 +315,22 @@ mod tests {
         assert_eq!(bench.call("expire", &[Bits::new(64, 19)]).low_u64(), 1);
         assert_eq!(take(&mut bench, 2), None);
         assert_eq!(take(&mut bench, 1), Some(30));
+    }
+
+    #[test]
+    fn what_a_park_holds_moves_to_another() {
+        let mut bench = bench(3, 1000);
+        for (now, key) in [(10, 1), (20, 2), (30, 1)] {
+            bench.now = now;
+            assert!(keep(&mut bench, key, now as u8));
+        }
+        let any: &mut dyn std::any::Any = bench.instance.as_mut();
+        let park = any.downcast_mut::<Park>().expect("a park");
+        let mut state = park.state();
+        assert_eq!((state.time_ns, state.packets.len()), (30, 3));
+        state.packets.remove(0);
+        park.set_state(state);
+        assert_eq!([1, 1, 2].map(|key| take(&mut bench, key)), [Some(30), None, Some(20)]);
     }
 
     #[test]

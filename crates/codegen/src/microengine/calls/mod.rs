@@ -5,12 +5,13 @@ mod exact;
 mod keys;
 mod meter;
 mod packet;
+mod park;
+mod search;
 
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
 use super::code::{Code, Label, Operand, Register, Shift, Target};
-use super::layout::trie::{NODE_BITS, root_bits};
 use super::layout::{Place, Unit};
 use super::lower::Lower;
 use super::words::{self, Words};
@@ -51,6 +52,9 @@ pub fn call(
         ("exact", method, Place::Table { unit, base }) => {
             exact::call(lower, op, &config, method, (unit, base), args)
         }
+        ("park", method, Place::Park { base }) => {
+            park::call(lower, &config, method, base, args).map(Some)
+        }
         ("meter", _, Place::Meters { .. }) => {
             let has_two_rates = config.param("rates").low_u64() == 2;
             Ok(Some(meter::color(lower, place, has_two_rates, args)))
@@ -73,7 +77,7 @@ pub fn call(
             Ok(None)
         }
         ("lpm", "search", Place::Trie { unit, base }) => {
-            Ok(Some(search(lower, unit, base, args[0])))
+            Ok(search::search(lower, op, (unit, base), args[0], width))
         }
         ("payload", "truncate", _) => Ok(Some(truncate(lower, args[0]))),
         (kind, method, _) => {
@@ -185,57 +189,6 @@ fn count(lower: &mut Lower<'_>, place: Place, index: Value, bytes: Value) {
     code.chain(&[target(2), target(3)], "+", "+carry", all, &[bytes[0], zero]);
     code.command("sram[write_unlock", "$0", base, offset.into(), 4);
     code.place(outside);
-}
-
-/// The value of the longest prefix of a key.
-fn search(lower: &mut Lower<'_>, unit: Unit, base: u32, key: Value) -> Words {
-    let width = lower.width(key);
-    let key = lower.get(key);
-    let root = root_bits(width);
-    // The key at the upper end of its words, so that its next bits are those of the last word.
-    let whole = 32 * words::count(width) as u32;
-    let mut rest = words::shift_left(lower.code, &key, whole - width, whole);
-    let last = *rest.last().expect("a word at least");
-    let offset = lower.code.register();
-    lower.code.shift(offset, Operand::None, "B", last, Shift::Right(32 - root));
-    let entry = words_at(lower, unit, base, offset, 1)[0];
-    // Registers that change in the loop.
-    let mut moving = Vec::new();
-    for word in &mut rest {
-        let register = lower.code.copy(*word);
-        moving.push(register);
-        *word = register.into();
-    }
-    let by = lower.code.register();
-    lower.code.set(by, Operand::Number(root));
-    let (next, found) = (lower.code.label(), lower.code.label());
-    shift_up(lower, &moving, root);
-    lower.code.place(next);
-    lower.code.branch_clear(entry, 31, found);
-    let top = *moving.last().expect("a word at least");
-    let (bits, node, at) = (lower.code.register(), lower.code.register(), lower.code.register());
-    lower.code.shift(bits, Operand::None, "B", top.into(), Shift::Right(32 - NODE_BITS));
-    lower.code.shift(node, Operand::None, "B", entry.into(), Shift::Left(1));
-    lower.code.shift(node, Operand::None, "B", node.into(), Shift::Right(1));
-    lower.code.alu(at, node.into(), "+", bits.into());
-    let read = words_at(lower, unit, 0, at, 1)[0];
-    lower.code.set(entry, read.into());
-    shift_up(lower, &moving, NODE_BITS);
-    lower.code.branch("br", next);
-    lower.code.place(found);
-    vec![entry.into()]
-}
-
-/// Shifts words left.
-fn shift_up(lower: &mut Lower<'_>, moving: &[Register], by: u32) {
-    for index in (0..moving.len()).rev() {
-        let high = moving[index].into();
-        let low = match index.checked_sub(1) {
-            Some(below) => moving[below].into(),
-            None => Operand::Number(0),
-        };
-        lower.code.double_shift(moving[index], high, low, 32 - by);
-    }
 }
 
 /// Cuts the packet. Returns whether it was as long.

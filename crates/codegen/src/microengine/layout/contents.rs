@@ -1,18 +1,16 @@
 //! What is in the memory of each kind of offload: how many words, where, and which; and back.
 
 use std::any::Any;
-use std::sync::PoisonError;
 
 use wireloom_bits::Bits;
-use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::kinds::matching::Match;
 use wireloom_offloads::kinds::meter::{Meter, Used};
 use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
 
 use super::super::routines::meter;
 use super::super::words;
-use super::trie::{self, Route};
-use super::{IEEE, Place, Region, Unit, check_table, tables};
+use super::prefixes::prefixes;
+use super::{IEEE, Place, Region, Unit, check_table, park, tables};
 
 /// What an offload wants of the memories.
 pub(super) struct Wanted {
@@ -49,11 +47,15 @@ pub(super) fn wanted(
         }
         "lpm" => {
             let most = most.into_iter().max().unwrap_or(0);
-            grows(trie_image(config, instance, 0, most)?.len(), ANY)
+            grows(prefixes(config, instance, 0, most)?.len(), ANY)
         }
         "exact" => {
             let words = tables::wanted(config)?;
             let words = vec![(Unit::Sram, words), (Unit::Sdram, 2 * words)];
+            Ok(Some(Wanted { words, grows: false }))
+        }
+        "park" => {
+            let words = vec![(Unit::Sdram, park::wanted(config))];
             Ok(Some(Wanted { words, grows: false }))
         }
         "meter" => fixed(config.param("size").low_u64() << meter::SHIFT, SRAM),
@@ -70,6 +72,7 @@ pub(super) fn place(config: &Config, region: Region) -> Place {
     match config.kind.as_str() {
         "lpm" => Place::Trie { unit, base: first },
         "exact" => Place::Table { unit, base: first / quad(unit) },
+        "park" => Place::Park { base: first / quad(unit) },
         "bloom" => Place::Bits { base: first },
         "meter" => Place::Meters { base: first, size: config.param("size").low_u64() as u32 },
         "match" => Place::Automaton { classes: first, start: first + CLASSES },
@@ -91,7 +94,7 @@ pub(super) fn image(
     region: Region,
 ) -> Result<Vec<u32>, String> {
     let image = match config.kind.as_str() {
-        "lpm" => trie_image(config, instance, region.first, region.words)?,
+        "lpm" => prefixes(config, instance, region.first, region.words)?,
         "exact" => {
             let words = quad(region.unit);
             let base = region.first / words;
@@ -100,6 +103,9 @@ pub(super) fn image(
                 Unit::Sram => all,
                 Unit::Sdram => all.into_iter().flat_map(|word| [word, 0]).collect(),
             }
+        }
+        "park" => {
+            park::image(config, instance, region.first / quad(region.unit), &check_table(IEEE))?
         }
         "match" => automaton(config, instance, region.first)?,
         "meter" => meters(config, instance)?,
@@ -157,6 +163,9 @@ pub(super) fn read_back(
         }
         Place::Table { unit, base } => {
             tables::read_back(instance, base, |at| word(unit, at * quad(unit)));
+        }
+        Place::Park { base } => {
+            park::read_back(config, instance, base, |at| word(Unit::Sdram, at));
         }
         Place::Elements { unit, base, shift, size } => {
             let own = element_words(config) as u32;
@@ -293,28 +302,4 @@ fn automaton(config: &Config, instance: &mut dyn Instance, base: u32) -> Result<
         image.extend(halves(value).into_iter().chain([0; 4]).take(record as usize - 1));
     }
     Ok(image)
-}
-
-/// The trie of prefixes, from word address `base` on, of at most so many words.
-fn trie_image(
-    config: &Config,
-    instance: &mut dyn Instance,
-    base: u32,
-    words: u32,
-) -> Result<Vec<u32>, String> {
-    let key_width = config.key.as_ref().map_or(0, |key| key.width());
-    if key_width > 128 || width(config) > 31 {
-        return Err("keys of at most 128 bits and values of at most 31 have a trie".into());
-    }
-    let any: &dyn Any = instance;
-    let lpm = any.downcast_ref::<Lpm>().ok_or("it has no prefixes")?;
-    let mut routes = Vec::new();
-    let table = lpm.table();
-    let table = table.lock().unwrap_or_else(PoisonError::into_inner);
-    table.for_each(&mut |bits: Bits, length, value: Bits| {
-        let key = bits.to_u128().and_then(|key| key.checked_shl(128 - key_width)).unwrap_or(0);
-        routes.push(Route { key, length, value: value.low_u64() as u32 });
-    });
-    let miss = config.param("miss").low_u64() as u32;
-    trie::image(key_width, &routes, miss, base, words as usize).map_err(|why| why.to_string())
 }

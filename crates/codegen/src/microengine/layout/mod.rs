@@ -1,6 +1,8 @@
 //! Where the tables of a program are in the memories of the chip, and what is in them at the start.
 
 mod contents;
+mod park;
+pub mod prefixes;
 mod tables;
 pub mod trie;
 
@@ -78,6 +80,11 @@ pub enum Place {
         /// The memory.
         unit: Unit,
         /// The first word of its header, or quad word of SDRAM.
+        base: u32,
+    },
+    /// Parked packets in SDRAM; `routines::park` has the layout.
+    Park {
+        /// The first quad word of its header.
         base: u32,
     },
     /// A trie.
@@ -332,7 +339,7 @@ fn refuse(engine: &Engine, offload: usize, why: &str) -> Refused {
 /// Places what offloads share: the tables of checks, and the multipliers of the hash unit.
 fn shared(config: &Config, room: &mut Room, layout: &mut Layout) -> Result<(), String> {
     let checks: &[(usize, u32)] = match config.kind.as_str() {
-        "hash" | "exact" => &[(0, IEEE)],
+        "hash" | "exact" | "park" => &[(0, IEEE)],
         "bloom" => &[(0, IEEE), (1, CASTAGNOLI)],
         _ => &[],
     };

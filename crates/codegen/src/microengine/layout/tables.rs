@@ -12,13 +12,13 @@ use super::super::words;
 /// Widest values: replies and changes of them are computed in registers.
 const WIDEST: u32 = 128;
 
-fn halves(bits: &Bits) -> impl Iterator<Item = u32> {
+pub(super) fn halves(bits: &Bits) -> impl Iterator<Item = u32> {
     let all = bits.words().flat_map(|word| [word as u32, (word >> 32) as u32]);
     all.collect::<Vec<_>>().into_iter().take(words::count(bits.width()))
 }
 
 /// The check of a key's bytes in network order.
-fn hash(table: &[u32], key: &Bits) -> u32 {
+pub(super) fn hash(table: &[u32], key: &Bits) -> u32 {
     let all: Vec<u32> = halves(key).collect();
     let byte = |number: usize| all[number / 4] >> (8 * (number % 4)) & 0xff;
     let bytes = key.width().div_ceil(8) as usize;

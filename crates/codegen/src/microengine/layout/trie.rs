@@ -12,15 +12,44 @@
 //!                                         N[0 to 2], N[4 to 15] = 1, N[3] = 2
 //! ```
 
+use wireloom_bits::Bits;
+
 /// Bits that each node below the root takes.
 pub const NODE_BITS: u32 = 4;
 /// The most bits that the root takes.
 const ROOT_BITS: u32 = 16;
 const NODE: usize = 1 << NODE_BITS;
 /// The bit of a pointer.
-const POINTER: u32 = 1 << 31;
-/// The bits of a key as routes have it.
-const KEY_BITS: u32 = 128;
+pub const POINTER: u32 = 1 << 31;
+/// A key of a prefix, whose bits are counted from the most significant on.
+pub trait Key: Clone {
+    /// The bits that a key can have.
+    const MOST: u32;
+
+    /// The bits after those that are done; those past the end are 0.
+    fn part(&self, done: u32, bits: u32) -> usize;
+}
+
+/// At the upper end, whatever the width of the keys.
+impl Key for u128 {
+    const MOST: u32 = 128;
+
+    fn part(&self, done: u32, bits: u32) -> usize {
+        let rest = self.checked_shl(done).unwrap_or(0);
+        rest.checked_shr(Self::MOST - bits).unwrap_or(0) as usize
+    }
+}
+
+/// Of the width of the keys.
+impl Key for Bits {
+    const MOST: u32 = wireloom_bits::MAX_WIDTH;
+
+    fn part(&self, done: u32, bits: u32) -> usize {
+        let there = bits.min(self.width().saturating_sub(done));
+        let lo = self.width().saturating_sub(done + there);
+        (self.extract(lo, there) << (bits - there)) as usize
+    }
+}
 
 /// The bits of a key of this width that the root takes.
 pub fn root_bits(width: u32) -> u32 {
@@ -29,10 +58,9 @@ pub fn root_bits(width: u32) -> u32 {
 
 /// A prefix and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
-    /// The key, from its most significant bit on at the upper end; the bits after the prefix are of
-    /// no interest.
-    pub key: u128,
+pub struct Route<K = u128> {
+    /// The key; the bits after the prefix are of no interest.
+    pub key: K,
     /// Bits of the prefix.
     pub length: u32,
     /// At most 31 bits.
@@ -53,20 +81,20 @@ pub enum Unplaced {
     Range,
 }
 
-/// Makes the words of a trie for keys of this width, at most 128 bits. It begins at word address
+/// Makes the words of a trie for keys of this width, as many bits as a key can have at most. It begins at word address
 /// `base` and takes at most `words` words. Keys that no prefix matches get `miss`.
 ///
 /// # Errors
 /// If the trie is larger, or a route is out of range.
-pub fn image(
+pub fn image<K: Key>(
     width: u32,
-    routes: &[Route],
+    routes: &[Route<K>],
     miss: u32,
     base: u32,
     words: usize,
 ) -> Result<Vec<u32>, Unplaced> {
-    let is_valid = |route: &Route| route.length <= width && route.value < POINTER;
-    if width > KEY_BITS || !routes.iter().all(is_valid) || miss >= POINTER {
+    let is_valid = |route: &Route<K>| route.length <= width && route.value < POINTER;
+    if width > K::MOST || !routes.iter().all(is_valid) || miss >= POINTER {
         return Err(Unplaced::Range);
     }
     // Longer prefixes come later and take entries from the shorter. Of equal ones the last stays.
@@ -83,22 +111,16 @@ pub fn image(
     Ok(image)
 }
 
-/// The bits of a key after those that are done.
-fn part(key: u128, done: u32, bits: u32) -> usize {
-    let rest = key.checked_shl(done).unwrap_or(0);
-    rest.checked_shr(KEY_BITS - bits).unwrap_or(0) as usize
-}
-
-fn insert(
+fn insert<K: Key>(
     image: &mut Vec<u32>,
     root: u32,
-    route: Route,
+    route: Route<K>,
     base: u32,
     words: usize,
 ) -> Result<(), Unplaced> {
     let (mut node, mut bits, mut done) = (0, root, 0);
     loop {
-        let index = part(route.key, done, bits);
+        let index = route.key.part(done, bits);
         let left = route.length - done;
         if left <= bits {
             let free = bits - left;
@@ -125,12 +147,12 @@ fn insert(
 }
 
 /// Looks a key up as microcode does; also the number of words that it reads.
-pub fn look_up(width: u32, image: &[u32], base: u32, key: u128) -> (u32, u32) {
+pub fn look_up<K: Key>(width: u32, image: &[u32], base: u32, key: &K) -> (u32, u32) {
     let mut done = root_bits(width);
-    let (mut entry, mut read) = (image[part(key, 0, done)], 1);
+    let (mut entry, mut read) = (image[key.part(0, done)], 1);
     while entry & POINTER != 0 {
         let node = ((entry & !POINTER) - base) as usize;
-        entry = image[node + part(key, done, NODE_BITS)];
+        entry = image[node + key.part(done, NODE_BITS)];
         done += NODE_BITS;
         read += 1;
     }
@@ -174,7 +196,7 @@ mod tests {
             let own = routes.iter().map(|route| (route.key >> 96) as u32);
             let own = own.flat_map(|address| [address, address ^ 1]);
             for address in own.chain(addresses.iter().map(|&low| near(low >> 20, low))) {
-                let (value, read) = look_up(32, &image, BASE, key(address));
+                let (value, read) = look_up(32, &image, BASE, &key(address));
                 prop_assert_eq!(value, naive(&routes, 0, address));
                 prop_assert!((1..=5).contains(&read));
             }
@@ -213,8 +235,22 @@ mod tests {
             };
             let routes = [route(0, 0, 7), route(1, width, 8)];
             let image = image(width, &routes, 0, BASE, WORDS).expect("it fits");
-            assert_eq!(look_up(width, &image, BASE, key(1)).0, 8, "{width}");
-            assert_eq!(look_up(width, &image, BASE, key(0)).0, 7, "{width}");
+            assert_eq!(look_up(width, &image, BASE, &key(1)).0, 8, "{width}");
+            assert_eq!(look_up(width, &image, BASE, &key(0)).0, 7, "{width}");
+        }
+    }
+
+    #[test]
+    fn wide_keys_have_a_trie() {
+        for width in [132, 160, 1024] {
+            let key = |low: u128| Bits::new(width, low);
+            let top = Bits::new(width, 5).shl(width - 3);
+            let routes = [(key(1), width, 8), (top.clone(), 3, 9)];
+            let routes = routes.map(|(key, length, value)| Route { key, length, value });
+            let image = image(width, &routes, 7, BASE, WORDS).expect("it fits");
+            for (key, value) in [(key(1), 8), (key(0), 7), (top, 9)] {
+                assert_eq!(look_up(width, &image, BASE, &key).0, value, "{width}");
+            }
         }
     }
 }

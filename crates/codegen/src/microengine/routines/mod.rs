@@ -8,9 +8,11 @@ mod arithmetic;
 mod checks;
 mod clear;
 mod fetch;
+mod long;
 pub mod meter;
 mod order;
 mod packet;
+pub mod park;
 mod put;
 mod scan;
 pub mod table;
@@ -27,6 +29,7 @@ pub use arithmetic::{Divide, Mix, Multiply, give};
 pub use checks::{Crc, Reduce};
 pub use clear::Clear;
 pub use fetch::{Fetch, Gather, Sum};
+pub use long::{Long, RESULT, SECOND};
 pub use order::{Pass, Turn};
 pub use packet::Move;
 pub use put::Put;
@@ -39,6 +42,10 @@ pub enum Routine {
     Multiply,
     /// [`Divide`]
     Divide,
+    /// [`long::Product`]
+    Product,
+    /// [`long::Quotient`]
+    Quotient,
     /// [`Move`]
     Move,
     /// [`Clear`]
@@ -73,6 +80,16 @@ pub enum Routine {
     Enter(Unit),
     /// [`table::Sweep`]
     Sweep(Unit),
+    /// [`table::Sweep`] of parked packets.
+    SweepParked,
+    /// [`park::Enqueue`]
+    Enqueue,
+    /// [`park::Dequeue`]
+    Dequeue,
+    /// [`park::Keep`]
+    Keep,
+    /// [`park::Take`]
+    Take,
     /// [`meter::Tokens`]
     Tokens,
     /// [`meter::Meter`] of one rate.
@@ -106,6 +123,8 @@ impl Routine {
         match self {
             Self::Multiply => Multiply::of(&mut code).write(&mut code),
             Self::Divide => Divide::of(&mut code).write(&mut code),
+            Self::Product => long::Product::write(&mut code, state),
+            Self::Quotient => long::Quotient::write(&mut code, state),
             Self::Move => Move::of(&mut code).write(&mut code, state),
             Self::Clear => Clear::of(&mut code).write(&mut code, state),
             Self::Crc => Crc::of(&mut code).write(&mut code, state),
@@ -122,7 +141,15 @@ impl Routine {
             Self::Touch(unit) => table::Touch::write(&mut code, *unit),
             Self::Unlink(unit) => table::Unlink::write(&mut code, *unit),
             Self::Enter(unit) => table::Enter::write(&mut code, state, *unit),
-            Self::Sweep(unit) => table::Sweep::of(&mut code).write(&mut code, *unit),
+            Self::Sweep(unit) => table::Sweep::of(&mut code)
+                .write(&mut code, *unit, |code| table::Unlink::write(code, *unit)),
+            Self::SweepParked => {
+                table::Sweep::of(&mut code).write(&mut code, Unit::Sdram, park::Dequeue::write)
+            }
+            Self::Enqueue => park::Enqueue::write(&mut code, state),
+            Self::Dequeue => park::Dequeue::write(&mut code),
+            Self::Keep => park::Keep::write(&mut code, state),
+            Self::Take => park::Take::write(&mut code, state),
             Self::Tokens => meter::Tokens::of(&mut code).write(&mut code),
             Self::MeterOne => meter::Meter::of(&mut code).write_one(&mut code, state),
             Self::MeterTwo => meter::Meter::of(&mut code).write_two(&mut code, state),

@@ -34,7 +34,8 @@ const STATIC: u32 = 1;
 const TOUCHED: u32 = 2;
 pub const OLDER: u32 = 4;
 pub const NEWER: u32 = 5;
-const HEAD: u32 = 6;
+/// The word of an entry with the address of its bucket's first.
+pub const HEAD: u32 = 6;
 
 /// The unit of commands, and the first transfer register. In SDRAM a table has its words in quad
 /// words of their own, whose second halves are not used.
@@ -43,7 +44,13 @@ fn memory(unit: Unit) -> (&'static str, &'static str) {
 }
 
 /// Reads words at an offset of an address, at most four of SDRAM.
-fn read_at(code: &mut Code, unit: Unit, base: Register, at: Operand, count: u32) -> Vec<Register> {
+pub(super) fn read_at(
+    code: &mut Code,
+    unit: Unit,
+    base: Register,
+    at: Operand,
+    count: u32,
+) -> Vec<Register> {
     let (memory, first) = memory(unit);
     let word = |index| match unit {
         Unit::Sram => Operand::Transfer(index),
@@ -54,7 +61,7 @@ fn read_at(code: &mut Code, unit: Unit, base: Register, at: Operand, count: u32)
 }
 
 /// Writes words at an offset of an address, at most four of SDRAM.
-fn write_at(code: &mut Code, unit: Unit, base: Register, at: Operand, all: &[Operand]) {
+pub(super) fn write_at(code: &mut Code, unit: Unit, base: Register, at: Operand, all: &[Operand]) {
     let (memory, first) = memory(unit);
     let target = |index| match unit {
         Unit::Sram => Target::Transfer(index),
@@ -104,6 +111,62 @@ fn join(code: &mut Code, unit: Unit, table: Register, entry: Register) {
     write(code, unit, entry, OLDER, &[newest.into(), ring.into()]);
     write(code, unit, newest, NEWER, &[entry.into()]);
     write(code, unit, ring, OLDER, &[entry.into()]);
+}
+
+/// Takes a free entry. Branches if there is none: then it is 0.
+pub(super) fn take_free(
+    code: &mut Code,
+    unit: Unit,
+    table: Register,
+    entry: Register,
+    none: Label,
+) {
+    let free = read(code, unit, table, 0, 1)[0];
+    code.set(entry, free.into());
+    branch_zero(code, entry, none);
+    let next = read(code, unit, entry, 0, 1)[0];
+    write(code, unit, table, 0, &[next.into()]);
+}
+
+/// Makes an entry free that is in no bucket.
+pub(super) fn give_back(code: &mut Code, unit: Unit, table: Register, entry: Register) {
+    let free = read(code, unit, table, 0, 1)[0];
+    write(code, unit, entry, 0, &[free.into()]);
+    write(code, unit, table, 0, &[entry.into()]);
+}
+
+/// Takes an entry out of the list by age, into a ring of its own.
+pub(super) fn alone(code: &mut Code, unit: Unit, entry: Register) {
+    leave(code, unit, entry);
+    write(code, unit, entry, OLDER, &[entry.into(), entry.into()]);
+}
+
+/// Writes the key in the arguments to an entry.
+pub(super) fn key_in(code: &mut Code, state: State, unit: Unit, table: Register, entry: Register) {
+    let number = Operand::Number;
+    let key = code.label();
+    let count = read(code, unit, table, MASK + 1, 1)[0];
+    let [at, place] = [(); 2].map(|()| code.register());
+    code.set(at, number(0));
+    code.place(key);
+    code.set(place, number(ARGUMENTS));
+    code.alu(place, place.into(), "+", at.into());
+    code.command("sram[read", "$0", state.frame.into(), place.into(), 1);
+    let word = code.copy(Operand::Transfer(0));
+    code.alu(place, at.into(), "+", number(ENTRY));
+    write_at(code, unit, entry, place.into(), &[word.into()]);
+    code.alu(at, at.into(), "+", number(1));
+    code.alu(Target::None, at.into(), "-", count.into());
+    code.branch("br!=0", key);
+}
+
+/// Makes an entry one that ages, and the newest.
+pub(super) fn begin(code: &mut Code, unit: Unit, table: Register, entry: Register) {
+    let time = read(code, unit, table, TIME, 2);
+    let zero = Operand::Number(0);
+    write(code, unit, entry, STATIC, &[zero, time[0].into(), time[1].into()]);
+    leave(code, unit, entry);
+    join(code, unit, table, entry);
 }
 
 /// Finds the entry of the key in the arguments.
@@ -241,11 +304,8 @@ impl Unlink {
         let Find { table, before, entry, .. } = Find::of(code);
         let next = read(code, unit, entry, 0, 1)[0];
         write(code, unit, before, 0, &[next.into()]);
-        let free = read(code, unit, table, 0, 1)[0];
-        write(code, unit, entry, 0, &[free.into()]);
-        write(code, unit, table, 0, &[entry.into()]);
-        leave(code, unit, entry);
-        write(code, unit, entry, OLDER, &[entry.into(), entry.into()]);
+        give_back(code, unit, table, entry);
+        alone(code, unit, entry);
     }
 }
 
@@ -256,38 +316,18 @@ pub struct Enter;
 impl Enter {
     pub(super) fn write(code: &mut Code, state: State, unit: Unit) {
         let Find { table, head, entry, old, .. } = Find::of(code);
-        let number = Operand::Number;
-        let [fresh, key, done] = [(); 3].map(|()| code.label());
+        let [fresh, done] = [(); 2].map(|()| code.label());
         code.set(entry, old.into());
         code.alu(Target::None, Operand::None, "B", old.into());
         code.branch("br!=0", fresh);
-        let free = read(code, unit, table, 0, 1)[0];
-        code.set(entry, free.into());
-        branch_zero(code, entry, done);
-        let next = read(code, unit, entry, 0, 1)[0];
-        write(code, unit, table, 0, &[next.into()]);
+        take_free(code, unit, table, entry, done);
         let first = read(code, unit, head, 0, 1)[0];
         write(code, unit, entry, 0, &[first.into()]);
         write(code, unit, head, 0, &[entry.into()]);
         write(code, unit, entry, HEAD, &[head.into()]);
-        let count = read(code, unit, table, MASK + 1, 1)[0];
-        let [at, place] = [(); 2].map(|()| code.register());
-        code.set(at, number(0));
-        code.place(key);
-        code.set(place, number(ARGUMENTS));
-        code.alu(place, place.into(), "+", at.into());
-        code.command("sram[read", "$0", state.frame.into(), place.into(), 1);
-        let word = code.copy(Operand::Transfer(0));
-        code.alu(place, at.into(), "+", number(ENTRY));
-        write_at(code, unit, entry, place.into(), &[word.into()]);
-        code.alu(at, at.into(), "+", number(1));
-        code.alu(Target::None, at.into(), "-", count.into());
-        code.branch("br!=0", key);
+        key_in(code, state, unit, table, entry);
         code.place(fresh);
-        let time = read(code, unit, table, TIME, 2);
-        write(code, unit, entry, STATIC, &[number(0), time[0].into(), time[1].into()]);
-        leave(code, unit, entry);
-        join(code, unit, table, entry);
+        begin(code, unit, table, entry);
         code.place(done);
     }
 }
@@ -313,7 +353,8 @@ impl Sweep {
         }
     }
 
-    pub(super) fn write(&self, code: &mut Code, unit: Unit) {
+    /// Entries are removed by this, which finds the word with the address of one in `before`.
+    pub(super) fn write(&self, code: &mut Code, unit: Unit, remove: impl FnOnce(&mut Code)) {
         let Self { limit, most, count } = *self;
         let Find { table, before, entry, .. } = Find::of(code);
         let number = Operand::Number;
@@ -342,7 +383,7 @@ impl Sweep {
         code.set(before, at.into());
         code.branch("br", chain);
         code.place(found);
-        Unlink::write(code, unit);
+        remove(code);
         code.alu(count, count.into(), "+", number(1));
         code.branch("br", next);
         code.place(all);
