@@ -82,11 +82,15 @@ pub struct Park {
     next: u64,
 }
 
-#[derive(Clone)]
-struct Kept {
-    key: Bits,
-    since_ns: u64,
-    packet: PacketInHand,
+/// A parked packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The key.
+    pub key: Bits,
+    /// The park's time when the packet was kept, in nanoseconds.
+    pub since_ns: u64,
+    /// The packet. Its number does not count: it leaves under that of the packet that takes it.
+    pub packet: PacketInHand,
 }
 
 impl Park {
@@ -100,6 +104,40 @@ impl Park {
             queues: HashMap::new(),
             next: 0,
         }
+    }
+
+    /// Returns the latest time that a call has seen, in nanoseconds.
+    pub fn time_ns(&self) -> u64 {
+        self.time_ns
+    }
+
+    /// The packets, the oldest first.
+    pub fn packets(&self) -> impl Iterator<Item = &Kept> {
+        self.packets.values()
+    }
+
+    /// Replaces the time and the packets, which are in the order of their times, the oldest first.
+    ///
+    /// # Errors
+    /// If there are more packets than the park holds, or they are in another order or younger than
+    /// the park's time. The park is then unchanged.
+    pub fn set_packets(&mut self, time_ns: u64, packets: Vec<Kept>) -> Result<(), Refused> {
+        let is_ordered = packets.is_sorted_by_key(|kept| kept.since_ns);
+        if !is_ordered || packets.last().is_some_and(|kept| kept.since_ns > time_ns) {
+            return Err(Refused("the packets are not in the order of their times".into()));
+        }
+        if packets.len() > self.size {
+            return Err(Refused(format!("the park is full: its size is {}", self.size)));
+        }
+        self.time_ns = time_ns;
+        self.packets.clear();
+        self.queues.clear();
+        for kept in packets {
+            self.queues.entry(kept.key.clone()).or_default().push_back(self.next);
+            self.packets.insert(self.next, kept);
+            self.next += 1;
+        }
+        Ok(())
     }
 
     /// Advances the time and drops packets that have grown too old.
@@ -283,6 +321,35 @@ mod tests {
         assert_eq!(bench.call("expire", &[Bits::new(64, 19)]).low_u64(), 1);
         assert_eq!(take(&mut bench, 2), None);
         assert_eq!(take(&mut bench, 1), Some(30));
+    }
+
+    #[test]
+    fn the_packets_of_a_park_move_to_another() {
+        let mut one = Park::new(&crate::kinds::tests::config(
+            "park",
+            Some(&[("", 8)]),
+            None,
+            &[("size", 3), ("age", 100)],
+        ));
+        let empty = one.clone();
+        for (now, key) in [(10, 1), (20, 2), (30, 1)] {
+            one.advance(now);
+            assert!(one.keep(&Bits::new(8, key), &packet(&[now as u8; 60])));
+        }
+        let kept: Vec<Kept> = one.packets().cloned().collect();
+        let mut other = empty.clone();
+        assert_eq!(other.set_packets(one.time_ns(), kept.clone()), Ok(()));
+        assert_eq!(other.rows(), one.rows());
+        let mut taken = packet(&[]);
+        assert!(other.take(&Bits::new(8, 1), &mut taken));
+        assert_eq!(taken.bytes()[0], 10, "the oldest under the key");
+        let backwards: Vec<Kept> = kept.iter().rev().cloned().collect();
+        let many = [&kept[..], &kept[2..]].concat();
+        for (time, packets) in [(30, backwards), (29, kept), (30, many)] {
+            let mut refuses = empty.clone();
+            assert!(refuses.set_packets(time, packets).is_err());
+            assert!(refuses.rows().is_empty());
+        }
     }
 
     #[test]
