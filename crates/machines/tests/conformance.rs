@@ -287,7 +287,7 @@ fn parked_packets_move_in_snapshots_or_the_machine_refuses_to_park() {
         !refusals.is_empty()
     };
     let (without, with): (Vec<_>, Vec<_>) = examples().partition(refuses);
-    assert!(without.iter().all(|machine| ["np", "xdp", "ixp", "raw"].contains(&machine.kind())));
+    assert!(without.iter().all(|machine| ["np", "xdp", "ixp"].contains(&machine.kind())));
     snapshots_move(&program, &empty(&program), with.into_iter());
 }
 
@@ -422,7 +422,7 @@ fn random(
 fn random_programs_do_on_machines_what_they_do_on_golden() {
     // Those that refuse many have tests of their own.
     let takes = |machine: &dyn Configured| {
-        !machine.capabilities().translates && !["xdp", "ixp", "raw"].contains(&machine.kind())
+        !machine.capabilities().translates && !["xdp", "ixp"].contains(&machine.kind())
     };
     let (agreed, refused) = random(100..130, takes);
     assert!(agreed > 4 * refused.len(), "{agreed} agreed, refused were\n{}", refused.join("\n"));
