@@ -179,9 +179,9 @@ fn depends(engine: &Engine, op: &Op, effect: &Op) -> bool {
             array == written
         }
         (OpKind::ReadMeta(Meta::Egress), OpKind::WriteMeta(..)) => true,
-        (OpKind::ReadPacket { .. } | OpKind::ReadMeta(Meta::Length | Meta::Window), _) => {
-            changes_packet(engine, effect)
-        }
+        (OpKind::ReadPacket { .. } | OpKind::ReadMeta(Meta::Length | Meta::Window), _)
+        // A call may replace the packet by one that was parked.
+        | (OpKind::ReadMeta(_), OpKind::Call { .. }) => changes_packet(engine, effect),
         (OpKind::Call { offload, .. } | OpKind::Evaluate { offload, .. }, _) => {
             let is_same =
                 matches!(&effect.kind, OpKind::Call { offload: other, .. } if other == offload);

@@ -7,7 +7,7 @@ pub const INGRESS: u32 = 0;
 pub const EGRESS: u32 = 4;
 /// The bytes of the packet.
 pub const LENGTH: u32 = 8;
-/// When the packet arrived, the lower word first.
+/// When the packet arrived that began the thread, the lower word first.
 pub const ARRIVAL: u32 = 12;
 /// Its number, likewise.
 pub const SEQUENCE: u32 = 20;
@@ -15,6 +15,10 @@ pub const SEQUENCE: u32 = 20;
 pub const FETCH: u32 = 32;
 /// Registers that `fetch` keeps.
 pub const KEPT: u32 = 48;
+/// Where routines that call others return to: one that may call one that may call a third.
+pub const LINK: u32 = 72;
+/// When the packet in hand arrived, which may have been parked, the lower word first.
+pub const HAND: u32 = 80;
 /// Operands of routines that work on values in memory.
 pub const WORK: u32 = 96;
 /// The words of [`WORK`]: four values of 1,024 bits, and a word after each.

@@ -1,6 +1,10 @@
 //! Where an engine's state and tables are in a tile's memory, and what is in it at the start.
 //! Addresses are in bytes.
 
+pub mod keyed;
+pub mod meters;
+mod read_back;
+
 use std::any::Any;
 use std::sync::{Arc, PoisonError};
 
@@ -8,13 +12,14 @@ use wireloom_bits::Bits;
 use wireloom_ir::{Engine, EngineId, EngineKind, OffloadTarget, OpKind, Program};
 use wireloom_offloads::kinds::lpm::Lpm;
 use wireloom_offloads::kinds::matching::Match;
-use wireloom_offloads::{Config, Content, Entry, EntryKey, Instance as Offload, Store};
+use wireloom_offloads::{Config, Content, EntryKey, Instance as Offload, Store};
 
 use super::direct::Direct;
 use super::frame;
 use super::words;
 use crate::microengine::trie::{self, Route};
 use crate::refused::{Refused, first_user, ops};
+pub use read_back::read_back;
 
 /// The polynomials of CRC-32 and CRC-32C, reflected.
 const IEEE: u32 = 0xedb8_8320;
@@ -50,6 +55,10 @@ pub enum Place {
     Direct { first: u32, second: u32, values: u32, stride: u32 },
     /// Routes: a trie ([`trie`]), likewise.
     Trie { root: u32, values: u32, stride: u32 },
+    /// A table of entries with keys ([`keyed`]).
+    Table { base: u32 },
+    /// Parked packets ([`keyed`]).
+    Park { base: u32 },
     /// An engine, by its number among the instances.
     Engine(usize),
 }
@@ -103,6 +112,9 @@ pub struct Layout<'a> {
     pub end: u32,
     /// Where the tables of CRC-32 and CRC-32C are, if they are needed.
     pub checks: [Option<u32>; 2],
+    /// Whether parked packets are taken: then a packet may have come at another time and port than
+    /// that which began the thread.
+    pub takes: bool,
     tiles: u32,
 }
 
@@ -177,7 +189,12 @@ pub fn place<'a>(
 ) -> Result<Layout<'a>, Vec<Refused>> {
     let mut placing = Placing {
         program,
-        layout: Layout { end: frame::STATE, tiles: memories.tiles, ..Layout::default() },
+        layout: Layout {
+            end: frame::STATE,
+            tiles: memories.tiles,
+            takes: takes(&program.engines[program.main.index()]),
+            ..Layout::default()
+        },
         room: Room { next: memories.first, end: memories.end.max(memories.first) },
         refused: Vec::new(),
         path: Vec::new(),
@@ -196,6 +213,17 @@ pub fn place<'a>(
         });
     }
     if placing.refused.is_empty() { Ok(placing.layout) } else { Err(placing.refused) }
+}
+
+/// Whether an engine takes parked packets.
+fn takes(engine: &Engine) -> bool {
+    engine.steps.iter().flat_map(ops).any(|op| match op.kind {
+        OpKind::Call { offload, method, .. } => {
+            let kind = engine.offloads[offload.index()].kind();
+            kind.is_some_and(|kind| kind.name == "park" && kind.methods[method].writes_packet)
+        }
+        _ => false,
+    })
 }
 
 /// The words of a value in memory, the lowest first.
@@ -341,6 +369,17 @@ impl<'a, 'b> Placing<'a, 'b> {
                 self.filter(config, instance)
             }
             "match" => self.automaton(config, instance),
+            "exact" | "park" => {
+                let place = if config.kind == "exact" { keyed::exact } else { keyed::park };
+                let (place, images) = place(config, instance, &mut self.room)?;
+                self.layout.images.extend(images);
+                Ok(place)
+            }
+            "meter" => {
+                let (place, image) = meters::place(config, instance, &mut self.room)?;
+                self.layout.images.push(image);
+                Ok(place)
+            }
             "payload" | "checksum" | "clock" | "random" => Ok(Place::Nowhere),
             kind => Err(format!("offloads of kind `{kind}` are not realised on tiles yet")),
         }
@@ -475,76 +514,4 @@ pub fn element_words(config: &Config) -> usize {
         "counter" => 4,
         _ => words::count(config.value.as_ref().map_or(1, |layout| layout.width())),
     }
-}
-
-/// Takes what packets changed from memory into the store. `tiles` is the number of tiles that have
-/// counters.
-pub fn read_back(
-    places: &[Vec<Place>],
-    tiles: u32,
-    store: &mut Store,
-    word: &mut dyn FnMut(u32) -> u32,
-) {
-    read_instance(places, 0, tiles, store, word);
-}
-
-fn read_instance(
-    places: &[Vec<Place>],
-    number: usize,
-    tiles: u32,
-    store: &mut Store,
-    word: &mut dyn FnMut(u32) -> u32,
-) {
-    for (place, slot) in places[number].iter().zip(&mut store.slots) {
-        let (base, stride, size, apart) = match (*place, &mut slot.content) {
-            (Place::Engine(called), Content::Engine(inner)) => {
-                read_instance(places, called, tiles, inner, word);
-                continue;
-            }
-            (Place::Bits { base, words }, Content::Kind { instance, .. }) => {
-                for number in 0..words {
-                    let value = Bits::new(32, u128::from(word(base + 4 * number)));
-                    // A word of the filter always has a place.
-                    let _ = instance.load(Entry { key: EntryKey::Index(number.into()), value });
-                }
-                continue;
-            }
-            (Place::Elements { base, stride, size }, _) => (base, stride, size, None),
-            (Place::Counters { base, stride, size, apart }, _) => (base, stride, size, Some(apart)),
-            _ => continue,
-        };
-        let Content::Kind { config, instance } = &mut slot.content else { continue };
-        for index in 0..size {
-            let at = base + index * stride;
-            let value = match apart {
-                None => {
-                    let width = config.value.as_ref().map_or(1, |layout| layout.width());
-                    value_at(at, width, word)
-                }
-                // The upper 64 bits are packets, the lower ones bytes.
-                Some(apart) => {
-                    let mut sums = [0u64; 2];
-                    for tile in 0..tiles {
-                        let own = value_at(at + tile * apart, 128, word);
-                        let halves = [own.word(0), own.word(1)];
-                        for (sum, half) in sums.iter_mut().zip(halves) {
-                            *sum = sum.wrapping_add(half);
-                        }
-                    }
-                    Bits::from_words(128, &sums)
-                }
-            };
-            // An element that has a place exists.
-            let _ = instance.load(Entry { key: EntryKey::Index(index.into()), value });
-        }
-    }
-}
-
-/// A value in memory.
-fn value_at(at: u32, width: u32, word: &mut dyn FnMut(u32) -> u32) -> Bits {
-    let count = words::count(width) as u32;
-    let mut half = |half: u32| if half < count { u64::from(word(at + 4 * half)) } else { 0 };
-    let wide: Vec<u64> =
-        (0..width.div_ceil(64)).map(|at| half(2 * at) | half(2 * at + 1) << 32).collect();
-    Bits::from_words(width, &wide)
 }

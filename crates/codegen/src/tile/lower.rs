@@ -305,6 +305,7 @@ impl Lower<'_> {
                 Meta::Length => self.load(frame::LENGTH, 1),
                 // The window may change while its length is still needed.
                 Meta::Window => vec![self.code.fresh(WINDOW).into()],
+                Meta::Arrival if self.layout.takes => self.load(frame::HAND, 2),
                 Meta::Arrival => self.load(frame::ARRIVAL, 2),
             },
             OpKind::WriteMeta(_, value) => {

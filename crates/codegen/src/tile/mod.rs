@@ -52,6 +52,9 @@ pub struct Needs {
     pub arrival: bool,
     /// Its number.
     pub sequence: bool,
+    /// Parked packets are taken: what leaves has the port on which its packet came after the side
+    /// word.
+    pub takes: bool,
 }
 
 /// A program of a tile.
@@ -167,7 +170,7 @@ pub fn generate(
         return Err(refused);
     }
     let main = &instances[0];
-    let needs = needs(program, main.engine);
+    let needs = Needs { takes: layout.takes, ..needs(program, main.engine) };
     let mut text = format!(
         "# Engine `{}`, written by Wireloom from the step IR.\n        li $sp, {frame}\n",
         main.engine.name
@@ -314,8 +317,11 @@ fn unwritten(engine: &Engine) -> BTreeSet<usize> {
 
 /// What a program and the engines that it calls need to be told.
 fn needs(program: &Program, engine: &Engine) -> Needs {
-    let mut needs =
-        Needs { arrival: context::uses_arrival(engine), sequence: uses_sequence(engine) };
+    let mut needs = Needs {
+        arrival: context::uses_arrival(engine),
+        sequence: uses_sequence(engine),
+        ..Needs::default()
+    };
     for offload in &engine.offloads {
         if let OffloadTarget::Engine(id) = &offload.target {
             let inner = self::needs(program, &program.engines[id.index()]);
@@ -347,10 +353,6 @@ fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Op
                     OpKind::Insert { count, .. }
                     | OpKind::Remove { count, .. }
                     | OpKind::Reset { count } => own &= whole(count),
-                    OpKind::Call { offload, .. } => {
-                        let kind = engine.offloads[offload.index()].kind();
-                        own &= kind.is_none_or(|kind| kind.name != "park");
-                    }
                     OpKind::Exit(Exit::Next(to) | Exit::Emit(to))
                         if !own && is_known[to.index()] && !is_passed(number, to.index()) =>
                     {

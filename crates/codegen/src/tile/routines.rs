@@ -1,10 +1,11 @@
 //! What programs have besides their steps: the way in and out of packets, and routines.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::Needs;
 use super::frame;
+use super::layout::keyed;
 
 /// The bytes of a value of the routine `divide`.
 const OWN: u32 = 4 * (frame::WORK_WORDS / 4);
@@ -17,6 +18,9 @@ fn with_numbers(text: &str, base: u32) -> String {
         ("LENGTH", frame::LENGTH),
         ("FETCH", frame::FETCH),
         ("KEPT", frame::KEPT),
+        ("LINK", frame::LINK),
+        ("HAND", frame::HAND),
+        ("ARRIVAL", frame::ARRIVAL),
         ("WORK", frame::WORK),
         ("OWN3", 3 * OWN),
         ("OWN", OWN),
@@ -24,11 +28,12 @@ fn with_numbers(text: &str, base: u32) -> String {
         ("ARRIVES", base + frame::ARRIVES),
         ("REPLACED_END", base + frame::REPLACED_END),
     ];
+    let names = names.into_iter().chain(keyed::NAMES);
     let mut lines = String::new();
     for line in text.lines() {
         let (code, comment) = line.split_once('#').map_or((line, None), |(a, b)| (a, Some(b)));
         let mut code = code.to_owned();
-        for (name, value) in names {
+        for (name, value) in names.clone() {
             while let Some(at) = code.find(name) {
                 let end = at + name.len();
                 // `NAME+4` is one number.
@@ -89,8 +94,10 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     let take = |words: &[u32]| {
         words.iter().map(|at| format!("        sw $csti, {at}($sp)\n")).collect::<String>()
     };
+    let hand = [frame::HAND, frame::HAND + 4];
+    let hand = if needs.takes { &hand[..] } else { &[] };
     // The window, ports, what the first tile was told, and the context.
-    let state = [&[frame::INGRESS, frame::EGRESS], &words[..], &passage.carried].concat();
+    let state = [&[frame::INGRESS, frame::EGRESS], &words[..], hand, &passage.carried].concat();
     let give: String = state.iter().map(|at| format!("        lw $csto, {at}($sp)\n")).collect();
     let lines = |each: &dyn Fn(&usize, &str) -> String| {
         passage.entries.iter().map(|(step, label)| each(step, label)).collect::<String>()
@@ -120,9 +127,17 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         text = text.replace(&format!("SEND_LINES({name})\n"), &all);
         text = text.replace(&format!("BYTES_LINES({name})\n"), &bytes);
     }
+    // Where parked packets are taken, the port by which a packet came leaves too.
+    for name in ["read", "keep", "pass", "own"] {
+        let name = format!("left_{name}");
+        let lines = if needs.takes { part(&name) } else { "" };
+        text = text.replace(&format!("{}\n", name.to_uppercase()), lines);
+    }
     let text = text
+        .replace("LEFT_WORDS+1", if needs.takes { "3" } else { "2" })
+        .replace("LEFT_WORDS", if needs.takes { "2" } else { "1" })
         .replace("IDLE_TEST\n", if idles { part("idle_test") } else { "" })
-        .replace("EXTRA_LINES\n", &take(&words))
+        .replace("EXTRA_LINES\n", &(take(&words) + if needs.takes { part("hand") } else { "" }))
         .replace("STATE_WORDS", &(state.len() + 1).to_string())
         .replace("MESSAGE_WORDS", &(state.len() + 2).to_string())
         .replace("TAKE_LINES\n", &format!("        move $fp, $csti\n{}", take(&state)))
@@ -133,27 +148,38 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     with_numbers(&text, base)
 }
 
-/// The routines of these names.
-pub fn needed(base: u32, names: &[&str]) -> String {
-    let names: BTreeSet<&str> = names.iter().copied().collect();
-    let mut text = String::new();
-    let mut comment = String::new();
-    let mut is_wanted = false;
-    for line in include_str!("routines.s").lines() {
-        if let Some(name) = line.strip_prefix(".routine ") {
-            is_wanted = names.contains(name);
-            if is_wanted {
-                text += &comment;
-            }
-            comment.clear();
+/// The texts of the routines: their names, each with the comment before it and its lines.
+fn texts() -> BTreeMap<&'static str, String> {
+    let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+    let (mut comment, mut name) = (String::new(), "");
+    for line in include_str!("routines.s").lines().chain(include_str!("tables.s").lines()) {
+        if let Some(next) = line.strip_prefix(".routine ") {
+            name = next;
+            texts.insert(name, std::mem::take(&mut comment));
         } else if line.starts_with('#') {
-            is_wanted = false;
             let _ = writeln!(comment, "{line}");
-        } else if is_wanted {
+        } else if let Some(text) = texts.get_mut(name) {
             let _ = writeln!(text, "{line}");
         }
     }
-    with_numbers(&text, base)
+    texts
+}
+
+/// The routines of these names, and those that they go on to.
+pub fn needed(base: u32, names: &[&'static str]) -> String {
+    let texts = texts();
+    let mut open: Vec<&str> = names.to_vec();
+    let mut found = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        let text = texts.get(name).map_or("", |text| text);
+        if found.insert(name) {
+            let code = text.lines().filter(|line| line.starts_with(' '));
+            let words = code.filter_map(|line| line.split_whitespace().last());
+            open.extend(words.filter_map(|word| Some(*texts.get_key_value(word)?.0)));
+        }
+    }
+    let wanted = texts.iter().filter(|(name, _)| found.contains(*name));
+    with_numbers(&wanted.map(|(_, text)| text.as_str()).collect::<String>(), base)
 }
 
 /// The instructions of a text; those that load long constants are written as two already.

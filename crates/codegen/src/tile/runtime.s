@@ -41,12 +41,14 @@ ENTRY_TESTS
 # of it goes, as the switch does.
 relay_left:
         bltz $v0, relay_none
+LEFT_READ
         move $v1, $csti
         andi $a1, $v1, 0xffff
         addiu $a1, $a1, 5
         srl $a1, $a1, 2
         addiu $a3, $a1, 1
         li $a2, RELAYED
+LEFT_KEEP
         sw $v1, 0($a2)
         addiu $a2, $a2, 4
 relay:
@@ -65,8 +67,9 @@ relay_word:
         move $csto, $zero
         j begin
 relay_none:
-        addiu $csto, $zero, 1
+        addiu $csto, $zero, LEFT_WORDS
         move $csto, $v0
+LEFT_PASS
         move $csto, $zero
         j begin
 take:
@@ -132,8 +135,9 @@ finish_core:
         j finish_send
 # Ends without a packet.
 leave:
-        addiu $csto, $zero, 1
+        addiu $csto, $zero, LEFT_WORDS
         move $csto, $a0
+LEFT_OWN
         move $csto, $zero
         j begin
 # Sends the packet and returns.
@@ -149,8 +153,9 @@ SEND_LINES(send)
 # them.
         addiu $a2, $a2, 5
         srl $a2, $a2, 2
-        addiu $csto, $a2, 2
+        addiu $csto, $a2, LEFT_WORDS+1
         move $csto, $a0
+LEFT_OWN
         move $csto, $a1
 .part bytes_lines
         addiu $v1, $gp, -2
@@ -218,3 +223,18 @@ PASS_LINES
 BYTES_LINES(pass)
         move $csto, $zero
         j begin
+.part hand
+        lw $t0, ARRIVAL($sp)
+        sw $t0, HAND($sp)
+        lw $t0, ARRIVAL+4($sp)
+        sw $t0, HAND+4($sp)
+.part left_read
+        move $t1, $csti
+.part left_keep
+        sw $t1, 0($a2)
+        addiu $a2, $a2, 4
+        addiu $a3, $a3, 1
+.part left_pass
+        move $csto, $csti
+.part left_own
+        lw $csto, INGRESS($sp)

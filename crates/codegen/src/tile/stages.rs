@@ -222,10 +222,12 @@ impl Stages {
         own.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Whether an engine changes offloads: then it has one chain.
-    pub fn changes(program: &Program) -> Option<String> {
+    /// An offload that an engine changes, and the first step that calls it: such an engine has one
+    /// chain.
+    pub fn changes(program: &Program) -> Option<(String, String)> {
         let engine = &program.engines[program.main.index()];
         let first = changed(program, engine).into_iter().next()?;
-        Some(engine.offloads[first].name.clone())
+        let step = engine.steps.iter().find(|step| called(step).any(|one| one == first))?;
+        Some((engine.offloads[first].name.clone(), step.name.clone()))
     }
 }

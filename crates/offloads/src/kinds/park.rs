@@ -83,18 +83,18 @@ pub struct Park {
 }
 
 /// A parked packet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parked {
     /// Its key.
     pub key: Bits,
     /// The time of the park when it was kept, in nanoseconds.
     pub since_ns: u64,
-    /// The packet.
+    /// The packet. Its number does not count: it leaves under that of the packet that takes it.
     pub packet: PacketInHand,
 }
 
 /// What a park holds, for machines that keep it in memories of their own.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The latest time that a call has seen, in nanoseconds.
     pub time_ns: u64,
@@ -120,14 +120,24 @@ impl Park {
         State { time_ns: self.time_ns, packets: self.packets.values().cloned().collect() }
     }
 
-    /// Replaces what it holds. Packets past the park's size are dropped, the newest first.
-    pub fn set_state(&mut self, state: State) {
-        (self.time_ns, self.next) = (state.time_ns, 0);
+    /// Replaces what it holds.
+    ///
+    /// # Errors
+    /// If there are more packets than the park has room for, or they are in another order than that
+    /// of their times, or younger than the park's time. The park is then unchanged.
+    pub fn set_state(&mut self, State { time_ns, packets }: State) -> Result<(), Refused> {
+        let is_ordered = packets.is_sorted_by_key(|parked| parked.since_ns);
+        if !is_ordered || packets.last().is_some_and(|parked| parked.since_ns > time_ns) {
+            return Err(Refused("the packets are not in the order of their times".into()));
+        }
+        if packets.len() > self.size {
+            return Err(Refused(format!("the park is full: its size is {}", self.size)));
+        }
+        (self.time_ns, self.next) = (time_ns, 0);
         self.packets.clear();
         self.queues.clear();
-        for parked in state.packets.into_iter().take(self.size) {
-            self.add(parked);
-        }
+        packets.into_iter().for_each(|parked| self.add(parked));
+        Ok(())
     }
 
     /// Makes a packet the newest.
@@ -328,8 +338,18 @@ mod tests {
         let park = any.downcast_mut::<Park>().expect("a park");
         let mut state = park.state();
         assert_eq!((state.time_ns, state.packets.len()), (30, 3));
-        state.packets.remove(0);
-        park.set_state(state);
+        let newest = state.packets.pop().expect("a packet");
+        let oldest = state.packets.remove(0);
+        for (time_ns, packets) in [
+            (30, vec![newest.clone(), oldest.clone()]),
+            (29, vec![oldest.clone(), newest.clone()]),
+            (30, vec![newest.clone(); 4]),
+        ] {
+            assert!(park.set_state(State { time_ns, packets }).is_err());
+            assert_eq!(park.rows().len(), 3);
+        }
+        state.packets.push(newest);
+        assert_eq!(park.set_state(state), Ok(()));
         assert_eq!([1, 1, 2].map(|key| take(&mut bench, key)), [Some(30), None, Some(20)]);
     }
 

@@ -39,14 +39,14 @@ pub fn compile(
 ) -> Result<Compiled, Vec<Refused>> {
     let (chains, _) = spec.chains().map_err(whole)?;
     if chains.len() > 1
-        && let Some(offload) = Stages::changes(program)
+        && let Some((offload, step)) = Stages::changes(program)
     {
         let message = format!(
-            "offload `{offload}` changes, and caches of tiles are not coherent: an engine with it \
-             has no place on {} chains, but on one",
+            "offload `{offload}` changes in step `{step}`, and caches of tiles are not coherent: \
+             an engine with it has no place on {} chains, but on one",
             chains.len()
         );
-        return Err(vec![Refused { offload: Some(offload), step: None, message }]);
+        return Err(vec![Refused { offload: Some(offload), step: Some(step), message }]);
     }
     let tiles: u32 = chains.iter().map(|chain| chain.tiles.len() as u32).sum();
     let end = spec.memory.megabytes << 20;

@@ -208,10 +208,11 @@ fn chip(spec: &MachineSpec, program: &Program, store: &Store) -> Result<(Chip, C
     }
     chip.attach(place, side, memory).map_err(failed)?;
     for chain in &chains {
-        let port = PacketPort::new(spec.mapping.idles());
+        let takes = compiled.needs.takes;
+        let port = PacketPort::new(spec.mapping.idles(), takes);
         chip.attach(chain.input().0, chain.input().1, port).map_err(failed)?;
         if chain.output() != chain.input() {
-            let port = PacketPort::new(0);
+            let port = PacketPort::new(0, takes);
             chip.attach(chain.output().0, chain.output().1, port).map_err(failed)?;
         }
     }
@@ -232,7 +233,7 @@ fn pass_on(packet: Pending, left: &Left, sink: Sink<'_>) {
     sink(Output {
         sequence: packet.number,
         arrival_ns: packet.arrival_ns,
-        ingress: packet.ingress,
+        ingress: left.ingress.unwrap_or(packet.ingress),
         verdict,
         bytes: &left.bytes(),
     });

@@ -12,6 +12,8 @@ use crate::device::{Device, Port};
 pub struct Left {
     /// The side word.
     pub side: u32,
+    /// The port on which its packet came, if that may be another than the thread's.
+    pub ingress: Option<u16>,
     /// The first word and the packet's words, if there is a packet.
     pub words: Vec<u32>,
     /// The cycle of the last word.
@@ -46,6 +48,8 @@ pub struct PacketPort {
     /// tiles that take packets in turn send none on before the others have theirs.
     idles: usize,
     idles_left: usize,
+    /// Whether what leaves has the port on which its packet came after the side word.
+    has_ingress: bool,
     /// The message that comes, and how many words of it are missing.
     words: Vec<u32>,
     missing: u32,
@@ -54,9 +58,10 @@ pub struct PacketPort {
 }
 
 impl PacketPort {
-    /// A port that sends so many messages without a packet after the last packet.
-    pub fn new(idles: usize) -> Self {
-        Self { idles, ..Self::default() }
+    /// A port that sends so many messages without a packet after the last packet, and takes what
+    /// leaves, with the port on which its packet came or without.
+    pub fn new(idles: usize, has_ingress: bool) -> Self {
+        Self { idles, has_ingress, ..Self::default() }
     }
 
     /// Puts the words of a message into the queue.
@@ -78,8 +83,10 @@ impl PacketPort {
         if self.missing == 0 {
             let words = std::mem::take(&mut self.words);
             if words[0] != IDLE {
-                let (side, words) = (words[0], words[1..].to_vec());
-                self.left.push_back(Left { side, words, cycle: port.now });
+                let ingress = words.get(1).filter(|_| self.has_ingress).map(|word| *word as u16);
+                let rest = 1 + usize::from(self.has_ingress);
+                let (side, words) = (words[0], words[rest..].to_vec());
+                self.left.push_back(Left { side, ingress, words, cycle: port.now });
             }
         }
         true

@@ -1,5 +1,6 @@
 //! Mappings: which tiles execute which steps, and what is refused.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -95,12 +96,34 @@ fn tiles_that_take_packets_in_turn_agree_with_golden() {
 }
 
 #[test]
+fn what_parked_packets_bring_with_them_goes_through_the_stages() {
+    let program = compiled("keyed.loom");
+    for steps in [
+        "steps = [[\"classify\"], [\"count\", \"remember\", \"hold\"], [\"show\"]]",
+        "steps = [[\"classify\", \"count\", \"remember\"], [\"hold\"], [\"show\"]]",
+        // What becomes of packets goes through the last tile.
+        "steps = [[\"classify\", \"count\", \"remember\", \"hold\"], [\"show\"], []]",
+        "replicas = [1, 2]\n\
+         steps = [[\"classify\", \"count\", \"remember\", \"hold\"], [\"show\"]]",
+    ] {
+        agrees(&three(steps), &program);
+    }
+    let apart = "steps = [[\"classify\", \"count\"], [\"remember\", \"hold\", \"show\"], []]";
+    agrees(&three(apart), &program);
+    let turns = three("replicas = [3]").refusals(&program);
+    let offloads: BTreeSet<_> = turns.iter().filter_map(|one| one.offload.as_deref()).collect();
+    assert_eq!(offloads, BTreeSet::from(["few", "pairs", "rates", "waiting"]), "{turns:?}");
+    assert_eq!(turns[0].step.as_deref(), Some("count"));
+}
+
+#[test]
 fn chains_share_what_packets_do_not_change() {
     let chains = "[mapping]\nchains = [[[0, 0], [1, 0]], [[0, 2], [0, 3]], [[3, 2]]]\n";
     let chains = machine(chains).unwrap_or_else(|error| panic!("{error}"));
     agrees(&chains, &compiled("counted.loom"));
     let refused = chains.refusals(&program());
     assert_eq!(refused[0].offload.as_deref(), Some("seen"), "{refused:?}");
+    assert_eq!(refused[0].step.as_deref(), Some("classify"), "{refused:?}");
     assert!(refused[0].message.contains("no place on 3 chains"), "{refused:?}");
 }
 

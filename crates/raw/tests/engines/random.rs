@@ -44,7 +44,7 @@ fn all_agree(name: &str, seeds: std::ops::Range<u64>) {
         .filter_map(|seed| agrees(&machine, seed).err().map(|why| format!("{seed}: {why}")))
         .collect();
     assert_eq!(refused.iter().find(|why| !why.contains("no place")), None);
-    assert!(2 * refused.len() < all, "of {all} were refused\n{}", refused.join("\n"));
+    assert!(8 * refused.len() < all, "of {all} were refused\n{}", refused.join("\n"));
 }
 
 #[test]

@@ -53,14 +53,14 @@ pub fn call(
     has_reply.then_some(words)
 }
 
-fn put(lower: &mut Lower<'_>, at: Register, words: &[Operand]) {
+pub fn put(lower: &mut Lower<'_>, at: Register, words: &[Operand]) {
     for (place, word) in words.iter().enumerate() {
         lower.code.store(*word, at, 4 * place as i32);
     }
 }
 
 /// Adds each lane.
-fn add(
+pub fn add(
     lower: &mut Lower<'_>,
     a: &[Operand],
     b: &[Operand],

@@ -1,6 +1,8 @@
 //! Calls of offloads, in the memory of the tile.
 
 mod array;
+mod keyed;
+mod meter;
 mod numbers;
 mod packet;
 
@@ -20,8 +22,9 @@ use crate::refused::Refused;
 pub fn changes_packet(engine: &Engine, offload: OffloadId, method: usize) -> bool {
     match &engine.offloads[offload.index()].target {
         OffloadTarget::Engine(_) => false,
-        OffloadTarget::Kind(config) => registry::kind(&config.kind)
-            .is_none_or(|kind| kind.methods[method].writes_packet || kind.name == "park"),
+        OffloadTarget::Kind(config) => {
+            registry::kind(&config.kind).is_none_or(|kind| kind.methods[method].writes_packet)
+        }
     }
 }
 
@@ -77,6 +80,9 @@ pub fn call(
             let width = config.value.as_ref().map_or(1, |value| value.width());
             Ok(Some(packet::scan(lower, [classes, row], args, width)))
         }
+        ("exact", Place::Table { base }) => Ok(Some(keyed::exact(lower, base, config, name, args))),
+        ("park", Place::Park { base }) => Ok(Some(keyed::park(lower, base, name, args))),
+        ("meter", Place::Elements { .. }) => Ok(Some(meter::mark(lower, place, config, args))),
         ("random", _) => Ok(Some(numbers::random(lower, config.param("seed").low_u64(), args[0]))),
         (kind, _) => {
             let message = format!("`{}`: `{kind}.{name}` has no place on tiles yet", called.name);
