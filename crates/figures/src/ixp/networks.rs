@@ -1,5 +1,7 @@
 //! The networks of commands on three chips, and the memories' share of power.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use wireloom_console::{Working, output};
 use wireloom_ixp::energy::{CHIP_PARTS, meter};
@@ -15,7 +17,7 @@ use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
 use crate::store::Cost;
-use crate::values::Values;
+use crate::values::{Values, slug};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
@@ -57,6 +59,8 @@ struct Row {
     hops: f64,
     /// The share of time in which contexts of engines waited for signals.
     waiting: f64,
+    /// The share of time in which each unit and bus was in use.
+    in_use: BTreeMap<String, f64>,
     /// Mean watts of engines, of the network with its arbiters, of the rest of the chip, and of the memory chips.
     engines_w: f64,
     network_w: f64,
@@ -64,9 +68,24 @@ struct Row {
     memories_w: f64,
 }
 
-fn run(machine: &'static str, (kind, network): (NetworkKind, &'static str)) -> Result<Row> {
+/// Cycles by which commands come later than on the bus in one of the trials: about what the links of
+/// rings and meshes add. It tells what longer ways do from what more ways do.
+const LATER: u32 = 3;
+
+/// The networks that are compared: the bus as it is described and with later commands, and the others.
+fn networks() -> Vec<(NetworkKind, &'static str, u32)> {
+    let mut all: Vec<_> = NetworkKind::ALL.map(|(kind, name)| (kind, name, 0)).to_vec();
+    all.insert(1, (NetworkKind::Bus, "bus, 3 cycles later", LATER));
+    all
+}
+
+fn run(
+    machine: &'static str,
+    (kind, network, later): (NetworkKind, &'static str, u32),
+) -> Result<Row> {
     let mut spec = Spec::installed(machine).map_err(Error::new)?;
     spec.command_bus.kind = kind;
+    spec.command_bus.latency_cycles += later;
     // Lines and the bus to them shall not limit.
     (spec.ports.rate, spec.ports.pace) = (100_000_000_000, Pace::Given);
     spec.ports.transmit_mpkts = 4096;
@@ -96,6 +115,11 @@ fn run(machine: &'static str, (kind, network): (NetworkKind, &'static str)) -> R
         let network = &chip.chip.network;
         [chip.chip.cards.left, network.granted, network.hops].map(|count| count as f64)
     };
+    let used = |chip: &wireloom_ixp::Processor<_>| {
+        let seconds = chip.now().as_seconds();
+        chip.utilisation().into_iter().map(move |(unit, share)| (unit, share * seconds))
+    };
+    let before: Vec<_> = used(&chip).collect();
     let (first, begin, from) = (count(&chip), chip.power().ok_or_else(no_meter)?, chip.now());
     fill(&mut chip, BEFORE + WINDOW)?;
     let (last, end) = (count(&chip), chip.power().ok_or_else(no_meter)?);
@@ -109,6 +133,9 @@ fn run(machine: &'static str, (kind, network): (NetworkKind, &'static str)) -> R
         .filter(|(_, part)| matches!(part.name, "command_bus" | "command_bus_arbiter"))
         .map(|(place, _)| watts(end.chip_part(place), begin.chip_part(place)))
         .sum::<f64>();
+    let units = before.into_iter().zip(used(&chip));
+    let in_use = units.map(|((unit, before), (_, now))| (slug(unit), (now - before) / seconds));
+    let in_use = in_use.collect();
     let contexts = chip.chip.engines.iter().flat_map(|engine| engine.contexts());
     let [waited, all] = contexts.fold([0, 0], |[waited, all], context| {
         [waited + context.waited[0], all + context.waited.iter().sum::<u64>()]
@@ -120,6 +147,7 @@ fn run(machine: &'static str, (kind, network): (NetworkKind, &'static str)) -> R
         commands: commands / seconds / spec.core.clock.rate(),
         hops: hops / commands.max(1.0),
         waiting: waited as f64 / (all as f64).max(1.0),
+        in_use,
         engines_w,
         network_w,
         chip_w: rest_w - network_w,
@@ -129,23 +157,51 @@ fn run(machine: &'static str, (kind, network): (NetworkKind, &'static str)) -> R
 
 fn make(_: &Settings) -> Result<Drawn> {
     let _working = Working::on("four networks on three chips");
-    let trials: Vec<(&'static str, (NetworkKind, &'static str))> =
-        MACHINES.iter().flat_map(|machine| NetworkKind::ALL.map(|kind| (*machine, kind))).collect();
-    let rows = sweep(&trials, workers(), |(machine, kind)| run(machine, *kind));
+    let networks = networks();
+    let of = |machine: &'static str| networks.iter().map(move |network| (machine, *network));
+    let trials: Vec<_> = MACHINES.into_iter().flat_map(of).collect();
+    let rows = sweep(&trials, workers(), |(machine, network)| run(machine, *network));
     let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<Row>>>()?;
     let groups = MACHINES.map(|machine| {
         let own = rows.iter().filter(|row| row.machine == machine);
         Group::new(machine, own.map(|row| row.mpps))
     });
-    let names = NetworkKind::ALL.map(|(_, name)| name);
+    let names = networks.iter().map(|(_, name, _)| *name);
     let title = "64-byte packets forwarded, by the network of commands";
     let svg = Bars::new(title, "million packets a second", names, groups.to_vec()).svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
 }
 
-const RATE_HEADS: [&str; 6] =
-    ["machine", "network", "Mpps", "commands a cycle", "links a command", "threads wait"];
+/// The units and buses that can be full.
+const UNITS: [&str; 9] = [
+    "command-bus",
+    "sram",
+    "sdram",
+    "scratchpad",
+    "fbi",
+    "msf",
+    "sram-push-bus",
+    "sram-pull-bus",
+    "ix-bus",
+];
+
+/// The unit or bus that was in use most, with its share.
+fn busiest(share: impl Fn(&str) -> Option<f64>) -> String {
+    let shares = UNITS.iter().filter_map(|unit| Some((unit, share(unit)?)));
+    let most = shares.max_by(|one, other| one.1.total_cmp(&other.1));
+    most.map_or_else(String::new, |(unit, share)| format!("{unit} {:.0} %", 100.0 * share))
+}
+
+const RATE_HEADS: [&str; 7] = [
+    "machine",
+    "network",
+    "Mpps",
+    "commands a cycle",
+    "links a command",
+    "threads wait",
+    "in use most",
+];
 const POWER_HEADS: [&str; 7] = [
     "machine",
     "network",
@@ -169,6 +225,7 @@ fn text(rows: &[Row]) -> String {
             format!("{:.2}", row.commands),
             format!("{:.2}", row.hops),
             format!("{:.0} %", 100.0 * row.waiting),
+            busiest(|unit| row.in_use.get(unit).copied()),
         ]);
         let all = row.engines_w + row.network_w + row.chip_w + row.memories_w;
         let [first, second] = names;
@@ -189,8 +246,8 @@ fn text(rows: &[Row]) -> String {
 fn rates(values: &Values) -> Result<Table> {
     let mut table = Table::new(RATE_HEADS);
     for machine in MACHINES {
-        for (_, network) in NetworkKind::ALL {
-            let of = |field: &str| format!("{machine}.{network}.{field}");
+        for (_, network, _) in networks() {
+            let of = |field: &str| format!("{machine}.{}.{field}", slug(network));
             table.row([
                 format!("`{machine}`"),
                 network.to_owned(),
@@ -198,6 +255,7 @@ fn rates(values: &Values) -> Result<Table> {
                 values.fixed(&of("commands"), 2)?,
                 values.fixed(&of("hops"), 2)?,
                 values.percent(&of("waiting"), 0)?,
+                busiest(|unit| values.get(&of(&format!("in_use.{unit}"))).ok()),
             ]);
         }
     }
@@ -208,8 +266,8 @@ fn rates(values: &Values) -> Result<Table> {
 fn power(values: &Values) -> Result<Table> {
     let mut table = Table::new(POWER_HEADS);
     for machine in MACHINES {
-        for (_, network) in NetworkKind::ALL {
-            let of = |field: &str| format!("{machine}.{network}.{field}");
+        for (_, network, _) in networks() {
+            let of = |field: &str| format!("{machine}.{}.{field}", slug(network));
             let watts = ["engines_w", "network_w", "chip_w", "memories_w"]
                 .map(|field| values.get(&of(field)));
             let [engines, net, chip, memories] = watts;
