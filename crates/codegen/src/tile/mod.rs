@@ -87,13 +87,17 @@ pub fn generate(
 ) -> Result<TileCode, Vec<Refused>> {
     let frame = tile * FRAME_BYTES;
     let mut refused = Vec::new();
-    let (mut body, mut sizes, mut needed) = (String::new(), Vec::new(), Vec::new());
+    let (mut bodies, mut sizes, mut needed) = (Vec::new(), Vec::new(), Vec::new());
+    // The part of the frame that steps need for values lies after that of all engines that they may
+    // call: these come after their callers.
+    let mut end = layout.end;
     let used = layout.used(|step| stages.of[step] == stage);
     let instances: Vec<_> = layout.instances.iter().map(|one| one.of_tile(tile)).collect();
-    for (number, instance) in instances.iter().enumerate() {
+    for (number, instance) in instances.iter().enumerate().rev() {
         if !used[number] {
             continue;
         }
+        let (mut body, base) = (String::new(), end);
         if number > 0 {
             body += &enter(instance);
         }
@@ -123,6 +127,7 @@ pub fn generate(
                 has_tests: false,
                 front: fronts[at],
                 view: None,
+                base,
                 views: 0,
             };
             let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
@@ -145,9 +150,10 @@ pub fn generate(
             }
             ways.push(whole);
             for (way, lower) in ways.iter_mut().enumerate() {
-                let spills = layout.end + lower.views;
+                let spills = base + lower.views;
                 lower.code.clean();
                 let (text, slots) = allocate::write(&lower.code, spills);
+                end = end.max(spills + 4 * slots);
                 if spills + 4 * slots > frame::MOST {
                     refused.push(lower.refuse(
                         None,
@@ -165,6 +171,7 @@ pub fn generate(
                 body += &text;
             }
         }
+        bodies.push(body);
     }
     if !refused.is_empty() {
         return Err(refused);
@@ -191,7 +198,7 @@ pub fn generate(
         is_last: stage + 1 == stages.count,
         idles: stages.is_replicated(),
     });
-    text += &body;
+    text.extend(bodies.into_iter().rev());
     text += &routines::needed(frame, &needed);
     Ok(TileCode { text, needs, steps: sizes })
 }

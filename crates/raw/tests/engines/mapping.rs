@@ -128,6 +128,12 @@ fn chains_share_what_packets_do_not_change() {
 }
 
 #[test]
+fn values_live_on_across_engines_that_call_engines() {
+    let one = machine("").unwrap_or_else(|error| panic!("{error}"));
+    agrees(&one, &compiled("nested.loom"));
+}
+
+#[test]
 fn what_cannot_be_spread_is_refused_with_its_step() {
     let program = program();
     let back = "steps = [[\"classify\", \"copy\", \"rest\"], [\"grow\"], []]";
