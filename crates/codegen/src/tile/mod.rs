@@ -23,6 +23,7 @@ mod frame;
 pub mod layout;
 mod lower;
 mod packet;
+mod ports;
 mod routines;
 mod stages;
 mod words;
@@ -41,6 +42,7 @@ pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
 pub use frame::ALIGN;
 pub use layout::{Layout, Memories, Place};
 use lower::Lower;
+pub use ports::{Ports, uses_general};
 use routines::Passage;
 pub use stages::Stages;
 
@@ -73,7 +75,8 @@ pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
 
 /// Writes the program of a tile that executes the steps of a stage. The frames of all tiles are at
 /// the beginning of memory, in the order of the tiles' numbers. With fast ways, which take more
-/// instructions, packets that are not dropped take fewer cycles.
+/// instructions, packets that are not dropped take fewer cycles. With `ports`, the last tile sends
+/// packets there instead of to its switch.
 ///
 /// # Errors
 /// What has no place.
@@ -84,6 +87,7 @@ pub fn generate(
     stages: &Stages,
     stage: usize,
     has_fast_ways: bool,
+    ports: Option<Ports>,
 ) -> Result<TileCode, Vec<Refused>> {
     let frame = tile * FRAME_BYTES;
     let mut refused = Vec::new();
@@ -197,6 +201,7 @@ pub fn generate(
         is_first: stage == 0,
         is_last: stage + 1 == stages.count,
         idles: stages.is_replicated(),
+        ports: ports.filter(|_| stage + 1 == stages.count),
     });
     text.extend(bodies.into_iter().rev());
     text += &routines::needed(frame, &needed);
@@ -263,6 +268,19 @@ out:    recv $1 route $csto->$swi, $csto->$c{to}o
 "
     );
     text
+}
+
+/// Writes the schedule of the switch of a tile that takes all packets and sends none to its switch.
+pub fn schedule_in(from: char) -> String {
+    format!(
+        "        j take
+# The words of a message for the processor.
+in:     bnezd $1, $1, in route $c{from}i->$csti
+take:   recv $1 route $c{from}i->$swi
+        bnezd $1, $1, in
+        j take
+"
+    )
 }
 
 /// The entry of a called engine: it keeps its return, and clears its context but for parameters.
