@@ -11,6 +11,8 @@ pub const LENGTH: u32 = 8;
 pub const ARRIVAL: u32 = 12;
 /// Its number, likewise.
 pub const SEQUENCE: u32 = 20;
+/// The number of what leaves next of the last tile of a chain, in the upper half.
+pub const SERIAL: u32 = 28;
 /// Arguments of the routine `fetch`: offset, limit, count, and where to.
 pub const FETCH: u32 = 32;
 /// Registers that `fetch` keeps.
@@ -19,6 +21,8 @@ pub const KEPT: u32 = 48;
 pub const LINK: u32 = 72;
 /// When the packet in hand arrived, which may have been parked, the lower word first.
 pub const HAND: u32 = 80;
+/// The header of messages to the port of the packet that leaves, without a length.
+pub const PORT_HEADER: u32 = 88;
 /// Operands of routines that work on values in memory.
 pub const WORK: u32 = 96;
 /// The words of [`WORK`]: four values of 1,024 bits, and a word after each.

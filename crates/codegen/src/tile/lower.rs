@@ -45,7 +45,9 @@ pub struct Lower<'a> {
     pub front: Option<u32>,
     /// The last bytes of the packet that were found to be there.
     pub view: Option<View>,
-    /// Bytes of the frame that copies of packets need.
+    /// The first byte of the frame for copies of packets, and then for values; and the bytes of
+    /// copies.
+    pub base: u32,
     pub views: u32,
 }
 

@@ -23,6 +23,7 @@ mod frame;
 pub mod layout;
 mod lower;
 mod packet;
+mod ports;
 mod routines;
 mod stages;
 mod words;
@@ -41,6 +42,7 @@ pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
 pub use frame::ALIGN;
 pub use layout::{Layout, Memories, Place};
 use lower::Lower;
+pub use ports::{Ports, uses_general};
 use routines::Passage;
 pub use stages::Stages;
 
@@ -73,7 +75,8 @@ pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
 
 /// Writes the program of a tile that executes the steps of a stage. The frames of all tiles are at
 /// the beginning of memory, in the order of the tiles' numbers. With fast ways, which take more
-/// instructions, packets that are not dropped take fewer cycles.
+/// instructions, packets that are not dropped take fewer cycles. With `ports`, the last tile sends
+/// packets there instead of to its switch.
 ///
 /// # Errors
 /// What has no place.
@@ -84,16 +87,21 @@ pub fn generate(
     stages: &Stages,
     stage: usize,
     has_fast_ways: bool,
+    ports: Option<Ports>,
 ) -> Result<TileCode, Vec<Refused>> {
     let frame = tile * FRAME_BYTES;
     let mut refused = Vec::new();
-    let (mut body, mut sizes, mut needed) = (String::new(), Vec::new(), Vec::new());
+    let (mut bodies, mut sizes, mut needed) = (Vec::new(), Vec::new(), Vec::new());
+    // The part of the frame that steps need for values lies after that of all engines that they may
+    // call: these come after their callers.
+    let mut end = layout.end;
     let used = layout.used(|step| stages.of[step] == stage);
     let instances: Vec<_> = layout.instances.iter().map(|one| one.of_tile(tile)).collect();
-    for (number, instance) in instances.iter().enumerate() {
+    for (number, instance) in instances.iter().enumerate().rev() {
         if !used[number] {
             continue;
         }
+        let (mut body, base) = (String::new(), end);
         if number > 0 {
             body += &enter(instance);
         }
@@ -123,6 +131,7 @@ pub fn generate(
                 has_tests: false,
                 front: fronts[at],
                 view: None,
+                base,
                 views: 0,
             };
             let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
@@ -145,9 +154,10 @@ pub fn generate(
             }
             ways.push(whole);
             for (way, lower) in ways.iter_mut().enumerate() {
-                let spills = layout.end + lower.views;
+                let spills = base + lower.views;
                 lower.code.clean();
                 let (text, slots) = allocate::write(&lower.code, spills);
+                end = end.max(spills + 4 * slots);
                 if spills + 4 * slots > frame::MOST {
                     refused.push(lower.refuse(
                         None,
@@ -165,6 +175,7 @@ pub fn generate(
                 body += &text;
             }
         }
+        bodies.push(body);
     }
     if !refused.is_empty() {
         return Err(refused);
@@ -190,8 +201,9 @@ pub fn generate(
         is_first: stage == 0,
         is_last: stage + 1 == stages.count,
         idles: stages.is_replicated(),
+        ports: ports.filter(|_| stage + 1 == stages.count),
     });
-    text += &body;
+    text.extend(bodies.into_iter().rev());
     text += &routines::needed(frame, &needed);
     Ok(TileCode { text, needs, steps: sizes })
 }
@@ -256,6 +268,19 @@ out:    recv $1 route $csto->$swi, $csto->$c{to}o
 "
     );
     text
+}
+
+/// Writes the schedule of the switch of a tile that takes all packets and sends none to its switch.
+pub fn schedule_in(from: char) -> String {
+    format!(
+        "        j take
+# The words of a message for the processor.
+in:     bnezd $1, $1, in route $c{from}i->$csti
+take:   recv $1 route $c{from}i->$swi
+        bnezd $1, $1, in
+        j take
+"
+    )
 }
 
 /// The entry of a called engine: it keeps its return, and clears its context but for parameters.

@@ -105,7 +105,7 @@ impl Lower<'_> {
             Origin::First => self.front.map(|front| (front + first) % 4),
             Origin::Value(base) => self.base_align(base).map(|base| (base + first) % 4),
         };
-        let copy = (self.layout.end + self.views) as i32 + align.unwrap_or(0) as i32;
+        let copy = (self.base + self.views) as i32 + align.unwrap_or(0) as i32;
         self.views += (end - first + 8).next_multiple_of(4);
         let limit = if is_whole { self.load(frame::LENGTH, 1)[0] } else { WINDOW.into() };
         let code = &mut self.code;

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::Needs;
 use super::frame;
 use super::layout::keyed;
+use super::ports::Ports;
 
 /// The bytes of a value of the routine `divide`.
 const OWN: u32 = 4 * (frame::WORK_WORDS / 4);
@@ -20,6 +21,8 @@ fn with_numbers(text: &str, base: u32) -> String {
         ("KEPT", frame::KEPT),
         ("LINK", frame::LINK),
         ("HAND", frame::HAND),
+        ("SERIAL", frame::SERIAL),
+        ("PORT_HEADER", frame::PORT_HEADER),
         ("ARRIVAL", frame::ARRIVAL),
         ("WORK", frame::WORK),
         ("OWN3", 3 * OWN),
@@ -72,19 +75,22 @@ pub struct Passage<'a> {
     pub is_last: bool,
     /// Whether messages without a packet come.
     pub idles: bool,
+    /// Where packets leave, if this is the last tile and they do so at the port of their egress.
+    pub ports: Option<Ports>,
 }
 
 /// A part of the runtime.
 fn part(name: &str) -> &'static str {
-    let text = include_str!("runtime.s");
     let begin = format!(".part {name}\n");
-    let (_, rest) = text.split_once(&begin).expect("a part of the runtime");
+    let texts = [include_str!("runtime.s"), include_str!("ports.s")];
+    let found = texts.into_iter().find_map(|text| text.split_once(&begin));
+    let (_, rest) = found.expect("a part of the runtime");
     rest.split(".part ").next().unwrap_or_default()
 }
 
 /// The way in and out.
 pub fn runtime(passage: &Passage<'_>) -> String {
-    let Passage { base, needs, is_first, is_last, idles, .. } = *passage;
+    let Passage { base, needs, is_first, is_last, idles, ports, .. } = *passage;
     let mut words = Vec::new();
     for (is_needed, first) in [(needs.arrival, frame::ARRIVAL), (needs.sequence, frame::SEQUENCE)] {
         if is_needed {
@@ -115,11 +121,18 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         }),
     };
     let mut text = String::new();
-    text += if is_first { part("first") } else { part("later") };
+    let of_ports = |with: &'static str, without| part(if ports.is_some() { with } else { without });
+    if is_first {
+        text += part("first");
+    } else {
+        text += part("later");
+        text += of_ports("port_relay", "relay");
+        text += part("take");
+    }
     text += part("receive");
     text += if is_first { "CLEARED\n        j engine0_step0\n" } else { "ENTRY_JUMPS\n" };
-    text += if idles { part("idle") } else { "" };
-    text += part("send");
+    text += if idles { of_ports("port_idle", "idle") } else { "" };
+    text += of_ports("port_send", "send");
     text += if is_last { "" } else { part("pass") };
     for name in ["finish", "send", "pass"] {
         let bytes = part("bytes_lines").replace("NAME", name);
@@ -127,8 +140,17 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         text = text.replace(&format!("SEND_LINES({name})\n"), &all);
         text = text.replace(&format!("BYTES_LINES({name})\n"), &bytes);
     }
+    for name in ["finish", "send", "relay"] {
+        for (lines, of) in [("HEAD_LINES", "port_head"), ("PORT_BYTES", "port_bytes")] {
+            let own = part(of).replace("NAME", name);
+            text = text.replace(&format!("{lines}({name})\n"), &own);
+        }
+    }
+    if let Some(ports) = ports {
+        text = ports.put_in(&text, needs.takes);
+    }
     // Where parked packets are taken, the port by which a packet came leaves too.
-    for name in ["read", "keep", "pass", "own"] {
+    for name in ["read", "keep", "pass", "own", "port", "out"] {
         let name = format!("left_{name}");
         let lines = if needs.takes { part(&name) } else { "" };
         text = text.replace(&format!("{}\n", name.to_uppercase()), lines);

@@ -33,6 +33,7 @@ IDLE_TEST
         addiu $a1, $a0, 5
         srl $a1, $a1, 2
 ENTRY_TESTS
+.part relay
         addiu $a1, $a1, STATE_WORDS
         move $a3, $a1
         li $a2, RELAYED
@@ -72,6 +73,7 @@ relay_none:
 LEFT_PASS
         move $csto, $zero
         j begin
+.part take
 take:
 TAKE_LINES
         sw $a0, LENGTH($sp)

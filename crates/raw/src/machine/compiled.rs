@@ -2,14 +2,18 @@
 
 use std::fmt::Write;
 
-use wireloom_codegen::tile::{self, FRAME_BYTES, Layout, Memories, Needs, Refused, STEPS, Stages};
+use wireloom_codegen::tile::{
+    self, FRAME_BYTES, Layout, Memories, Needs, Ports, Refused, STEPS, Stages,
+};
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
-use super::mapping::{Chain, MachineSpec};
+use super::mapping::{Chain, MachineSpec, Outputs};
 use super::proof::prove;
 use crate::Side;
 use crate::asm::{self, Program as Image};
+use crate::cache::LINE_BYTES;
+use crate::message::Header;
 
 /// An engine for a chip.
 pub struct Compiled {
@@ -50,12 +54,16 @@ pub fn compile(
     }
     let tiles: u32 = chains.iter().map(|chain| chain.tiles.len() as u32).sum();
     let end = spec.memory.megabytes << 20;
-    let memories = Memories { first: tiles * FRAME_BYTES, end, tiles };
+    let headers = headers(spec, &chains);
+    let table = tiles * FRAME_BYTES;
+    let first = (table + 4 * headers.len() as u32).next_multiple_of(LINE_BYTES);
+    let memories = Memories { first, end, tiles };
     let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
     let code = |has_fast_ways| code(spec, program, &layout, &chains, has_fast_ways);
     // Without fast ways there are fewer instructions.
     let code = code(true).or_else(|_| code(false))?;
-    let (places, images) = (layout.places(), layout.images);
+    let (places, mut images) = (layout.places(), layout.images);
+    images.push((table, headers));
     let Code { text, image, needs, stages } = code;
     Ok(Compiled { text, image, needs, places, images, stages, tiles })
 }
@@ -78,24 +86,29 @@ fn code(
     let engine = &program.engines[program.main.index()];
     let (mut text, mut needs, mut all) = (String::new(), Needs::default(), Vec::new());
     let mut tile = 0;
-    for chain in chains {
+    for (number, chain) in chains.iter().enumerate() {
+        let ports = ports(spec, chains, number);
         let stages = stages_of(spec, program, layout, chain.tiles.len())?;
         for ((place, (from, to)), (stage, turn)) in
             chain.tiles.iter().zip(&chain.sides).zip(turns(&stages))
         {
-            let code = tile::generate(program, layout, tile, &stages, stage, has_fast_ways)?;
+            let code = tile::generate(program, layout, tile, &stages, stage, has_fast_ways, ports)?;
             tile += 1;
             needs = code.needs;
             let (x, y) = place;
             let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
-            text += &tile::schedule(letter(*from), letter(*to), turn, stages.tiles[stage]);
+            text += &if ports.is_some() && stage + 1 == stages.count {
+                tile::schedule_in(letter(*from))
+            } else {
+                tile::schedule(letter(*from), letter(*to), turn, stages.tiles[stage])
+            };
         }
         all.push(stages);
     }
     let image = asm::assemble("engine.rasm", &text).map_err(|refused| {
         whole(format!("engine {} has no place in a tile: {}", engine.name, refused.render()))
     })?;
-    prove(&spec.chip, &image, chains)
+    prove(&spec.chip, &image, chains, spec.mapping.outputs)
         .map_err(|why| whole(format!("the schedules of switches are wrong: {why}")))?;
     let room = spec.chip.tile.instruction_words as usize;
     for (chain, stages) in chains.iter().zip(&all) {
@@ -115,6 +128,35 @@ fn code(
         }
     }
     Ok(Code { text, image, needs, stages: all })
+}
+
+/// The headers of messages from the last tile of each chain to each port.
+fn headers(spec: &MachineSpec, chains: &[Chain]) -> Vec<u32> {
+    if spec.mapping.outputs == Outputs::Chain {
+        return Vec::new();
+    }
+    let all = |from: &Chain| {
+        let origin = from.output().0;
+        let header = move |to: &Chain| {
+            let (destination, side) = to.output();
+            Header { last: 1 + side as u8, origin, destination, ..Header::default() }.word()
+        };
+        chains.iter().map(header).collect::<Vec<_>>()
+    };
+    chains.iter().flat_map(all).collect()
+}
+
+/// Where the packets of a chain leave, if it is not at its own port.
+fn ports(spec: &MachineSpec, chains: &[Chain], number: usize) -> Option<Ports> {
+    let all = headers(spec, chains);
+    let tiles: u32 = chains.iter().map(|chain| chain.tiles.len() as u32).sum();
+    let count = chains.len() as u32;
+    let own = number as u32 * count;
+    Some(Ports {
+        count,
+        table: tiles * FRAME_BYTES + 4 * own,
+        own: *all.get((own + number as u32) as usize)?,
+    })
 }
 
 /// The stage of each tile of a chain, and its number among those of the stage.
@@ -143,14 +185,18 @@ fn stages_of(
     }
     let given = &spec.mapping.steps;
     if given.is_empty() {
-        let stages = if let [_] = tiles[..] {
-            Stages { tiles, ..one }
+        // A last tile that sends packets to all ports has enough to do.
+        let sends = spec.mapping.outputs == Outputs::Egress && tiles.len() > 1;
+        let working = &tiles[..tiles.len() - usize::from(sends)];
+        let stages = if let [_] = working {
+            one
         } else {
-            let code = tile::generate(program, layout, 0, &one, 0, true)?;
+            let code = tile::generate(program, layout, 0, &one, 0, true, None)?;
             let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
-            // Tiles without steps let packets through.
-            Stages::cut(program, &sizes, &tiles)
+            Stages::cut(program, &sizes, working)
         };
+        // Tiles without steps let packets through.
+        let stages = Stages { of: stages.of, count: tiles.len(), tiles };
         stages.check(program)?;
         return Ok(stages);
     }

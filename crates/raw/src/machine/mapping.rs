@@ -50,6 +50,21 @@ pub struct Mapping {
     /// tile is a stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<usize>,
+    /// Where packets leave.
+    #[serde(default)]
+    pub outputs: Outputs,
+}
+
+/// Where packets leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outputs {
+    /// At the port of their chain.
+    #[default]
+    Chain,
+    /// At the port of their egress: that of the chain whose number is the remainder of the egress
+    /// and the number of chains.
+    Egress,
 }
 
 impl Mapping {
@@ -130,6 +145,14 @@ impl MachineSpec {
                     "`mapping.replicas` is for {tiles} tiles, and a chain has {}",
                     chain.len()
                 )));
+            }
+            let last = spec.mapping.stages(chain.len()).last().copied();
+            if spec.mapping.outputs == Outputs::Egress && last != Some(1) {
+                return Err(wrong(
+                    "`mapping.outputs` is \"egress\", so the last stage needs one tile, which sends \
+                     all packets of a chain: end `mapping.replicas` with 1"
+                        .into(),
+                ));
             }
             let (given, stages) =
                 (spec.mapping.steps.len(), spec.mapping.stages(chain.len()).len());

@@ -21,7 +21,7 @@ use wireloom_offloads::{Store, Update};
 pub use compiled::compile;
 use compiled::{Compiled, turns};
 use mapping::Chain;
-pub use mapping::{MachineSpec, Mapping};
+pub use mapping::{MachineSpec, Mapping, Outputs};
 use port::{Left, PacketPort};
 use report::Measured;
 
@@ -52,6 +52,12 @@ pub struct Raw {
     chains: Vec<Chain>,
     /// The packets of each chain, in order.
     pending: Vec<VecDeque<Pending>>,
+    /// What each chain has sent over the general network, before what it sent first; and the number
+    /// of what comes next of each.
+    early: Vec<BTreeMap<u16, Left>>,
+    next: Vec<u16>,
+    /// Packets that have left at each port.
+    left_at: Vec<u64>,
     /// All packets that have not been passed on, in order, and what has left of them.
     order: VecDeque<Pending>,
     left: BTreeMap<u64, (Vec<Left>, bool)>,
@@ -68,6 +74,7 @@ impl Raw {
         let (chains, _) = spec.chains().map_err(Error::new)?;
         let (chip, compiled) = chip(spec, program, &store)?;
         let pending = vec![VecDeque::new(); chains.len()];
+        let count = chains.len();
         Ok(Self {
             spec: spec.clone(),
             program: program.clone(),
@@ -76,6 +83,9 @@ impl Raw {
             compiled,
             chains,
             pending,
+            early: vec![BTreeMap::new(); count],
+            next: vec![0; count],
+            left_at: vec![0; count],
             order: VecDeque::new(),
             left: BTreeMap::new(),
             offered: 0,
@@ -102,6 +112,7 @@ impl Raw {
     fn reload(&mut self) -> Result {
         self.measured.add_chip(&self.chip, &self.chains);
         (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store)?;
+        self.next.fill(0);
         Ok(())
     }
 
@@ -169,23 +180,51 @@ impl Raw {
 
     /// Takes what has left the chip.
     fn collect(&mut self) -> Result {
-        for (chain, pending) in self.chains.iter().zip(&mut self.pending) {
-            let entered = std::mem::take(&mut Self::port(&mut self.chip, chain.input()).entered);
+        for number in 0..self.chains.len() {
+            let (input, output) = (self.chains[number].input(), self.chains[number].output());
+            let entered = std::mem::take(&mut Self::port(&mut self.chip, input).entered);
             self.measured.entered.extend(entered);
-            let left = std::mem::take(&mut Self::port(&mut self.chip, chain.output()).left);
+            let left = std::mem::take(&mut Self::port(&mut self.chip, output).left);
             for left in left {
-                let packet = pending.front().ok_or_else(|| {
-                    Error::new("more packets have left the chip than it was given")
-                })?;
-                let (all, is_over) = self.left.entry(packet.number).or_default();
-                self.measured.leaves(packet.number, &left);
-                if left.side & LAST != 0 {
-                    *is_over = true;
-                    pending.pop_front();
+                self.left_at[number] += u64::from(!left.words.is_empty());
+                let Some((tile, serial)) = left.sent else {
+                    self.leaves(number, left)?;
+                    continue;
+                };
+                let from = self.chains.iter().position(|chain| chain.output().0 == tile);
+                let from = from.ok_or_else(|| Error::new("a packet left a tile of no chain"))?;
+                let wanted = match Way::of(left.side) {
+                    Way::Port => usize::from(left.port()) % self.chains.len(),
+                    _ => from,
+                };
+                if wanted != number {
+                    let message = format!("a packet to port {wanted} left the chip at {number}");
+                    return Err(Error::new(message));
                 }
-                all.push(left);
+                self.early[from].insert(serial, left);
             }
         }
+        for chain in 0..self.chains.len() {
+            while let Some(left) = self.early[chain].remove(&self.next[chain]) {
+                self.next[chain] = self.next[chain].wrapping_add(1);
+                self.leaves(chain, left)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What has left next of a chain.
+    fn leaves(&mut self, chain: usize, left: Left) -> Result {
+        let pending = &mut self.pending[chain];
+        let none = || Error::new("more packets have left the chip than it was given");
+        let packet = pending.front().ok_or_else(none)?;
+        let (all, is_over) = self.left.entry(packet.number).or_default();
+        self.measured.leaves(packet.number, &left);
+        if left.side & LAST != 0 {
+            *is_over = true;
+            pending.pop_front();
+        }
+        all.push(left);
         Ok(())
     }
 }
@@ -302,6 +341,11 @@ impl Machine for Raw {
             count => format!("{count} chains like "),
         };
         record.lines.push(Line::new("tiles", chains + &tiles.join(", ")));
+        if self.spec.mapping.outputs == Outputs::Egress {
+            let each = self.left_at.iter().enumerate();
+            let each: Vec<String> = each.map(|(port, count)| format!("{port}: {count}")).collect();
+            record.lines.push(Line::new("packets out of each port", each.join(", ")));
+        }
         Some(record)
     }
 }

@@ -1,11 +1,13 @@
 //! The device at which packets of a chain enter and leave the chip.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use wireloom_codegen::tile::{ALIGN, IDLE};
 use wireloom_isa::raw::Network;
 
+use super::mapping::Place;
 use crate::device::{Device, Port};
+use crate::message::Header;
 
 /// A packet that has left, or a thread's end without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub struct Left {
     pub words: Vec<u32>,
     /// The cycle of the last word.
     pub cycle: u64,
+    /// The tile that sent it over the general network, and its number there, modulo 2^16.
+    pub sent: Option<(Place, u16)>,
 }
 
 impl Left {
@@ -53,6 +57,10 @@ pub struct PacketPort {
     /// The message that comes, and how many words of it are missing.
     words: Vec<u32>,
     missing: u32,
+    /// The message of the general network that comes: its sender, and how many words are missing;
+    /// and the words from each sender.
+    message: Option<(Place, u8)>,
+    parts: BTreeMap<Place, Vec<u32>>,
     /// What has left.
     pub left: VecDeque<Left>,
 }
@@ -83,11 +91,35 @@ impl PacketPort {
         if self.missing == 0 {
             let words = std::mem::take(&mut self.words);
             if words[0] != IDLE {
-                let ingress = words.get(1).filter(|_| self.has_ingress).map(|word| *word as u16);
-                let rest = 1 + usize::from(self.has_ingress);
-                let (side, words) = (words[0], words[rest..].to_vec());
-                self.left.push_back(Left { side, ingress, words, cycle: port.now });
+                self.leaves(&words, port.now, None);
             }
+        }
+        true
+    }
+
+    /// Words that have left: the side word and what follows it.
+    fn leaves(&mut self, words: &[u32], cycle: u64, sent: Option<(Place, u16)>) {
+        let ingress = words.get(1).filter(|_| self.has_ingress).map(|word| *word as u16);
+        let rest = 1 + usize::from(self.has_ingress);
+        let (side, words) = (words[0], words[rest..].to_vec());
+        self.left.push_back(Left { side, ingress, words, cycle, sent });
+    }
+
+    /// Takes a word of the general network. What leaves begins with a word of its number and the
+    /// number of its words; messages of other senders may come before it is over.
+    fn receive_message(&mut self, port: &mut Port<'_>) -> bool {
+        let Some(word) = port.read(Network::General) else { return false };
+        let Some((sender, missing)) = self.message else {
+            let header = Header::of(word);
+            self.message = (header.length > 0).then_some((header.origin, header.length));
+            return true;
+        };
+        self.message = (missing > 1).then_some((sender, missing - 1));
+        let words = self.parts.entry(sender).or_default();
+        words.push(word);
+        if words.len() as u32 == 1 + (words[0] & 0xffff) {
+            let words = std::mem::take(words);
+            self.leaves(&words[1..], port.now, Some((sender, (words[0] >> 16) as u16)));
         }
         true
     }
@@ -95,7 +127,7 @@ impl PacketPort {
 
 impl Device for PacketPort {
     fn cycle(&mut self, port: &mut Port<'_>) -> bool {
-        let is_received = self.receive(port);
+        let is_received = self.receive(port) | self.receive_message(port);
         if self.to_come.is_empty() && self.idles_left > 0 {
             self.idles_left -= 1;
             self.to_come.extend([(1, None), (IDLE, None)]);

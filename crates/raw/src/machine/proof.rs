@@ -7,13 +7,18 @@
 //! - the switches of a chain use the sides of that chain only, and those of other tiles none: so
 //!   words of two chains never share a wire;
 //! - the wires between switches form no circle. Each switch executes its instructions in order and
-//!   waits for its neighbours only, so none waits for itself through others.
+//!   waits for its neighbours only, so none waits for itself through others;
+//! - no processor takes words of the general network, and only last tiles of chains write some, if
+//!   packets leave at the port of their egress. So all messages end at devices, which take a word in
+//!   each cycle and wait for nothing; and messages go along rows and then along columns, so they do
+//!   not wait for each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wireloom_codegen::tile::uses_general;
 use wireloom_isa::raw::switch::{self, Source};
 
-use super::mapping::{Chain, Place};
+use super::mapping::{Chain, Outputs, Place};
 use crate::asm::Program as Image;
 use crate::layout::{Layout, PROCESSOR};
 use crate::{Side, Spec};
@@ -53,12 +58,24 @@ impl Uses {
 ///
 /// # Errors
 /// A sentence about the first switch for which one of the rules does not hold.
-pub fn prove(spec: &Spec, image: &Image, chains: &[Chain]) -> Result<(), String> {
+pub fn prove(spec: &Spec, image: &Image, chains: &[Chain], outputs: Outputs) -> Result<(), String> {
     let layout = Layout::new(spec.columns as usize, spec.rows as usize);
     let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
     let mut uses = BTreeMap::new();
     for place in image.tiles() {
         uses.insert(number(place), Uses::of(image.of(place).1)?);
+    }
+    for place in image.tiles() {
+        let [reads, writes] = uses_general(image.of(place).0);
+        let is_last = chains.iter().any(|chain| chain.output().0 == place);
+        if reads || writes && !(is_last && outputs == Outputs::Egress) {
+            let does = if reads { "takes words of" } else { "writes words to" };
+            let (x, y) = place;
+            return Err(format!(
+                "tile ({x},{y}) {does} the general network, on which only last tiles of chains send \
+                 packets to ports"
+            ));
+        }
     }
     let mut sides = BTreeMap::new();
     let mut devices = BTreeSet::new();
@@ -124,7 +141,26 @@ mod tests {
 
     fn proved(text: &str, chains: &[Chain]) -> Result<(), String> {
         let image = assemble("test", text).expect("it assembles");
-        prove(&Spec::built_in(), &image, chains)
+        prove(&Spec::built_in(), &image, chains, Outputs::Chain)
+    }
+
+    #[test]
+    fn only_last_tiles_send_to_ports_and_none_takes_what_is_sent() {
+        use Side::{East, North, West};
+        let two = [chain(&[(0, 0), (1, 0)], &[(West, East), (West, North)])];
+        let prove = |text: &str, outputs| {
+            prove(&Spec::built_in(), &assemble("test", text).expect("it assembles"), &two, outputs)
+        };
+        let last = ".tile 1 0\n move $cgno, $t0\n";
+        assert_eq!(prove(last, Outputs::Egress), Ok(()));
+        for (text, outputs, why) in [
+            (last, Outputs::Chain, "tile (1,0) writes words to the general network"),
+            (".tile 0 0\n move $cgno, $t0\n", Outputs::Egress, "tile (0,0) writes words to"),
+            (".tile 1 0\n move $cgno, $cgni\n", Outputs::Egress, "tile (1,0) takes words of"),
+        ] {
+            let error = prove(text, outputs).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ impl Measured {
             self.bytes += u64::from(bytes);
             self.departures.push((self.cycles + left.cycle, bytes));
         }
-        self.last = left.cycle;
+        self.last = self.last.max(left.cycle);
         if left.side & super::LAST != 0 {
             self.packets += 1;
             let latency = left.cycle - self.entered.remove(&number).unwrap_or(left.cycle);

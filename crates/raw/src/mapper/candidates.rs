@@ -1,7 +1,7 @@
 //! The mappings that a search tries.
 
 use super::Candidate;
-use crate::machine::{MachineSpec, Mapping};
+use crate::machine::{MachineSpec, Mapping, Outputs};
 
 /// Tiles of a chain up to which each can be a stage of its own: engines have few steps.
 const MOST_STAGES: usize = 8;
@@ -9,11 +9,11 @@ const MOST_STAGES: usize = 8;
 /// The mappings of a machine's chip: each has ports for its chains and for the memory.
 pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
     let (columns, rows) = (spec.chip.columns as u8, spec.chip.rows as u8);
-    let mut all = Vec::new();
+    let (mut all, outputs) = (Vec::new(), spec.mapping.outputs);
     // Along the first row, which has a port at each tile.
     for tiles in 1..columns {
         let chain: Vec<_> = (0..tiles).map(|x| (x, 0)).collect();
-        add(&mut all, &[chain]);
+        add(&mut all, &[chain], outputs);
     }
     // Each chain enters at the first column and goes through some rows, there and back.
     for together in (1..=rows).filter(|together| rows.is_multiple_of(*together)) {
@@ -28,13 +28,13 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
                 tiles.collect()
             })
             .collect();
-        add(&mut all, &chains);
+        add(&mut all, &chains, outputs);
     }
     // Around the chip, each tile by itself.
     let edge = (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y)));
     let is_outer = |(x, y): &(u8, u8)| *x == 0 || *y == 0 || *x + 1 == columns || *y + 1 == rows;
     let edge: Vec<Vec<_>> = edge.filter(is_outer).map(|tile| vec![tile]).collect();
-    add(&mut all, &edge);
+    add(&mut all, &edge, outputs);
     let has_ports = |candidate: &Candidate| {
         MachineSpec { mapping: candidate.mapping.clone(), ..spec.clone() }.chains().is_ok()
     };
@@ -43,7 +43,7 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
 }
 
 /// Adds chains with each way to cut them into stages.
-fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>]) {
+fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>], outputs: Outputs) {
     let tiles = chains[0].len();
     let mut ways = vec![vec![tiles]];
     if tiles > 1 {
@@ -56,7 +56,10 @@ fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>]) {
         }
     }
     for replicas in ways {
-        let mapping = Mapping { chains: chains.to_vec(), steps: Vec::new(), replicas };
+        if outputs == Outputs::Egress && replicas.last() != Some(&1) {
+            continue;
+        }
+        let mapping = Mapping { chains: chains.to_vec(), steps: Vec::new(), replicas, outputs };
         if all.iter().any(|other| other.mapping == mapping) {
             continue;
         }

@@ -14,7 +14,7 @@ use wireloom_machine::Result;
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 
-pub use crate::machine::{MachineSpec, Mapping};
+pub use crate::machine::{MachineSpec, Mapping, Outputs};
 pub use candidates::candidates;
 pub use measure::{Rates, measure};
 
@@ -35,7 +35,8 @@ impl Candidate {
 
     /// The text of a machine description that extends another one.
     pub fn description(&self, extends: &str, about: &str) -> String {
-        let Mapping { chains, replicas, .. } = &self.mapping;
+        let Mapping { chains, replicas, outputs, .. } = &self.mapping;
+        let outputs = if *outputs == Outputs::Egress { "outputs = \"egress\"\n" } else { "" };
         let chain = |chain: &Vec<(u8, u8)>| {
             let tiles: Vec<String> = chain.iter().map(|(x, y)| format!("[{x}, {y}]")).collect();
             format!("[{}]", tiles.join(", "))
@@ -43,7 +44,7 @@ impl Candidate {
         let chains: Vec<String> = chains.iter().map(chain).collect();
         format!(
             "extends = {extends:?}\nabout = {about:?}\n\n[mapping]\nchains = [\n    {},\n]\n\
-             replicas = {replicas:?}\n",
+             replicas = {replicas:?}\n{outputs}",
             chains.join(",\n    ")
         )
     }
@@ -119,7 +120,8 @@ mod tests {
 
     fn tried(tiles: u8, mpps: Option<f64>) -> Tried {
         let chains = vec![(0..tiles).map(|x| (x, 0)).collect()];
-        let mapping = Mapping { chains, steps: Vec::new(), replicas: Vec::new() };
+        let (steps, replicas) = (Vec::new(), Vec::new());
+        let mapping = Mapping { chains, steps, replicas, outputs: Outputs::Chain };
         let rates = mpps.map(|mpps| Rates { mpps, ..Rates::default() });
         let candidate = Candidate { name: String::new(), mapping };
         Tried { candidate, rates: rates.ok_or_else(|| "it is refused".to_owned()) }

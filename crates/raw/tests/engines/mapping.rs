@@ -128,6 +128,38 @@ fn chains_share_what_packets_do_not_change() {
 }
 
 #[test]
+fn values_live_on_across_engines_that_call_engines() {
+    let one = machine("").unwrap_or_else(|error| panic!("{error}"));
+    agrees(&one, &compiled("nested.loom"));
+}
+
+#[test]
+fn packets_leave_at_the_port_of_their_egress() {
+    let rows = "chains = [[[0, 0], [1, 0], [2, 0], [3, 0]], [[0, 1], [1, 1], [2, 1], [3, 1]], \
+                [[0, 2], [1, 2], [2, 2], [3, 2]], [[0, 3], [1, 3], [2, 3], [3, 3]]]\n";
+    let row = "chains = [[[0, 0], [1, 0], [2, 0], [3, 0]]]\n";
+    for (chains, program) in [
+        // Tiles in turn, and one that sends.
+        (format!("{rows}replicas = [3, 1]"), "counted.loom"),
+        // The last tile has steps too.
+        (
+            format!("{rows}replicas = [2, 1, 1]\nsteps = [[\"count\"], [\"grow\"], [\"send\"]]"),
+            "spread.loom",
+        ),
+        // A number of ports that is no power of two, and tiles that do all.
+        ("chains = [[[0, 0]], [[3, 0]], [[0, 3]]]".to_owned(), "spread.loom"),
+        ("chains = [[[0, 0]], [[3, 0]], [[0, 3]]]".to_owned(), "hot.loom"),
+        (format!("{rows}replicas = [3, 1]"), "hot.loom"),
+        (format!("{row}replicas = [1, 1, 1, 1]"), "stages.loom"),
+        (format!("{row}replicas = [1, 1, 1, 1]"), "keyed.loom"),
+    ] {
+        let text = format!("[mapping]\n{chains}\noutputs = \"egress\"\n");
+        let machine = machine(&text).unwrap_or_else(|error| panic!("{error}"));
+        agrees(&machine, &compiled(program));
+    }
+}
+
+#[test]
 fn what_cannot_be_spread_is_refused_with_its_step() {
     let program = program();
     let back = "steps = [[\"classify\", \"copy\", \"rest\"], [\"grow\"], []]";
@@ -165,6 +197,10 @@ fn wrong_mappings_are_refused_by_key() {
         ("[mapping]\nreplicas = [2]\n", "`mapping.replicas` is for 2 tiles, and a chain has 1"),
         ("[mapping]\nreplicas = [1, 0]\n", "`mapping.replicas` has a 0"),
         ("[mapping]\nrows = 1\n", "unknown field `rows`"),
+        (
+            "[mapping]\nchains = [[[0, 0], [1, 0]]]\nreplicas = [2]\noutputs = \"egress\"\n",
+            "so the last stage needs one tile",
+        ),
         ("[memory]\nmegabytes = 0\n", "`memory.megabytes` is 0; it can be 1 to 1024"),
     ] {
         let error = machine(text).expect_err("it is wrong");

@@ -46,6 +46,9 @@ const PACKET: u32 = 26;
 /// The factor of the hash of keys: that of Fibonacci hashing for 32 bits.
 const FACTOR: u32 = 0x9e37_79b9;
 
+/// What is in memory: addresses and words.
+type Images = Vec<(u32, Vec<u32>)>;
+
 /// The names of numbers in tables.s. A name comes before those that it begins with.
 pub const NAMES: [(&str, u32); 15] = [
     ("HASH_FACTOR", FACTOR),
@@ -111,7 +114,7 @@ impl Shape {
         time_ns: u64,
         age_ns: u64,
         entries: &[Entry],
-    ) -> Result<(u32, Vec<(u32, Vec<u32>)>), String> {
+    ) -> Result<(u32, Images), String> {
         let all = u64::from(self.size) * u64::from(self.stride);
         let base = room.take(self.head() + all)?;
         let first = base + self.head() as u32;
@@ -175,9 +178,6 @@ fn long(at: u32, word: &mut dyn FnMut(u32) -> u32) -> u64 {
     u64::from(word(at)) | u64::from(word(at + 4)) << 32
 }
 
-/// Where a table is, and what is in its memory: addresses and words.
-type Placed = (Place, Vec<(u32, Vec<u32>)>);
-
 /// Places an `exact` table.
 ///
 /// # Errors
@@ -186,7 +186,7 @@ pub(super) fn exact(
     config: &Config,
     instance: &dyn Instance,
     room: &mut Room,
-) -> Result<Placed, String> {
+) -> Result<(Place, Images), String> {
     let any: &dyn Any = instance;
     let table = any.downcast_ref::<Exact>().ok_or("it has no entries")?;
     let (_, value_width) = table.widths();
@@ -214,7 +214,7 @@ pub(super) fn park(
     config: &Config,
     instance: &dyn Instance,
     room: &mut Room,
-) -> Result<Placed, String> {
+) -> Result<(Place, Images), String> {
     let any: &dyn Any = instance;
     let park::State { time_ns, packets } =
         any.downcast_ref::<Park>().ok_or("it has no packets")?.state();

@@ -1,0 +1,200 @@
+# The way out of the last tile of a chain, if packets leave at the port of their egress: messages of
+# the general network to the devices there.
+.part port_relay
+# What becomes of a packet of an earlier tile goes to its port word by word: the switch of this tile
+# sends nothing, so none waits for all of it.
+relay_left:
+        bltz $v0, relay_none
+        move $a0, $v0
+LEFT_READ
+        move $a1, $csti
+HEAD_LINES(relay)
+        srl $v0, $a2, 4
+        andi $a2, $a2, 15
+        beq $v0, $zero, relay_rest
+relay_many:
+        lw $v1, PORT_HEADER($sp)
+        lui $t0, 0x1000
+        addu $cgno, $v1, $t0
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        move $cgno, $csti
+        addiu $v0, $v0, -1
+        bne $v0, $zero, relay_many
+relay_rest:
+        beq $a2, $zero, relay_done
+        lw $v1, PORT_HEADER($sp)
+        sll $t0, $a2, 24
+        addu $cgno, $v1, $t0
+relay_word:
+        move $cgno, $csti
+        addiu $a2, $a2, -1
+        bne $a2, $zero, relay_word
+relay_done:
+        j begin
+relay_none:
+        move $a0, $v0
+LEFT_READ
+        j leave_out
+.part port_idle
+# A message without a packet made room for the packets before it.
+idle:
+        j begin
+.part port_send
+# Ends with the packet sent to its port, or to the control processor; the side word is in $a0.
+finish:
+        lw $a1, EGRESS($sp)
+        lw $a2, LENGTH($sp)
+        sll $a1, $a1, 16
+        or $a1, $a1, $a2
+finish_send:
+LEFT_PORT
+HEAD_LINES(finish)
+PORT_BYTES(finish)
+        j begin
+finish_core:
+        lw $a2, LENGTH($sp)
+        lui $a1, 0xffff
+        or $a1, $a1, $a2
+        j finish_send
+# Ends without a packet.
+leave:
+LEFT_PORT
+leave_out:
+        lui $v0, LEAVE_LENGTH
+        li $v1, OWN_PORT
+        addu $cgno, $v0, $v1
+        lw $v1, SERIAL($sp)
+        lui $v0, 1
+        addu $v0, $v1, $v0
+        sw $v0, SERIAL($sp)
+        addiu $cgno, $v1, LEFT_WORDS
+        move $cgno, $a0
+LEFT_OUT
+        j begin
+# Sends the packet and returns.
+send_to_port:
+        lw $a1, EGRESS($sp)
+        lw $a2, LENGTH($sp)
+        sll $a1, $a1, 16
+        or $a1, $a1, $a2
+LEFT_PORT
+HEAD_LINES(send)
+PORT_BYTES(send)
+        jr $ra
+.part port_head
+# The first message of a packet, to the device at its port: the number of what leaves and that of
+# its words, the side word $a0, the port $t1 by which it came if that is needed, and the first word
+# $a1. $a2 gets the words that follow, and the header of their messages is kept.
+        srl $v0, $a0, 30
+        bne $v0, $zero, NAME_own
+        srl $v0, $a1, 16
+PORT_MODULO
+        sll $v0, $v0, 2
+        li $v1, PORT_TABLE
+        addu $v0, $v0, $v1
+        lw $v0, 0($v0)
+        j NAME_head
+NAME_own:
+        li $v0, OWN_PORT
+NAME_head:
+        sw $v0, PORT_HEADER($sp)
+        lui $v1, HEAD_LENGTH
+        addu $cgno, $v0, $v1
+        lw $v1, SERIAL($sp)
+        lui $v0, 1
+        addu $v0, $v1, $v0
+        sw $v0, SERIAL($sp)
+        andi $a2, $a1, 0xffff
+        addiu $a2, $a2, 5
+        srl $a2, $a2, 2
+        addiu $v0, $a2, LEFT_WORDS+1
+        addu $cgno, $v1, $v0
+        move $cgno, $a0
+LEFT_OUT
+        move $cgno, $a1
+.part port_bytes
+# The packet, in messages of at most 16 words.
+        addiu $v1, $gp, -2
+        andi $a3, $v1, 3
+        bne $a3, $zero, NAME_odd
+        srl $v0, $a2, 4
+        andi $a2, $a2, 15
+        beq $v0, $zero, NAME_rest
+NAME_many:
+        lw $t0, PORT_HEADER($sp)
+        lui $t1, 0x1000
+        addu $cgno, $t0, $t1
+        lw $cgno, 0($v1)
+        lw $cgno, 4($v1)
+        lw $cgno, 8($v1)
+        lw $cgno, 12($v1)
+        lw $cgno, 16($v1)
+        lw $cgno, 20($v1)
+        lw $cgno, 24($v1)
+        lw $cgno, 28($v1)
+        lw $cgno, 32($v1)
+        lw $cgno, 36($v1)
+        lw $cgno, 40($v1)
+        lw $cgno, 44($v1)
+        lw $cgno, 48($v1)
+        lw $cgno, 52($v1)
+        lw $cgno, 56($v1)
+        lw $cgno, 60($v1)
+        addiu $v0, $v0, -1
+        addiu $v1, $v1, 64
+        bne $v0, $zero, NAME_many
+NAME_rest:
+        beq $a2, $zero, NAME_done
+        lw $t0, PORT_HEADER($sp)
+        sll $t1, $a2, 24
+        addu $cgno, $t0, $t1
+NAME_word:
+        lw $cgno, 0($v1)
+        addiu $v1, $v1, 4
+        addiu $a2, $a2, -1
+        bne $a2, $zero, NAME_word
+        j NAME_done
+# The front is not where words begin: each word that leaves is made of two.
+NAME_odd:
+        subu $v1, $v1, $a3
+        sll $a3, $a3, 3
+        li $v0, 32
+        subu $t0, $v0, $a3
+        lw $v0, 0($v1)
+NAME_message:
+        li $a0, 16
+        sltu $t1, $a2, $a0
+        movn $a0, $a2, $t1
+        subu $a2, $a2, $a0
+        sll $t1, $a0, 24
+        lw $a1, PORT_HEADER($sp)
+        addu $cgno, $a1, $t1
+NAME_two:
+        lw $t1, 4($v1)
+        sllv $v0, $v0, $a3
+        srlv $a1, $t1, $t0
+        addiu $v1, $v1, 4
+        or $cgno, $v0, $a1
+        move $v0, $t1
+        addiu $a0, $a0, -1
+        bne $a0, $zero, NAME_two
+        bne $a2, $zero, NAME_message
+NAME_done:
+.part left_port
+        lw $t1, INGRESS($sp)
+.part left_out
+        move $cgno, $t1
