@@ -229,6 +229,7 @@ fn forwards_and_hands_over(options: &[&str]) {
     assert!(count(&report, "port 0") >= 200 && count(&report, "port 1") >= 200, "{report}");
     assert_eq!(count(&report, "cpu: TTL_EXPIRED"), 10, "{report}");
     assert!(report.contains("repaired: 0;") && report.contains(" failed: 0;"), "{report}");
+    assert!(!report.contains("OTHER_HOST"), "what the kernel sends does not arrive:\n{report}");
     // Each packet begins the program's first step.
     let written = std::fs::read_to_string(json).expect("a file");
     let counters: serde_json::Value = serde_json::from_str(&written).expect("JSON");
