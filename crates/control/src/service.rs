@@ -13,7 +13,7 @@ use signal_hook::consts::SIGHUP;
 use wireloom_console::Working;
 use wireloom_live::{
     Attention, Capability, Forwarder, Io, KERNEL_RIGHTS, MIRROR_RIGHTS, RELOAD_RIGHTS, Stop,
-    TABLE_RIGHTS, give_up_all_but, kernel_ports,
+    TABLE_RIGHTS, give_up_all_but, kernel_ports, unless_lacking,
 };
 use wireloom_machine::{Error, Result};
 
@@ -64,6 +64,7 @@ pub fn forward(
     ticker: Option<(Duration, Ticker)>,
     started: impl FnOnce(),
 ) -> Result<Status> {
+    unless_lacking(&settings.ports, settings.io)?;
     let stop = Stop::on_signals()?;
     let hang_ups = hang_ups()?;
     let socket = match &settings.control {
@@ -144,6 +145,13 @@ pub fn forward(
 
 /// Says where the kernel would not do its part.
 fn warn_of_forwarding(ports: &[String]) {
+    let compatible = fs::read_to_string("/proc/sys/net/ipv4/nexthop_compat_mode");
+    if compatible.is_ok_and(|text| text.trim() == "0") {
+        tracing::warn!(
+            "net.ipv4.nexthop_compat_mode is 0: the kernel does not say where routes with next hop \
+             objects lead, and forwards their packets itself"
+        );
+    }
     for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
         for port in ports {
             let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
