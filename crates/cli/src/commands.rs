@@ -265,6 +265,8 @@ impl Command {
         match self {
             #[cfg(target_os = "linux")]
             Self::Forward(_) => true,
+            #[cfg(target_os = "linux")]
+            Self::Ctl(ctl) => ctl.handles_signals(),
             Self::Debug(_) | Self::Monitor(_) => true,
             _ => false,
         }

@@ -10,6 +10,8 @@ pub enum Failure {
     /// The subcommand ran and the result is negative: the program has errors, or the machines
     /// differ. All messages have been printed. Exit status 1.
     Negative,
+    /// As [`Unusable`](Self::Unusable), and all messages have been written.
+    Told,
     /// The command line, a file or the computer prevents the subcommand. The message has the form
     /// "what: why", with advice if there is any. Exit status 2.
     Unusable {
@@ -38,6 +40,7 @@ impl Failure {
                 Self::Unusable { message, help: Some(help.to_string()), optional }
             }
             Self::Negative => Self::Negative,
+            Self::Told => Self::Told,
         }
     }
 
@@ -50,6 +53,7 @@ impl Failure {
     pub fn report(self) -> ExitCode {
         match self {
             Self::Negative => ExitCode::from(1),
+            Self::Told => ExitCode::from(2),
             Self::Unusable { message, help, .. } => {
                 // Diagnostics with a quoted line say by themselves that they are errors.
                 let label = if message.starts_with("error") { "" } else { "error: " };

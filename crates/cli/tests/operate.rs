@@ -8,6 +8,8 @@
 #[path = "live/echo.rs"]
 #[expect(dead_code, reason = "the tests of forwarding itself use more of it")]
 mod echo;
+#[path = "operate/ends.rs"]
+mod ends;
 #[path = "live/network.rs"]
 #[expect(dead_code, reason = "the tests of forwarding itself use more of it")]
 mod network;

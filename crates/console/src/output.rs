@@ -23,6 +23,14 @@ pub fn print(text: &str) {
     }
 }
 
+/// Writes to standard output, of a command that goes on without it.
+///
+/// # Errors
+/// If nobody reads it any more, or it cannot be written.
+pub fn try_print(text: &str) -> io::Result<()> {
+    to_standard_output(text.as_bytes())
+}
+
 fn to_standard_output(bytes: &[u8]) -> io::Result<()> {
     let mut out = wireloom_files::standard_output()?.lock();
     out.write_all(bytes)?;

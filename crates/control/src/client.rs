@@ -1,9 +1,14 @@
 //! A client of the control socket.
 
-use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
+use signal_hook::consts::{SIGINT, SIGTERM};
 use wireloom_machine::{Error, Result};
 
 use crate::protocol::{Reply, Request};
@@ -12,6 +17,8 @@ use crate::protocol::{Reply, Request};
 pub struct Client {
     path: PathBuf,
     lines: BufReader<UnixStream>,
+    /// Whether a signal has closed it.
+    is_interrupted: Arc<AtomicBool>,
 }
 
 impl Client {
@@ -30,7 +37,34 @@ impl Client {
             Error::new(format!("{}: no forwarder can be reached: {error}", path.display()))
                 .with_help(help)
         })?;
-        Ok(Self { path: path.to_owned(), lines: BufReader::new(stream) })
+        let (lines, is_interrupted) = (BufReader::new(stream), Arc::default());
+        Ok(Self { path: path.to_owned(), lines, is_interrupted })
+    }
+
+    /// Has SIGINT and SIGTERM close the connection instead of ending the process.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn close_on_signals(&self) -> Result {
+        let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
+        let (mut asked, tell) = UnixStream::pair().map_err(failed)?;
+        for signal in [SIGINT, SIGTERM] {
+            let tell = tell.try_clone().map_err(failed)?;
+            signal_hook::low_level::pipe::register(signal, tell).map_err(failed)?;
+        }
+        let stream = self.lines.get_ref().try_clone().map_err(failed)?;
+        let is_interrupted = Arc::clone(&self.is_interrupted);
+        let close = move || {
+            let _ = asked.read(&mut [0]);
+            is_interrupted.store(true, Ordering::SeqCst);
+            let _ = stream.shutdown(Shutdown::Both);
+        };
+        thread::Builder::new().name("signals".into()).spawn(close).map(drop).map_err(failed)
+    }
+
+    /// Whether a signal has closed the connection.
+    pub fn is_interrupted(&self) -> bool {
+        self.is_interrupted.load(Ordering::SeqCst)
     }
 
     /// Sends a request.

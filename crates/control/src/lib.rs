@@ -19,6 +19,7 @@ mod counts;
 mod engine;
 mod filter;
 mod forwarding;
+mod http;
 mod limits;
 pub mod logging;
 mod metrics;

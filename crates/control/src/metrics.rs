@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
-use std::thread;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -10,11 +11,11 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
-use tiny_http::{Header, Method, Response, Server};
 use wireloom_console::Count;
 use wireloom_machine::{Error, Result};
 
 use crate::forwarding::Handle;
+use crate::http::{self, Response};
 use crate::status::{Called, Kernel, Status};
 
 /// A listening endpoint.
@@ -46,34 +47,28 @@ impl Endpoint {
     /// If the system refuses a thread.
     pub fn serve(self, handle: Handle) -> Result {
         let address = self.address;
-        let failed = |error: &dyn fmt::Display| Error::new(format!("--metrics {address}: {error}"));
-        let server = Server::from_listener(self.listener, None).map_err(|e| failed(&e))?;
-        let serve = move || {
-            for request in server.incoming_requests() {
-                let is_known = request.url().split('?').next() == Some("/metrics");
-                let is_read = matches!(request.method(), Method::Get | Method::Head);
-                let response = match (is_known, is_read) {
-                    (false, _) => Response::from_string("see /metrics\n").with_status_code(404),
-                    (_, false) => Response::from_string("GET only\n").with_status_code(405),
-                    _ => match handle.status() {
-                        Ok(status) => Response::from_string(text(status)).with_header(
-                            Header::from_bytes("Content-Type", CONTENT_TYPE)
-                                .expect("a header that is constant"),
-                        ),
-                        Err(error) => {
-                            Response::from_string(error.message + "\n").with_status_code(503)
-                        }
-                    },
-                };
-                // A client that has left misses it.
-                let _ = request.respond(response);
+        // Each question stops the cores for a moment: many at once get the same counters.
+        let last: Mutex<Option<(Instant, String)>> = Mutex::default();
+        let page = move || {
+            let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+            if last.as_ref().is_none_or(|(at, _)| at.elapsed() > SAME) {
+                match handle.status() {
+                    Ok(status) => *last = Some((Instant::now(), text(status))),
+                    Err(error) => {
+                        return Response::line("503 Service Unavailable", &error.message);
+                    }
+                }
             }
+            let text = last.as_ref().map(|(_, text)| text.clone()).unwrap_or_default();
+            Response { status: "200 OK", content_type: CONTENT_TYPE, text }
         };
-        thread::Builder::new().name("metrics".into()).spawn(serve).map_err(|e| failed(&e))?;
-        Ok(())
+        http::serve(self.listener, "/metrics", page)
+            .map_err(|error| Error::new(format!("--metrics {address}: {error}")))
     }
 }
 
+/// How long the same counters are served.
+const SAME: Duration = Duration::from_millis(20);
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Returns all counters in the text format of OpenMetrics, which Prometheus reads.

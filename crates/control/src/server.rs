@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +35,8 @@ const LOOK: Duration = Duration::from_millis(200);
 pub struct ControlSocket {
     listener: UnixListener,
     path: PathBuf,
+    /// Device and number of its file: another one of that name is not ours.
+    file: (u64, u64),
 }
 
 impl ControlSocket {
@@ -66,7 +68,9 @@ impl ControlSocket {
         let bound = UnixListener::bind(path);
         rustix::process::umask(before);
         let listener = bound.map_err(|error| failed(&error))?;
-        let socket = Self { listener, path: path.to_owned() };
+        let file = fs::symlink_metadata(path).map_err(|error| failed(&error))?;
+        let file = (file.dev(), file.ino());
+        let socket = Self { listener, path: path.to_owned(), file };
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|e| failed(&e))?;
         Ok(socket)
     }
@@ -119,7 +123,10 @@ impl ControlSocket {
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        let file = fs::symlink_metadata(&self.path).map(|file| (file.dev(), file.ino()));
+        if file.is_ok_and(|file| file == self.file) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -320,23 +327,26 @@ fn pass_on<T>(
         Some(deadline) => deadline.saturating_duration_since(Instant::now()),
         None => LOOK,
     };
-    let mut packets = 0;
-    let timed_out = loop {
+    let (mut packets, mut timed_out) = (0, None);
+    loop {
+        // Packets that go on coming do not keep it from its end; those that wait are passed on.
+        if timed_out.is_none() && left().is_zero() {
+            timed_out = Some(passed.end());
+        }
         match passed.next(left().min(LOOK), &length) {
             Next::Item(item) => {
                 write(out, &reply(item))?;
                 packets += 1;
             }
-            Next::End => break false,
-            Next::Nothing if left().is_zero() => break true,
+            Next::End => break,
             Next::Nothing if has_left(stream) => {
                 return Err(ErrorKind::BrokenPipe.into());
             }
             Next::Nothing => {}
         }
-    };
+    }
     let lost = passed.lost();
-    Ok(Ended { packets, lost, timed_out })
+    Ok(Ended { packets, lost, timed_out: timed_out == Some(true) })
 }
 
 /// Whether a client has closed its end.
@@ -345,4 +355,42 @@ fn has_left(stream: &UnixStream) -> bool {
     // Closed ends are reported without being asked for.
     let polled = rustix::event::poll(&mut fds, Some(&rustix::event::Timespec::default()));
     polled.is_ok() && fds[0].revents().contains(rustix::event::PollFlags::HUP)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::taps::passing;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_that_took_the_place_of_another_stays() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("control");
+        let first = ControlSocket::bind(&path, 0o600).expect("a socket");
+        fs::remove_file(&path).expect("it is there");
+        let second = ControlSocket::bind(&path, 0o600).expect("a socket");
+        drop(first);
+        assert!(path.exists(), "it is the second one's");
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn packets_that_go_on_coming_do_not_keep_a_capture_from_its_end() {
+        const MANY: u64 = 1_000_000;
+        let (ours, theirs) = UnixStream::pair().expect("sockets");
+        let (passing, passed) = passing(16, u64::MAX, u64::MAX);
+        let ended = thread::scope(|scope| {
+            scope.spawn(|| io::copy(&mut &theirs, &mut io::sink()).expect("read"));
+            scope.spawn(move || {
+                (0..MANY).take_while(|_| passing.is_wanted()).for_each(|_| passing.pass(0, || ()));
+            });
+            let mut out = BufWriter::new(&ours);
+            let ended = pass_on(&ours, &mut out, 0, &passed, |()| 0, |()| Reply::Stopping {});
+            ours.shutdown(std::net::Shutdown::Both).expect("shut down");
+            ended.expect("an end")
+        });
+        assert!(ended.timed_out && ended.packets + ended.lost < MANY, "{ended:?}");
+    }
 }

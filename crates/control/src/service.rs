@@ -1,7 +1,7 @@
 //! Forwarding from start to end.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use signal_hook::consts::SIGHUP;
 use wireloom_console::Working;
 use wireloom_live::{
     Attention, Capability, Forwarder, Io, KERNEL_RIGHTS, MIRROR_RIGHTS, RELOAD_RIGHTS, Stop,
-    TABLE_RIGHTS, give_up_all_but, kernel_ports,
+    TABLE_RIGHTS, give_up_all_but, kernel_ports, unless_lacking,
 };
 use wireloom_machine::{Error, Result};
 
@@ -48,11 +48,12 @@ pub struct Settings {
     pub control: Option<(PathBuf, u32)>,
 }
 
-/// Shows the counters at intervals.
-pub type Ticker = Box<dyn FnMut(&Status) + Send>;
+/// Shows the counters at intervals, until it fails.
+pub type Ticker = Box<dyn FnMut(&Status) -> io::Result<()> + Send>;
 
-/// Forwards until a signal or a client asks it to stop. Returns the counters; the interfaces are the
-/// kernel's again then. `load` is called at each reload, and `started` once when packets flow.
+/// Forwards until a signal or a client asks it to stop. Returns the counters, or nothing if it was
+/// asked before packets flowed; the interfaces are the kernel's again then. `load` is called at
+/// each reload, and `started` once when packets flow.
 ///
 /// # Errors
 /// If a port, a table, the program or an address cannot be used, without the rights, or if
@@ -63,7 +64,8 @@ pub fn forward(
     load: Load,
     ticker: Option<(Duration, Ticker)>,
     started: impl FnOnce(),
-) -> Result<Status> {
+) -> Result<Option<Status>> {
+    unless_lacking(&settings.ports, settings.io)?;
     let stop = Stop::on_signals()?;
     let hang_ups = hang_ups()?;
     let socket = match &settings.control {
@@ -88,11 +90,16 @@ pub fn forward(
         Io::Kernel => Where::Kernel(kernel_ports(&settings.ports)?),
         _ => Where::Process { cores: settings.cores },
     };
-    let mut built = {
+    let built = {
         let machine = if matches!(place, Where::Kernel(_)) { "xdp" } else { "native" };
         let working = Working::on(format!("starting {machine}"));
-        Built::new(loaded, following.as_ref(), &place, &|what| working.now(what))?
+        Built::new(loaded, following.as_ref(), &place, &|what| working.now(what))
     };
+    // A signal to all processes of a terminal ends the compiler too, which then has failed.
+    if stop.is_asked() {
+        return Ok(None);
+    }
+    let mut built = built?;
     let entries = std::mem::take(&mut built.entries);
     let mut warn = |what: String| tracing::warn!("{what}");
     let forwarder = match (&place, &built.programs) {
@@ -139,11 +146,18 @@ pub fn forward(
     // The interfaces are the kernel's again before anything can block.
     drop(forwarding);
     drop(socket);
-    ended.map(|()| status)
+    ended.map(|()| Some(status))
 }
 
 /// Says where the kernel would not do its part.
 fn warn_of_forwarding(ports: &[String]) {
+    let compatible = fs::read_to_string("/proc/sys/net/ipv4/nexthop_compat_mode");
+    if compatible.is_ok_and(|text| text.trim() == "0") {
+        tracing::warn!(
+            "net.ipv4.nexthop_compat_mode is 0: the kernel does not say where routes with next hop \
+             objects lead, and forwards their packets itself"
+        );
+    }
     for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
         for port in ports {
             let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
@@ -183,7 +197,12 @@ fn tick(interval: Duration, mut show: Ticker, handle: Handle) -> Result {
         loop {
             thread::sleep(interval);
             match handle.status() {
-                Ok(status) => show(&status),
+                Ok(status) => {
+                    if let Err(error) = show(&status) {
+                        tracing::warn!(%error, "the counters can be shown no more");
+                        return;
+                    }
+                }
                 Err(_) => return,
             }
         }

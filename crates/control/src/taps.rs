@@ -155,6 +155,14 @@ impl<T> Passed<T> {
         }
     }
 
+    /// Wants no further packet. Those that wait can still be read. Returns whether some were still
+    /// wanted.
+    pub fn end(&self) -> bool {
+        let was_wanted = !self.shared.is_ended();
+        self.shared.is_ended.store(true, Ordering::SeqCst);
+        was_wanted
+    }
+
     /// Packets that matched and were not passed on.
     pub fn lost(&self) -> u64 {
         self.shared.lost.load(Ordering::SeqCst)

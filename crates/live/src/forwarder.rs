@@ -15,10 +15,10 @@ use crate::attention::{Attention, Bell};
 use crate::bpf::Attached;
 use crate::control::Control;
 use crate::police::{Limits, Police};
-use crate::port::{Exchange, Io, Port, Receive, Spread, Transmit};
+use crate::port::{self, Exchange, Io, Port, Receive, Spread, Transmit};
 use crate::removal::Removals;
 use crate::stop::Stop;
-use crate::twin::Twin;
+use crate::twin::{Device, Twin};
 
 /// Updates that are applied between two rounds of the ports, so that packets do not wait for all of
 /// a large change.
@@ -41,6 +41,8 @@ struct Opened {
     exchange: Exchange,
     /// The interface.
     index: Option<u32>,
+    /// Shows that it is taken.
+    device: Option<Arc<Device>>,
     /// Keeps its frames from the kernel.
     _program: Option<Attached>,
 }
@@ -113,7 +115,8 @@ pub struct PortCounters {
     pub received_bytes: u64,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Their bytes.
+    /// Their bytes. With AF_XDP those of frames that the kernel then dropped are among them: it
+    /// does not say which it was.
     pub sent_bytes: u64,
     /// Packets lost at the input: no room, or offloads of the kernel that are not known.
     pub lost_at_input: u64,
@@ -129,7 +132,8 @@ impl Forwarder {
     /// port does not use AF_XDP, or that a core has nothing to receive.
     ///
     /// # Errors
-    /// If an interface does not exist or is named twice, or without the rights.
+    /// If an interface does not exist, is named twice or is another process's port, or without the
+    /// rights.
     pub fn open(
         names: &[String],
         io: Io,
@@ -147,13 +151,23 @@ impl Forwarder {
             if names[..number].contains(name) {
                 return Err(Error::new(format!("port {name}: named twice")));
             }
+            let index = port::interface(name)?;
+            if let Some(index) = index {
+                let ports = forwarder.ports.iter();
+                let taken = ports.filter_map(|port| Some((port.name.as_str(), port.index?)));
+                port::unless_taken(name, index, taken)?;
+            }
+            // First: it is refused if another process has the port.
+            let device = index.map(|index| Device::of_port(name, index)).transpose()?;
+            let device = device.map(Arc::new);
+            let twin = index.zip(device.clone());
+            let twin = twin.map(|(index, device)| Twin::new(device, index)).transpose()?;
+            let twin = twin.map(Arc::new);
             let port = u16::try_from(number).map_err(|_| Error::new("more than 65,536 ports"))?;
             let (port, why) = Port::open(name, Spread { number: port, cores }, io)?;
             if let Some(why) = why {
                 note(format!("note: port {name} uses packet sockets, which are slower: {why}"));
             }
-            let twin = port.index.map(|index| Twin::create(number, index)).transpose()?;
-            let twin = twin.map(Arc::new);
             for (core, sides) in forwarder.cores.iter_mut().zip(port.sides) {
                 core.receivers.push(sides.receiver);
                 core.transmitters.push(sides.transmitter);
@@ -163,6 +177,7 @@ impl Forwarder {
                 name: port.name,
                 exchange: port.exchange,
                 index: port.index,
+                device,
                 _program: port.program,
             });
         }
@@ -182,16 +197,20 @@ impl Forwarder {
     /// # Errors
     /// If a driver does not take a program, or without the rights.
     pub fn in_kernel(programs: Arc<InKernel>, ports: &[Interface]) -> Result<Self> {
-        let opened = ports.iter().map(|port| Opened {
-            name: port.name.clone(),
-            exchange: Exchange::Kernel,
-            index: Some(port.index),
-            _program: None,
+        let opened = ports.iter().map(|port| {
+            Ok(Opened {
+                name: port.name.clone(),
+                exchange: Exchange::Kernel,
+                index: Some(port.index),
+                device: Some(Arc::new(Device::of_port(&port.name, port.index)?)),
+                _program: None,
+            })
         });
+        let opened = opened.collect::<Result<_>>()?;
         let links = Links::attach(&programs, ports)?;
         let before = vec![PortCounts::default(); ports.len()];
         Ok(Self {
-            ports: opened.collect(),
+            ports: opened,
             // It has no packets, and applies changes of the tables.
             cores: vec![Core::new(0)],
             removals: Removals::subscribe()?,
@@ -384,10 +403,14 @@ struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// Fails if the interface of a port was removed.
+    /// Fails if the interface of a port, or its device, was removed.
     fn unless_removed(&self) -> Result {
         let ports = self.ports.iter().filter_map(|port| Some((port.name.as_str(), port.index?)));
-        self.removals.check(ports)
+        self.removals.check(ports)?;
+        self.ports.iter().try_for_each(|port| match &port.device {
+            Some(device) => device.unless_removed(&port.name),
+            None => Ok(()),
+        })
     }
 }
 

@@ -47,6 +47,7 @@ pub use police::{DEFAULT_RATE, Limits};
 pub use port::{Exchange, Io};
 pub use rights::{
     Capability, KERNEL_RIGHTS, MIRROR_RIGHTS, RELOAD_RIGHTS, TABLE_RIGHTS, give_up_all_but,
+    unless_lacking,
 };
 pub use stop::Stop;
 pub use wireloom_xdp::{
@@ -61,14 +62,13 @@ use wireloom_machine::{Error, Result};
 /// # Errors
 /// If one does not exist, is named twice, or is no interface.
 pub fn kernel_ports(names: &[String]) -> Result<Vec<Interface>> {
-    let ports = names.iter().enumerate().map(|(number, name)| {
-        if names[..number].contains(name) {
-            return Err(Error::new(format!("port {name}: named twice")));
-        }
+    let mut ports: Vec<Interface> = Vec::new();
+    for name in names {
         let index = port::interface(name)?.ok_or_else(|| {
             Error::new(format!("port {name}: --io kernel needs interfaces of the kernel"))
         })?;
-        Ok(Interface { name: name.clone(), index })
-    });
-    ports.collect()
+        port::unless_taken(name, index, ports.iter().map(|port| (&port.name[..], port.index)))?;
+        ports.push(Interface { name: name.clone(), index });
+    }
+    Ok(ports)
 }

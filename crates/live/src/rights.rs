@@ -4,6 +4,8 @@ pub use caps::Capability;
 use caps::{CapSet, CapsHashSet};
 use wireloom_machine::{Error, Result};
 
+use crate::port::{self, Io};
+
 /// What following the kernel needs: telling it which neighbours are in use.
 pub const MIRROR_RIGHTS: [Capability; 1] = [Capability::CAP_NET_ADMIN];
 
@@ -16,6 +18,51 @@ pub const TABLE_RIGHTS: [Capability; 1] = [Capability::CAP_BPF];
 
 /// What loading an engine into the kernel needs beside [`TABLE_RIGHTS`].
 pub const KERNEL_RIGHTS: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capability::CAP_PERFMON];
+
+/// What taking an interface needs.
+const INTERFACE_RIGHTS: [Capability; 3] =
+    [Capability::CAP_NET_RAW, Capability::CAP_NET_ADMIN, Capability::CAP_BPF];
+
+/// Fails if this process lacks what its ports need, and says all of it.
+///
+/// # Errors
+/// If it does.
+pub fn unless_lacking(ports: &[String], io: Io) -> Result {
+    let mut needed = Vec::new();
+    for port in ports {
+        match (port::kind(port), io) {
+            (port::Kind::Interface, Io::Kernel) => {
+                needed.extend(TABLE_RIGHTS.into_iter().chain(KERNEL_RIGHTS));
+            }
+            (port::Kind::Interface, _) => needed.extend(INTERFACE_RIGHTS),
+            (port::Kind::Tap, _) => needed.push(Capability::CAP_NET_ADMIN),
+            (port::Kind::Capture, _) => {}
+        }
+    }
+    needed.sort_by_key(|right| *right as u8);
+    needed.dedup();
+    let owned = caps::read(None, CapSet::Effective)
+        .map_err(|error| Error::new(format!("the capabilities cannot be read: {error}")))?;
+    // It includes what was once its part (capabilities(7)).
+    let of_admin = [Capability::CAP_BPF, Capability::CAP_PERFMON];
+    let is_owned = |right: &Capability| {
+        owned.contains(right)
+            || of_admin.contains(right) && owned.contains(&Capability::CAP_SYS_ADMIN)
+    };
+    let names = |rights: &mut dyn Iterator<Item = &Capability>| {
+        rights.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let lacking = names(&mut needed.iter().filter(|right| !is_owned(right)));
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let all = names(&mut needed.iter()).join(",").to_lowercase();
+    let what = format!("Operation not permitted: the process lacks {}", lacking.join(", "));
+    Err(Error::new(what).with_help(format!(
+        "run it as root outside user namespaces, or give these to a copy of the command with \
+         `setcap {all}+ep`"
+    )))
+}
 
 /// Gives up every capability of this thread except these, as far as it has them, and the way to get
 /// others by running programs. Threads that it starts later have no more. Open sockets, devices and

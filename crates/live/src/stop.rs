@@ -26,6 +26,13 @@ impl Stop {
         Ok(Self { asked })
     }
 
+    /// Whether a signal has asked.
+    pub fn is_asked(&self) -> bool {
+        let mut polled = libc::pollfd { fd: self.descriptor(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor, as counted.
+        unsafe { libc::poll(&raw mut polled, 1, 0) > 0 }
+    }
+
     pub(crate) fn descriptor(&self) -> RawFd {
         self.asked.as_raw_fd()
     }

@@ -31,20 +31,40 @@ pub fn failed(what: &str, error: &io::Error) -> Error {
     }
 }
 
-/// Returns the index of an interface of this network namespace.
+/// Returns the index of an interface of this network namespace whose frames are those of Ethernet.
 ///
 /// # Errors
-/// If there is no interface of that name.
+/// If there is no such interface of that name.
 pub fn interface_index(name: &str) -> Result<u32> {
     let missing = || {
         Error::new(format!("port {name}: there is no such interface"))
             .with_help("`ip link` lists the interfaces of this network namespace")
     };
-    let name = CString::new(name).map_err(|_| missing())?;
+    let terminated = CString::new(name).map_err(|_| missing())?;
     // SAFETY: the string is terminated and outlives the call.
-    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(missing()),
-        index => Ok(index),
+    let index = unsafe { libc::if_nametoindex(terminated.as_ptr()) };
+    if index == 0 {
+        return Err(missing());
+    }
+    let link_type = link_type(index).map_err(|error| failed(&format!("port {name}"), &error))?;
+    match link_type {
+        libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Ok(index),
+        _ => Err(Error::new(format!("port {name}: it is no Ethernet interface"))
+            .with_help("frames of other links, such as tunnels, have no Ethernet header")),
+    }
+}
+
+/// The type of an interface's link (`ARPHRD_...` of linux/if_arp.h).
+fn link_type(index: u32) -> io::Result<u16> {
+    // SAFETY: plain system calls; all zeros is a valid `ifreq`, which outlives them.
+    unsafe {
+        let socket = owned(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?;
+        let mut request: libc::ifreq = std::mem::zeroed();
+        request.ifr_ifru.ifru_ifindex = index as libc::c_int;
+        // The name that was given may be an alternative one, which only some requests take.
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME, &raw mut request))?;
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request))?;
+        Ok(request.ifr_ifru.ifru_hwaddr.sa_family)
     }
 }
 

@@ -4,33 +4,71 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
 
 use wireloom_machine::{Error, Result};
 
 use crate::bpf::Attached;
 use crate::ingress;
-use crate::system::{check, failed, interface_index, owned};
+use crate::system::{check, exists, failed, interface_index, owned};
 
-/// The way from the machine, on any core, into the receive path of a port. The device disappears with it.
+/// The way from the machine, on any core, into the receive path of a port.
 pub struct Twin {
-    tap: File,
+    device: Arc<Device>,
     _program: Attached,
 }
 
-impl Twin {
-    /// Creates the twin of port `number`, an interface of this index.
+/// The TAP device of a port, which disappears with this value. As its name has the port's index, a
+/// port has one: two forwarders would both forward every packet.
+pub struct Device {
+    tap: File,
+    name: String,
+    index: u32,
+}
+
+impl Device {
+    /// Creates the device of a port, an interface of this index. It is down.
     ///
     /// # Errors
-    /// Without the rights, or if the kernel has no TAP devices.
-    pub fn create(number: usize, port: u32) -> Result<Self> {
-        // The kernel replaces %d by the first free number.
-        let (tap, name) = create_device(&format!("loom{number}-%d"), 0)?;
+    /// Without the rights, if the kernel has no TAP devices, or if another process has the port.
+    pub fn of_port(port: &str, interface: u32) -> Result<Self> {
+        let name = format!("loom{interface}");
+        let tap = open_device(&name, 0).map_err(|problem| match problem {
+            Problem::Refused(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                let what = format!("port {port}: another process forwards on it");
+                Error::new(what).with_help(format!("it has the device {name}; stop it first"))
+            }
+            problem => problem.of(&name),
+        });
+        let (tap, name) = tap?;
         // The device has no addresses of its own. What the kernel sends there regardless is lost,
         // so a /proc that cannot be written does no harm.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
-        let program = ingress::mark_and_move(&name, interface_index(&name)?, port)?;
-        set_up(&name)?;
-        Ok(Self { tap, _program: program })
+        let index = interface_index(&name)?;
+        Ok(Self { tap, name, index })
+    }
+
+    /// Fails if the device does not exist any more: the kernel would hear nothing of the port.
+    ///
+    /// # Errors
+    /// If it was removed.
+    pub fn unless_removed(&self, port: &str) -> Result {
+        match exists(self.index) {
+            true => Ok(()),
+            false => Err(Error::new(format!("port {port}: its device {} was removed", self.name))),
+        }
+    }
+}
+
+impl Twin {
+    /// Makes the device of a port, an interface of this index, its twin.
+    ///
+    /// # Errors
+    /// Without the rights.
+    pub fn new(device: Arc<Device>, interface: u32) -> Result<Self> {
+        let program = ingress::mark_and_move(&device.name, device.index, interface)?;
+        set_up(&device.name)?;
+        Ok(Self { device, _program: program })
     }
 
     /// Hands a frame to the kernel, as if the port had received it.
@@ -38,7 +76,7 @@ impl Twin {
     /// # Errors
     /// If the kernel does not accept it.
     pub fn deliver(&self, frame: &[u8]) -> io::Result<()> {
-        (&self.tap).write(frame).map(|_| ())
+        (&self.device.tap).write(frame).map(|_| ())
     }
 }
 
@@ -46,20 +84,47 @@ impl Twin {
 ///
 /// # Errors
 /// Without the rights, or if the kernel has no TAP devices.
-pub fn create_device(pattern: &str, flags: libc::c_int) -> Result<(File, String)> {
+pub fn create_device(name: &str, flags: libc::c_int) -> Result<(File, String)> {
+    open_device(name, flags).map_err(|problem| problem.of(name))
+}
+
+/// Why there is no device.
+enum Problem {
+    /// The kernel has no TAP devices, or gives none to us.
+    None(Error),
+    /// It does not give this one.
+    Refused(io::Error),
+}
+
+impl Problem {
+    fn of(self, name: &str) -> Error {
+        match self {
+            Self::None(error) => error,
+            Self::Refused(error) => failed(&format!("the TAP device {name}"), &error),
+        }
+    }
+}
+
+fn open_device(name: &str, flags: libc::c_int) -> Result<(File, String), Problem> {
     let mut options = OpenOptions::new();
     let tap = options.read(true).write(true).custom_flags(flags).open("/dev/net/tun");
-    let tap = tap.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::new("/dev/net/tun: there is no such device")
-            .with_help("the kernel needs TUN/TAP; in a container, pass in the device"),
-        _ => failed("/dev/net/tun", &error),
+    let tap = tap.map_err(|error| {
+        Problem::None(match error.kind() {
+            io::ErrorKind::NotFound => Error::new("/dev/net/tun: there is no such device")
+                .with_help("the kernel needs TUN/TAP; in a container, pass in the device"),
+            io::ErrorKind::PermissionDenied => Error::new(format!("/dev/net/tun: {error}"))
+                .with_help(
+                    "let this user open the device: `chmod 0666 /dev/net/tun`, as udev does",
+                ),
+            _ => failed("/dev/net/tun", &error),
+        })
     })?;
     let mut request = empty_request();
-    copy_name(&mut request, pattern);
+    copy_name(&mut request, name);
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
     // SAFETY: the request is a valid `ifreq` that outlives the call.
     check(unsafe { libc::ioctl(tap.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })
-        .map_err(|error| failed(&format!("the TAP device {pattern}"), &error))?;
+        .map_err(Problem::Refused)?;
     let bytes = request.ifr_name.iter().map(|&byte| byte as u8);
     let name: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
     let name = String::from_utf8_lossy(&name).into_owned();

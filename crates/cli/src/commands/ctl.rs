@@ -143,6 +143,11 @@ pub fn unexpected() -> Failure {
 }
 
 impl Ctl {
+    /// Whether it handles the signals itself that ask the process to end.
+    pub fn handles_signals(&self) -> bool {
+        matches!(self.action, Action::Capture(_))
+    }
+
     /// Asks, and shows the answer.
     pub fn run(self) -> Outcome {
         let mut client = self.socket.connect()?;
@@ -188,6 +193,8 @@ impl Capture {
             let what = format!("{}: plain pcap has no points and reasons", self.out.display());
             return Err(Failure::unusable(what).with_help("name the file .pcapng"));
         }
+        // Ctrl-C ends the capture, as its other limits do.
+        client.close_on_signals()?;
         client.send(&Request::Capture(protocol::Capture {
             at: self.at.iter().map(|at| Point::from(*at)).collect(),
             filter: self.filter.clone(),
@@ -195,12 +202,16 @@ impl Capture {
             bytes: self.bytes,
             seconds: self.seconds,
         }))?;
-        let mut writer = None;
+        let (mut writer, mut packets) = (None, 0);
         let ended = loop {
-            let packet = match client.receive()? {
-                Reply::Packet(packet) => packet,
-                Reply::Ended(ended) => break ended,
-                _ => return Err(unexpected()),
+            let packet = match client.receive() {
+                Ok(Reply::Packet(packet)) => packet,
+                Ok(Reply::Ended(ended)) => break Ok(told(&ended, "captured")),
+                Ok(_) => break Err(unexpected()),
+                Err(_) if client.is_interrupted() => {
+                    break Ok(format!("{} packets captured; interrupted", thousands(packets)));
+                }
+                Err(error) => break Err(error.into()),
             };
             let writer = match &mut writer {
                 Some(writer) => writer,
@@ -215,10 +226,16 @@ impl Capture {
             };
             let bytes = from_hex(&packet.bytes).ok_or_else(unexpected)?;
             writer.write(destination, packet.arrival_ns, &bytes)?;
+            packets += 1;
         };
-        // A capture without packets is a capture too.
-        writer.map_or_else(|| Writer::create(&self.out), Ok)?.finish()?;
-        output::note(told(&ended, "captured"));
+        // What was captured until the forwarder ended is kept. A capture without packets is a capture
+        // too, unless it was refused.
+        match (writer, &ended) {
+            (Some(writer), _) => writer.finish()?,
+            (None, Ok(_)) => Writer::create(&self.out)?.finish()?,
+            (None, Err(_)) => {}
+        }
+        output::note(ended?);
         Ok(())
     }
 }

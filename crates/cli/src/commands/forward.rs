@@ -17,7 +17,7 @@ use wireloom_machine::{Error, Program, Result};
 
 use super::Command;
 use crate::CommandLine;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::program::{ProgramArgs, show_diagnostics};
 
 /// See `wireloom forward --help`.
@@ -158,20 +158,33 @@ impl Forward {
     /// Forwards until a signal asks it to stop, and prints the counters.
     pub fn run(self) -> Outcome {
         self.start_logging();
+        let format = self.log_format;
+        match (self.forward(), format) {
+            // A collector of messages takes all of them, the last one too.
+            (Err(Failure::Unusable { message, help, .. }), LogFormat::Json) => {
+                tracing::error!(help, "{message}");
+                Err(Failure::Told)
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    fn forward(self) -> Outcome {
         let places = self.program.places().reads(&self.tables);
         let places = places.reads(&self.config).writes_json(self.json.as_ref());
         places.check()?;
         let loaded = loaded(&self, self.program.check()?, true)?;
-        let loaded = loaded.ok_or(crate::failure::Failure::Negative)?;
+        let loaded = loaded.ok_or(Failure::Negative)?;
         places.check()?;
         let is_shown = output::for_people(self.json.as_ref());
         let ticker = self.interval.map(|seconds| {
             let show: wireloom_control::Ticker = Box::new(move |status: &Status| {
                 let text = status.text();
                 match is_shown {
-                    true => output::print(&text),
+                    true => output::try_print(&text)?,
                     false => output::note(text),
                 }
+                Ok(())
             });
             (Duration::from_secs(seconds), show)
         });
@@ -184,6 +197,10 @@ impl Forward {
         };
         let load = reload(self.config.as_deref())?;
         let status = wireloom_control::forward(&self.settings(), loaded, load, ticker, started)?;
+        let Some(status) = status else {
+            tracing::info!("stopped before packets were forwarded");
+            return Ok(());
+        };
         if is_shown {
             output::print(&status.text());
         }

@@ -168,6 +168,12 @@ fn visit_changes(mut rest: &[u8], visit: &mut dyn FnMut(Change)) -> io::Result<(
 
 fn change(message: RouteNetlinkMessage, flags: u16) -> Option<Change> {
     match message {
+        // A bridge tells of its ports. One that leaves it is not gone.
+        RouteNetlinkMessage::NewLink(message) | RouteNetlinkMessage::DelLink(message)
+            if message.header.interface_family == AddressFamily::Bridge =>
+        {
+            None
+        }
         RouteNetlinkMessage::NewRoute(route) => {
             let joins = match flags {
                 _ if flags & NLM_F_REPLACE != 0 => Joins::InPlace,
@@ -329,4 +335,20 @@ pub fn use_neighbours<'a>(
         send(&socket, RouteNetlinkMessage::NewNeighbour(message), flags)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_leaves_a_bridge_is_not_gone() {
+        let gone = |family| {
+            let mut message = LinkMessage::default();
+            (message.header.index, message.header.interface_family) = (7, family);
+            change(RouteNetlinkMessage::DelLink(message), 0)
+        };
+        assert!(gone(AddressFamily::Bridge).is_none());
+        assert!(matches!(gone(AddressFamily::Unspec), Some(Change::Link(7, None))));
+    }
 }

@@ -192,13 +192,51 @@ const TAP: &str = "tap:";
 const CAPTURE: &str = "pcap:";
 const CAPTURE_LOOP: &str = "pcap-loop:";
 
+/// The kinds of ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An interface.
+    Interface,
+    /// A TAP device.
+    Tap,
+    /// A capture.
+    Capture,
+}
+
+/// The kind of a port of this name.
+pub fn kind(name: &str) -> Kind {
+    match name {
+        _ if name.starts_with(TAP) => Kind::Tap,
+        _ if [CAPTURE, CAPTURE_LOOP].iter().any(|kind| name.starts_with(kind)) => Kind::Capture,
+        _ => Kind::Interface,
+    }
+}
+
 /// Returns the index of the interface that a port is; `None` for TAP devices and captures.
 ///
 /// # Errors
 /// If there is no such interface.
 pub fn interface(name: &str) -> Result<Option<u32>> {
-    match [TAP, CAPTURE, CAPTURE_LOOP].iter().any(|kind| name.starts_with(kind)) {
-        true => Ok(None),
-        false => interface_index(name).map(Some),
+    match kind(name) {
+        Kind::Interface => interface_index(name).map(Some),
+        Kind::Tap | Kind::Capture => Ok(None),
+    }
+}
+
+/// Fails if an interface is one of these ports already, under this or another name.
+///
+/// # Errors
+/// If it is.
+pub fn unless_taken<'a>(
+    name: &str,
+    index: u32,
+    mut ports: impl Iterator<Item = (&'a str, u32)>,
+) -> Result {
+    match ports.find(|(_, taken)| *taken == index) {
+        None => Ok(()),
+        Some((same, _)) if same == name => Err(Error::new(format!("port {name}: named twice"))),
+        Some((same, _)) => {
+            Err(Error::new(format!("port {name}: it is the same interface as {same}")))
+        }
     }
 }

@@ -249,10 +249,12 @@ impl Receiver {
 impl Group {
     /// Adds a socket that is bound.
     fn join(&mut self, socket: &OwnedFd) -> io::Result<()> {
+        // linux/if_packet.h. What the sockets themselves pass over does not hold for the group.
+        const IGNORE_OUTGOING: u32 = 0x4000;
         const UNIQUE: u32 = 0x2000;
         let (number, flags) = match *self {
-            Self::New => (0, UNIQUE),
-            Self::Number(number) => (number, 0),
+            Self::New => (0, UNIQUE | IGNORE_OUTGOING),
+            Self::Number(number) => (number, IGNORE_OUTGOING),
         };
         let option = u32::from(number) | (libc::PACKET_FANOUT_HASH | flags) << 16;
         set(socket, libc::SOL_PACKET, libc::PACKET_FANOUT, &option)?;

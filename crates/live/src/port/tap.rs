@@ -4,13 +4,14 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
 use std::sync::Arc;
 
 use wireloom_machine::{Error, Result};
 use wireloom_net::Frame;
 
 use super::{Exchange, Port, Receive, Sent, Spread, Transmit};
-use crate::system::failed;
+use crate::system::{failed, interface_index};
 use crate::twin::{create_device, set_up};
 
 /// Frames that are received at once.
@@ -23,8 +24,16 @@ const STRIDE: usize = (64 << 10) + 64;
 /// # Errors
 /// Without the rights, or if there is a device of this name that cannot be taken.
 pub fn open(name: &str, device: &str, spread: Spread) -> Result<Port> {
-    if device.is_empty() || device.len() >= libc::IFNAMSIZ || device.contains(['%', '/']) {
-        return Err(Error::new(format!("port {name}: `{device}` is no name of a device")));
+    // What the kernel takes (`dev_valid_name`), without the pattern of `%d`.
+    let is_odd = |c: char| c.is_whitespace() || c.is_control() || ['%', '/', ':'].contains(&c);
+    let is_name = device.len() < libc::IFNAMSIZ && !["", ".", ".."].contains(&device);
+    if !is_name || device.contains(is_odd) {
+        return Err(Error::new(format!("port {name}: `{device}` is no name of a device"))
+            .with_help("take up to 15 bytes, without blanks, `/`, `:` and `%`"));
+    }
+    if interface_index(device).is_ok() && !is_tap(device) {
+        return Err(Error::new(format!("port {name}: there is another interface of this name"))
+            .with_help(format!("take another name, or make it a port with --port {device}")));
     }
     let (tap, device) = create_device(device, libc::O_NONBLOCK)?;
     set_up(&device)?;
@@ -46,6 +55,11 @@ pub fn open(name: &str, device: &str, spread: Spread) -> Result<Port> {
         sides: spread
             .one_queue(receiver, || Transmitter { tap: Arc::clone(&tap), sent: Sent::default() }),
     })
+}
+
+/// Whether an interface is a TAP device, which may be there before.
+fn is_tap(device: &str) -> bool {
+    Path::new("/sys/class/net").join(device).join("tun_flags").exists()
 }
 
 struct Receiver {
@@ -70,6 +84,10 @@ impl Receive for Receiver {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 // The device is down, and works again when it comes back.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => break,
+                Err(error) if error.raw_os_error() == Some(libc::EBADFD) => {
+                    let what = format!("port {}: the device was removed", self.name);
+                    return Err(Error::new(what));
+                }
                 Err(error) => {
                     return Err(failed(&format!("port {}: receiving", self.name), &error));
                 }

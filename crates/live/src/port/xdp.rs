@@ -141,6 +141,7 @@ impl Queue {
             completion: rings.completion_ring,
             taken: HeapSlab::with_capacity(RING as usize),
             bytes: 0,
+            is_down: false,
             budget: match set(&*socket, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &SEND_BUDGET) {
                 Ok(()) => SEND_BUDGET as usize,
                 Err(_) => OLD_SEND_BUDGET,
@@ -252,6 +253,8 @@ struct Transmitter {
     /// Frames that wait for [`flush`](Transmit::flush), and their bytes.
     taken: HeapSlab,
     bytes: u64,
+    /// The interface was down when frames were last given to the kernel.
+    is_down: bool,
     /// Frames that the kernel sends in one call.
     budget: usize,
     sent: Sent,
@@ -279,9 +282,14 @@ impl Transmit for Transmitter {
     fn flush(&mut self) {
         let waiting = self.taken.len();
         if waiting > 0 {
-            // SAFETY: the memory is unmapped after the socket is closed.
-            let sent = unsafe { self.tx.send(&mut self.taken) };
-            self.sent.packets += sent as u64;
+            // What waits in the ring of an interface that is down would leave when it is up again,
+            // however late that is.
+            self.is_down = self.is_down && matches!(self.call(), Err(libc::ENETDOWN));
+            if !self.is_down {
+                // SAFETY: the memory is unmapped after the socket is closed.
+                let sent = unsafe { self.tx.send(&mut self.taken) };
+                self.sent.packets += sent as u64;
+            }
             let mut bytes = std::mem::take(&mut self.bytes);
             while let Some(packet) = self.taken.pop_back() {
                 bytes -= packet.len() as u64;
@@ -289,7 +297,9 @@ impl Transmit for Transmitter {
                 self.memory.borrow_mut().free_packet(packet);
             }
             self.sent.bytes += bytes;
-            self.kick(waiting);
+            if !self.is_down {
+                self.kick(waiting);
+            }
         }
         self.completion.dequeue(&mut self.memory.borrow_mut(), RING as usize);
     }
@@ -302,17 +312,39 @@ impl Transmit for Transmitter {
 impl Transmitter {
     /// Has the kernel send. What it does not take now, it takes with a later batch, or when it is
     /// polled.
-    fn kick(&self, waiting: usize) {
-        for _ in 0..=waiting / self.budget {
-            // SAFETY: sends nothing of ours beside what is in the ring.
-            let sent = unsafe {
-                let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
-                libc::sendto(socket, std::ptr::null(), 0, flags, std::ptr::null(), 0)
-            };
-            // EAGAIN: the budget is used up.
-            if sent >= 0 || io::Error::last_os_error().raw_os_error() != Some(libc::EAGAIN) {
-                break;
+    fn kick(&mut self, waiting: usize) {
+        let mut calls = 0..waiting / self.budget;
+        // The kernel cannot drop more frames than the ring holds.
+        let mut drops = 0..RING;
+        loop {
+            match self.call() {
+                // The budget is used up.
+                Err(libc::EAGAIN) if calls.next().is_some() => {}
+                // A frame was dropped (`NET_XMIT_DROP`): there is no carrier, or the queue of the
+                // other end is full. The frames after it still wait.
+                Err(libc::EBUSY) if drops.next().is_some() => {
+                    self.sent.packets -= 1;
+                    self.sent.lost += 1;
+                }
+                Err(libc::ENETDOWN) => {
+                    self.is_down = true;
+                    break;
+                }
+                _ => break,
             }
+        }
+    }
+
+    /// Has the kernel send once.
+    fn call(&self) -> Result<(), libc::c_int> {
+        // SAFETY: sends nothing of ours beside what is in the ring.
+        let sent = unsafe {
+            let (socket, flags) = (self.socket.as_raw_fd(), libc::MSG_DONTWAIT);
+            libc::sendto(socket, std::ptr::null(), 0, flags, std::ptr::null(), 0)
+        };
+        match sent {
+            0.. => Ok(()),
+            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or_default()),
         }
     }
 }

@@ -1,0 +1,128 @@
+//! What ends a forwarder or a capture, and what does not.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+use wireloom_net::Packet;
+use wireloom_net::capture::Reader;
+
+use super::network::Network;
+use super::{CONFIG, Operated, text, until, wireloom};
+
+/// Waits for its end; returns the status and its messages.
+fn end(mut child: Child) -> (Option<i32>, String) {
+    let mut err = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
+    (child.wait().expect("an end").code(), err)
+}
+
+#[test]
+fn a_signal_before_packets_flow_ends_it_in_order() {
+    let Ok(network) = Network::new() else { return };
+    // To all processes, as Ctrl-C does, the compiler's among them; and to the command alone.
+    for is_to_all in [true, false] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let socket = folder.path().join("control");
+        let path = socket.to_str().expect("a path");
+        let ports = ["--port", "r1", "--port", "r2", "--control", path];
+        let mut command = wireloom(&[&["forward", "programs/router.loom"], &ports[..]].concat());
+        let mut child = network.router.run(|| command.process_group(0).spawn().expect("one"));
+        // It is there before the program is compiled.
+        let begun = until("it begins", || {
+            let has_ended = child.try_wait().expect("a child").is_some();
+            (has_ended || socket.exists()).then_some(!has_ended)
+        });
+        if !begun {
+            return eprintln!("warning: nothing was tested: {}", end(child).1);
+        }
+        let process = child.id() as libc::pid_t;
+        // SAFETY: the child has not been waited for, so the numbers are its own.
+        let sent = unsafe { libc::kill(if is_to_all { -process } else { process }, libc::SIGINT) };
+        assert_eq!(sent, 0);
+        let mut out = String::new();
+        child.stdout.take().expect("a pipe").read_to_string(&mut out).expect("text");
+        let (status, err) = end(child);
+        assert_eq!((status, out.as_str()), (Some(0), ""), "{err}");
+        assert!(err.contains("stopped before packets were forwarded"), "{err}");
+        assert!(!socket.exists());
+    }
+}
+
+#[test]
+fn it_forwards_on_when_nobody_reads_the_counters_any_more() {
+    let Ok(network) = Network::new() else { return };
+    let args = ["forward", "programs/router.loom", "--port", "r1", "--interval", "1"];
+    let mut child = network.router.run(|| wireloom(&args).spawn().expect("the command"));
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    out.read_line(&mut line).expect("a line");
+    if line.is_empty() {
+        return eprintln!("warning: nothing was tested: {}", end(child).1);
+    }
+    assert!(line.starts_with("forwarding on"), "{line}");
+    drop(out);
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+    let warned = lines.find_map(|line| Some(line.ok()?).filter(|line| line.contains(" WARN ")));
+    let warned = warned.unwrap_or_default();
+    assert!(warned.contains("the counters can be shown no more"), "{warned}");
+    assert!(child.try_wait().expect("a child").is_none(), "it forwards on");
+    // SAFETY: the child has not been waited for, so the number is its own.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
+}
+
+#[test]
+fn captures_that_are_interrupted_are_kept() {
+    let Some(operated) = Operated::start(CONFIG, &[]) else { return };
+    operated.forwards();
+    let capture = |name: &str| {
+        let (socket, out) = (operated.path("control"), operated.path(name).join("c.pcapng"));
+        fs::create_dir(operated.path(name)).expect("a folder");
+        let place = ["ctl", "--control", socket.to_str().expect("a path")];
+        let what = ["capture", "--filter", "icmp", "--out", out.to_str().expect("a path")];
+        let mut command = wireloom(&[&place[..], &what].concat());
+        let child = command.stdout(Stdio::null()).spawn().expect("the command");
+        until("a packet is captured", || {
+            operated.reaches_the_right();
+            // A temporary file is there with the first packet.
+            fs::read_dir(operated.path(name)).expect("a folder").next().map(drop)
+        });
+        (child, out)
+    };
+    let packets = |path| {
+        let mut reader = Reader::open(path).expect("a capture");
+        let mut packet = Packet::default();
+        let mut count = 0;
+        while reader.read_into(&mut packet).expect("a whole capture") {
+            count += 1;
+        }
+        count
+    };
+    let (child, path) = capture("interrupted");
+    // SAFETY: the child has not been waited for, so the number is its own.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+    let (status, err) = end(child);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(err.contains(" packets captured; interrupted") && packets(&path) > 0, "{err}");
+
+    let (child, path) = capture("ended");
+    assert!(operated.ctl(&["stop"]).status.success());
+    let (status, err) = end(child);
+    assert_eq!(status, Some(2), "{err}");
+    assert!(err.contains("the connection is lost") && packets(&path) > 0, "{err}");
+}
+
+#[test]
+fn errors_are_json_where_messages_are() {
+    let args = ["forward", "programs/router.loom", "--port", "no-such", "--log-format", "json"];
+    let output = wireloom(&args).output().expect("the command");
+    assert_eq!(output.status.code(), Some(2));
+    let err = text(&output.stderr);
+    let last: Value = serde_json::from_str(err.lines().last().unwrap_or_default()).expect(&err);
+    assert_eq!(last["level"], "ERROR", "{err}");
+    assert!(last["message"].as_str().is_some_and(|message| !message.is_empty()), "{err}");
+    assert!(last["help"].as_str().is_some_and(|help| help.contains('`')), "{err}");
+}
