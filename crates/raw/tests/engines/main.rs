@@ -1,4 +1,5 @@
 //! Engines in Loom C on the chip, next to golden.
 
+mod energy;
 mod mapping;
 mod random;
