@@ -230,8 +230,8 @@ impl Account {
         self.meter.record(self.now).with("parts", parts).with("units", units)
     }
 
-    /// The power in each interval, in watts: `power_w`, each unit's, and each part's over all units.
-    /// Nothing without an interval.
+    /// The power in each interval, in watts: `power_w`, each unit's, and each part's over all
+    /// units. Nothing without an interval.
     pub fn over_time(&self) -> Option<Series> {
         let interval = self.interval?;
         let mut series = Series::new(interval);

@@ -62,6 +62,10 @@ impl Configured for MachineSpec {
         Capabilities { shows_drops: false, times: true, energy: true, ..Capabilities::default() }
     }
 
+    fn can_be_watched(&self) -> bool {
+        true
+    }
+
     fn knobs(&self) -> &'static [Knob] {
         &[Knob::Series]
     }

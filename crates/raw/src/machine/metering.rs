@@ -34,7 +34,7 @@ impl Metering {
     /// The cycles that the chip can run until the interval ends, at most `most` and at least 1.
     pub fn cycles(&self, chip: &Chip, most: u64) -> u64 {
         let Some(end) = self.end() else { return most };
-        // The last edge that is not after the end, so that all events before it are in the interval.
+        // The last edge that is not after the end: all events before it are in the interval.
         let last = self.clock.edge_from(end + Time(1)) - 1;
         last.saturating_sub(self.before + chip.cycles()).clamp(1, most)
     }

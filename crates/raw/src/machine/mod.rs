@@ -6,12 +6,14 @@ mod metering;
 mod port;
 mod proof;
 mod report;
+mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use wireloom_codegen::tile::{self, LAST, RUNAWAY, Way};
 use wireloom_ir::{Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
     Error, Line, Machine, Options, Record, Recordings, Result, Settled, Sink, Snapshot,
     UpdateError, Wanted,
@@ -30,6 +32,7 @@ pub use mapping::{MachineSpec, Mapping};
 use metering::Metering;
 use port::{Left, PacketPort};
 use report::Measured;
+use watch::Programs;
 
 use crate::device::{Memory, MemorySpec};
 use crate::kind::first;
@@ -66,6 +69,12 @@ pub struct Raw {
     metering: Metering,
     /// The power over time, once all packets have left.
     series: Option<Series>,
+    /// The port of the memory.
+    memory: (mapping::Place, Side),
+    /// For debuggers: the programs once they were asked for, and events that were not taken yet.
+    programs: Option<Programs>,
+    events: VecDeque<Event>,
+    keeps_events: bool,
 }
 
 impl Raw {
@@ -79,7 +88,7 @@ impl Raw {
         store: Store,
         options: &Options,
     ) -> Result<Self> {
-        let (chains, _) = spec.chains().map_err(Error::new)?;
+        let (chains, memory) = spec.chains().map_err(Error::new)?;
         let (chip, compiled) = chip(spec, program, &store)?;
         let interval = options.interval_ns.map(Time::nanoseconds);
         let metering = Metering::new(&chip, interval).map_err(Error::new)?;
@@ -98,6 +107,10 @@ impl Raw {
             measured: Measured::default(),
             metering,
             series: None,
+            memory,
+            programs: None,
+            events: VecDeque::new(),
+            keeps_events: false,
         })
     }
 
@@ -329,6 +342,11 @@ impl Machine for Raw {
             &mut |address| chip.word(address).unwrap_or_default(),
         );
         Ok(Vec::new())
+    }
+
+    fn watch(&mut self) -> Option<&mut dyn Watched> {
+        self.programs.is_none().then(|| self.programs = Some(watch::programs(self)));
+        Some(self)
     }
 
     fn record(&self, work: Duration) -> Option<Record> {
