@@ -143,6 +143,7 @@ impl SimulationArgs {
             warm: self.warm.unwrap_or(0),
             is_short: false,
             follows: false,
+            watched: false,
         })
     }
 }

@@ -60,6 +60,60 @@ fn a_script_debugs_a_program_in_loom_c() {
 }
 
 #[test]
+fn tiles_and_switches_are_debugged_too() {
+    let place = place();
+    let script = "threads\nbreak hub.loom:13\ncontinue\nwhere\nregs $sp $a0\nlist 0 4\ndelete\n\
+                  thread 0.1\nstep 2\nbreak read memory 0-0x1ffffff\ntrace on\ncontinue\n\
+                  trace off\ndelete\nbreak packet 2\ncontinue\nmem memory 0x40 2\nqueues\nuse\n\
+                  delete\ncontinue\npackets\n";
+    place.write("script", script.as_bytes());
+    let debug = "debug hub.loom --on raw-3 --tables hub.tables --in frames.pcap --script script";
+    let ran = place.wireloom(debug);
+    ran.status(0).says(&[
+        "raw-3: 32 threads, 6 with a program; 425 MHz",
+        " of tile-",
+        ": breakpoint 1, break hub.loom:13",
+        "hub.loom:13  seen.count(packet.ingress, packet.length);",
+        "thread 0.1 ",
+        ": breakpoint 2, break read memory",
+        "reads 8 words of memory at 0x",
+        ": breakpoint 3, break packet 2",
+        "static network 1",
+        ": every packet has left",
+        "packet 0: sent to port 7, 60 bytes",
+        "packet 1: to the cpu: NOT_IPV4, 60 bytes",
+    ]);
+    assert_eq!(ran.out, place.wireloom(debug).out);
+    let words = debug.replace("--script script", "--script wrong");
+    place.write("wrong", b"break signal any\n");
+    place.wireloom(&words).status(2).complains(&["threads of raw-3 have no signals"]);
+    place.write("wrong", b"break read memory 0x2000000\n");
+    place.wireloom(&words).status(2).complains(&["memory has the addresses from 0 to 0x1ffffff"]);
+}
+
+#[test]
+fn multithreaded_processors_are_debugged_too() {
+    let place = place();
+    let script = "where\nlist 0 3\nstep 3\nregs pc\ntrace on\ncycle 40\ntrace off\n\
+                  break packet 2\ncontinue\ndelete\nthreads\nmem shared 0 2\nqueues\nuse\n\
+                  next\ncontinue\npackets\n";
+    place.write("script", script.as_bytes());
+    let debug = "debug hub.loom --on mpsoc --tables hub.tables --in frames.pcap --script script";
+    let ran = place.wireloom(debug);
+    ran.status(0).says(&[
+        "mpsoc: 128 threads, 128 with a program; 500 MHz",
+        "thread 0.0 ",
+        "waits for a line of instructions",
+        ": breakpoint 1, break packet 2",
+        "packet I/O",
+        ": every packet has left",
+        "packet 0: sent to port 7, 60 bytes",
+        "packet 1: to the cpu: NOT_IPV4, 60 bytes",
+    ]);
+    assert_eq!(ran.out, place.wireloom(debug).out);
+}
+
+#[test]
 fn wrong_commands_and_machines_are_status_2() {
     let place = place();
     place.write("script", b"# a comment\n\nstep\nfly\nstep\n");
@@ -85,11 +139,15 @@ struct Running {
 
 impl Running {
     fn start() -> Self {
+        Self::on("ixp1200")
+    }
+
+    fn on(machine: &str) -> Self {
         let place = place();
         let frames: Vec<Vec<u8>> =
             (0..60).map(|number| workplace::frame(0x0800 + 6 * (number % 3 / 2))).collect();
         place.write("close.pcap", &close(&frames));
-        let words = "monitor hub.loom --on ixp1200 --tables hub.tables --in close.pcap";
+        let words = format!("monitor hub.loom --on {machine} --tables hub.tables --in close.pcap");
         let mut child = Command::new(env!("CARGO_BIN_EXE_wireloom"))
             .args(words.split_whitespace())
             .current_dir(place.path("."))
@@ -183,8 +241,8 @@ fn packages() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/page")
 }
 
-#[test]
-fn the_page_works_in_a_browser() {
+/// Uses the page of a machine in a browser.
+fn page_works(machine: &str) {
     let test = packages().join("test.mjs");
     let has = |file: &Path| file.exists();
     if !has(&test) || !has(Path::new("/usr/bin/chromium")) {
@@ -192,11 +250,26 @@ fn the_page_works_in_a_browser() {
         eprintln!("note: the page is not tested: run make page, and install chromium");
         return;
     }
-    let running = Running::start();
+    let running = Running::on(machine);
     let mut command = Command::new("node");
-    command.arg(&test).arg(&running.url);
+    command.arg(&test).arg(&running.url).arg(machine);
     command.args(std::env::var_os("WIRELOOM_SCREENSHOT"));
     let output = command.output().expect("node starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
+fn the_page_shows_microengines_in_a_browser() {
+    page_works("ixp1200");
+}
+
+#[test]
+fn the_page_shows_multithreaded_processors_in_a_browser() {
+    page_works("mpsoc");
+}
+
+#[test]
+fn the_page_shows_tiles_and_networks_in_a_browser() {
+    page_works("raw-3");
 }

@@ -58,6 +58,9 @@ pub struct Options {
     /// Whether a packet will be followed ([`crate::Machine::follow`]); a machine that is translated
     /// then shows more of itself.
     pub follows: bool,
+    /// Whether the machine will be watched and stepped ([`crate::Machine::watch`]); one that
+    /// otherwise runs ahead then keeps to cycles.
+    pub watched: bool,
     /// The simulated time, in nanoseconds from the start, for which the activity of threads is
     /// recorded.
     pub timeline_ns: Option<u64>,

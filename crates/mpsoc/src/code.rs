@@ -93,6 +93,13 @@ pub struct Bank<T> {
     has_begun: bool,
 }
 
+impl<T> Bank<T> {
+    /// The registers.
+    pub(super) fn registers(&self) -> &T {
+        &self.registers
+    }
+}
+
 /// The value for an empty fetch buffer: no text lies so high.
 const NO_LINE: u32 = u32::MAX;
 
@@ -116,6 +123,16 @@ impl<S: Compiled> Code<S> {
                 mpe::SHARED
             )),
         }
+    }
+
+    /// Its instructions.
+    pub(super) fn text(&self) -> &Text<S> {
+        &self.text
+    }
+
+    /// Its functions.
+    pub(super) fn symbols(&self) -> &Symbols {
+        &self.symbols
     }
 
     /// Cuts the program into parts, which begin with these steps; each thread gets the number of

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use wireloom_ir::{EngineId, Output, Program};
 use wireloom_isa::Compiled;
+use wireloom_machine::watch::Listing;
 use wireloom_net::Packet;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::stats::{Record, Series};
@@ -14,7 +15,7 @@ use super::code::Code;
 use super::io::{self, Delivered, Followed};
 use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
-use super::platform::CourseEvent;
+use super::platform::{CourseEvent, Look};
 use super::program::marshal::Offloads;
 use super::program::{Elements, Partition, build};
 use super::spec::{CallOrder, Set, Spec};
@@ -345,6 +346,58 @@ impl Engine {
     /// The number of the first edge of the processors' clock at or after a time.
     pub fn cycle(&self, time: Time) -> u64 {
         each!(&self.machine, machine => machine.clock().edge_from(time))
+    }
+
+    /// Simulates until a cycle of the processors' clock, and whatever is at rest stays so. Packets
+    /// that have left wait for [`take`](Self::take).
+    ///
+    /// # Errors
+    /// The program raises an exception, or the machine makes no progress.
+    pub(super) fn run_to_cycle(&mut self, cycle: u64) -> Result<(), RunError> {
+        each!(&mut self.machine, machine => {
+            self.until = machine.clock().edge(cycle).max(self.until);
+            machine.run(self.until)
+        })
+    }
+
+    /// Reports packets that have left.
+    pub(super) fn take(&mut self, sink: &mut dyn FnMut(Output<'_>)) -> Settled {
+        let mut settled = Settled::default();
+        self.settle(&mut settled, sink);
+        settled
+    }
+
+    /// What is measured at a cycle of the processors' clock, up to which everything is simulated.
+    pub(super) fn look(&self, cycle: u64) -> Look {
+        each!(&self.machine, machine => {
+            let now = machine.clock().edge(cycle);
+            machine.platform().look(cycle, now)
+        })
+    }
+
+    /// The program that the threads execute.
+    pub(super) fn listing(&self, name: &str) -> Listing {
+        each!(&self.machine, machine => machine.platform().listing(name))
+    }
+
+    /// The registers of a thread, so many of them, and the address of its next instruction.
+    pub(super) fn registers(&self, thread: u32, count: usize) -> Vec<u32> {
+        each!(&self.machine, machine => machine.platform().registers(thread, count))
+    }
+
+    /// Words of shared memory.
+    pub(super) fn shared(&self, address: u64, count: usize) -> Vec<u32> {
+        each!(&self.machine, machine => machine.platform().shared(address, count))
+    }
+
+    /// Packets that were taken since so many had been, and how many have been taken.
+    pub(super) fn taken_since(&self, number: u64) -> (Vec<u64>, u64) {
+        each!(&self.machine, machine => machine.platform().taken_since(number))
+    }
+
+    /// Whether nothing happens any more without new packets.
+    pub(super) fn is_at_rest(&self) -> bool {
+        each!(&self.machine, machine => machine.is_at_rest())
     }
 
     /// The totals up to now.

@@ -10,6 +10,7 @@ use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline;
 use wireloom_description::Description;
 use wireloom_ir as ir;
+use wireloom_machine::watch::Watched;
 use wireloom_machine::{
     Capabilities, Configured, Error, Kind, Knob, Line, Machine, Milestone, Passage, Program,
     Recordings, Refusal, Result, Settled, Sink, Snapshot, UpdateError, thousands,
@@ -17,11 +18,12 @@ use wireloom_machine::{
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::stats::{Record as Statistics, Summary, Value};
-use wireloom_sim::{Time, Timeline};
+use wireloom_sim::{Effort, Time, Timeline};
 
 use crate::engine::{self, Engine};
 use crate::program::{Elements, build};
 use crate::toolchain::BuildError;
+use crate::watch::Watching;
 use crate::{Options, RunError, Spec};
 
 /// The machine kind `mpsoc`.
@@ -84,6 +86,10 @@ impl Configured for Spec {
         }
     }
 
+    fn can_be_watched(&self) -> bool {
+        true
+    }
+
     fn knobs(&self) -> &'static [Knob] {
         &[Knob::Timeline, Knob::Series, Knob::Seed, Knob::Warm]
     }
@@ -123,10 +129,11 @@ impl Configured for Spec {
         progress(&format!("compiling for {}", self.name));
         let recording = Options::recording(options.timeline_ns, options.interval_ns);
         let seed = options.seed.unwrap_or(recording.seed);
-        let options = Options { seed, warm: options.warm, ..recording };
+        let effort = if options.watched { Effort::Naive } else { recording.effort };
+        let options = Options { seed, warm: options.warm, effort, ..recording };
         let engine = Engine::new(self, &for_threads(program.lowered.clone()), store, options)
             .map_err(Error::new)?;
-        Ok(Box::new(Mpsoc { engine }))
+        Ok(Box::new(Mpsoc { engine, watching: Watching::new(self) }))
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -172,11 +179,12 @@ fn built(spec: &Spec, program: &ir::Program) -> Result<(), Refused> {
 }
 
 /// A program on a StepNP machine.
-struct Mpsoc {
-    engine: Engine,
+pub(crate) struct Mpsoc {
+    pub(crate) engine: Engine,
+    pub(crate) watching: Watching,
 }
 
-fn settled(settled: Result<engine::Settled, RunError>) -> Result<Settled> {
+pub(crate) fn settled(settled: Result<engine::Settled, RunError>) -> Result<Settled> {
     let engine::Settled { taken, lost } = settled.map_err(Error::new)?;
     Ok(Settled { taken: taken.into_iter().collect(), lost: lost.into_iter().collect() })
 }
@@ -260,6 +268,10 @@ impl Machine for Mpsoc {
             statistics: self.engine.record(),
         };
         Some(values.record())
+    }
+
+    fn watch(&mut self) -> Option<&mut dyn Watched> {
+        Some(self)
     }
 
     fn recordings(&self) -> Recordings<'_> {

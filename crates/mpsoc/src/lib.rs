@@ -45,6 +45,7 @@ pub mod spec;
 pub mod synthetic;
 mod tickets;
 mod toolchain;
+mod watch;
 mod workload;
 
 pub use code::Code;

@@ -453,6 +453,11 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         self.platform.io.to_come()
     }
 
+    /// The platform, for debuggers and monitors.
+    pub(super) fn platform(&self) -> &Platform<W, O> {
+        &self.platform
+    }
+
     /// The clock of the processors.
     pub fn clock(&self) -> Clock {
         self.clock

@@ -3,6 +3,7 @@
 
 mod bytes;
 mod course;
+mod look;
 mod lookahead;
 mod multiflex;
 mod order;
@@ -39,6 +40,7 @@ use super::workload::Workload;
 use crate::multiflex::races::{Meeting, Party, Usage, Watch};
 pub(super) use course::Course;
 pub use course::CourseEvent;
+pub(super) use look::Look;
 use lookahead::Lookahead;
 use multiflex::{Application, watched};
 

@@ -54,6 +54,13 @@ impl SharedMemory {
         self.timing.request(now, Direction::Read, u64::from(address), u64::from(bytes))
     }
 
+    /// Words from the number of one on.
+    pub(super) fn words(&self, first: u64, count: usize) -> Vec<u32> {
+        let (words, _) = self.bytes.as_chunks::<4>();
+        let from = usize::try_from(first).unwrap_or(usize::MAX).min(words.len());
+        words[from..].iter().take(count).map(|word| u32::from_le_bytes(*word)).collect()
+    }
+
     pub(super) fn record(&self, now: Time) -> Record {
         self.timing.record(now)
     }

@@ -4,8 +4,10 @@
 //! The models know no machine. Each takes a [`Process`], which has the capacitances of a process
 //! and its supply voltage, and returns an [`Energy`](wireloom_sim::Energy). docs/power.md has the
 //! formulas with their sources. A dynamic energy is drawn from the supply: a capacitance C that
-//! is charged to V and discharged again costs C V^2.
+//! is charged to V and discharged again costs C V^2. An [`Account`] sums up what a machine spends,
+//! by part, by unit and over time.
 
+pub mod account;
 pub mod arbiter;
 pub mod array;
 pub mod datapath;
@@ -15,6 +17,7 @@ pub mod process;
 pub mod regulator;
 pub mod wire;
 
+pub use account::{Account, Part, PartModel, Plan};
 pub use arbiter::Arbiter;
 pub use array::{Array, Reading};
 pub use datapath::{Datapath, Operation};

@@ -41,7 +41,9 @@ pub use elf::add_elf;
 pub use include::Read;
 pub use listing::listing;
 pub use object::{read_object, write_object};
-pub use source::{Labels, assemble, assemble_with, assemble_with_labels};
+pub use source::{
+    Assembled, Labels, UnitOf, assemble, assemble_whole, assemble_with, assemble_with_labels,
+};
 
 use include::Whole;
 

@@ -3,7 +3,8 @@
 /// Words of a line (public).
 pub(crate) const LINE_WORDS: usize = 8;
 pub(crate) const LINE_BYTES: u32 = 32;
-const WAYS: usize = 2;
+/// Ways of a set (assumed).
+pub(crate) const WAYS: usize = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {

@@ -6,7 +6,7 @@ use wireloom_isa::raw::{switch, tile};
 use wireloom_sim::wait_graph::{Report, WaitGraph};
 
 use crate::asm::Program;
-use crate::device::{Device, Memory, Port};
+use crate::device::{Accesses, Device, Memory, Port};
 use crate::layout::{Layout, Side};
 use crate::message::Header;
 use crate::queue::Queue;
@@ -172,6 +172,13 @@ impl Chip {
         device.downcast_mut()
     }
 
+    /// The device at a port, if it is of this type, to look at.
+    pub fn device_at<D: Device>(&self, place: (u8, u8), side: Side) -> Option<&D> {
+        let port = self.port(place, side).ok()?;
+        let device: &dyn Any = self.devices[port].as_deref()?;
+        device.downcast_ref()
+    }
+
     fn port(&self, (x, y): (u8, u8), side: Side) -> Result<usize, Error> {
         let (x, y) = (usize::from(x), usize::from(y));
         let is_inside = x < self.layout.columns && y < self.layout.rows;
@@ -210,6 +217,16 @@ impl Chip {
         Ok(())
     }
 
+    /// The description.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// What the chips of each memory at a port did.
+    pub fn accesses(&self) -> impl Iterator<Item = Accesses> {
+        self.devices.iter().flatten().filter_map(|device| device.accesses())
+    }
+
     /// Who waits for whom now.
     pub fn waits(&self) -> WaitGraph {
         waits::of(self, self.now + 1)
@@ -246,12 +263,12 @@ impl Chip {
 
     /// The word at an address as programs left it: that of a cache that has changed it, or that of
     /// the memory at a port.
-    pub fn word(&mut self, address: u32) -> Option<u32> {
+    pub fn word(&self, address: u32) -> Option<u32> {
         let changed = self.tiles.iter().find_map(|tile| tile.changed(address));
         changed.or_else(|| {
-            self.devices.iter_mut().flatten().find_map(|device| {
-                let device: &mut dyn Any = device.as_mut();
-                device.downcast_mut::<Memory>()?.word(address).copied()
+            self.devices.iter().flatten().find_map(|device| {
+                let device: &dyn Any = device.as_ref();
+                device.downcast_ref::<Memory>()?.read(address)
             })
         })
     }

@@ -19,7 +19,7 @@ pub use ends::{Sink, Source};
 pub use fetch::Place;
 pub use input::{Buffer, Entered, InputCard, InputCounts, InputSpec};
 pub use line::{LineRate, framed};
-pub use memory::{Memory, MemorySpec};
+pub use memory::{Accesses, Begun, Memory, MemorySpec};
 pub use output::{Delivered, OutputCard, OutputSpec};
 pub use rest::{Rest, Ring};
 
@@ -31,6 +31,11 @@ pub trait Device: Any + Send {
     /// The network for whose next word or room the device waits, if it waits for one: its end is
     /// then whether it reads. Used when the chip stands still.
     fn waits_for(&self) -> Option<(Network, bool)> {
+        None
+    }
+
+    /// What memory chips did, if the device is a memory.
+    fn accesses(&self) -> Option<Accesses> {
         None
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wireloom_codegen::tile::Refused;
 use wireloom_description::Description;
 use wireloom_machine::{
-    Capabilities, Configured, Error, Files, Kind, Machine, Options, Program, Refusal, Result,
+    Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
 };
 use wireloom_offloads::Store;
 
@@ -59,7 +59,15 @@ impl Configured for MachineSpec {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { shows_drops: false, times: true, ..Capabilities::default() }
+        Capabilities { shows_drops: false, times: true, energy: true, ..Capabilities::default() }
+    }
+
+    fn can_be_watched(&self) -> bool {
+        true
+    }
+
+    fn knobs(&self) -> &'static [Knob] {
+        &[Knob::Series]
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
@@ -78,11 +86,11 @@ impl Configured for MachineSpec {
         &self,
         program: &Program,
         store: Store,
-        _: &Options,
+        options: &Options,
         progress: &dyn Fn(&str),
     ) -> Result<Box<dyn Machine>> {
         progress("compiling programs of tiles");
-        Ok(Box::new(Raw::start(self, &program.optimised, store)?))
+        Ok(Box::new(Raw::start(self, &program.optimised, store, options)?))
     }
 
     fn generate(&self, program: &Program) -> Result<Files> {

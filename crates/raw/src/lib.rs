@@ -15,6 +15,7 @@ mod chip;
 pub mod device;
 pub mod dir24;
 pub mod drawing;
+pub mod energy;
 mod kind;
 mod layout;
 mod machine;

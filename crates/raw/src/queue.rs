@@ -72,6 +72,11 @@ impl Queue {
         (0..self.len).filter(|number| self.times[place(*number)] < now).count() as u32
     }
 
+    /// The number of words that were written.
+    pub fn written(&self) -> u64 {
+        self.passed + u64::from(self.len)
+    }
+
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0

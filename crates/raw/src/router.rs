@@ -25,6 +25,8 @@ pub(crate) struct Router {
     /// The input that is looked at first for each output.
     first: [usize; ENDS],
     pub moved: u64,
+    /// Messages that got an output.
+    pub granted: u64,
 }
 
 impl Router {
@@ -64,6 +66,7 @@ impl Router {
             self.moved += 1;
             moves = true;
             let Some(message) = &mut self.messages[input] else { continue };
+            self.granted += u64::from(self.holders[output].is_none());
             if message.after == 0 {
                 (self.messages[input], self.holders[output]) = (None, None);
                 self.first[output] = (input + 1) % ENDS;

@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use crate::energy::PowerSpec;
+
 /// A chip. machines/raw.toml states every key, with the source of its value.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +30,8 @@ pub struct Spec {
     pub switch: SwitchSpec,
     /// The dynamic networks.
     pub dynamic: DynamicSpec,
+    /// What energies depend on.
+    pub power: PowerSpec,
 }
 
 /// A tile processor.
@@ -94,6 +98,9 @@ pub enum SpecError {
     /// The cache's size is no power of two.
     #[error("`cache.kilobytes` is {0}; it must be a power of two")]
     Cache(u32),
+    /// A number of `power` is out of its range.
+    #[error(transparent)]
+    Power(#[from] wireloom_sim::SpecError),
     /// The kind is another.
     #[error("`kind` is \"{0}\"; it must be \"raw\"")]
     Kind(String),
@@ -157,7 +164,7 @@ impl Spec {
         if !self.cache.kilobytes.is_power_of_two() {
             return Err(SpecError::Cache(self.cache.kilobytes));
         }
-        Ok(())
+        Ok(self.power.check()?)
     }
 }
 
@@ -175,6 +182,8 @@ mod tests {
             ("kilobytes = 32", "kilobytes = 33", "`cache.kilobytes` is 33"),
             ("kind = \"raw\"", "kind = \"np\"", "`kind` is \"np\""),
             ("rows = 4", "rows = 4\nlines = 3", "unknown field `lines`"),
+            ("process_nm = 150", "process_nm = 15", "`power.process_nm`: is 15; it can be 65 to"),
+            ("burst_ma = 195.0", "burst_ma = 5.0", "`power.dram.burst_ma`"),
         ] {
             let error = Spec::parse(&text.replacen(old, new, 1)).unwrap_err().to_string();
             assert!(error.contains(message), "{error}");

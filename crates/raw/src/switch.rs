@@ -13,6 +13,21 @@ pub(crate) enum Block {
     Full(usize),
 }
 
+/// What a processor does in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    /// It has no program, or has halted.
+    Stopped,
+    /// It executes an instruction.
+    Running,
+    /// It waits for a result, or goes on elsewhere than predicted.
+    Pipeline,
+    /// It waits for a line, or writes one back.
+    Memory,
+    /// It waits for a word, or for room.
+    Network(Block),
+}
+
 /// An instruction with its queues looked up.
 #[derive(Clone, Debug)]
 struct Ready {
@@ -26,6 +41,7 @@ struct Ready {
     moves: Vec<(u8, u32)>,
     /// The place in `sources` of the word that the switch takes itself.
     own: usize,
+    times: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -33,7 +49,7 @@ pub(crate) struct Switch {
     tile: usize,
     program: Vec<Ready>,
     pub pc: u32,
-    registers: [u32; 4],
+    pub registers: [u32; 4],
     pub is_halted: bool,
     ready_at: u64,
     pub moved: u64,
@@ -49,6 +65,11 @@ impl Switch {
         Self { tile, is_halted: program.is_empty(), program, ..Self::default() }
     }
 
+    /// The control operations that it has executed, each with how often.
+    pub fn operations(&self) -> impl Iterator<Item = (Control, u64)> {
+        self.program.iter().map(|instruction| (instruction.control, instruction.times))
+    }
+
     /// The first of its queues for which the switch waits.
     pub fn block(&self, queues: &[Queue], now: u64) -> Option<Block> {
         let instruction = self.program.get(self.pc as usize).filter(|_| !self.is_halted)?;
@@ -58,6 +79,16 @@ impl Switch {
         }
         let is_full = |queue: &&(u8, u32)| !queues[queue.1 as usize].has_room(now);
         instruction.moves.iter().find(is_full).map(|queue| Block::Full(queue.1 as usize))
+    }
+
+    /// What the switch does in a cycle to come.
+    pub fn doing(&self, queues: &[Queue], now: u64) -> Doing {
+        match self.block(queues, now) {
+            _ if self.is_halted => Doing::Stopped,
+            _ if now < self.ready_at => Doing::Pipeline,
+            Some(block) => Doing::Network(block),
+            None => Doing::Running,
+        }
     }
 
     /// Acts for a cycle; returns whether the switch executed an instruction.
@@ -77,7 +108,8 @@ impl Switch {
             return Ok(false);
         }
         self.cycles.executed += 1;
-        let instruction = &self.program[self.pc as usize];
+        let instruction = &mut self.program[self.pc as usize];
+        instruction.times += 1;
         let mut words = [0; 11];
         for (word, queue) in words.iter_mut().zip(&instruction.sources) {
             let queue = &mut queues[*queue as usize];
@@ -151,5 +183,6 @@ fn ready(instruction: &Instruction, tile: usize, layout: &Layout) -> Ready {
         sources,
         moves,
         own,
+        times: 0,
     }
 }

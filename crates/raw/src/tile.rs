@@ -18,7 +18,7 @@ use crate::message::Header;
 use crate::queue::Queue;
 use crate::spec::Spec;
 use crate::spent::TileCycles;
-use crate::switch::Block;
+use crate::switch::{Block, Doing};
 
 /// Kinds of messages of the memory protocol, as user bits (assumed).
 pub(crate) mod kind {
@@ -59,12 +59,14 @@ struct Miss {
 #[derive(Clone, Debug)]
 pub(crate) struct Tile {
     number: usize,
-    program: Vec<Instruction>,
+    pub program: Vec<Instruction>,
+    /// How often each instruction of the program was executed.
+    pub times: Vec<u64>,
     pub pc: u32,
     pub registers: [u32; 32],
     /// The first cycle in which an instruction that reads the register can issue.
     ready: [u64; 32],
-    hi_lo: (u32, u32),
+    pub hi_lo: (u32, u32),
     hi_lo_ready: u64,
     pub is_halted: bool,
     ready_at: u64,
@@ -81,6 +83,8 @@ pub(crate) struct Tile {
     /// Words that are left of the message at the input of the memory network.
     memory_left: u8,
     pub executed: u64,
+    /// Lines that were written back.
+    pub written_back: u64,
     pub cycles: TileCycles,
 }
 
@@ -89,6 +93,7 @@ impl Tile {
         Self {
             number,
             program: program.to_vec(),
+            times: vec![0; program.len()],
             pc: 0,
             registers: [0; 32],
             ready: [0; 32],
@@ -107,6 +112,7 @@ impl Tile {
             to_send: VecDeque::new(),
             memory_left: 0,
             executed: 0,
+            written_back: 0,
             cycles: TileCycles::default(),
         }
     }
@@ -134,6 +140,23 @@ impl Tile {
         }
         let instruction = self.program.get((self.pc / 4) as usize)?;
         self.network_block(instruction, layout, queues, now)
+    }
+
+    /// What the processor does in a cycle to come.
+    pub fn doing(&self, layout: &Layout, queues: &[Queue], now: u64) -> Doing {
+        if self.is_halted {
+            return Doing::Stopped;
+        }
+        if self.miss.is_some() || !self.to_send.is_empty() {
+            return Doing::Memory;
+        }
+        let instruction = self.program.get((self.pc / 4) as usize);
+        let is_late = |register: &Register| self.ready[usize::from(register.0)] > now;
+        let operands = instruction.map(Instruction::read).into_iter().flatten().flatten();
+        if now < self.ready_at || operands.into_iter().any(|register| is_late(&register)) {
+            return Doing::Pipeline;
+        }
+        self.block(layout, queues, now).map_or(Doing::Running, Doing::Network)
     }
 
     fn memory_queues(&self, layout: &Layout) -> (usize, usize) {
@@ -326,6 +349,7 @@ impl Tile {
                 None => {}
             }
         }
+        self.times[(self.pc / 4) as usize] += 1;
         self.pc = next;
         self.ready_at = now + 1 + lost;
         self.executed += 1;

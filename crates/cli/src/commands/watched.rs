@@ -50,11 +50,13 @@ impl WatchedArgs {
         if !self.on.0.can_be_watched() {
             let name = self.on.0.name();
             return Err(Failure::unusable(format!("{name} cannot be watched or stepped"))
-                .with_help("say a machine that is simulated to the cycle: --on ixp1200"));
+                .with_help(
+                    "say a machine that is simulated to the cycle: --on ixp1200, raw-3 or mpsoc",
+                ));
         }
         let places = self.program.places().reads(&self.tables);
         places.reads(&self.input).check()?;
-        let options = Options { seed: self.seed, ..Options::default() };
+        let options = Options { seed: self.seed, watched: true, ..Options::default() };
         let (program, own) = self.on.program(&self.program, &options)?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let captures = Captures::open(&self.input, self.packets, self.captures.options())?;

@@ -40,6 +40,37 @@ pub struct Source {
     pub text: Option<String>,
 }
 
+/// For each line of an assembler's text, the file and line of Loom C that the last comment before
+/// it names: an indented `# NAME:LINE`, in which NAME is the end of a file's path. A comment that is
+/// not indented, or a jump that is always taken, ends what is known: what follows is reached from
+/// elsewhere.
+pub fn loom_lines(text: &str, files: &[String], jumps: &[&str]) -> Vec<Option<(usize, u32)>> {
+    let mut now = None;
+    text.lines()
+        .map(|line| {
+            let statement = line.trim();
+            if line.starts_with('#') || line.starts_with('.') {
+                now = None;
+            } else if let Some(comment) = statement.strip_prefix("# ") {
+                if let Some((name, number)) = comment.rsplit_once(':')
+                    && let Ok(number) = number.parse()
+                    && let Some(file) = files.iter().position(|path| is_end(path, name))
+                {
+                    now = Some((file, number));
+                }
+            } else if statement.split_whitespace().next().is_some_and(|op| jumps.contains(&op)) {
+                return now.take();
+            }
+            now
+        })
+        .collect()
+}
+
+/// Whether a name is a path or the end of it.
+fn is_end(path: &str, name: &str) -> bool {
+    path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+}
+
 impl Listing {
     /// The address of a label.
     pub fn label(&self, name: &str) -> Option<u64> {
@@ -116,6 +147,20 @@ mod tests {
         assert_eq!(listing.sources_named("b.loom"), [1, 2]);
         assert_eq!((listing.begins(0, 3), listing.begins(0, 5)), (vec![0, 3], vec![2]));
         assert_eq!(listing.lines(0), [3, 5]);
+    }
+
+    #[test]
+    fn comments_say_which_lines_of_loom_c_instructions_come_from() {
+        let text = "# of the runtime\n nop\n        # r.loom:7\n nop\n j far\nnear:\n nop\n\
+                    \x20       # step `a`\n        # other.loom:1\n nop\n.switch 0 0\n nop\n";
+        let files = ["lib/x.loom".into(), "programs/other.loom".into(), "programs/r.loom".into()];
+        let [line, other] = [Some((2, 7)), Some((1, 1))];
+        let found = loom_lines(text, &files, &["j"]);
+        let none = None;
+        assert_eq!(
+            found,
+            [none, none, line, line, line, none, none, none, other, other, none, none]
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod listing;
 
 use wireloom_net::Frame;
 
-pub use listing::{Instruction, Listing, Place, Source};
+pub use listing::{Instruction, Listing, Place, Source, loom_lines};
 
 use crate::{Result, Settled, Sink};
 

@@ -1,8 +1,8 @@
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import type { History, Machine } from "./api";
+import type { History, Machine, Measure, PartKind } from "./api";
 import type { View } from "./app";
-import { LINES, isLevel, rates } from "./series";
+import { LINES, isLevel, isOwn, rates } from "./series";
 
 interface Props {
   machine: Machine;
@@ -25,24 +25,25 @@ export function Charts(props: Props) {
   const { machine } = props;
   const label = (measure: number) => machine.parts[machine.measures[measure]!.part]!.name;
   const all = machine.measures.map((measure, number) => ({ measure, number }));
-  const used = all
-    .filter(({ measure }) => measure.kind === "busy")
-    .map(({ number }) => ({ measure: number, label: label(number), factor: 100 }));
-  const queues = all
-    .filter(({ measure }) => isLevel(measure) && machine.parts[measure.part]!.kind !== "port")
-    .map(({ number }) => ({ measure: number, label: label(number), factor: 1 }));
-  const lines = all
-    .filter(({ measure }) => isLevel(measure) && machine.parts[measure.part]!.kind === "port")
-    .map(({ number }) => ({ measure: number, label: label(number), factor: 1 }));
+  const lines = (factor: number, wanted: (measure: Measure, kind: PartKind) => boolean) =>
+    all
+      .filter(({ measure: { part } }) => isOwn(machine, part))
+      .filter(({ measure }) => wanted(measure, machine.parts[measure.part]!.kind))
+      .map(({ number }) => ({ measure: number, label: label(number), factor }));
+  const used = lines(100, ({ kind }) => kind === "busy");
+  const queues = lines(1, (measure, kind) => isLevel(measure) && kind !== "port");
+  const ports = lines(1, (measure, kind) => isLevel(measure) && kind === "port");
+  const waiting = ports[0] && machine.measures[ports[0].measure]!.name;
   // Picojoules a cycle times cycles a second are picowatts.
-  const power = all
-    .filter(({ measure }) => measure.kind === "energy")
-    .map(({ number }) => ({ measure: number, label: label(number), factor: machine.hertz * 1e-9 }));
+  const power = lines(
+    machine.hertz * 1e-9,
+    ({ kind }, part) => kind === "energy" && part !== "engine",
+  );
   return (
     <div class="charts">
       <Chart {...props} title="Use of units and buses, %" series={used} />
-      <Chart {...props} title="Commands and elements that wait" series={queues} />
-      <Chart {...props} title="MPKTs that wait at ports" series={lines} />
+      {queues.length > 0 && <Chart {...props} title="What waits in queues" series={queues} />}
+      {waiting && <Chart {...props} title={`At ports: ${waiting} that wait`} series={ports} />}
       {power.length > 0 && <Chart {...props} title="Power, mW" series={power} />}
     </div>
   );

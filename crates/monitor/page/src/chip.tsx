@@ -1,5 +1,5 @@
 import type { History, Machine, Part, State } from "./api";
-import { COLOURS, intervalAt, isLevel, measuresOf, rates, stateIn } from "./series";
+import { COLOURS, intervalAt, isLevel, isOwn, measuresOf, rates, stateIn } from "./series";
 
 interface Props {
   machine: Machine;
@@ -15,7 +15,9 @@ export function Chip({ machine, state, history, cursor, thread, setThread }: Pro
   const at = cursor === null ? history.cycles.length - 2 : intervalAt(history, cursor);
   const engines = machine.parts.flatMap((part, number) => (part.kind === "engine" ? [number] : []));
   const others = machine.parts.flatMap((part, number) =>
-    ["memory", "unit", "bus", "queue", "port"].includes(part.kind) ? [number] : [],
+    ["memory", "unit", "bus", "queue", "port"].includes(part.kind) && isOwn(machine, number)
+      ? [number]
+      : [],
   );
   const stateOf = (number: number, part: number) =>
     cursor === null ? state.threads[number]!.state : stateIn(history, machine, part, at);
@@ -27,8 +29,9 @@ export function Chip({ machine, state, history, cursor, thread, setThread }: Pro
       </h2>
       <div class="engines">
         {engines.map((engine) => (
-          <div class="engine">
+          <div class="engine" style={place(machine.parts[engine]!)}>
             <b>{machine.parts[engine]!.name}</b>
+            <Watts part={engine} machine={machine} history={history} at={at} />
             <div class="contexts">
               {machine.threads.map((known, number) => {
                 if (machine.parts[known.part]!.within !== engine) return null;
@@ -47,6 +50,13 @@ export function Chip({ machine, state, history, cursor, thread, setThread }: Pro
               })}
             </div>
             <Bar part={engine} machine={machine} history={history} at={at} name="busy" />
+            <div class="inner">
+              {machine.parts.map((part, number) =>
+                part.within === engine && part.kind === "queue" ? (
+                  <Fill part={number} machine={machine} history={history} at={at} />
+                ) : null,
+              )}
+            </div>
           </div>
         ))}
       </div>
@@ -57,6 +67,12 @@ export function Chip({ machine, state, history, cursor, thread, setThread }: Pro
       </div>
     </div>
   );
+}
+
+/** Engines that are called by column and row stand there. */
+function place(part: Part) {
+  const found = /\((\d+),(\d+)\)/.exec(part.name);
+  return found ? { gridColumn: Number(found[1]) + 1, gridRow: Number(found[2]) + 1 } : undefined;
 }
 
 interface BarProps {
@@ -79,6 +95,35 @@ function Bar({ part, machine, history, at, name }: BarProps) {
   );
 }
 
+interface FillProps {
+  part: number;
+  machine: Machine;
+  history: History;
+  at: number;
+}
+
+/** A bar as long as the fill of a part's queue. */
+function Fill({ part, machine, history, at }: FillProps) {
+  const level = measuresOf(machine, part).find((m) => isLevel(machine.measures[m]!));
+  if (level === undefined) return null;
+  const { kind } = machine.measures[level]!;
+  const places = typeof kind === "object" ? kind.level.places : 1;
+  const fill = rates(history, level)[at] ?? 0;
+  return (
+    <div class="fill" title={`${machine.parts[part]!.name}: ${fill.toFixed(1)} of ${places} places taken`}>
+      <i style={{ width: `${Math.min(100, (100 * fill) / places)}%` }} />
+    </div>
+  );
+}
+
+/** The power of a part, if it has one. */
+function Watts({ part, machine, history, at }: FillProps) {
+  const energy = measuresOf(machine, part).find((m) => machine.measures[m]!.kind === "energy");
+  if (energy === undefined) return null;
+  const milliwatts = (rates(history, energy)[at] ?? 0) * machine.hertz * 1e-9;
+  return <small class="watts">{milliwatts.toFixed(0)} mW</small>;
+}
+
 interface UnitProps {
   part: Part;
   number: number;
@@ -88,19 +133,13 @@ interface UnitProps {
 }
 
 function Unit({ part, number, machine, history, at }: UnitProps) {
-  const level = measuresOf(machine, number).find((m) => isLevel(machine.measures[m]!));
-  const kind = level === undefined ? null : machine.measures[level]!.kind;
-  const places = kind !== null && typeof kind === "object" ? kind.level.places : 0;
-  const fill = level === undefined ? 0 : (rates(history, level)[at] ?? 0);
+  const shared = { part: number, machine, history, at };
   return (
     <div class={`unit ${part.kind}`}>
       <span>{part.name}</span>
-      <Bar part={number} machine={machine} history={history} at={at} name="busy" />
-      {places > 0 && (
-        <div class="fill" title={`${fill.toFixed(1)} of ${places} places taken`}>
-          <i style={{ width: `${Math.min(100, (100 * fill) / places)}%` }} />
-        </div>
-      )}
+      <Watts {...shared} />
+      <Bar {...shared} name="busy" />
+      <Fill {...shared} />
     </div>
   );
 }

@@ -104,7 +104,7 @@ function Packets({ state }: Props) {
   );
 }
 
-function Breakpoints({ state, command }: Props) {
+function Breakpoints({ machine, state, command }: Props) {
   const [text, setText] = useState("");
   return (
     <div class="breakpoints">
@@ -117,7 +117,7 @@ function Breakpoints({ state, command }: Props) {
       >
         <input
           aria-label="Breakpoint"
-          placeholder="FILE:LINE, label, packet N, write sram 0x10"
+          placeholder={`FILE:LINE, label, packet N, write ${machine.memories[0]?.name} 0x10`}
           value={text}
           onInput={(event) => setText(event.currentTarget.value)}
         />

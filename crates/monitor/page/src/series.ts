@@ -2,12 +2,18 @@
 
 import type { History, Machine, Measure } from "./api";
 
-export const STATES = ["running", "ready", "waiting", "stopped"] as const;
+/** States of threads, in the order in which they are drawn. Machines have some of them. */
+const STATES = [
+  "running", "ready", "pipeline", "memory", "waiting", "network", "idle", "stopped",
+] as const;
 
 export const COLOURS: Record<string, string> = {
   running: "#2f9e44",
   ready: "#f2b705",
+  pipeline: "#f2b705",
+  memory: "#e8590c",
   waiting: "#8aa4c8",
+  network: "#8aa4c8",
   stopped: "#e3e6ea",
   busy: "#2f9e44",
   aborted: "#d9480f",
@@ -20,6 +26,19 @@ export const LINES = [
   "#1971c2", "#e8590c", "#2f9e44", "#9c36b5", "#c2255c", "#0c8599", "#845b00", "#495057",
   "#5f3dc4", "#66a80f", "#f03e3e",
 ];
+
+/** The states that threads of a machine have. */
+export function statesOf(machine: Machine): string[] {
+  const measured = new Set(
+    machine.measures
+      .filter(({ part, kind }) => kind === "state" && machine.parts[part]!.kind === "thread")
+      .map(({ name }) => name),
+  );
+  return STATES.filter((state) => state === "stopped" || measured.has(state));
+}
+
+/** Whether a part is one of the whole machine, and not of an engine. */
+export const isOwn = (machine: Machine, part: number) => (machine.parts[part]!.within ?? 0) === 0;
 
 export const isLevel = (measure: Measure) => typeof measure.kind === "object";
 

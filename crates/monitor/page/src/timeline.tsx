@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { History, Machine, State } from "./api";
 import type { View } from "./app";
-import { COLOURS, STATES, measuresOf } from "./series";
+import { COLOURS, measuresOf, statesOf } from "./series";
 
 interface Props {
   machine: Machine;
@@ -37,6 +37,7 @@ function draw(canvas: HTMLCanvasElement, props: Props) {
   const { machine, state, history, view, cursor, thread } = props;
   const scale = window.devicePixelRatio || 1;
   const ys = rows(machine);
+  const states = statesOf(machine);
   const width = canvas.clientWidth;
   const height = (ys.at(-1) ?? 0) + ROW + AXIS;
   canvas.style.height = `${height}px`;
@@ -65,7 +66,7 @@ function draw(canvas: HTMLCanvasElement, props: Props) {
       const [left, right] = [x(from), x(to)];
       let top = y;
       // The state that takes longest is as high as its share.
-      for (const name of STATES) {
+      for (const name of states) {
         const measure = measures.find((number) => machine.measures[number]!.name === name);
         if (measure === undefined) continue;
         const share = (history.values[measure]?.[i] ?? 0) / (to - from);
@@ -126,7 +127,7 @@ export function Timeline(props: Props) {
     <div class="timeline">
       <div class="bar">
         <h2>Threads</h2>
-        {STATES.map((name) => (
+        {statesOf(machine).map((name) => (
           <span class="key">
             <i style={{ background: COLOURS[name] }} />
             {name}

@@ -401,6 +401,11 @@ impl Debugger {
     }
 
     fn signal_named(&self, name: &str) -> Result<Option<u32>> {
+        if self.session.signals.is_empty() {
+            let name = &self.session.parts[0].name;
+            return Err(Error::new(format!("threads of {name} have no signals"))
+                .with_help("break where they execute, at a packet or at a memory"));
+        }
         if name == "any" {
             return Ok(None);
         }

@@ -416,6 +416,13 @@ impl PacketIo {
         (self.taken, self.ended)
     }
 
+    /// The packets inside that were taken as number so many or later, by their numbers among all that
+    /// were offered.
+    pub(super) fn taken_since(&self, number: u64) -> Vec<u64> {
+        let packets = self.packets.iter().map(|(_, packet)| packet);
+        packets.filter(|packet| packet.number >= number).map(|packet| packet.offered).collect()
+    }
+
     /// The number of packets that were taken and have not left.
     pub(super) fn outstanding(&self) -> usize {
         self.packets.len()

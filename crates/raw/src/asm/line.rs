@@ -1,6 +1,7 @@
 //! One line of a source.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use wireloom_isa::raw::Register;
 use wireloom_isa::raw::switch::{self, CONTROL};
@@ -42,6 +43,11 @@ impl<'a> Line<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.start == self.end
+    }
+
+    /// Its place in the source.
+    pub fn bytes(&self) -> Range<usize> {
+        self.start..self.end
     }
 
     pub fn error(&self, message: &str, help: Option<&str>) -> Diagnostic {

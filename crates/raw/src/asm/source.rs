@@ -31,6 +31,16 @@ pub(super) enum Section {
 }
 
 impl Section {
+    /// The units whose program it is.
+    fn units(self) -> impl Iterator<Item = UnitOf> {
+        let (area, is_switch) = match self {
+            Self::Tile(area) => (Some(area), false),
+            Self::Switch(area) => (Some(area), true),
+            Self::Data(_) => (None, false),
+        };
+        area.into_iter().flat_map(Area::places).map(move |place| (place, is_switch))
+    }
+
     /// Whether two sections are programs for the same unit.
     fn overlaps(self, other: Self) -> bool {
         let (one, two) = match (self, other) {
@@ -66,6 +76,21 @@ struct Found<'a> {
 /// Addresses of instructions by tile and label.
 pub type Labels = BTreeMap<(Place, String), u32>;
 
+/// The program of a unit: its tile, and whether it is the switch.
+pub type UnitOf = (Place, bool);
+
+/// A program with what people know its instructions by.
+#[derive(Clone, Debug, Default)]
+pub struct Assembled {
+    /// The words.
+    pub program: Program,
+    /// Labels, with the number of their instruction, of each unit.
+    pub labels: BTreeMap<UnitOf, Vec<(String, u32)>>,
+    /// The line of each instruction of a unit, from 1, if it is in the source itself and not in a
+    /// file that it includes.
+    pub lines: BTreeMap<UnitOf, Vec<Option<u32>>>,
+}
+
 /// Assembles a source; `path` is its name in messages. Files that it includes are those of
 /// [`routers`](crate::routers).
 ///
@@ -89,21 +114,29 @@ pub fn assemble_with_labels(path: &str, text: &str) -> Result<(Program, Labels),
 /// # Errors
 /// As [`assemble`].
 pub fn assemble_with(path: &str, text: &str, read: Read<'_>) -> Result<(Program, Labels), Refused> {
+    let Assembled { program, labels, .. } = assemble_whole(path, text, read)?;
+    let of_tiles = labels.into_iter().filter(|((_, is_switch), _)| !is_switch);
+    let labels = of_tiles.flat_map(|((place, _), labels)| {
+        labels.into_iter().map(move |(name, index)| ((place, name), 4 * index))
+    });
+    Ok((program, labels.collect()))
+}
+
+/// Assembles a source, and says which labels and lines its instructions have.
+///
+/// # Errors
+/// As [`assemble`].
+pub fn assemble_whole(path: &str, text: &str, read: Read<'_>) -> Result<Assembled, Refused> {
     let mut whole = Whole::new(path, text, read);
     let mut diagnostics = std::mem::take(&mut whole.diagnostics);
     let constants = constants(&whole.text, &mut diagnostics);
     let mut found = Found { diagnostics, ..Found::default() };
     found.read(&whole.text, &constants);
     let program = found.program();
-    let mut diagnostics = found.diagnostics;
-    if diagnostics.is_empty() {
-        let labels = found.labels.iter().flat_map(|((section, name), index)| {
-            let area = if let Section::Tile(area) = section { Some(*area) } else { None };
-            let places = area.into_iter().flat_map(Area::places);
-            places.map(move |place| ((place, (*name).to_owned()), 4 * index))
-        });
-        return Ok((program, labels.collect()));
+    if found.diagnostics.is_empty() {
+        return Ok(Assembled { program, labels: found.named(), lines: found.lines(&whole) });
     }
+    let mut diagnostics = found.diagnostics;
     diagnostics.sort_by_key(|diagnostic| diagnostic.bytes.start);
     Err(Refused { diagnostics, whole })
 }
@@ -190,6 +223,35 @@ impl<'a> Found<'a> {
                 Err(error) => self.diagnostics.push(error),
             }
         }
+    }
+
+    /// The labels of each unit, by the numbers of their instructions.
+    fn named(&self) -> BTreeMap<UnitOf, Vec<(String, u32)>> {
+        let mut named: BTreeMap<UnitOf, Vec<(String, u32)>> = BTreeMap::new();
+        for ((section, name), index) in &self.labels {
+            for unit in section.units() {
+                named.entry(unit).or_default().push(((*name).to_owned(), *index));
+            }
+        }
+        named.values_mut().for_each(|labels| labels.sort_by_key(|(_, index)| *index));
+        named
+    }
+
+    /// The line of each instruction.
+    fn lines(&self, whole: &Whole) -> BTreeMap<UnitOf, Vec<Option<u32>>> {
+        let text = whole.files.first().map_or("", |file| &file.text);
+        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+        let mut lines: BTreeMap<UnitOf, Vec<Option<u32>>> = BTreeMap::new();
+        for Statement { section, line, .. } in &self.statements {
+            let (file, bytes) = whole.place(&line.bytes());
+            let number = ends.partition_point(|end| *end < bytes.start) as u32 + 1;
+            let number = (file == 0).then_some(number);
+            let words = if let Section::Tile(_) = section { line.words() } else { 1 };
+            for unit in section.units() {
+                lines.entry(unit).or_default().extend((0..words).map(|_| number));
+            }
+        }
+        lines
     }
 
     /// The second pass.

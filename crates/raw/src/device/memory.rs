@@ -54,6 +54,19 @@ impl MemorySpec {
     }
 }
 
+/// What the chips of a memory did. Each line and each stream opens a row, and a stream one more
+/// wherever a row ends (assumed: rows are closed after each access).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Accesses {
+    /// Rows that were opened and closed.
+    pub rows: u64,
+    /// Words that were read or written.
+    pub words: u64,
+}
+
+/// The bytes of a row (assumed: 512 columns of 64 bits).
+const ROW_BYTES: u32 = 4096;
+
 /// A line to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Reply {
@@ -85,6 +98,22 @@ pub struct Memory {
     writes: VecDeque<Stream>,
     /// Messages that could not be served: unknown kind, wrong length, address outside.
     pub refused: u64,
+    accesses: Accesses,
+    /// Requests that have begun and nobody has taken, if they are kept.
+    begun: Option<Vec<Begun>>,
+}
+
+/// A request that a memory has begun to serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The tile, or that of the device, that asks.
+    pub origin: (u8, u8),
+    /// The first address.
+    pub address: u32,
+    /// Words from there on.
+    pub words: u32,
+    /// Whether they are written.
+    pub is_write: bool,
 }
 
 impl Memory {
@@ -101,7 +130,29 @@ impl Memory {
             reads: VecDeque::new(),
             writes: VecDeque::new(),
             refused: 0,
+            accesses: Accesses::default(),
+            begun: None,
         }
+    }
+
+    /// Whether requests that begin are kept from now on, for [`take_begun`](Self::take_begun).
+    pub fn keep_begun(&mut self, keep: bool) {
+        self.begun = keep.then(Vec::new);
+    }
+
+    /// Takes the requests that have begun.
+    pub fn take_begun(&mut self) -> Vec<Begun> {
+        self.begun.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Requests that wait or are worked on.
+    pub fn waiting(&self) -> usize {
+        self.replies.len() + self.reads.len() + self.writes.len()
+    }
+
+    /// The word at an address.
+    pub fn read(&self, address: u32) -> Option<u32> {
+        self.words.get((address.wrapping_sub(self.spec.base) / 4) as usize).copied()
     }
 
     /// Its parameters.
@@ -144,8 +195,30 @@ impl Memory {
     }
 
     fn take(&mut self, message: &[u32], now: u64) {
-        if self.serve(Header::of(message[0]), &message[1..], now).is_none() {
+        let header = Header::of(message[0]);
+        if self.serve(header, &message[1..], now).is_none() {
             self.refused += 1;
+        } else if self.begun.is_some() {
+            self.note(header, &message[1..]);
+        }
+    }
+
+    /// Keeps a request that was served.
+    fn note(&mut self, header: Header, body: &[u32]) {
+        let line = LINE_WORDS as u32;
+        let (words, is_write) = match (header.user, body) {
+            (kind::READ_LINE | kind::DMA_READ, _) => (line, false),
+            (kind::WRITE_LINE | kind::DMA_WRITE, _) => (line, true),
+            (kind::STREAM_READ, [_, words]) => (*words, false),
+            (kind::STREAM_WRITE, [_, words]) => (*words, true),
+            _ => return,
+        };
+        let is_line =
+            words == line && !matches!(header.user, kind::STREAM_READ | kind::STREAM_WRITE);
+        let mask = if is_line { !(LINE_BYTES - 1) } else { !3 };
+        let address = body.first().copied().unwrap_or_default() & mask;
+        if let Some(begun) = &mut self.begun {
+            begun.push(Begun { origin: header.origin, address, words, is_write });
         }
     }
 
@@ -176,16 +249,20 @@ impl Memory {
                     let place = self.word(line + 4 * number as u32)?;
                     *place = *place & !bits | word & bits;
                 }
+                self.accesses.line();
             }
             (kind::WRITE_LINE, [_, words @ ..]) if words.len() == LINE_WORDS => {
                 for (place, word) in (line..).step_by(4).zip(words) {
                     *self.word(place)? = *word;
                 }
+                self.accesses.line();
             }
             (kind::STREAM_READ | kind::STREAM_WRITE, [_, words]) if *words > 0 => {
                 self.word(address)?;
                 self.word(address.checked_add(words.checked_mul(4)? - 4)?)?;
                 let is_read = header.user == kind::STREAM_READ;
+                // The row at which it begins; others are opened on the way.
+                self.accesses.rows += u64::from(!address.is_multiple_of(ROW_BYTES));
                 let ready = if is_read { ready } else { now };
                 let queue = if is_read { &mut self.reads } else { &mut self.writes };
                 queue.push_back(Stream { ready, address, words: *words });
@@ -213,6 +290,7 @@ impl Memory {
             let (length, user) = (LINE_WORDS as u8, kind::LINE);
             let header = Header { length, user, origin: port.tile, ..reply.to };
             self.sending.push_back(header.word());
+            self.accesses.line();
             for address in (reply.address..).step_by(4).take(LINE_WORDS) {
                 let word = self.word(address).copied().unwrap_or_default();
                 self.sending.push_back(word);
@@ -241,6 +319,7 @@ impl Memory {
             let word = self.word(read.address).copied().unwrap_or_default();
             if port.write(Network::Static1, word) {
                 moves = true;
+                self.accesses.word(read.address);
                 advance(&mut self.reads);
             }
         }
@@ -252,6 +331,7 @@ impl Memory {
             if let Some(place) = self.word(write.address) {
                 *place = word;
             }
+            self.accesses.word(write.address);
             advance(&mut self.writes);
         } else if self.spec.takes_static_messages
             && !is_busy
@@ -265,6 +345,19 @@ impl Memory {
             }
         }
         moves
+    }
+}
+
+impl Accesses {
+    fn line(&mut self) {
+        self.rows += 1;
+        self.words += LINE_WORDS as u64;
+    }
+
+    /// A word of a stream.
+    fn word(&mut self, address: u32) {
+        self.rows += u64::from(address.is_multiple_of(ROW_BYTES));
+        self.words += 1;
     }
 }
 
@@ -295,6 +388,10 @@ impl Device for Memory {
         let is_received = self.receive(port);
         self.begin(port.now);
         is_received || is_sent || is_streaming || is_reading
+    }
+
+    fn accesses(&self) -> Option<Accesses> {
+        Some(self.accesses)
     }
 
     fn waits_for(&self) -> Option<(Network, bool)> {

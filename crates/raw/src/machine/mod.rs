@@ -2,28 +2,37 @@
 
 mod compiled;
 mod mapping;
+mod metering;
 mod port;
 mod proof;
 mod report;
+mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use wireloom_codegen::tile::{self, LAST, RUNAWAY, Way};
 use wireloom_ir::{Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
-    Error, Line, Machine, Record, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Error, Line, Machine, Options, Record, Recordings, Result, Settled, Sink, Snapshot,
+    UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::{Store, Update};
+use wireloom_power::Account;
+use wireloom_sim::Time;
+use wireloom_sim::stats::Series;
 
 pub use compiled::compile;
 use compiled::{Compiled, turns};
 use mapping::Chain;
 pub use mapping::{MachineSpec, Mapping, Outputs};
+use metering::Metering;
 use port::{Left, PacketPort};
 use report::Measured;
+use watch::Programs;
 
 use crate::device::{Memory, MemorySpec};
 use crate::kind::first;
@@ -63,6 +72,15 @@ pub struct Raw {
     left: BTreeMap<u64, (Vec<Left>, bool)>,
     offered: u64,
     measured: Measured,
+    metering: Metering,
+    /// The power over time, once all packets have left.
+    series: Option<Series>,
+    /// The port of the memory.
+    memory: (mapping::Place, Side),
+    /// For debuggers: the programs once they were asked for, and events that were not taken yet.
+    programs: Option<Programs>,
+    events: VecDeque<Event>,
+    keeps_events: bool,
 }
 
 impl Raw {
@@ -70,9 +88,16 @@ impl Raw {
     ///
     /// # Errors
     /// If something has no place.
-    pub fn start(spec: &MachineSpec, program: &Program, store: Store) -> Result<Self> {
-        let (chains, _) = spec.chains().map_err(Error::new)?;
+    pub fn start(
+        spec: &MachineSpec,
+        program: &Program,
+        store: Store,
+        options: &Options,
+    ) -> Result<Self> {
+        let (chains, memory) = spec.chains().map_err(Error::new)?;
         let (chip, compiled) = chip(spec, program, &store)?;
+        let interval = options.interval_ns.map(Time::nanoseconds);
+        let metering = Metering::new(&chip, interval).map_err(Error::new)?;
         let pending = vec![VecDeque::new(); chains.len()];
         let count = chains.len();
         Ok(Self {
@@ -90,6 +115,12 @@ impl Raw {
             left: BTreeMap::new(),
             offered: 0,
             measured: Measured::default(),
+            metering,
+            series: None,
+            memory,
+            programs: None,
+            events: VecDeque::new(),
+            keeps_events: false,
         })
     }
 
@@ -108,9 +139,15 @@ impl Raw {
         self.measured.mean_latency()
     }
 
+    /// The energy up to now.
+    pub fn energy(&self) -> Account {
+        self.metering.account(&self.chip)
+    }
+
     /// Puts other tables into memory, on a chip without packets: the program is compiled anew.
     fn reload(&mut self) -> Result {
         self.measured.add_chip(&self.chip, &self.chains);
+        self.metering.replace(&self.chip);
         (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store)?;
         self.next.fill(0);
         Ok(())
@@ -163,26 +200,33 @@ impl Raw {
         let mut rest = cycles;
         while self.order.len() > most && rest > 0 {
             let step = rest.min(STEP);
-            self.chip.run(step).map_err(|error| Error::new(error.to_string()))?;
+            self.run(step)?;
             rest -= step;
-            self.collect()?;
-            while let Some(next) = self.order.front().copied()
-                && self.left.get(&next.number).is_some_and(|(_, is_over)| *is_over)
-            {
-                self.order.pop_front();
-                settled.taken.push(next.number);
-                let (all, _) = self.left.remove(&next.number).unwrap_or_default();
-                all.iter().for_each(|left| pass_on(next, left, sink));
-            }
+            self.collect_left()?;
+            settled.extend(&self.pass_on(sink));
         }
         Ok(settled)
     }
 
-    /// Takes what has left the chip.
-    fn collect(&mut self) -> Result {
+    /// Simulates some cycles.
+    fn run(&mut self, cycles: u64) -> Result {
+        let mut left = cycles;
+        while left > 0 {
+            let step = self.metering.cycles(&self.chip, left);
+            self.chip.run(step).map_err(|error| Error::new(error.to_string()))?;
+            self.metering.ran(&self.chip);
+            left -= step;
+        }
+        Ok(())
+    }
+
+    /// Takes what has left the chip. Returns the packets that began to enter.
+    fn collect_left(&mut self) -> Result<Vec<u64>> {
+        let mut numbers = Vec::new();
         for number in 0..self.chains.len() {
             let (input, output) = (self.chains[number].input(), self.chains[number].output());
             let entered = std::mem::take(&mut Self::port(&mut self.chip, input).entered);
+            numbers.extend(entered.iter().map(|(number, _)| *number));
             self.measured.entered.extend(entered);
             let left = std::mem::take(&mut Self::port(&mut self.chip, output).left);
             for left in left {
@@ -210,7 +254,7 @@ impl Raw {
                 self.leaves(chain, left)?;
             }
         }
-        Ok(())
+        Ok(numbers)
     }
 
     /// What has left next of a chain.
@@ -226,6 +270,20 @@ impl Raw {
         }
         all.push(left);
         Ok(())
+    }
+
+    /// Passes on the packets that have left, in order.
+    fn pass_on(&mut self, sink: Sink<'_>) -> Settled {
+        let mut settled = Settled::default();
+        while let Some(next) = self.order.front().copied()
+            && self.left.get(&next.number).is_some_and(|(_, is_over)| *is_over)
+        {
+            self.order.pop_front();
+            settled.taken.push(next.number);
+            let (all, _) = self.left.remove(&next.number).unwrap_or_default();
+            all.iter().for_each(|left| pass_on(next, left, sink));
+        }
+        settled
     }
 }
 
@@ -289,7 +347,13 @@ impl Machine for Raw {
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
-        self.work(0, u64::MAX, sink)
+        let settled = self.work(0, u64::MAX, sink)?;
+        self.series = self.metering.over_time(&self.chip);
+        Ok(settled)
+    }
+
+    fn recordings(&self) -> Recordings<'_> {
+        Recordings { series: self.series.as_ref(), ..Recordings::default() }
     }
 
     fn update(&mut self, update: &Update, sink: Sink<'_>) -> Result<Settled, UpdateError> {
@@ -310,7 +374,7 @@ impl Machine for Raw {
     }
 
     fn read_back(&mut self, _: Wanted<'_>, _: &dyn Fn(&str)) -> Result<Vec<String>> {
-        let chip = &mut self.chip;
+        let chip = &self.chip;
         tile::layout::read_back(
             &self.compiled.places,
             self.compiled.tiles,
@@ -320,8 +384,14 @@ impl Machine for Raw {
         Ok(Vec::new())
     }
 
+    fn watch(&mut self) -> Option<&mut dyn Watched> {
+        self.programs.is_none().then(|| self.programs = Some(watch::programs(self)));
+        Some(self)
+    }
+
     fn record(&self, work: Duration) -> Option<Record> {
-        let mut record = self.measured.record(&self.spec, &self.chip, &self.chains, work);
+        let energy = self.energy();
+        let mut record = self.measured.record(&self.spec, &self.chip, &self.chains, &energy, work);
         let engine = &self.program.engines[self.program.main.index()];
         let (chain, stages) = (&self.chains[0], &self.compiled.stages[0]);
         let tiles = chain.tiles.iter().zip(turns(stages)).map(|((x, y), (stage, _))| {

@@ -63,6 +63,8 @@ pub struct PacketPort {
     parts: BTreeMap<Place, Vec<u32>>,
     /// What has left.
     pub left: VecDeque<Left>,
+    /// Words that went into the chip, and that came out of it.
+    words_moved: [u64; 2],
 }
 
 impl PacketPort {
@@ -79,8 +81,14 @@ impl PacketPort {
         self.idles_left = self.idles;
     }
 
+    /// Words that went into the chip, and that came out of it.
+    pub fn words(&self) -> [u64; 2] {
+        self.words_moved
+    }
+
     fn receive(&mut self, port: &mut Port<'_>) -> bool {
         let Some(word) = port.read(Network::Static1) else { return false };
+        self.words_moved[1] += 1;
         if self.missing == 0 {
             // A 0 ends what leaves of a packet.
             self.missing = word;
@@ -135,6 +143,7 @@ impl Device for PacketPort {
         let Some((word, number)) = self.to_come.front().copied() else { return is_received };
         let is_sent = port.write(Network::Static1, word);
         if is_sent {
+            self.words_moved[0] += 1;
             self.to_come.pop_front();
             self.entered.extend(number.map(|number| (number, port.now)));
         }

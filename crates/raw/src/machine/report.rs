@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use wireloom_machine::{Line, Part, Record, thousands};
+use wireloom_power::Account;
+use wireloom_sim::stats;
 
 use super::mapping::{Chain, MachineSpec};
 use super::port::Left;
 use crate::Chip;
+use crate::energy;
 
 /// Counts of a tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -16,6 +19,18 @@ struct Tile {
     instructions: u64,
     hits: u64,
     misses: u64,
+}
+
+/// The power in a line, by groups of parts.
+fn power(values: &Values, energy: &Account) -> String {
+    let groups = energy::groups(energy)
+        .map(|(name, energy_of)| format!("{name} {:.3}", energy_of.mean_watts(energy.now())));
+    format!(
+        "{:.3} W, {:.1} nJ a packet: {}",
+        values.watts,
+        values.nanojoules_a_packet,
+        groups.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// Counts over a run.
@@ -49,7 +64,11 @@ struct Values {
     latency_cycles: f64,
     longest_latency_cycles: u64,
     tile_cycles_a_second: f64,
+    /// The mean power, and the energy of all packets shared out to them.
+    watts: f64,
+    nanojoules_a_packet: f64,
     tiles: BTreeMap<String, Tile>,
+    power: stats::Record,
 }
 
 impl Measured {
@@ -100,6 +119,7 @@ impl Measured {
         spec: &MachineSpec,
         chip: &Chip,
         chains: &[Chain],
+        energy: &Account,
         work: Duration,
     ) -> Record {
         let cycles = self.cycles + self.last;
@@ -122,6 +142,9 @@ impl Measured {
             latency_cycles: each(self.latency as f64, self.packets),
             longest_latency_cycles: self.longest,
             tile_cycles_a_second: all / work.as_secs_f64().max(1e-9),
+            watts: energy.total().mean_watts(energy.now()),
+            nanojoules_a_packet: each(energy.total().as_joules() * 1e9, self.packets),
+            power: energy.record(),
             tiles: tiles.iter().map(|((x, y), tile)| (format!("{x},{y}"), *tile)).collect(),
         };
         let (hits, misses) = tiles
@@ -153,6 +176,7 @@ impl Measured {
                     each(misses as f64, self.packets)
                 ),
             ),
+            Line::new("power", power(&values, energy)),
         ];
         Record { lines, bars: Vec::new(), parts: parts.collect(), values: Box::new(values) }
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wireloom_ir::{Output, Program, Verdict};
-use wireloom_machine::{Error, Machine, Result};
+use wireloom_machine::{Error, Machine, Options, Result};
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::Store;
 
@@ -19,21 +19,21 @@ pub struct Rates {
     pub cycles: f64,
     /// Mean cycles from a packet's first word into the chip to its last word out of it.
     pub latency: f64,
+    /// Energy of chip and memory over the whole run, shared out to the packets, in nanojoules.
+    pub nanojoules: f64,
 }
 
-/// Plays packets, all of which wait at the ports from the beginning. The rates are those from the
-/// cycle in which a quarter of the packets had left to that in which three quarters had, so caches
-/// are warm and all tiles have work.
+/// Plays packets, all of which wait at the ports from the beginning; returns the machine after them.
 ///
 /// # Errors
-/// If the engine has no place, or a packet is not sent: rates are those of packets that are.
-pub fn measure(
+/// If the engine has no place, or a packet is not sent.
+pub fn play(
     spec: &MachineSpec,
     program: &Program,
     store: &Store,
     packets: &[Packet],
-) -> Result<Rates> {
-    let mut machine = Raw::start(spec, program, store.clone())?;
+) -> Result<Raw> {
+    let mut machine = Raw::start(spec, program, store.clone(), &Options::default())?;
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     let mut lost = 0u64;
     let mut sink = |output: Output<'_>| {
@@ -51,6 +51,22 @@ pub fn measure(
             "rates are those of packets that are forwarded: the tables must know their destinations",
         ));
     }
+    Ok(machine)
+}
+
+/// The rates of packets that are [played](play): those from the cycle in which a quarter of the
+/// packets had left to that in which three quarters had, so caches are warm and all tiles have
+/// work.
+///
+/// # Errors
+/// If the engine has no place, or a packet is not sent: rates are those of packets that are.
+pub fn measure(
+    spec: &MachineSpec,
+    program: &Program,
+    store: &Store,
+    packets: &[Packet],
+) -> Result<Rates> {
+    let machine = play(spec, program, store, packets)?;
     let mut departures = machine.departures().to_vec();
     departures.sort_unstable();
     let (from, to) = (departures.len() / 4, departures.len() * 3 / 4);
@@ -66,5 +82,6 @@ pub fn measure(
         gbps: 8.0 * bytes as f64 / cycles * mhz / 1000.0,
         cycles: cycles / count,
         latency: machine.mean_latency(),
+        nanojoules: machine.energy().total().as_joules() * 1e9 / packets.len() as f64,
     })
 }

@@ -87,6 +87,7 @@ impl Tile {
     ) -> Result<(), String> {
         let header = home(address, regions)?;
         let length = 1 + LINE_WORDS as u8;
+        self.written_back += 1;
         self.to_send.push_back(Header { length, user: kind::WRITE_LINE, ..header }.word());
         self.to_send.push_back(address);
         self.to_send.extend(words);

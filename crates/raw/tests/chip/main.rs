@@ -4,7 +4,7 @@ mod assembler;
 mod c;
 mod cards;
 mod dynamic;
-
+mod energy;
 mod memory;
 mod null;
 mod processor;

@@ -1,5 +1,6 @@
 //! Engines in Loom C on the chip, next to golden.
 
+mod energy;
 mod mapping;
 mod programs;
 mod random;

@@ -17,7 +17,7 @@ fn machine(text: &str) -> Result<Arc<dyn Configured>, String> {
     wireloom_raw::KIND.configure("test", description).map_err(|error| error.message)
 }
 
-fn three(steps: &str) -> Arc<dyn Configured> {
+pub fn three(steps: &str) -> Arc<dyn Configured> {
     let text = format!("[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]]]\n{steps}");
     machine(&text).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -27,7 +27,7 @@ fn program() -> Program {
     compiled("stages.loom")
 }
 
-fn compiled(file: &str) -> Program {
+pub fn compiled(file: &str) -> Program {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engines").join(file);
     Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
 }

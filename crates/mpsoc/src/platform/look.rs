@@ -1,0 +1,204 @@
+//! The platform as debuggers and monitors see it between two cycles.
+
+use wireloom_isa::{Compiled, Thread};
+use wireloom_machine::watch::{Instruction, Listing};
+use wireloom_sim::Time;
+use wireloom_sim::parts::network::Network;
+use wireloom_sim::stats::{Record, Value};
+
+use super::Platform;
+use crate::code::Code;
+use crate::context::{SharedAccess, Store, Wait};
+use crate::objects::Objects;
+use crate::processor::Processor;
+use crate::workload::Workload;
+
+/// A hardware thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hardware {
+    /// The number of its next instruction in the program.
+    pub address: u64,
+    /// What it waits for, in words; empty if it does not wait.
+    pub waits_for: String,
+    /// Whether it waits for work rather than in the middle of it.
+    pub is_idle: bool,
+    /// Instructions that it has issued.
+    pub instructions: u64,
+    /// Cycles for which it has waited for the network, and for work.
+    pub waited: [u64; 2],
+    /// The access to shared memory for which it waits: the address, and whether it writes.
+    pub access: Option<(u32, bool)>,
+}
+
+/// A node of the network that serves threads.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a memory.
+    pub is_memory: bool,
+    /// Cycles in which it was busy.
+    pub busy: u64,
+    /// Calls or accesses.
+    pub count: u64,
+}
+
+/// Everything that is measured.
+#[derive(Clone, Debug, Default)]
+pub struct Look {
+    /// The threads of all processors, in order.
+    pub threads: Vec<Hardware>,
+    /// Cycles in which each processor issued an instruction, or was blocked by one.
+    pub busy: Vec<u64>,
+    /// Messages that have arrived, their bytes, and those under way.
+    pub network: [u64; 3],
+    /// Calls that wait for a server at the broker.
+    pub waiting: u64,
+    /// Packets taken and not left, and threads of packet I/O that bring packets in.
+    pub io: [u64; 2],
+    /// Packets that have left, and that were lost.
+    pub done: [u64; 2],
+    /// Shared memory, packet memory and objects.
+    pub served: Vec<Served>,
+}
+
+/// A count of a record.
+fn count(record: &Record, path: &str) -> u64 {
+    match record.value(path) {
+        Some(Value::Count(count)) => *count,
+        _ => 0,
+    }
+}
+
+/// A share of a record, of so many cycles.
+fn share(record: &Record, path: &str, cycles: u64) -> u64 {
+    match record.value(path) {
+        Some(Value::Number(share)) => (share * cycles as f64).round() as u64,
+        _ => 0,
+    }
+}
+
+/// What a thread waits for, in words.
+fn words(wait: Wait) -> String {
+    match wait {
+        Wait::Nothing => String::new(),
+        Wait::Packet => "a packet".to_owned(),
+        Wait::Probe => "the reply to a probe".to_owned(),
+        Wait::Memory => "shared memory".to_owned(),
+        Wait::Fetch => "a line of instructions".to_owned(),
+        Wait::Data => "a line of data".to_owned(),
+        Wait::Reply(ticket) => format!("the reply to its call under ticket {ticket}"),
+        Wait::Request => "a call to serve".to_owned(),
+        Wait::Room(_) => "room for its one-way calls".to_owned(),
+        Wait::Begin => "a thread to execute".to_owned(),
+    }
+}
+
+impl<S: Compiled, O: Objects> Platform<Code<S>, O> {
+    /// What is measured at an edge; the cycles before it are executed.
+    pub(in super::super) fn look(&self, edge: u64, now: Time) -> Look {
+        let mut look = Look { busy: self.busy_before(edge), ..Look::default() };
+        let cycles = |time: Time| self.clock.edge_from(time).min(edge);
+        for processor in &self.processors {
+            let spent = processor.spent();
+            for ((lane, (wait, bank)), spent) in (0..).zip(processor.threads()).zip(spent) {
+                let context = Processor::context(processor, lane);
+                let since = if wait.is_some() { now.since(context.since) } else { Time::ZERO };
+                let is_idle = wait.is_some_and(Wait::is_idle);
+                let [mut network, mut idle] = [spent.network, context.idle];
+                *(if is_idle { &mut idle } else { &mut network }) += since;
+                let address = self.workload.address(bank).unwrap_or_default();
+                let access = context.access.filter(|_| wait == Some(Wait::Memory));
+                look.threads.push(Hardware {
+                    address: self.workload.index(address) as u64,
+                    waits_for: wait.map_or_else(String::new, words),
+                    is_idle,
+                    instructions: spent.instructions,
+                    waited: [cycles(network), cycles(idle)],
+                    access: access.map(|SharedAccess { access, store, .. }| {
+                        (access.address, store != Store::Nothing)
+                    }),
+                });
+            }
+        }
+        let network = self.network.record(now);
+        look.network = ["messages", "bytes", "under_way"].map(|path| count(&network, path));
+        look.waiting = self.broker.waiting().map(|(_, calls)| calls as u64).sum();
+        let io = self.io.record(now);
+        let inside = self.io.outstanding() as u64;
+        look.io = [inside, count(&io, "threads_busy")];
+        look.done = [self.io.counts().0 - inside, self.io.lost()];
+        let memory = |name: &str, record: &Record| Served {
+            name: name.to_owned(),
+            is_memory: true,
+            busy: share(record, "use", edge),
+            count: count(record, "reads") + count(record, "writes"),
+        };
+        look.served.push(memory("shared memory", &self.memory.record(now)));
+        if let Some(Value::Record(record)) = io.value("memory") {
+            look.served.push(memory("packet memory", record));
+        }
+        look.served.extend(self.elements.iter().map(|element| {
+            let record = element.record(now);
+            Served {
+                name: element.name().to_owned(),
+                is_memory: false,
+                busy: share(&record, "use", edge),
+                count: count(&record, "calls"),
+            }
+        }));
+        look
+    }
+
+    /// The program, as its disassembly with the names of functions.
+    pub(in super::super) fn listing(&self, name: &str) -> Listing {
+        self.workload.listing(name)
+    }
+
+    /// The registers of a thread, by number, and the next instruction's address at the end.
+    pub(in super::super) fn registers(&self, thread: u32, count: usize) -> Vec<u32> {
+        let processor = &self.processors[(thread / self.threads) as usize];
+        let bank = processor.threads().nth((thread % self.threads) as usize);
+        let registers = bank.map(|(_, bank)| bank.registers());
+        registers.map_or_else(Vec::new, |registers| {
+            (0..count).map(|number| registers.register(number)).chain([registers.pc()]).collect()
+        })
+    }
+
+    /// Words of shared memory.
+    pub(in super::super) fn shared(&self, address: u64, count: usize) -> Vec<u32> {
+        self.memory.words(address, count)
+    }
+
+    /// The packets that were taken since the machine had taken so many, by their numbers among all
+    /// that were offered, and how many it has taken.
+    pub(in super::super) fn taken_since(&self, number: u64) -> (Vec<u64>, u64) {
+        (self.io.taken_since(number), self.io.counts().0)
+    }
+}
+
+impl<S: Compiled> Code<S> {
+    /// The number of an instruction.
+    fn index(&self, address: u32) -> usize {
+        self.text().index(address)
+    }
+
+    fn listing(&self, name: &str) -> Listing {
+        let instruction = |(address, instruction): (u32, &S::Instruction)| Instruction {
+            text: S::disassemble(S::word(instruction), address),
+            places: Vec::new(),
+        };
+        let functions = self.symbols().functions().iter();
+        let labels = functions.filter_map(|function| {
+            let index = self.index(function.address);
+            let is_here = index < self.text().instructions().count();
+            is_here.then(|| (function.name.clone(), index as u64))
+        });
+        Listing {
+            name: name.to_owned(),
+            instructions: self.text().instructions().map(instruction).collect(),
+            labels: labels.collect(),
+            sources: Vec::new(),
+        }
+    }
+}

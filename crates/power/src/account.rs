@@ -1,0 +1,329 @@
+//! The account of a machine's energy: the same parts in each of several units, such as tiles or
+//! processors, and the parts around them.
+//!
+//! A machine counts what its units do in any case. When somebody asks, it hands the totals of all
+//! classes of events to its [`Account`], which charges those that are new. So measuring costs the
+//! simulation nothing, and the sums by part, by unit, by class and by interval are exactly equal.
+
+use wireloom_sim::energy::{Class, Component, ComponentSpec, PowerState};
+use wireloom_sim::stats::{Record, Series};
+use wireloom_sim::{Energy, EnergyMeter, EnergySink, SpecError, Time};
+
+/// The kind of a part with its classes of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name.
+    pub name: &'static str,
+    /// Its classes of events.
+    pub classes: &'static [&'static str],
+}
+
+impl Part {
+    /// Creates a part.
+    pub const fn new(name: &'static str, classes: &'static [&'static str]) -> Self {
+        Self { name, classes }
+    }
+}
+
+/// What the models say of a part: the energy of an event of each class, and the power that is
+/// drawn all the time, in nanowatts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartModel {
+    /// By the classes of the part.
+    pub energies: Vec<Energy>,
+    /// Leakage or standby.
+    pub nanowatts: u64,
+}
+
+/// The parts of a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The names of the units, such as `tile_0_1`.
+    pub units: Vec<String>,
+    /// The parts of each unit with their models.
+    pub unit_parts: Vec<(Part, PartModel)>,
+    /// The parts that are in no unit.
+    pub parts: Vec<(Part, PartModel)>,
+    /// The supply voltage for which the models hold, in millivolts.
+    pub millivolts: u32,
+}
+
+/// The energy of a machine that runs.
+#[derive(Clone, Debug)]
+pub struct Account {
+    plan: Plan,
+    meter: EnergyMeter,
+    /// The totals that were charged: of each component the classes, in order.
+    seen: Vec<Vec<u64>>,
+    interval: Option<Time>,
+    now: Time,
+}
+
+impl Account {
+    /// Creates an account at time 0; with an interval, it also keeps the energy of each interval.
+    ///
+    /// # Errors
+    /// If the voltage is out of its range.
+    pub fn new(plan: Plan, interval: Option<Time>) -> Result<Self, SpecError> {
+        let mut meter = EnergyMeter::new(interval);
+        let mut seen = Vec::new();
+        let mut component = |name: String, (part, model): &(Part, PartModel)| {
+            let names = part.classes.iter().map(|class| (*class).to_owned());
+            seen.push(vec![0; part.classes.len()]);
+            meter.component(ComponentSpec {
+                name,
+                nominal_millivolts: plan.millivolts,
+                events: names.zip(model.energies.iter().copied()).collect(),
+                states: vec![("on".to_owned(), model.nanowatts)],
+                static_exponent: 1,
+            })
+        };
+        for unit in &plan.units {
+            for part in &plan.unit_parts {
+                component(format!("{unit}_{}", part.0.name), part)?;
+            }
+        }
+        for part in &plan.parts {
+            component(part.0.name.to_owned(), part)?;
+        }
+        Ok(Self { plan, meter, seen, interval, now: Time::ZERO })
+    }
+
+    /// The number of a part of a unit.
+    fn unit_component(&self, unit: usize, place: usize) -> Component {
+        Component((unit * self.plan.unit_parts.len() + place) as u32)
+    }
+
+    /// The number of a part that is in no unit.
+    fn component(&self, place: usize) -> Component {
+        self.unit_component(self.plan.units.len(), place)
+    }
+
+    /// Charges what a part of a unit did, given the totals of its classes since the counts began.
+    /// Totals that fell, which only those of unused ports can, wait until they rise again.
+    pub fn charge_unit(&mut self, unit: usize, place: usize, totals: &[u64]) {
+        self.charge(self.unit_component(unit, place), totals);
+    }
+
+    /// Charges what a part that is in no unit did, likewise.
+    pub fn charge_part(&mut self, place: usize, totals: &[u64]) {
+        self.charge(self.component(place), totals);
+    }
+
+    fn charge(&mut self, component: Component, totals: &[u64]) {
+        // It happened before now: in the interval that ends.
+        let at = self.now.since(Time(1));
+        for (class, total) in totals.iter().enumerate() {
+            let seen = &mut self.seen[component.0 as usize][class];
+            if *total > *seen {
+                self.meter.count(component, Class(class as u32), at, *total - *seen);
+                *seen = *total;
+            }
+        }
+    }
+
+    /// Goes on to a time. What is charged then happened up to it.
+    pub fn advance(&mut self, now: Time) {
+        self.now = now;
+        self.meter.settle(now);
+    }
+
+    /// All counts begin at 0 again, as on a machine that was exchanged.
+    pub fn restart(&mut self) {
+        self.seen.iter_mut().for_each(|classes| classes.fill(0));
+    }
+
+    /// The time up to which all is counted.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The parts.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The meter.
+    pub fn meter(&self) -> &EnergyMeter {
+        &self.meter
+    }
+
+    /// All energy.
+    pub fn total(&self) -> Energy {
+        self.meter.total()
+    }
+
+    /// The energy of a unit.
+    pub fn unit(&self, unit: usize) -> Energy {
+        let parts = 0..self.plan.unit_parts.len();
+        parts.map(|place| self.meter.energy(self.unit_component(unit, place))).sum()
+    }
+
+    /// The energy of a part in all units, by its place in the plan.
+    pub fn unit_part(&self, place: usize) -> Energy {
+        let units = 0..self.plan.units.len();
+        units.map(|unit| self.meter.energy(self.unit_component(unit, place))).sum()
+    }
+
+    /// The energy of a part that is in no unit, by its place in the plan.
+    pub fn part(&self, place: usize) -> Energy {
+        self.meter.energy(self.component(place))
+    }
+
+    /// The events of a class of a part of a unit, by its place and number in the plan, and their
+    /// energy.
+    pub fn unit_events(&self, unit: usize, place: usize, class: usize) -> (u64, Energy) {
+        self.meter.events(self.unit_component(unit, place), Class(class as u32))
+    }
+
+    /// The same of a part that is in no unit.
+    pub fn part_events(&self, place: usize, class: usize) -> (u64, Energy) {
+        self.meter.events(self.component(place), Class(class as u32))
+    }
+
+    /// The energies of all parts in all intervals.
+    pub fn in_intervals(&self) -> Energy {
+        let components = (0..self.seen.len() as u32).map(Component);
+        components.flat_map(|component| self.meter.intervals(component)).copied().sum()
+    }
+
+    /// The names of all parts with their energies, those of units first.
+    pub fn parts(&self) -> impl Iterator<Item = (&'static str, Energy)> {
+        let of_units = self.plan.unit_parts.iter().enumerate();
+        let of_units = of_units.map(|(place, (part, _))| (part.name, self.unit_part(place)));
+        let rest = self.plan.parts.iter().enumerate();
+        of_units.chain(rest.map(|(place, (part, _))| (part.name, self.part(place))))
+    }
+
+    /// What is drawn all the time: leakage and standby.
+    pub fn stationary(&self) -> Energy {
+        let components = (0..self.seen.len() as u32).map(Component);
+        components.map(|component| self.meter.state(component, PowerState(0)).1).sum()
+    }
+
+    /// The energy of the class `idle`: ports and datapaths without an access in a cycle.
+    pub fn idle(&self) -> Energy {
+        let of_units = (0..self.plan.units.len()).flat_map(|unit| {
+            let parts = self.plan.unit_parts.iter().enumerate();
+            parts.map(move |(place, part)| (unit, place, part))
+        });
+        let of_units =
+            of_units.map(|(unit, place, (part, _))| (self.unit_component(unit, place), part));
+        let rest = self.plan.parts.iter().enumerate();
+        let rest = rest.map(|(place, (part, _))| (self.component(place), part));
+        let idle = |(component, part): (Component, &Part)| {
+            let class = part.classes.iter().position(|class| *class == "idle")?;
+            Some(self.meter.events(component, Class(class as u32)).1)
+        };
+        of_units.chain(rest).filter_map(idle).sum()
+    }
+
+    /// `energy` and `mean_w`; `parts` sums up each part over all units, `units` all parts of each
+    /// unit; `components` has every one with its events, states and voltages.
+    pub fn record(&self) -> Record {
+        let mut parts = Record::new();
+        self.parts().for_each(|(name, energy)| parts.add(name, energy));
+        let mut units = Record::new();
+        for (number, name) in self.plan.units.iter().enumerate() {
+            units.add(name, self.unit(number));
+        }
+        self.meter.record(self.now).with("parts", parts).with("units", units)
+    }
+
+    /// The power in each interval, in watts: `power_w`, each unit's, and each part's over all
+    /// units. Nothing without an interval.
+    pub fn over_time(&self) -> Option<Series> {
+        let interval = self.interval?;
+        let mut series = Series::new(interval);
+        let mut column = |name: &str, components: &mut dyn Iterator<Item = Component>| {
+            let column = series.column(name);
+            for component in components {
+                for (row, energy) in self.meter.intervals(component).iter().enumerate() {
+                    let from = Time(row as u64 * interval.0);
+                    let length = interval.min(self.now.since(from)).max(Time(1));
+                    series.add(column, from, energy.mean_watts(length));
+                }
+            }
+        };
+        let units = self.plan.units.len();
+        column("power_w", &mut (0..self.seen.len() as u32).map(Component));
+        for (number, name) in self.plan.units.iter().enumerate() {
+            let mut parts =
+                (0..self.plan.unit_parts.len()).map(|place| self.unit_component(number, place));
+            column(&format!("{name}_w"), &mut parts);
+        }
+        for (place, (part, _)) in self.plan.unit_parts.iter().enumerate() {
+            let mut all = (0..units).map(|unit| self.unit_component(unit, place));
+            column(&format!("{}_w", part.name), &mut all);
+        }
+        for (place, (part, _)) in self.plan.parts.iter().enumerate() {
+            column(&format!("{}_w", part.name), &mut [self.component(place)].into_iter());
+        }
+        Some(series)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALU: Part = Part::new("alu", &["add", "idle"]);
+    const BUS: Part = Part::new("bus", &["word"]);
+
+    fn account(interval: Option<Time>) -> Account {
+        let model = |picojoules: &[u64], nanowatts| PartModel {
+            energies: picojoules.iter().map(|energy| Energy::picojoules(*energy)).collect(),
+            nanowatts,
+        };
+        let plan = Plan {
+            units: vec!["tile_0".to_owned(), "tile_1".to_owned()],
+            unit_parts: vec![(ALU, model(&[30, 3], 1_000_000))],
+            parts: vec![(BUS, model(&[100], 0))],
+            millivolts: 1800,
+        };
+        Account::new(plan, interval).expect("a plan")
+    }
+
+    #[test]
+    fn only_new_events_are_charged_and_all_sums_are_the_same() {
+        let mut account = account(Some(Time::nanoseconds(10)));
+        account.advance(Time::nanoseconds(10));
+        account.charge_unit(0, 0, &[2, 8]);
+        account.advance(Time::nanoseconds(20));
+        account.charge_unit(0, 0, &[5, 15]);
+        account.charge_unit(1, 0, &[0, 20]);
+        account.charge_part(0, &[3]);
+        // 1 mW in two units for 20 ns is 40 pJ.
+        assert_eq!(account.unit(0), Energy::picojoules(5 * 30 + 15 * 3 + 20));
+        assert_eq!(account.unit(1), Energy::picojoules(20 * 3 + 20));
+        assert_eq!(account.unit_part(0), account.unit(0) + account.unit(1));
+        assert_eq!(account.part(0), Energy::picojoules(300));
+        let total = account.total();
+        assert_eq!(account.parts().map(|(_, energy)| energy).sum::<Energy>(), total);
+        assert_eq!(account.stationary(), Energy::picojoules(40));
+        assert_eq!(account.idle(), Energy::picojoules(35 * 3));
+        assert_eq!(account.in_intervals(), total);
+        assert_eq!(account.unit_events(0, 0, 0), (5, Energy::picojoules(150)));
+        assert_eq!(account.part_events(0, 0), (3, Energy::picojoules(300)));
+        let series = account.over_time().expect("intervals");
+        let column = |name: &str| -> Vec<f64> {
+            series.columns().find(|(other, _)| *other == name).expect(name).1.to_vec()
+        };
+        // 2 * 30 + 8 * 3 + 20 pJ in the first 10 ns.
+        assert!((column("power_w")[0] - 0.0104).abs() < 1e-12, "{:?}", column("power_w"));
+        assert_eq!(column("bus_w"), [0.0, 0.03]);
+    }
+
+    #[test]
+    fn a_machine_that_is_exchanged_counts_from_0_again() {
+        let mut account = account(None);
+        account.advance(Time::nanoseconds(1));
+        account.charge_part(0, &[7]);
+        account.charge_part(0, &[6]);
+        assert_eq!(account.part(0), Energy::picojoules(700), "a total that fell waits");
+        account.restart();
+        account.charge_part(0, &[2]);
+        assert_eq!(account.part(0), Energy::picojoules(900));
+        assert!(account.over_time().is_none());
+    }
+}

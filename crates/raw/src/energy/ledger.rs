@@ -1,0 +1,176 @@
+//! What tiles, switches, networks and memories have done, as totals of events.
+
+use wireloom_isa::raw::switch::Control;
+use wireloom_isa::raw::tile::{Instruction, Op};
+use wireloom_isa::raw::{Network, Register};
+use wireloom_power::Account;
+
+use super::parts::{QUEUES, REGISTER_PORTS, STATIC};
+use crate::Chip;
+use crate::cache::LINE_WORDS;
+use crate::layout::{ENDS, PROCESSOR};
+use crate::switch::Switch;
+use crate::tile::Tile;
+
+/// The datapath of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Datapath {
+    Add,
+    Logic,
+    Shift,
+    Multiply,
+    Divide,
+    /// It has a result from elsewhere, or none.
+    None,
+}
+
+fn datapath(op: Op) -> Datapath {
+    match op {
+        Op::Addu | Op::Subu | Op::Addiu | Op::Slt | Op::Sltu | Op::Slti | Op::Sltiu => {
+            Datapath::Add
+        }
+        // Comparisons of branches, and addresses.
+        Op::Beq | Op::Bne | Op::Bltz | Op::Bgez | Op::Blez | Op::Bgtz => Datapath::Add,
+        Op::Lb | Op::Lh | Op::Lw | Op::Lbu | Op::Lhu | Op::Sb | Op::Sh | Op::Sw | Op::Wbinv => {
+            Datapath::Add
+        }
+        Op::And | Op::Or | Op::Xor | Op::Nor | Op::Andi | Op::Ori | Op::Xori | Op::Lui => {
+            Datapath::Logic
+        }
+        Op::Movz | Op::Movn | Op::Clz | Op::Mfhi | Op::Mflo | Op::Mthi | Op::Mtlo => {
+            Datapath::Logic
+        }
+        Op::Mfsr | Op::Mtsr => Datapath::Logic,
+        Op::Sll | Op::Srl | Op::Sra | Op::Sllv | Op::Srlv | Op::Srav => Datapath::Shift,
+        Op::Mult | Op::Multu | Op::Mul => Datapath::Multiply,
+        Op::Div | Op::Divu => Datapath::Divide,
+        Op::J | Op::Jal | Op::Jr | Op::Jalr | Op::Eret => Datapath::None,
+        Op::Halt | Op::Inton | Op::Intoff => Datapath::None,
+    }
+}
+
+/// Totals of a tile processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Done {
+    /// By the number of the datapath.
+    datapaths: [u64; 6],
+    /// Of the registers.
+    reads: u64,
+    writes: u64,
+    /// Of the cache.
+    loads: u64,
+    stores: u64,
+}
+
+impl Done {
+    fn add(&mut self, instruction: &Instruction, times: u64) {
+        let is_file = |register: &Register| register.network().is_none();
+        self.datapaths[datapath(instruction.op) as usize] += times;
+        self.reads +=
+            times * instruction.read().iter().flatten().filter(|r| is_file(r)).count() as u64;
+        let written = instruction.written().filter(|r| is_file(r) && r.0 != 0);
+        self.writes += times * u64::from(written.is_some());
+        match instruction.op {
+            Op::Lb | Op::Lh | Op::Lw | Op::Lbu | Op::Lhu | Op::Wbinv => self.loads += times,
+            Op::Sb | Op::Sh | Op::Sw => self.stores += times,
+            _ => {}
+        }
+    }
+
+    fn of(tile: &Tile) -> Self {
+        let mut done = Self::default();
+        for (instruction, times) in tile.program.iter().zip(&tile.times) {
+            done.add(instruction, *times);
+        }
+        done
+    }
+}
+
+/// Registers of a switch that were read and written, and counts that were added to.
+fn control(switch: &Switch) -> [u64; 3] {
+    let mut totals = [0; 3];
+    for (operation, times) in switch.operations() {
+        let did = match operation {
+            Control::Nop | Control::Halt | Control::Jump => [0, 0, 0],
+            Control::Move => [1, 1, 0],
+            Control::Set | Control::Receive => [0, 1, 0],
+            Control::JumpRegister | Control::Bnez | Control::Beqz => [1, 0, 0],
+            Control::Bnezd => [1, 1, 1],
+        };
+        totals.iter_mut().zip(did).for_each(|(total, did)| *total += times * did);
+    }
+    totals
+}
+
+/// Words that were written into the queues of a tile and network, taken from them, and that came
+/// from neighbours.
+fn words(chip: &Chip, tile: usize, network: Network) -> [u64; 3] {
+    let first = chip.layout.input(tile, network as usize, 0);
+    let queues = &chip.queues[first..=first + ENDS];
+    let from_neighbours = queues[..PROCESSOR].iter().enumerate();
+    let from_neighbours =
+        from_neighbours.filter(|(side, _)| chip.layout.neighbour(tile, *side).is_some());
+    [
+        queues.iter().map(|queue| queue.written()).sum(),
+        queues.iter().map(|queue| queue.passed).sum(),
+        from_neighbours.map(|(_, queue)| queue.written()).sum(),
+    ]
+}
+
+/// Words over all pins.
+fn pins(chip: &Chip) -> u64 {
+    let layout = &chip.layout;
+    let ends = layout.ports.iter().enumerate().flat_map(|(port, (tile, side))| {
+        (0..Network::ALL.len()).flat_map(move |network| {
+            [layout.input(*tile, network, *side), layout.to_device(port, network)]
+        })
+    });
+    ends.map(|queue| chip.queues[queue].written()).sum()
+}
+
+/// Charges what a chip did since reset and the account has not heard of, in so many cycles.
+pub fn charge(account: &mut Account, chip: &Chip, cycles: u64) {
+    for (number, (tile, switch)) in chip.tiles.iter().zip(&chip.switches).enumerate() {
+        let done = Done::of(tile);
+        let [add, logic, shift, multiply, divide, _] = done.datapaths;
+        let left = |ports: u64, used: u64| (ports * cycles).saturating_sub(used);
+        let mut part = |place, totals: &[u64]| account.charge_unit(number, place, totals);
+        part(0, &[add, logic, left(1, add + logic)]);
+        part(1, &[shift, left(1, shift)]);
+        part(2, &[multiply, divide, left(1, multiply + divide)]);
+        let Done { reads, writes, loads, stores, .. } = done;
+        part(3, &[reads, writes, left(REGISTER_PORTS, reads + writes)]);
+        // Instructions after a wrong prediction are fetched and dropped.
+        let fetched = tile.cycles.executed + tile.cycles.branches;
+        part(4, &[fetched, left(1, fetched)]);
+        // What is missed is looked up twice.
+        let (_, misses) = tile.cache_counts();
+        let (reads, lines) = (loads + misses, misses + tile.written_back);
+        let line_words = lines * LINE_WORDS as u64;
+        part(5, &[reads, stores, line_words, left(1, reads + stores + line_words)]);
+        let fetched = switch.cycles.executed + switch.cycles.branches;
+        part(6, &[fetched, left(1, fetched)]);
+        let [read, written, added] = control(switch);
+        part(7, &[read, written, added, left(2, read + written)]);
+        let both = [Network::Static1, Network::Static2].map(|network| words(chip, number, network));
+        let [into, out, hops] = [0, 1, 2].map(|place| both[0][place] + both[1][place]);
+        part(8, &[into, out, switch.moved, hops, left(2 * QUEUES * STATIC, into + out)]);
+        let dynamic = [Network::General, Network::Memory].into_iter().zip(&chip.routers[number]);
+        for (place, (network, router)) in (9..).zip(dynamic) {
+            let [into, out, hops] = words(chip, number, network);
+            let idle = left(2 * QUEUES, into + out);
+            part(place, &[into, out, router.moved, hops, router.granted, idle]);
+        }
+    }
+    account.charge_part(0, &[pins(chip)]);
+    let (mut rows, mut words, mut memories) = (0, 0, 0);
+    for accesses in chip.accesses() {
+        rows += accesses.rows;
+        words += accesses.words;
+        memories += 1;
+    }
+    let spec = chip.spec();
+    let nanoseconds = super::clock(spec).edge(cycles).0 / 1000;
+    let refreshes = memories * (nanoseconds / u64::from(spec.power.dram_refresh_ns));
+    account.charge_part(1, &[rows, words, refreshes]);
+}

@@ -1,0 +1,272 @@
+//! The parts whose energy is accounted for, with their models.
+
+use std::ops::Range;
+
+use wireloom_power::datapath::Operation;
+use wireloom_power::{
+    Account, Arbiter, Array, Bus, Crossbar, Datapath, Part, PartModel, Plan, Process, RangeError,
+    Reading, leakage,
+};
+use wireloom_sim::{Energy, SpecError, Time};
+
+use super::spec::{PowerSpec, refused};
+use crate::cache::{LINE_BYTES, WAYS};
+use crate::layout::ENDS;
+use crate::{Chip, Spec};
+
+/// The parts of a tile. `idle` counts ports and datapaths without an access in a cycle.
+pub const TILE_PARTS: [Part; 11] = [
+    Part::new("alu", &["add", "logic", "idle"]),
+    Part::new("shifter", &["shift", "idle"]),
+    Part::new("multiplier", &["multiply", "divide", "idle"]),
+    Part::new("registers", &["read", "write", "idle"]),
+    Part::new("instruction_memory", &["fetch", "idle"]),
+    Part::new("data_cache", &["read", "write", "line_word", "idle"]),
+    Part::new("switch_memory", &["fetch", "idle"]),
+    Part::new("switch_control", &["read", "write", "add", "idle"]),
+    Part::new("static_networks", &["write", "read", "route", "hop", "idle"]),
+    Part::new("general_network", &["write", "read", "route", "hop", "grant", "idle"]),
+    Part::new("memory_network", &["write", "read", "route", "hop", "grant", "idle"]),
+];
+
+/// The parts around the tiles.
+pub const PARTS: [Part; 2] =
+    [Part::new("pins", &["word"]), Part::new("dram", &["activate", "word", "refresh"])];
+
+/// Parts that are summed up for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Their name.
+    pub name: &'static str,
+    /// The places of parts of tiles, in [`TILE_PARTS`].
+    tiles: Range<usize>,
+    /// The places of parts around them, in [`PARTS`].
+    rest: Range<usize>,
+}
+
+/// All parts, each in one group.
+const GROUPS: [Group; 6] = [
+    Group { name: "tile processors", tiles: 0..6, rest: 0..0 },
+    Group { name: "switch processors", tiles: 6..8, rest: 0..0 },
+    Group { name: "static networks", tiles: 8..9, rest: 0..0 },
+    Group { name: "dynamic networks", tiles: 9..11, rest: 0..0 },
+    Group { name: "pins", tiles: 0..0, rest: 0..1 },
+    Group { name: "DRAM", tiles: 0..0, rest: 1..2 },
+];
+
+/// The energy of each group.
+pub fn groups(account: &Account) -> impl Iterator<Item = (&'static str, Energy)> {
+    GROUPS.iter().map(|group| {
+        let tiles = group.tiles.clone().map(|place| account.unit_part(place));
+        let rest = group.rest.clone().map(|place| account.part(place));
+        (group.name, tiles.chain(rest).sum())
+    })
+}
+
+/// Ports of the registers: two operands and a result.
+pub(super) const REGISTER_PORTS: u64 = 3;
+/// Queues of a tile and network: from each end of the crossbar, and to the processor.
+pub(super) const QUEUES: u64 = ENDS as u64 + 1;
+/// Static networks, whose switch is one.
+pub(super) const STATIC: u64 = 2;
+/// Registers of a switch.
+const SWITCH_REGISTERS: u32 = wireloom_isa::raw::switch::REGISTERS as u32;
+/// Inputs of the crossbar of a static network ("two 7-input crossbars", public), and outputs
+/// (assumed: as many).
+const STATIC_ENDS: u32 = 7;
+
+/// The widths of transistors that are off in a datapath of 32 bits, in um of the process of 0.8 um
+/// (assumed: 60 and 40 for each bit, 14 for each bit of a product, 3 um each).
+const ALU_LEAKS_UM: f64 = 32.0 * 60.0 * 3.0;
+const SHIFTER_LEAKS_UM: f64 = 32.0 * 40.0 * 3.0;
+const MULTIPLIER_LEAKS_UM: f64 = 32.0 * 32.0 * 14.0 * 3.0;
+/// Products of 16 bits in one of 32, and additions in a division, a bit each (assumed).
+const PRODUCTS: u128 = 4;
+const DIVISION_STEPS: u128 = 32;
+
+struct Models<'a> {
+    spec: &'a Spec,
+    power: &'a PowerSpec,
+    process: Process,
+}
+
+impl Models<'_> {
+    fn leak(&self, width_um: f64) -> u64 {
+        leakage::nanowatts(self.process, width_um, self.power.celsius.into())
+    }
+
+    /// What a port without an access takes.
+    fn idle(&self, access: Energy) -> Energy {
+        Energy(access.0 * u128::from(self.power.idle_percent) / 100)
+    }
+
+    /// What a functional unit or a memory takes that is turned off.
+    fn off(&self, access: Energy) -> Energy {
+        Energy(access.0 * u128::from(self.power.off_percent) / 100)
+    }
+
+    /// A memory that is read once a cycle.
+    fn fetched(&self, words: u32, bits: u32) -> Result<PartModel, RangeError> {
+        let array = Array::new(self.process, words, bits, 1, Reading::Sensed)?;
+        let energies = vec![array.read(), self.off(array.read())];
+        Ok(PartModel { energies, nanowatts: self.leak(array.leaking_um()) })
+    }
+
+    /// The data cache: both ways are read, with their tags; a write changes one.
+    fn cache(&self) -> Result<PartModel, RangeError> {
+        let ways = WAYS as u32;
+        let bytes = self.spec.cache.kilobytes * 1024 / ways;
+        let lines = bytes / LINE_BYTES;
+        // A tag, and whether the line is there and whether it is newer than memory.
+        let tag_bits = 32 - bytes.ilog2() + 2;
+        let data = Array::new(self.process, bytes / 4, 32, 1, Reading::Sensed)?;
+        let tags = Array::new(self.process, lines, tag_bits, 1, Reading::Sensed)?;
+        let of_ways = |energy: Energy| Energy(energy.0 * u128::from(ways));
+        let lookup = of_ways(tags.read());
+        let read = lookup + of_ways(data.read());
+        let energies = vec![read, lookup + data.write(), data.write(), self.off(read)];
+        let leaks = f64::from(ways) * (data.leaking_um() + tags.leaking_um());
+        Ok(PartModel { energies, nanowatts: self.leak(leaks) })
+    }
+
+    /// Networks with a crossbar of so many ends: queues, crossbar, wires to neighbours.
+    fn network(&self, ends: u32, networks: u64, is_dynamic: bool) -> Result<PartModel, RangeError> {
+        let words = self.spec.queue_words;
+        let queue = Array::new(self.process, words, 32, 2, Reading::FullSwing)?;
+        let crossbar = Crossbar::new(self.process, ends, ends, 32)?;
+        let hop = Bus::new(self.process, self.power.tile_um.into())?.carry(32);
+        let mut energies = vec![queue.write(), queue.read(), crossbar.carry(), hop];
+        let mut leaks = queue.leaking_um() * (QUEUES * networks) as f64;
+        if is_dynamic {
+            // One for each output. Half of the inputs ask on average (assumed).
+            let arbiter = Arbiter::round_robin(self.process, ends)?;
+            energies.push(arbiter.grant(ends.div_ceil(2)));
+            leaks += arbiter.leaking_um() * f64::from(ends);
+        }
+        energies.push(self.idle(queue.read()));
+        Ok(PartModel { energies, nanowatts: self.leak(leaks) })
+    }
+
+    fn tile(&self, place: usize) -> Result<PartModel, RangeError> {
+        let datapath = Datapath::new(self.process);
+        let add = datapath.energy(Operation::Add);
+        let leak = |width_um: f64| self.leak(width_um * self.process.scale());
+        Ok(match place {
+            0 => {
+                let energies = vec![add, datapath.energy(Operation::Logic), self.off(add)];
+                PartModel { energies, nanowatts: leak(ALU_LEAKS_UM) }
+            }
+            1 => {
+                let shift = datapath.energy(Operation::Shift);
+                let energies = vec![shift, self.off(shift)];
+                PartModel { energies, nanowatts: leak(SHIFTER_LEAKS_UM) }
+            }
+            2 => {
+                let product = Energy(datapath.energy(Operation::Multiply16).0 * PRODUCTS);
+                let energies = vec![product, Energy(add.0 * DIVISION_STEPS), self.off(product)];
+                PartModel { energies, nanowatts: leak(MULTIPLIER_LEAKS_UM) }
+            }
+            3 => {
+                let ports = REGISTER_PORTS as u32;
+                let array = Array::new(self.process, 32, 32, ports, Reading::FullSwing)?;
+                let energies = vec![array.read(), array.write(), self.idle(array.read())];
+                PartModel { energies, nanowatts: self.leak(array.leaking_um()) }
+            }
+            4 => self.fetched(self.spec.tile.instruction_words, 32)?,
+            5 => self.cache()?,
+            6 => self.fetched(self.spec.switch.instruction_words, 64)?,
+            7 => {
+                let array = Array::new(self.process, SWITCH_REGISTERS, 32, 2, Reading::FullSwing)?;
+                let energies = vec![array.read(), array.write(), add, self.idle(array.read())];
+                PartModel { energies, nanowatts: self.leak(array.leaking_um()) }
+            }
+            8 => self.network(STATIC_ENDS, STATIC, false)?,
+            _ => self.network(ENDS as u32, 1, true)?,
+        })
+    }
+
+    /// The pins of the chip, and the chips of so many memories.
+    fn rest(&self, memories: u64) -> Vec<PartModel> {
+        let power = self.power;
+        // 32 lines, half of which change.
+        let volts = f64::from(power.pins_mv) / 1e3;
+        let picojoules = 16.0 * f64::from(power.pin_pf) * volts * volts;
+        let word = Energy::femtojoules((picojoules * 1e3).round() as u64);
+        let chips = &power.dram;
+        let burst = chips.burst(f64::from(power.dram_word_ps) / 1e3);
+        vec![
+            PartModel { energies: vec![word], nanowatts: 0 },
+            PartModel {
+                energies: vec![chips.activate(), burst, chips.refresh()],
+                nanowatts: chips.open_nanowatts() * memories,
+            },
+        ]
+    }
+}
+
+/// Creates the account of a chip with the memories at its ports, with the energy of each interval
+/// if there is one.
+///
+/// # Errors
+/// If a number of the description is out of its range.
+pub fn account(chip: &Chip, interval: Option<Time>) -> Result<Account, SpecError> {
+    let spec = chip.spec();
+    let power = &spec.power;
+    let wrong = |error| refused("power.", error);
+    let models = Models { spec, power, process: power.process().map_err(wrong)? };
+    let mut unit_parts = Vec::new();
+    for (place, part) in TILE_PARTS.into_iter().enumerate() {
+        unit_parts.push((part, models.tile(place).map_err(wrong)?));
+    }
+    let tiles = (0..spec.rows).flat_map(|y| (0..spec.columns).map(move |x| (x, y)));
+    let plan = Plan {
+        units: tiles.map(|(x, y)| format!("tile_{x}_{y}")).collect(),
+        unit_parts,
+        parts: PARTS.into_iter().zip(models.rest(chip.accesses().count() as u64)).collect(),
+        millivolts: power.voltage_mv,
+    };
+    Account::new(plan, interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_in_one_group() {
+        let all = |places: fn(&Group) -> Range<usize>| -> Vec<usize> {
+            GROUPS.iter().flat_map(places).collect()
+        };
+        assert!(all(|group| group.tiles.clone()).into_iter().eq(0..TILE_PARTS.len()));
+        assert!(all(|group| group.rest.clone()).into_iter().eq(0..PARTS.len()));
+    }
+
+    #[test]
+    fn models_have_an_energy_for_each_class_and_more_memory_costs_more() {
+        let cost = |change: fn(&mut Spec)| {
+            let mut spec = Spec::built_in();
+            change(&mut spec);
+            let process = spec.power.process().expect("a process");
+            let models = Models { spec: &spec, power: &spec.power, process };
+            let parts: Vec<PartModel> =
+                (0..TILE_PARTS.len()).map(|place| models.tile(place).expect("a model")).collect();
+            for (part, model) in TILE_PARTS.iter().zip(&parts) {
+                assert_eq!(part.classes.len(), model.energies.len(), "{}", part.name);
+            }
+            parts
+        };
+        let own = cost(|_| {});
+        let large = cost(|spec| {
+            spec.cache.kilobytes = 128;
+            spec.tile.instruction_words = 32_768;
+            spec.queue_words = 16;
+        });
+        for place in [4, 5, 8, 9, 10] {
+            assert!(large[place].energies[0] > own[place].energies[0], "{place}");
+            assert!(large[place].nanowatts > own[place].nanowatts, "{place}");
+        }
+        // Both ways with their tags are read, one is written.
+        assert!(own[5].energies[0] > own[5].energies[2]);
+        assert!(own[5].energies[1] > own[5].energies[2]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The programs of tiles and switches as listings: instructions next to the assembler's source and
+//! Loom C.
+
+use wireloom_isa::raw::{switch, tile};
+use wireloom_machine::watch::{Instruction, Listing, Place, Source, loom_lines};
+
+use crate::asm::{Assembled, Program, UnitOf, assemble_whole};
+
+/// The name of the source that the compiler writes.
+const SOURCE: &str = "engine.rasm";
+/// Instructions after which the next one is reached from elsewhere.
+const JUMPS: [&str; 4] = ["j", "jr", "b", "break"];
+
+/// The programs of a machine, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    pub listings: Vec<Listing>,
+    /// The program of each thread: of a tile and of its switch, in turn.
+    pub of: Vec<Option<usize>>,
+}
+
+/// Instructions of a unit as text.
+fn texts(program: &Program, (place, is_switch): UnitOf) -> Vec<String> {
+    let (words, switch_words) = program.of(place);
+    if is_switch {
+        let decoded = switch_words.iter().filter_map(|word| switch::decode(*word).ok());
+        return decoded.map(|instruction| switch::disassemble(&instruction)).collect();
+    }
+    let decoded = words.iter().map(|word| tile::decode(*word));
+    let decoded = (0..).zip(decoded).filter_map(|(index, code)| Some((index, code.ok()?)));
+    decoded.map(|(index, instruction)| tile::disassemble(&instruction, index)).collect()
+}
+
+/// The text of an instruction with the name of the label that it goes to.
+fn with_label(text: String, labels: &[(String, u32)]) -> String {
+    let last = text
+        .split([' ', ','])
+        .find(|word| word.strip_prefix('l').is_some_and(|number| number.parse::<u32>().is_ok()));
+    let Some(word) = last.map(str::to_owned) else { return text };
+    let label = labels.iter().find(|(_, index)| word[1..] == index.to_string());
+    match label {
+        Some((name, _)) => text.replacen(&word, name, 1),
+        None => text,
+    }
+}
+
+impl Programs {
+    /// Makes the listings of the programs of a chip with so many columns and rows. `text` is their
+    /// source, `files` those in Loom C.
+    pub fn of(program: &Program, text: &str, files: &[String], size: (u8, u8)) -> Self {
+        // The text was assembled before; without it there are no names and lines.
+        let assembled = assemble_whole(SOURCE, text, &crate::routers::part).unwrap_or_default();
+        let loom = loom_lines(text, files, &JUMPS);
+        let mut programs = Self::default();
+        let mut known: Vec<UnitOf> = Vec::new();
+        for place in (0..size.1).flat_map(|y| (0..size.0).map(move |x| (x, y))) {
+            for is_switch in [false, true] {
+                let unit = (place, is_switch);
+                let has_none = match program.of(place) {
+                    (words, _) if !is_switch => words.is_empty(),
+                    (_, words) => words.is_empty(),
+                };
+                if has_none {
+                    programs.of.push(None);
+                    continue;
+                }
+                let is_same = |other: &UnitOf| {
+                    other.1 == is_switch
+                        && match (program.of(other.0), program.of(place)) {
+                            ((one, _), (two, _)) if !is_switch => one == two,
+                            ((_, one), (_, two)) => one == two,
+                        }
+                };
+                let number = known.iter().position(is_same).unwrap_or_else(|| {
+                    known.push(unit);
+                    programs.listings.push(listing(program, unit, &assembled, text, files, &loom));
+                    known.len() - 1
+                });
+                programs.of.push(Some(number));
+            }
+        }
+        programs
+    }
+}
+
+fn listing(
+    program: &Program,
+    unit: UnitOf,
+    assembled: &Assembled,
+    text: &str,
+    files: &[String],
+    loom: &[Option<(usize, u32)>],
+) -> Listing {
+    let ((x, y), is_switch) = unit;
+    let kind = if is_switch { "switch" } else { "tile" };
+    let labels = assembled.labels.get(&unit).map_or(&[][..], Vec::as_slice);
+    let lines = assembled.lines.get(&unit).map_or(&[][..], Vec::as_slice);
+    let own = Source { name: SOURCE.to_owned(), text: Some(text.to_owned()) };
+    let others = files.iter().map(|name| Source { name: name.clone(), text: None });
+    let instruction = |(number, text): (usize, String)| {
+        let line = lines.get(number).copied().flatten();
+        let mut places: Vec<Place> =
+            line.map(|line| Place { source: 0, line }).into_iter().collect();
+        let above = line.and_then(|line| loom.get(line as usize - 1).copied().flatten());
+        places.extend(above.map(|(file, line)| Place { source: 1 + file, line }));
+        Instruction { text: with_label(text, labels), places }
+    };
+    Listing {
+        name: format!("{kind}-{x}-{y}"),
+        instructions: texts(program, unit).into_iter().enumerate().map(instruction).collect(),
+        labels: labels.iter().map(|(name, index)| (name.clone(), u64::from(*index))).collect(),
+        sources: [own].into_iter().chain(others).collect(),
+    }
+}
