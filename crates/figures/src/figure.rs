@@ -153,6 +153,8 @@ pub const FIGURES: &[Figure] = &[
     raw::layouts::FIGURE,
     raw::causes::FIGURE,
     raw::traffic::FIGURE,
+    raw::power::FIGURE,
+    raw::sizes::FIGURE,
     native::FIGURE,
     native_profile::FIGURE,
     live::FIGURE,
@@ -196,6 +198,7 @@ mod tests {
             ("ixp-power", "ixp1200"),
             ("ixp-dvs", "ixp1200"),
             ("ixp-gating", "ixp1200"),
+            ("raw-power", "raw-3"),
         ] {
             assert!(refused(name, &[only]), "{name} {only}");
             assert!(!refused(name, &[]), "{name}");

@@ -11,7 +11,7 @@ mod reference;
 mod versions;
 
 pub use parts::part;
-pub use reference::{Checked, Reference};
+pub use reference::{Checked, Reference, store};
 pub use versions::{Setting, VERSIONS, Version};
 
 /// The null router whose stages store packets: programs/raw/null.rasm.

@@ -15,7 +15,7 @@ use super::play;
 #[derive(Clone)]
 pub struct Rig {
     pub chip: Spec,
-    meaning: Program,
+    pub meaning: Program,
 }
 
 /// What a run did.
@@ -35,6 +35,25 @@ impl Rig {
         Ok(Self { chip: Spec::built_in(), meaning })
     }
 
+    /// The board of a version with its packets, those of each input, before its first cycle.
+    ///
+    /// # Errors
+    /// If the program or the routes have no place.
+    pub fn board(
+        &self,
+        version: &Version,
+        setting: &Setting,
+        packets: &[Vec<Vec<u8>>],
+        routes: &[Route],
+    ) -> Result<Board> {
+        let program = version.program().map_err(|refused| Error::new(refused.render()))?;
+        let board = version.board(setting);
+        let mut board =
+            Board::new(&self.chip, &program, board, packets.to_vec()).map_err(Error::new)?;
+        version.write_routes(&mut board, routes).map_err(Error::new)?;
+        Ok(board)
+    }
+
     /// Plays packets, those of each input, to their end.
     ///
     /// # Errors
@@ -46,11 +65,7 @@ impl Rig {
         packets: &[Vec<Vec<u8>>],
         routes: &[Route],
     ) -> Result<Ran> {
-        let program = version.program().map_err(|refused| Error::new(refused.render()))?;
-        let board = version.board(setting);
-        let mut board =
-            Board::new(&self.chip, &program, board, packets.to_vec()).map_err(Error::new)?;
-        version.write_routes(&mut board, routes).map_err(Error::new)?;
+        let mut board = self.board(version, setting, packets, routes)?;
         let played = play(&mut board)?;
         let checked =
             Reference::new(&self.meaning, routes)?.check(packets, &setting.ports, &played)?;

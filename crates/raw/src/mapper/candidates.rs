@@ -33,7 +33,11 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
     // Around the chip, each tile by itself.
     let edge = (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y)));
     let is_outer = |(x, y): &(u8, u8)| *x == 0 || *y == 0 || *x + 1 == columns || *y + 1 == rows;
-    let edge: Vec<Vec<_>> = edge.filter(is_outer).map(|tile| vec![tile]).collect();
+    let mut edge: Vec<Vec<_>> = edge.filter(is_outer).map(|tile| vec![tile]).collect();
+    if edge.len() > 1 {
+        // The memory needs a port too.
+        edge.pop();
+    }
     add(&mut all, &edge, outputs);
     let has_ports = |candidate: &Candidate| {
         MachineSpec { mapping: candidate.mapping.clone(), ..spec.clone() }.chains().is_ok()

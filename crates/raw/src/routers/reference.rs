@@ -6,7 +6,7 @@ use wireloom_bits::Bits;
 use wireloom_ir::{Execute, Golden, Verdict};
 use wireloom_machine::{Error, Program, Result};
 use wireloom_net::{Frame, Packet};
-use wireloom_offloads::{Content, Entry, EntryKey};
+use wireloom_offloads::{Content, Entry, EntryKey, Store};
 
 use crate::board::Played;
 use crate::dir24::Route;
@@ -32,27 +32,35 @@ pub struct Checked {
     pub reordered: usize,
 }
 
+/// The offloads of a program with an offload `routes`.
+///
+/// # Errors
+/// If it has none, or refuses a route.
+pub fn store(program: &Program, routes: &[Route]) -> Result<Store> {
+    let refused = |why| Error::new(format!("{why:?}"));
+    let mut store = wireloom_ir::store(&program.optimised).map_err(refused)?;
+    let slot = store.find_mut("routes");
+    let Some(Content::Kind { instance, .. }) = slot.map(|slot| &mut slot.content) else {
+        return Err(Error::new("the program has no offload `routes`"));
+    };
+    for route in routes {
+        let length = u32::from(route.length);
+        let kept = u32::MAX.checked_shl(32 - length).unwrap_or(0);
+        let bits = Bits::new(32, (route.prefix & kept).into());
+        let key = EntryKey::Prefix { bits, length };
+        let value = Bits::new(16, route.port.into());
+        instance.load(Entry { key, value }).map_err(refused)?;
+    }
+    Ok(store)
+}
+
 impl Reference {
     /// The golden model of a program with an offload `routes`.
     ///
     /// # Errors
     /// If it has none, or refuses a route.
     pub fn new(program: &Program, routes: &[Route]) -> Result<Self> {
-        let refused = |why| Error::new(format!("{why:?}"));
-        let mut store = wireloom_ir::store(&program.optimised).map_err(refused)?;
-        let slot = store.find_mut("routes");
-        let Some(Content::Kind { instance, .. }) = slot.map(|slot| &mut slot.content) else {
-            return Err(Error::new("the program has no offload `routes`"));
-        };
-        for route in routes {
-            let length = u32::from(route.length);
-            let kept = u32::MAX.checked_shl(32 - length).unwrap_or(0);
-            let bits = Bits::new(32, (route.prefix & kept).into());
-            let key = EntryKey::Prefix { bits, length };
-            let value = Bits::new(16, route.port.into());
-            instance.load(Entry { key, value }).map_err(refused)?;
-        }
-        Ok(Self { golden: Golden::new(program.optimised.clone(), store) })
+        Ok(Self { golden: Golden::new(program.optimised.clone(), store(program, routes)?) })
     }
 
     /// Compares what left a board whose outputs have these ports with what golden makes of the
