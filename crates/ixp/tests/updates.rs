@@ -106,6 +106,42 @@ fn every_kind_of_table_changes_between_two_packets() {
     assert_eq!(contender.compared as usize, all.len());
 }
 
+/// The control plane removes a key: the park is read from memory and written to it again with all other
+/// packets.
+#[test]
+fn packets_stay_parked_while_others_are_removed() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = folder.join("../machines/tests/conformance/park.loom");
+    let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message));
+    let store = wireloom_ir::store(&program.optimised).expect("a store");
+    let mut rng = wireloom_sim::Rng::new(61, "parked");
+    let packet = |number: u32| {
+        let mut bytes = vec![0; 6 + rng.below(400) as usize];
+        bytes.iter_mut().for_each(|byte| *byte = rng.below(256) as u8);
+        let ingress = (number % 8) as u16;
+        Packet { ingress, arrival_ns: u64::from(number) * 1_500, bytes }
+    };
+    let all: Vec<Packet> = (0..300).map(packet).collect();
+    for machine in ["ixp1200", "ixp2400"] {
+        let mut spec = Spec::installed(machine).unwrap_or_else(|error| panic!("{error}"));
+        spec.ports.receive_mpkts = 1024;
+        let spec = std::sync::Arc::new(spec);
+        let mut contender = Contender::new(spec, &program, &store, &Options::default(), &|_| ())
+            .unwrap_or_else(|error| panic!("{}", error.message));
+        for (number, part) in all.chunks(9).enumerate() {
+            let key = EntryKey::Exact(Bits::new(8, number as u128 % 8));
+            let update = update("waiting", key, None);
+            contender.update(&program.optimised, &update, &mut |_| ()).expect("it changes");
+            let frames: Vec<Frame<'_>> = part.iter().map(Packet::frame).collect();
+            contender.offer(&program.optimised, &frames, &mut |_| ()).expect("it works");
+        }
+        contender.finish(&program.optimised, &mut |_| ()).expect("it works");
+        contender.compare_state(&|_| ()).expect("it works");
+        assert!(contender.difference.is_none(), "{machine}: {:?}", contender.difference);
+        assert_eq!(contender.compared as usize, all.len(), "{machine}");
+    }
+}
+
 #[test]
 fn a_table_that_no_longer_fits_stays_as_it_is() {
     let program = program();

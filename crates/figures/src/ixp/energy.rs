@@ -14,7 +14,7 @@ pub const RECEIVING: usize = 4;
 pub const SENDING: usize = 2;
 const PORTS: u16 = 2;
 /// MPKTs of 64 bytes that a port holds.
-const HELD: u32 = 128;
+pub const HELD: u32 = 128;
 
 /// What comes.
 #[derive(Clone, Copy, Debug)]

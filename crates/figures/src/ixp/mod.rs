@@ -48,12 +48,13 @@ pub struct Trial {
 
 impl Trial {
     /// A benchmark on an IXP1200 whose engines have this clock; buses and memories keep theirs.
-    /// Two ports bring the mix of [`Traffic::mix`] faster than the chip can take it.
+    /// Two ports are kept full with the mix of [`Traffic::mix`].
     pub fn new(benchmark: Benchmark, mapping: Mapping, mhz: u64) -> Self {
         let mut spec = Spec::base();
         spec.engine.clock = Clock::hertz(mhz * 1_000_000);
         spec.ports.count = PORTS.into();
-        (spec.ports.rate, spec.ports.pace) = (LINE_RATE, Pace::Line);
+        (spec.ports.rate, spec.ports.pace) = (LINE_RATE, Pace::Given);
+        spec.ports.receive_mpkts = energy::HELD;
         spec.ports.transmit_mpkts = 4096;
         Self { benchmark, mapping, spec, sizes: Traffic::mix(), seed: 1 }
     }

@@ -187,7 +187,7 @@ fn text(rows: &[Row]) -> String {
     }
     format!(
         "{table}\n\nEngines that receive + engines that send; a single one does both. Frames of 60, 590 and 1,514 bytes, 7:4:1, \
-         come faster than the chip can take them; bits are those of the frames as they come.\n"
+         keep the ports full; bits are those of the frames as they come.\n"
     )
 }
 

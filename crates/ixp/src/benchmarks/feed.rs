@@ -29,6 +29,8 @@ pub struct Feed {
     bits: f64,
     /// Packets that were offered.
     pub offered: u64,
+    /// The bytes of each, by its number.
+    lengths: Vec<u32>,
 }
 
 impl Feed {
@@ -43,12 +45,19 @@ impl Feed {
             at: 0.0,
             bits: 8.0 * bytes.sum::<f64>() / weights,
             offered: 0,
+            lengths: Vec::new(),
         }
     }
 
     fn offer<E: EnergySink>(&mut self, processor: &mut Processor<E>, packet: Generated, at: f64) {
         processor.offer(packet.port, self.offered, at as u64, &packet.bytes);
         self.offered += 1;
+        self.lengths.push(packet.bytes.len() as u32);
+    }
+
+    /// The bytes of a packet that was offered, as it came.
+    pub fn length(&self, number: u64) -> u32 {
+        self.lengths.get(number as usize).copied().unwrap_or_default()
     }
 
     /// Keeps all ports filled for some time. The lines must be faster than the chip.

@@ -2,12 +2,12 @@
 
 use wireloom_sim::{EnergySink, Time};
 
+use super::feed::Feed;
 use super::traffic::Traffic;
 use crate::processor::{Processor, RunError};
 use crate::report::Shares;
-use crate::spec::Spec;
 
-/// The interval of samples, and of offers.
+/// The interval of samples.
 const STEP: Time = Time(10_000_000);
 
 /// What was measured in the window of a run.
@@ -56,10 +56,10 @@ impl Counts {
     }
 }
 
-/// Lets a chip run with its lines always full, first for some time that does not count.
+/// Lets a chip run with its ports always full, first for some time that does not count.
 ///
-/// The description must let packets come as fast as lines carry them
-/// ([`Pace::Line`](wireloom_sim::parts::line::Pace::Line)); what finds no room at a port is lost.
+/// The description must let packets come when they are offered
+/// ([`Pace::Given`](wireloom_sim::parts::line::Pace::Given)), on lines that are faster than the chip.
 ///
 /// # Errors
 /// If a program does something without a meaning.
@@ -69,12 +69,12 @@ pub fn measure<E: EnergySink>(
     before: Time,
     window: Time,
 ) -> Result<Measured, RunError> {
-    let mut source = Source::new(traffic, &processor.chip.spec);
-    let begin = processor.now();
-    source.run(processor, begin + before)?;
+    let mut feed = Feed::new(traffic);
+    let mut out = Left::default();
+    out.run(processor, &mut feed, before)?;
     let first = Counts::of(processor);
-    source.reset();
-    source.run(processor, first.at + window)?;
+    out = Left::default();
+    out.run(processor, &mut feed, window)?;
     let last = Counts::of(processor);
     let seconds = (last.at - first.at).as_seconds();
     let engines = first.engines.iter().zip(&last.engines).map(|(first, last)| {
@@ -89,77 +89,38 @@ pub fn measure<E: EnergySink>(
     });
     let units = first.units.iter().zip(&last.units);
     Ok(Measured {
-        mpps: source.packets as f64 / seconds / 1e6,
-        gbps: source.bytes as f64 * 8.0 / seconds / 1e9,
-        packets: source.packets,
+        mpps: out.packets as f64 / seconds / 1e6,
+        gbps: out.bytes as f64 * 8.0 / seconds / 1e9,
+        packets: out.packets,
         engines: engines.collect(),
         use_of: units.map(|(first, last)| (first.0, (last.1 - first.1) / seconds)).collect(),
-        free_buffers: source.free as f64 / source.samples.max(1) as f64,
+        free_buffers: out.free as f64 / out.samples.max(1) as f64,
     })
 }
 
-/// Offers packets, and counts those that leave.
-struct Source {
-    /// For each port its packets.
-    traffic: Box<dyn Iterator<Item = super::Generated>>,
-    /// When the lines have carried what was offered, in picoseconds.
-    until: Vec<u64>,
-    rate: u64,
-    overhead: u64,
-    offered: u64,
-    /// The lengths of packets by number, from `lengths_from` on.
-    lengths: std::collections::HashMap<u64, u64>,
+/// What has left, and the buffers that were free at samples.
+#[derive(Default)]
+struct Left {
     packets: u64,
     bytes: u64,
     free: u64,
     samples: u64,
 }
 
-impl Source {
-    fn new(traffic: &Traffic, spec: &Spec) -> Self {
-        Self {
-            traffic: Box::new(traffic.packets()),
-            until: vec![0; usize::from(traffic.ports)],
-            rate: spec.ports.rate,
-            overhead: spec.ports.overhead_bytes.into(),
-            offered: 0,
-            lengths: std::collections::HashMap::new(),
-            packets: 0,
-            bytes: 0,
-            free: 0,
-            samples: 0,
-        }
-    }
-
-    fn reset(&mut self) {
-        (self.packets, self.bytes, self.free, self.samples) = (0, 0, 0, 0);
-    }
-
+impl Left {
     fn run<E: EnergySink>(
         &mut self,
         processor: &mut Processor<E>,
-        end: Time,
+        feed: &mut Feed,
+        time: Time,
     ) -> Result<(), RunError> {
+        let end = processor.now() + time;
         while processor.now() < end {
-            // A step ahead, so that no line is idle.
-            let ahead = processor.now() + STEP + STEP;
-            while self.until.iter().any(|until| *until < ahead.0) {
-                let Some(packet) = self.traffic.next() else { break };
-                let length = packet.bytes.len() as u64;
-                let time = (length + self.overhead) as u128 * 8_000_000_000_000 / self.rate as u128;
-                self.until[usize::from(packet.port)] += time as u64;
-                processor.offer(packet.port, self.offered, 0, &packet.bytes);
-                self.lengths.insert(self.offered, length);
-                self.offered += 1;
-            }
-            processor.run(STEP.min(end - processor.now()))?;
-            for lost in processor.chip.cards.lost.drain(..) {
-                self.lengths.remove(&lost);
-            }
+            feed.full(processor, STEP.min(end - processor.now()))?;
             processor.chip.cards.accepted.clear();
             for out in processor.delivered() {
                 self.packets += 1;
-                self.bytes += self.lengths.remove(&out.offered).unwrap_or_default();
+                self.bytes += u64::from(feed.length(out.offered));
             }
             self.samples += 1;
             let free = processor.chip.sram.list(super::memory::FREE_BUFFERS);

@@ -1,4 +1,5 @@
-//! Products and quotients of 64 bits, bit by bit: microengines have no multiplier.
+//! Products and quotients of 64 bits. Microengines of version 1 have no multiplier: there products are
+//! made bit by bit, as quotients are everywhere.
 
 use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::State;
@@ -22,7 +23,8 @@ fn double(code: &mut Code, pair: Pair, below: Operand) {
     code.double_shift(pair[0], pair[0].into(), below, 31);
 }
 
-/// `product = a * b`, modulo 2^64. It takes as many rounds as `b` has bits, and changes both.
+/// `product = a * b`, modulo 2^64. Without a multiplier it takes as many rounds as `b` has bits, and
+/// changes both.
 pub struct Multiply {
     /// A factor.
     pub a: Pair,
@@ -42,6 +44,9 @@ impl Multiply {
 
     pub(super) fn write(&self, code: &mut Code) {
         let Self { a, b, product } = *self;
+        code.line("#ifdef VERSION_2");
+        by_multiplier(code);
+        code.line("#else");
         let (next, even, done) = (code.label(), code.label(), code.label());
         product.iter().for_each(|word| code.set(*word, Operand::Number(0)));
         code.place(next);
@@ -55,7 +60,22 @@ impl Multiply {
         code.shift(b[1], Operand::None, "B", b[1].into(), Shift::Right(1));
         code.branch("br", next);
         code.place(done);
+        code.line("#endif");
     }
+}
+
+/// The product by the multiplier of version 2: that of the low words, and the low words of those of one
+/// low and one high word. Operands of one instruction are in different banks.
+fn by_multiplier(code: &mut Code) {
+    let steps = "    mul_step[0]\n    mul_step[1]\n    mul_step[2]\n    mul_step[3]";
+    code.line("    .begin\n    .reg factor part");
+    let first = "    mul_last[product_0]\n    mul_last2[product_1]";
+    let other = "    mul_last[part]\n    alu[product_1, product_1, +, part]";
+    for (a, b, last) in [(0, 0, first), (0, 1, other), (1, 0, other)] {
+        code.line(&format!("    alu[factor, --, B, multiply_a_{a}]"));
+        code.line(&format!("    mul_start[factor, multiply_b_{b}]\n{steps}\n{last}"));
+    }
+    code.line("    .end");
 }
 
 /// `a = a / b` and `rest = a % b`, of a dividend whose upper `bits` bits count. By 0, the quotient
