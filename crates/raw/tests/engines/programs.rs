@@ -1,19 +1,72 @@
 //! The programs of the repository.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use wireloom_machine::{Registry, Source};
+use wireloom_machine::{Configured, Contender, Options, Program, Registry, Source, load_store};
+use wireloom_net::traffic::{Generator, Spec};
+use wireloom_net::{Frame, Packet};
+use wireloom_offloads::Store;
 
 static REGISTRY: Registry = Registry::new(&[wireloom_raw::KIND]);
 
+fn machine(name: &str) -> Arc<dyn Configured> {
+    REGISTRY.find(name).unwrap_or_else(|error| panic!("{}", error.message))
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+fn program(name: &str) -> Program {
+    let program = Source::of(folder("../../programs").join(name).with_extension("loom")).compiled();
+    program.unwrap_or_else(|error| panic!("{name}: {}", error.message))
+}
+
 #[test]
 fn every_program_has_a_place_on_one_tile() {
-    let machine = REGISTRY.find("raw-1").unwrap_or_else(|error| panic!("{}", error.message));
+    let machine = machine("raw-1");
     for name in ["router", "ipv4", "ipv6", "mpls", "nat", "url", "md4", "flowcount"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
-        let program = Source::of(folder.join(name).with_extension("loom")).compiled();
-        let program = program.unwrap_or_else(|error| panic!("{name}: {}", error.message));
-        let refused = machine.refusals(&program);
+        let refused = machine.refusals(&program(name));
         assert!(refused.is_empty(), "{name}: {refused:?}");
     }
+}
+
+/// Packets of four ports, and tables that send them to four ports.
+fn forwarded(count: u64) -> (Program, Store, Vec<Packet>) {
+    let program = program("ipv4");
+    let tables = [folder("tests/engines/four.tables")];
+    let loaded = load_store(&program.optimised, &tables, &|_| ());
+    let (store, _) = loaded.unwrap_or_else(|error| panic!("{}", error.message));
+    let spec = Spec { count: Some(count), ports: 4, ..Spec::default() };
+    let mut generator = Generator::new(&spec).expect("it can be generated");
+    let mut packets = Vec::new();
+    let mut packet = Packet::default();
+    while generator.fill(&mut packet) {
+        packets.push(packet.clone());
+    }
+    (program, store, packets)
+}
+
+#[test]
+fn a_router_switches_packets_to_their_ports() {
+    let (program, store, packets) = forwarded(400);
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    let options = Options::default();
+    let machine = machine("raw-egress");
+    let contender = Contender::new(machine, &program, &store, &options, &|_| ());
+    let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
+    let mut sent = [0; 4];
+    let mut count = |output: wireloom_ir::Output<'_>| {
+        if let wireloom_ir::Verdict::Sent { port } = output.verdict {
+            sent[usize::from(port)] += 1;
+        }
+    };
+    contender
+        .offer(&program.optimised, &frames, &mut count)
+        .and_then(|()| contender.finish(&program.optimised, &mut count))
+        .unwrap_or_else(|error| panic!("{}", error.message));
+    assert!(contender.difference.is_none(), "{:?}", contender.difference);
+    // The machine fails if a packet leaves at another port than golden's.
+    assert!(sent.iter().all(|count| *count > 40), "{sent:?}");
 }

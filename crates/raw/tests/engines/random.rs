@@ -49,7 +49,7 @@ fn all_agree(name: &str, seeds: std::ops::Range<u64>) {
 
 #[test]
 fn random_programs_do_on_a_tile_what_they_do_on_golden() {
-    all_agree("raw-1", 0..24);
+    all_agree("raw-1", 100..124);
 }
 
 #[test]
