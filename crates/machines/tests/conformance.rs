@@ -4,6 +4,10 @@
 //! Machines whose models take long to build run a few random programs here, and many in `make
 //! test-all`.
 
+#[cfg(target_os = "linux")]
+#[path = "conformance/live.rs"]
+mod live;
+
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
@@ -23,8 +27,8 @@ use wireloom_offloads::kinds::exact;
 use wireloom_offloads::{Content, EntryKey, Store, Update};
 use wireloom_testkit::counts_of_golden;
 
-/// A machine of each kind that can run on this computer. Its input holds all packets that come
-/// before the machine takes them.
+/// A machine of each kind that can run on this computer, and `native` behind live ports. Its input
+/// holds all packets that come before the machine takes them.
 fn examples() -> impl Iterator<Item = Arc<dyn Configured>> {
     let example = |kind: &dyn Kind| match kind.name() {
         // Packets come faster than its threads take them.
@@ -36,7 +40,10 @@ fn examples() -> impl Iterator<Item = Arc<dyn Configured>> {
         _ => REGISTRY.find(kind.example()),
     };
     let examples = REGISTRY.kinds().map(example);
-    examples.map(|machine| machine.expect("the example of a kind")).filter(can_run)
+    let examples = examples.map(|machine| machine.expect("the example of a kind"));
+    #[cfg(target_os = "linux")]
+    let examples = examples.chain(live::machines());
+    examples.filter(can_run)
 }
 
 /// Whether the tools and the rights are there that a machine needs.
