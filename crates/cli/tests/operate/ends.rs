@@ -111,8 +111,9 @@ fn captures_that_are_interrupted_are_kept() {
     let (child, path) = capture("ended");
     assert!(operated.ctl(&["stop"]).status.success());
     let (status, err) = end(child);
-    assert_eq!(status, Some(2), "{err}");
-    assert!(err.contains("the connection is lost") && packets(&path) > 0, "{err}");
+    // The forwarder may or may not have the time to say that the capture has ended.
+    let said = if status == Some(0) { " packets captured" } else { "the connection is lost" };
+    assert!(err.contains(said) && packets(&path) > 0, "{status:?}: {err}");
 }
 
 #[test]
