@@ -375,6 +375,23 @@ fn a_snapshot_of_another_program_is_refused() {
     }
 }
 
+#[test]
+fn windows_that_are_cut_and_grow_stay_in_their_memory() {
+    let program = program_of("cut.loom");
+    let packets = packets(40);
+    for machine in examples().filter(|machine| !machine.capabilities().translates) {
+        let name = machine.name();
+        let contender =
+            Contender::new(Arc::clone(&machine), &program, &empty(&program), &options(), &|_| ());
+        let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+        let worked = contender
+            .offer(&program.optimised, &frames(&packets), &mut |_| ())
+            .and_then(|()| contender.finish(&program.optimised, &mut |_| ()));
+        worked.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+        assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
+    }
+}
+
 /// Runs random programs of the fuzzer on the machines that `takes` chooses. Returns the number that
 /// agreed and the refusals.
 fn random(

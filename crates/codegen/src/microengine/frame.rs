@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A packet arrives at byte 1344. What is inserted goes in front of it, and a window has 256 bytes
-//! at most, so it never begins before the area. Bytes before the window are undefined.
+//! at most, so it never begins before the area; if its end was cut off, it moves up first. Bytes
+//! before the window are undefined.
 //! Bytes after it are zero, so fields outside the window read as zero.
 
 use wireloom_bits::Bits;

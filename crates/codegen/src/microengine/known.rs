@@ -76,6 +76,18 @@ pub fn moves_front(engine: &Engine, op: &Op) -> bool {
     }
 }
 
+/// Whether an engine cuts packets, and with them the ends of windows.
+pub fn cuts_windows(engine: &Engine) -> bool {
+    engine.steps.iter().flat_map(ops).any(|op| {
+        let OpKind::Call { offload, method, .. } = &op.kind else { return false };
+        let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
+            return false;
+        };
+        let kind = registry::kind(&config.kind);
+        kind.is_some_and(|kind| kind.methods[*method].name == "truncate")
+    })
+}
+
 /// Whether an operation needs neither a command nor a label.
 fn computes(op: &Op) -> bool {
     use BinaryOp::{Add, And, Eq, Ne, Or, Sub, Ule, Ult, Xor};

@@ -4,6 +4,7 @@ use wireloom_ir::Value;
 
 use super::code::{Code, Label, Operand};
 use super::frame::{self, State};
+use super::known;
 use super::lower::Lower;
 use super::routines::{Clear, Move, Routine};
 use super::words::{self, Words};
@@ -12,7 +13,10 @@ impl Lower<'_> {
     /// Inserts zeros. Returns whether that was possible.
     pub(super) fn insert(&mut self, offset: Value, count: Value) -> Words {
         let [at, bytes] = [offset, count];
-        let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
+        if known::cuts_windows(self.engine) {
+            self.move_up(bytes);
+        }
+        let (offset, count) = (self.again(at)[0], self.again(bytes)[0]);
         let State { front, window, payload, .. } = self.state;
         let code = &mut *self.code;
         let refused = code.label();
@@ -42,6 +46,27 @@ impl Lower<'_> {
         code.set(clear.count, count);
         code.call(&Routine::Clear);
         self.whether(refused)
+    }
+
+    /// Moves a window to the end of the area if there is no room in front of it for so many bytes.
+    /// That happens to windows whose ends were cut off; then there is no payload.
+    fn move_up(&mut self, count: Value) {
+        let count = self.get(count)[0];
+        let State { front, window, .. } = self.state;
+        let code = &mut *self.code;
+        let (low, end, room) = (code.register(), code.register(), code.label());
+        code.set(low, Operand::Number(frame::AREA));
+        code.alu(low, low.into(), "+", count);
+        words::compare(code, &vec![front.into()], &vec![low.into()]);
+        code.branch("br=cout", room);
+        let moved = Move::of(code);
+        code.set(moved.from, front.into());
+        code.set(moved.count, window.into());
+        code.set(end, Operand::Number(frame::END));
+        code.alu(front, end.into(), "-", window.into());
+        code.set(moved.to, front.into());
+        code.call(&Routine::Move);
+        self.code.place(room);
     }
 
     /// Removes bytes. Returns whether that was possible.

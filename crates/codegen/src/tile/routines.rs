@@ -29,6 +29,7 @@ fn with_numbers(text: &str, base: u32) -> String {
         ("OWN", OWN),
         ("RELAYED", base + frame::BUFFER),
         ("ARRIVES", base + frame::ARRIVES),
+        ("BUFFER", base + frame::BUFFER),
         ("REPLACED_END", base + frame::REPLACED_END),
     ];
     let names = names.into_iter().chain(keyed::NAMES);

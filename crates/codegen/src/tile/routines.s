@@ -11,6 +11,28 @@ insert:
         srl $v0, $a2, 16
         bne $v0, $zero, insert_not
         sw $a2, LENGTH($sp)
+        # A window whose end was cut off moves up if there is no room in front of it. Its address
+        # modulo 4 stays.
+        subu $a2, $gp, $a1
+        li $v0, BUFFER
+        sltu $v0, $a2, $v0
+        beq $v0, $zero, insert_room
+        addu $a2, $gp, $fp
+        li $v0, REPLACED_END
+        subu $v0, $v0, $a2
+        srl $v0, $v0, 2
+        sll $v0, $v0, 2
+        addu $a3, $a2, $v0
+insert_up:
+        beq $a2, $gp, insert_up_done
+        addiu $a2, $a2, -1
+        addiu $a3, $a3, -1
+        lbu $v0, 0($a2)
+        sb $v0, 0($a3)
+        j insert_up
+insert_up_done:
+        move $gp, $a3
+insert_room:
         move $fp, $v1
         move $a2, $gp
         subu $gp, $gp, $a1
