@@ -112,9 +112,20 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let mut latencies: [[Vec<f64>; 2]; WAYS.len()] = Default::default();
     for _ in 0..settings.runs {
         for (way, [middles, tails]) in WAYS.into_iter().zip(&mut latencies) {
-            let (middle, tail) = rig.latency(way, offered)?;
-            middles.push(middle);
-            tails.push(tail);
+            if let Some((middle, tail)) = rig.latency(way, offered)? {
+                middles.push(middle);
+                tails.push(tail);
+            }
+        }
+    }
+    for (way, [middles, _]) in WAYS.into_iter().zip(&latencies) {
+        if 2 * middles.len() <= settings.runs {
+            let many = settings.runs - middles.len();
+            return Err(Error::new(format!(
+                "{}: in {many} of {} runs fewer than half of the probes arrived",
+                way.words(),
+                settings.runs
+            )));
         }
     }
     let rows: Vec<Row> = WAYS
