@@ -1,7 +1,7 @@
 //! How fast the simulator is: microengine cycles in a second of one host core, with all engines
 //! busy.
 //!
-//!     cargo run --release -p wireloom-ixp --example speed
+//!     cargo run --release -p wireloom-ixp --example microengine_speed
 
 use std::time::Instant;
 
