@@ -1,9 +1,9 @@
 //! The engine as a program of the Linux kernel, in its XDP hook.
 //!
 //! `wireloom_codegen::c::bpf` writes C, [`compiler`] has gcc compile it for BPF, in a form that
-//! [`compiled`] chooses, [`object`] and [`link`] put the program together, and [`kernel`] hands it to the kernel, whose verifier proves
-//! that it ends and stays within its memory. Offloads are in [`tables`] that the program and this
-//! process share.
+//! [`compiled`] chooses, [`object`] and [`link`] put the program together, and [`kernel`] hands it to
+//! the kernel, whose verifier proves that it ends and stays within its memory. Offloads are in
+//! [`tables`] that the program and this process share.
 //!
 //! [`KIND`] is a machine: it runs packets through the loaded program without any interface
 //! (`BPF_PROG_TEST_RUN`). [`Live`] executes the same program at live ports. See

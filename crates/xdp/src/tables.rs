@@ -1,9 +1,10 @@
 //! The offloads of an engine in maps of the kernel.
 //!
 //! Elements of arrays and counters that packets change are memory that the program and this process
-//! share, counters once for each processor. An array that packets only read, and a prefix table, are written as a whole into a new map,
-//! which then takes the place of the former one: a search that has begun finds its table complete, and
-//! the kernel frees the old one when no program reads it any more.
+//! share, those of most counters once for each processor. An array that packets only read, and a prefix
+//! table, are written as a whole into a new map, which then takes the place of the former one: a search
+//! that has begun finds its table complete, and the kernel frees the old one when no program reads it
+//! any more.
 
 use std::any::Any;
 use std::io;
@@ -38,10 +39,9 @@ struct Table {
 }
 
 enum Memory {
-    /// Elements of arrays and counters that packets change, so many words.
-    Elements { shared: Mapped, words: usize },
-    /// So many words of counters, for each processor.
-    Counters { shared: Mapped, words: usize, processors: usize },
+    /// Elements of arrays and counters that packets change, so many words, in so many copies whose
+    /// sums count: one, or one for each processor.
+    Elements { shared: Mapped, words: usize, copies: usize },
     /// So many elements of so many words that packets only read.
     ReadOnly { count: u64, words: u32 },
     /// Prefixes, whose values have this distance in words, in parts of so many bytes.
@@ -72,13 +72,13 @@ impl Tables {
                 Content::Elements { count, words } => {
                     let (descriptor, shared) = elements(&map.symbol, count, words)?;
                     let words = count as usize * words as usize;
-                    (descriptor, Memory::Elements { shared, words })
+                    (descriptor, Memory::Elements { shared, words, copies: 1 })
                 }
                 Content::Counters { count } => {
-                    let processors = kernel::processors()?;
-                    let (descriptor, shared) = elements(&map.symbol, count * processors as u64, 2)?;
+                    let copies = kernel::processors()?;
+                    let (descriptor, shared) = elements(&map.symbol, count * copies as u64, 2)?;
                     let words = 2 * count as usize;
-                    (descriptor, Memory::Counters { shared, words, processors })
+                    (descriptor, Memory::Elements { shared, words, copies })
                 }
                 Content::ReadOnly { count, words } => {
                     let (inner, _) = elements(&map.symbol, count, words)?;
@@ -138,9 +138,8 @@ impl Tables {
                 continue;
             }
             let instance = instance(store, table.offload);
-            let (shared, words, processors) = match &table.memory {
-                Memory::Elements { shared, words } => (shared, *words, 1),
-                Memory::Counters { shared, words, processors } => (shared, *words, *processors),
+            let (shared, words, copies) = match &table.memory {
+                Memory::Elements { shared, words, copies } => (shared, *words, *copies),
                 Memory::ReadOnly { .. } | Memory::Prefixes { .. } => continue,
                 Memory::Keys { key, words, clock } => {
                     let exact = exact(instance);
@@ -152,13 +151,13 @@ impl Tables {
             if let Some(RawView::Array { data, .. } | RawView::Counter { data, .. }) =
                 instance.raw()
             {
-                // SAFETY: both have so many words, the shared ones once for each processor; the kernel
-                // may change these meanwhile, so they are read one by one.
+                // SAFETY: both have so many words, the shared ones in so many copies; the kernel may
+                // change these meanwhile, so they are read one by one.
                 unsafe {
                     let shared = shared.start().cast::<u64>();
                     for word in 0..words {
-                        let own = |processor| shared.add(words * processor + word).read_volatile();
-                        let sum = (0..processors).map(own).fold(0, u64::wrapping_add);
+                        let own = |copy| shared.add(words * copy + word).read_volatile();
+                        let sum = (0..copies).map(own).fold(0, u64::wrapping_add);
                         data.add(word).write(sum);
                     }
                 }
@@ -296,27 +295,14 @@ impl Table {
     fn write(&self, view: Option<RawView>) -> io::Result<()> {
         match (&self.memory, view) {
             (
-                Memory::Elements { shared, words },
+                Memory::Elements { shared, words, copies },
                 Some(RawView::Array { data, .. } | RawView::Counter { data, .. }),
             ) => {
-                // SAFETY: both have so many words.
+                // The first copy has all of it.
+                // SAFETY: both have so many words, the shared ones in so many copies.
                 unsafe {
                     let shared = shared.start().cast::<u64>();
-                    for word in 0..*words {
-                        shared.add(word).write_volatile(data.add(word).read());
-                    }
-                }
-                Ok(())
-            }
-            (
-                Memory::Counters { shared, words, processors },
-                Some(RawView::Counter { data, .. }),
-            ) => {
-                // The first processor has all of it.
-                // SAFETY: both have so many words, the shared ones once for each processor.
-                unsafe {
-                    let shared = shared.start().cast::<u64>();
-                    for word in 0..*words * *processors {
+                    for word in 0..*words * *copies {
                         let value = if word < *words { data.add(word).read() } else { 0 };
                         shared.add(word).write_volatile(value);
                     }
