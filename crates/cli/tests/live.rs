@@ -418,6 +418,22 @@ fn a_port_that_is_too_large_for_xdp_uses_packet_sockets() {
     assert_eq!(report["ports"][1]["exchange"], "AF_XDP, copied");
 }
 
+/// Waits for the end of the command and returns why it ended.
+fn ended(mut forwarding: Forwarding) -> String {
+    let end = until("the command ends", || {
+        let ended = forwarding.child.try_wait().expect("a child");
+        if ended.is_none() {
+            std::thread::sleep(TRY);
+        }
+        ended
+    });
+    assert_eq!(end.code(), Some(2));
+    let mut err = String::new();
+    let mut stderr = forwarding.child.stderr.take().expect("a pipe");
+    stderr.read_to_string(&mut err).expect("text");
+    err
+}
+
 #[test]
 fn a_port_that_is_removed_ends_the_command() {
     each_way(|way| {
@@ -426,19 +442,9 @@ fn a_port_that_is_removed_ends_the_command() {
         for more in [&[][..], &["--static"]] {
             for before in ["", "link set r2 down\n"] {
                 let options = [way, more].concat();
-                let Some((network, mut forwarding)) = start(&options) else { return };
+                let Some((network, forwarding)) = start(&options) else { return };
                 network.router.ip(&format!("{before}link delete r2\n"));
-                let end = until("the command ends", || {
-                    let ended = forwarding.child.try_wait().expect("a child");
-                    if ended.is_none() {
-                        std::thread::sleep(TRY);
-                    }
-                    ended
-                });
-                assert_eq!(end.code(), Some(2));
-                let mut err = String::new();
-                let mut stderr = forwarding.child.stderr.take().expect("a pipe");
-                stderr.read_to_string(&mut err).expect("text");
+                let err = ended(forwarding);
                 assert!(err.contains("port r2: the interface was removed"), "{err}");
             }
         }

@@ -1,6 +1,5 @@
 //! Ports that are refused, that go down and come back, and that others change meanwhile.
 
-use std::io::Read;
 use std::process::Command;
 
 use serde_json::Value;
@@ -8,9 +7,9 @@ use wireloom_net::wire::checksum::checksum;
 
 use super::echo::REPLY4;
 use super::network::Network;
-use super::patience::{TRY, address, until};
+use super::patience::{address, until};
 use super::wire::{self, Wire};
-use super::{Forwarding, STATIC, command, each_way, reaches, start};
+use super::{Forwarding, STATIC, command, each_way, ended, reaches, start};
 
 /// Starts the command between the router's interfaces and returns why it does not start.
 fn refused(network: &Network, options: &[&str]) -> String {
@@ -42,22 +41,6 @@ fn interfaces_that_cannot_be_ports_are_refused() {
         let err = refused(&network, &["--port", "r1", "--port", "uplink", "--io", io]);
         assert!(err.contains("port uplink: it is the same interface as r1"), "{err}");
     }
-}
-
-/// Waits for the end of the command and returns why it ended.
-fn ended(mut forwarding: Forwarding) -> String {
-    let end = until("the command ends", || {
-        let ended = forwarding.child.try_wait().expect("a child");
-        if ended.is_none() {
-            std::thread::sleep(TRY);
-        }
-        ended
-    });
-    assert_eq!(end.code(), Some(2));
-    let mut err = String::new();
-    let mut stderr = forwarding.child.stderr.take().expect("a pipe");
-    stderr.read_to_string(&mut err).expect("text");
-    err
 }
 
 #[test]
