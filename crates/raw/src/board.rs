@@ -49,6 +49,19 @@ pub struct Played {
     pub cycles: u64,
 }
 
+/// The middle half of the packets of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Middle {
+    /// The cycle after which they leave.
+    pub from: u64,
+    /// The cycle in which the last of them leaves.
+    pub to: u64,
+    /// How many they are.
+    pub packets: usize,
+    /// Their bytes.
+    pub bytes: usize,
+}
+
 impl Board {
     /// Creates a board; each input card gets its packets.
     ///
@@ -148,15 +161,23 @@ impl Played {
     /// Bytes and packets a cycle that left, over the middle of the run: from the cycle in which a
     /// quarter of the packets had left to that in which three quarters had.
     pub fn rates(&self) -> (f64, f64) {
+        let Some(middle) = self.middle() else { return (0.0, 0.0) };
+        let cycles = (middle.to - middle.from).max(1) as f64;
+        (middle.bytes as f64 / cycles, middle.packets as f64 / cycles)
+    }
+
+    /// The middle of the run, if it has one: from the cycle in which a quarter of the packets had
+    /// left to that in which three quarters had.
+    pub fn middle(&self) -> Option<Middle> {
         let mut ends: Vec<(u64, usize)> =
             self.delivered.iter().flatten().map(|p| (p.ended, p.bytes.len())).collect();
         ends.sort_unstable();
         let (from, to) = (ends.len() / 4, ends.len() * 3 / 4);
-        if from == to {
-            return (0.0, 0.0);
-        }
-        let bytes: usize = ends[from + 1..=to].iter().map(|(_, bytes)| bytes).sum();
-        let cycles = (ends[to].0 - ends[from].0).max(1) as f64;
-        (bytes as f64 / cycles, (to - from) as f64 / cycles)
+        (from < to).then(|| Middle {
+            from: ends[from].0,
+            to: ends[to].0,
+            packets: to - from,
+            bytes: ends[from + 1..=to].iter().map(|(_, bytes)| bytes).sum(),
+        })
     }
 }

@@ -12,7 +12,7 @@ use crate::message::Header;
 use crate::queue::Queue;
 use crate::router::Router;
 use crate::spec::{Spec, SpecError};
-use crate::spent::{SwitchCycles, TileCycles};
+use crate::spent::{SwitchCycles, TileCycles, Work};
 use crate::switch::Switch;
 use crate::tile::{Region, Tile};
 use crate::waits;
@@ -259,6 +259,16 @@ impl Chip {
     pub fn spent(&self, (x, y): (u8, u8)) -> (TileCycles, SwitchCycles) {
         let tile = usize::from(y) * self.layout.columns + usize::from(x);
         (self.tiles[tile].cycles, self.switches[tile].cycles)
+    }
+
+    /// The instructions that a tile processor has executed, by what they do.
+    pub fn work(&self, (x, y): (u8, u8)) -> Work {
+        let tile = &self.tiles[usize::from(y) * self.layout.columns + usize::from(x)];
+        let mut work = Work::default();
+        for (instruction, times) in tile.program.iter().zip(&tile.times) {
+            work.add(instruction, *times);
+        }
+        work
     }
 
     /// The word at an address as programs left it: that of a cache that has changed it, or that of

@@ -37,4 +37,4 @@ pub use layout::Side;
 pub use machine::Raw;
 pub use message::Header;
 pub use spec::{Spec, SpecError};
-pub use spent::{SwitchCycles, TileCycles};
+pub use spent::{SwitchCycles, TileCycles, Work};

@@ -12,7 +12,7 @@ mod versions;
 
 pub use parts::part;
 pub use reference::{Checked, Reference, store};
-pub use versions::{Setting, VERSIONS, Version};
+pub use versions::{STEPS, Setting, VERSIONS, Version};
 
 /// The null router whose stages store packets: programs/raw/null.rasm.
 pub const NULL: &str = include_str!("../../../programs/raw/null.rasm");

@@ -1,6 +1,7 @@
 //! Accounts of cycles: what tile and switch processors did, and on what they waited.
 
-use wireloom_isa::raw::Network;
+use wireloom_isa::raw::tile::{Instruction, Op, branches};
+use wireloom_isa::raw::{Network, Register};
 
 use crate::layout::Layout;
 use crate::switch::Block;
@@ -46,6 +47,39 @@ impl TileCycles {
             Block::Empty(_) => self.empty[network] += 1,
             Block::Full(_) => self.full[network] += 1,
         }
+    }
+}
+
+/// Instructions that a tile processor has executed, by what they do. They add up to
+/// [`TileCycles::executed`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// They take a word from a network, wherever they put it.
+    pub taken: u64,
+    /// They give a word to a network, wherever they have it from.
+    pub given: u64,
+    /// They branch, or could have.
+    pub branches: u64,
+    /// All others: they compute, and reach memory.
+    pub others: u64,
+}
+
+impl Work {
+    pub(crate) fn add(&mut self, instruction: &Instruction, times: u64) {
+        let network = |register: &Register| register.network().is_some();
+        let takes = instruction.read().iter().flatten().any(network);
+        let gives = instruction.written().as_ref().is_some_and(network);
+        let is_jump = matches!(instruction.op, Op::J | Op::Jal | Op::Jr | Op::Jalr | Op::Eret);
+        let kind = if takes {
+            &mut self.taken
+        } else if gives {
+            &mut self.given
+        } else if is_jump || branches(instruction.op, 0, 0).is_some() {
+            &mut self.branches
+        } else {
+            &mut self.others
+        };
+        *kind += times;
     }
 }
 

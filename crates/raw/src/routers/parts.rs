@@ -15,6 +15,14 @@ const PARTS: &[(&str, &str)] = &[
     ),
     ("parts/count-lines.rasm", include_str!("../../../../programs/raw/parts/count-lines.rasm")),
     (
+        "parts/count-long-lines-more.rasm",
+        include_str!("../../../../programs/raw/parts/count-long-lines-more.rasm"),
+    ),
+    (
+        "parts/count-long-lines.rasm",
+        include_str!("../../../../programs/raw/parts/count-long-lines.rasm"),
+    ),
+    (
         "parts/count-none-more.rasm",
         include_str!("../../../../programs/raw/parts/count-none-more.rasm"),
     ),

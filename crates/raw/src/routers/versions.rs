@@ -31,49 +31,97 @@ const KEPT: usize = 16;
 /// A version of the router.
 #[derive(Clone, Copy, Debug)]
 pub struct Version {
-    /// The paper's name: I, II, III, III.d, IV, V.
+    /// The paper's name: I, II, III, III.d, IV, V; those between them have names of ours.
     pub name: &'static str,
     /// The file in programs/raw.
     pub file: &'static str,
     /// Its text.
     pub text: &'static str,
+    /// Whether a port has a row, and the stages are in the columns; otherwise it is turned.
+    is_in_rows: bool,
+    /// Words of a packet, after the first, that go to the stages.
+    head: usize,
+    /// Lines that a card asks for and a memory works on at a time.
+    outstanding: usize,
     buffers: Buffers,
 }
 
 /// Where a version has the rests of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Buffers {
-    /// In two half-duplex memories, written and read by DMA.
-    Shared,
+    /// In two memories, written by lines on the memory network.
+    Shared { is_half_duplex: bool },
+    /// In a memory for each port, written by lines on the memory network; each with a mask of its
+    /// bytes, as the DMA protocol has it, or without.
+    OverMemoryNetwork { has_masks: bool },
+    /// Likewise without masks, and heads come as messages of the general network.
+    Dynamic,
     /// In a memory for each port, written by lines on the static network.
     Lines,
     /// In a memory for each port, streamed.
-    Streams,
-    /// In a memory for each port, written by lines on the memory network.
-    Dynamic,
+    Streams { announces: bool },
     /// In the cards.
     Cards,
 }
 
 macro_rules! version {
-    ($name:literal, $file:literal, $buffers:expr) => {
+    ($name:literal, $file:literal, $layout:ident, $head:literal, $outstanding:literal, $buffers:expr) => {
         Version {
             name: $name,
             file: $file,
             text: include_str!(concat!("../../../../programs/raw/", $file)),
+            is_in_rows: matches!(Layout::$layout, Layout::Rows),
+            head: $head,
+            outstanding: $outstanding,
             buffers: $buffers,
         }
     };
 }
 
-/// All versions.
+enum Layout {
+    Rows,
+    Columns,
+}
+
+const STREAMS: Buffers = Buffers::Streams { announces: false };
+const OVER_MEMORY_NETWORK: Buffers = Buffers::OverMemoryNetwork { has_masks: false };
+
+/// The paper's versions: the file, the layout, words of a head, lines at a time (more than one from version
+/// III on), and buffers.
 pub const VERSIONS: [Version; 6] = [
-    version!("I", "version-1.rasm", Buffers::Shared),
-    version!("II", "version-2.rasm", Buffers::Lines),
-    version!("III", "version-3.rasm", Buffers::Streams),
-    version!("III.d", "version-3d.rasm", Buffers::Dynamic),
-    version!("IV", "version-4.rasm", Buffers::Cards),
-    version!("V", "version-5.rasm", Buffers::Streams),
+    version!("I", "version-1.rasm", Rows, 8, 1, Buffers::Shared { is_half_duplex: true }),
+    version!("II", "version-2.rasm", Columns, 8, 1, Buffers::Lines),
+    version!("III", "version-3.rasm", Columns, 16, 4, STREAMS),
+    version!("III.d", "version-3d.rasm", Columns, 16, 4, Buffers::Dynamic),
+    version!("IV", "version-4.rasm", Columns, 16, 4, Buffers::Cards),
+    version!("V", "version-5.rasm", Columns, 16, 4, Buffers::Streams { announces: true }),
+];
+
+/// Routers between the paper's versions, which differ from each other in one thing.
+pub const STEPS: [Version; 9] = [
+    version!(
+        "I-full-duplex",
+        "version-1.rasm",
+        Rows,
+        8,
+        1,
+        Buffers::Shared { is_half_duplex: false }
+    ),
+    version!(
+        "I-four-memories",
+        "version-1.rasm",
+        Rows,
+        8,
+        1,
+        Buffers::OverMemoryNetwork { has_masks: true }
+    ),
+    version!("I-lines", "version-1.rasm", Rows, 8, 1, OVER_MEMORY_NETWORK),
+    version!("turned", "step-turned.rasm", Columns, 8, 1, OVER_MEMORY_NETWORK),
+    version!("III-one-line", "step-static-lines.rasm", Columns, 16, 1, Buffers::Lines),
+    version!("III-lines", "step-static-lines.rasm", Columns, 16, 4, Buffers::Lines),
+    version!("III-memory-network", "step-memory-lines.rasm", Columns, 16, 4, OVER_MEMORY_NETWORK),
+    version!("III-rows", "step-rows.rasm", Rows, 16, 4, OVER_MEMORY_NETWORK),
+    version!("IV-rows", "step-kept-rows.rasm", Rows, 16, 4, Buffers::Cards),
 ];
 
 /// What is around a router.
@@ -109,7 +157,8 @@ impl Version {
     /// # Panics
     /// If there is none.
     pub fn named(name: &str) -> &'static Self {
-        VERSIONS.iter().find(|version| version.name == name).expect("a version of the paper")
+        let mut all = VERSIONS.iter().chain(&STEPS);
+        all.find(|version| version.name == name).expect("a version of the router")
     }
 
     /// Assembles its programs.
@@ -157,27 +206,23 @@ impl Version {
         Ok(())
     }
 
-    fn is_in_rows(&self) -> bool {
-        self.buffers == Buffers::Shared
-    }
-
     /// The tile of a stage, 0 to 3, of a port.
     pub fn tile(&self, stage: u8, port: u8) -> (u8, u8) {
-        if self.is_in_rows() { (stage, port) } else { (port, stage) }
+        if self.is_in_rows { (stage, port) } else { (port, stage) }
     }
 
     /// The port of the chip at which packets of a port come.
     pub fn input_edge(&self, port: u8) -> Edge {
-        if self.is_in_rows() { ((0, port), Side::West) } else { ((port, 0), Side::North) }
+        if self.is_in_rows { ((0, port), Side::West) } else { ((port, 0), Side::North) }
     }
 
     /// The port of the chip at which packets to a port leave.
     pub fn output_edge(&self, port: u8) -> Edge {
-        if self.is_in_rows() { ((3, port), Side::East) } else { ((port, 3), Side::South) }
+        if self.is_in_rows { ((3, port), Side::East) } else { ((port, 3), Side::South) }
     }
 
     fn table_edge(&self, half: usize) -> Edge {
-        match (self.is_in_rows(), half) {
+        match (self.is_in_rows, half) {
             (true, 0) => ((0, 0), Side::North),
             (true, _) => ((0, 3), Side::South),
             (false, 0) => ((0, 0), Side::West),
@@ -187,17 +232,16 @@ impl Version {
 
     fn buffer(&self, port: u8) -> u32 {
         let kind = match self.buffers {
-            Buffers::Shared => 0,
             Buffers::Cards => 2,
+            _ if self.is_in_rows => 0,
             _ => 1,
         };
         BUFFERS[kind][usize::from(port)]
     }
 
-    /// Lines that a card asks for at a time: the paper has more than one from version III on.
+    /// Lines that a card asks for at a time.
     fn outstanding(&self, setting: &Setting) -> usize {
-        let is_early = matches!(self.buffers, Buffers::Shared | Buffers::Lines);
-        setting.outstanding.unwrap_or(if is_early { 1 } else { 4 })
+        setting.outstanding.unwrap_or(self.outstanding)
     }
 
     fn memories(&self, setting: &Setting) -> Vec<(Edge, MemorySpec)> {
@@ -208,40 +252,51 @@ impl Version {
         };
         let mut memories: Vec<_> =
             (0..2).map(|half| memory(self.table_edge(half), TABLES[half], TABLE_BYTES)).collect();
-        match self.buffers {
-            Buffers::Shared => {
-                memories.push(memory(((3, 0), Side::North), QUEUES[0], QUEUE_BYTES));
-                memories.push(memory(((3, 3), Side::South), QUEUES[1], QUEUE_BYTES));
-                for (half, edge) in
-                    [((2, 0), Side::North), ((2, 3), Side::South)].into_iter().enumerate()
-                {
-                    let (edge, mut memory) = memory(edge, BUFFERS[0][2 * half], 2 * BUFFER_BYTES);
-                    memory.is_half_duplex = true;
-                    memory.outstanding = self.outstanding(setting);
-                    memories.push((edge, memory));
-                }
-            }
-            _ => {
-                for (half, (column, side)) in
-                    [(0, Side::West), (3, Side::East)].into_iter().enumerate()
-                {
-                    let of_queues = 2 * BUFFER_BYTES;
-                    memories.push(memory(((column, 3), side), QUEUES[half], of_queues));
-                    let port = if half == 0 { 0 } else { 3 };
-                    memories.push(memory(((column, 1), side), BUFFERS[1][port], BUFFER_BYTES));
-                }
-                for (_, memory) in &mut memories[2..] {
-                    memory.outstanding = self.outstanding(setting);
-                    memory.takes_static_messages = self.buffers == Buffers::Lines;
-                }
-            }
+        if self.is_in_rows {
+            memories.push(memory(((3, 0), Side::North), QUEUES[0], QUEUE_BYTES));
+            memories.push(memory(((3, 3), Side::South), QUEUES[1], QUEUE_BYTES));
+            memories.extend(self.buffers_of_rows(setting, &memory));
+            return memories;
+        }
+        for (half, (column, side)) in [(0, Side::West), (3, Side::East)].into_iter().enumerate() {
+            let of_queues = 2 * BUFFER_BYTES;
+            memories.push(memory(((column, 3), side), QUEUES[half], of_queues));
+            let port = if half == 0 { 0 } else { 3 };
+            memories.push(memory(((column, 1), side), BUFFERS[1][port], BUFFER_BYTES));
+        }
+        for (_, memory) in &mut memories[2..] {
+            memory.outstanding = self.outstanding(setting);
+            memory.takes_static_messages = self.buffers == Buffers::Lines;
         }
         memories
     }
 
+    /// The memories for packets of a router with its ports in the rows: at tiles 2 and 14, or at 1,
+    /// 2, 13 and 14.
+    fn buffers_of_rows(
+        &self,
+        setting: &Setting,
+        memory: &dyn Fn(Edge, u32, u32) -> (Edge, MemorySpec),
+    ) -> Vec<(Edge, MemorySpec)> {
+        let (columns, ports, is_half_duplex) = match self.buffers {
+            Buffers::Cards => return Vec::new(),
+            Buffers::Shared { is_half_duplex } => (2..3, 2, is_half_duplex),
+            _ => (1..3, 1, false),
+        };
+        let sides = [(0, Side::North), (3, Side::South)].into_iter();
+        let edges = sides.flat_map(|(row, side)| columns.clone().map(move |c| ((c, row), side)));
+        let buffers = edges.zip(BUFFERS[0].into_iter().step_by(ports as usize));
+        let buffers = buffers.map(|(edge, base)| {
+            let (edge, memory) = memory(edge, base, ports * BUFFER_BYTES);
+            let outstanding = self.outstanding(setting);
+            (edge, MemorySpec { is_half_duplex, outstanding, ..memory })
+        });
+        buffers.collect()
+    }
+
     fn input(&self, port: u8, setting: &Setting, places: &[Place]) -> InputSpec {
         let ring = Ring { base: self.buffer(port), last: BUFFER_LAST };
-        let head = if matches!(self.buffers, Buffers::Shared | Buffers::Lines) { 8 } else { 16 };
+        let head = self.head;
         let lines = |over_memory_network, has_mask| {
             let is_here = |place: &&Place| ring.base.wrapping_sub(place.base) < place.bytes;
             let memory = *places.iter().find(is_here).expect("each port has a buffer");
@@ -251,10 +306,13 @@ impl Version {
         let (rate, buffer) = (setting.rate, setting.buffer);
         let card = InputSpec { rate, buffer, least_words: head, ..card };
         match self.buffers {
-            Buffers::Shared => InputSpec { rest: lines(true, true), ..card },
+            Buffers::Shared { .. } => InputSpec { rest: lines(true, true), ..card },
+            Buffers::OverMemoryNetwork { has_masks } => {
+                InputSpec { rest: lines(true, has_masks), ..card }
+            }
             Buffers::Lines => InputSpec { rest: lines(false, false), ..card },
-            Buffers::Streams => {
-                let (interrupts, announces) = (Some((port, 0)), self.name == "V");
+            Buffers::Streams { announces } => {
+                let interrupts = Some((port, 0));
                 InputSpec { interrupts, announces, quiet_bytes: 4 * head, ..card }
             }
             Buffers::Dynamic => {

@@ -1,10 +1,10 @@
 //! The null routers of programs/raw.
 
-use wireloom_raw::Spec;
 use wireloom_raw::asm::assemble;
 use wireloom_raw::board::{Board, BoardSpec};
 use wireloom_raw::device::{Buffer, LineRate};
 use wireloom_raw::routers::{NULL, NULL_SWITCHES, null_board};
+use wireloom_raw::{Spec, Work};
 
 fn board() -> BoardSpec {
     null_board(LineRate::UNLIMITED, Buffer::Stall)
@@ -40,4 +40,46 @@ fn switches_alone_carry_a_word_in_every_cycle() {
     let played = board.play(2_000, 1_000_000).unwrap();
     let (bytes, _) = played.rates();
     assert!((bytes - 4.0 * 4.0 * 375.0 / 376.0).abs() < 0.001, "{bytes}");
+}
+
+/// What tile (1, 2) does for 100 packets of a length, once caches are warm.
+fn work(length: usize) -> (Work, u64, u64) {
+    let program = assemble("null.rasm", NULL).unwrap();
+    let after = |packets| {
+        let sent = vec![vec![vec![7; length]; packets]; 4];
+        let mut board = Board::new(&Spec::built_in(), &program, board(), sent).unwrap();
+        board.play(20_000, 10_000_000).unwrap();
+        (board.chip.work((1, 2)), board.chip.spent((1, 2)).0)
+    };
+    let ((few, few_cycles), (many, cycles)) = (after(50), after(150));
+    let work = Work {
+        taken: many.taken - few.taken,
+        given: many.given - few.given,
+        branches: many.branches - few.branches,
+        others: many.others - few.others,
+    };
+    let executed = cycles.executed - few_cycles.executed;
+    (work, executed, cycles.branches - few_cycles.branches)
+}
+
+#[test]
+fn a_stage_of_the_null_router_does_what_its_program_says() {
+    // A first word and 16 or 375 more come and leave; the switch gets two counts. Words go in
+    // blocks of eight and, if some are left, one at a time.
+    for (length, words, blocks, single) in [(64, 16, 2, 0), (1500, 375, 46, 7)] {
+        let (work, executed, wrong) = work(length);
+        let is_blockwise = u64::from(single == 0);
+        assert_eq!(work.taken, 100 * (1 + words), "{length}");
+        assert_eq!(work.given, 100 * (1 + words + 2), "{length}");
+        // Two loops, each entered by a branch and left for single words by another; those end with
+        // a jump back to the first word.
+        let jump = 1 - is_blockwise;
+        assert_eq!(work.branches, 100 * (2 * (blocks + single + 2) + jump), "{length}");
+        assert_eq!(work.others, 100 * (10 + 2 * (2 * blocks + single)), "{length}");
+        assert_eq!(executed, work.taken + work.given + work.branches + work.others);
+        // The end of each loop is predicted wrongly, and so is the branch that goes round single
+        // words, forward if they are stored and backward if they are sent.
+        let wrongly = if single == 0 { 3 } else { 5 };
+        assert_eq!(wrong, 100 * 3 * wrongly, "{length}");
+    }
 }
