@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use wireloom_raw::board::Played;
+use wireloom_raw::device::Entered;
 use wireloom_raw::routers::{Setting, Version};
 use wireloom_sim::sweep;
 
@@ -53,27 +54,27 @@ pub const FIGURE: Figure = Figure {
 };
 
 /// Packets of one length.
-struct Load {
-    name: &'static str,
-    bytes: usize,
-    /// Packets of a trace, and of one that comes at a limited rate.
-    packets: [usize; 2],
+pub(super) struct Load {
+    pub name: &'static str,
+    pub bytes: usize,
+    /// Packets of a trace.
+    pub packets: usize,
     /// Offered on all ports, in the unit; the last is without limit.
     inputs: &'static [&'static str],
-    unit: &'static str,
+    pub unit: &'static str,
     /// Packets a second of a unit.
-    packets_of_unit: f64,
+    pub packets_of_unit: f64,
     /// Table 1, cycles.
     latency: f64,
 }
 
-/// The paper's lengths. Its traces have 4,000 packets, as here for the peak of short ones; elsewhere
+/// The paper's lengths. Its traces have 4,000 packets, as here those of short ones; of long ones
 /// fewer are enough, since a run's middle half counts.
-const LOADS: [Load; 2] = [
+pub(super) const LOADS: [Load; 2] = [
     Load {
         name: "64",
         bytes: 64,
-        packets: [4000, 1000],
+        packets: 4000,
         inputs: &["2", "4", "6", "8", "10", "12", "14", "16", "all"],
         unit: "Mpps",
         packets_of_unit: 1e6,
@@ -82,7 +83,7 @@ const LOADS: [Load; 2] = [
     Load {
         name: "1500",
         bytes: 1500,
-        packets: [400, 200],
+        packets: 1000,
         inputs: &["8", "12", "16", "20", "all"],
         unit: "Gb/s",
         packets_of_unit: 1e9 / 12_000.0,
@@ -91,17 +92,17 @@ const LOADS: [Load; 2] = [
 ];
 
 /// A router of the figures.
-struct Row {
+pub(super) struct Row {
     /// The name of the row.
-    name: &'static str,
-    version: &'static str,
-    ports: &'static [u8],
+    pub name: &'static str,
+    pub version: &'static str,
+    pub ports: &'static [u8],
     /// The paper's peaks at 64 bytes (Mpps) and at 1,500 (Gb/s), as far as its text has them.
-    published: [Option<f64>; 2],
+    pub published: [Option<f64>; 2],
 }
 
 const ALL: &[u8] = &[0, 1, 2, 3];
-const ROWS: [Row; 6] = [
+pub(super) const ROWS: [Row; 6] = [
     Row { name: "I", version: "I", ports: ALL, published: [Some(6.8), Some(7.7)] },
     Row { name: "II", version: "II", ports: ALL, published: [Some(7.5), Some(10.0)] },
     Row { name: "III", version: "III", ports: ALL, published: [Some(9.75), Some(11.0)] },
@@ -110,7 +111,7 @@ const ROWS: [Row; 6] = [
     Row { name: "V-two-cards", version: "V", ports: &[0, 2], published: [Some(11.7), Some(12.0)] },
 ];
 /// Traces, by seed, whose results are averaged (the paper: four).
-const SEEDS: [u64; 4] = [1, 2, 3, 4];
+pub(super) const SEEDS: [u64; 4] = [1, 2, 3, 4];
 
 /// A run, averaged over the traces.
 #[derive(Clone, Debug, Serialize)]
@@ -160,7 +161,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
 }
 
 fn run(rig: &Rig, row: &Row, load: &Load, input: &'static str, seed: u64) -> Result<Point> {
-    let packets = load.packets[usize::from(input != "all")];
+    let packets = load.packets;
     let trace = Trace::new(seed, packets, load.bytes).on(row.ports);
     let mut setting = Setting { ports: row.ports.to_vec(), ..Setting::default() };
     if let Ok(offered) = input.parse::<f64>() {
@@ -172,7 +173,7 @@ fn run(rig: &Rig, row: &Row, load: &Load, input: &'static str, seed: u64) -> Res
         Error { message: format!("{what}: {}", error.message), ..error }
     })?;
     let (_, rate) = ran.played.rates();
-    let latencies = latencies(&trace, &ran.played, packets);
+    let latencies = latencies(&trace, &ran.played, packets, |entered| entered.begun);
     Ok(Point {
         version: row.name,
         bytes: load.name,
@@ -185,14 +186,19 @@ fn run(rig: &Rig, row: &Row, load: &Load, input: &'static str, seed: u64) -> Res
     })
 }
 
-/// Cycles of each packet from its first word in to its last word out. Packets are known by their
-/// identification.
-fn latencies(trace: &Trace, played: &Played, packets: usize) -> Vec<u64> {
+/// Cycles of each packet, of which cards lose none, from a point of its way in to its last word out.
+/// Packets are known by their identification.
+pub(super) fn latencies(
+    trace: &Trace,
+    played: &Played,
+    packets: usize,
+    from: fn(&Entered) -> u64,
+) -> Vec<u64> {
     let number = |bytes: &[u8]| usize::from(bytes[4]) << 8 | usize::from(bytes[5]);
     let mut begun = vec![0; packets];
     for (packets, entered) in trace.packets.iter().zip(&played.entered) {
         for (packet, entered) in packets.iter().zip(entered) {
-            begun[number(packet)] = entered.begun;
+            begun[number(packet)] = from(entered);
         }
     }
     let delivered = played.delivered.iter().flatten();

@@ -1,12 +1,15 @@
 //! Figures of the RAW router paper: programs written by hand on the chip of 4 x 4 tiles.
 
+pub mod ablations;
 pub mod causes;
 pub mod ipv4;
 pub mod layouts;
+pub mod load;
 pub mod null;
 pub mod power;
 mod rig;
 pub mod sizes;
+pub mod stages;
 pub mod tasks;
 pub mod traffic;
 pub mod waits;
