@@ -29,7 +29,10 @@ pub const FIGURE: Figure = Figure {
         names: &["version", "traffic"],
         skip: &[],
         tools: &[],
-        tables: &[PageTable { name: "rates", write: table }],
+        tables: &[
+            PageTable { name: "rates", write: table },
+            PageTable { name: "ports", write: ports },
+        ],
     },
 };
 
@@ -49,7 +52,13 @@ struct Row {
     /// Packets that golden drops, and that the router lost.
     dropped: usize,
     lost: usize,
+    /// Packets that left at each port, and that the port's queue had no place for.
+    left: [usize; PORTS],
+    full: [u32; PORTS],
 }
+
+/// The register in which the queue of version IV counts packets for which it has no place: $v0.
+const FULL: u8 = 2;
 
 /// The packets of each input.
 type Inputs = Vec<Vec<Vec<u8>>>;
@@ -93,13 +102,22 @@ fn make(settings: &Settings) -> Result<Drawn> {
         .flat_map(|(version, _)| traffic.iter().map(move |traffic| (*version, traffic)))
         .collect();
     let rows = sweep(&trials, workers(), |(version, (traffic, (packets, routes)))| {
-        let ran = rig.run(Version::named(version), &Setting::default(), packets, routes)?;
+        let version = Version::named(version);
+        let ran = rig.run(version, &Setting::default(), packets, routes)?;
         let (bytes, rate) = ran.played.rates();
         let sizes: Vec<usize> = packets.iter().flatten().map(Vec::len).collect();
         let mean_bytes = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
         let (dropped, lost) = (ran.checked.dropped, ran.checked.lost);
         let (mpps, gbps) = (mpps(rate), gbps(bytes));
-        Ok::<_, Error>(Row { version, traffic, mean_bytes, mpps, gbps, dropped, lost })
+        let left = std::array::from_fn(|port| ran.played.delivered[port].len());
+        let has_room = version.name != "IV";
+        let full = std::array::from_fn(|port| match has_room {
+            true => 0,
+            false => ran.board.chip.register(version.tile(3, port as u8), FULL),
+        });
+        let version = version.name;
+        let row = Row { version, traffic, mean_bytes, mpps, gbps, dropped, lost, left, full };
+        Ok::<_, Error>(row)
     });
     let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
     let heads = ["version", "traffic", "mean bytes", "Mpps", "Gb/s", "dropped", "lost"];
@@ -125,7 +143,34 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let text = format!(
         "{text}\n\nThe paper, real traffic: 8.9 Gb/s with external buffers, 14 with buffers in the cards.\n"
     );
-    Ok(Drawn { text, data, svg: bars.svg(), faults: vec![] })
+    let faults = rows.iter().filter(|row| row.full.iter().sum::<u32>() as usize != row.lost);
+    let faults = faults.map(|row| {
+        format!(
+            "{}, {}: {} packets are lost otherwise than in a full queue",
+            row.version, row.traffic, row.lost
+        )
+    });
+    Ok(Drawn { text, data, svg: bars.svg(), faults: faults.collect() })
+}
+
+/// Where the packets of version IV leave, for pages.
+fn ports(values: &Values) -> Result<Table> {
+    let mut table = Table::new(["traffic", "port", "left", "of them", "lost in a full queue"]);
+    for traffic in TRAFFIC {
+        let of = |field: &str, port: usize| values.get(&format!("iv.{traffic}.{field}.{port}"));
+        let all: f64 = (0..PORTS).map(|port| of("left", port)).sum::<Result<f64>>()?;
+        for port in 0..PORTS {
+            let left = of("left", port)?;
+            table.row([
+                traffic.to_owned(),
+                port.to_string(),
+                format!("{left}"),
+                format!("{:.0} %", 100.0 * left / all),
+                format!("{}", of("full", port)?),
+            ]);
+        }
+    }
+    Ok(table)
 }
 
 /// Rates next to Figure 15, for pages.

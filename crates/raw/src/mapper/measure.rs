@@ -66,7 +66,14 @@ pub fn measure(
     store: &Store,
     packets: &[Packet],
 ) -> Result<Rates> {
-    let machine = play(spec, program, store, packets)?;
+    rates(spec, &play(spec, program, store, packets)?, packets.len())
+}
+
+/// The rates of a machine that has [played](play) so many packets, as [`measure`] has them.
+///
+/// # Errors
+/// If they are too few.
+pub fn rates(spec: &MachineSpec, machine: &Raw, packets: usize) -> Result<Rates> {
     let mut departures = machine.departures().to_vec();
     departures.sort_unstable();
     let (from, to) = (departures.len() / 4, departures.len() * 3 / 4);
@@ -82,6 +89,6 @@ pub fn measure(
         gbps: 8.0 * bytes as f64 / cycles * mhz / 1000.0,
         cycles: cycles / count,
         latency: machine.mean_latency(),
-        nanojoules: machine.energy().total().as_joules() * 1e9 / packets.len() as f64,
+        nanojoules: machine.energy().total().as_joules() * 1e9 / packets as f64,
     })
 }

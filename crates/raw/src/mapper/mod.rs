@@ -16,7 +16,7 @@ use wireloom_offloads::Store;
 
 pub use crate::machine::{MachineSpec, Mapping, Outputs};
 pub use candidates::candidates;
-pub use measure::{Rates, measure, play};
+pub use measure::{Rates, measure, play, rates};
 
 /// A mapping of a chip, with a name for people.
 #[derive(Clone, Debug, PartialEq)]
