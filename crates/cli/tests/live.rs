@@ -9,6 +9,10 @@
 mod daemons;
 #[path = "live/echo.rs"]
 mod echo;
+#[path = "live/internet.rs"]
+mod internet;
+#[path = "live/killed.rs"]
+mod killed;
 #[path = "live/limits.rs"]
 mod limits;
 #[path = "live/network.rs"]

@@ -24,7 +24,7 @@ fn tool(path: &str) -> Option<Command> {
 }
 
 /// A program that runs until it is dropped.
-struct Running(Child);
+pub struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -37,14 +37,14 @@ impl Drop for Running {
 /// others.
 ///
 /// The router has this autonomous system and loopback address 10.9.AS.1; the neighbours are given
-/// by their systems.
-fn bird(
+/// by their systems. It announces these prefixes by BGP.
+pub fn bird(
     space: &Namespace,
     folder: &Path,
     system: u32,
     interfaces: &[(&str, u32)],
     neighbours: &[u32],
-    announced: Option<&str>,
+    announced: &[String],
 ) -> Option<Running> {
     let own = format!("10.9.{system}.1");
     space.ip(&format!("address add {own}/32 dev lo\n"));
@@ -64,17 +64,16 @@ fn bird(
             )
         })
         .collect();
-    let announced =
-        announced.map(|net| format!("protocol static {{ ipv4; route {net} via \"lo\"; }}\n"));
+    let announced: String =
+        announced.iter().map(|net| format!("route {net} via \"lo\";\n")).collect();
     let text = format!(
         "router id {own};\n\
          protocol device {{ scan time 1; }}\n\
          protocol direct {{ ipv4; interface \"lo\"; }}\n\
          protocol kernel {{ ipv4 {{ import none; export where source ~ [ RTS_OSPF, RTS_OSPF_IA, RTS_BGP ]; }}; }}\n\
-         {}\
+         protocol static {{ ipv4; {announced} }}\n\
          protocol ospf v2 {{ ipv4 {{ import all; export none; }}; area 0 {{\n\
-         interface \"lo\" {{ stub; }};\n{ospf}}}; }}\n{bgp}",
-        announced.unwrap_or_default()
+         interface \"lo\" {{ stub; }};\n{ospf}}}; }}\n{bgp}"
     );
     let file = |end: &str| -> PathBuf { folder.join(format!("{system}.{end}")) };
     std::fs::write(file("conf"), text).expect("a file");
@@ -96,14 +95,15 @@ fn routing_daemons_have_their_sessions_through_it_and_move_traffic() {
     right.ip("address add 203.0.113.1/32 dev lo\n");
     let ports = ["r1", "r2", "r3"];
     let Some(forwarding) = Forwarding::start_in(router, &ports, &[]) else { return };
-    let start = |space, system, interfaces: &[_], neighbours: &[_], announced| {
-        bird(space, folder.path(), system, interfaces, neighbours, announced)
+    let start = |space, system, interfaces: &[_], neighbours: &[_], announced: &[&str]| {
+        let announced: Vec<String> = announced.iter().map(ToString::to_string).collect();
+        bird(space, folder.path(), system, interfaces, neighbours, &announced)
     };
     // The session between 1 and 3 goes through the forwarder.
     let daemons = [
-        start(left, 1, &[("ha", 10)], &[2, 3], None),
-        start(router, 2, &[("r1", 10), ("r2", 10), ("r3", 100)], &[1, 3], None),
-        start(right, 3, &[("hb", 10), ("hc", 100)], &[1, 2], Some("203.0.113.0/24")),
+        start(left, 1, &[("ha", 10)], &[2, 3], &[]),
+        start(router, 2, &[("r1", 10), ("r2", 10), ("r3", 100)], &[1, 3], &[]),
+        start(right, 3, &[("hb", 10), ("hc", 100)], &[1, 2], &["203.0.113.0/24"]),
     ];
     if daemons.iter().any(Option::is_none) {
         return;

@@ -1,9 +1,5 @@
 //! What the command takes of the computer: packets to the kernel, rights, time.
 
-use std::time::Instant;
-
-use super::network::Network;
-use super::patience::PATIENCE;
 use super::wire::{self, Wire};
 use super::{Forwarding, REPLY4, address, count, reaches, start};
 
@@ -98,55 +94,4 @@ fn without_traffic_it_sleeps() {
     // A tick is 10 ms: 3 % of two seconds are six.
     assert!(ticks <= 6, "{ticks} ticks in two seconds");
     forwarding.stop();
-}
-
-/// Waits until the router's ports are as they were.
-fn settles_as(network: &Network, before: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let now = network.router.interfaces();
-        if now == before {
-            return;
-        }
-        assert!(Instant::now() < deadline, "the ports are not as they were:\n{before}now:\n{now}");
-    }
-}
-
-/// Kills the command under load and starts it again.
-fn killed(times: usize) {
-    let network = match Network::new() {
-        Ok(network) => network,
-        Err(error) => return eprintln!("warning: nothing was tested: {error}"),
-    };
-    // The kernel tells late that a link is up, and then adds the link's own address.
-    let before = super::until("the ports are up", || {
-        let now = network.router.interfaces();
-        let count = |words: &str| now.matches(words).count();
-        (count(" state UP ") == 2 && count("inet6 fe80") == 2).then_some(now)
-    });
-    for time in 0..times {
-        let way = ["xdp", "packet"][time % 2];
-        let Some(mut forwarding) = Forwarding::start(&network, &["--io", way]) else { return };
-        network.left.run(|| {
-            let wire = Wire::open().expect("a packet socket");
-            let ha = wire::interface_index("ha").expect("an interface");
-            let frame = [&[2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2, 8, 0, 0x45][..], &[0; 45]].concat();
-            (0..500 + 37 * time).for_each(|_| wire.send(ha, &frame).expect("sent"));
-        });
-        forwarding.signal(libc::SIGKILL);
-        forwarding.child.wait().expect("an end");
-        settles_as(&network, &before);
-        reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
-    }
-}
-
-#[test]
-fn killed_under_load_it_leaves_nothing_and_starts_again() {
-    killed(5);
-}
-
-#[test]
-#[ignore = "takes minutes: make test-all"]
-fn killed_a_hundred_times_it_leaves_nothing_and_starts_again() {
-    killed(100);
 }

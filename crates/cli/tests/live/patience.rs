@@ -17,8 +17,20 @@ pub fn address(text: &str) -> IpAddr {
 ///
 /// # Panics
 /// After [`PATIENCE`], with these words.
-pub fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
+pub fn until<T>(what: &str, attempt: impl FnMut() -> Option<T>) -> T {
+    until_within(PATIENCE, what, attempt)
+}
+
+/// As [`until`], for what takes longer.
+///
+/// # Panics
+/// After this time, with these words.
+pub fn until_within<T>(
+    patience: Duration,
+    what: &str,
+    mut attempt: impl FnMut() -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + patience;
     loop {
         if let Some(result) = attempt() {
             return result;

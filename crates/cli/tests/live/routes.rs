@@ -6,27 +6,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{BufRead, Read};
-use std::path::Path;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use wireloom_net::tables::{Family, read_prefixes};
 
 use super::network::{Namespace, Network};
 use super::wire::{self, Wire};
 use super::{Forwarding, REPLY4, address, reaches, start, until};
 
-/// 606,138 prefixes of the Internet.
-const PREFIXES: &str =
-    ".cache/data/pyasn/usr/lib/python3/dist-packages/data/ipasn6_20151101.dat.gz";
-
 /// The neighbours 10.0.2.11 to 10.0.2.18, fe80::11 to fe80::18.
 const NEIGHBOURS: std::ops::RangeInclusive<u8> = 11..=18;
 
 /// Enters the neighbours.
-fn add_neighbours(router: &Namespace) {
+pub fn add_neighbours(router: &Namespace) {
     let mut text = String::new();
     for last in NEIGHBOURS {
         let mac = format!("02:00:00:00:02:{last:02}");
@@ -38,7 +32,7 @@ fn add_neighbours(router: &Namespace) {
 }
 
 /// A UDP datagram to an address, from the left host to the router.
-fn frame(to: &str, source_port: u16) -> Vec<u8> {
+pub fn frame(to: &str, source_port: u16) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2];
     let udp = [&source_port.to_be_bytes()[..], &[0, 9, 0, 12, 0, 0, 0, 0, 0, 0]].concat();
     match address(to) {
@@ -66,7 +60,7 @@ fn address_octets(text: &str) -> [u8; 16] {
 
 /// Sends frames and returns, for each that arrived at the other side, its next hop: the last byte
 /// of the MAC address in decimal digits.
-fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
+pub fn next_hops(network: &Network, frames: &[Vec<u8>]) -> Vec<Option<u8>> {
     // Frames that were sent before may still be on their way through the kernel: the last two bytes
     // tell them apart.
     static ATTEMPT: AtomicU16 = AtomicU16::new(0);
@@ -267,13 +261,16 @@ fn change(random: &mut ChaCha8Rng, prefixes: usize) -> String {
     format!("route {how}\n")
 }
 
-/// The next hop of the kernel for each prefix.
-fn kernels(router: &Namespace, prefixes: usize) -> Vec<Option<u8>> {
+/// The next hop of the kernel for each address.
+pub fn kernels<'a>(
+    router: &Namespace,
+    addresses: impl Iterator<Item = &'a str>,
+) -> Vec<Option<u8>> {
     let hop = |text: &str| {
         let via = text.split_once(" via ")?.1.split(' ').next()?;
         via.rsplit(['.', ':']).next()?.parse::<u8>().ok()
     };
-    (0..prefixes).map(|index| hop(&router.ip_route_get(&flapping(index).1))).collect()
+    addresses.map(|address| hop(&router.ip_route_get(address))).collect()
 }
 
 /// Has routes flap and compares what the machine does with the kernel's table.
@@ -285,8 +282,9 @@ fn flap(changes: usize, prefixes: usize, options: &[&str]) {
     for _ in 0..4 {
         let text: String = (0..changes / 4).map(|_| change(&mut random, prefixes)).collect();
         network.router.ip_force(&text);
-        let expected = kernels(&network.router, prefixes);
-        let frames: Vec<_> = (0..prefixes).map(|index| frame(&flapping(index).1, 7)).collect();
+        let addresses: Vec<_> = (0..prefixes).map(|index| flapping(index).1).collect();
+        let expected = kernels(&network.router, addresses.iter().map(String::as_str));
+        let frames: Vec<_> = addresses.iter().map(|to| frame(to, 7)).collect();
         until("the machine forwards as the kernel would", || {
             let found = next_hops(&network, &frames);
             let differing = found.iter().zip(&expected).filter(|(one, other)| one != other);
@@ -322,17 +320,19 @@ fn traffic_moves_when_a_link_goes_down() {
          route add 198.51.100.1 via 10.0.3.2 metric 20\n");
     let reply = (address("198.51.100.1"), REPLY4, 0);
     reaches(&network.left, "198.51.100.1", 64, reply);
-    for device in ["r2", "r2", "r2"] {
-        network.router.ip(&format!("link set {device} down\n"));
+    let times = [(); 3].map(|()| {
+        network.router.ip("link set r2 down\n");
         let begin = Instant::now();
         reaches(&network.left, "198.51.100.1", 64, reply);
-        eprintln!("after {device} went down: {:?}", begin.elapsed());
-        network
-            .router
-            .ip(&format!("link set {device} up\nroute add 198.51.100.1 via 10.0.2.2 metric 10\n"));
+        let time = begin.elapsed();
+        network.router.ip("link set r2 up\nroute add 198.51.100.1 via 10.0.2.2 metric 10\n");
         reaches(&network.left, "198.51.100.1", 64, reply);
-    }
+        time
+    });
     forwarding.stop();
+    // Once may be late: other work has the processors too.
+    let within = times.iter().filter(|time| **time < Duration::from_secs(1)).count();
+    assert!(within >= 2, "{times:?}");
 }
 
 #[test]
@@ -361,53 +361,4 @@ fn notifications_that_the_kernel_lost_lead_to_a_new_read() {
     let kernel = &report["kernel"];
     assert!(kernel["overruns"].as_u64() > Some(0), "{kernel}");
     assert_eq!((&kernel["repairs"], &kernel["failures"]), (&0.into(), &0.into()), "{kernel}");
-}
-
-#[test]
-#[ignore = "606,138 routes: make test-all"]
-fn the_whole_internet_is_mirrored_and_one_change_takes_milliseconds() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let json = folder.path().join("counters.json");
-    let network = Network::new().expect("namespaces");
-    add_neighbours(&network.router);
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PREFIXES);
-    let prefixes = match read_prefixes(&file) {
-        Ok(prefixes) => prefixes.into_iter().filter(|prefix| prefix.family() == Family::V4),
-        Err(error) => return eprintln!("warning: nothing was tested: {error}"),
-    };
-    let prefixes: Vec<_> = prefixes.collect();
-    let mut text = String::new();
-    for (index, prefix) in prefixes.iter().enumerate() {
-        let _ = writeln!(text, "route replace {prefix} via 10.0.2.{}", 11 + index % 7);
-    }
-    let begin = Instant::now();
-    network.router.ip_force(&text);
-    eprintln!("{} prefixes into the kernel: {:?}", prefixes.len(), begin.elapsed());
-    let begin = Instant::now();
-    let options = ["--json", json.to_str().expect("a path"), "--reconcile", "1"];
-    let Some(forwarding) = Forwarding::start(&network, &options) else { return };
-    eprintln!("mirrored and forwarding after {:?}", begin.elapsed());
-    eprintln!("resident memory: {} MiB", forwarding.memory_kib() / 1024);
-    let mut times: Vec<Duration> = (0..101)
-        .map(|index| {
-            let last = 11 + index % 2;
-            network.router.ip(&format!("route replace 198.51.100.0/24 via 10.0.2.{last}\n"));
-            let begin = Instant::now();
-            until("the change", || {
-                let found = next_hops(&network, &[frame("198.51.100.1", 7)]);
-                (found == [Some(last as u8)]).then_some(())
-            });
-            begin.elapsed()
-        })
-        .collect();
-    times.sort();
-    eprintln!("one change: median {:?}, longest {:?}", times[50], times[100]);
-    eprintln!("resident memory: {} MiB", forwarding.memory_kib() / 1024);
-    forwarding.stop();
-    let written = std::fs::read_to_string(json).expect("a file");
-    let report: serde_json::Value = serde_json::from_str(&written).expect("JSON");
-    let kernel = &report["kernel"];
-    assert!(kernel["routes"].as_u64() >= Some(prefixes.len() as u64), "{kernel}");
-    assert_eq!((&kernel["repairs"], &kernel["failures"]), (&0.into(), &0.into()), "{kernel}");
-    assert!(times[50] < Duration::from_millis(50), "{:?}", times[50]);
 }
