@@ -19,6 +19,8 @@ export WIRELOOM_CACHE := $(CURDIR)/$(CACHE)
 HOURS ?= 4
 # What `make soak` forwards before that.
 PACKETS ?= 1000000000
+# Tests that run at once: more than cores, since those of live forwarding and of builds wait.
+export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 # What `make figures` measures: those that take some minutes at most.
 FIGURES ?= cheap
 

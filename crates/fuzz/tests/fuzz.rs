@@ -17,15 +17,25 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn two_thousand_random_programs_agree_on_every_machine() {
-    let campaign =
-        Campaign { seed: 0, programs: 2_000, until: None, keep: &folder(), progress: &|_| {} };
+fn random_programs_agree_on_every_machine() {
+    agree(0, 500);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-all"]
+fn ten_thousand_random_programs_agree_on_every_machine() {
+    agree(500, 10_000);
+}
+
+/// Runs `programs` programs from the seed `seed` on.
+fn agree(seed: u64, programs: u64) {
+    let campaign = Campaign { seed, programs, until: None, keep: &folder(), progress: &|_| {} };
     let (done, found) = campaign::run(&campaign);
     if let Some(found) = found {
         let (name, failure) = (found.name, found.failure);
         panic!("tests/regressions/{name}.loom: {:?}\n{}", failure.kind, failure.details);
     }
-    assert_eq!(done, 2_000);
+    assert_eq!(done, programs);
 }
 
 #[test]
