@@ -158,6 +158,7 @@ pub const FIGURES: &[Figure] = &[
     native::FIGURE,
     native_profile::FIGURE,
     live::FIGURE,
+    live::idle::FIGURE,
 ];
 
 #[cfg(test)]
