@@ -4,6 +4,11 @@
 # makes in the system is gone when it ends. Where it may not do that it says why, and ends with 0.
 #
 #   left: l0 ── r0 :router: r1 ── d0 :right
+#
+# Root does all of that. Other users get namespaces of their own, where programs at interfaces are not
+# allowed: there the commands have TAP devices, and bridges connect these with the interfaces.
+#
+#   left: tap ═ l0 ── r0 ═ tap :router: tap ═ r1 ── d0 :right
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +25,19 @@ left_out() {
 
 [ "$(uname -s)" = Linux ] || left_out "live forwarding needs Linux"
 command -v ip > /dev/null || left_out "there is no command 'ip' (the Debian package iproute2)"
-[ "$(id -u)" = 0 ] || left_out "network namespaces and programs at their interfaces need root"
+way=interfaces
+if [ "${WIRELOOM_DEMO_INSIDE:-}" ]; then
+  way=taps
+  # The names of network namespaces are files there.
+  mount -t tmpfs none /run
+elif [ "$(id -u)" != 0 ]; then
+  [ -w /dev/net/tun ] || left_out "without root it needs /dev/net/tun, which this user may not open"
+  mkdir -p "$out"
+  inside=(unshare --user --map-root-user --net --mount)
+  "${inside[@]}" true 2> "$out/live.log" ||
+    left_out "it needs root, or namespaces of the user's own: $(tail -1 "$out/live.log")"
+  WIRELOOM_DEMO_INSIDE=1 exec "${inside[@]}" scripts/demo-live.sh "$@"
+fi
 
 finish() {
   for process in $(jobs -p); do
@@ -92,9 +109,53 @@ watch() {
   done
 }
 
-start left "$out/send.log" "$out/send.loom" --static --port "pcap-loop:$out/live.pcapng@max" --port l0
+# Connects an interface with the TAP device of a command: bridge SPACE INTERFACE TAP. The interface gets
+# a MAC address that no frame is for. The bridge passes on what arrives at one to the other, and learns
+# nothing: the sender returns what it gets.
+bridge() {
+  ip -n "$name-$1" link add "bridge-$2" type bridge
+  ip -n "$name-$1" link set "bridge-$2" up
+  ip -n "$name-$1" address flush dev "$2"
+  ip -n "$name-$1" link set "$2" address "02:00:00:00:01:0${2: -1}"
+  for device in "$2" "$3"; do
+    ip -n "$name-$1" link set "$device" up master "bridge-$2"
+    ip -n "$name-$1" link set "$device" type bridge_slave learning off
+  done
+}
+
+source=("$out/send.loom" --static --port "pcap-loop:$out/live.pcapng@max")
+router=(programs/router.loom --set MULTIPATH=false)
+if [ $way = interfaces ]; then
+  start left "$out/send.log" "${source[@]}" --port l0
+else
+  start left "$out/send.log" "${source[@]}" --port tap:source
+  bridge left l0 source
+fi
 printf '   by       second  packets sent  that arrived\n'
 watch kernel $kernel_seconds
-start router "$out/forward.log" programs/router.loom --set MULTIPATH=false --port r0 --port r1
+if [ $way = interfaces ]; then
+  start router "$out/forward.log" "${router[@]}" --port r0 --port r1
+else
+  cat > "$out/live.tables" << 'END'
+table ports
+0 mac=02:00:00:00:00:02
+1 mac=02:00:00:00:00:03
+table next_hops
+0 port=1 dst=02:00:00:00:00:04 src=02:00:00:00:00:03 mtu=1500
+table destinations4
+198.18.0.0/15 next_hop=0 kind=1
+table sources4
+0.0.0.0/0 kind=1
+END
+  router+=(--static --tables "$out/live.tables")
+  start router "$out/forward.log" "${router[@]}" --port tap:t0 --port tap:t1
+  bridge router r0 t0
+  bridge router r1 t1
+fi
 watch wireloom $own_seconds
-echo "   (sender, forwarding and receiver share $(nproc) cores; on veth interfaces both copy each packet)"
+if [ $way = interfaces ]; then
+  echo "   (sender, forwarding and receiver share $(nproc) cores; on veth interfaces both copy each packet)"
+else
+  echo "   (not root: wireloom has TAP devices and bridges in its way, a system call for each packet at each;" \
+    "sender, forwarding and receiver share $(nproc) cores)"
+fi

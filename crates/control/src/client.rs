@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
 use wireloom_machine::{Error, Result};
 
 use crate::protocol::{Reply, Request};
@@ -41,14 +40,14 @@ impl Client {
         Ok(Self { path: path.to_owned(), lines, is_interrupted })
     }
 
-    /// Has SIGINT and SIGTERM close the connection instead of ending the process.
+    /// Has the signals that ask the process to end close the connection instead.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn close_on_signals(&self) -> Result {
         let failed = |error| Error::new(format!("signals cannot be handled: {error}"));
         let (mut asked, tell) = UnixStream::pair().map_err(failed)?;
-        for signal in [SIGINT, SIGTERM] {
+        for signal in wireloom_files::ending_signals() {
             let tell = tell.try_clone().map_err(failed)?;
             signal_hook::low_level::pipe::register(signal, tell).map_err(failed)?;
         }

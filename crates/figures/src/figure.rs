@@ -163,6 +163,7 @@ pub const FIGURES: &[Figure] = &[
     native::FIGURE,
     native_profile::FIGURE,
     live::FIGURE,
+    live::idle::FIGURE,
 ];
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! A benchmark returns samples of one number. The median counts; the spread is shown next to it.
 
 mod callgrind;
+mod changes;
 mod cores;
 pub mod figure;
 mod flows;

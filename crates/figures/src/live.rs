@@ -1,6 +1,7 @@
 //! Live forwarding between veth devices next to the kernel's own, and to an XDP program that
 //! forwards with the kernel's tables, in turns within one run.
 
+pub mod idle;
 mod rig;
 
 use serde::Serialize;
@@ -218,6 +219,11 @@ fn ways_table(values: &Values) -> Result<Table> {
         ]);
     }
     Ok(table)
+}
+
+/// A part of a core, in percent.
+fn shown(percent: f64) -> String {
+    format!("{percent:.1}")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::{BENCHMARKS, Measurement, overview};
 const COMPILER: &str = "cc";
 
 /// Figures whose numbers depend on the computer.
-pub const MEASURED: &[&str] = &["native", "live"];
+pub const MEASURED: &[&str] = &["native", "live", "live-idle"];
 
 /// Whether the numbers of a figure depend on the computer.
 pub fn class(figure: &Figure) -> Class {

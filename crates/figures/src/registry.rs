@@ -8,6 +8,7 @@ use serde_json::Value;
 use wireloom_native::{BuildOptions, Library};
 use wireloom_net::capture::{Destination, Writer};
 
+use super::changes;
 use super::flows::Flows;
 use super::ixp;
 use super::mpsoc_speed;
@@ -112,6 +113,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
         better: Better::Higher,
         goal: None,
         measure: |settings| samples(settings, specialised::sampler(settings)?),
+    },
+    Benchmark {
+        name: "native-changes",
+        what: "native-ipv4 while another thread makes 50,000 changes a second of routes and next hops, as a \
+               multiple of its rate without changes, of processor time, taken in turns; no frame has \
+               a mix of two next hops",
+        unit: "times",
+        better: Better::Higher,
+        goal: Some(0.95),
+        measure: |settings| samples(settings, changes::sampler(settings)?),
     },
     Benchmark {
         name: "native-to-golden",

@@ -146,9 +146,7 @@ impl Write for TemporaryFile {
 /// # Errors
 /// If the system refuses handlers.
 pub fn remove_on_signals() -> io::Result<()> {
-    let ignored = ignored_signals();
-    let ending = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
-    let mut signals = Signals::new(ending.filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
+    let mut signals = Signals::new(ending_signals())?;
     thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
             remove_everything();
@@ -156,6 +154,14 @@ pub fn remove_on_signals() -> io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// The signals that ask this process to end: SIGINT, SIGTERM, SIGHUP and SIGQUIT, but none that it
+/// was started to ignore (`nohup`).
+pub fn ending_signals() -> impl Iterator<Item = i32> {
+    let ignored = ignored_signals();
+    let all = [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter();
+    all.filter(move |signal| ignored >> (signal - 1) & 1 == 0)
 }
 
 /// From now on, a write past the largest size of a file (`ulimit -f`) fails, as one on a full disk

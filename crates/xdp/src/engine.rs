@@ -161,8 +161,13 @@ impl Loader {
         all.extend(self.maps.iter().map(|(name, map)| (name.as_str(), map)));
         if let Some(object) = compiled.joined() {
             let prepared = self.prepare(object, entry, &all, settings)?;
-            if let Ok(loaded) = prepared.load(entry, &self.types) {
-                return Ok(loaded);
+            match prepared.load(entry, &self.types) {
+                Ok(loaded) => return Ok(loaded),
+                // What lacks is a right, in whatever form the program is.
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                    return Err(failed("loading the program", &error, ""));
+                }
+                Err(_) => {}
             }
         }
         let prepared = self.prepare(compiled.apart()?, entry, &all, settings)?;

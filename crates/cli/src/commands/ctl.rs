@@ -145,7 +145,7 @@ pub fn unexpected() -> Failure {
 impl Ctl {
     /// Whether it handles the signals itself that ask the process to end.
     pub fn handles_signals(&self) -> bool {
-        matches!(self.action, Action::Capture(_))
+        matches!(self.action, Action::Capture(_) | Action::Trace(_))
     }
 
     /// Asks, and shows the answer.
@@ -253,6 +253,8 @@ fn told(ended: &Ended, what: &str) -> String {
 
 impl Trace {
     fn run(self, mut client: Client) -> Outcome {
+        // Ctrl-C ends it, as its other limits do.
+        client.close_on_signals()?;
         client.send(&Request::Trace(protocol::Trace {
             filter: self.filter.clone(),
             count: self.count,
@@ -261,22 +263,29 @@ impl Trace {
             seconds: self.seconds,
         }))?;
         let mut reports = Vec::new();
-        loop {
-            match client.receive()? {
-                Reply::Trace(traced) => {
+        let ended = loop {
+            match client.receive() {
+                Ok(Reply::Trace(traced)) => {
                     show(self.json.as_ref(), || traced.text);
                     reports.push(traced.report);
                 }
-                Reply::Ended(ended) => {
-                    output::json(self.json.as_ref(), &reports)?;
-                    output::note(told(&ended, "traced"));
-                    return match ended.packets {
-                        0 => Err(Error::new("no packet matched").into()),
-                        _ => Ok(()),
-                    };
+                Ok(Reply::Ended(ended)) => break Ok(told(&ended, "traced")),
+                Ok(_) => break Err(unexpected()),
+                Err(_) if client.is_interrupted() => {
+                    let packets = thousands(reports.len() as u64);
+                    break Ok(format!("{packets} packets traced; interrupted"));
                 }
-                _ => return Err(unexpected()),
+                Err(error) => break Err(error.into()),
             }
+        };
+        // What was traced until the forwarder ended is kept.
+        if ended.is_ok() || !reports.is_empty() {
+            output::json(self.json.as_ref(), &reports)?;
+        }
+        output::note(ended?);
+        match reports.is_empty() && !client.is_interrupted() {
+            true => Err(Error::new("no packet matched").into()),
+            false => Ok(()),
         }
     }
 }

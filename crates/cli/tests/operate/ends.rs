@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use wireloom_net::Packet;
@@ -86,13 +88,19 @@ fn captures_that_are_interrupted_are_kept() {
         let mut command = wireloom(&[&place[..], &what].concat());
         let child = command.stdout(Stdio::null()).spawn().expect("the command");
         until("a packet is captured", || {
+            let file = || {
+                let file = fs::read_dir(operated.path(name)).expect("a folder").next()?;
+                Some(file.expect("a file").file_name())
+            };
+            // A temporary file is there with the first packet. At the start another one shows for a
+            // moment that files can be made there.
+            let before = file();
             operated.reaches_the_right();
-            // A temporary file is there with the first packet.
-            fs::read_dir(operated.path(name)).expect("a folder").next().map(drop)
+            (before.is_some() && file() == before).then_some(())
         });
         (child, out)
     };
-    let packets = |path| {
+    let packets = |path: &Path| {
         let mut reader = Reader::open(path).expect("a capture");
         let mut packet = Packet::default();
         let mut count = 0;
@@ -101,12 +109,16 @@ fn captures_that_are_interrupted_are_kept() {
         }
         count
     };
-    let (child, path) = capture("interrupted");
-    // SAFETY: the child has not been waited for, so the number is its own.
-    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
-    let (status, err) = end(child);
-    assert_eq!(status, Some(0), "{err}");
-    assert!(err.contains(" packets captured; interrupted") && packets(&path) > 0, "{err}");
+    for (signal, name) in [(libc::SIGINT, "int"), (libc::SIGHUP, "hup"), (libc::SIGQUIT, "quit")] {
+        let (child, path) = capture(name);
+        // SAFETY: the child has not been waited for, so the number is its own.
+        unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+        let (status, err) = end(child);
+        assert_eq!(status, Some(0), "{err}");
+        assert!(err.contains(" packets captured; interrupted") && packets(&path) > 0, "{err}");
+        let files = fs::read_dir(operated.path(name)).expect("a folder").count();
+        assert_eq!(files, 1, "nothing temporary remains");
+    }
 
     let (child, path) = capture("ended");
     assert!(operated.ctl(&["stop"]).status.success());
@@ -114,6 +126,37 @@ fn captures_that_are_interrupted_are_kept() {
     // The forwarder may or may not have the time to say that the capture has ended.
     let said = if status == Some(0) { " packets captured" } else { "the connection is lost" };
     assert!(err.contains(said) && packets(&path) > 0, "{status:?}: {err}");
+}
+
+#[test]
+fn traces_that_are_interrupted_are_kept() {
+    let Some(operated) = Operated::start(CONFIG, &[]) else { return };
+    operated.forwards();
+    let (socket, json) = (operated.path("control"), operated.path("traces.json"));
+    let place = ["ctl", "--control", socket.to_str().expect("a path"), "trace", "--filter", "icmp"];
+    let what = ["--count", "1000", "--json", json.to_str().expect("a path")];
+    let mut child = wireloom(&[&place[..], &what].concat()).spawn().expect("the command");
+    let out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                operated.reaches_the_right();
+            }
+        });
+        let mut lines = out.lines();
+        let first = lines.next().transpose().expect("text");
+        // SAFETY: the child has not been waited for, so the number is its own.
+        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
+        lines.for_each(drop);
+        is_over.store(true, Ordering::Relaxed);
+        assert!(first.is_some(), "a trace");
+    });
+    let (status, err) = end(child);
+    assert_eq!(status, Some(0), "{err}");
+    assert!(err.contains(" packets traced; interrupted"), "{err}");
+    let traces: Value = serde_json::from_slice(&fs::read(json).expect("a file")).expect("JSON");
+    assert!(traces.as_array().is_some_and(|traces| !traces.is_empty()), "{traces}");
 }
 
 #[test]

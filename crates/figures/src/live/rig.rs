@@ -25,6 +25,8 @@ use super::{Settings, Way};
 /// Time that a rate is measured for, after some time to warm up.
 const MEASURED: Duration = Duration::from_secs(1);
 const WARM: Duration = Duration::from_millis(300);
+/// Time without packets.
+const IDLE: Duration = Duration::from_secs(2);
 /// Probes of a measurement of latency.
 const PROBES: u32 = 2000;
 /// The cores of the generator and of the router.
@@ -170,6 +172,26 @@ impl Rig {
         let (core, rate) = (CORES[0].to_string(), format!("{:.0}", mpps * 1e6));
         let _generator = self.start(&self.generator, &["generate", "a0", &core, &rate])?;
         thread::sleep(WARM);
+        self.probe(way)
+    }
+
+    /// What the forwarder takes of a core without packets, in percent, and then the median and the
+    /// 99th percentile of the time that lone probes take, half a millisecond apart: microseconds.
+    ///
+    /// # Errors
+    /// If a program fails.
+    pub fn idle(&self, way: Way) -> Result<Option<(f64, f64, f64)>> {
+        let (forwarders, _sink) = self.forward(way)?;
+        thread::sleep(WARM);
+        let (before, begin) = (processor_time(&forwarders)?, Instant::now());
+        thread::sleep(IDLE);
+        let used = processor_time(&forwarders)? - before;
+        let percent = 100.0 * used / begin.elapsed().as_secs_f64();
+        Ok(self.probe(way)?.map(|(middle, tail)| (percent, middle, tail)))
+    }
+
+    /// Median and 99th percentile of the time that probes take; nothing if too few arrive.
+    fn probe(&self, way: Way) -> Result<Option<(f64, f64)>> {
         let mut command = self.generator.enter(self.folder.path().join("rig"));
         command.args(["probe", "a0", &self.sink.file(), "b0", &PROBES.to_string()]);
         let output = command.output().map_err(|error| failed(&command, &error))?;
@@ -187,6 +209,24 @@ impl Rig {
             ))),
         }
     }
+}
+
+/// The processor time of programs until now, in seconds.
+fn processor_time(tools: &[Tool]) -> Result<f64> {
+    /// Clock ticks a second: the same on every Linux computer.
+    const TICKS: f64 = 100.0;
+    let mut ticks = 0.0;
+    for tool in tools {
+        let path = format!("/proc/{}/stat", tool.child.id());
+        let failed = |why: &dyn std::fmt::Display| Error::new(format!("{path}: {why}"));
+        let stat = fs::read_to_string(&path).map_err(|error| failed(&error))?;
+        // The name, in parentheses, is the second field; user and system time are 14 and 15.
+        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        for field in fields.skip(11).take(2) {
+            ticks += field.parse::<f64>().map_err(|error| failed(&error))?;
+        }
+    }
+    Ok(ticks / TICKS)
 }
 
 /// Puts the kernel threads that receive on `r1` onto the router's core. They appear with the first

@@ -14,6 +14,8 @@
 //! - from time to time, to compare. What differs then without any reason is counted as a repair.
 //!   The number must stay 0.
 //!
+//! Meanwhile notifications are applied as always ([`reading`]).
+//!
 //! The kernel does not see the packets that the machine sends. So it is told which neighbours are
 //! in use, or it would never verify them, and which ones are to be resolved.
 
@@ -21,6 +23,7 @@ mod encode;
 mod fib;
 mod hops;
 mod netlink;
+mod reading;
 mod rows;
 
 use std::collections::BTreeSet;
@@ -38,6 +41,7 @@ use crate::{MIRROR_RIGHTS, give_up_all_but, port};
 use encode::Encoder;
 pub use encode::TABLES;
 use netlink::{Change, Changes, Neighbour, Purpose, Read};
+use reading::{LOOK, Reading};
 use rows::{Dirty, Rows, State};
 
 /// The kernel's tables `local` and `main`, in the order in which it looks in them.
@@ -67,6 +71,8 @@ pub struct Mirror {
     encoder: Encoder,
     /// Neighbours that the kernel was last asked to resolve.
     asked_for: BTreeSet<Neighbour>,
+    /// Everything is being read.
+    reading: Option<Reading>,
     counters: Arc<MirrorCounters>,
 }
 
@@ -101,6 +107,17 @@ struct Noticed {
     read_all: bool,
 }
 
+impl Noticed {
+    fn add(&mut self, more: &Self) {
+        self.count += more.count;
+        self.others |= more.others;
+        self.read_all |= more.read_all;
+        self.dirty.prefixes.extend(&more.dirty.prefixes);
+        self.dirty.neighbours.extend(&more.dirty.neighbours);
+        self.dirty.devices.extend(&more.dirty.devices);
+    }
+}
+
 /// How a part of the work ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Done {
@@ -111,6 +128,13 @@ enum Done {
     Badly,
     /// Nobody takes updates any more.
     Unheard,
+}
+
+impl Done {
+    /// How this part and the next one ended: the first that did not end well says.
+    fn or(self, next: Self) -> Self {
+        if self == Self::Well { next } else { self }
+    }
 }
 
 impl Mirror {
@@ -129,10 +153,11 @@ impl Mirror {
         let encoder = Encoder::new(program)?;
         // Subscribe first: nothing that changes during the dump is missed.
         let changes = Changes::subscribe().map_err(failed)?;
-        let state = read(tables)?;
+        let state = reading::state(tables)?;
         let rows = Rows::new(ports, encoder.next_hops(), encoder.groups());
         let (counters, asked_for) = (Arc::default(), BTreeSet::new());
-        let mut mirror = Self { changes, state, rows, encoder, asked_for, counters };
+        let reading = None;
+        let mut mirror = Self { changes, state, rows, encoder, asked_for, reading, counters };
         add(&mirror.counters.reads, 1);
         mirror.count();
         let everything = Dirty { all: true, ..Dirty::default() };
@@ -188,7 +213,11 @@ impl Mirror {
             let is_waiting = self.unresolved().next().is_some();
             let next = [Some(compare_at), read_at, is_waiting.then_some(resolve_at)];
             let next = next.into_iter().flatten().min().unwrap_or(compare_at);
-            if self.changes.wait(next.saturating_duration_since(Instant::now())).is_err() {
+            let mut patience = next.saturating_duration_since(Instant::now());
+            if self.reading.is_some() {
+                patience = LOOK;
+            }
+            if self.changes.wait(patience).is_err() {
                 add(&self.counters.failures, 1);
                 thread::sleep(RETRY);
             }
@@ -202,15 +231,31 @@ impl Mirror {
                 self.resolve();
                 resolve_at = now + RESOLVE;
             }
-            let is_due = now >= compare_at;
-            if is_due {
-                self.verify_neighbours();
+            if let Some(read) = self.reading.as_ref().and_then(Reading::read)
+                && let Some(reading) = self.reading.take()
+            {
+                compare_at = now + interval.max(reading.began.elapsed() * READING);
+                done = done.or(match read {
+                    Ok(state) => self.enter(state, reading, &mut sending),
+                    Err(_) => Done::Badly,
+                });
             }
-            if done == Done::Well && (is_due || read_at.is_some_and(|at| now >= at)) {
+            if self.reading.is_none()
+                && done == Done::Well
+                && (now >= compare_at || read_at.is_some_and(|at| now >= at))
+            {
+                if now >= compare_at {
+                    self.verify_neighbours();
+                }
+                add(&self.counters.reads, 1);
                 // Only a comparison without another reason finds what must not be.
-                done = self.read_all(read_at.is_none(), &mut sending);
-                read_at = None;
-                compare_at = Instant::now() + interval.max(now.elapsed() * READING);
+                match Reading::begin(self.state.fib.numbers(), read_at.is_none()) {
+                    Ok(reading) => (self.reading, read_at) = (Some(reading), None),
+                    Err(_) => {
+                        compare_at = now + interval;
+                        done = Done::Badly;
+                    }
+                }
             }
             match done {
                 Done::Well => {}
@@ -227,9 +272,15 @@ impl Mirror {
     /// Enters the notifications that are waiting into the state.
     fn notice(&mut self) -> Noticed {
         let mut noticed = Noticed::default();
-        let (state, changes) = (&mut self.state, &self.changes);
+        let (state, changes, reading) = (&mut self.state, &self.changes, &mut self.reading);
         while noticed.count < TOGETHER {
-            match changes.read(&mut |change| note(state, change, &mut noticed)) {
+            let entered = changes.read(&mut |change| {
+                if let Some(reading) = reading {
+                    reading.keep(&change);
+                }
+                note(state, change, &mut noticed);
+            });
+            match entered {
                 Ok(Read::Nothing) => break,
                 Ok(Read::Changes) => {}
                 Ok(Read::Overrun) => {
@@ -241,6 +292,9 @@ impl Mirror {
                     noticed.read_all = true;
                 }
             }
+        }
+        if let Some(reading) = reading {
+            reading.noticed.add(&noticed);
         }
         noticed
     }
@@ -276,30 +330,27 @@ impl Mirror {
         }
     }
 
-    /// Reads everything and sends what differs. `counts`: what differs without a notification is a
-    /// repair.
-    fn read_all(&mut self, counts: bool, sending: &mut Sending) -> Done {
-        add(&self.counters.reads, 1);
-        let Ok(state) = read(&self.state.fib.numbers()) else { return Done::Badly };
+    /// Enters what was read, and what was notified meanwhile, and sends what differs.
+    fn enter(&mut self, state: State, reading: Reading, sending: &mut Sending) -> Done {
+        let Reading { mut noticed, changes, compares, .. } = reading;
         self.state = state;
+        for change in changes {
+            note(&mut self.state, change, &mut noticed);
+        }
         // Notifications of what was read are still on their way.
-        let mut noticed = self.notice_all(SETTLE);
+        noticed.add(&self.notice_all(SETTLE));
         let everything = Dirty { all: true, ..Dirty::default() };
         let changes = self.rows.update(&self.state, &everything);
         self.count();
         let mut late = Noticed::default();
-        if counts && changes.iter().any(|change| is_repair(change, &noticed)) {
+        if compares && changes.iter().any(|change| is_repair(change, &noticed)) {
             late = self.notice_all(LATE);
-            noticed.others |= late.others;
-            noticed.read_all |= late.read_all;
-            noticed.dirty.prefixes.extend(&late.dirty.prefixes);
+            noticed.add(&late);
             let repairs = changes.iter().filter(|change| is_repair(change, &noticed));
             add(&self.counters.repairs, repairs.count());
         }
-        match (self.send(changes, sending), self.apply(&late.dirty, sending)) {
-            (Done::Well, Done::Well) if noticed.read_all => Done::Again,
-            (Done::Well, done) | (done, _) => done,
-        }
+        let done = self.send(changes, sending).or(self.apply(&late.dirty, sending));
+        done.or(if noticed.read_all { Done::Again } else { Done::Well })
     }
 
     /// Enters all notifications that arrive until there is none for this time.
@@ -311,12 +362,7 @@ impl Mirror {
                 return all;
             }
             let more = self.notice();
-            all.count += more.count;
-            all.others |= more.others;
-            all.read_all |= more.read_all;
-            all.dirty.prefixes.extend(more.dirty.prefixes);
-            all.dirty.neighbours.extend(more.dirty.neighbours);
-            all.dirty.devices.extend(more.dirty.devices);
+            all.add(&more);
             if more.count == 0 {
                 return all;
             }
@@ -360,15 +406,6 @@ impl Mirror {
         store(&self.counters.neighbours, self.state.neighbours.len());
         store(&self.counters.routes, self.state.fib.len());
     }
-}
-
-/// Reads the kernel's state.
-fn read(tables: &[u32]) -> Result<State> {
-    Ok(State {
-        neighbours: netlink::neighbours().map_err(failed)?,
-        links: netlink::links().map_err(failed)?,
-        fib: netlink::routes(tables).map_err(failed)?,
-    })
 }
 
 /// Whether a row differs although nobody has notified of anything that concerns it.

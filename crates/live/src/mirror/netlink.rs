@@ -61,7 +61,7 @@ pub struct Changes {
 }
 
 /// A change of which the kernel notifies.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Change {
     /// A new route, and its place among those of its prefix and metric.
     Route(Said, Joins),

@@ -88,6 +88,7 @@ mod runs;
 mod spread;
 mod table;
 mod values;
+mod writer;
 
 pub use fib::{LpmNode, LpmView};
 pub use spread::KEYS as BLOCK_KEYS;

@@ -12,8 +12,9 @@ use super::fib::{Capacity, Fib, LpmNode, LpmView, leaf_bitmap};
 use super::key::{Key, with_key};
 use super::rib::{Change, Rib};
 use super::runs::{LONGEST, Runs};
-use super::spread::{self, Entry, Spread};
+use super::spread::{self, Entry};
 use super::values::Values;
+use super::writer::Writer;
 use super::{DIRECT_BITS, STRIDE};
 use crate::Refused;
 
@@ -43,7 +44,7 @@ pub struct Table {
 
 /// The blocks that are in use: those that other blocks name, whose numbers have fewer bits, come
 /// first.
-struct Blocks {
+pub(super) struct Blocks {
     deep: Runs,
     top: Runs,
 }
@@ -53,7 +54,7 @@ impl Blocks {
         Self { deep: Runs::new(0, deep as u32), top: Runs::new(deep as u32, (deep + top) as u32) }
     }
 
-    fn of(&mut self, is_deep: bool) -> &mut Runs {
+    pub(super) fn of(&mut self, is_deep: bool) -> &mut Runs {
         if is_deep { &mut self.deep } else { &mut self.top }
     }
 }
@@ -68,7 +69,7 @@ struct Shared {
 }
 
 /// An object that readers might still access.
-enum Retired {
+pub(super) enum Retired {
     /// A run of nodes: the first node and the length.
     Nodes(u32, usize),
     /// A run of leaves: the first leaf and the length.
@@ -188,7 +189,7 @@ impl Table {
         }
         let before = with_key!(prefix, |key| {
             let (before, change) = self.rib.insert(key, length, id);
-            self.apply(key, change);
+            self.apply(key, length, change);
             before
         });
         if let Some(before) = before {
@@ -209,7 +210,7 @@ impl Table {
         }
         let before = with_key!(prefix, |key| {
             self.rib.remove(key, length).map(|(before, change)| {
-                self.apply(key, change);
+                self.apply(key, length, change);
                 before
             })
         });
@@ -401,8 +402,8 @@ impl Table {
         Ok(())
     }
 
-    /// Makes a change of the RIB visible to lookups.
-    fn apply(&mut self, key: &impl Key, change: Change) {
+    /// Makes a change of the RIB, at a prefix of this length, visible to lookups.
+    fn apply(&mut self, key: &impl Key, length: u32, change: Change) {
         if self.bulk {
             return;
         }
@@ -411,7 +412,9 @@ impl Table {
             let mut writer = Writer { rib, spread, blocks, replaced };
             match change {
                 Change::Direct(slots, _) => slots.into_iter().for_each(|slot| writer.refresh(slot)),
-                Change::Path { .. } => writer.refresh(key.chunk(0, self.direct_bits)),
+                Change::Path { nodes, pruned } => {
+                    writer.refresh_path(key, self.direct_bits, length, &nodes, pruned);
+                }
             }
             return;
         }
@@ -518,74 +521,6 @@ impl Table {
             }
         }
         self.shared.reclaim(oldest);
-    }
-}
-
-/// Writes what the RIB says into a FIB of blocks.
-struct Writer<'a> {
-    rib: &'a Rib,
-    spread: &'a Spread,
-    blocks: &'a mut Blocks,
-    replaced: &'a mut Vec<Retired>,
-}
-
-impl Writer<'_> {
-    /// Writes everything below a direct entry. Each entry changes at once, so that a lookup sees
-    /// the old value of its key or the new one.
-    fn refresh(&mut self, slot: usize) {
-        let (node, value) = (self.rib.root(slot), self.rib.covering(slot));
-        let before = self.spread.direct(slot);
-        let after = self.entry(before, node, value, false);
-        if after != before {
-            self.spread.set_direct(slot, after);
-            self.replace(before, false);
-        }
-    }
-
-    /// Returns the entry for a node of the RIB, or for the value if there is none. Keeps the block
-    /// of the entry before, if it named one.
-    fn entry(&mut self, before: Entry, node: u32, value: u32, is_deep: bool) -> Entry {
-        if node == 0 {
-            return Entry::Value(value);
-        }
-        let block = match before {
-            Entry::Block(block) => block,
-            Entry::Value(_) => {
-                let block = self.blocks.of(is_deep).take(1);
-                self.spread.clear(block);
-                block
-            }
-        };
-        self.fill(block, node, value);
-        Entry::Block(block)
-    }
-
-    /// Writes the entries of a block: of each slot the value of the node's longest prefix, or the
-    /// value from above.
-    fn fill(&mut self, block: u32, node: u32, above: u32) {
-        let rib = self.rib;
-        let (bitmap, children) = rib.children(node);
-        let mut children = children.iter().copied();
-        for (slot, own) in rib.slots(node).into_iter().enumerate() {
-            let value = if own == 0 { above } else { own };
-            let child = if bitmap >> slot & 1 == 1 { children.next().unwrap_or(0) } else { 0 };
-            let before = self.spread.entry(block, slot);
-            let after = self.entry(before, child, value, true);
-            if after != before {
-                self.spread.set_entry(block, slot, after);
-                self.replace(before, true);
-            }
-        }
-    }
-
-    /// Retires the blocks that an entry named before it was replaced.
-    fn replace(&mut self, before: Entry, is_deep: bool) {
-        let Entry::Block(block) = before else { return };
-        self.replaced.push(Retired::Block(block, is_deep));
-        for slot in 0..1 << STRIDE {
-            let below = self.spread.entry(block, slot);
-            self.replace(below, true);
-        }
     }
 }
 

@@ -1,0 +1,82 @@
+//! Everything is read in a thread of its own, while the mirror follows the kernel's notifications.
+//!
+//! A dump of a full table takes a second and more. A change that comes meanwhile is applied at once,
+//! and noted: it is entered into what was read as well, which may be older.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wireloom_machine::{Error, Result};
+
+use super::netlink::{self, Change};
+use super::rows::State;
+use super::{Noticed, failed};
+
+/// The most notifications that are kept until a read ends, of some hundred bytes each. With more,
+/// everything is read once more.
+const MOST_CHANGES: usize = 1 << 18;
+/// Time between two looks at whether it has ended.
+pub const LOOK: Duration = Duration::from_millis(10);
+
+/// A read under way.
+pub struct Reading {
+    read: Receiver<Result<State>>,
+    pub began: Instant,
+    /// There was no other reason to read than to compare: what differs is a repair.
+    pub compares: bool,
+    /// Notifications since it began, in their order.
+    pub changes: Vec<Change>,
+    /// What they meant.
+    pub noticed: Noticed,
+}
+
+impl Reading {
+    /// Begins to read the kernel's state, with these routing tables.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn begin(tables: Vec<u32>, compares: bool) -> io::Result<Self> {
+        let (tell, read) = mpsc::channel();
+        let work = move || {
+            // The mirror may have ended.
+            let _ = tell.send(state(&tables));
+        };
+        thread::Builder::new().name("reading".into()).spawn(work)?;
+        let (changes, noticed) = (Vec::new(), Noticed::default());
+        Ok(Self { read, began: Instant::now(), compares, changes, noticed })
+    }
+
+    /// Keeps a notification that came meanwhile.
+    pub fn keep(&mut self, change: &Change) {
+        if self.changes.len() < MOST_CHANGES {
+            self.changes.push(change.clone());
+        } else {
+            self.noticed.read_all = true;
+        }
+    }
+
+    /// Returns what was read, once it has.
+    pub fn read(&self) -> Option<Result<State>> {
+        match self.read.try_recv() {
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                Some(Err(Error::new("the kernel's routes: no read")))
+            }
+            Ok(read) => Some(read),
+        }
+    }
+}
+
+/// Reads the kernel's state.
+///
+/// # Errors
+/// If the kernel does not tell it.
+pub fn state(tables: &[u32]) -> Result<State> {
+    Ok(State {
+        neighbours: netlink::neighbours().map_err(failed)?,
+        links: netlink::links().map_err(failed)?,
+        fib: netlink::routes(tables).map_err(failed)?,
+    })
+}
