@@ -24,6 +24,7 @@ pub mod raw;
 pub mod riscv;
 pub mod set;
 mod transfer;
+pub mod uses;
 
 pub use arm::Arm;
 pub use bus::{Access, Bus, Fault, Replies, Size, Space, Stall};
@@ -34,3 +35,4 @@ pub use operands::{Operand, Operands, Ports};
 pub use program::{Program, Symbols, Text};
 pub use riscv::Riscv;
 pub use set::{Compiled, Flow, InstructionSet, Meaning, Stop, Thread};
+pub use uses::Uses;

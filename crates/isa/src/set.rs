@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use crate::program::Machine;
-use crate::{Bus, Cause, Class};
+use crate::{Bus, Cause, Class, Uses};
 
 /// An instruction set: the meaning of instructions, not their time.
 ///
@@ -76,6 +76,9 @@ pub trait Compiled: InstructionSet {
 
     /// The registers of the first four arguments and, the first of them, of a result.
     const ARGUMENTS: [usize; 4];
+
+    /// Returns what an instruction uses of its processor.
+    fn uses(instruction: &Self::Instruction) -> Uses;
 }
 
 /// The semantics of a kind of instructions, on a thread and through a bus. For errors see [`Stop`]:

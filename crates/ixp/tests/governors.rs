@@ -37,7 +37,7 @@ fn spec(case: &Case, kind: GovernorKind) -> Spec {
         };
         spec.governor.steps = steps.map(step).to_vec();
         spec.engine.clock = spec.governor.steps[0].clock;
-        (spec.power.voltage_mv, spec.governor.period_cycles) = (1300, 4096);
+        (spec.power.technology.voltage_mv, spec.governor.period_cycles) = (1300, 4096);
     }
     spec
 }

@@ -231,12 +231,15 @@ fn governors_that_cannot_be_are_refused_by_their_key() {
         spec.check().expect_err("it is wrong").to_string()
     };
     for (change, says) in [
-        ((|spec| spec.power.voltage_mv = 1_300) as fn(&mut Spec), "`governor.steps`: begins with"),
+        (
+            (|spec| spec.power.technology.voltage_mv = 1_300) as fn(&mut Spec),
+            "`governor.steps`: begins with",
+        ),
         (|spec| spec.governor.steps.swap(1, 2), "`governor.steps`: is not in order"),
         (|spec| spec.governor.steps.clear(), "`governor.steps`"),
         (|spec| spec.governor.period_cycles = 1, "`governor.period_cycles`"),
         (|spec| spec.governor.demand.window = 1, "`governor.demand.window`"),
-        (|spec| spec.power.process_nm = 10, "`power.process_nm`"),
+        (|spec| spec.power.technology.process_nm = 10, "`power.process_nm`"),
         (|spec| spec.power.sdram.burst_ma = 1.0, "`power.sdram.burst_ma`"),
     ] {
         let message = refused(change);

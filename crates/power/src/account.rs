@@ -5,15 +5,17 @@
 //! classes of events to its [`Account`], which charges those that are new. So measuring costs the
 //! simulation nothing, and the sums by part, by unit, by class and by interval are exactly equal.
 
+use std::borrow::Cow;
+
 use wireloom_sim::energy::{Class, Component, ComponentSpec, PowerState};
 use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{Energy, EnergyMeter, EnergySink, SpecError, Time};
 
 /// The kind of a part with its classes of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its classes of events.
     pub classes: &'static [&'static str],
 }
@@ -21,7 +23,12 @@ pub struct Part {
 impl Part {
     /// Creates a part.
     pub const fn new(name: &'static str, classes: &'static [&'static str]) -> Self {
-        Self { name, classes }
+        Self { name: Cow::Borrowed(name), classes }
+    }
+
+    /// Creates a part that a program names, such as the unit of an offload.
+    pub const fn named(name: String, classes: &'static [&'static str]) -> Self {
+        Self { name: Cow::Owned(name), classes }
     }
 }
 
@@ -84,7 +91,7 @@ impl Account {
             }
         }
         for part in &plan.parts {
-            component(part.0.name.to_owned(), part)?;
+            component(part.0.name.clone().into_owned(), part)?;
         }
         Ok(Self { plan, meter, seen, interval, now: Time::ZERO })
     }
@@ -188,11 +195,11 @@ impl Account {
     }
 
     /// The names of all parts with their energies, those of units first.
-    pub fn parts(&self) -> impl Iterator<Item = (&'static str, Energy)> {
+    pub fn parts(&self) -> impl Iterator<Item = (&str, Energy)> {
         let of_units = self.plan.unit_parts.iter().enumerate();
-        let of_units = of_units.map(|(place, (part, _))| (part.name, self.unit_part(place)));
+        let of_units = of_units.map(|(place, (part, _))| (&*part.name, self.unit_part(place)));
         let rest = self.plan.parts.iter().enumerate();
-        of_units.chain(rest.map(|(place, (part, _))| (part.name, self.part(place))))
+        of_units.chain(rest.map(|(place, (part, _))| (&*part.name, self.part(place))))
     }
 
     /// What is drawn all the time: leakage and standby.

@@ -16,6 +16,15 @@ const HERTZ: f64 = 733e6;
 const VOLTS: f64 = 1.45;
 const FEATURE_UM: f64 = 0.18;
 
+/// The widths of transistors that are off in a datapath of 32 bits, in um of the process of 0.8 um
+/// (assumed: 60 and 40 for each bit, 14 for each bit of a product, 3 um each).
+const ADDER_LEAKS_UM: f64 = 32.0 * 60.0 * 3.0;
+const SHIFTER_LEAKS_UM: f64 = 32.0 * 40.0 * 3.0;
+const MULTIPLIER_LEAKS_UM: f64 = 32.0 * 32.0 * 14.0 * 3.0;
+/// Products of 16 bits in one of 32, and additions in a division, a bit each (assumed).
+const PRODUCTS: u128 = 4;
+const DIVISION_STEPS: u128 = 32;
+
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -56,6 +65,31 @@ impl Datapath {
         let volts = self.0.volts() / VOLTS;
         let length = self.0.feature_um() / FEATURE_UM;
         joules(operation.watts() / HERTZ * volts * volts * length)
+    }
+
+    /// The energy of a product of 32 by 32 bits, of four products of 16.
+    pub fn multiply(&self) -> Energy {
+        Energy(PRODUCTS * self.energy(Operation::Multiply16).0)
+    }
+
+    /// The energy of a division of 32 bits, an addition for each of them.
+    pub fn divide(&self) -> Energy {
+        Energy(DIVISION_STEPS * self.energy(Operation::Add).0)
+    }
+
+    /// The widths of transistors that leak in adder and logic, in micrometres of this process.
+    pub fn alu_leaking_um(&self) -> f64 {
+        ADDER_LEAKS_UM * self.0.scale()
+    }
+
+    /// The same of the shifter.
+    pub fn shifter_leaking_um(&self) -> f64 {
+        SHIFTER_LEAKS_UM * self.0.scale()
+    }
+
+    /// The same of the multiplier.
+    pub fn multiplier_leaking_um(&self) -> f64 {
+        MULTIPLIER_LEAKS_UM * self.0.scale()
     }
 
     /// The energy of a step of a linear feedback network, as in a hash unit: `bits` exclusive ors

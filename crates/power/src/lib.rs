@@ -10,20 +10,24 @@
 pub mod account;
 pub mod arbiter;
 pub mod array;
+pub mod clock;
 pub mod datapath;
 pub mod leakage;
 pub mod memory;
 pub mod process;
 pub mod regulator;
+pub mod technology;
 pub mod wire;
 
 pub use account::{Account, Part, PartModel, Plan};
 pub use arbiter::Arbiter;
 pub use array::{Array, Reading};
+pub use clock::ClockTree;
 pub use datapath::{Datapath, Operation};
 pub use memory::{DramChips, SramChips};
 pub use process::{Process, RangeError};
 pub use regulator::Regulator;
+pub use technology::{Technology, percent_of};
 pub use wire::{Bus, Crossbar};
 
 use wireloom_sim::Energy;

@@ -7,7 +7,7 @@ use crate::process::{Channel, Process, RangeError, within};
 
 /// What repeaters add to the capacitance of a long wire (assumed: about that of the wire times 0.6,
 /// as in wires with the least delay).
-const REPEATERS: f64 = 1.6;
+pub(crate) const REPEATERS: f64 = 1.6;
 /// The share of lines that change from word to word (Wattch: activity factor).
 const ACTIVITY: f64 = 0.5;
 /// The widths of a switch of a crossbar, n and p, in um of the process of 0.8 um (assumed).

@@ -61,7 +61,7 @@ pub fn fast(spec: &mut Spec) {
         |(mhz, millivolts): (u64, u32)| Step { clock: Clock::hertz(mhz * 1_000_000), millivolts };
     spec.governor.steps = steps.map(step).to_vec();
     spec.engine.clock = spec.governor.steps[0].clock;
-    spec.power.voltage_mv = 1300;
+    spec.power.technology.voltage_mv = 1300;
 }
 
 /// Runs a benchmark, first for `before` milliseconds of the same load that do not count.

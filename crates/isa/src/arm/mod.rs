@@ -7,9 +7,10 @@ mod decode;
 mod disassemble;
 mod execute;
 mod operand;
+mod uses;
 
 use crate::program::Machine;
-use crate::{Bus, Class, Compiled, InstructionSet, Meaning};
+use crate::{Bus, Class, Compiled, InstructionSet, Meaning, Uses};
 
 /// The instruction set ARMv4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,6 +171,10 @@ impl Compiled for Arm {
     const STACK_POINTER: usize = 13;
     const RETURN_ADDRESS: usize = 14;
     const ARGUMENTS: [usize; 4] = [0, 1, 2, 3];
+
+    fn uses(instruction: &Instruction) -> Uses {
+        uses::uses(instruction)
+    }
 }
 
 impl InstructionSet for Arm {

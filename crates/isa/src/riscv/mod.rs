@@ -4,9 +4,10 @@
 mod decode;
 mod disassemble;
 mod execute;
+mod uses;
 
 use crate::program::Machine;
-use crate::{Bus, Class, Compiled, InstructionSet, Meaning};
+use crate::{Bus, Class, Compiled, InstructionSet, Meaning, Uses};
 
 /// The instruction set RV32IM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +106,10 @@ impl Compiled for Riscv {
     const STACK_POINTER: usize = 2;
     const RETURN_ADDRESS: usize = 1;
     const ARGUMENTS: [usize; 4] = [10, 11, 12, 13];
+
+    fn uses(instruction: &Instruction) -> Uses {
+        uses::uses(instruction)
+    }
 }
 
 impl InstructionSet for Riscv {

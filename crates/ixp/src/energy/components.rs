@@ -1,11 +1,11 @@
 //! The components whose energy is accounted for, with their models.
 
 use wireloom_power::datapath::Operation;
-use wireloom_power::{Arbiter, Array, Bus, Datapath, Process, RangeError, Reading, leakage};
+use wireloom_power::{Arbiter, Array, Bus, Datapath, Process, RangeError, Reading, percent_of};
 use wireloom_sim::energy::{Component, ComponentSpec};
 use wireloom_sim::{Energy, EnergyMeter, SpecError, Time};
 
-use super::spec::{PowerSpec, refused};
+use super::spec::PowerSpec;
 use crate::network::NetworkKind;
 use crate::spec::Spec;
 
@@ -75,11 +75,7 @@ pub(super) fn queues(spec: &Spec) -> u64 {
     spec.targets().into()
 }
 
-/// The widths of transistors that are off in a datapath of 32 bits, in um of the process of 0.8 um
-/// (assumed: 60 and 40 for each bit, 3 um each).
-const ALU_LEAKS_UM: f64 = 32.0 * 60.0 * 3.0;
-const SHIFTER_LEAKS_UM: f64 = 32.0 * 40.0 * 3.0;
-/// Those of the hash unit (assumed: a product of 64 bits, 16 bits a step).
+/// The widths of transistors that are off in the hash unit, in um of the process of 0.8 um (assumed: a product of 64 bits, 16 bits a step).
 const HASH_LEAKS_UM: f64 = 64.0 * 16.0 * 12.0;
 
 /// What a model says of a component: the energy of each class, and its leakage in nanowatts.
@@ -96,12 +92,12 @@ struct Models<'a> {
 
 impl Models<'_> {
     fn leak(&self, width_um: f64) -> u64 {
-        leakage::nanowatts(self.process, width_um, self.power.celsius.into())
+        self.power.technology.leak(self.process, width_um)
     }
 
     /// What a port without an access takes.
     fn idle(&self, access: Energy) -> Energy {
-        Energy(access.0 * u128::from(self.power.idle_percent) / 100)
+        percent_of(access, self.power.idle_percent)
     }
 
     /// A register file: reads, writes and idle ports, `files` of them.
@@ -136,12 +132,12 @@ impl Models<'_> {
             }
             4 => {
                 let [add, logic] = [Operation::Add, Operation::Logic].map(|o| datapath.energy(o));
-                let nanowatts = self.leak(ALU_LEAKS_UM * self.process.scale());
+                let nanowatts = self.leak(datapath.alu_leaking_um());
                 Model { energies: vec![add, logic, self.idle(add)], nanowatts }
             }
             5 => {
                 let shift = datapath.energy(Operation::Shift);
-                let nanowatts = self.leak(SHIFTER_LEAKS_UM * self.process.scale());
+                let nanowatts = self.leak(datapath.shifter_leaking_um());
                 Model { energies: vec![shift, self.idle(shift)], nanowatts }
             }
             6 => self.queue(engine.commands)?,
@@ -204,12 +200,7 @@ impl Models<'_> {
                 let elements: u32 = spec.elements().iter().sum();
                 self.memory(elements * (spec.mpkt_bytes() / 4 + 2))?
             }
-            8 => {
-                // 32 lines of the board, half of which change.
-                let volts = f64::from(power.pins_mv) / 1e3;
-                let picojoules = 16.0 * f64::from(power.ix_bus_pf) * volts * volts;
-                dynamic(Energy::femtojoules((picojoules * 1e3).round() as u64))
-            }
+            8 => dynamic(power.technology.board_word(power.ix_bus_pf)),
             9 => {
                 let energies = vec![power.sram.access()];
                 Model { energies, nanowatts: power.sram.standby_nanowatts() }
@@ -249,7 +240,7 @@ impl Models<'_> {
         let nanowatts = model.nanowatts;
         ComponentSpec {
             name,
-            nominal_millivolts: self.power.voltage_mv,
+            nominal_millivolts: self.power.technology.voltage_mv,
             events: names.zip(model.energies).collect(),
             states: vec![("on".to_owned(), nanowatts), ("gated".to_owned(), nanowatts)],
             static_exponent: 1,
@@ -263,8 +254,8 @@ impl Models<'_> {
 /// If a number of the description is out of its range.
 pub fn meter(spec: &Spec, interval: Option<Time>) -> Result<EnergyMeter, SpecError> {
     let power = &spec.power;
-    let wrong = |error| refused("power.", error);
-    let models = Models { spec, power, process: power.process().map_err(wrong)? };
+    let wrong = |error: RangeError| error.in_table("power");
+    let models = Models { spec, power, process: power.technology.process().map_err(wrong)? };
     let mut meter = EnergyMeter::new(interval);
     for engine in 0..spec.engines {
         for (place, part) in ENGINE_PARTS.into_iter().enumerate() {
@@ -286,7 +277,7 @@ pub fn meter(spec: &Spec, interval: Option<Time>) -> Result<EnergyMeter, SpecErr
         });
         meter.component(ComponentSpec {
             name: format!("engine_{engine}_regulator"),
-            nominal_millivolts: power.voltage_mv,
+            nominal_millivolts: power.technology.voltage_mv,
             events: events.collect(),
             states: vec![("on".to_owned(), 0)],
             static_exponent: 1,

@@ -1,7 +1,7 @@
 //! The description of a chip's energy in machine files.
 
 use serde::{Deserialize, Serialize};
-use wireloom_power::{DramChips, Process, RangeError, Regulator, SramChips};
+use wireloom_power::{DramChips, RangeError, Regulator, SramChips, Technology};
 use wireloom_sim::SpecError;
 use wireloom_sim::spec::within;
 
@@ -9,14 +9,9 @@ use wireloom_sim::spec::within;
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSpec {
-    /// The feature size, in nanometres, 65 to 2,000.
-    pub process_nm: u32,
-    /// The supply voltage of engines and units, in millivolts, 500 to 5,500.
-    pub voltage_mv: u32,
-    /// The supply voltage of pins, in millivolts, 500 to 5,500.
-    pub pins_mv: u32,
-    /// The temperature, in degrees Celsius, -40 to 125.
-    pub celsius: i32,
+    /// Process, voltages and temperature; the supply voltage is that of engines and units.
+    #[serde(flatten)]
+    pub technology: Technology,
     /// What a port that is not used in a cycle takes, in percent of an access, 0 to 100.
     pub idle_percent: u32,
     /// Bits of a command on its bus and in queues, 16 to 256.
@@ -45,33 +40,21 @@ impl PowerSpec {
     /// # Errors
     /// The first number out of range, by its key.
     pub fn check(&self) -> Result<(), SpecError> {
-        self.process().map_err(|error| refused("", error))?;
-        self.regulator().map_err(|error| refused("", error))?;
-        within("pins_mv", self.pins_mv, 500..=5500)?;
-        within("celsius", self.celsius, -40..=125)?;
-        within("idle_percent", self.idle_percent, 0..=100)?;
-        within("command_bits", self.command_bits, 16..=256)?;
-        within("command_bus_um", self.command_bus_um, 0..=100_000)?;
-        within("sram_bus_um", self.sram_bus_um, 0..=100_000)?;
-        within("sdram_bus_um", self.sdram_bus_um, 0..=100_000)?;
-        within("ix_bus_pf", self.ix_bus_pf, 0..=1000)?;
-        self.sram.check().map_err(|error| refused("sram.", error))?;
-        self.sdram.check().map_err(|error| refused("sdram.", error))
-    }
-
-    /// The process at the supply voltage.
-    pub(super) fn process(&self) -> Result<Process, RangeError> {
-        Process::new(self.process_nm, self.voltage_mv)
+        let wrong = |error: RangeError| error.in_table("power");
+        self.technology.check().map_err(wrong)?;
+        self.regulator().map_err(wrong)?;
+        within("power.idle_percent", self.idle_percent, 0..=100)?;
+        within("power.command_bits", self.command_bits, 16..=256)?;
+        within("power.command_bus_um", self.command_bus_um, 0..=100_000)?;
+        within("power.sram_bus_um", self.sram_bus_um, 0..=100_000)?;
+        within("power.sdram_bus_um", self.sdram_bus_um, 0..=100_000)?;
+        within("power.ix_bus_pf", self.ix_bus_pf, 0..=1000)?;
+        self.sram.check().map_err(|error| error.in_table("power.sram"))?;
+        self.sdram.check().map_err(|error| error.in_table("power.sdram"))
     }
 
     /// The regulator of an engine.
     pub(super) fn regulator(&self) -> Result<Regulator, RangeError> {
         Regulator::new(self.regulator_uf, f64::from(self.regulator_percent) / 100.0)
     }
-}
-
-/// An error of a model as one of the description.
-pub(super) fn refused(table: &str, error: RangeError) -> SpecError {
-    let RangeError { key, value, range } = error;
-    SpecError::new(&format!("{table}{key}"), format!("is {value}; it can be {range}"))
 }

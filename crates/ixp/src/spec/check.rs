@@ -87,9 +87,9 @@ impl Spec {
                 return Err(SpecError::new(key, format!("is {value}; it can be a power of two")));
             }
         }
-        self.power.check().map_err(|error| error.within("power"))?;
+        self.power.check()?;
         self.governor
-            .check(self.engine.clock, self.power.voltage_mv)
+            .check(self.engine.clock, self.power.technology.voltage_mv)
             .map_err(|error| error.within("governor"))?;
         match self.ports.pace {
             Pace::Load(load) => within("ports.pace.load", load, 1e-6..=1.0),

@@ -5,17 +5,17 @@ use std::ops::Range;
 use wireloom_power::datapath::Operation;
 use wireloom_power::{
     Account, Arbiter, Array, Bus, Crossbar, Datapath, Part, PartModel, Plan, Process, RangeError,
-    Reading, leakage,
+    Reading, percent_of,
 };
 use wireloom_sim::{Energy, SpecError, Time};
 
-use super::spec::{PowerSpec, refused};
+use super::spec::PowerSpec;
 use crate::cache::{LINE_BYTES, WAYS};
 use crate::layout::ENDS;
 use crate::{Chip, Spec};
 
 /// The parts of a tile. `idle` counts ports and datapaths without an access in a cycle.
-pub const TILE_PARTS: [Part; 11] = [
+pub static TILE_PARTS: [Part; 11] = [
     Part::new("alu", &["add", "logic", "idle"]),
     Part::new("shifter", &["shift", "idle"]),
     Part::new("multiplier", &["multiply", "divide", "idle"]),
@@ -30,7 +30,7 @@ pub const TILE_PARTS: [Part; 11] = [
 ];
 
 /// The parts around the tiles.
-pub const PARTS: [Part; 2] =
+pub static PARTS: [Part; 2] =
     [Part::new("pins", &["word"]), Part::new("dram", &["activate", "word", "refresh"])];
 
 /// Parts that are summed up for people.
@@ -75,15 +75,6 @@ const SWITCH_REGISTERS: u32 = wireloom_isa::raw::switch::REGISTERS as u32;
 /// (assumed: as many).
 const STATIC_ENDS: u32 = 7;
 
-/// The widths of transistors that are off in a datapath of 32 bits, in um of the process of 0.8 um
-/// (assumed: 60 and 40 for each bit, 14 for each bit of a product, 3 um each).
-const ALU_LEAKS_UM: f64 = 32.0 * 60.0 * 3.0;
-const SHIFTER_LEAKS_UM: f64 = 32.0 * 40.0 * 3.0;
-const MULTIPLIER_LEAKS_UM: f64 = 32.0 * 32.0 * 14.0 * 3.0;
-/// Products of 16 bits in one of 32, and additions in a division, a bit each (assumed).
-const PRODUCTS: u128 = 4;
-const DIVISION_STEPS: u128 = 32;
-
 struct Models<'a> {
     spec: &'a Spec,
     power: &'a PowerSpec,
@@ -92,17 +83,17 @@ struct Models<'a> {
 
 impl Models<'_> {
     fn leak(&self, width_um: f64) -> u64 {
-        leakage::nanowatts(self.process, width_um, self.power.celsius.into())
+        self.power.technology.leak(self.process, width_um)
     }
 
     /// What a port without an access takes.
     fn idle(&self, access: Energy) -> Energy {
-        Energy(access.0 * u128::from(self.power.idle_percent) / 100)
+        percent_of(access, self.power.idle_percent)
     }
 
     /// What a functional unit or a memory takes that is turned off.
     fn off(&self, access: Energy) -> Energy {
-        Energy(access.0 * u128::from(self.power.off_percent) / 100)
+        percent_of(access, self.power.off_percent)
     }
 
     /// A memory that is read once a cycle.
@@ -150,21 +141,20 @@ impl Models<'_> {
     fn tile(&self, place: usize) -> Result<PartModel, RangeError> {
         let datapath = Datapath::new(self.process);
         let add = datapath.energy(Operation::Add);
-        let leak = |width_um: f64| self.leak(width_um * self.process.scale());
         Ok(match place {
             0 => {
                 let energies = vec![add, datapath.energy(Operation::Logic), self.off(add)];
-                PartModel { energies, nanowatts: leak(ALU_LEAKS_UM) }
+                PartModel { energies, nanowatts: self.leak(datapath.alu_leaking_um()) }
             }
             1 => {
                 let shift = datapath.energy(Operation::Shift);
                 let energies = vec![shift, self.off(shift)];
-                PartModel { energies, nanowatts: leak(SHIFTER_LEAKS_UM) }
+                PartModel { energies, nanowatts: self.leak(datapath.shifter_leaking_um()) }
             }
             2 => {
-                let product = Energy(datapath.energy(Operation::Multiply16).0 * PRODUCTS);
-                let energies = vec![product, Energy(add.0 * DIVISION_STEPS), self.off(product)];
-                PartModel { energies, nanowatts: leak(MULTIPLIER_LEAKS_UM) }
+                let product = datapath.multiply();
+                let energies = vec![product, datapath.divide(), self.off(product)];
+                PartModel { energies, nanowatts: self.leak(datapath.multiplier_leaking_um()) }
             }
             3 => {
                 let ports = REGISTER_PORTS as u32;
@@ -188,10 +178,7 @@ impl Models<'_> {
     /// The pins of the chip, and the chips of so many memories.
     fn rest(&self, memories: u64) -> Vec<PartModel> {
         let power = self.power;
-        // 32 lines, half of which change.
-        let volts = f64::from(power.pins_mv) / 1e3;
-        let picojoules = 16.0 * f64::from(power.pin_pf) * volts * volts;
-        let word = Energy::femtojoules((picojoules * 1e3).round() as u64);
+        let word = power.technology.board_word(power.pin_pf);
         let chips = &power.dram;
         let burst = chips.burst(f64::from(power.dram_word_ps) / 1e3);
         vec![
@@ -212,18 +199,18 @@ impl Models<'_> {
 pub fn account(chip: &Chip, interval: Option<Time>) -> Result<Account, SpecError> {
     let spec = chip.spec();
     let power = &spec.power;
-    let wrong = |error| refused("power.", error);
-    let models = Models { spec, power, process: power.process().map_err(wrong)? };
+    let wrong = |error: RangeError| error.in_table("power");
+    let models = Models { spec, power, process: power.technology.process().map_err(wrong)? };
     let mut unit_parts = Vec::new();
-    for (place, part) in TILE_PARTS.into_iter().enumerate() {
+    for (place, part) in TILE_PARTS.iter().cloned().enumerate() {
         unit_parts.push((part, models.tile(place).map_err(wrong)?));
     }
     let tiles = (0..spec.rows).flat_map(|y| (0..spec.columns).map(move |x| (x, y)));
     let plan = Plan {
         units: tiles.map(|(x, y)| format!("tile_{x}_{y}")).collect(),
         unit_parts,
-        parts: PARTS.into_iter().zip(models.rest(chip.accesses().count() as u64)).collect(),
-        millivolts: power.voltage_mv,
+        parts: PARTS.iter().cloned().zip(models.rest(chip.accesses().count() as u64)).collect(),
+        millivolts: power.technology.voltage_mv,
     };
     Account::new(plan, interval)
 }
@@ -246,7 +233,7 @@ mod tests {
         let cost = |change: fn(&mut Spec)| {
             let mut spec = Spec::built_in();
             change(&mut spec);
-            let process = spec.power.process().expect("a process");
+            let process = spec.power.technology.process().expect("a process");
             let models = Models { spec: &spec, power: &spec.power, process };
             let parts: Vec<PartModel> =
                 (0..TILE_PARTS.len()).map(|place| models.tile(place).expect("a model")).collect();

@@ -1,7 +1,7 @@
 //! The description of a chip's energy in machine files.
 
 use serde::{Deserialize, Serialize};
-use wireloom_power::{DramChips, Process, RangeError};
+use wireloom_power::{DramChips, Technology};
 use wireloom_sim::SpecError;
 use wireloom_sim::spec::within;
 
@@ -9,14 +9,9 @@ use wireloom_sim::spec::within;
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSpec {
-    /// The feature size, in nanometres, 65 to 2,000.
-    pub process_nm: u32,
-    /// The supply voltage of the chip, in millivolts, 500 to 5,500.
-    pub voltage_mv: u32,
-    /// The supply voltage of pins, in millivolts, 500 to 5,500.
-    pub pins_mv: u32,
-    /// The temperature, in degrees Celsius, -40 to 125.
-    pub celsius: i32,
+    /// Process, voltages and temperature.
+    #[serde(flatten)]
+    pub technology: Technology,
     /// What a port that is not used in a cycle takes, in percent of an access, 0 to 100.
     pub idle_percent: u32,
     /// The same of a functional unit or a memory, which the chip turns off when it is not needed.
@@ -40,26 +35,13 @@ impl PowerSpec {
     /// # Errors
     /// The first number out of range, by its key.
     pub fn check(&self) -> Result<(), SpecError> {
-        self.process().map_err(|error| refused("power.", error))?;
-        within("power.pins_mv", self.pins_mv, 500..=5500)?;
-        within("power.celsius", self.celsius, -40..=125)?;
+        self.technology.check().map_err(|error| error.in_table("power"))?;
         within("power.idle_percent", self.idle_percent, 0..=100)?;
         within("power.off_percent", self.off_percent, 0..=100)?;
         within("power.tile_um", self.tile_um, 0..=100_000)?;
         within("power.pin_pf", self.pin_pf, 0..=1000)?;
         within("power.dram_word_ps", self.dram_word_ps, 1..=1_000_000)?;
         within("power.dram_refresh_ns", self.dram_refresh_ns, 1..=1_000_000)?;
-        self.dram.check().map_err(|error| refused("power.dram.", error))
+        self.dram.check().map_err(|error| error.in_table("power.dram"))
     }
-
-    /// The process at the supply voltage.
-    pub(super) fn process(&self) -> Result<Process, RangeError> {
-        Process::new(self.process_nm, self.voltage_mv)
-    }
-}
-
-/// An error of a model as one of the description.
-pub(super) fn refused(table: &str, error: RangeError) -> SpecError {
-    let RangeError { key, value, range } = error;
-    SpecError::new(&format!("{table}{key}"), format!("is {value}; it can be {range}"))
 }
