@@ -565,6 +565,11 @@ impl Cards {
         self.carried.0 + self.carried.1
     }
 
+    /// MPKTs that ports have had room for.
+    pub fn came(&self) -> u64 {
+        self.carried.0 + self.ports.iter().map(|port| u64::from(port.held_in)).sum::<u64>()
+    }
+
     /// Packets that the chip has taken and that have not left.
     pub fn inside(&self) -> u64 {
         (u64::from(self.taken_from) + self.taken.len() as u64).saturating_sub(self.left)

@@ -33,6 +33,7 @@ struct Before {
     at: Time,
     engines: Vec<(u64, u64)>,
     mpkts: u64,
+    came: u64,
     units: [f64; 2],
     waited: u128,
 }
@@ -127,7 +128,7 @@ impl<E: EnergySink> Chip<E> {
             (engine.cycles() + slept, engine.used.idle + slept)
         });
         let counts: Vec<(u64, u64)> = counts.collect();
-        let mpkts = self.cards.mpkts();
+        let (mpkts, came) = (self.cards.mpkts(), self.cards.came());
         let occupied = self.sdram.sum(|channel| channel.occupied) as f64 * 1e12
             / (self.spec.core.clock.rate() * self.sdram.channels.len() as f64);
         let units = [occupied, self.cards.bus_time().0 as f64];
@@ -153,12 +154,13 @@ impl<E: EnergySink> Chip<E> {
             threads: threads.map(|number| self.cards.requests().receivers(number)).sum(),
             backlog: self.cards.backlog(),
             served: mpkts - before.mpkts,
+            came: came.saturating_sub(before.came),
             busiest: busy.fold(0.0, f64::max) / elapsed,
             inside: self.cards.inside(),
             is_urgent,
         };
         if !is_urgent {
-            self.control.before = Before { at: now, engines: counts, mpkts, units, waited };
+            self.control.before = Before { at: now, engines: counts, mpkts, came, units, waited };
         }
         seen
     }

@@ -7,7 +7,8 @@
 //!
 //! * No port holds a backlog, and no packets gather inside. Then the next level is tried: at once if
 //!   it is predicted to have cycles and threads to spare, else after some calm windows. A
-//!   backlog ends the trial, and the level is banned for a time that doubles.
+//!   backlog ends the trial, and the level is banned for a time that doubles, but not at loads that are
+//!   clearly lower. No engine stops while a memory or a bus is busy: that takes all threads.
 //! * All ports hold a backlog: the chip is overloaded, and throughput is what counts. The throughput
 //!   of the fastest level is measured, then that of the next slower one. If it falls by more than
 //!   a tolerance, the level is banned; if not, the level is *proven*: engines wait for a memory or
@@ -18,7 +19,7 @@
 //! one of them is full its use is the throughput. Other units do not tell it: threads that ask
 //! whether it is their turn keep the scratchpad and the FIFOs busy as well.
 //!
-//! A backlog while one of them is full is no failure of a level either.
+//! A backlog is no failure of a level either while one of them is full, whenever ports hold one.
 //!
 //! A change of voltage stops the engines for longer than a period, and leaves a backlog behind.
 //! Periods of a change and some after it say nothing about a level and do not count; a governor that
@@ -33,8 +34,6 @@ use window::{Throughput, Window};
 const DRAIN: u32 = 8;
 /// Periods over which a backlog is averaged: a large packet alone is none.
 const AVERAGED: f64 = 4.0;
-/// The use from which on SDRAM or the bus to the ports limits the chip.
-const FULL: f64 = 0.97;
 /// Packets inside for each thread: with more, they wait to be sent.
 const GATHERED: f64 = 4.0;
 /// Windows without a backlog before a level is tried that is not predicted to be enough.
@@ -64,8 +63,13 @@ pub struct Demand {
     settled: u32,
     /// The most MPKTs in a port, on average over some periods.
     backlog: f64,
-    /// The use of the busier of SDRAM and the bus to the ports, likewise.
-    busiest: f64,
+    /// The use of the busier of SDRAM and the bus to the ports in the periods of this stay at a level
+    /// in which a port held a backlog: the mean of the last ones, and how many.
+    pressed: (f64, u32),
+    /// Whether a slower level has failed, and this one serves the backlog.
+    is_rescue: bool,
+    /// The MPKTs that came in a period, on average over the last windows.
+    load: f64,
     /// The backlog that a slower level has left behind, and that of the window before.
     inherited: f64,
     before: f64,
@@ -84,8 +88,24 @@ pub struct Demand {
     is_on_trial: bool,
     /// The slowest level that is proven to serve as much as the fastest, and when it was.
     proven: (usize, u64),
-    /// For each level the window until which it is banned, and for how long it is the next time.
-    bans: Vec<(u64, u64)>,
+    /// The ban of each level.
+    bans: Vec<Ban>,
+}
+
+/// A level that has left a backlog.
+#[derive(Clone, Copy, Debug)]
+struct Ban {
+    /// The window until which it is banned, and for how many windows it is the next time.
+    until: u64,
+    length: u64,
+    /// The load under which it failed.
+    load: f64,
+}
+
+impl Default for Ban {
+    fn default() -> Self {
+        Self { until: 0, length: BAN, load: 0.0 }
+    }
 }
 
 impl Demand {
@@ -99,7 +119,9 @@ impl Demand {
             level: 0,
             settled: 0,
             backlog: 0.0,
-            busiest: 0.0,
+            pressed: (0.0, 0),
+            is_rescue: false,
+            load: 0.0,
             inherited: 0.0,
             before: f64::INFINITY,
             inside: 0.0,
@@ -156,9 +178,16 @@ impl Demand {
             return;
         }
         self.backlog += (f64::from(seen.backlog) - self.backlog) / AVERAGED;
-        self.busiest += (seen.busiest - self.busiest) / AVERAGED;
-        // Faster engines would only wait for a full unit.
-        let is_free = !self.is_on_trial && self.level > self.proven.0 && self.busiest < FULL;
+        if self.settled == DRAIN + 1 && self.inherited == 0.0 {
+            // What a change to a slower level has held up is no sign of that level.
+            self.inherited = f64::from(seen.backlog);
+        }
+        if seen.backlog >= self.mark {
+            let (mean, count) = &mut self.pressed;
+            *count = (*count + 1).min(self.spec.window);
+            *mean += (seen.busiest - *mean) / f64::from(*count);
+        }
+        let is_free = !self.is_on_trial && self.level > self.proven.0 && !self.is_limited();
         if is_free && self.backlog >= f64::from(2 * self.mark).max(self.inherited) {
             return self.fail(self.level - 1);
         }
@@ -172,7 +201,15 @@ impl Demand {
         }
     }
 
+    /// Whether SDRAM or the bus to the ports limits the chip while ports hold backlogs: faster engines
+    /// would only wait for it.
+    fn is_limited(&self) -> bool {
+        self.pressed.0 >= Throughput::FULL
+    }
+
+    /// Judges the level at the end of a window, out of so many levels.
     fn judge(&mut self, window: &Window, levels: usize) {
+        self.load += (window.load() - self.load) / f64::from(CALM);
         if self.windows - self.proven.1 > MEMORY {
             (self.proven, self.reference) = ((0, self.windows), None);
         }
@@ -180,7 +217,7 @@ impl Demand {
             self.calm = 0;
             if self.is_on_trial || self.level <= self.proven.0 {
                 self.compare(window);
-            } else if window.throughput().busiest < FULL && self.grows(window) {
+            } else if !self.is_limited() && self.grows(window) {
                 // A backlog that shrinks is a burst that is being served.
                 self.fail(self.level - 1);
             }
@@ -195,12 +232,15 @@ impl Demand {
         if next >= levels || self.is_banned(next) {
             return;
         }
-        let low = f64::from(self.spec.low_percent) / 100.0;
+        // It takes all threads to keep a unit busy: no engine stops then.
+        let is_busy = window.throughput().busiest > self.low();
+        let levels = if is_busy { self.rates.len() } else { levels };
+        let low = self.low() / window.quiet(self.load);
         let is_enough = |level: &usize| {
             let (cycles, threads) = self.predict(window, *level);
             !self.is_banned(*level) && cycles <= low && threads <= low
         };
-        let can_try = self.calm >= CALM && self.predict(window, next).1 <= ALL;
+        let can_try = self.calm >= CALM && next < levels && self.predict(window, next).1 <= ALL;
         if let Some(level) = (next..levels).take_while(is_enough).last() {
             self.enter(level);
         } else if next <= self.proven.0 || can_try {
@@ -248,8 +288,7 @@ impl Demand {
         // Where no unit is full, throughput alone would have to tell, which varies by more than the
         // tolerance: engines must have cycles to spare.
         let is_full = self.reference.as_ref().is_some_and(Throughput::is_full);
-        let low = f64::from(self.spec.low_percent) / 100.0;
-        let can_be = self.predict(window, next).0 <= if is_full { 1.0 } else { low };
+        let can_be = self.predict(window, next).0 <= if is_full { 1.0 } else { self.low() };
         if next <= self.proven.0 || self.reference.is_some() && can_be {
             self.enter(next);
             self.is_on_trial = next > self.proven.0;
@@ -263,23 +302,33 @@ impl Demand {
         (self.backlog, self.inherited, self.before) = (0.0, 0.0, f64::INFINITY);
         self.is_on_trial = false;
         (self.window, self.overload) = (Window::default(), Window::default());
+        (self.pressed, self.is_rescue) = ((0.0, 0), false);
     }
 
     /// Leaves a level that is not enough for a faster one.
     fn fail(&mut self, faster: usize) {
-        if self.at_level < FRESH {
-            self.bans.resize(self.bans.len().max(self.level + 1), (0, BAN));
-            let (until, length) = &mut self.bans[self.level];
-            *until = self.windows + *length;
-            *length = (2 * *length).min(LONGEST_BAN);
+        // A level that was entered with the backlog of a slower one, and left before a window was over,
+        // has not been judged.
+        if self.at_level < FRESH && !(self.is_rescue && self.at_level == 0) {
+            self.bans.resize(self.bans.len().max(self.level + 1), Ban::default());
+            let ban = &mut self.bans[self.level];
+            (ban.until, ban.load) = (self.windows + ban.length, self.load);
+            ban.length = (2 * ban.length).min(LONGEST_BAN);
         }
         let left = self.backlog;
         self.enter(faster);
-        self.inherited = left;
+        (self.inherited, self.is_rescue) = (left, true);
     }
 
+    /// The share of cycles, threads or time of a unit up to which they count as enough.
+    fn low(&self) -> f64 {
+        f64::from(self.spec.low_percent) / 100.0
+    }
+
+    /// Whether a level has failed under about this load, and not long ago.
     fn is_banned(&self, level: usize) -> bool {
-        self.bans.get(level).is_some_and(|(until, _)| self.windows < *until)
+        let ban = self.bans.get(level);
+        ban.is_some_and(|ban| self.windows < ban.until && self.load > self.low() * ban.load)
     }
 
     /// What brings the engines closer to the level.

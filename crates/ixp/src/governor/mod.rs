@@ -59,6 +59,8 @@ pub struct Seen {
     pub backlog: u32,
     /// MPKTs that the chip took or sent in the period.
     pub served: u64,
+    /// MPKTs that came in the period, without those for which a port had no room.
+    pub came: u64,
     /// The share of the period in which the busier of SDRAM, its rows included, and the bus to the
     /// ports was in use: they carry packets only.
     pub busiest: f64,

@@ -19,6 +19,7 @@ fn seen(engines: Vec<EngineSeen>) -> Seen {
         threads: 16,
         backlog: 0,
         served: 100,
+        came: 50,
         busiest: 0.5,
         inside: 0,
         is_urgent: false,
@@ -147,6 +148,60 @@ fn a_level_that_leaves_a_backlog_is_left_and_tried_less_and_less_often() {
     let gaps: Vec<i32> = tries.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.len() >= 3 && gaps.is_sorted(), "{gaps:?}");
     assert!(gaps.last() > Some(&(3 * gaps[0])), "{gaps:?}");
+}
+
+/// Step 2 leaves a backlog while 50 MPKTs come in a period, and not while 10 come.
+#[test]
+fn a_level_that_failed_is_tried_at_once_under_a_lower_load() {
+    let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
+    let at_full_load = 1500;
+    let mut low = None;
+    for period in 0..at_full_load + 500 {
+        let is_full = period < at_full_load;
+        load(&mut seen, if is_full { 1.7 } else { 0.9 }, 3.0);
+        let step = seen.engines[0].step;
+        seen.came = if is_full { 50 } else { 10 };
+        seen.backlog = if is_full && step == 2 { seen.backlog + 4 } else { 0 };
+        play(&mut demand, &mut seen, 1);
+        if !is_full && step == 2 {
+            low = low.or(Some(period - at_full_load));
+        }
+    }
+    // Without the load, the bans of the first periods would last for hundreds more.
+    assert!(low.is_some_and(|periods| periods < 40), "{low:?}");
+}
+
+/// Ports hold a backlog of a burst now and then; SDRAM is full then, or not.
+#[test]
+fn a_backlog_is_no_failure_of_a_step_while_a_unit_is_full() {
+    let changes = |busiest: f64| {
+        let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
+        let mut faster = 0;
+        for period in 0..1000 {
+            load(&mut seen, 0.5, 3.0);
+            let is_burst = period > 100 && period % 50 < 30;
+            (seen.backlog, seen.busiest) = if is_burst { (60, busiest) } else { (0, 0.85) };
+            let step = seen.engines[0].step;
+            play(&mut demand, &mut seen, 1);
+            faster += usize::from(seen.engines[0].step < step);
+        }
+        faster
+    };
+    assert_eq!(changes(0.97), 0);
+    assert!(changes(0.9) > 0);
+}
+
+#[test]
+fn no_engine_stops_while_a_unit_is_busy() {
+    for (busiest, expected) in [(0.5, 2), (0.9, 0)] {
+        let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
+        for _ in 0..200 {
+            load(&mut seen, 0.3, 0.5);
+            seen.busiest = busiest;
+            play(&mut demand, &mut seen, 1);
+        }
+        assert_eq!((steps(&seen), stopped(&seen)), (vec![2; 3], expected), "{busiest}");
+    }
 }
 
 /// Under overload, what step 0 and step 1 serve is equal; step 2 serves less.

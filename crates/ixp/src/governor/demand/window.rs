@@ -10,6 +10,8 @@ pub(super) struct Window {
     pub periods: u32,
     /// MPKTs that were taken or sent.
     served: u64,
+    /// MPKTs that came.
+    came: u64,
     /// The use of the busiest of SDRAM and the bus to the ports.
     busiest: f64,
     backlog: u64,
@@ -33,6 +35,7 @@ impl Window {
         let others = seen.engines.iter().filter(|engine| !engine.receives);
         self.periods += 1;
         self.served += seen.served;
+        self.came += seen.came;
         self.busiest += seen.busiest;
         self.backlog += u64::from(seen.backlog);
         self.inside += seen.inside;
@@ -49,6 +52,17 @@ impl Window {
         self.periods += other.periods;
         self.served += other.served;
         self.busiest += other.busiest;
+    }
+
+    /// The MPKTs that came in a period, on average.
+    pub fn load(&self) -> f64 {
+        self.mean(self.came as f64)
+    }
+
+    /// By how much less came than in windows before, a factor of 1 at least: a window alone may be
+    /// a quiet one.
+    pub fn quiet(&self, load: f64) -> f64 {
+        (load / self.load().max(f64::MIN_POSITIVE)).max(1.0)
     }
 
     /// What was served.
@@ -94,7 +108,7 @@ pub(super) struct Throughput {
 
 impl Throughput {
     /// The use from which on a unit limits the chip.
-    const FULL: f64 = 0.95;
+    pub const FULL: f64 = 0.95;
     /// What lengths of packets make throughput vary by.
     const NOISE: f64 = 0.05;
 
