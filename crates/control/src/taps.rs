@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use wireloom_ir::{Golden, Output, Verdict};
 use wireloom_machine::trace::{Trace, trace};
 use wireloom_machine::{
-    Counts, Machine, Outputs, Result, Settled, Sink, Snapshot, UpdateError, Wanted, reason_name,
+    Counts, Machine, Outputs, Result, Settled, Sink, SinkOfPieces, Snapshot, UpdateError, Wanted,
+    reason_name,
 };
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Store, Update};
@@ -380,6 +381,13 @@ fn place(output: &Output<'_>) -> (Point, u16) {
 }
 
 impl Machine for Tapped {
+    fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: SinkOfPieces<'_>) -> Result<Settled> {
+        if self.taps.is_empty() && self.tracing.is_none() {
+            return self.machine.offer_in_pieces(frames, sink);
+        }
+        self.offer(frames, &mut |output| sink(output, &[]))
+    }
+
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
         if self.taps.is_empty() && self.tracing.is_none() {
             return self.machine.offer(frames, sink);

@@ -50,7 +50,7 @@ fn mpps(count: usize, work: Vec<(&mut Native, &[Frame<'_>])>) -> f64 {
                 ready.wait();
                 let begin = Instant::now();
                 for _ in 0..PASSES {
-                    machine.offer(frames, &mut |_| outputs += 1);
+                    machine.offer_in_pieces(frames, &mut |_, _| outputs += 1);
                 }
                 assert!(outputs >= PASSES * frames.len(), "every packet has an outcome");
                 (begin, Instant::now())

@@ -45,7 +45,7 @@ pub fn sampler(settings: &Settings) -> Result<impl FnMut() -> Result<f64>> {
 fn rate(machine: &mut Native, frames: &[Frame<'_>]) -> f64 {
     let mut outputs = 0;
     let begin = Instant::now();
-    machine.offer(frames, &mut |_| outputs += 1);
+    machine.offer_in_pieces(frames, &mut |_, _| outputs += 1);
     assert_eq!(outputs, frames.len(), "every packet has one outcome");
     frames.len() as f64 / begin.elapsed().as_secs_f64()
 }

@@ -162,7 +162,7 @@ impl Workload {
         let frames: Vec<_> = self.packets.iter().map(Packet::frame).collect();
         let mut outputs = 0u64;
         let begin = Instant::now();
-        self.machine.offer(&frames, &mut |_| outputs += 1)?;
+        self.machine.offer_in_pieces(&frames, &mut |_, _| outputs += 1)?;
         let seconds = begin.elapsed().as_secs_f64();
         assert!(outputs >= PACKETS, "every packet has an outcome");
         Ok(PACKETS as f64 / seconds / 1e6)

@@ -479,18 +479,18 @@ impl Core {
             let (undelivered, without_port) = (&mut self.undelivered, &mut self.without_port);
             let police = &mut self.police;
             let clock = self.begin.elapsed().as_nanos() as u64;
-            machine.offer(&frames, &mut |output: Output<'_>| {
-                observer.output(output.verdict, output.bytes.len());
+            machine.offer_in_pieces(&frames, &mut |output: Output<'_>, rest: &[u8]| {
+                observer.output(output.verdict, output.bytes.len() + rest.len());
                 match output.verdict {
                     Verdict::Sent { port } => match transmitters.get_mut(usize::from(port)) {
-                        Some(transmitter) => transmitter.take(output.bytes),
+                        Some(transmitter) => transmitter.take([output.bytes, rest]),
                         None => *without_port += 1,
                     },
                     Verdict::ToCpu(reason) if !police.admits(reason, clock) => {}
                     Verdict::ToCpu(_) => {
                         let from = usize::from(output.ingress);
                         let twin = twins[from].as_ref();
-                        if twin.is_none_or(|twin| twin.deliver(output.bytes).is_err()) {
+                        if twin.is_none_or(|twin| twin.deliver([output.bytes, rest]).is_err()) {
                             undelivered[from] += 1;
                         }
                     }

@@ -1,7 +1,7 @@
 //! The twin of a port: a TAP device through which the kernel gets the port's packets.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
@@ -75,8 +75,8 @@ impl Twin {
     ///
     /// # Errors
     /// If the kernel does not accept it.
-    pub fn deliver(&self, frame: &[u8]) -> io::Result<()> {
-        (&self.device.tap).write(frame).map(|_| ())
+    pub fn deliver(&self, frame: [&[u8]; 2]) -> io::Result<()> {
+        (&self.device.tap).write_vectored(&frame.map(IoSlice::new)).map(|_| ())
     }
 }
 

@@ -14,6 +14,9 @@ use crate::{Error, Passage, Record, Result, Snapshot};
 /// Receives the outputs of a machine. A packet's bytes are valid during the call only.
 pub type Sink<'a> = &'a mut dyn FnMut(Output<'_>);
 
+/// Receives outputs in two pieces: [`Output::bytes`], and the bytes that follow, if there are any.
+pub type SinkOfPieces<'a> = &'a mut dyn FnMut(Output<'_>, &[u8]);
+
 /// A machine with a program and its offloads.
 ///
 /// Frames are numbered from 0 in the order in which they are offered. Outputs are passed on grouped
@@ -25,6 +28,15 @@ pub trait Machine {
     /// # Errors
     /// If the machine fails, or a frame comes from a port that it does not have.
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled>;
+
+    /// Like [`offer`](Self::offer), for sinks that take packets in two pieces. A machine that leaves
+    /// the end of a long packet where it arrived then need not copy it.
+    ///
+    /// # Errors
+    /// As [`offer`](Self::offer).
+    fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: SinkOfPieces<'_>) -> Result<Settled> {
+        self.offer(frames, &mut |output| sink(output, &[]))
+    }
 
     /// Works on without new frames for about this number of cycles of its main clock, or until
     /// every packet has settled: a machine at rest stays at its time. A machine without a time of

@@ -10,7 +10,8 @@ use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Store, Update, load_tables};
 
 use crate::{
-    Configured, Error, Machine, Options, Program, Record, Result, Settled, Sink, UpdateError,
+    Configured, Error, Machine, Options, Program, Record, Result, Settled, Sink, SinkOfPieces,
+    UpdateError,
 };
 
 /// A machine with a program and its tables, and the host's time that it took.
@@ -92,6 +93,18 @@ impl Running {
     /// As [`Machine::offer`].
     pub fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
         self.timed(|machine| machine.offer(frames, sink))
+    }
+
+    /// Offers frames that may leave in two pieces; see [`Machine::offer_in_pieces`].
+    ///
+    /// # Errors
+    /// As [`Machine::offer`].
+    pub fn offer_in_pieces(
+        &mut self,
+        frames: &[Frame<'_>],
+        sink: SinkOfPieces<'_>,
+    ) -> Result<Settled> {
+        self.timed(|machine| machine.offer_in_pieces(frames, sink))
     }
 
     /// Finishes; see [`Machine::finish`].

@@ -12,7 +12,7 @@ use wireloom_offloads::{Store, Update};
 
 use crate::{
     Configured, Counts, Error, Files, Kind, Machine, Named, Options, Program, Refusal, Result,
-    Settled, Sink, Snapshot, UpdateError,
+    Settled, Sink, SinkOfPieces, Snapshot, UpdateError,
 };
 
 /// A function that starts a machine; see [`Configured::start`].
@@ -139,14 +139,23 @@ impl<M: Software> InSoftware<M> {
     pub fn new(machine: M) -> Self {
         Self { machine, offered: 0 }
     }
+
+    fn taken(&mut self, frames: &[Frame<'_>]) -> Settled {
+        let first = self.offered;
+        self.offered += frames.len() as u64;
+        Settled { taken: (first..self.offered).into(), ..Settled::default() }
+    }
 }
 
 impl<M: Software> Machine for InSoftware<M> {
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
-        let first = self.offered;
-        self.offered += frames.len() as u64;
         self.machine.offer(frames, sink);
-        Ok(Settled { taken: (first..self.offered).into(), ..Settled::default() })
+        Ok(self.taken(frames))
+    }
+
+    fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: SinkOfPieces<'_>) -> Result<Settled> {
+        self.machine.offer_in_pieces(frames, sink);
+        Ok(self.taken(frames))
     }
 
     fn finish(&mut self, _: Sink<'_>) -> Result<Settled> {

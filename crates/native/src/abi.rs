@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 /// `WL_ABI`: changes with any of these structures.
-pub const ABI: u32 = 4;
+pub const ABI: u32 = 5;
 /// `WL_NO_OUTPUT`
 pub const NO_OUTPUT: u32 = u32::MAX;
 
@@ -31,22 +31,15 @@ pub struct Arrival {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Output {
-    pub bytes: *const u8,
-    pub length: u32,
+    pub window: *const u8,
+    pub payload: *const u8,
+    pub window_length: u32,
+    pub payload_length: u32,
     pub next: u32,
     pub reasons: u32,
     pub value: u16,
     pub ingress: u16,
     pub verdict: u32,
-}
-
-/// `struct wl_emitted`
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Emitted {
-    pub output: Output,
-    pub payload: *const u8,
-    pub payload_length: u64,
 }
 
 /// `struct wl_end`
@@ -62,7 +55,7 @@ pub struct End {
 pub struct Machine {
     pub slots: *const Slot,
     pub steps: *mut u64,
-    pub emitted: *const Emitted,
+    pub emitted: *const Output,
     pub emitted_count: u64,
     pub emitted_room: u64,
     arena: [usize; 3],

@@ -165,6 +165,19 @@ impl Native {
 
 impl Execute for Native {
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>)) {
+        let mut whole = Vec::new();
+        self.offer_in_pieces(frames, &mut |output, rest| {
+            if rest.is_empty() {
+                return sink(output);
+            }
+            whole.clear();
+            whole.extend_from_slice(output.bytes);
+            whole.extend_from_slice(rest);
+            sink(Output { bytes: &whole, ..output });
+        });
+    }
+
+    fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>, &[u8])) {
         if std::mem::take(&mut self.is_store_lent) {
             let program = self.state.library.program();
             assert!(
@@ -219,15 +232,14 @@ unsafe fn hand_on(
     machine: *const abi::Machine,
     arrivals: &[abi::Arrival],
     first: u64,
-    sink: &mut dyn FnMut(Output<'_>),
+    sink: &mut dyn FnMut(Output<'_>, &[u8]),
 ) {
     // SAFETY: the machine ends with `ends`, which has an element for each packet of a batch.
     let ends = unsafe {
         std::slice::from_raw_parts((&raw const (*machine).ends).cast::<abi::End>(), arrivals.len())
     };
-    let mut whole = Vec::new();
     for (index, (arrival, end)) in arrivals.iter().zip(ends).enumerate() {
-        let mut send = |output: &abi::Output, bytes: &[u8]| {
+        let mut send = |output: &abi::Output| {
             let program = || Reason::Program(ReasonSetId(output.reasons), output.value);
             let verdict = match output.verdict {
                 abi::verdict::SENT => Verdict::Sent { port: output.value },
@@ -236,43 +248,25 @@ unsafe fn hand_on(
                 abi::verdict::RUNAWAY => Verdict::Dropped(Reason::Runaway),
                 other => unreachable!("verdict {other}"),
             };
-            sink(Output {
-                sequence: first + index as u64,
-                arrival_ns: arrival.arrival_ns,
-                ingress: output.ingress,
-                verdict,
-                bytes,
-            });
+            // SAFETY: both pieces are valid until the next batch; their addresses are never null.
+            let [bytes, rest] = unsafe {
+                [(output.window, output.window_length), (output.payload, output.payload_length)]
+                    .map(|(start, length)| std::slice::from_raw_parts(start, length as usize))
+            };
+            let (sequence, arrival_ns) = (first + index as u64, arrival.arrival_ns);
+            sink(Output { sequence, arrival_ns, ingress: output.ingress, verdict, bytes }, rest);
         };
         let mut emitted = end.first_emitted;
         while emitted != abi::NO_OUTPUT {
             // SAFETY: the chain links indices of emitted packets of this batch.
             let copy = unsafe { &*(*machine).emitted.add(emitted as usize) };
-            whole.clear();
-            // SAFETY: window and payload are valid until the next batch; the addresses are never
-            // null.
-            unsafe {
-                whole.extend_from_slice(bytes(&copy.output));
-                let length = copy.payload_length as usize;
-                whole.extend_from_slice(std::slice::from_raw_parts(copy.payload, length));
-            }
-            send(&copy.output, &whole);
-            emitted = copy.output.next;
+            send(copy);
+            emitted = copy.next;
         }
         if end.last.verdict != abi::verdict::NOTHING {
-            // SAFETY: an output's bytes are valid until the next batch.
-            send(&end.last, unsafe { bytes(&end.last) });
+            send(&end.last);
         }
     }
-}
-
-/// The bytes of an output. Their address is never null.
-///
-/// # Safety
-/// The batch that it is from is the last.
-unsafe fn bytes(output: &abi::Output) -> &[u8] {
-    // SAFETY: they are valid until the next batch.
-    unsafe { std::slice::from_raw_parts(output.bytes, output.length as usize) }
 }
 
 fn arrival(frame: &Frame<'_>) -> abi::Arrival {

@@ -171,6 +171,44 @@ fn an_emitted_packet_is_a_copy_and_leaves_before_what_follows() {
 }
 
 #[test]
+fn a_payload_leaves_from_where_it_arrived_unless_it_is_changed() {
+    let mut engine = EngineBuilder::packet("pieces");
+    let payload = engine.offload("payload", config("payload", &[], &[("", 16)], &[]));
+    engine.regions("only", |step| {
+        // Refused if the packet has less than 200 bytes.
+        let (offset, data, count) =
+            (step.constant(16, 199), step.constant(16, 0xaa), step.constant(16, 1));
+        let length = step.meta(Meta::Length);
+        let most = step.constant(16, 400);
+        let is_changed = step.binary(BinaryOp::Ult, length, most);
+        step.when(is_changed).call(payload, "write", &[offset, data, count]);
+        step.next_region();
+        let (start, count) = (step.constant(16, 0), step.constant(16, 4));
+        step.insert(start, count);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let program = program_of(engine);
+    let packets: Vec<Packet> =
+        [60, 128, 129, 300, 400, 1500, 65_531].map(|n| packet(&vec![5; n])).into();
+    let frames: Vec<_> = packets.iter().map(Packet::frame).collect();
+    let (mut seen, mut whole) = (0, Vec::new());
+    native(&program).offer_in_pieces(&frames, &mut |output, rest| {
+        let frame = frames[output.sequence as usize].bytes;
+        let lies_in_frame = frame.as_ptr_range().contains(&rest.as_ptr());
+        let is_changed = (200..400).contains(&frame.len());
+        assert_eq!(output.bytes.len(), 4 + frame.len().min(128));
+        assert_eq!(rest.len(), frame.len().saturating_sub(128));
+        assert!(rest.is_empty() || lies_in_frame != is_changed, "{}", frame.len());
+        whole.push([output.bytes, rest].concat());
+        seen += 1;
+    });
+    assert_eq!(seen, packets.len());
+    assert!(outputs(&mut native(&program), &packets).iter().map(|sent| &sent.bytes).eq(&whole));
+    agree(&[program], &packets, &nothing);
+}
+
+#[test]
 fn functions_of_keys_of_every_size_class_agree() {
     let widths = [1, 8, 31, 32, 33, 47, 48, 49, 63, 64, 65, 100, 127, 128, 129, 320, 511, 512];
     let programs: Vec<Program> = widths

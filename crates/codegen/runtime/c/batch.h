@@ -17,30 +17,22 @@
 #define WL_ADMITTED 8
 #endif
 
-#define WL_ABI 4
+#define WL_ABI 5
 
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 
 enum { WL_NO_OUTPUT = 0xffffffff };
 
-/* A packet that leaves. */
+/* A packet that leaves: its window, then its payload. Copies that a thread emits share their payload
+ * until it changes, so that a loop that emits a long packet needs memory for windows only. */
 struct wl_output {
-    const uint8_t *bytes;
-    uint32_t length;
+    const uint8_t *window, *payload;
+    uint32_t window_length, payload_length;
     uint32_t next; /* the next packet that this thread emitted, or WL_NO_OUTPUT */
     uint32_t reasons; /* for WL_TO_CPU and WL_DROPPED: the set of the reason */
     uint16_t value;   /* the port or the reason */
     uint16_t ingress;
     uint32_t verdict; /* an enum wl_verdict */
-};
-
-/* A packet that a thread emitted. Its payload follows its window, which `output` holds: all copies
- * share the payload until it changes, so that a loop that emits a long packet needs memory for
- * windows only. */
-struct wl_emitted {
-    struct wl_output output;
-    const uint8_t *payload;
-    uint64_t payload_length;
 };
 
 /* The output of a thread: the packets that it emitted, then how it ended. */
@@ -53,7 +45,7 @@ struct wl_end {
 struct wl_machine {
     const struct wl_slot *slots;
     uint64_t *steps; /* how often threads began each step, for programs that count */
-    struct wl_emitted *emitted;
+    struct wl_output *emitted;
     uint64_t emitted_count, emitted_room;
     struct wl_arena arena;
     struct wl_end ends[WL_BATCH];
@@ -106,12 +98,14 @@ WL_INLINE void wl_end_begin(struct wl_end *end)
     end->first_emitted = WL_NO_OUTPUT;
 }
 
-WL_INLINE void wl_end_packet(struct wl_machine *m, struct wl_end *end, struct wl_packet *p, uint32_t verdict,
-                             uint32_t reasons, uint16_t value)
+WL_INLINE void wl_end_packet(struct wl_end *end, struct wl_packet *p, uint32_t verdict, uint32_t reasons,
+                             uint16_t value)
 {
     struct wl_output *out = &end->last;
-    out->bytes = wl_whole(p, &m->arena);
-    out->length = wl_length(p);
+    out->window = wl_front(p);
+    out->window_length = p->window;
+    out->payload = p->payload;
+    out->payload_length = p->payload_length;
     out->reasons = reasons;
     out->value = value;
     out->ingress = p->ingress;
@@ -119,16 +113,16 @@ WL_INLINE void wl_end_packet(struct wl_machine *m, struct wl_end *end, struct wl
 }
 
 /* Sends the packet to its egress port. */
-WL_INLINE void wl_end_sent(struct wl_machine *m, struct wl_end *end, struct wl_packet *p)
+WL_INLINE void wl_end_sent(struct wl_end *end, struct wl_packet *p)
 {
-    wl_end_packet(m, end, p, WL_SENT, 0, p->egress);
+    wl_end_packet(end, p, WL_SENT, 0, p->egress);
 }
 
 /* Ends the packet outside the fast path: it is dropped, or goes to the control processor. */
-WL_COLD void wl_end_aside(struct wl_machine *m, struct wl_end *end, struct wl_packet *p, uint32_t verdict,
-                          uint32_t reasons, uint16_t reason)
+WL_COLD void wl_end_aside(struct wl_end *end, struct wl_packet *p, uint32_t verdict, uint32_t reasons,
+                          uint16_t reason)
 {
-    wl_end_packet(m, end, p, verdict, reasons, reason);
+    wl_end_packet(end, p, verdict, reasons, reason);
 }
 
 /* Sends a copy of the packet in its current form to its egress port. */
@@ -141,24 +135,22 @@ WL_COLD void wl_emit(struct wl_machine *m, struct wl_end *end, struct wl_packet 
             abort();
     }
     uint32_t index = (uint32_t)m->emitted_count++;
-    m->emitted[index] = (struct wl_emitted){
-        .output = {
-            .bytes = wl_window_copy(p, &m->arena),
-            .length = p->window,
-            .next = WL_NO_OUTPUT,
-            .value = p->egress,
-            .ingress = p->ingress,
-            .verdict = WL_SENT,
-        },
+    m->emitted[index] = (struct wl_output){
+        .window = wl_window_copy(p, &m->arena),
         .payload = p->payload,
+        .window_length = p->window,
         .payload_length = p->payload_length,
+        .next = WL_NO_OUTPUT,
+        .value = p->egress,
+        .ingress = p->ingress,
+        .verdict = WL_SENT,
     };
     /* From here on a change of the payload makes a copy, as if it were where it arrived. */
     p->payload_room = 0;
     if (end->first_emitted == WL_NO_OUTPUT)
         end->first_emitted = index;
     else
-        m->emitted[end->last_emitted].output.next = index;
+        m->emitted[end->last_emitted].next = index;
     end->last_emitted = index;
 }
 

@@ -3,8 +3,8 @@
  * The header window is stored in the thread, and always *ends* at WL_END of the area: a push or
  * a pop at the front moves its begin and copies nothing. The area after its end is always zero,
  * so that a field that is partly or wholly outside the window reads as zero without a test. The
- * payload stays where it arrived until something changes it; then it moves to the arena, with
- * room for a window in front, so that the packet can be sent from there.
+ * payload stays where it arrived until something changes it; then it moves to the arena. Packets
+ * leave in these two pieces, so that a payload is not copied.
  *
  * Steps note the place of the window once (struct wl_window), since a store of bytes may change
  * any field in memory for all that a compiler knows.
@@ -295,7 +295,7 @@ WL_INLINE bool wl_reset(struct wl_packet *p, uint32_t count)
 
 /* ---- Payload: offsets count from the packet's start, through the window ---------------------- */
 
-/* Moves the payload to the arena, with room for `room` bytes and a window in front. */
+/* Moves the payload to the arena, with room for `room` bytes. */
 WL_COLD void wl_own_payload(struct wl_packet *p, struct wl_arena *arena, uint32_t room)
 {
     if (p->payload_room >= room && p->payload_room)
@@ -303,7 +303,7 @@ WL_COLD void wl_own_payload(struct wl_packet *p, struct wl_arena *arena, uint32_
     uint32_t grown = p->payload_room ? 2 * room : room;
     if (grown < 64)
         grown = 64;
-    uint8_t *own = wl_arena_take(arena, (size_t)WL_END + grown) + WL_END;
+    uint8_t *own = wl_arena_take(arena, grown);
     if (p->payload_length)
         memcpy(own, p->payload, p->payload_length);
     p->payload = own;
@@ -329,22 +329,6 @@ WL_FUNCTION void wl_payload_copy(const struct wl_packet *p, uint32_t offset, uin
 }
 
 /* ---- Sending --------------------------------------------------------------------------------- */
-
-/* Returns the packet in one piece. It stays valid until the batch ends or the packet is changed. */
-WL_INLINE const uint8_t *wl_whole(struct wl_packet *p, struct wl_arena *arena)
-{
-    if (WL_LIKELY(p->payload_length == 0))
-        return wl_front(p);
-    uint8_t *whole;
-    if (p->payload_room) {
-        whole = (uint8_t *)p->payload - p->window;
-    } else {
-        whole = wl_arena_take(arena, wl_length(p));
-        memcpy(whole + p->window, p->payload, p->payload_length);
-    }
-    memcpy(whole, wl_front(p), p->window);
-    return whole;
-}
 
 /* Returns a copy of the window that stays valid until the batch ends. */
 WL_FUNCTION const uint8_t *wl_window_copy(struct wl_packet *p, struct wl_arena *arena)

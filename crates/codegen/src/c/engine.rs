@@ -662,8 +662,8 @@ fn machine() -> Expr {
 }
 
 /// The thread's packet, as arguments of the runtime's functions that end it.
-fn packet_to_end() -> [Expr; 3] {
-    [machine().address(), Expr::name("t").arrow("end"), Expr::name("p")]
+fn packet_to_end() -> [Expr; 2] {
+    [Expr::name("t").arrow("end"), Expr::name("p")]
 }
 
 /// The arguments for a packet that is not sent: its verdict and the reason for it.
@@ -845,7 +845,8 @@ impl StepEffects<'_> {
         match exit {
             Exit::Next(to) => self.engine.jump(self.from, *to),
             Exit::Emit(to) => {
-                let mut statements = vec![Stmt::call("wl_emit", packet_to_end())];
+                let emitted = [machine().address()].into_iter().chain(packet_to_end());
+                let mut statements = vec![Stmt::call("wl_emit", emitted)];
                 statements.extend(self.engine.jump(self.from, *to));
                 statements
             }

@@ -81,8 +81,8 @@ pub trait Receive {
 
 /// The sending side of a port.
 pub trait Transmit {
-    /// Takes a frame that is to be sent.
-    fn take(&mut self, frame: &[u8]);
+    /// Takes a frame that is to be sent, in two pieces, of which the second may be empty.
+    fn take(&mut self, frame: [&[u8]; 2]);
 
     /// Sends what was taken. A frame that the interface does not accept is lost: it is down, its
     /// queue is full, or the frame is longer than its MTU.

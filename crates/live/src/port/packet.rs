@@ -372,8 +372,8 @@ impl Transmitter {
 }
 
 impl Transmit for Transmitter {
-    fn take(&mut self, frame: &[u8]) {
-        self.bytes.extend_from_slice(frame);
+    fn take(&mut self, frame: [&[u8]; 2]) {
+        frame.iter().for_each(|piece| self.bytes.extend_from_slice(piece));
         self.ends.push(self.bytes.len());
     }
 

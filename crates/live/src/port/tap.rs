@@ -2,7 +2,7 @@
 //! end of the cable.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -113,12 +113,13 @@ struct Transmitter {
 }
 
 impl Transmit for Transmitter {
-    fn take(&mut self, frame: &[u8]) {
-        match (&*self.tap).write(frame) {
+    fn take(&mut self, frame: [&[u8]; 2]) {
+        let length = frame[0].len() + frame[1].len();
+        match (&*self.tap).write_vectored(&frame.map(IoSlice::new)) {
             // A TAP device takes a frame whole.
-            Ok(length) if length == frame.len() => {
+            Ok(written) if written == length => {
                 self.sent.packets += 1;
-                self.sent.bytes += frame.len() as u64;
+                self.sent.bytes += length as u64;
             }
             _ => self.sent.lost += 1,
         }

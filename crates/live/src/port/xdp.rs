@@ -263,19 +263,20 @@ struct Transmitter {
 }
 
 impl Transmit for Transmitter {
-    fn take(&mut self, frame: &[u8]) {
+    fn take(&mut self, frame: [&[u8]; 2]) {
         // SAFETY: the packet goes to the kernel or back to the memory.
         let packet = unsafe { self.memory.borrow_mut().alloc() };
         let Some(mut packet) = packet else {
             self.sent.lost += 1;
             return;
         };
-        if packet.append(frame).is_err() || self.taken.available() == 0 {
+        let is_cut = frame.iter().any(|piece| packet.append(piece).is_err());
+        if is_cut || self.taken.available() == 0 {
             self.memory.borrow_mut().free_packet(packet);
             self.sent.lost += 1;
             return;
         }
-        self.bytes += frame.len() as u64;
+        self.bytes += packet.len() as u64;
         self.taken.push_front(packet);
     }
 
