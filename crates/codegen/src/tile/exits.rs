@@ -52,6 +52,9 @@ impl Way {
 impl Lower<'_> {
     /// Leaves the step.
     pub fn exit(&mut self, exit: &Exit) {
+        if !matches!(exit, Exit::Next(_) | Exit::Emit(_) | Exit::Reply(_)) {
+            self.over();
+        }
         match exit {
             Exit::Next(to) => {
                 self.go_on(to.index());
@@ -122,6 +125,7 @@ impl Lower<'_> {
         match self.instance.reply_width {
             Some(width) => self.reply(&super::words::zeros(width)),
             None => {
+                self.over();
                 self.side(Way::Drop, RUNAWAY, NOTHING, true);
                 self.code.jump("leave");
             }

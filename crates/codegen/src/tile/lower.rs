@@ -9,6 +9,7 @@ use super::aligned::Aligned;
 use super::calls;
 use super::code::{Code, FRAME, NOTHING, Operand, WINDOW};
 use super::frame;
+use super::home::Home;
 use super::layout::{Instance, Layout};
 use super::packet::View;
 use super::stages::Stages;
@@ -25,6 +26,8 @@ pub struct Lower<'a> {
     pub instance: &'a Instance<'a>,
     /// The stages, of the engine that takes packets.
     pub stages: Option<&'a Stages>,
+    /// The tile that calls the offloads that packets change, if it is not this one.
+    pub home: Option<Home>,
     pub step: &'a Step,
     /// The step's number.
     pub number: usize,

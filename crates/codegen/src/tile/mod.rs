@@ -20,6 +20,7 @@ mod direct;
 mod exits;
 mod fast;
 mod frame;
+mod home;
 pub mod layout;
 mod lower;
 mod packet;
@@ -40,6 +41,7 @@ pub use crate::refused::Refused;
 use crate::refused::ops;
 pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
 pub use frame::ALIGN;
+pub use home::{Home, TURN, generate_home, room};
 pub use layout::{Layout, Memories, Place};
 use lower::Lower;
 pub use ports::{Ports, uses_general};
@@ -70,13 +72,22 @@ pub struct TileCode {
     pub steps: Vec<(usize, usize)>,
 }
 
+/// What a tile reaches over the general network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Where packets leave, if that is at the port of their egress.
+    pub ports: Option<Ports>,
+    /// The tile that calls the offloads that packets change.
+    pub home: Option<Home>,
+}
+
 /// Bytes of memory from one tile's frame to the next.
 pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
 
 /// Writes the program of a tile that executes the steps of a stage. The frames of all tiles are at
 /// the beginning of memory, in the order of the tiles' numbers. With fast ways, which take more
-/// instructions, packets that are not dropped take fewer cycles. With `ports`, the last tile sends
-/// packets there instead of to its switch.
+/// instructions, packets that are not dropped take fewer cycles. If `reach` has ports, the last
+/// tile sends packets there instead of to its switch.
 ///
 /// # Errors
 /// What has no place.
@@ -87,7 +98,7 @@ pub fn generate(
     stages: &Stages,
     stage: usize,
     has_fast_ways: bool,
-    ports: Option<Ports>,
+    reach: Reach,
 ) -> Result<TileCode, Vec<Refused>> {
     let frame = tile * FRAME_BYTES;
     let mut refused = Vec::new();
@@ -119,6 +130,7 @@ pub fn generate(
                 tile,
                 instance,
                 stages: (number == 0).then_some(stages),
+                home: reach.home,
                 step,
                 number: at,
                 code: Code::new(&format!("{prefix}{number}_{at}")),
@@ -182,6 +194,8 @@ pub fn generate(
     }
     let main = &instances[0];
     let needs = Needs { takes: layout.takes, ..needs(program, main.engine) };
+    // A home calls offloads in the order of packets.
+    let needs = Needs { sequence: needs.sequence || reach.home.is_some(), ..needs };
     let mut text = format!(
         "# Engine `{}`, written by Wireloom from the step IR.\n        li $sp, {frame}\n",
         main.engine.name
@@ -201,7 +215,7 @@ pub fn generate(
         is_first: stage == 0,
         is_last: stage + 1 == stages.count,
         idles: stages.is_replicated(),
-        ports: ports.filter(|_| stage + 1 == stages.count),
+        ports: reach.ports.filter(|_| stage + 1 == stages.count),
     });
     text.extend(bodies.into_iter().rev());
     text += &routines::needed(frame, &needed);

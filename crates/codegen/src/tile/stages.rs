@@ -80,11 +80,11 @@ impl Stages {
 
     /// Cuts the steps, in their order, into as many stages as there can be up to those of `tiles`,
     /// the number of tiles of each, so that the largest has the fewest instructions a tile. `sizes`
-    /// are those of the steps.
-    pub fn cut(program: &Program, sizes: &[usize], tiles: &[usize]) -> Self {
+    /// are those of the steps. With a home, any tile can call what packets change.
+    pub fn cut(program: &Program, sizes: &[usize], tiles: &[usize], has_home: bool) -> Self {
         let engine = &program.engines[program.main.index()];
         let steps = engine.steps.len();
-        let changed = changed(program, engine);
+        let changed = if has_home { BTreeSet::new() } else { changed(program, engine) };
         // A cut before a step is possible if nothing goes back over it or is used on both sides.
         let is_possible = |at: &usize| {
             let (before, after) = engine.steps.split_at(*at);
@@ -133,13 +133,13 @@ impl Stages {
         Self { of, count: tiles.len(), tiles: tiles.to_vec() }
     }
 
-    /// Checks stages.
+    /// Checks stages. With a home, any tile can call what packets change.
     ///
     /// # Errors
     /// What cannot be on several tiles, or goes back to an earlier one.
-    pub fn check(&self, program: &Program) -> Result<(), Vec<Refused>> {
+    pub fn check(&self, program: &Program, has_home: bool) -> Result<(), Vec<Refused>> {
         let engine = &program.engines[program.main.index()];
-        let changed = changed(program, engine);
+        let changed = if has_home { BTreeSet::new() } else { changed(program, engine) };
         let mut refused = Vec::new();
         for (number, step) in engine.steps.iter().enumerate() {
             let own = self.of[number];
@@ -223,7 +223,7 @@ impl Stages {
     }
 
     /// An offload that an engine changes, and the first step that calls it: such an engine has one
-    /// chain.
+    /// chain, or a home.
     pub fn changes(program: &Program) -> Option<(String, String)> {
         let engine = &program.engines[program.main.index()];
         let first = changed(program, engine).into_iter().next()?;

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use wireloom_codegen::tile::{
-    self, FRAME_BYTES, Layout, Memories, Needs, Ports, Refused, STEPS, Stages,
+    self, FRAME_BYTES, Home, Layout, Memories, Needs, Ports, Reach, Refused, STEPS, Stages,
 };
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
-use super::mapping::{Chain, MachineSpec, Outputs};
+use super::mapping::{Chain, MachineSpec, Outputs, Place};
 use super::proof::prove;
 use crate::Side;
 use crate::asm::{self, Program as Image};
@@ -28,8 +28,10 @@ pub struct Compiled {
     pub images: Vec<(u32, Vec<u32>)>,
     /// The stages of each chain.
     pub stages: Vec<Stages>,
-    /// The number of tiles in use.
+    /// The number of tiles in use, with the home.
     pub tiles: u32,
+    /// Where the home of state has the number of the packet whose turn it is.
+    pub turn: Option<u32>,
 }
 
 /// Compiles an engine with the contents of its tables.
@@ -41,31 +43,45 @@ pub fn compile(
     program: &Program,
     store: &Store,
 ) -> Result<Compiled, Vec<Refused>> {
+    let spec = &spec.suited(program);
     let (chains, _) = spec.chains().map_err(whole)?;
+    let home = spec.mapping.home;
     if chains.len() > 1
+        && home.is_none()
         && let Some((offload, step)) = Stages::changes(program)
     {
         let message = format!(
             "offload `{offload}` changes in step `{step}`, and caches of tiles are not coherent: \
-             an engine with it has no place on {} chains, but on one",
+             an engine with it has no place on {} chains, but on one, or with a tile for such \
+             state (`mapping.home`)",
             chains.len()
         );
         return Err(vec![Refused { offload: Some(offload), step: Some(step), message }]);
     }
-    let tiles: u32 = chains.iter().map(|chain| chain.tiles.len() as u32).sum();
+    let tiles = frames(spec, &chains);
     let end = spec.memory.megabytes << 20;
     let headers = headers(spec, &chains);
     let table = tiles * FRAME_BYTES;
-    let first = (table + 4 * headers.len() as u32).next_multiple_of(LINE_BYTES);
+    let kept = (table + 4 * headers.len() as u32).next_multiple_of(LINE_BYTES);
+    let first = kept + home.map_or(0, |_| tile::room(spec.chip.rows).next_multiple_of(LINE_BYTES));
     let memories = Memories { first, end, tiles };
     let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
-    let code = |has_fast_ways| code(spec, program, &layout, &chains, has_fast_ways);
+    let of_home =
+        home.map(|_| tile::generate_home(program, &layout, tiles - 1, kept)).transpose()?;
+    let code = |has_fast_ways| code(spec, program, &layout, &chains, &of_home, has_fast_ways);
     // Without fast ways there are fewer instructions.
     let code = code(true).or_else(|_| code(false))?;
     let (places, mut images) = (layout.places(), layout.images);
     images.push((table, headers));
     let Code { text, image, needs, stages } = code;
-    Ok(Compiled { text, image, needs, places, images, stages, tiles })
+    let turn = home.map(|_| (tiles - 1) * FRAME_BYTES + tile::TURN);
+    Ok(Compiled { text, image, needs, places, images, stages, tiles, turn })
+}
+
+/// The number of tiles that have a frame: the home has the last one.
+fn frames(spec: &MachineSpec, chains: &[Chain]) -> u32 {
+    let tiles: usize = chains.iter().map(|chain| chain.tiles.len()).sum();
+    (tiles + usize::from(spec.mapping.home.is_some())) as u32
 }
 
 /// The code of all tiles and switches.
@@ -81,8 +97,10 @@ fn code(
     program: &Program,
     layout: &Layout<'_>,
     chains: &[Chain],
+    of_home: &Option<String>,
     has_fast_ways: bool,
 ) -> Result<Code, Vec<Refused>> {
+    let room = spec.chip.tile.instruction_words as usize;
     let engine = &program.engines[program.main.index()];
     let (mut text, mut needs, mut all) = (String::new(), Needs::default(), Vec::new());
     let mut tile = 0;
@@ -92,7 +110,8 @@ fn code(
         for ((place, (from, to)), (stage, turn)) in
             chain.tiles.iter().zip(&chain.sides).zip(turns(&stages))
         {
-            let code = tile::generate(program, layout, tile, &stages, stage, has_fast_ways, ports)?;
+            let reach = Reach { ports, home: home(spec, *place) };
+            let code = tile::generate(program, layout, tile, &stages, stage, has_fast_ways, reach)?;
             tile += 1;
             needs = code.needs;
             let (x, y) = place;
@@ -105,12 +124,23 @@ fn code(
         }
         all.push(stages);
     }
+    if let (Some((x, y)), Some(of_home)) = (spec.mapping.home, of_home) {
+        let _ = write!(text, ".tile {x} {y}\n{of_home}");
+    }
     let image = asm::assemble("engine.rasm", &text).map_err(|refused| {
         whole(format!("engine {} has no place in a tile: {}", engine.name, refused.render()))
     })?;
-    prove(&spec.chip, &image, chains, spec.mapping.outputs)
+    prove(&spec.chip, &image, chains, spec.mapping.outputs, spec.mapping.home)
         .map_err(|why| whole(format!("the schedules of switches are wrong: {why}")))?;
-    let room = spec.chip.tile.instruction_words as usize;
+    if let Some(place) = spec.mapping.home {
+        let words = image.of(place).0.len();
+        if words > room {
+            return Err(whole(format!(
+                "the calls of state have no place in tile {place:?}, their home: they need {words} \
+                 instructions, and there is room for {room}"
+            )));
+        }
+    }
     for (chain, stages) in chains.iter().zip(&all) {
         for (place, (stage, _)) in chain.tiles.iter().zip(turns(stages)) {
             let words = image.of(*place).0.len();
@@ -146,10 +176,16 @@ fn headers(spec: &MachineSpec, chains: &[Chain]) -> Vec<u32> {
     chains.iter().flat_map(all).collect()
 }
 
+/// The home of state as a tile sees it.
+fn home(spec: &MachineSpec, origin: Place) -> Option<Home> {
+    let header = |destination| Header { origin, destination, ..Header::default() }.word();
+    spec.mapping.home.map(|home| Home { header: header(home) })
+}
+
 /// Where the packets of a chain leave, if it is not at its own port.
 fn ports(spec: &MachineSpec, chains: &[Chain], number: usize) -> Option<Ports> {
     let all = headers(spec, chains);
-    let tiles: u32 = chains.iter().map(|chain| chain.tiles.len() as u32).sum();
+    let tiles = frames(spec, chains);
     let count = chains.len() as u32;
     let own = number as u32 * count;
     Some(Ports {
@@ -177,7 +213,7 @@ fn stages_of(
     tiles: usize,
 ) -> Result<Stages, Vec<Refused>> {
     let engine = &program.engines[program.main.index()];
-    let one = Stages::one(engine);
+    let (one, has_home) = (Stages::one(engine), spec.mapping.home.is_some());
     let tiles = spec.mapping.stages(tiles);
     if tiles.len() > 1 && engine.steps.len() > STEPS {
         let steps = engine.steps.len();
@@ -191,13 +227,13 @@ fn stages_of(
         let stages = if let [_] = working {
             one
         } else {
-            let code = tile::generate(program, layout, 0, &one, 0, true, None)?;
+            let code = tile::generate(program, layout, 0, &one, 0, true, Reach::default())?;
             let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
-            Stages::cut(program, &sizes, working)
+            Stages::cut(program, &sizes, working, has_home)
         };
         // Tiles without steps let packets through.
         let stages = Stages { of: stages.of, count: tiles.len(), tiles };
-        stages.check(program)?;
+        stages.check(program, has_home)?;
         return Ok(stages);
     }
     let mut of = Vec::new();
@@ -222,7 +258,7 @@ fn stages_of(
         return Err(whole(format!("step `{name}` begins, so it must be on the first tile")));
     }
     let stages = Stages { of, count: tiles.len(), tiles };
-    stages.check(program)?;
+    stages.check(program, has_home)?;
     Ok(stages)
 }
 

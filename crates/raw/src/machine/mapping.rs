@@ -1,6 +1,7 @@
 //! The description of the machine around the chip: its memory, and where engines run.
 
 use serde::{Deserialize, Serialize};
+use wireloom_codegen::tile::Stages;
 use wireloom_description::Description;
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
@@ -53,6 +54,10 @@ pub struct Mapping {
     /// Where packets leave.
     #[serde(default)]
     pub outputs: Outputs,
+    /// The tile that calls the offloads that packets change, for all others. If the engine has
+    /// none, it belongs to its chain, if it is named in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<Place>,
 }
 
 /// Where packets leave.
@@ -68,9 +73,19 @@ pub enum Outputs {
 }
 
 impl Mapping {
-    /// The number of tiles of each stage of a chain of so many tiles.
+    /// The number of tiles of each stage of a chain of so many tiles. One whose tile is a home has
+    /// a tile less in its largest stage.
     pub fn stages(&self, tiles: usize) -> Vec<usize> {
-        if self.replicas.is_empty() { vec![1; tiles] } else { self.replicas.clone() }
+        let mut stages = self.replicas.clone();
+        if stages.is_empty() {
+            return vec![1; tiles];
+        }
+        if stages.iter().sum::<usize>() > tiles
+            && let Some(largest) = stages.iter_mut().max()
+        {
+            *largest -= 1;
+        }
+        stages
     }
 
     /// Messages that make room for the last packets of a chain: as many without a packet as there
@@ -163,7 +178,51 @@ impl MachineSpec {
             }
         }
         spec.chains().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
+        spec.check_home().map_err(|message| wrong(format!("`mapping.home`: {message}")))?;
         Ok(spec)
+    }
+
+    /// Checks that the chains do without the tile of the home.
+    fn check_home(&self) -> Result<(), String> {
+        let Some(home) = self.mapping.home else { return Ok(()) };
+        let (x, y) = home;
+        let Spec { columns, rows, .. } = self.chip;
+        if u32::from(x) >= columns || u32::from(y) >= rows {
+            return Err(format!("there is no tile ({x},{y}) on a chip of {columns} x {rows}"));
+        }
+        let has_rest = self.mapping.replicas.iter().any(|tiles| *tiles > 1);
+        let is_fixed = !self.mapping.steps.is_empty() || !self.mapping.replicas.is_empty();
+        if self.mapping.chains.iter().any(|chain| chain.contains(&home)) && is_fixed && !has_rest {
+            return Err(format!(
+                "tile ({x},{y}) is of a chain whose stages have one tile each, so none can do \
+                 without it: name a tile that no chain has"
+            ));
+        }
+        self.with_home(home).chains().map(|_| ()).map_err(|why| {
+            format!("tile ({x},{y}) cannot leave its chain, whose ends alone can: {why}")
+        })
+    }
+
+    /// The machine whose tile is a home and in no chain.
+    fn with_home(&self, home: Place) -> Self {
+        let mut spec = self.clone();
+        let chains = &mut spec.mapping.chains;
+        chains.iter_mut().for_each(|chain| chain.retain(|tile| *tile != home));
+        chains.retain(|chain| !chain.is_empty());
+        spec
+    }
+
+    /// The machine as a program uses it: its home is in no chain, or it has none, if packets change
+    /// no offload of the program.
+    pub fn suited(&self, program: &Program) -> Self {
+        match self.mapping.home {
+            Some(home) if Stages::changes(program).is_some() => self.with_home(home),
+            _ => {
+                let mut spec = self.clone();
+                spec.mapping.home = None;
+                spec
+            }
+        }
     }
 
     /// Why an engine has no place, if it has none.

@@ -94,14 +94,15 @@ impl Raw {
         store: Store,
         options: &Options,
     ) -> Result<Self> {
+        let spec = spec.suited(program);
         let (chains, memory) = spec.chains().map_err(Error::new)?;
-        let (chip, compiled) = chip(spec, program, &store)?;
+        let (chip, compiled) = chip(&spec, program, &store, 0)?;
         let interval = options.interval_ns.map(Time::nanoseconds);
         let metering = Metering::new(&chip, interval).map_err(Error::new)?;
         let pending = vec![VecDeque::new(); chains.len()];
         let count = chains.len();
         Ok(Self {
-            spec: spec.clone(),
+            spec,
             program: program.clone(),
             store,
             chip,
@@ -148,7 +149,7 @@ impl Raw {
     fn reload(&mut self) -> Result {
         self.measured.add_chip(&self.chip, &self.chains);
         self.metering.replace(&self.chip);
-        (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store)?;
+        (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store, self.offered)?;
         self.next.fill(0);
         Ok(())
     }
@@ -287,8 +288,13 @@ impl Raw {
     }
 }
 
-/// Makes a chip with the program and the tables.
-fn chip(spec: &MachineSpec, program: &Program, store: &Store) -> Result<(Chip, Compiled)> {
+/// Makes a chip with the program and the tables, before the packet of that number.
+fn chip(
+    spec: &MachineSpec,
+    program: &Program,
+    store: &Store,
+    number: u64,
+) -> Result<(Chip, Compiled)> {
     let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
@@ -298,7 +304,8 @@ fn chip(spec: &MachineSpec, program: &Program, store: &Store) -> Result<(Chip, C
         outstanding: spec.memory.outstanding as usize,
         ..MemorySpec::full_duplex(spec.memory.megabytes << 20)
     });
-    for (first, words) in std::mem::take(&mut compiled.images) {
+    let turn = compiled.turn.map(|address| (address, vec![number as u32]));
+    for (first, words) in std::mem::take(&mut compiled.images).into_iter().chain(turn) {
         for (address, word) in (first..).step_by(4).zip(words) {
             *memory.word(address).ok_or_else(|| Error::new("a table is past the memory"))? = word;
         }
@@ -411,6 +418,11 @@ impl Machine for Raw {
             count => format!("{count} chains like "),
         };
         record.lines.push(Line::new("tiles", chains + &tiles.join(", ")));
+        if let Some((x, y)) = self.spec.mapping.home {
+            let words = self.compiled.image.of((x, y)).0.len();
+            let home = format!("({x},{y}) for all tiles ({words} instructions)");
+            record.lines.push(Line::new("state that packets change", home));
+        }
         if self.spec.mapping.outputs == Outputs::Egress {
             let each = self.left_at.iter().enumerate();
             let each: Vec<String> = each.map(|(port, count)| format!("{port}: {count}")).collect();

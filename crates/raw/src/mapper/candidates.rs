@@ -63,7 +63,8 @@ fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>], outputs: Outputs) {
         if outputs == Outputs::Egress && replicas.last() != Some(&1) {
             continue;
         }
-        let mapping = Mapping { chains: chains.to_vec(), steps: Vec::new(), replicas, outputs };
+        let (all_chains, steps) = (chains.to_vec(), Vec::new());
+        let mapping = Mapping { chains: all_chains, steps, replicas, outputs, home: None };
         if all.iter().any(|other| other.mapping == mapping) {
             continue;
         }

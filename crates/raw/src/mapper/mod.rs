@@ -121,7 +121,7 @@ mod tests {
     fn tried(tiles: u8, mpps: Option<f64>) -> Tried {
         let chains = vec![(0..tiles).map(|x| (x, 0)).collect()];
         let (steps, replicas) = (Vec::new(), Vec::new());
-        let mapping = Mapping { chains, steps, replicas, outputs: Outputs::Chain };
+        let mapping = Mapping { chains, steps, replicas, outputs: Outputs::Chain, home: None };
         let rates = mpps.map(|mpps| Rates { mpps, ..Rates::default() });
         let candidate = Candidate { name: String::new(), mapping };
         Tried { candidate, rates: rates.ok_or_else(|| "it is refused".to_owned()) }

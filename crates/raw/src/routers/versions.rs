@@ -65,14 +65,14 @@ enum Buffers {
 }
 
 macro_rules! version {
-    ($name:literal, $file:literal, $layout:ident, $head:literal, $outstanding:literal, $buffers:expr) => {
+    ($name:literal, $file:literal, $layout:ident, $head:literal, $lines:literal, $buffers:expr) => {
         Version {
             name: $name,
             file: $file,
             text: include_str!(concat!("../../../../programs/raw/", $file)),
             is_in_rows: matches!(Layout::$layout, Layout::Rows),
             head: $head,
-            outstanding: $outstanding,
+            outstanding: $lines,
             buffers: $buffers,
         }
     };
@@ -86,8 +86,8 @@ enum Layout {
 const STREAMS: Buffers = Buffers::Streams { announces: false };
 const OVER_MEMORY_NETWORK: Buffers = Buffers::OverMemoryNetwork { has_masks: false };
 
-/// The paper's versions: the file, the layout, words of a head, lines at a time (more than one from version
-/// III on), and buffers.
+/// The paper's versions: the file, the layout, words of a head, lines at a time (more than one from
+/// version III on), and buffers.
 pub const VERSIONS: [Version; 6] = [
     version!("I", "version-1.rasm", Rows, 8, 1, Buffers::Shared { is_half_duplex: true }),
     version!("II", "version-2.rasm", Columns, 8, 1, Buffers::Lines),

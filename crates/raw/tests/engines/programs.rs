@@ -32,6 +32,35 @@ fn every_program_has_a_place_on_one_tile() {
     }
 }
 
+/// Runs packets on a machine next to golden, and compares the state in the end.
+fn agrees(name: &str, on: &str, tables: &[PathBuf], packets: &[Packet]) {
+    let program = program(name);
+    let loaded = load_store(&program.optimised, tables, &|_| ());
+    let (store, _) = loaded.unwrap_or_else(|error| panic!("{}", error.message));
+    let options = Options::default();
+    let contender = Contender::new(machine(on), &program, &store, &options, &|_| ());
+    let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    contender
+        .offer(&program.optimised, &frames, &mut |_| ())
+        .and_then(|()| contender.finish(&program.optimised, &mut |_| ()))
+        .and_then(|()| contender.compare_state(&|_| ()))
+        .unwrap_or_else(|error| panic!("{name} on {on}: {}", error.message));
+    assert!(contender.difference.is_none(), "{name} on {on}: {:?}", contender.difference);
+    assert_eq!(contender.compared, packets.len() as u64);
+}
+
+#[test]
+fn programs_with_state_do_on_all_tiles_what_they_do_on_golden() {
+    let spec = Spec { count: Some(240), ports: 2, ..Spec::default() };
+    let packets: Vec<Packet> = Generator::new(&spec).expect("it can be generated").collect();
+    let translator = [folder("../../programs/tests/nat.tables")];
+    for on in ["raw-rows", "raw-edge", "raw-egress"] {
+        agrees("flowcount", on, &[], &packets);
+        agrees("nat", on, &translator, &packets);
+    }
+}
+
 /// Packets of four ports, and tables that send them to four ports.
 fn forwarded(count: u64) -> (Program, Store, Vec<Packet>) {
     let program = program("ipv4");

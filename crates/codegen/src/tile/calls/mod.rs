@@ -48,6 +48,9 @@ pub fn call(
         (OffloadTarget::Kind(config), _) => config,
         (OffloadTarget::Engine(_), _) => unreachable!("an engine has the place of one"),
     };
+    if let Some(reply) = lower.ask(offload, method, args, width)? {
+        return Ok(reply);
+    }
     let kind = registry::kind(&config.kind).expect("a verified program");
     let name = kind.methods[method].name;
     if changes_packet(lower.instance.engine, offload, method) {
