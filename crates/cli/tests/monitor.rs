@@ -236,25 +236,6 @@ fn the_monitor_answers_this_computer_only_and_ends_cleanly() {
     assert!(ended.success(), "{ended:?}");
 }
 
-#[test]
-fn a_client_that_sends_half_a_command_keeps_no_other_waiting() {
-    let running = Running::start();
-    let (host, path) = running.parts();
-    let half =
-        format!("POST {path}api/command HTTP/1.1\r\nHost: {host}\r\nContent-Length: 4\r\n\r\nst");
-    let slow: Vec<TcpStream> = (0..5)
-        .map(|_| {
-            let mut stream = TcpStream::connect(host).expect("it listens");
-            stream.write_all(half.as_bytes()).expect("it reads");
-            stream
-        })
-        .collect();
-    let header = format!("Host: {host}\r\n");
-    let page = running.ask("GET", path, &header, "");
-    assert!(page.starts_with("HTTP/1.1 200"), "{page}");
-    drop(slow);
-}
-
 /// The packages that `make page` installs, with the test of the page.
 fn packages() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/page")

@@ -22,20 +22,6 @@ pub fn owned(result: libc::c_int) -> io::Result<OwnedFd> {
     check(result).map(|descriptor| unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// The least number of descriptors that are to be closed late.
-const LATE: libc::c_int = 512;
-
-/// Gives a descriptor a number above those of others, as far as the limit of open files allows.
-///
-/// The kernel closes the descriptors of a process that is killed in the order of their numbers.
-/// Some take long: a device is removed, a packet socket waits for other processors. The programs
-/// at the ports must be gone before, since they keep frames from the kernel.
-pub fn closed_late(descriptor: OwnedFd) -> OwnedFd {
-    // SAFETY: plain system call on an open descriptor.
-    let late = unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, LATE) };
-    owned(late).unwrap_or(descriptor)
-}
-
 /// Returns the error of an operation, with advice if a right is missing.
 pub fn failed(what: &str, error: &io::Error) -> Error {
     let message = Error::new(format!("{what}: {error}"));

@@ -10,7 +10,7 @@ use wireloom_machine::{Error, Result};
 
 use crate::bpf::Attached;
 use crate::ingress;
-use crate::system::{check, closed_late, exists, failed, interface_index, owned};
+use crate::system::{check, exists, failed, interface_index, owned};
 
 /// The way from the machine, on any core, into the receive path of a port.
 pub struct Twin {
@@ -128,7 +128,7 @@ fn open_device(name: &str, flags: libc::c_int) -> Result<(File, String), Problem
     let bytes = request.ifr_name.iter().map(|&byte| byte as u8);
     let name: Vec<u8> = bytes.take_while(|&byte| byte != 0).collect();
     let name = String::from_utf8_lossy(&name).into_owned();
-    Ok((closed_late(tap.into()).into(), name))
+    Ok((tap, name))
 }
 
 fn empty_request() -> libc::ifreq {

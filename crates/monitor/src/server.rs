@@ -10,7 +10,7 @@ mod runner;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
@@ -27,9 +27,6 @@ use runner::Runner;
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
 /// The longest command that is read, in bytes.
 const LONGEST: u64 = 4096;
-/// Requests that are answered at a time; more are turned away. A client that sends its command
-/// slowly keeps no other one waiting.
-const MOST_REQUESTS: usize = 64;
 /// How long a machine that does not run waits for a request before it looks at its interrupt.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -70,23 +67,10 @@ impl Server {
     pub fn run(self, debugger: Debugger, interrupt: &AtomicBool) -> Result {
         let (jobs, waiting) = mpsc::channel::<Job>();
         let (http, port) = (Arc::clone(&self.http), self.address.port());
-        let token: Arc<str> = self.token.into();
+        let token = self.token;
         let listen = move || {
-            let answering = Arc::new(AtomicUsize::new(0));
             for request in http.incoming_requests() {
-                if answering.fetch_add(1, Ordering::Relaxed) >= MOST_REQUESTS {
-                    answering.fetch_sub(1, Ordering::Relaxed);
-                    let _ = request.respond(Response::empty(503));
-                    continue;
-                }
-                let (token, jobs, counted) = (token.clone(), jobs.clone(), Arc::clone(&answering));
-                let work = move || {
-                    answer(request, &token, port, &jobs);
-                    counted.fetch_sub(1, Ordering::Relaxed);
-                };
-                if thread::Builder::new().name("request".into()).spawn(work).is_err() {
-                    answering.fetch_sub(1, Ordering::Relaxed);
-                }
+                answer(request, &token, port, &jobs);
             }
         };
         let listening = thread::Builder::new().name("monitor".into()).spawn(listen);

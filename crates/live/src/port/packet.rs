@@ -18,7 +18,7 @@ use super::{Exchange, Port, Receive, Sent, Sides, Spread, Transmit};
 use crate::ingress::{MARK, drop_all_but_marked};
 use crate::removal::unless_removed;
 use crate::segment::{Finished, OffloadHeader, finish};
-use crate::system::{check, closed_late, failed, owned, set};
+use crate::system::{check, failed, owned, set};
 
 /// Messages that are received or sent by one system call.
 const BATCH: usize = 64;
@@ -280,8 +280,7 @@ impl Group {
 fn packet_socket() -> io::Result<OwnedFd> {
     // Protocol 0 receives nothing until the socket is bound.
     // SAFETY: plain system call.
-    let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-    owned(socket).map(closed_late)
+    owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })
 }
 
 /// Binds a socket to an interface. It accepts nothing yet: before it is in its group it would get
