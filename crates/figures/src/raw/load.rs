@@ -1,5 +1,5 @@
-//! The IPv4 routers under load, with line cards that do not stop their lines: the greatest rate without
-//! loss, what leaves when more is offered, and latency.
+//! The IPv4 routers under load, with line cards that do not stop their lines: the greatest rate
+//! without loss, what leaves when more is offered, and latency.
 
 use serde::Serialize;
 use wireloom_raw::device::Buffer;
@@ -67,7 +67,7 @@ const OFFERED: [&str; 8] = ["50", "75", "90", "100", "110", "125", "150", "200"]
 const LOADED: [&str; 7] = ["10", "25", "50", "75", "90", "95", "100"];
 /// Packets for which a card has room in overload (assumed).
 const ROOM: usize = 16;
-/// Halvings of the search for the greatest rate without loss: it is right to 1 per cent of the peak.
+/// Halvings of the search for the greatest rate without loss: right to 1 per cent of the peak.
 const HALVINGS: usize = 7;
 /// The trace.
 const SEED: u64 = 1;
@@ -247,8 +247,8 @@ fn overload(settings: &Settings) -> Result<Drawn> {
     };
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     let text = format!(
-        "{text}\n\n64 bytes in Mpps, 1,500 in Gb/s; a card has room for {ROOM} packets and loses others. \
-         Every packet that leaves is compared with golden.\n"
+        "{text}\n\n64 bytes in Mpps, 1,500 in Gb/s; a card has room for {ROOM} packets and loses \
+         others. Every packet that leaves is compared with golden.\n"
     );
     Ok(Drawn { text, data, svg: lines.svg(), faults: vec![] })
 }
@@ -279,8 +279,8 @@ fn latency(settings: &Settings) -> Result<Drawn> {
     };
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     let text = format!(
-        "{text}\n\nCycles from the end of a packet on its line to its last word out, with cards that have \
-         room for all packets; load in per cent of the rate with lines that wait.\n"
+        "{text}\n\nCycles from the end of a packet on its line to its last word out, with cards that \
+         have room for all packets; load in per cent of the rate with lines that wait.\n"
     );
     Ok(Drawn { text, data, svg: lines.svg(), faults: vec![] })
 }

@@ -2,7 +2,6 @@
 
 pub mod ablations;
 pub mod causes;
-pub mod engines;
 pub mod ipv4;
 pub mod layouts;
 pub mod load;

@@ -1,5 +1,5 @@
-//! Where each cycle of the four stages goes, in the middle of a run under full load: Table 1, word by
-//! word.
+//! Where each cycle of the four stages goes, in the middle of a run under full load: Table 1, word
+//! by word.
 
 use serde::Serialize;
 use wireloom_isa::raw::Network;
@@ -227,8 +227,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let svg = Bars { is_stacked: true, ..bars }.svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     let text = format!(
-        "{text}\n\nCycles a packet and column, from the cycle in which a quarter of the packets had left \
-         to that in which three quarters had.\nTable 1: null 416 and 3,490 cycles, IPv4 690 and 5,394.\n"
+        "{text}\n\nCycles a packet and column, from the cycle in which a quarter of the packets had \
+         left to that in which three quarters had.\nTable 1: null 416 and 3,490 cycles, IPv4 690 and 5,394.\n"
     );
     Ok(Drawn { text, data, svg, faults: vec![] })
 }
