@@ -34,7 +34,7 @@ pub const FIGURE: Figure = Figure {
 
 /// Simulated time of a run in milliseconds; that before it at full load, in which a governor finds
 /// its level, and at other loads.
-const MS: f64 = 5.0;
+const MS: f64 = 10.0;
 const BEFORE_FULL: f64 = 8.0;
 const BEFORE: f64 = 1.0;
 
