@@ -2,6 +2,7 @@
 
 use wireloom_isa::{Arm, Riscv};
 use wireloom_net::Packet;
+use wireloom_power::Account;
 use wireloom_sim::Timeline;
 use wireloom_sim::stats::{Record, Series};
 
@@ -43,6 +44,10 @@ impl<O: Objects> AnyMachine<O> {
 
     pub(super) fn series(&self) -> Option<&Series> {
         each!(self, machine => machine.series())
+    }
+
+    pub(super) fn energy(&self) -> Account {
+        each!(self, machine => machine.energy())
     }
 
     pub(super) fn record(&self) -> Record {

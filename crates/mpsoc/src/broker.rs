@@ -81,6 +81,8 @@ pub(super) struct Broker {
     services: Vec<Servers>,
     /// The cycle in which the next call can be served.
     free: u64,
+    /// Calls that got a server.
+    calls: u64,
 }
 
 /// The servers and calls of one service.
@@ -116,6 +118,7 @@ impl Broker {
             threads,
             services: Vec::new(),
             free: 0,
+            calls: 0,
         }
     }
 
@@ -138,6 +141,11 @@ impl Broker {
         servers.idle[queue].push_back(thread);
         servers.idle_count += 1;
         self.serve(now, service)
+    }
+
+    /// Calls that got a server.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls
     }
 
     /// Services with calls that wait for a server, and the number of these calls.
@@ -163,6 +171,7 @@ impl Broker {
         self.servers(service).wait.time(now - since);
         let begin = self.free.max(self.clock.edge_from(now));
         self.free = begin + self.call_cycles;
+        self.calls += 1;
         Some(Match { errand, thread, at: self.clock.edge(self.free) })
     }
 

@@ -143,6 +143,11 @@ impl Caches {
         self.cache(which).spec().line_bytes as u32
     }
 
+    /// Reads of the instruction cache and lines that it fetched, and the same of the data cache.
+    pub(super) fn lines(&self) -> [[u64; 2]; 2] {
+        [&self.instruction, &self.data].map(Cache::reads_and_fetches)
+    }
+
     /// Statistics of both caches.
     pub(super) fn record(&self) -> Record {
         Record::new()

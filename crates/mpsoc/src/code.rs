@@ -18,6 +18,7 @@ use super::mpe;
 use super::noc_payload::{Request, Which};
 use super::objects::{MethodInterface, ObjectInterface};
 use super::spec::{CyclesSpec, Multithreading, Spec};
+use super::tally::Sums;
 use super::workload::{Issued, Outcome, Port, Start, Workload};
 use reach::Reach;
 use run_ahead::RunAhead;
@@ -28,6 +29,8 @@ use run_ahead::RunAhead;
 pub struct Code<S: Compiled> {
     text: Text<S>,
     steps: Vec<Step<S>>,
+    /// What the instructions before each one use, and at the end what all use.
+    uses: Vec<Sums>,
     constants: Constants,
     /// Loads, stores and jumps below this address are null-pointer accesses. If the program lies at
     /// address 0, this area holds the function that begins threads.
@@ -208,6 +211,7 @@ impl<S: Compiled> Code<S> {
         let line_instructions = line_bytes / 4;
         Ok(Self {
             steps: steps(&text, &processor.cycles, line_instructions, program.entry),
+            uses: Sums::of(text.instructions().map(|(_, instruction)| S::uses(instruction))),
             text,
             constants: Constants::new(base, null_end, &bytes, data_line_bytes),
             null_end,
@@ -448,9 +452,8 @@ impl<S: Compiled> Code<S> {
     /// Executes the next instruction of a thread at its issue time.
     fn issue_now(&self, thread: &mut Bank<S::Thread>, port: &mut Port<'_>) -> Issued {
         let pc = thread.registers.pc();
-        let Some(Step { instruction, cycles, moves_stack, .. }) =
-            self.steps.get(self.text.index(pc))
-        else {
+        let index = self.text.index(pc);
+        let Some(Step { instruction, cycles, moves_stack, .. }) = self.steps.get(index) else {
             if pc < self.null_end.min(NEAR_NULL) {
                 return self.null_call(port.context, &thread.registers);
             }
@@ -466,11 +469,10 @@ impl<S: Compiled> Code<S> {
             }
             thread.line = line;
         }
-        let outcome = match S::execute(
-            &mut thread.registers,
-            instruction,
-            &mut Reach { code: self, port, pc },
-        ) {
+        let mut reach = Reach { code: self, port, pc, constants: 0, outside: [0; 2] };
+        let flow = S::execute(&mut thread.registers, instruction, &mut reach);
+        let Reach { constants, outside, .. } = reach;
+        let outcome = match flow {
             Ok(Flow::Next | Flow::Skipped) => Outcome::Done,
             Ok(Flow::Taken) => Outcome::Jumped,
             Err(Stop::Wait) => Outcome::Waits,
@@ -481,6 +483,12 @@ impl<S: Compiled> Code<S> {
             Err(Stop::Raise(cause)) => return self.fail(port.context, pc, cause),
         };
         thread.has_begun = true;
+        if outcome != Outcome::Waits {
+            let tally = &mut port.context.own.tally;
+            tally.add(&self.uses[index], &self.uses[index + 1]);
+            tally.constants += constants;
+            tally.outside.iter_mut().zip(outside).for_each(|(all, these)| *all += these);
+        }
         if *moves_stack && let Some(stack_pointer) = self.overflown(pc, &thread.registers) {
             return self.overflow(port.context, pc, stack_pointer);
         }

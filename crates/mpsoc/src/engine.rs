@@ -7,11 +7,13 @@ use wireloom_isa::Compiled;
 use wireloom_machine::watch::Listing;
 use wireloom_net::Packet;
 use wireloom_offloads::{Store, Update};
+use wireloom_power::Account;
 use wireloom_sim::stats::{Record, Series};
 use wireloom_sim::{Time, Timeline};
 
 use super::any::{AnyMachine, each};
 use super::code::Code;
+use super::energy::Unit;
 use super::io::{self, Delivered, Followed};
 use super::machine::{Machine, Options, RunError, Totals};
 use super::objects::Objects as _;
@@ -132,7 +134,9 @@ impl Engine {
         let built = build(program, &partition, &elements, &spec.processor.build_options())?.program;
         let times = |path: &str, engine: EngineId| {
             let element = spec.element(path, &program.engines[engine.index()].name);
-            element.expect("an element is one of the machine's").times(spec, program, engine)
+            let element = element.expect("an element is one of the machine's");
+            let times = element.times(spec, program, engine)?;
+            Ok((times, Unit::pipeline(&times, element.clock)))
         };
         let offloads =
             Offloads::new(program, &elements, store).with_times(times).map_err(refused)?;
@@ -434,6 +438,11 @@ impl Engine {
     /// The time series, if sampling is on: see [`Machine::series`].
     pub fn series(&self) -> Option<&Series> {
         self.machine.series()
+    }
+
+    /// The energy of the whole run: see [`Machine::energy`].
+    pub fn energy(&self) -> Account {
+        self.machine.energy()
     }
 
     /// All statistics.

@@ -17,9 +17,11 @@ use wireloom_machine::{
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
+use wireloom_power::Account;
 use wireloom_sim::stats::{Record as Statistics, Summary, Value};
 use wireloom_sim::{Effort, Time, Timeline};
 
+use crate::energy::groups;
 use crate::engine::{self, Engine};
 use crate::program::{Elements, build};
 use crate::toolchain::BuildError;
@@ -79,7 +81,7 @@ impl Configured for Spec {
         Capabilities {
             shows_drops: true,
             times: true,
-            energy: false,
+            energy: true,
             updates_in_flight: false,
             loses: true,
             translates: false,
@@ -256,6 +258,7 @@ impl Machine for Mpsoc {
     fn record(&self, work: Duration) -> Option<wireloom_machine::Record> {
         let totals = self.engine.totals().since(&self.engine.counted_from());
         let seconds = totals.now.as_seconds();
+        let energy = self.engine.energy();
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let values = Values {
             time_us: seconds * 1e6,
@@ -265,9 +268,15 @@ impl Machine for Mpsoc {
             instructions_a_packet: ratio(totals.instructions as f64, totals.done as f64),
             usage: self.engine.usage(),
             instructions_a_second: ratio(totals.instructions as f64, work.as_secs_f64()),
+            watts: energy.total().mean_watts(energy.now()),
+            nanojoules_a_packet: ratio(
+                energy.total().as_joules() * 1e9,
+                self.engine.totals().done as f64,
+            ),
+            power: energy.record(),
             statistics: self.engine.record(),
         };
-        Some(values.record())
+        Some(values.record(&energy))
     }
 
     fn watch(&mut self) -> Option<&mut dyn Watched> {
@@ -301,12 +310,29 @@ struct Values {
     usage: f64,
     /// Simulated instructions per second of host time.
     instructions_a_second: f64,
+    /// The mean power over the whole run, and its energy shared out to all packets.
+    watts: f64,
+    nanojoules_a_packet: f64,
+    /// The account of energy.
+    power: Statistics,
     /// All other statistics.
     statistics: Statistics,
 }
 
+/// The power in a line, by groups of parts.
+fn power(values: &Values, energy: &Account) -> String {
+    let groups = groups(energy)
+        .map(|(name, energy_of)| format!("{name} {:.3}", energy_of.mean_watts(energy.now())));
+    format!(
+        "{:.3} W, {:.1} nJ a packet: {}",
+        values.watts,
+        values.nanojoules_a_packet,
+        groups.collect::<Vec<_>>().join(", ")
+    )
+}
+
 impl Values {
-    fn record(self) -> wireloom_machine::Record {
+    fn record(self, energy: &Account) -> wireloom_machine::Record {
         let latency = |part: &str| match self
             .statistics
             .value(&format!("platform.io.latency.{part}"))
@@ -326,6 +352,7 @@ impl Values {
             Line::new("processing", latency("processing")),
             Line::new("network", latency("network")),
             Line::new("pipeline", latency("compute")),
+            Line::new("power", power(&self, energy)),
             Line::new("lost at input", format!("{} packets", thousands(self.lost))),
             Line::new(
                 "simulated",
@@ -344,6 +371,7 @@ impl Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::energy::plan;
 
     #[test]
     fn what_people_read_is_what_was_counted() {
@@ -355,14 +383,19 @@ mod tests {
             instructions_a_packet: 400.0,
             usage: 0.5,
             instructions_a_second: 2e6,
+            watts: 0.25,
+            nanojoules_a_packet: 77.0,
+            power: Statistics::new(),
             statistics: Statistics::new(),
         };
-        let lines = values.record().lines;
+        let plan = plan(&Spec::base(), &[], 0).expect("a plan");
+        let lines = values.record(&Account::new(plan, None).expect("an account")).lines;
         let text = |name: &str| &lines.iter().find(|line| line.name == name).expect("a line").text;
         assert_eq!(text("rate"), "3.250 MPPS in 12.5 us");
         assert_eq!(text("use"), "50.0 % of the processors' cycles");
         assert_eq!(text("instructions"), "400.0 a packet");
         assert_eq!(text("latency"), "not known");
+        assert!(text("power").starts_with("0.250 W, 77.0 nJ a packet: processors 0.000, local"));
         assert_eq!(text("lost at input"), "1,234 packets");
         assert_eq!(text("simulated"), "40,000 instructions, 2,000,000 a second");
     }

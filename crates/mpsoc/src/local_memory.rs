@@ -6,6 +6,7 @@ use std::sync::Arc;
 use wireloom_isa::{Access, Bus, Fault, Size, Stall};
 
 use super::mpe::{self, LOCAL_BYTES, Registers};
+use super::tally::Tally;
 
 /// The top four bits of the valid addresses.
 pub(super) mod region {
@@ -35,6 +36,11 @@ impl Constants {
     /// two. Only the instructions below `guard` can read the bytes below `guard`.
     pub(super) fn new(base: u32, guard: u32, bytes: &[u8], line_bytes: u32) -> Self {
         Self { base, guard, bytes: bytes.into(), line: !(line_bytes - 1) }
+    }
+
+    /// Their length, that of the program included.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
     }
 
     /// Reads a constant for an instruction that does not lie below the guard.
@@ -75,6 +81,8 @@ pub(super) struct LocalMemory {
     pub(super) shared: Range<u32>,
     /// The line of the last constant that was read, or [`NO_DATA`].
     pub(super) data: u32,
+    /// What the thread's instructions have used, possibly with some that are not yet issued.
+    pub(super) tally: Tally,
 }
 
 /// The value if no constant was read: no line begins at an odd address.
@@ -83,7 +91,8 @@ pub(super) const NO_DATA: u32 = 1;
 impl LocalMemory {
     pub(super) fn new(constants: Constants) -> Self {
         let local = Box::new([0; LOCAL_BYTES]);
-        Self { local, registers: Registers::default(), constants, shared: 0..0, data: NO_DATA }
+        let (registers, tally) = (Registers::default(), Tally::default());
+        Self { local, registers, constants, shared: 0..0, data: NO_DATA, tally }
     }
 
     /// The place of an address in the local store.
@@ -104,7 +113,9 @@ impl Bus for LocalMemory {
                 self.constants.value(access)
             }
             region::REGISTERS if access.size == Size::Word && access.count == 1 => {
-                self.registers.at(access.address).copied().ok_or(Stall::Wait)
+                let value = self.registers.at(access.address).copied().ok_or(Stall::Wait)?;
+                self.tally.outside[0] += 1;
+                Ok(value)
             }
             _ => Err(Stall::Wait),
         }
@@ -119,6 +130,7 @@ impl Bus for LocalMemory {
             }
             region::REGISTERS if access.size == Size::Word => {
                 *self.registers.at(access.address).ok_or(Stall::Wait)? = value;
+                self.tally.outside[1] += 1;
                 Ok(())
             }
             _ => Err(Stall::Wait),

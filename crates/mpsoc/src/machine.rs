@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use wireloom_isa::Cause;
 use wireloom_net::Packet;
+use wireloom_power::Account;
 use wireloom_sim::stats::{Histogram, Record, Series};
 use wireloom_sim::wait_graph::{Patience, Stuck, Watchdog};
 use wireloom_sim::{
@@ -12,6 +13,7 @@ use wireloom_sim::{
 };
 
 use super::broker::Service;
+use super::energy::{self, Unit};
 use super::io::{Delivered, Followed};
 use super::mpe;
 use super::objects::Objects;
@@ -75,6 +77,9 @@ pub struct Machine<W: Workload, O: Objects> {
     clock: Clock,
     processors: u32,
     sampler: Option<Sampler>,
+    /// The account of energy at time 0, and what the objects consist of.
+    account: Account,
+    units: Vec<Unit>,
     watchdog: Watchdog,
     /// The totals when the packets of [`Options::warm`] were done; `None` before.
     counted_from: Option<Totals>,
@@ -270,7 +275,12 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// specification.
     pub fn new(spec: &Spec, workload: W, objects: O, options: Options) -> Result<Self, SpecError> {
         let mut kernel = Kernel::new(options.effort, spec.processor.clock.cycles(1));
-        let sampler = options.sampling.map(|interval| Sampler::new(interval, spec.processors));
+        let interfaces = objects.interfaces();
+        let plan = energy::plan(spec, interfaces, workload.constants().bytes())?;
+        let account = Account::new(plan, None)?;
+        let units = interfaces.iter().map(|object| object.unit.clone()).collect();
+        let sampler = options.sampling;
+        let sampler = sampler.map(|interval| Sampler::new(interval, spec.processors, &account));
         let watchdog = Watchdog::new(options.patience);
         let counted_from = (options.warm == 0).then(Totals::default);
         let mut platform = Platform::new(spec, workload, objects, options)?;
@@ -282,7 +292,17 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         }
         platform.io.begin(&mut kernel.wrapped(Event::Line));
         let (clock, processors) = (spec.processor.clock, spec.processors);
-        Ok(Self { kernel, platform, clock, processors, sampler, watchdog, counted_from })
+        Ok(Self {
+            kernel,
+            platform,
+            clock,
+            processors,
+            sampler,
+            account,
+            units,
+            watchdog,
+            counted_from,
+        })
     }
 
     /// Adds packets to the line, after those that were offered before. The first packet of all
@@ -381,6 +401,11 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         let busy = self.platform.busy_before(edge);
         let mut totals = totals(&self.kernel, &self.platform);
         totals.busy = busy.iter().sum();
+        let counts = self.platform.counts();
+        let account = sampler.account();
+        account.advance(totals.now);
+        let cycles_of_all = self.clock.edge_from(totals.now);
+        energy::charge(account, &counts, &self.units, cycles_of_all);
         sampler.look(totals, busy, cycles.max(1) as f64);
     }
 
@@ -508,6 +533,16 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         (to.busy - from.busy) as f64 / (cycles.max(1) * u64::from(self.processors)) as f64
     }
 
+    /// The energy of the whole run: see docs/power.md. Threads may have executed instructions
+    /// before their time, which count already; once all packets have left there are none.
+    pub fn energy(&self) -> Account {
+        let (mut account, now) = (self.account.clone(), self.kernel.now());
+        account.advance(now);
+        let cycles = self.clock.edge_from(now);
+        energy::charge(&mut account, &self.platform.counts(), &self.units, cycles);
+        account
+    }
+
     /// All statistics.
     pub fn record(&self) -> Record {
         let now = self.kernel.now();
@@ -545,7 +580,8 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     }
 
     /// The time series, if sampling is on: `use` (share of the processors' cycles), `mpps` (million
-    /// packets per second that threads finished), `lost` (packets), and the use of each processor.
+    /// packets per second that threads finished), `lost` (packets), the use of each processor, and
+    /// the power in watts: `power_w`, that of each processor, and that of each part.
     pub fn series(&self) -> Option<&Series> {
         self.sampler.as_ref().map(Sampler::series)
     }

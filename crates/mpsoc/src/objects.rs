@@ -7,6 +7,7 @@ use wireloom_net::PacketInHand;
 use wireloom_sim::stats::{Histogram, Record};
 use wireloom_sim::{SpecError, Time};
 
+use super::energy::Unit;
 use super::services::Server;
 use super::spec::{ObjectSpec, Spec};
 
@@ -52,6 +53,8 @@ pub struct ObjectInterface {
     pub methods: Vec<MethodInterface>,
     /// Its timing, if it differs from that of the machine file for its name or kind.
     pub times: Option<ObjectSpec>,
+    /// What it consists of, for the account of energy.
+    pub unit: Unit,
 }
 
 /// The words of a method's arguments and reply: each value has its own words, the lowest first.
@@ -126,12 +129,14 @@ pub(super) struct Element {
     since: Time,
     busy: Time,
     latency: Histogram,
+    /// Calls of each method, and the bytes of packets that they worked on, over the whole run.
+    done: Vec<[u64; 2]>,
 }
 
 impl Element {
     /// An idle object.
     pub(super) fn new(interface: &ObjectInterface, spec: &Spec) -> Result<Self, SpecError> {
-        let ObjectInterface { name, kind, times, .. } = interface;
+        let ObjectInterface { name, kind, times, methods, .. } = interface;
         let object = times.as_ref().or_else(|| spec.object(name, kind)).copied().ok_or_else(|| {
             let problem = format!("is missing: the program has an object '{name}' of kind {kind}; say `object.any` for all others");
             SpecError::new(&format!("object.{kind}"), problem)
@@ -144,6 +149,7 @@ impl Element {
             since: Time::ZERO,
             busy: Time::ZERO,
             latency: Histogram::times(),
+            done: vec![[0; 2]; methods.len()],
         })
     }
 
@@ -157,6 +163,18 @@ impl Element {
         let done = begin + self.spec.latency;
         self.latency.time(done - now);
         done
+    }
+
+    /// Counts a call of a method that works on so many bytes of its packet.
+    pub(super) fn count(&mut self, method: usize, bytes: usize) {
+        if let Some([calls, all]) = self.done.get_mut(method) {
+            (*calls, *all) = (*calls + 1, *all + bytes as u64);
+        }
+    }
+
+    /// Calls of each method, and the bytes of packets that they worked on.
+    pub(super) fn done(&self) -> &[[u64; 2]] {
+        &self.done
     }
 
     /// The start time of a call whose reply leaves at `done`.
@@ -205,6 +223,7 @@ mod tests {
             since: Time::ZERO,
             busy: Time::ZERO,
             latency: Histogram::times(),
+            done: vec![[0; 2]],
         };
         let done: Vec<u64> = (0..5).map(|_| element.call(Time(100), Time(100)).0).collect();
         assert_eq!(done, [150, 150, 160, 160, 170]);

@@ -15,6 +15,7 @@ use super::machine::Problem;
 use super::mpe::Spent;
 use super::noc_payload::{Line, Request, Which};
 use super::spec::{Multithreading, ProcessorSpec};
+use super::tally::Tally;
 use super::workload::{Outcome, Run, Start, Workload};
 use executing::{Core, Executing};
 
@@ -395,6 +396,18 @@ impl<T> Processor<T> {
     /// The number of instructions of all threads, possibly with some that are not yet issued.
     pub(super) fn progress(&self) -> u64 {
         self.core.threads.iter().map(|hardware| hardware.context.spent.instructions).sum()
+    }
+
+    /// What the instructions of all threads have used, possibly with some that are not yet issued.
+    pub(super) fn tally(&self) -> Tally {
+        let mut all = Tally::default();
+        self.core.threads.iter().for_each(|hardware| all.join(&hardware.context.own.tally));
+        all
+    }
+
+    /// Lines that each cache was asked for, and lines that it fetched.
+    pub(super) fn lines(&self) -> [[u64; 2]; 2] {
+        self.core.caches.lines()
     }
 
     /// Statistics: `instructions`, `use` of so many cycles, `threads`, `caches`.

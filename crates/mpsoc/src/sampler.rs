@@ -1,7 +1,8 @@
 //! Time series of a machine.
 
-use wireloom_sim::Time;
+use wireloom_power::Account;
 use wireloom_sim::stats::{Column, Series};
+use wireloom_sim::{Energy, Time};
 
 use super::machine::Totals;
 
@@ -19,17 +20,24 @@ pub(super) struct Sampler {
     /// The totals at the last sample.
     before: Totals,
     busy: Vec<u64>,
+    /// The energy up to the last sample: all of it, that of each processor, and that of each part.
+    account: Account,
+    power: Vec<(Column, Energy)>,
     next: Time,
 }
 
 impl Sampler {
-    pub(super) fn new(interval: Time, processors: u32) -> Self {
+    /// Begins with an account at time 0.
+    pub(super) fn new(interval: Time, processors: u32, account: &Account) -> Self {
         let mut series = Series::new(interval);
         let [usage, mpps, lost] = ["use", "mpps", "lost"].map(|name| series.column(name));
         let processors: Vec<Column> = (0..processors)
             .map(|number| series.column(&format!("processor_{number}_use")))
             .collect();
         let busy = vec![0; processors.len()];
+        let names = energies(account).map(|(name, _)| format!("{name}_w"));
+        let names: Vec<String> = names.collect();
+        let power = names.iter().map(|name| (series.column(name), Energy(0))).collect();
         Self {
             next: series.interval(),
             series,
@@ -39,12 +47,19 @@ impl Sampler {
             processors,
             before: Totals::default(),
             busy,
+            account: account.clone(),
+            power,
         }
     }
 
     /// The time of the next sample: the end of the current interval, which does not include it.
     pub(super) fn next(&self) -> Time {
         self.next
+    }
+
+    /// The account of energy, which is to be charged before a sample is taken.
+    pub(super) fn account(&mut self) -> &mut Account {
+        &mut self.account
     }
 
     /// Takes a sample at that time or before, from the totals, the cycles in which each processor
@@ -60,6 +75,12 @@ impl Sampler {
         for ((column, now), before) in self.processors.iter().zip(&busy).zip(&self.busy) {
             self.series.add(*column, at, share(now - before));
         }
+        let interval = self.series.interval();
+        for ((column, before), (_, now)) in self.power.iter_mut().zip(energies(&self.account)) {
+            let spent = Energy(now.0 - before.0);
+            self.series.add(*column, at, spent.mean_watts(interval));
+            *before = now;
+        }
         (self.before, self.busy) = (totals, busy);
         if totals.now + Time(1) < self.next {
             return;
@@ -72,21 +93,40 @@ impl Sampler {
     }
 
     /// The time series: a row for each interval, with `use` (share of the processors' cycles),
-    /// `mpps` (million packets per second that threads finished), `lost` (packets) and the use of
-    /// each processor.
+    /// `mpps` (million packets per second that threads finished), `lost` (packets), the use of
+    /// each processor, and power.
     pub(super) fn series(&self) -> &Series {
         &self.series
     }
 }
 
+/// All energy, that of each unit, and that of each part, by name.
+fn energies(account: &Account) -> impl Iterator<Item = (&str, Energy)> {
+    let units = account.plan().units.iter().enumerate();
+    let units = units.map(|(number, name)| (name.as_str(), account.unit(number)));
+    std::iter::once(("power", account.total())).chain(units).chain(account.parts())
+}
+
 #[cfg(test)]
 mod tests {
+    use wireloom_power::{Part, PartModel, Plan};
+
     use super::*;
 
-    /// One busy processor of two, a packet each nanosecond, a loss each 10 ns.
+    /// A clock that takes a nanojoule in each of its events.
+    fn account() -> Account {
+        let part = Part::new("clock", &["cycle"]);
+        let model = PartModel { energies: vec![Energy::picojoules(1000)], nanowatts: 0 };
+        let parts = vec![(part, model)];
+        let plan = Plan { units: Vec::new(), unit_parts: Vec::new(), parts, millivolts: 1200 };
+        Account::new(plan, None).expect("a plan")
+    }
+
+    /// One busy processor of two, a packet and an event of the clock each nanosecond, a loss each
+    /// 10 ns.
     #[test]
     fn a_long_series_has_bounded_length_and_the_same_contents() {
-        let mut sampler = Sampler::new(Time::nanoseconds(10), 2);
+        let mut sampler = Sampler::new(Time::nanoseconds(10), 2, &account());
         let samples = 5 * MOST_INTERVALS as u64 + 77;
         let mut end = Time::ZERO;
         while end < Time::nanoseconds(10 * samples) {
@@ -95,6 +135,8 @@ mod tests {
             let cycles = sampler.series().interval().0 / 1000;
             let now = Time(end.0 - 1);
             let totals = Totals { now, done: ns, lost: ns / 10, busy: ns, ..Totals::default() };
+            sampler.account().advance(now);
+            sampler.account().charge_part(0, &[ns]);
             sampler.look(totals, vec![ns, 0], cycles as f64);
             assert!(sampler.series().rows() <= MOST_INTERVALS);
         }
@@ -107,7 +149,8 @@ mod tests {
                 "use" => 0.5,
                 "mpps" => 1000.0,
                 "lost" => 8.0,
-                "processor_0_use" => 1.0,
+                // A nanojoule each nanosecond.
+                "processor_0_use" | "power_w" | "clock_w" => 1.0,
                 _ => 0.0,
             };
             assert!(cells.iter().all(|cell| (cell - wanted).abs() < 1e-9), "{name}: {cells:?}");

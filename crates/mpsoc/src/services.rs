@@ -17,6 +17,7 @@ use wireloom_sidl::Interfaces;
 use wireloom_sidl::interfaces::{Field, Method, Place, Service, Type};
 
 use super::element::ElementSpec;
+use super::energy::Unit;
 use super::objects::{Called, MethodInterface, ObjectInterface, Objects, PacketUse, Words};
 use super::program::marshal::Offloads;
 use super::spec::Spec;
@@ -179,6 +180,7 @@ impl Services {
                         packet: PacketUse::Nothing,
                     }],
                     times: Some(times),
+                    unit: Unit::pipeline(&times, element.clock),
                 });
                 services.messages.push(messages);
             }

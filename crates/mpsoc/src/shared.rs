@@ -61,6 +61,11 @@ impl SharedMemory {
         words[from..].iter().take(count).map(|word| u32::from_le_bytes(*word)).collect()
     }
 
+    /// Bytes that were read, and written.
+    pub(super) fn moved(&self) -> [u64; 2] {
+        self.timing.moved()
+    }
+
     pub(super) fn record(&self, now: Time) -> Record {
         self.timing.record(now)
     }

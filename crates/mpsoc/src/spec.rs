@@ -16,6 +16,7 @@ use wireloom_sim::{Clock, Rng, SpecError, Time};
 
 use super::broker::Policy;
 use super::element::ElementSpec;
+use super::energy::PowerSpec;
 use super::io::{Order, PacketIo};
 use super::partition::PartitionSpec;
 use super::program::BuildOptions;
@@ -55,6 +56,8 @@ pub struct Spec {
     pub io: IoSpec,
     /// The shared memory.
     pub memory: SharedSpec,
+    /// What events cost, for the account of energy.
+    pub power: PowerSpec,
     /// Called engines in hardware elements, by the name of the offload or of the engine.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub element: BTreeMap<String, ElementSpec>,
@@ -324,6 +327,7 @@ impl Spec {
                 format!("is {}; it can be a multiple of 4", self.memory.bytes),
             ));
         }
+        self.power.check()?;
         for (name, element) in &self.element {
             element.check().map_err(|error| error.within(&format!("element.{name}")))?;
         }
@@ -485,6 +489,9 @@ mod tests {
                 "[partition]\nkind = \"within-packet\"\nparts = 2\nshares = [1, 0]",
                 "has 0; it can be 1 to 1000: a part without threads does nothing",
             ),
+            ("[power]\nprocess_nm = 10", "`power.process_nm`: is 10; it can be 65 to 2000"),
+            ("[power]\nchip_um = 100001", "`power.chip_um`: is 100001; it can be 0 to 100000"),
+            ("[power]\nidle_percent = 10", "unknown field `idle_percent`"),
             ("[object.lpm]\nports = 0", "`object.lpm.ports`: is 0; it can be 1 to 64"),
         ] {
             let error = own(text).expect_err(text);

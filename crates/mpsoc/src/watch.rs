@@ -11,8 +11,10 @@ use wireloom_machine::watch::{
 };
 use wireloom_machine::{Error, Result, Settled, Sink};
 use wireloom_net::Frame;
+use wireloom_power::Account;
 
 use crate::Spec;
+use crate::energy::groups;
 use crate::kind::{Mpsoc, settled};
 use crate::mpe::SHARED;
 use crate::platform::Look;
@@ -96,8 +98,9 @@ impl List {
 }
 
 /// Everything, with the values of a moment.
-fn list(watching: &Watching, look: &Look) -> List {
-    use MeasureKind::{Busy, Count, Level, State};
+fn list(watching: &Watching, look: &Look, account: &Account) -> List {
+    use MeasureKind::{Busy, Count, Energy, Level, State};
+    let picojoules = |energy: wireloom_sim::Energy| energy.as_picojoules() as u64;
     let mut list = List::default();
     let whole = list.part(&watching.name, PartKind::Machine, None);
     for number in 0..watching.processors {
@@ -110,9 +113,11 @@ fn list(watching: &Watching, look: &Look) -> List {
     }
     let cycle = watching.cycle;
     list.measure(whole, "packets left", Count, look.done[0]);
+    list.measure(whole, "energy", Energy, picojoules(account.total()));
     for (number, busy) in look.busy.iter().enumerate() {
         list.measure(1 + number, "busy", State, *busy);
         list.measure(1 + number, "idle", State, cycle.saturating_sub(*busy));
+        list.measure(1 + number, "energy", Energy, picojoules(account.unit(number)));
     }
     for (number, thread) in look.threads.iter().enumerate() {
         let part = 1 + watching.processors + number;
@@ -141,12 +146,20 @@ fn list(watching: &Watching, look: &Look) -> List {
     list.measure(part, "lost", Count, look.done[1]);
     let part = list.part("threads of packet I/O", PartKind::Queue, Some(whole));
     list.measure(part, "threads", Level { places: watching.places[1] }, look.io[1]);
+    for (name, energy) in groups(account) {
+        let part = list.part(format!("{name}, power"), PartKind::Unit, Some(whole));
+        list.measure(part, "energy", Energy, picojoules(energy));
+    }
     list
 }
 
 impl Mpsoc {
     fn look(&self) -> Look {
         self.engine.look(self.watching.cycle)
+    }
+
+    fn list(&self) -> List {
+        list(&self.watching, &self.look(), &self.engine.energy())
     }
 
     /// Runs until the goal or a breakpoint.
@@ -270,15 +283,15 @@ fn hit(
 
 impl Watched for Mpsoc {
     fn parts(&self) -> Vec<Part> {
-        list(&self.watching, &self.look()).parts
+        self.list().parts
     }
 
     fn measures(&self) -> Vec<Measure> {
-        list(&self.watching, &self.look()).measures
+        self.list().measures
     }
 
     fn sample(&self, values: &mut Vec<u64>) {
-        values.append(&mut list(&self.watching, &self.look()).values);
+        values.append(&mut self.list().values);
     }
 
     fn cycle(&self) -> u64 {

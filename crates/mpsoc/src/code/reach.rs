@@ -17,6 +17,9 @@ pub(super) struct Reach<'a, 'b, S: Compiled> {
     pub(super) port: &'a mut Port<'b>,
     /// The address of the instruction.
     pub(super) pc: u32,
+    /// Loads of constants, and loads and stores that go to neither these nor the local store.
+    pub(super) constants: u64,
+    pub(super) outside: [u64; 2],
 }
 
 impl<S: Compiled> Bus for Reach<'_, '_, S> {
@@ -28,9 +31,18 @@ impl<S: Compiled> Bus for Reach<'_, '_, S> {
                 access.address - mpe::LOCAL_STORE,
                 access.size,
             ),
-            region::CONSTANTS => self.constant(access),
-            region::REGISTERS => self.register(access),
-            region::SHARED => self.shared(access, Store::Nothing),
+            region::CONSTANTS => {
+                self.constants += 1;
+                self.constant(access)
+            }
+            region::REGISTERS => {
+                self.outside[0] += 1;
+                self.register(access)
+            }
+            region::SHARED => {
+                self.outside[0] += 1;
+                self.shared(access, Store::Nothing)
+            }
             _ => Err(Stall::Fault(Fault::Nothing)),
         }
     }
@@ -45,9 +57,18 @@ impl<S: Compiled> Bus for Reach<'_, '_, S> {
                 value,
             ),
             region::CONSTANTS => Err(Stall::Fault(Fault::ReadOnly)),
-            region::REGISTERS => self.set_register(access, value).map_err(Stall::Fault),
-            region::SHARED => self.shared(access, Store::Value(value)).map(|_| ()),
-            region::CALLS.. => self.call(access, value),
+            region::REGISTERS => {
+                self.outside[1] += 1;
+                self.set_register(access, value).map_err(Stall::Fault)
+            }
+            region::SHARED => {
+                self.outside[1] += 1;
+                self.shared(access, Store::Value(value)).map(|_| ())
+            }
+            region::CALLS.. => {
+                self.outside[1] += 1;
+                self.call(access, value)
+            }
             _ => Err(Stall::Fault(Fault::Nothing)),
         }
     }
@@ -59,7 +80,10 @@ impl<S: Compiled> Bus for Reach<'_, '_, S> {
                 self.store(access, value)?;
                 Ok(old)
             }
-            region::SHARED => self.shared(access, Store::Swap(value)),
+            region::SHARED => {
+                self.outside.iter_mut().for_each(|accesses| *accesses += 1);
+                self.shared(access, Store::Swap(value))
+            }
             _ => Err(Stall::Fault(Fault::Unsupported)),
         }
     }

@@ -194,6 +194,8 @@ impl<S: Compiled> Code<S> {
             let gone =
                 go::<S>(&self.steps[index..index + usize::from(step.straight)], registers, own);
             let data = std::mem::replace(&mut own.data, NO_DATA);
+            own.tally.add(&self.uses[index], &self.uses[index + gone.executed as usize]);
+            own.tally.constants += u64::from(data != NO_DATA);
             let waits_behind = gone.has_jumped & self.waits_behind_jumps;
             // An instruction that may move the stack pointer is the last of its stretch.
             let overflows = gone.executed != 0 && self.overflown(pc, registers).is_some();

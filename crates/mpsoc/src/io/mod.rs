@@ -164,6 +164,8 @@ pub(super) struct PacketIo {
     /// The numbers of lost packets with contents, among all that were offered.
     lost: Vec<u64>,
     latencies: Latencies,
+    /// Words of packets that were taken from the line, or were sent to it.
+    line_words: u64,
 }
 
 impl PacketIo {
@@ -184,6 +186,7 @@ impl PacketIo {
             delivered: Vec::new(),
             lost: Vec::new(),
             latencies: Latencies::new(Time::ZERO),
+            line_words: 0,
             spec: spec.clone(),
         })
     }
@@ -231,6 +234,7 @@ impl PacketIo {
         }
         let arrived = self.source.take(now)?;
         self.free_threads -= 1;
+        self.line_words += u64::from(arrived.bytes.div_ceil(4));
         let number = self.taken;
         self.taken += 1;
         let packet = self.supply.packet(arrived.number);
@@ -332,6 +336,7 @@ impl PacketIo {
                 }
                 let at = self.sink.send(now, first.length);
                 first.delivered.at = at.expect("the line has said that it can");
+                self.line_words += u64::from(first.length.div_ceil(4));
             }
             let Some(left) = self.leaving.pop_front() else { break };
             self.latencies.output(left.delivered.offered, left.delivered.at);
@@ -386,6 +391,16 @@ impl PacketIo {
             }
         }
         false
+    }
+
+    /// Words of packets that were taken from the line, or were sent to it.
+    pub(super) fn line_words(&self) -> u64 {
+        self.line_words
+    }
+
+    /// Bytes that were read from packet memory, and written to it.
+    pub(super) fn moved(&self) -> [u64; 2] {
+        self.memory.moved()
     }
 
     /// Takes the packets that have left.

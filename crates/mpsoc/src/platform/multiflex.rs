@@ -12,6 +12,7 @@ use super::super::processor::Outside;
 use super::super::spec::Spec;
 use super::super::workload::{Start, Workload};
 use super::{Event, Platform, context};
+use crate::energy::Unit;
 use crate::multiflex::races::{Meeting, Watch};
 use crate::multiflex::threads::{Effect, Request, Thread, ThreadManager, Waiting};
 
@@ -36,7 +37,11 @@ impl Application {
         let element = |name: &str| {
             let (name, kind) = (name.replace('-', " "), name.to_owned());
             let (is_ordered, methods) = (false, Vec::new());
-            Element::new(&ObjectInterface { name, kind, is_ordered, methods, times: None }, spec)
+            let unit = Unit::default();
+            Element::new(
+                &ObjectInterface { name, kind, is_ordered, methods, times: None, unit },
+                spec,
+            )
         };
         Ok(Self {
             manager: ThreadManager::new(0..spec.servers()),

@@ -78,6 +78,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
         let Target::Service { service, .. } = self.calls[number as usize].target else { return };
         let now = kernel.now();
         let done = self.elements[object].call(now, now);
+        self.elements[object].count(0, 0);
         let from = self.object_node(object as u32);
         let free = self.elements[object].begins_next(done);
         let idle = self.message(from, self.broker_node(), 0, NocPayload::Idle { thread, service });

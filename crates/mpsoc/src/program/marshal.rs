@@ -11,6 +11,7 @@ use wireloom_ir::{EngineId, GoldenCalls, Origin, Program};
 use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store, registry};
 
+use crate::energy::Unit;
 use crate::mpe::{Registers, unswizzle};
 use crate::objects::{
     Called, CallersPacket, MethodInterface, ObjectInterface, Objects, PacketUse, Words,
@@ -72,24 +73,29 @@ impl Offloads {
                 is_ordered,
                 methods: methods.iter().enumerate().map(interface).collect(),
                 times: None,
+                unit: match &is {
+                    ObjectIs::Kind(config) => Unit::of(config),
+                    ObjectIs::Element(_) => Unit::default(),
+                },
             });
             offloads.placed.push(Placed { slots, methods, is });
         }
         offloads
     }
 
-    /// The objects of a program with timing for hardware elements: `times` gets an element's path
-    /// and engine.
+    /// The objects of a program with timing and contents of hardware elements: `times` gets an
+    /// element's path and engine.
     ///
     /// # Errors
     /// The first error of `times`.
     pub fn with_times<E>(
         mut self,
-        times: impl Fn(&str, EngineId) -> Result<ObjectSpec, E>,
+        times: impl Fn(&str, EngineId) -> Result<(ObjectSpec, Unit), E>,
     ) -> Result<Self, E> {
         for (interface, placed) in self.interfaces.iter_mut().zip(&self.placed) {
             if let ObjectIs::Element(engine) = placed.is {
-                interface.times = Some(times(&interface.name, engine)?);
+                let (times, unit) = times(&interface.name, engine)?;
+                (interface.times, interface.unit) = (Some(times), unit);
             }
         }
         Ok(self)

@@ -1,5 +1,6 @@
 //! Objects for tests.
 
+use wireloom_mpsoc::energy::Unit;
 use wireloom_mpsoc::{Called, MethodInterface, ObjectInterface, Objects, PacketUse, Words};
 
 /// Object 0, `sums`: method 0 returns the sum of three words and the packet's number; method 1 has
@@ -23,6 +24,7 @@ impl Sums {
             is_ordered: false,
             methods,
             times: None,
+            unit: Unit::default(),
         };
         let interfaces = vec![
             object("sums", vec![method(3, 2), method(1, 0)]),

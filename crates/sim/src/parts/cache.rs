@@ -234,6 +234,11 @@ impl Cache {
         self.lines.fill(Line::default());
     }
 
+    /// Reads, and lines that reads and prefetches have fetched.
+    pub fn reads_and_fetches(&self) -> [u64; 2] {
+        [self.reads.all, self.reads.misses + self.prefetched]
+    }
+
     /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted`,
     /// `written_back` and `prefetched`.
     pub fn record(&self) -> Record {

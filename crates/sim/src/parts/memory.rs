@@ -82,7 +82,8 @@ pub struct Memory {
     entered: u64,
     reads: u64,
     writes: u64,
-    bytes: u64,
+    /// Bytes that were read, and written.
+    bytes: [u64; 2],
     beats: u64,
     conflicts: u64,
     latency: Histogram,
@@ -104,7 +105,7 @@ impl Memory {
             entered: 0,
             reads: 0,
             writes: 0,
-            bytes: 0,
+            bytes: [0; 2],
             beats: 0,
             conflicts: 0,
             latency: Histogram::times(),
@@ -136,7 +137,7 @@ impl Memory {
             Direction::Read => self.reads += 1,
             Direction::Write => self.writes += 1,
         }
-        self.bytes += bytes;
+        self.bytes[usize::from(direction == Direction::Write)] += bytes;
         let done = self.timebase.edge(done);
         self.latency.time(done - now);
         done
@@ -188,6 +189,11 @@ impl Memory {
         port.take(ready, beats) + beats
     }
 
+    /// Bytes that were read, and written.
+    pub fn moved(&self) -> [u64; 2] {
+        self.bytes
+    }
+
     /// Records `reads`, `writes`, `bytes`, `use` of the ports until now, `bank_conflicts` (bursts
     /// that waited for their bank), `latency`.
     pub fn record(&self, now: Time) -> Record {
@@ -195,7 +201,7 @@ impl Memory {
         Record::new()
             .with("reads", self.reads)
             .with("writes", self.writes)
-            .with("bytes", self.bytes)
+            .with("bytes", self.bytes.iter().sum::<u64>())
             .with("use", self.beats as f64 / cycles as f64)
             .with("bank_conflicts", self.conflicts)
             .with("latency", &self.latency)

@@ -1,0 +1,16 @@
+//! The energy of a machine: its parts with their models, and what processors, network, memories
+//! and objects did as events.
+//!
+//! They count what they do in any case; [`charge`] hands the counts to an
+//! [`Account`](wireloom_power::Account). docs/power.md lists the parts.
+
+mod ledger;
+mod memory;
+mod parts;
+mod spec;
+mod unit;
+
+pub(crate) use ledger::charge;
+pub use parts::{GROUPS, Group, PARTS, PROCESSOR_PARTS, groups, plan};
+pub use spec::PowerSpec;
+pub use unit::{Contents, Unit, Work};

@@ -1,0 +1,125 @@
+//! What the units of offloads consist of, and what a call does in them.
+
+use wireloom_bits::Bits;
+use wireloom_offloads::Config;
+use wireloom_offloads::registry::{self, Method};
+use wireloom_sim::Clock;
+
+use crate::spec::ObjectSpec;
+
+/// Bits of a key that a level of a trie decides (assumed).
+const STRIDE_BITS: u32 = 8;
+/// Places in which a key of an exact table can be (assumed).
+const KEY_PLACES: u32 = 2;
+/// Bits of an entry without a value type: two counts, or the state of a meter (assumed).
+const STATE_BITS: u32 = 128;
+/// Bits of the registers between two stages of a pipeline (assumed).
+const STAGE_BITS: u32 = 256;
+
+/// A unit: its memory, and what each method does in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unit {
+    /// Its memory.
+    pub contents: Contents,
+    /// By method.
+    pub methods: Vec<Work>,
+}
+
+/// The memory of a unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Contents {
+    /// None.
+    #[default]
+    Nothing,
+    /// A memory of the size that the machine file gives to search engines.
+    Search,
+    /// So many entries of so many bits.
+    Entries {
+        /// Their number.
+        count: u64,
+        /// The bits of one.
+        bits: u32,
+    },
+}
+
+/// What a call does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Entries that it reads.
+    pub reads: u64,
+    /// Entries that it writes.
+    pub writes: u64,
+    /// Logical operations of 32 bits.
+    pub steps: u64,
+    /// Entries that it reads for each byte of its packet.
+    pub reads_a_byte: u64,
+    /// Such operations for each word of four bytes of its packet.
+    pub steps_a_word: u64,
+}
+
+impl Unit {
+    /// The unit of an offload: a trie for `lpm`, an automaton for `match`, entries for kinds that
+    /// have a size, and logic for the others.
+    ///
+    /// # Panics
+    /// There is no such kind.
+    pub fn of(config: &Config) -> Self {
+        let kind = registry::kind(&config.kind).expect("a verified program");
+        let width =
+            |layout: &Option<registry::Layout>| layout.as_ref().map_or(0, registry::Layout::width);
+        let (key, value) = (width(&config.key), width(&config.value));
+        let number = |name: &str| config.params.get(name).map(Bits::low_u64);
+        let all = |work: &dyn Fn(&Method) -> Work| kind.methods.iter().map(work).collect();
+        let (contents, methods) = match (kind.name, number("size")) {
+            ("lpm", _) => {
+                let reads = key.div_ceil(STRIDE_BITS).into();
+                (Contents::Search, all(&|_| Work { reads, ..Work::default() }))
+            }
+            ("match", _) => {
+                (Contents::Search, all(&|_| Work { reads_a_byte: 1, ..Work::default() }))
+            }
+            ("bloom", Some(size)) => {
+                let reads = number("hashes").unwrap_or(1);
+                let contents = Contents::Entries { count: size.div_ceil(32).max(1), bits: 32 };
+                let writes = |method: &Method| u64::from(method.state.has_effect()) * reads;
+                (contents, all(&|method| Work { reads, writes: writes(method), ..Work::default() }))
+            }
+            (_, Some(size)) => {
+                let bits = if value == 0 { key + STATE_BITS } else { key + value };
+                let contents = Contents::Entries { count: size.max(1), bits: bits.max(1) };
+                let reads = if kind.has_key { KEY_PLACES.into() } else { 1 };
+                let writes = |method: &Method| u64::from(method.state.has_effect());
+                (contents, all(&|method| Work { reads, writes: writes(method), ..Work::default() }))
+            }
+            (_, None) => {
+                let work = |method: &Method| Work {
+                    steps: method.args.len().max(1) as u64,
+                    steps_a_word: 1,
+                    ..Work::default()
+                };
+                (Contents::Nothing, all(&work))
+            }
+        };
+        Self { contents, methods }
+    }
+
+    /// The pipeline of a called engine at a clock: a register behind each stage. Memories inside
+    /// are not counted.
+    pub fn pipeline(times: &ObjectSpec, clock: Clock) -> Self {
+        let stages = (times.latency.0 / clock.cycles(1).0.max(1)).max(1);
+        let contents = Contents::Entries { count: stages, bits: STAGE_BITS };
+        Self { contents, methods: vec![Work { writes: stages, ..Work::default() }] }
+    }
+
+    /// Entries that calls have read and written, and their logical operations, given the calls of
+    /// each method and the bytes that they worked on.
+    pub(super) fn totals(&self, done: &[[u64; 2]]) -> [u64; 3] {
+        let mut totals = [0; 3];
+        for (work, [calls, bytes]) in self.methods.iter().zip(done) {
+            totals[0] += work.reads * calls + work.reads_a_byte * bytes;
+            totals[1] += work.writes * calls;
+            totals[2] += work.steps * calls + work.steps_a_word * bytes.div_ceil(4);
+        }
+        totals
+    }
+}
