@@ -75,9 +75,19 @@ fn answers(left: &Namespace) {
     });
 }
 
-/// Kills the command so often. Returns for how long afterwards there was no answer, each time, with
-/// the way in which it had forwarded; nothing if this computer does not allow it.
-fn killed(times: usize) -> Vec<(Duration, &'static str)> {
+/// How long there was no answer after a kill.
+struct Outage {
+    /// How the command had forwarded.
+    way: &'static str,
+    /// From the signal until the kernel had ended the process, with its sockets and devices.
+    ending: Duration,
+    /// From the signal to an answer.
+    all: Duration,
+}
+
+/// Kills the command so often. Returns how long there was no answer, each time; nothing if this
+/// computer does not allow it.
+fn killed(times: usize) -> Vec<Outage> {
     let network = match Network::new() {
         Ok(network) => network,
         Err(error) => {
@@ -115,9 +125,16 @@ fn killed(times: usize) -> Vec<(Duration, &'static str)> {
             until("more frames", || (sent() >= moment).then_some(()));
             forwarding.signal(libc::SIGKILL);
             let begin = Instant::now();
-            answers(&network.left);
-            outages.push((begin.elapsed(), way));
-            forwarding.child.wait().expect("an end");
+            let (ending, all) = std::thread::scope(|scope| {
+                let answered = scope.spawn(|| {
+                    answers(&network.left);
+                    begin.elapsed()
+                });
+                forwarding.child.wait().expect("an end");
+                let ending = begin.elapsed();
+                (ending, answered.join().expect("an answer"))
+            });
+            outages.push(Outage { way, ending, all });
             settles_as(&network, &before);
         }
     });
@@ -132,14 +149,22 @@ fn killed_under_load_it_leaves_nothing_and_starts_again() {
 #[test]
 #[ignore = "takes minutes: make test-all"]
 fn killed_a_hundred_times_it_leaves_nothing_and_packets_flow_within_a_second() {
-    let mut outages = killed(100);
-    outages.sort();
+    let outages = killed(100);
     for way in ["xdp", "packet", "kernel"] {
-        let times = outages.iter().filter(|(_, by)| *by == way).map(|(time, _)| *time);
-        let times: Vec<Duration> = times.collect();
-        let Some(longest) = times.last() else { continue };
-        let median = times[times.len() / 2];
-        eprintln!("{way}: an answer after a kill: median {median:?}, longest {longest:?}");
+        let of = |time: fn(&Outage) -> Duration| {
+            let mut times: Vec<Duration> =
+                outages.iter().filter(|outage| outage.way == way).map(time).collect();
+            times.sort();
+            Some((*times.get(times.len() / 2)?, *times.last()?))
+        };
+        let both = of(|outage| outage.all).zip(of(|outage| outage.ending));
+        let Some(((median, longest), (ended, last))) = both else { continue };
+        eprintln!(
+            "{way}: an answer after a kill: median {median:?}, longest {longest:?}; the process has \
+             ended after {ended:?}, at most {last:?}"
+        );
     }
-    assert!(outages.iter().all(|(time, _)| *time < Duration::from_secs(1)), "{outages:?}");
+    let late = |outage: &Outage| outage.all.saturating_sub(outage.ending);
+    let latest = outages.iter().map(late).max().unwrap_or_default();
+    assert!(latest < Duration::from_secs(1), "{latest:?} after the end of the process");
 }
