@@ -75,7 +75,7 @@ struct GroupShare {
 
 #[derive(Clone, Debug, Serialize)]
 struct PartShare {
-    part: &'static str,
+    part: String,
     percent: f64,
 }
 
@@ -166,7 +166,7 @@ fn run(router: String, bytes: &'static str, packets: usize, account: &Account) -
     let groups = energy::groups(account);
     let groups = groups.map(|(group, energy)| GroupShare { group, percent: percent(energy) });
     let parts = account.parts();
-    let parts = parts.map(|(part, energy)| PartShare { part, percent: percent(energy) });
+    let parts = parts.map(|(part, energy)| PartShare { part: part.to_owned(), percent: percent(energy) });
     Run {
         router,
         bytes,
@@ -214,7 +214,7 @@ fn parts_table(values: &Values) -> Result<Table> {
     for part in parts {
         let mut cells = vec![format!("`{}`", part.name)];
         for router in ["III", OWN] {
-            let key = format!("{}.64.parts.{}.percent", slug(router), slug(part.name));
+            let key = format!("{}.64.parts.{}.percent", slug(router), slug(&part.name));
             cells.push(values.fixed(&key, 1)?);
         }
         table.row(cells);

@@ -1,0 +1,101 @@
+//! What reports, governors and monitors ask the line cards, and what governors tell them.
+
+use wireloom_sim::Time;
+use wireloom_sim::stats::Record;
+
+use super::requests::Requests;
+use super::{Cards, Transfer};
+use crate::spec::Assignment;
+
+impl Cards {
+    /// `mpkts_in`, `mpkts_out`, `bus_use`, and the lines by port.
+    pub fn record(&self, now: Time) -> Record {
+        let (inward, outward, cycles) = self.carried;
+        let all = self.bus.clock.edge_from(now).max(1);
+        let mut lines = Record::new();
+        for (number, port) in self.ports.iter().enumerate() {
+            let record = Record::new()
+                .with("lost", port.lost)
+                .with("in", port.source.record(now))
+                .with("out", port.sink.record(now));
+            lines.add(&format!("port_{number}"), record);
+        }
+        Record::new()
+            .with("mpkts_in", inward)
+            .with("mpkts_out", outward)
+            .with("bus_use", cycles as f64 / all as f64)
+            .with("lines", lines)
+    }
+
+    /// MPKTs that wait at a port, and packets that it has lost.
+    pub fn held(&self, port: usize) -> (u32, u64) {
+        (self.ports[port].held_in, self.ports[port].lost)
+    }
+
+    /// The time in which the bus carried MPKTs.
+    pub fn bus_time(&self) -> Time {
+        self.bus.clock.cycles(self.carried.2)
+    }
+
+    /// MPKTs that the bus has carried, in and out.
+    pub fn mpkts(&self) -> u64 {
+        self.carried.0 + self.carried.1
+    }
+
+    /// MPKTs that ports have had room for.
+    pub fn came(&self) -> u64 {
+        self.carried.0 + self.ports.iter().map(|port| u64::from(port.held_in)).sum::<u64>()
+    }
+
+    /// Packets that the chip has taken and that have not left.
+    pub fn inside(&self) -> u64 {
+        (u64::from(self.taken_from) + self.taken.len() as u64).saturating_sub(self.left)
+    }
+
+    /// The most MPKTs that a port holds on the way in.
+    pub fn backlog(&self) -> u32 {
+        self.ports.iter().map(|port| port.held_in).max().unwrap_or(0)
+    }
+
+    /// The requests of threads.
+    pub fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// Keeps packets from an engine, or gives it packets again. The rest of a packet that one of
+    /// its threads has begun still comes.
+    pub fn withhold(&mut self, engine: usize, is_withheld: bool, now: Time) {
+        self.requests.withhold(engine, is_withheld, now);
+    }
+
+    /// Whether some port has no engine left if this one takes no packets.
+    pub fn would_orphan(&self, engine: usize) -> bool {
+        let requests = &self.requests;
+        let served = |port: Option<u8>| {
+            requests.threads().any(|(thread, last)| {
+                let other = requests.engine(thread);
+                other != engine
+                    && !requests.is_withheld(other)
+                    && port.is_none_or(|port| last == port)
+            })
+        };
+        match self.spec.assignment {
+            Assignment::Any => !served(None),
+            Assignment::Fixed => requests
+                .threads()
+                .filter(|(thread, _)| requests.engine(*thread) == engine)
+                .any(|(_, port)| !served(Some(port))),
+        }
+    }
+
+    /// Whether the next MPKT of a thread is on the bus.
+    pub fn is_coming(&self, thread: u8) -> bool {
+        let is = |carried: &Transfer| matches!(carried, Transfer::In { wanted, .. } if wanted.thread == thread);
+        self.transfers.iter().any(is)
+    }
+
+    /// The share of time in which the bus carried MPKTs.
+    pub fn bus_use(&self, now: Time) -> f64 {
+        self.carried.2 as f64 / self.bus.clock.edge_from(now).max(1) as f64
+    }
+}
