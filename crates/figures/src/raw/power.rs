@@ -166,7 +166,8 @@ fn run(router: String, bytes: &'static str, packets: usize, account: &Account) -
     let groups = energy::groups(account);
     let groups = groups.map(|(group, energy)| GroupShare { group, percent: percent(energy) });
     let parts = account.parts();
-    let parts = parts.map(|(part, energy)| PartShare { part: part.to_owned(), percent: percent(energy) });
+    let parts =
+        parts.map(|(part, energy)| PartShare { part: part.to_owned(), percent: percent(energy) });
     Run {
         router,
         bytes,
