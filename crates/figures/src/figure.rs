@@ -8,10 +8,10 @@ use super::pages::PageTable;
 use super::store::Cost;
 use super::{
     Settings, ixp, live, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order,
-    mpsoc_partition, mpsoc_policies, mpsoc_programs, mpsoc_router, mpsoc_smallest, native,
-    native_profile, np_arbitration, np_area, np_channels, np_million, np_modules, np_pins, np_rig,
-    np_routed, np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput, np_units,
-    np_virtual, raw, steps,
+    mpsoc_partition, mpsoc_policies, mpsoc_power, mpsoc_programs, mpsoc_router, mpsoc_smallest,
+    native, native_profile, np_arbitration, np_area, np_channels, np_million, np_modules, np_pins,
+    np_rig, np_routed, np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput,
+    np_units, np_virtual, raw, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -139,6 +139,7 @@ pub const FIGURES: &[Figure] = &[
     mpsoc_programs::FIGURE,
     mpsoc_partition::FIGURE,
     mpsoc_order::FIGURE,
+    mpsoc_power::FIGURE,
     ixp::throughput::FIGURE,
     ixp::ipv4::FIGURE,
     ixp::networks::FIGURE,
@@ -198,6 +199,7 @@ mod tests {
             ("mpsoc-calls", "mpsoc-oc48"),
             ("mpsoc-partition", "mpsoc-oc48"),
             ("mpsoc-order", "mpsoc-oc48"),
+            ("mpsoc-power", "mpsoc-oc48"),
             ("mpsoc-policies", "mpsoc-oc48"),
             ("ixp-throughput", "ixp1200"),
             ("ixp-power", "ixp1200"),

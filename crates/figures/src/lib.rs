@@ -18,6 +18,7 @@ mod mpsoc_million;
 mod mpsoc_order;
 mod mpsoc_partition;
 mod mpsoc_policies;
+mod mpsoc_power;
 mod mpsoc_programs;
 mod mpsoc_rig;
 mod mpsoc_router;

@@ -18,6 +18,7 @@ use wireloom_net::Packet;
 use wireloom_net::tables::read_prefixes;
 use wireloom_net::traffic::{self, Generator, PrefixPool};
 use wireloom_offloads::Store;
+use wireloom_power::Account;
 use wireloom_sim::stats::{Record, Summary, Value};
 
 use super::Settings;
@@ -177,6 +178,22 @@ impl Router {
         Ok(measured)
     }
 
+    /// Makes a machine forward packets, from a cold start until the last one has left, and accounts
+    /// for the energy of all of it.
+    ///
+    /// # Errors
+    /// If the program does not fit the machine.
+    pub fn spend(&self, spec: &Spec, packets: &[Packet], seed: u64) -> Result<Spent> {
+        let options = Options { seed, ..Options::default() };
+        let engine = Engine::new(spec, self.program(), self.store()?, options);
+        let mut engine = engine.map_err(Error::new)?;
+        engine.offer(packets.to_vec());
+        let lost = engine.finish(&mut |_| ()).map_err(Error::new)?.lost.len() as u64;
+        let spent = Spent { energy: engine.energy(), packets: engine.totals().done, lost };
+        self.give_back(engine.into_store());
+        Ok(spent)
+    }
+
     /// Counts the instructions of packets, on one thread that gets every reply at once.
     ///
     /// # Errors
@@ -202,6 +219,17 @@ impl Router {
             code_bytes,
         })
     }
+}
+
+/// The energy of a run.
+#[derive(Clone, Debug)]
+pub struct Spent {
+    /// The account of the whole run.
+    pub energy: Account,
+    /// Packets that threads were done with.
+    pub packets: u64,
+    /// Packets that were lost at the input.
+    pub lost: u64,
 }
 
 /// Instructions that packets take in all, the bytes of the program's code, and the offloads back.

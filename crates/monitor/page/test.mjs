@@ -5,7 +5,7 @@ import { chromium } from "playwright-core";
 
 /** What is seen of each machine: threads, engines, parts of the chip, whether it tells its power. */
 const MACHINES = {
-  ixp1200: { threads: 24, engines: 6, parts: ["sdram", "ix bus"], names: true, charts: ["Use of units"] },
+  ixp1200: { threads: 24, engines: 6, parts: ["sdram", "ix bus"], names: true, charts: ["Use of units", "Power, mW"], power: true },
   "raw-3": {
     threads: 32,
     engines: 16,
@@ -17,7 +17,8 @@ const MACHINES = {
     threads: 128,
     engines: 16,
     parts: ["network", "broker", "shared memory", "packet I/O"],
-    charts: ["Use of units", "What waits in queues"],
+    charts: ["Use of units", "What waits in queues", "Power, mW"],
+    power: true,
   },
 };
 

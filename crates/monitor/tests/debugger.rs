@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use support::{session, session_of};
+use support::{metered_session, session, session_of};
 use wireloom_machine::watch::{Goal, MeasureKind, PartKind};
 use wireloom_monitor::{Answer, Debugger};
 
@@ -143,6 +143,28 @@ fn a_memory_breakpoint_finds_reads_and_writes() {
     assert_eq!(breaks("break access scratch 0x8-0x20").0, 3);
     assert_eq!(breaks("break read scratch 0x11").0, 0);
     assert_eq!(breaks("break access sram 0x10").0, 0);
+}
+
+#[test]
+fn power_is_told_by_part_and_adds_up() {
+    let mut debugger = Debugger::new(metered_session(6, &Arc::new(AtomicBool::new(false))));
+    let mut said = |line| match debugger.execute(line) {
+        Ok(Answer::Text(text)) => text,
+        other => panic!("{line}: {other:?}"),
+    };
+    said("continue");
+    let text = said("power");
+    let watts = |name: &str| -> f64 {
+        let line = text.lines().find(|line| line.starts_with(name)).expect(name);
+        line.split_whitespace().rev().nth(1).expect("a number").parse().expect("a number")
+    };
+    let all = watts("ixp1200");
+    let groups = ["engines and regulators", "rest of the chip", "memory chips"].map(watts);
+    assert!((groups.iter().sum::<f64>() - all).abs() < 0.01, "{text}");
+    let engines: f64 = (0..6).map(|number| watts(&format!("engine {number}"))).sum();
+    assert!((engines - groups[0]).abs() < 0.01, "no voltage changes: {text}");
+    assert!(watts("engine 0") > watts("engine 1"), "only the first one runs: {text}");
+    assert_eq!(ran(1, "power").lines().last(), Some("this machine tells no energy"));
 }
 
 #[test]

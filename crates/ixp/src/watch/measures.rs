@@ -1,12 +1,17 @@
 //! The parts of the chip and what is measured of them.
 
 use wireloom_machine::watch::{Measure, MeasureKind, Part, PartKind};
-use wireloom_sim::EnergySink;
+use wireloom_sim::Energy;
 
 use super::contexts;
+use crate::energy::Metered;
 use crate::processor::Processor;
 use crate::spec::Spec;
 use crate::units::Served;
+
+/// The groups of components whose power is shown, as [`Power::groups`](crate::energy::Power::groups)
+/// sums them up.
+const POWER: [&str; 3] = ["engines and regulators", "rest of the chip", "memory chips"];
 
 /// Queues of a unit: priority, ordered, free.
 const QUEUES: u64 = 3;
@@ -60,7 +65,7 @@ fn units(spec: &Spec) -> Vec<(&'static str, PartKind, u32)> {
 }
 
 /// Parts and measures. [`sample`] gives the values in the same order.
-pub fn all<E: EnergySink>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>) {
+pub fn all<E: Metered>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>) {
     use MeasureKind::{Busy, Count, Level, State};
     let chip = &processor.chip;
     let (spec, engines) = (&chip.spec, chip.engines.len());
@@ -108,11 +113,19 @@ pub fn all<E: EnergySink>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>)
         let measures = [("mpkts", Level { places }), ("lost", Count)];
         list.measured(format!("port {port}"), PartKind::Port, &measures);
     }
+    if processor.power().is_some() {
+        for part in 0..=engines {
+            list.measure(part, "energy", MeasureKind::Energy);
+        }
+        for name in POWER {
+            list.measured(name, PartKind::Unit, &[("energy", MeasureKind::Energy)]);
+        }
+    }
     (list.parts, list.measures)
 }
 
 /// The value of each measure.
-pub fn sample<E: EnergySink>(processor: &Processor<E>, values: &mut Vec<u64>) {
+pub fn sample<E: Metered>(processor: &Processor<E>, values: &mut Vec<u64>) {
     let chip = &processor.chip;
     values.extend([chip.cards.left, chip.cards.left_bytes]);
     for (number, engine) in chip.engines.iter().enumerate() {
@@ -151,5 +164,11 @@ pub fn sample<E: EnergySink>(processor: &Processor<E>, values: &mut Vec<u64>) {
     for port in 0..chip.spec.ports.count as usize {
         let (held, lost) = chip.cards.held(port);
         values.extend([held.into(), lost]);
+    }
+    if let Some(power) = processor.power() {
+        let picojoules = |energy: Energy| energy.as_picojoules() as u64;
+        values.push(picojoules(power.total()));
+        values.extend((0..chip.engines.len()).map(|engine| picojoules(power.engine(engine))));
+        values.extend(power.groups().map(picojoules));
     }
 }

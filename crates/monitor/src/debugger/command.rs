@@ -30,6 +30,7 @@ Looking
   mem MEMORY ADDRESS [N]        N addresses (8) of a memory
   queues                        what waits in queues
   use                           shares of time in which parts were in use so far
+  power                         mean power of parts so far, if the machine tells its energy
   packets                       what became of the last packets
   trace on|off                  whether runs show the events of commands and signals
   help, quit
@@ -71,6 +72,7 @@ pub enum Command {
     Memory { memory: String, address: u64, count: usize },
     Queues,
     Use,
+    Power,
     Packets,
     Trace(bool),
     Help,
@@ -78,7 +80,7 @@ pub enum Command {
 }
 
 /// Names of commands with the fewest letters that say them, and their form.
-const NAMES: [(&str, usize, &str); 24] = [
+const NAMES: [(&str, usize, &str); 25] = [
     (
         "break",
         1,
@@ -103,6 +105,7 @@ const NAMES: [(&str, usize, &str); 24] = [
     ("memory", 4, "mem MEMORY ADDRESS [N]"),
     ("queues", 2, "queues"),
     ("use", 1, "use"),
+    ("power", 2, "power"),
     ("packets", 1, "packets"),
     ("trace", 2, "trace on|off"),
     ("help", 1, "help"),
@@ -180,6 +183,7 @@ impl Command {
             }
             ("queues", []) => Self::Queues,
             ("use", []) => Self::Use,
+            ("power", []) => Self::Power,
             ("packets", []) => Self::Packets,
             ("trace", ["on"]) => Self::Trace(true),
             ("trace", ["off"]) => Self::Trace(false),

@@ -161,6 +161,7 @@ impl Debugger {
             }
             Command::Queues => show::queues(&self.session),
             Command::Use => show::used(&mut self.session),
+            Command::Power => show::power(&mut self.session),
             Command::Packets => show::packets(&mut self.session),
             Command::Trace(on) => {
                 self.traces = on;

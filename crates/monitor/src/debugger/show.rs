@@ -212,6 +212,21 @@ pub fn used(session: &mut Session) -> String {
     out
 }
 
+/// The mean power of each part since the beginning, if the machine tells its energy.
+pub fn power(session: &mut Session) -> String {
+    let seconds = session.cycle() as f64 / session.hertz;
+    let mut out = String::new();
+    for (measure, value) in session.measures.iter().zip(session.now()) {
+        if measure.kind == MeasureKind::Energy {
+            // Picojoules.
+            let milliwatts = if seconds > 0.0 { *value as f64 * 1e-9 / seconds } else { 0.0 };
+            let name = &session.parts[measure.part].name;
+            let _ = writeln!(out, "{name:<24} {milliwatts:>10.3} mW");
+        }
+    }
+    if out.is_empty() { "this machine tells no energy\n".to_owned() } else { out }
+}
+
 /// What became of the last packets.
 pub fn packets(session: &mut Session) -> String {
     const SHOWN: usize = 16;

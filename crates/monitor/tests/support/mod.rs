@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use wireloom_io::Source;
 use wireloom_ir::{Reason, ReasonSetId, Verdict};
+use wireloom_ixp::energy::Metered;
 use wireloom_ixp::{Ixp, Options, Processor, Program, Sources, Spec};
 use wireloom_machine::Result;
 use wireloom_monitor::Session;
@@ -35,10 +36,14 @@ fn packet(number: usize) -> Packet {
 
 /// The forwarder of the tests of `ixp` on one engine, with this number of packets.
 pub fn session(packets: usize, interrupt: &Arc<AtomicBool>) -> Session {
+    let (file, text) = forwarder();
+    session_of(file, text, packets, interrupt)
+}
+
+fn forwarder() -> (&'static str, String) {
     let file = "forward.uc";
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ixp/tests/programs").join(file);
-    let text = std::fs::read_to_string(path).expect("a program");
-    session_of(file, text, packets, interrupt)
+    (file, std::fs::read_to_string(path).expect("a program"))
 }
 
 /// A program on one engine, with this number of packets.
@@ -48,15 +53,40 @@ pub fn session_of(
     packets: usize,
     interrupt: &Arc<AtomicBool>,
 ) -> Session {
+    let (spec, programs) = programs_of(file, &text);
+    let processor = Processor::new(&spec, programs, &Options::default());
+    watched(processor.expect("a machine"), file, text, packets, interrupt)
+}
+
+/// The same forwarder on a machine that accounts for its energy.
+pub fn metered_session(packets: usize, interrupt: &Arc<AtomicBool>) -> Session {
+    let (file, text) = forwarder();
+    let (spec, programs) = programs_of(file, &text);
+    let meter = wireloom_ixp::energy::meter(&spec, None).expect("a meter");
+    let processor = Processor::with_energy(&spec, programs, &Options::default(), meter);
+    watched(processor.expect("a machine"), file, text, packets, interrupt)
+}
+
+/// A machine with its program on one engine.
+fn programs_of(file: &str, text: &str) -> (Spec, Vec<(Program, u8)>) {
     let mut none = |file: &Path| Err(format!("{} is not there", file.display()));
-    let image = wireloom_microcode::assemble(file, &text, &Default::default(), &mut none);
+    let image = wireloom_microcode::assemble(file, text, &Default::default(), &mut none);
     let image = image.unwrap_or_else(|refused| panic!("{:?}", refused.diagnostics));
     let mut spec = Spec::base();
     spec.ports.count = 4;
     let program = Program::load(image, spec.engine.control_store).expect("it loads");
-    let processor = Processor::new(&spec, vec![(program, 0b1111)], &Options::default());
+    (spec, vec![(program, 0b1111)])
+}
+
+fn watched<E: Metered + 'static>(
+    processor: Processor<E>,
+    file: &str,
+    text: String,
+    packets: usize,
+    interrupt: &Arc<AtomicBool>,
+) -> Session {
     let reasons = (0..4).map(|number| Reason::Program(ReasonSetId(0), number)).collect();
-    let machine = Ixp::new(processor.expect("a machine"), Store::default(), reasons);
+    let machine = Ixp::new(processor, Store::default(), reasons);
     let machine = machine
         .with_sources(Sources { microcode: vec![(file.to_owned(), text)], loom: Vec::new() });
     let source = Given { packets: (0..packets).map(packet).collect(), has_given: false };
