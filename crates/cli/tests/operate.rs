@@ -33,7 +33,9 @@ use tempfile::TempDir;
 
 fn wireloom(args: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_wireloom"));
+    let mut command = Command::new("env");
+    // Tests can run where signals are ignored: under nohup, or in the background of a script.
+    command.args(["--default-signal", env!("CARGO_BIN_EXE_wireloom")]);
     command.current_dir(root).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
