@@ -49,6 +49,7 @@ pub mod peer;
 pub mod publish;
 pub mod raw;
 pub mod registry;
+mod shares;
 mod specialised;
 mod steps;
 pub mod store;

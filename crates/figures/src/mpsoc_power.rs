@@ -15,6 +15,7 @@ use super::mpsoc::workers;
 use super::mpsoc_rig::{Router, Spent, machine};
 use super::np_traffic::Traffic;
 use super::pages::{PageTable, Table};
+use super::shares::{GroupShare, PartShare};
 use super::store::Cost;
 use super::values::{Values, slug};
 use super::{Settings, number};
@@ -62,18 +63,6 @@ struct Run {
     leakage_percent: f64,
     groups: Vec<GroupShare>,
     parts: Vec<PartShare>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct GroupShare {
-    group: &'static str,
-    percent: f64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct PartShare {
-    part: String,
-    percent: f64,
 }
 
 /// What stands for the parts of all offloads.

@@ -17,6 +17,7 @@ use super::rig::Rig;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
+use crate::shares::{GroupShare, PartShare};
 use crate::store::Cost;
 use crate::values::{Values, slug};
 use crate::{Settings, number};
@@ -65,18 +66,6 @@ struct Run {
     idle_percent: f64,
     groups: Vec<GroupShare>,
     parts: Vec<PartShare>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct GroupShare {
-    group: &'static str,
-    percent: f64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct PartShare {
-    part: String,
-    percent: f64,
 }
 
 /// A router with its load.
