@@ -319,18 +319,6 @@ struct Values {
     statistics: Statistics,
 }
 
-/// The power in a line, by groups of parts.
-fn power(values: &Values, energy: &Account) -> String {
-    let groups = groups(energy)
-        .map(|(name, energy_of)| format!("{name} {:.3}", energy_of.mean_watts(energy.now())));
-    format!(
-        "{:.3} W, {:.1} nJ a packet: {}",
-        values.watts,
-        values.nanojoules_a_packet,
-        groups.collect::<Vec<_>>().join(", ")
-    )
-}
-
 impl Values {
     fn record(self, energy: &Account) -> wireloom_machine::Record {
         let latency = |part: &str| match self
@@ -352,7 +340,7 @@ impl Values {
             Line::new("processing", latency("processing")),
             Line::new("network", latency("network")),
             Line::new("pipeline", latency("compute")),
-            Line::new("power", power(&self, energy)),
+            Line::new("power", energy.line(self.watts, self.nanojoules_a_packet, groups(energy))),
             Line::new("lost at input", format!("{} packets", thousands(self.lost))),
             Line::new(
                 "simulated",

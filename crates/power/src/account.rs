@@ -202,6 +202,19 @@ impl Account {
         of_units.chain(rest.map(|(place, (part, _))| (&*part.name, self.part(place))))
     }
 
+    /// A line for reports: mean power, energy of a packet, and the mean power of groups of parts.
+    pub fn line<'a>(
+        &self,
+        watts: f64,
+        nanojoules_a_packet: f64,
+        groups: impl Iterator<Item = (&'a str, Energy)>,
+    ) -> String {
+        let groups =
+            groups.map(|(name, energy)| format!("{name} {:.3}", energy.mean_watts(self.now())));
+        let groups = groups.collect::<Vec<_>>().join(", ");
+        format!("{watts:.3} W, {nanojoules_a_packet:.1} nJ a packet: {groups}")
+    }
+
     /// What is drawn all the time: leakage and standby.
     pub fn stationary(&self) -> Energy {
         let components = (0..self.seen.len() as u32).map(Component);

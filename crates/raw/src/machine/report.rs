@@ -21,18 +21,6 @@ struct Tile {
     misses: u64,
 }
 
-/// The power in a line, by groups of parts.
-fn power(values: &Values, energy: &Account) -> String {
-    let groups = energy::groups(energy)
-        .map(|(name, energy_of)| format!("{name} {:.3}", energy_of.mean_watts(energy.now())));
-    format!(
-        "{:.3} W, {:.1} nJ a packet: {}",
-        values.watts,
-        values.nanojoules_a_packet,
-        groups.collect::<Vec<_>>().join(", ")
-    )
-}
-
 /// Counts over a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
@@ -176,7 +164,10 @@ impl Measured {
                     each(misses as f64, self.packets)
                 ),
             ),
-            Line::new("power", power(&values, energy)),
+            Line::new(
+                "power",
+                energy.line(values.watts, values.nanojoules_a_packet, energy::groups(energy)),
+            ),
         ];
         Record { lines, bars: Vec::new(), parts: parts.collect(), values: Box::new(values) }
     }
