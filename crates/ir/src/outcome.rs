@@ -54,9 +54,9 @@ pub trait Execute {
     /// the order in which it sent them.
     fn offer(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>));
 
-    /// Like [`offer`](Self::offer), but packets may leave in two pieces, of which the second may be
-    /// empty: [`Output::bytes`] is the first one, and the second argument of `sink` follows it. Some
-    /// machines leave the end of a long packet where it arrived, and need not copy it then.
+    /// Like [`offer`](Self::offer), but a packet may leave in two pieces: [`Output::bytes`], then the
+    /// second argument of `sink`, which can be empty. A machine that leaves the end of a long packet
+    /// where it arrived need not copy it then.
     fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>, &[u8])) {
         self.offer(frames, &mut |output| sink(output, &[]));
     }

@@ -64,8 +64,8 @@ fn settles_as(network: &Network, before: &str) {
     }
 }
 
-/// Sends echo requests to the right host until it answers.
-fn answers(left: &Namespace) {
+/// Sends echo requests to the host on the right until a reply comes.
+fn wait_for_reply(left: &Namespace) {
     left.run(|| {
         let mut echo = Echo::open(address("10.0.2.2"), 64);
         until("an answer", || {
@@ -127,7 +127,7 @@ fn killed(times: usize) -> Vec<Outage> {
             let begin = Instant::now();
             let (ending, all) = std::thread::scope(|scope| {
                 let answered = scope.spawn(|| {
-                    answers(&network.left);
+                    wait_for_reply(&network.left);
                     begin.elapsed()
                 });
                 forwarding.child.wait().expect("an end");

@@ -4,14 +4,16 @@
 //! Caches are not coherent, so such an offload is called by one tile only. Another tile asks it by
 //! a message of the general network: the number of the call, that of the packet, when it arrived if
 //! the program needs that, and the arguments. It waits for the answer: the words of the reply. Each
-//! packet ends with call 0. The home answers the calls of one packet after the other, by their
-//! numbers, and keeps those that come early; so state changes as on golden (home.s).
+//! packet ends with call 0. The home makes all calls of a packet before those of the next one, in
+//! the order of their numbers, and keeps requests that come early; so state changes as on golden
+//! (home.s).
 //!
 //! Nothing deadlocks. A tile has one request at a time under way and takes each answer at once.
-//! Messages go along rows and then along columns: a request towards the home's column in its row,
-//! then towards the home in that column, an answer away from both. So answers never wait for
-//! requests, not even through packets on their way to ports, and the home goes on. The packet whose
-//! turn it is needs nothing of later ones: tiles in turn let what leaves of earlier packets by.
+//! Messages go along rows and then along columns. A request moves towards the column of the home
+//! and then towards the home, an answer moves away from both, so they share no link in one
+//! direction. An answer therefore never waits for a request, nor for packets that wait for one on
+//! their way to ports, and the home goes on. A packet whose turn it is needs nothing of later
+//! packets: tiles let pass what leaves of earlier ones.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;

@@ -186,7 +186,8 @@ fn run(rig: &Rig, row: &Row, load: &Load, input: &'static str, seed: u64) -> Res
     })
 }
 
-/// Cycles of each packet, of which cards lose none, from a point of its way in to its last word out.
+/// The cycles that each packet takes from a point on its way in until its last word is out. The cards
+/// must have lost none.
 /// Packets are known by their identification.
 pub(super) fn latencies(
     trace: &Trace,
