@@ -90,10 +90,12 @@ module pipe_case #(
 
   // ---- The engine's result for record `copy` of packet `number` ----
   function automatic int unsigned copies(int unsigned number);
+    /* verilator no_inline_task */
     int unsigned random = tb_pkg::mix(number + 5);
     return Kind == 2 && random % 8 == 0 ? 1 + (random >> 8) % 3 : 0;
   endfunction
   function automatic wl_pkg::result_t result_of(int unsigned number, int unsigned copy);
+    /* verilator no_inline_task */
     wl_pkg::result_t result;
     int unsigned random = tb_pkg::mix(tb_pkg::mix(number) + copy);
     int unsigned length = tb_pkg::bytes(Shape, 1, number);
@@ -123,12 +125,14 @@ module pipe_case #(
     return result;
   endfunction
   function automatic bit sends(wl_pkg::result_t result);
+    /* verilator no_inline_task */
     return result.kind != wl_pkg::EXIT_DROP && result.kind != wl_pkg::EXIT_DONE;
   endfunction
   function automatic int unsigned rows_of(wl_pkg::result_t result);
     return !sends(result) || result.window == '0 ? 0 : (32'(result.window) + 15) / 16;
   endfunction
   function automatic logic [127:0] row_of(int unsigned number, int unsigned copy, int unsigned row);
+    /* verilator no_inline_task */
     wl_pkg::result_t result = result_of(number, copy);
     for (int unsigned i = 0; i < 16; i++) begin
       // Bytes outside the window are arbitrary.

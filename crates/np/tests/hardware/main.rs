@@ -10,6 +10,7 @@ mod style;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use wireloom_install::tools;
 
@@ -363,25 +364,64 @@ fn outcome(command: &mut Command) -> (bool, String) {
     (output.status.success(), said)
 }
 
-fn run_bench(name: &str, reset: ResetStyle) {
-    let tests = hardware().join("tests");
-    let folder = if reset == SYNCHRONOUS { "hardware" } else { "hardware-asynchronous" };
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder).join(name);
+/// Returns a new folder below target/.
+fn folder_of(kind: &str, name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(kind).join(name);
     std::fs::create_dir_all(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    folder
+}
+
+/// Returns a header of Verilator's headers, next to which they lie precompiled: most benches are
+/// small, and the compiler spends half its time on these headers.
+fn headers() -> &'static Path {
+    static HEADERS: OnceLock<PathBuf> = OnceLock::new();
+    HEADERS.get_or_init(|| {
+        let folder = folder_of("hardware", "headers");
+        let header = folder.join("headers.h");
+        let write = |path: &Path, text: &str| {
+            std::fs::write(path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        };
+        write(&header, "#include \"verilated.h\"\n#include \"verilated_timing.h\"\n");
+        // A makefile of Verilator's has the options with which it compiles benches.
+        let clock = folder.join("clock.sv");
+        write(&clock, "module clock;\n  initial #1 $finish;\nendmodule\n");
+        let (made, said) = outcome(
+            verilator()
+                .args(["--cc", "--exe", "--main"])
+                .args(HOW_BENCHES_COMPILE)
+                .args(["-CFLAGS", "-O0"])
+                .arg(&clock)
+                .args(["--top-module", "clock", "-Mdir"])
+                .arg(&folder),
+        );
+        assert!(made, "{said}");
+        let rule = "headers.h.gch: headers.h\n\t$(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) \
+                    -x c++-header headers.h -o $@";
+        let mut make = Command::new("make");
+        make.envs(verilator().get_envs().filter_map(|(name, value)| Some((name, value?))));
+        make.args(["-f", "Vclock.mk", "--eval", rule, "headers.h.gch"]).current_dir(&folder);
+        let (compiled, said) = outcome(&mut make);
+        assert!(compiled, "{said}");
+        header
+    })
+}
+
+/// Options of Verilator for all benches.
+const HOW_BENCHES_COMPILE: [&str; 2] = ["--timing", "--quiet"];
+
+fn run_bench(name: &str, reset: ResetStyle) {
+    let tests = hardware().join("tests");
+    let folder =
+        folder_of(if reset == SYNCHRONOUS { "hardware" } else { "hardware-asynchronous" }, name);
     let (built, said) = outcome(
         verilator()
-            .args([
-                "--binary",
-                "--timing",
-                "-j",
-                "1",
-                "-CFLAGS",
-                "-O0",
-                "--x-initial",
-                "unique",
-                "--quiet",
-            ])
+            .args(["--binary", "-j", "1", "--x-initial", "unique"])
+            .args(HOW_BENCHES_COMPILE)
+            .arg("-CFLAGS")
+            .arg(format!("-O0 -include {}", headers().display()))
+            // ccache keeps what Verilator's library compiles to, with these headers too.
+            .env("CCACHE_SLOPPINESS", "pch_defines,time_macros")
             // One C++ file per bench, because several files would read the same headers again.
             .args(["--output-split", "0"])
             .args(reset)
