@@ -24,11 +24,11 @@ export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
 # What `make figures` measures: those that take some minutes at most.
 FIGURES ?= cheap
 
-.PHONY: help demo test test-all data build bench figures soak fmt lint deny tools tools-hardware tools-icarus \
+.PHONY: help demo test test-all test-aarch64 data build bench figures soak fmt lint deny tools tools-hardware tools-icarus \
   tools-cross tools-isa tools-network formal page pages man deb
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## the router on real captures and generated traffic: in software, as hardware, on a multiprocessor, on microengines, on tiles, live
 	+@scripts/demo.sh $(RELEASE)
@@ -40,6 +40,10 @@ test: ## what CI runs: formatting, lints, licences, tests, the comparison with t
 
 test-all: test tools-icarus ## what CI runs, then what takes long and seldom fails: slow proofs, benches in a four-state simulator, every packet test and 100 random programs in hardware
 	cargo test --workspace --locked -- --ignored
+	@$(MAKE) --no-print-directory test-aarch64
+
+test-aarch64: ## native engines on 64-bit ARM, in QEMU
+	@scripts/aarch64.sh
 
 data: $(DATA)/pyasn/.complete $(DATA)/pathspider/.complete ## routing tables and captures, into .cache/data
 

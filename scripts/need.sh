@@ -102,6 +102,12 @@ for purpose in "$@"; do
       need arm-none-eabi-gcc gcc-arm-none-eabi
       need riscv64-unknown-elf-gcc gcc-riscv64-unknown-elf
       ;;
+    aarch64)
+      # A compiler for 64-bit ARM, and what runs programs for it.
+      need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+      [ -e /usr/aarch64-linux-gnu/include/stdio.h ] || install_packages libc6-dev-arm64-cross
+      need qemu-aarch64 qemu-user
+      ;;
     tiles)
       # The compiler for the tiles of raw.
       need mips-linux-gnu-gcc gcc-mips-linux-gnu

@@ -29,12 +29,14 @@ pub struct BuildOptions {
 
 impl Default for BuildOptions {
     /// `$CC` or `cc`, `-march=native`, and whatever `$WIRELOOM_NATIVE_CFLAGS` adds
-    /// (`-fsanitize=undefined`, say).
+    /// (`-fsanitize=undefined`, say). A processor that it names takes the place of `native`, which
+    /// cross compilers do not know.
     fn default() -> Self {
-        let mut flags = vec!["-march=native".to_owned()];
-        if let Ok(more) = std::env::var("WIRELOOM_NATIVE_CFLAGS") {
-            flags.extend(more.split_whitespace().map(str::to_owned));
-        }
+        let more = std::env::var("WIRELOOM_NATIVE_CFLAGS").unwrap_or_default();
+        let more = more.split_whitespace();
+        let names_processor = |flag: &str| flag.starts_with("-march=") || flag.starts_with("-mcpu=");
+        let native = (!more.clone().any(names_processor)).then_some("-march=native");
+        let flags = native.into_iter().chain(more).map(str::to_owned).collect();
         Self {
             cc: std::env::var("CC").unwrap_or_else(|_| "cc".into()),
             flags,
