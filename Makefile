@@ -38,7 +38,7 @@ test: ## what CI runs: formatting, lints, licences, tests, the comparison with t
 	@$(MAKE) --no-print-directory --jobs=2 tools data deny lint # while one downloads or waits for a last crate, another compiles
 	cargo test --workspace --locked
 
-test-all: test tools-icarus ## what CI runs, then what takes long and seldom fails: slow proofs, benches in a four-state simulator, every packet test and 100 random programs in hardware
+test-all: test tools-icarus ## what CI runs, then what takes long and seldom fails: slow proofs, benches in a four-state simulator, every packet test and 100 random programs in hardware, native engines on 64-bit ARM
 	cargo test --workspace --locked -- --ignored
 	@$(MAKE) --no-print-directory test-aarch64
 
