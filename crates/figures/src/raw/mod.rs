@@ -2,6 +2,7 @@
 
 pub mod ablations;
 pub mod causes;
+mod cycles;
 pub mod ipv4;
 pub mod layouts;
 pub mod load;
@@ -10,6 +11,7 @@ pub mod power;
 mod rig;
 pub mod sizes;
 pub mod stages;
+mod task_tiles;
 pub mod tasks;
 pub mod traffic;
 pub mod waits;

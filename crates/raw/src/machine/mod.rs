@@ -130,6 +130,11 @@ impl Raw {
         &self.chip
     }
 
+    /// The source of all programs of tiles and switches, as the assembler takes it.
+    pub fn source(&self) -> &str {
+        &self.compiled.text
+    }
+
     /// The cycle in which each packet left that was sent, and its bytes.
     pub fn departures(&self) -> &[(u64, u32)] {
         &self.measured.departures

@@ -4,3 +4,4 @@ mod energy;
 mod mapping;
 mod programs;
 mod random;
+mod tasks;

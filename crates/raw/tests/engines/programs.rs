@@ -18,7 +18,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn program(name: &str) -> Program {
+pub fn program(name: &str) -> Program {
     let program = Source::of(folder("../../programs").join(name).with_extension("loom")).compiled();
     program.unwrap_or_else(|error| panic!("{name}: {}", error.message))
 }
