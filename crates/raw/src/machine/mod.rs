@@ -3,6 +3,7 @@
 mod compiled;
 mod lines;
 mod mapping;
+mod messages;
 mod metering;
 mod port;
 mod proof;
