@@ -1,6 +1,7 @@
 //! Figures of the RAW router paper: programs written by hand on the chip of 4 x 4 tiles.
 
 pub mod ablations;
+mod captures;
 pub mod causes;
 mod cycles;
 pub mod ipv4;
