@@ -24,7 +24,8 @@ pub struct SimulationArgs {
     /// that the machine cannot accept in time are lost at the input and counted
     #[arg(long, value_name = "max|capture|MPPS")]
     pub rate: Option<Rate>,
-    /// Set the size of the input buffer of each lane or narrow port, in packets; 64 by default
+    /// Set the size of the input buffer of each lane, narrow port or line card, in packets; 64 by
+    /// default, but lines of tiled processors have none and wait
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..))]
     pub buffer: Option<u32>,
     /// Pause the input in this percentage of the cycles

@@ -34,7 +34,8 @@ impl Default for BuildOptions {
     fn default() -> Self {
         let more = std::env::var("WIRELOOM_NATIVE_CFLAGS").unwrap_or_default();
         let more = more.split_whitespace();
-        let names_processor = |flag: &str| flag.starts_with("-march=") || flag.starts_with("-mcpu=");
+        let names_processor =
+            |flag: &str| flag.starts_with("-march=") || flag.starts_with("-mcpu=");
         let native = (!more.clone().any(names_processor)).then_some("-march=native");
         let flags = native.into_iter().chain(more).map(str::to_owned).collect();
         Self {

@@ -59,7 +59,13 @@ impl Configured for MachineSpec {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { shows_drops: false, times: true, energy: true, ..Capabilities::default() }
+        Capabilities {
+            shows_drops: false,
+            times: true,
+            energy: true,
+            loses: true,
+            ..Capabilities::default()
+        }
     }
 
     fn can_be_watched(&self) -> bool {
@@ -67,7 +73,7 @@ impl Configured for MachineSpec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Series]
+        &[Knob::Rate, Knob::Buffer, Knob::Series]
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {

@@ -89,7 +89,7 @@ impl Router {
 
     /// Where a message goes: along its row to its column, along that to its tile, then to the
     /// final side if the chip ends there, else to the processor.
-    fn output(&self, layout: &Layout, header: Header) -> usize {
+    pub fn output(&self, layout: &Layout, header: Header) -> usize {
         let (x, y) = (self.tile % layout.columns, self.tile / layout.columns);
         let (to_x, to_y) = header.destination;
         match (usize::from(to_x).cmp(&x), usize::from(to_y).cmp(&y)) {

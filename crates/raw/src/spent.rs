@@ -65,7 +65,8 @@ pub struct Work {
 }
 
 impl Work {
-    pub(crate) fn add(&mut self, instruction: &Instruction, times: u64) {
+    /// Counts an instruction that was executed so often.
+    pub fn add(&mut self, instruction: &Instruction, times: u64) {
         let network = |register: &Register| register.network().is_some();
         let takes = instruction.read().iter().flatten().any(network);
         let gives = instruction.written().as_ref().is_some_and(network);

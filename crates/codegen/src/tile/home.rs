@@ -8,12 +8,9 @@
 //! the order of their numbers, and keeps requests that come early; so state changes as on golden
 //! (home.s).
 //!
-//! Nothing deadlocks. A tile has one request at a time under way and takes each answer at once.
-//! Messages go along rows and then along columns. A request moves towards the column of the home
-//! and then towards the home, an answer moves away from both, so they share no link in one
-//! direction. An answer therefore never waits for a request, nor for packets that wait for one on
-//! their way to ports, and the home goes on. A packet whose turn it is needs nothing of later
-//! packets: tiles let pass what leaves of earlier ones.
+//! Nothing deadlocks. A tile has one request at a time under way and takes each answer at once, and the
+//! machine proves of its mapping that messages wait for each other in no circle. A packet whose turn
+//! it is needs nothing of later packets: tiles let pass what leaves of earlier ones.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;

@@ -1,7 +1,9 @@
 //! Figures of the RAW router paper: programs written by hand on the chip of 4 x 4 tiles.
 
 pub mod ablations;
+mod captures;
 pub mod causes;
+mod cycles;
 pub mod ipv4;
 pub mod layouts;
 pub mod load;
@@ -10,6 +12,7 @@ pub mod power;
 mod rig;
 pub mod sizes;
 pub mod stages;
+mod task_tiles;
 pub mod tasks;
 pub mod traffic;
 pub mod waits;

@@ -1,14 +1,13 @@
 //! The null router: its latency (Table 1) and its rate under real traffic (Figure 15).
 
 use serde::Serialize;
-use wireloom_net::Packet;
-use wireloom_net::capture::Reader;
 use wireloom_raw::Spec;
 use wireloom_raw::board::Board;
 use wireloom_raw::device::{Buffer, LineRate};
 use wireloom_raw::routers::{NULL, NULL_SWITCHES, null_board};
 use wireloom_sim::Rng;
 
+use super::captures::{self, Mix};
 use super::{PORTS, gbps, line, mpps, play, program, udp};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
@@ -39,7 +38,7 @@ pub const FIGURE: Figure = Figure {
 };
 
 const ROUTERS: [(&str, &str); 2] = [("null", NULL), ("null-switches", NULL_SWITCHES)];
-const TRAFFIC: [&str; 5] = ["64", "128", "1500", "mix", "real"];
+const TRAFFIC: [&str; 7] = ["64", "128", "1500", "mix", "real", "real-ecn", "real-http"];
 /// Table 1: bytes and cycles.
 const PUBLISHED: [(&str, f64); 2] = [("64", 416.0), ("1500", 3490.0)];
 /// Figure 15, Gb/s.
@@ -49,10 +48,6 @@ const PACKETS: usize = 1000;
 /// Sizes whose mean is that of the paper's trace, about 128 bytes, and how many of a hundred
 /// packets have them (assumed: the trace is not available).
 const MIX: [(usize, u64); 3] = [(64, 93), (576, 4), (1500, 3)];
-/// The capture of real traffic.
-const CAPTURE: &str =
-    ".cache/data/pathspider/usr/lib/python3/dist-packages/pathspider/tests/data/real.pcap";
-
 /// A run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
@@ -91,13 +86,14 @@ fn make(settings: &Settings) -> Result<Drawn> {
 
 /// The packets of each input.
 pub(super) fn packets(settings: &Settings, traffic: &str) -> Result<Vec<Vec<Vec<u8>>>> {
+    if let Some(mix) = Mix::named(traffic) {
+        return mix.packets(settings, PACKETS);
+    }
     let mut inputs = vec![Vec::new(); PORTS];
     if traffic == "real" {
-        let path = settings.file(CAPTURE)?;
-        let reader = Reader::open(&path).map_err(Error::new)?;
-        for (number, packet) in reader.take(PORTS * PACKETS).enumerate() {
-            let Packet { bytes, .. } = packet.map_err(Error::new)?;
-            inputs[number % PORTS].push(bytes.clone());
+        let frames = captures::first(settings, captures::REAL, PORTS * PACKETS)?;
+        for (number, frame) in frames.into_iter().enumerate() {
+            inputs[number % PORTS].push(frame);
         }
         return Ok(inputs);
     }

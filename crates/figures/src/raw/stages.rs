@@ -2,12 +2,12 @@
 //! by word.
 
 use serde::Serialize;
-use wireloom_isa::raw::Network;
 use wireloom_raw::board::Board;
 use wireloom_raw::device::{Buffer, LineRate};
 use wireloom_raw::routers::{NULL, Setting, Version, null_board};
 use wireloom_raw::{Chip, Spec};
 
+use super::cycles::{Cycles, KINDS};
 use super::rig::Rig;
 use super::{PORTS, Trace, play, program};
 use crate::Settings;
@@ -56,22 +56,6 @@ const LOADS: [(&str, usize, usize); 2] = [("64", 64, 4000), ("1500", 1500, 400)]
 /// Words of 1,500 bytes that 64 bytes do not have.
 const MORE_WORDS: f64 = 359.0;
 
-/// What a tile does with its cycles: field, and in words.
-const KINDS: [(&str, &str); 12] = [
-    ("taken", "words taken from a network"),
-    ("given", "words given to a network"),
-    ("branches", "branches"),
-    ("others", "other instructions"),
-    ("wrong", "wrong predictions and interrupts"),
-    ("operands", "results that are not ready"),
-    ("misses", "cache"),
-    ("static_empty", "static network empty"),
-    ("static_full", "static network full"),
-    ("general_empty", "general network empty"),
-    ("general_full", "general network full"),
-    ("memory_full", "memory network full"),
-];
-
 /// Cycles of a stage for a packet of its column.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Row {
@@ -80,79 +64,8 @@ struct Row {
     stage: String,
     /// All of them.
     cycles: f64,
-    taken: f64,
-    given: f64,
-    branches: f64,
-    others: f64,
-    wrong: f64,
-    operands: f64,
-    misses: f64,
-    static_empty: f64,
-    static_full: f64,
-    general_empty: f64,
-    general_full: f64,
-    memory_full: f64,
-}
-
-/// The cycles of a tile until now, by kind.
-fn spent(chip: &Chip, place: (u8, u8)) -> [u64; KINDS.len()] {
-    let (work, (cycles, _)) = (chip.work(place), chip.spent(place));
-    [
-        work.taken,
-        work.given,
-        work.branches,
-        work.others,
-        cycles.branches,
-        cycles.operands,
-        cycles.misses,
-        cycles.empty_of(Network::Static1),
-        cycles.full_of(Network::Static1),
-        cycles.empty_of(Network::General),
-        cycles.full_of(Network::General),
-        cycles.full_of(Network::Memory),
-    ]
-}
-
-impl Row {
-    fn new(router: &'static str, bytes: &'static str, stage: usize, kinds: [f64; 12]) -> Self {
-        let [taken, given, branches, others, wrong, operands, misses, ..] = kinds;
-        let [.., static_empty, static_full, general_empty, general_full, memory_full] = kinds;
-        Self {
-            router,
-            bytes,
-            stage: (stage + 1).to_string(),
-            cycles: kinds.iter().sum(),
-            taken,
-            given,
-            branches,
-            others,
-            wrong,
-            operands,
-            misses,
-            static_empty,
-            static_full,
-            general_empty,
-            general_full,
-            memory_full,
-        }
-    }
-
-    fn kinds(&self) -> [f64; 12] {
-        [
-            self.taken,
-            self.given,
-            self.branches,
-            self.others,
-            self.wrong,
-            self.operands,
-            self.misses,
-            self.static_empty,
-            self.static_full,
-            self.general_empty,
-            self.general_full,
-            self.memory_full,
-        ]
-    }
+    #[serde(flatten)]
+    kinds: Cycles,
 }
 
 /// The stages of a router over the middle of a run. A run repeats itself to the cycle, so the first
@@ -171,20 +84,20 @@ fn account(
         .flat_map(|stage| (0..PORTS as u8).map(move |port| (stage, port)))
         .map(|(stage, port)| (stage, tile(stage as u8, port)))
         .collect();
-    let look = |chip: &Chip| -> Vec<_> { places.iter().map(|at| spent(chip, at.1)).collect() };
+    let look = |chip: &Chip| -> Vec<_> { places.iter().map(|at| Cycles::of(chip, at.1)).collect() };
     run(&mut chip, middle.from)?;
     let before = look(&chip);
     run(&mut chip, middle.to - middle.from)?;
     let after = look(&chip);
     let stages = (0..4).map(|stage| {
-        let mut kinds = [0.0; KINDS.len()];
+        let mut kinds = Cycles::default();
         for (at, (before, after)) in places.iter().zip(before.iter().zip(&after)) {
-            for (sum, (before, after)) in kinds.iter_mut().zip(before.iter().zip(after)) {
-                let is_here = if at.0 == stage { 1.0 } else { 0.0 };
-                *sum += is_here * (after - before) as f64 / middle.packets as f64;
+            if at.0 == stage {
+                kinds += *after - *before;
             }
         }
-        Row::new(router, bytes, stage, kinds)
+        let (kinds, stage) = (kinds.per(middle.packets as u64), (stage + 1).to_string());
+        Row { router, bytes, stage, cycles: kinds.total(), kinds }
     });
     Ok(stages.collect())
 }
@@ -211,12 +124,12 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let mut text = output::table(&heads, &(1..heads.len()).collect::<Vec<_>>());
     for row in &rows {
         let names = [row.router.to_owned(), row.bytes.to_owned(), row.stage.clone()];
-        let numbers = std::iter::once(row.cycles).chain(row.kinds());
+        let numbers = std::iter::once(row.cycles).chain(row.kinds.0);
         text.add_row(names.into_iter().chain(numbers.map(|number| format!("{number:.1}"))));
     }
     let groups = rows.iter().filter(|row| row.bytes == LOADS[0].0);
     let groups = groups.map(|row| {
-        Group::new(format!("{} {}, stage {}", row.router, row.bytes, row.stage), row.kinds())
+        Group::new(format!("{} {}, stage {}", row.router, row.bytes, row.stage), row.kinds.0)
     });
     let bars = Bars::new(
         "Cycles of the stages, 64 bytes",

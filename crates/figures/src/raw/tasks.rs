@@ -1,4 +1,5 @@
-//! The time of each task of the IPv4 router (Table 2): its stage alone, with all around it faster.
+//! The time of each task of the IPv4 router (Table 2): of the program written by hand, its stage
+//! alone, with all around it faster; and of code that the compiler made, each task on a tile.
 
 use serde::Serialize;
 use wireloom_isa::raw::Network;
@@ -8,40 +9,47 @@ use wireloom_raw::dir24::{self, Route};
 use wireloom_raw::routers::Version;
 use wireloom_raw::{Chip, Side, Spec};
 
+use super::cycles::{Cycles, KINDS};
+use super::task_tiles::{Task as Compiled, Tiles};
 use super::udp;
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::pages::{PageTable, Table};
 use crate::store::Cost;
 use crate::values::Values;
-use wireloom_console::output;
+use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 
 /// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-tasks",
-    what: "RAW: cycles of the tasks of the IPv4 router, each stage alone, next to the paper's Table 2",
+    what: "RAW: cycles of the tasks of the IPv4 router, by hand and compiled, next to the paper's Table 2",
     choice: Choice::None,
     make,
     kept: Kept {
         cost: Cost::Cheap,
-        built: "programs/raw/version-3.rasm on machines/raw.toml",
+        built: "programs/raw/version-3.rasm and programs/raw/ipv4-tasks.loom on machines/raw.toml",
         names: &["task"],
         skip: &[],
         tools: &[],
-        tables: &[PageTable { name: "tasks", write: table }],
+        tables: &[
+            PageTable { name: "tasks", write: table },
+            PageTable { name: "compiled", write: parts },
+        ],
     },
 };
 
 /// Cycles before those that count, and those that count.
 const BEFORE: u64 = 20_000;
 const WINDOW: u64 = 50_000;
+const BYTES: usize = 64;
 /// The tables of columns 0 and 1, and the queues.
 const TABLES: u32 = 0x1000_0000;
 const QUEUES: u32 = 0x4000_0000;
 
-/// A task of Table 2: its row, the labels between which it is, its packets, and its cycles.
+/// A task of Table 2: its row, the labels between which it is, its packets, and its cycles. The row is
+/// also the number of its step in the compiled engine.
 struct Task {
     name: &'static str,
     what: &'static str,
@@ -129,12 +137,22 @@ const TASKS: [Task; 7] = [
     },
 ];
 
+/// The row of the tile whose task is to send packets.
+const SENDS: u8 = 3;
+
 /// A task, measured.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     task: &'static str,
+    /// Of the program written by hand.
     cycles: f64,
     published: f64,
+    /// What the compiled tile does, in the parts of its program.
+    parts: Compiled,
+    /// Sums of its cycles: those of the task, all that are no wait for a network, and the waits.
+    compiled: f64,
+    busy: f64,
+    waits: f64,
 }
 
 /// What is around the stage of column 0 and a row: switches that bring words, a tile that takes
@@ -185,7 +203,8 @@ fn destinations(which: Destinations) -> (Vec<u32>, Vec<Route>) {
     (addresses, routes)
 }
 
-fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<Row> {
+/// The cycles of a task in the program written by hand.
+fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<f64> {
     let place = (0, task.row);
     let mut program = assemble("surroundings", &surroundings(task.row))
         .map_err(|refused| Error::new(refused.render()))?;
@@ -198,7 +217,7 @@ fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<Row> {
     chip.attach((0, 0), Side::West, tables).map_err(Error::new)?;
     let queues = Memory::new(spec(QUEUES, 0x2_0000));
     chip.attach((0, 3), Side::West, queues).map_err(Error::new)?;
-    let packets = addresses.into_iter().cycle().map(|to| udp(0, 1, to, 64));
+    let packets = addresses.into_iter().cycle().map(|to| udp(0, 1, to, BYTES));
     let input = InputSpec { least_words: 16, ..InputSpec::new(0, Network::Static1) };
     chip.attach((0, 0), Side::North, InputCard::new(input, packets)).map_err(Error::new)?;
     let output = OutputSpec { interrupts: Some((0, 3)), ..OutputSpec::new(Network::General) };
@@ -218,44 +237,124 @@ fn measure(task: &Task, whole: &Program, labels: &Labels) -> Result<Row> {
         packets += u64::from(now == from && before != from);
         before = now;
     }
-    Ok(Row { task: task.name, cycles: cycles as f64 / packets as f64, published: task.published })
+    Ok(cycles as f64 / packets as f64)
 }
 
-fn make(_: &Settings) -> Result<Drawn> {
+/// All tasks. Those of other tiles than the lookup's are taken from the first run of the compiled
+/// engine.
+fn measured(settings: &Settings) -> Result<Vec<Row>> {
     let version = Version::named("III");
     let (whole, labels) = assemble_with_labels(version.file, version.text)
         .map_err(|refused| Error::new(refused.render()))?;
-    let rows = TASKS.iter().map(|task| measure(task, &whole, &labels));
-    let rows = rows.collect::<Result<Vec<_>>>()?;
-    let mut text = output::table(&["task", "cycles", "published"], &[1, 2]);
+    let tiles = Tiles::new(&settings.root)?;
+    let mut known: Vec<(Destinations, [Compiled; 4])> = Vec::new();
+    let mut rows = Vec::new();
+    for task in &TASKS {
+        if !known.iter().any(|(of, _)| *of == task.destinations) {
+            let (addresses, routes) = destinations(task.destinations);
+            let packets: Vec<_> = addresses.into_iter().map(|to| udp(0, 1, to, BYTES)).collect();
+            known.push((task.destinations, tiles.measure(&packets, &routes)?));
+        }
+        let of = known.iter().find(|(of, _)| *of == task.destinations);
+        let parts = of.map(|(_, tiles)| tiles[usize::from(task.row)]).unwrap_or_default();
+        let all = parts.all();
+        // The last task is to send packets; the others are steps between words in and words out.
+        let sends = if task.row == SENDS { parts.leaves.busy() } else { 0.0 };
+        rows.push(Row {
+            task: task.name,
+            cycles: measure(task, &whole, &labels)?,
+            published: task.published,
+            parts,
+            compiled: parts.step.busy() + sends,
+            busy: all.busy(),
+            waits: all.total() - all.busy(),
+        });
+    }
+    Ok(rows)
+}
+
+fn make(settings: &Settings) -> Result<Drawn> {
+    let _working = Working::on("the tasks of the IPv4 router");
+    let rows = measured(settings)?;
+    let heads = ["task", "published", "by hand", "compiled", "whole tile", "waits"];
+    let mut text = output::table(&heads, &[1, 2, 3, 4, 5]);
     for (task, row) in TASKS.iter().zip(&rows) {
-        text.add_row([
-            task.what.to_owned(),
-            format!("{:.1}", row.cycles),
-            format!("{:.0}", row.published),
-        ]);
+        let numbers = [row.cycles, row.compiled, row.busy, row.waits];
+        let [by_hand, compiled, busy, waits] = numbers.map(|number| format!("{number:.1}"));
+        let published = format!("{:.0}", task.published);
+        text.add_row([task.what.to_owned(), published, by_hand, compiled, busy, waits]);
     }
     let groups = TASKS.iter().zip(&rows);
-    let groups = groups.map(|(task, row)| Group::new(task.what, [row.cycles, row.published]));
+    let groups = groups.map(|(task, row)| {
+        Group::new(task.what, [row.published, row.cycles, row.compiled, row.busy])
+    });
     let title = "Cycles of the tasks of the IPv4 router";
-    let svg =
-        Bars::new(title, "cycles a packet", ["measured", "published"], groups.collect()).svg();
-    let text = format!("{text}\n\nEach stage alone, 64 bytes; the paper's Table 2.\n");
+    let series = ["published", "by hand", "compiled", "compiled, whole tile"];
+    let svg = Bars::new(title, "cycles a packet", series, groups.collect()).svg();
+    let text = format!("{text}\n\nPackets of {BYTES} bytes; the paper's Table 2.\n");
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text, data, svg, faults: vec![] })
 }
 
 /// Tasks next to Table 2, for pages.
 fn table(values: &Values) -> Result<Table> {
-    let mut table = Table::new(["task", "published", "measured", "off"]);
+    let heads = ["task", "published", "by hand", "off", "compiled", "off", "its whole tile"];
+    let mut table = Table::new(heads.into_iter().chain(["waits of that tile"]));
     for task in &TASKS {
-        let cycles = values.get(&format!("{}.cycles", task.name))?;
-        table.row([
-            task.what.to_owned(),
-            format!("{:.0}", task.published),
-            format!("{cycles:.1}"),
-            format!("{:+.0} %", 100.0 * (cycles / task.published - 1.0)),
-        ]);
+        let mut cells = vec![task.what.to_owned(), format!("{:.0}", task.published)];
+        for field in ["cycles", "compiled"] {
+            let cycles = values.get(&format!("{}.{field}", task.name))?;
+            cells.push(format!("{cycles:.1}"));
+            cells.push(format!("{:+.0} %", 100.0 * (cycles / task.published - 1.0)));
+        }
+        for field in ["busy", "waits"] {
+            cells.push(values.fixed(&format!("{}.{field}", task.name), 1)?);
+        }
+        table.row(cells);
     }
     Ok(table)
+}
+
+/// What the compiled tiles do with their cycles, for pages.
+fn parts(values: &Values) -> Result<Table> {
+    let parts = [("comes", "packet comes"), ("step", "step"), ("leaves", "packet leaves")];
+    // The other kinds are those of networks that these tiles do not use.
+    let kinds = &KINDS[..Cycles::GENERAL];
+    let heads = ["task", "part", "cycles"].into_iter().chain(kinds.iter().map(|kind| kind.1));
+    let mut table = Table::new(heads);
+    for task in &TASKS {
+        for (part, name) in parts {
+            let of = |kind: &str| values.get(&format!("{}.parts.{part}.{kind}", task.name));
+            let cycles = kinds.iter().map(|kind| of(kind.0)).collect::<Result<Vec<f64>>>()?;
+            let all = [cycles.iter().sum()].into_iter().chain(cycles.iter().copied());
+            let numbers = all.map(|cycles: f64| format!("{cycles:.1}"));
+            let names = [task.what.to_owned(), name.to_owned()];
+            table.row(names.into_iter().chain(numbers).collect::<Vec<_>>());
+        }
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn all_compiled_tiles_take_the_same_time_for_a_packet_and_one_of_them_never_waits_to_send() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let (addresses, routes) = destinations(One { is_long: false });
+        let packets: Vec<_> = addresses.into_iter().map(|to| udp(0, 1, to, BYTES)).collect();
+        let tiles = Tiles::new(&root).and_then(|tiles| tiles.measure(&packets, &routes));
+        let tiles = tiles.unwrap_or_else(|error| panic!("{}", error.message));
+        let cycles = tiles.map(|tile| tile.all().total());
+        assert_eq!(cycles, [cycles[0]; 4]);
+        // The slowest stage is the check, which the stage before waits for and that after waits on.
+        let busy = tiles.map(|tile| tile.all().busy());
+        assert!(busy.iter().all(|cycles| *cycles <= busy[1]), "{busy:?}");
+        // A packet of 64 bytes is 17 words, and those before them.
+        assert_eq!(tiles[0].comes.0[0], 18.0);
+        assert_eq!(tiles[3].leaves.0[1], 21.0);
+    }
 }

@@ -6,7 +6,7 @@ use wireloom_raw::routers::{Setting, Version};
 use wireloom_sim::{Rng, sweep};
 
 use super::rig::Rig;
-use super::{ADDRESSES, PORTS, gbps, mpps, null, udp};
+use super::{ADDRESSES, PORTS, captures, gbps, mpps, null, udp};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
@@ -40,7 +40,7 @@ pub const FIGURE: Figure = Figure {
 /// buffering" and "on linecards".
 const VERSIONS: [(&str, Option<f64>); 4] =
     [("I", None), ("II", None), ("III", Some(8.9)), ("IV", Some(14.0))];
-const TRAFFIC: [&str; 2] = ["mix", "real"];
+const TRAFFIC: [&str; 4] = ["mix", "real", "real-ecn", "real-http"];
 
 #[derive(Clone, Debug, Serialize)]
 struct Row {
@@ -72,9 +72,8 @@ fn packets(settings: &Settings, traffic: &str) -> Result<(Inputs, Vec<Route>)> {
     for (number, packet) in inputs.iter_mut().flatten().enumerate() {
         if traffic == "real" {
             // The link's header; packets without IPv4 after it become empty.
-            let is_ipv4 = packet.get(12..14) == Some(&[8, 0]);
-            *packet = packet.get(14..).filter(|_| is_ipv4).unwrap_or_default().to_vec();
-        } else {
+            *packet = captures::ipv4(packet).unwrap_or_default().to_vec();
+        } else if traffic == "mix" {
             let to = addresses[rng.below(ADDRESSES) as usize];
             *packet = udp(number as u16, number as u32, to, packet.len());
         }

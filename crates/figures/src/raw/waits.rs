@@ -1,10 +1,10 @@
 //! On what tiles and switches wait in each version, under full load.
 
 use serde::Serialize;
-use wireloom_isa::raw::Network;
 use wireloom_raw::board::Board;
 use wireloom_raw::routers::{Setting, VERSIONS, Version};
 
+use super::cycles::Cycles;
 use super::rig::Rig;
 use super::{PORTS, Trace};
 use crate::Settings;
@@ -49,14 +49,8 @@ struct Row {
     /// All cycles between packets of a port, over the whole run.
     cycles: f64,
     executed: f64,
-    branches: f64,
-    operands: f64,
-    misses: f64,
-    static_empty: f64,
-    static_full: f64,
-    general_empty: f64,
-    general_full: f64,
-    memory_full: f64,
+    #[serde(flatten)]
+    kinds: Cycles,
     /// The switch of the tile: words and counts of its tile, words of others, room.
     switch_executed: f64,
     switch_empty_tile: f64,
@@ -69,7 +63,7 @@ struct Row {
 const COLUMNS: [(&str, &str); 10] = [
     ("cycles", "cycles"),
     ("instructions", "executed"),
-    ("branches", "branches"),
+    ("branches", "wrong"),
     ("operands", "operands"),
     ("cache", "misses"),
     ("static empty", "static_empty"),
@@ -104,7 +98,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let numbers: Vec<usize> = (1..heads.len()).filter(|column| *column != 2).collect();
     let mut text = output::table(&heads, &numbers);
     for row in &rows {
-        let numbers = numbers_of(row).map(|number| format!("{number:.1}"));
+        let numbers = [row.cycles, row.executed].into_iter().chain(row.kinds.waits());
+        let numbers = numbers.map(|number| format!("{number:.1}"));
         let names = [row.version.clone(), row.bytes.to_owned(), row.stage.to_owned()];
         text.add_row(names.into_iter().chain(numbers));
     }
@@ -120,44 +115,22 @@ fn make(settings: &Settings) -> Result<Drawn> {
     Ok(Drawn { text, data, svg: svg.svg(), faults: vec![] })
 }
 
-fn numbers_of(row: &Row) -> [f64; 10] {
-    [
-        row.cycles,
-        row.executed,
-        row.branches,
-        row.operands,
-        row.misses,
-        row.static_empty,
-        row.static_full,
-        row.general_empty,
-        row.general_full,
-        row.memory_full,
-    ]
-}
-
 fn row(version: &Version, bytes: &'static str, stage: usize, board: &Board, packets: usize) -> Row {
-    let mean = |of: &dyn Fn((u8, u8)) -> u64| {
-        let sum: u64 = (0..PORTS as u8).map(|port| of(version.tile(stage as u8, port))).sum();
+    let chip = &board.chip;
+    let places = (0..PORTS as u8).map(|port| version.tile(stage as u8, port));
+    let sum = places.clone().fold(Cycles::default(), |sum, place| sum + Cycles::of(chip, place));
+    let kinds = sum.per(packets as u64);
+    let switch = |of: fn(&wireloom_raw::SwitchCycles) -> u64| {
+        let sum: u64 = places.clone().map(|place| of(&chip.spent(place).1)).sum();
         sum as f64 / packets as f64
     };
-    let chip = &board.chip;
-    let tile = |of: fn(&wireloom_raw::TileCycles) -> u64| mean(&|place| of(&chip.spent(place).0));
-    let switch =
-        |of: fn(&wireloom_raw::SwitchCycles) -> u64| mean(&|place| of(&chip.spent(place).1));
     Row {
         version: version.name.replace('.', "-"),
         bytes,
         stage: STAGES[stage],
-        cycles: tile(wireloom_raw::TileCycles::total),
-        executed: tile(|cycles| cycles.executed),
-        branches: tile(|cycles| cycles.branches),
-        operands: tile(|cycles| cycles.operands),
-        misses: tile(|cycles| cycles.misses),
-        static_empty: tile(|cycles| cycles.empty_of(Network::Static1)),
-        static_full: tile(|cycles| cycles.full_of(Network::Static1)),
-        general_empty: tile(|cycles| cycles.empty_of(Network::General)),
-        general_full: tile(|cycles| cycles.full_of(Network::General)),
-        memory_full: tile(|cycles| cycles.full_of(Network::Memory)),
+        cycles: kinds.total(),
+        executed: kinds.instructions(),
+        kinds,
         switch_executed: switch(|cycles| cycles.executed),
         switch_empty_tile: switch(|cycles| cycles.empty_tile),
         switch_empty: switch(|cycles| cycles.empty),

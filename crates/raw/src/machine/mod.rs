@@ -1,7 +1,9 @@
 //! Runs a program on the chip through the interface of all machines.
 
 mod compiled;
+mod lines;
 mod mapping;
+mod messages;
 mod metering;
 mod port;
 mod proof;
@@ -16,7 +18,7 @@ use wireloom_ir::{Output, Program, Reason, ReasonSetId, Verdict};
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
     Error, Line, Machine, Options, Record, Recordings, Result, Settled, Sink, Snapshot,
-    UpdateError, Wanted,
+    UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
@@ -27,6 +29,7 @@ use wireloom_sim::stats::Series;
 
 pub use compiled::compile;
 use compiled::{Compiled, turns};
+use lines::{Coming, Lines};
 use mapping::Chain;
 pub use mapping::{MachineSpec, Mapping, Outputs};
 use metering::Metering;
@@ -40,6 +43,8 @@ use crate::{Chip, Side};
 
 /// Packets that are offered before the machine begins to work on them.
 const AHEAD: usize = 64;
+/// Packets that it keeps at most where they come at times of their own.
+const KEPT: usize = 1 << 14;
 /// Cycles between two looks at what has left.
 const STEP: u64 = 16;
 
@@ -71,6 +76,11 @@ pub struct Raw {
     order: VecDeque<Pending>,
     left: BTreeMap<u64, (Vec<Left>, bool)>,
     offered: u64,
+    /// Packets that were accepted: programs number these.
+    accepted: u64,
+    lines: Lines,
+    /// Cycles of the chips before this one.
+    elapsed: u64,
     measured: Measured,
     metering: Metering,
     /// The power over time, once all packets have left.
@@ -97,6 +107,7 @@ impl Raw {
         let spec = spec.suited(program);
         let (chains, memory) = spec.chains().map_err(Error::new)?;
         let (chip, compiled) = chip(&spec, program, &store, 0)?;
+        let lines = Lines::new(options, spec.chip.clock_mhz)?;
         let interval = options.interval_ns.map(Time::nanoseconds);
         let metering = Metering::new(&chip, interval).map_err(Error::new)?;
         let pending = vec![VecDeque::new(); chains.len()];
@@ -115,6 +126,9 @@ impl Raw {
             order: VecDeque::new(),
             left: BTreeMap::new(),
             offered: 0,
+            accepted: 0,
+            lines,
+            elapsed: 0,
             measured: Measured::default(),
             metering,
             series: None,
@@ -128,6 +142,11 @@ impl Raw {
     /// The chip.
     pub fn chip(&self) -> &Chip {
         &self.chip
+    }
+
+    /// The source of all programs of tiles and switches, as the assembler takes it.
+    pub fn source(&self) -> &str {
+        &self.compiled.text
     }
 
     /// The cycle in which each packet left that was sent, and its bytes.
@@ -149,13 +168,33 @@ impl Raw {
     fn reload(&mut self) -> Result {
         self.measured.add_chip(&self.chip, &self.chains);
         self.metering.replace(&self.chip);
-        (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store, self.offered)?;
+        self.elapsed += self.chip.cycles();
+        let stood = self.stood();
+        (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store, self.accepted)?;
+        for (chain, stood) in self.chains.iter().zip(stood) {
+            let port = Self::port(&mut self.chip, chain.input());
+            (port.base, port.stood) = (self.elapsed, stood);
+        }
         self.next.fill(0);
         Ok(())
     }
 
     fn port(chip: &mut Chip, (place, side): (mapping::Place, Side)) -> &mut PacketPort {
         chip.device(place, side).expect("each chain has its ports")
+    }
+
+    /// The cycles for which the line of each chain has stood still.
+    fn stood(&self) -> Vec<u64> {
+        let port = |chain: &Chain| {
+            let (place, side) = chain.input();
+            self.chip.device_at::<PacketPort>(place, side).map_or(0, |port| port.stood)
+        };
+        self.chains.iter().map(port).collect()
+    }
+
+    /// Cycles since the start.
+    fn now(&self) -> u64 {
+        self.elapsed + self.chip.cycles()
     }
 
     fn accept(&mut self, frame: &Frame<'_>) -> Result {
@@ -168,30 +207,79 @@ impl Raw {
                 u16::MAX
             )));
         }
+        let chain = usize::from(frame.ingress) % self.chains.len();
+        let coming = Coming {
+            at: self.lines.at(self.offered, frame),
+            number: self.offered,
+            chain,
+            arrival_ns: frame.arrival_ns,
+            ingress: frame.ingress,
+            bytes: bytes.to_vec(),
+        };
+        self.offered += 1;
+        if self.lines.buffer.is_some() {
+            Self::port(&mut self.chip, self.chains[chain].input()).awaited += 1;
+            self.lines.coming.push_back(coming);
+        } else {
+            self.enter(&coming);
+        }
+        Ok(())
+    }
+
+    /// Lets packets come whose time it is: they enter, or are lost in front of a full buffer.
+    fn arrive(&mut self) {
+        let (now, buffer) = (self.now(), self.lines.buffer.unwrap_or(usize::MAX));
+        while self.lines.coming.front().is_some_and(|next| next.at <= now)
+            && let Some(coming) = self.lines.coming.pop_front()
+        {
+            let port = Self::port(&mut self.chip, self.chains[coming.chain].input());
+            port.awaited -= 1;
+            if port.waiting() < buffer {
+                self.enter(&coming);
+            } else {
+                self.lines.lost.push(coming.number);
+                self.lines.lost_in_all += 1;
+            }
+        }
+    }
+
+    /// Puts a packet into the queue of its port.
+    fn enter(&mut self, coming: &Coming) {
+        let Coming { at, number, chain, arrival_ns, ingress, bytes } = coming;
         // The number of words comes first.
-        let mut words = vec![0, u32::from(frame.ingress) << 16 | bytes.len() as u32];
+        let mut words = vec![0, u32::from(*ingress) << 16 | bytes.len() as u32];
         let mut long = |value: u64| words.extend([(value >> 32) as u32, value as u32]);
         if self.compiled.needs.arrival {
-            long(frame.arrival_ns);
+            long(*arrival_ns);
         }
         if self.compiled.needs.sequence {
-            long(self.offered);
+            long(self.accepted);
         }
-        let aligned = [&[0; tile::ALIGN as usize], bytes].concat();
+        self.accepted += 1;
+        let aligned = [&[0; tile::ALIGN as usize], &bytes[..]].concat();
         words.extend(aligned.chunks(4).map(|chunk| {
             let mut word = [0; 4];
             word[..chunk.len()].copy_from_slice(chunk);
             u32::from_be_bytes(word)
         }));
         words[0] = words.len() as u32 - 1;
-        let chain = usize::from(frame.ingress) % self.chains.len();
-        let pending =
-            Pending { number: self.offered, arrival_ns: frame.arrival_ns, ingress: frame.ingress };
-        Self::port(&mut self.chip, self.chains[chain].input()).offer(self.offered, words);
-        self.pending[chain].push_back(pending);
+        let pending = Pending { number: *number, arrival_ns: *arrival_ns, ingress: *ingress };
+        Self::port(&mut self.chip, self.chains[*chain].input()).offer(*number, *at, words);
+        self.pending[*chain].push_back(pending);
         self.order.push_back(pending);
-        self.offered += 1;
-        Ok(())
+    }
+
+    /// Simulates up to the cycle in which the last packet comes that was offered: the next ones may
+    /// come in any cycle after it. Goes on while many packets are inside.
+    fn work_timed(&mut self, sink: Sink<'_>) -> Result<Settled> {
+        let mut settled = Settled::default();
+        while self.now() < self.lines.last || self.order.len() > KEPT {
+            let left = self.lines.last.saturating_sub(self.now()).max(1);
+            self.run(left.min(STEP))?;
+            self.collect_left()?;
+            settled.extend(&self.pass_on(sink));
+        }
+        Ok(settled)
     }
 
     /// Simulates until at most this many packets are left, or for a number of cycles, and passes on
@@ -199,13 +287,14 @@ impl Raw {
     fn work(&mut self, most: usize, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
         let mut settled = Settled::default();
         let mut rest = cycles;
-        while self.order.len() > most && rest > 0 {
+        while self.order.len() + self.lines.coming.len() > most && rest > 0 {
             let step = rest.min(STEP);
             self.run(step)?;
             rest -= step;
             self.collect_left()?;
             settled.extend(&self.pass_on(sink));
         }
+        settled.extend(&self.pass_on(sink));
         Ok(settled)
     }
 
@@ -213,7 +302,9 @@ impl Raw {
     fn run(&mut self, cycles: u64) -> Result {
         let mut left = cycles;
         while left > 0 {
-            let step = self.metering.cycles(&self.chip, left);
+            self.arrive();
+            let next = self.lines.coming.front().map_or(u64::MAX, |next| next.at - self.now());
+            let step = self.metering.cycles(&self.chip, left).min(next);
             self.chip.run(step).map_err(|error| Error::new(error.to_string()))?;
             self.metering.ran(&self.chip);
             left -= step;
@@ -276,6 +367,7 @@ impl Raw {
     /// Passes on the packets that have left, in order.
     fn pass_on(&mut self, sink: Sink<'_>) -> Settled {
         let mut settled = Settled::default();
+        self.lines.lost.drain(..).for_each(|number| settled.lost.push(number));
         while let Some(next) = self.order.front().copied()
             && self.left.get(&next.number).is_some_and(|(_, is_over)| *is_over)
         {
@@ -346,6 +438,9 @@ fn pass_on(packet: Pending, left: &Left, sink: Sink<'_>) {
 impl Machine for Raw {
     fn offer(&mut self, frames: &[Frame<'_>], sink: Sink<'_>) -> Result<Settled> {
         frames.iter().try_for_each(|frame| self.accept(frame))?;
+        if self.lines.is_timed() {
+            return self.work_timed(sink);
+        }
         self.work(AHEAD, u64::MAX, sink)
     }
 
@@ -398,7 +493,10 @@ impl Machine for Raw {
 
     fn record(&self, work: Duration) -> Option<Record> {
         let energy = self.energy();
-        let mut record = self.measured.record(&self.spec, &self.chip, &self.chains, &energy, work);
+        let stood = if self.lines.is_timed() { self.stood().iter().sum() } else { 0 };
+        let line = report::LineCounts { lost: self.lines.lost_in_all, stood };
+        let measured = &self.measured;
+        let mut record = measured.record(&self.spec, &self.chip, &self.chains, &energy, line, work);
         let engine = &self.program.engines[self.program.main.index()];
         let (chain, stages) = (&self.chains[0], &self.compiled.stages[0]);
         let tiles = chain.tiles.iter().zip(turns(stages)).map(|((x, y), (stage, _))| {
@@ -418,6 +516,20 @@ impl Machine for Raw {
             count => format!("{count} chains like "),
         };
         record.lines.push(Line::new("tiles", chains + &tiles.join(", ")));
+        if self.lines.is_timed() {
+            let stood: Vec<String> = self.stood().into_iter().map(thousands).collect();
+            let lost = thousands(self.lines.lost_in_all);
+            record.lines.push(match self.lines.buffer {
+                Some(room) => Line::new(
+                    "line cards",
+                    format!("{lost} packets lost in front of a full buffer; one holds {room}"),
+                ),
+                None => {
+                    let each = stood.join(", ");
+                    Line::new("line cards", format!("each line stood still for {each} cycles"))
+                }
+            });
+        }
         if let Some((x, y)) = self.spec.mapping.home {
             let words = self.compiled.image.of((x, y)).0.len();
             let home = format!("({x},{y}) for all tiles ({words} instructions)");

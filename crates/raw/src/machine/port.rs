@@ -40,16 +40,35 @@ impl Left {
     }
 }
 
+/// A message to the chip.
+#[derive(Clone, Debug, Default)]
+struct Message {
+    /// The number of its packet, until its first word has gone.
+    number: Option<u64>,
+    /// The cycle in which its packet comes if the line has not stood still.
+    at: u64,
+    words: VecDeque<u32>,
+}
+
 /// Writes packets to the first static network, and reads what leaves. Both are messages: the number
 /// of words, then these.
 #[derive(Clone, Debug, Default)]
 pub struct PacketPort {
-    /// Words of packets, with the packet's number at its first.
-    to_come: VecDeque<(u32, Option<u64>)>,
+    /// Messages in the order in which they come.
+    to_come: VecDeque<Message>,
+    /// The cycle since the start before the chip's first one.
+    pub base: u64,
+    /// The cycles for which the line has stood still: it waits until the packet before has been
+    /// handed over.
+    pub stood: u64,
+    /// Packets that come and are not among the messages yet.
+    pub awaited: usize,
+    /// Whether the next message can go.
+    is_due: bool,
     /// The cycles at which packets began to enter, by their numbers.
     pub entered: VecDeque<(u64, u64)>,
-    /// Messages without a packet that follow the last packet, and those that are still to come:
-    /// tiles that take packets in turn send none on before the others have theirs.
+    /// Messages without a packet that follow one that no other follows in time, and those that are
+    /// still to come: tiles that take packets in turn send none on before the others have theirs.
     idles: usize,
     idles_left: usize,
     /// Whether what leaves has the port on which its packet came after the side word.
@@ -68,17 +87,44 @@ pub struct PacketPort {
 }
 
 impl PacketPort {
-    /// A port that sends so many messages without a packet after the last packet, and takes what
-    /// leaves, with the port on which its packet came or without.
+    /// A port that sends so many messages without a packet after one that no other follows in time,
+    /// and takes what leaves, with the port on which its packet came or without.
     pub fn new(idles: usize, has_ingress: bool) -> Self {
         Self { idles, has_ingress, ..Self::default() }
     }
 
-    /// Puts the words of a message into the queue.
-    pub fn offer(&mut self, number: u64, words: impl IntoIterator<Item = u32>) {
-        let first = [Some(number)].into_iter().chain(std::iter::repeat(None));
-        self.to_come.extend(words.into_iter().zip(first));
-        self.idles_left = self.idles;
+    /// Puts a packet's message into the queue. The packet comes in a cycle since the start.
+    pub fn offer(&mut self, number: u64, at: u64, words: Vec<u32>) {
+        self.to_come.push_back(Message { number: Some(number), at, words: words.into() });
+    }
+
+    /// Packets that have not wholly gone into the chip.
+    pub fn waiting(&self) -> usize {
+        self.to_come.len()
+    }
+
+    /// Writes the next word of a message, if one has come; returns whether it did.
+    fn send(&mut self, port: &mut Port<'_>) -> bool {
+        let now = self.base + port.now;
+        let Some(next) = self.to_come.front_mut().filter(|_| self.is_due) else { return false };
+        let Some(word) = next.words.front().copied() else { return false };
+        if !port.write(Network::Static1, word) {
+            return false;
+        }
+        self.words_moved[0] += 1;
+        next.words.pop_front();
+        if let Some(number) = next.number.take() {
+            self.entered.push_back((number, port.now));
+            self.idles_left = self.idles;
+        }
+        if next.words.is_empty() {
+            self.to_come.pop_front();
+            // What should have come by now comes now.
+            if let Some(next) = self.to_come.front() {
+                self.stood = self.stood.max(now.saturating_sub(next.at));
+            }
+        }
+        true
     }
 
     /// Words that went into the chip, and that came out of it.
@@ -136,21 +182,21 @@ impl PacketPort {
 impl Device for PacketPort {
     fn cycle(&mut self, port: &mut Port<'_>) -> bool {
         let is_received = self.receive(port) | self.receive_message(port);
-        if self.to_come.is_empty() && self.idles_left > 0 {
+        let now = self.base + port.now;
+        let is_due = |next: &Message| next.at + self.stood <= now;
+        self.is_due = self.to_come.front().is_some_and(is_due);
+        if !self.is_due && self.idles_left > 0 {
             self.idles_left -= 1;
-            self.to_come.extend([(1, None), (IDLE, None)]);
+            self.to_come.push_front(Message { words: [1, IDLE].into(), ..Message::default() });
+            self.is_due = true;
         }
-        let Some((word, number)) = self.to_come.front().copied() else { return is_received };
-        let is_sent = port.write(Network::Static1, word);
-        if is_sent {
-            self.words_moved[0] += 1;
-            self.to_come.pop_front();
-            self.entered.extend(number.map(|number| (number, port.now)));
-        }
-        is_received || is_sent
+        // A line on which a packet comes is no standstill.
+        let comes = self.awaited > 0 || !self.is_due && !self.to_come.is_empty();
+        let is_sent = self.send(port);
+        is_received || is_sent || comes
     }
 
     fn waits_for(&self) -> Option<(Network, bool)> {
-        (!self.to_come.is_empty()).then_some((Network::Static1, false))
+        self.is_due.then_some((Network::Static1, false))
     }
 }

@@ -8,11 +8,10 @@
 //!   words of two chains never share a wire;
 //! - the wires between switches form no circle. Each switch executes its instructions in order and
 //!   waits for its neighbours only, so none waits for itself through others;
-//! - no processor takes words of the general network, and only last tiles of chains write some, if
-//!   packets leave at the port of their egress. So all messages end at devices, which take a word in
-//!   each cycle and wait for nothing; and messages go along rows and then along columns, so they do
-//!   not wait for each other in a circle. If there is a home of state, tiles of chains ask it and
-//!   take its answers: `tile/home.rs` says why these do not wait in a circle either.
+//! - without a home of state no processor takes words of the general network, and only last tiles of
+//!   chains write some, if packets leave at the port of their egress; with one, tiles of chains and the
+//!   home do and no others;
+//! - the messages of these tiles wait for each other in no circle ([`messages`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +19,7 @@ use wireloom_codegen::tile::uses_general;
 use wireloom_isa::raw::switch::{self, Source};
 
 use super::mapping::{Chain, Outputs, Place};
+use super::messages;
 use crate::asm::Program as Image;
 use crate::layout::{Layout, PROCESSOR};
 use crate::{Side, Spec};
@@ -75,18 +75,19 @@ pub fn prove(
     for place in image.tiles() {
         let [reads, writes] = uses_general(image.of(place).0);
         let is_last = chains.iter().any(|chain| chain.output().0 == place);
-        if home.is_some() {
-            continue;
-        }
-        if reads || writes && !(is_last && outputs == Outputs::Egress) {
+        let is_in_chain = || chains.iter().any(|chain| chain.tiles.contains(&place));
+        let sends = is_last && outputs == Outputs::Egress;
+        let may = home.is_some_and(|home| home == place || is_in_chain());
+        if !may && (reads || writes && !sends) {
             let does = if reads { "takes words of" } else { "writes words to" };
             let (x, y) = place;
             return Err(format!(
                 "tile ({x},{y}) {does} the general network, on which only last tiles of chains send \
-                 packets to ports"
+                 packets to ports, and tiles of chains ask the home of state"
             ));
         }
     }
+    messages::prove(&layout, chains, outputs, home)?;
     let mut sides = BTreeMap::new();
     let mut devices = BTreeSet::new();
     for chain in chains {

@@ -21,6 +21,15 @@ struct Tile {
     misses: u64,
 }
 
+/// What lines did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LineCounts {
+    /// Packets that were lost in front of a full buffer.
+    pub lost: u64,
+    /// Cycles for which lines stood still, added up over all.
+    pub stood: u64,
+}
+
 /// Counts over a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
@@ -46,6 +55,9 @@ struct Values {
     time_us: f64,
     cycles: u64,
     packets: u64,
+    /// See [`LineCounts`].
+    lost: u64,
+    line_cycles_stood: u64,
     cycles_a_packet: f64,
     mpps: f64,
     gbps: f64,
@@ -108,6 +120,7 @@ impl Measured {
         chip: &Chip,
         chains: &[Chain],
         energy: &Account,
+        line: LineCounts,
         work: Duration,
     ) -> Record {
         let cycles = self.cycles + self.last;
@@ -124,6 +137,8 @@ impl Measured {
             time_us: seconds * 1e6,
             cycles,
             packets: self.packets,
+            lost: line.lost,
+            line_cycles_stood: line.stood,
             cycles_a_packet: each(cycles as f64, self.packets),
             mpps: rate(self.packets as f64) / 1e6,
             gbps: rate(8.0 * self.bytes as f64) / 1e9,

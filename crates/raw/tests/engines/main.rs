@@ -1,6 +1,8 @@
 //! Engines in Loom C on the chip, next to golden.
 
 mod energy;
+mod lines;
 mod mapping;
 mod programs;
 mod random;
+mod tasks;

@@ -11,7 +11,7 @@ use wireloom_net::{Frame, Packet};
 const CHIP: &str = "extends = \"raw\"\nabout = \"a test\"\n";
 
 /// The machine of a description.
-fn machine(text: &str) -> Result<Arc<dyn Configured>, String> {
+pub fn machine(text: &str) -> Result<Arc<dyn Configured>, String> {
     let text = format!("{CHIP}{text}");
     let description = Description::parse("test.toml", &text).expect("it is TOML");
     wireloom_raw::KIND.configure("test", description).map_err(|error| error.message)

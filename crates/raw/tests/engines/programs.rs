@@ -10,15 +10,15 @@ use wireloom_offloads::Store;
 
 static REGISTRY: Registry = Registry::new(&[wireloom_raw::KIND]);
 
-fn machine(name: &str) -> Arc<dyn Configured> {
+pub fn machine(name: &str) -> Arc<dyn Configured> {
     REGISTRY.find(name).unwrap_or_else(|error| panic!("{}", error.message))
 }
 
-fn folder(name: &str) -> PathBuf {
+pub fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-fn program(name: &str) -> Program {
+pub fn program(name: &str) -> Program {
     let program = Source::of(folder("../../programs").join(name).with_extension("loom")).compiled();
     program.unwrap_or_else(|error| panic!("{name}: {}", error.message))
 }
@@ -62,7 +62,7 @@ fn programs_with_state_do_on_all_tiles_what_they_do_on_golden() {
 }
 
 /// Packets of four ports, and tables that send them to four ports.
-fn forwarded(count: u64) -> (Program, Store, Vec<Packet>) {
+pub fn forwarded(count: u64) -> (Program, Store, Vec<Packet>) {
     let program = program("ipv4");
     let tables = [folder("tests/engines/four.tables")];
     let loaded = load_store(&program.optimised, &tables, &|_| ());

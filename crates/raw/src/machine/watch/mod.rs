@@ -41,7 +41,7 @@ struct Watch<'a> {
 impl Raw {
     /// Packets that have left.
     pub(super) fn has_left(&self) -> u64 {
-        self.offered - self.pending.iter().map(|pending| pending.len() as u64).sum::<u64>()
+        self.accepted - self.pending.iter().map(|pending| pending.len() as u64).sum::<u64>()
     }
 
     /// Instructions that each thread has executed, and the number of its next one.
@@ -297,7 +297,7 @@ impl Watched for Raw {
     }
 
     fn to_come(&self) -> u64 {
-        self.offered - self.has_left()
+        self.accepted + self.lines.coming.len() as u64 - self.has_left()
     }
 
     fn is_busy(&self) -> bool {

@@ -1,0 +1,165 @@
+//! Proves that messages of the general network do not wait for each other in a circle.
+//!
+//! A word waits in a queue for room in the next one on the way of its message, and the words behind
+//! it wait for it. Which queue is next the router says ([`Router::output`]). Devices and tiles
+//! that have asked take each word at once; a home that has taken a request takes the next word
+//! only after its answer has gone. If the queues that wait for others so form no circle, the one at
+//! the end of each row of waiting queues is taken from, and all go on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wireloom_isa::raw::Network;
+
+use super::mapping::{Chain, Outputs, Place};
+use crate::layout::{Layout, PROCESSOR};
+use crate::message::Header;
+use crate::router::Router;
+
+const GENERAL: usize = Network::General as usize;
+
+/// The queues that wait for others.
+#[derive(Clone, Debug, Default)]
+struct Waits(BTreeMap<usize, BTreeSet<usize>>);
+
+impl Waits {
+    fn add(&mut self, from: usize, to: usize) {
+        self.0.entry(from).or_default().insert(to);
+        self.0.entry(to).or_default();
+    }
+
+    /// Adds the queues of a message from a tile.
+    fn message(&mut self, layout: &Layout, from: Place, header: Header) {
+        let mut tile = usize::from(from.1) * layout.columns + usize::from(from.0);
+        let mut queue = layout.input(tile, GENERAL, PROCESSOR);
+        loop {
+            let end = Router::new(tile, GENERAL).output(layout, header);
+            let next = layout.output(tile, GENERAL, end);
+            self.add(queue, next);
+            let neighbour = (end != PROCESSOR).then(|| layout.neighbour(tile, end)).flatten();
+            let Some(neighbour) = neighbour else { return };
+            (queue, tile) = (next, neighbour);
+        }
+    }
+
+    /// Adds the requests of tiles to a home, and its answers.
+    fn home(&mut self, layout: &Layout, home: Place, tiles: impl Iterator<Item = Place>) {
+        for tile in tiles {
+            self.message(layout, tile, Header { destination: home, ..Header::default() });
+            self.message(layout, home, Header { destination: tile, ..Header::default() });
+        }
+        let number = usize::from(home.1) * layout.columns + usize::from(home.0);
+        let taken = layout.to_processor(number, GENERAL);
+        self.add(taken, layout.input(number, GENERAL, PROCESSOR));
+    }
+
+    /// A queue of a circle, if there is one.
+    fn circle(mut self) -> Option<usize> {
+        loop {
+            // A queue that waits for none that is left is free.
+            let is_free =
+                |queues: &BTreeSet<usize>| !queues.iter().any(|to| self.0.contains_key(to));
+            let free: Vec<usize> =
+                self.0.iter().filter(|(_, to)| is_free(to)).map(|(queue, _)| *queue).collect();
+            if free.is_empty() {
+                return self.0.keys().next().copied();
+            }
+            free.iter().for_each(|queue| drop(self.0.remove(queue)));
+        }
+    }
+}
+
+/// Proves the messages of chains to ports and to a home of state.
+///
+/// # Errors
+/// A sentence about a queue of a circle.
+pub fn prove(
+    layout: &Layout,
+    chains: &[Chain],
+    outputs: Outputs,
+    home: Option<Place>,
+) -> Result<(), String> {
+    let mut waits = Waits::default();
+    if outputs == Outputs::Egress {
+        for from in chains {
+            for to in chains {
+                let (destination, side) = to.output();
+                let header = Header { destination, last: 1 + side as u8, ..Header::default() };
+                waits.message(layout, from.output().0, header);
+            }
+        }
+    }
+    if let Some(home) = home {
+        waits.home(layout, home, chains.iter().flat_map(|chain| chain.tiles.iter().copied()));
+    }
+    match waits.circle() {
+        None => Ok(()),
+        Some(queue) => {
+            let (from, to) = layout.parties(queue);
+            Err(format!("messages from {from} to {to} can wait for ever, for others in a circle"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Side;
+
+    fn places(layout: &Layout) -> Vec<Place> {
+        let tiles = 0..layout.tiles();
+        tiles.map(|tile| ((tile % layout.columns) as u8, (tile / layout.columns) as u8)).collect()
+    }
+
+    /// A chain of one tile for each port of a chip but those of a tile.
+    fn chains(layout: &Layout, without: Place) -> Vec<Chain> {
+        let ports =
+            layout.ports.iter().map(|(tile, side)| (places(layout)[*tile], Side::ALL[*side]));
+        let ports = ports.filter(|(place, _)| *place != without);
+        ports.map(|(place, side)| Chain { tiles: vec![place], sides: vec![(side, side)] }).collect()
+    }
+
+    #[test]
+    fn messages_to_any_home_and_to_all_ports_wait_in_no_circle() {
+        for (columns, rows) in [(1, 2), (2, 2), (4, 4), (5, 3), (3, 6)] {
+            let layout = Layout::new(columns, rows);
+            for home in places(&layout) {
+                let chains = chains(&layout, home);
+                for outputs in [Outputs::Chain, Outputs::Egress] {
+                    assert_eq!(prove(&layout, &chains, outputs, Some(home)), Ok(()), "{home:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_homes_would_wait_for_each_other() {
+        // Answers of each share wires with requests to the other.
+        let layout = Layout::new(4, 4);
+        let two = |one, other| {
+            let mut waits = Waits::default();
+            for home in [one, other] {
+                let tiles = places(&layout).into_iter().filter(|tile| ![one, other].contains(tile));
+                waits.home(&layout, home, tiles);
+            }
+            waits.circle()
+        };
+        assert!(two((0, 0), (3, 3)).is_some());
+        assert!(two((0, 1), (3, 1)).is_some());
+    }
+
+    #[test]
+    fn messages_that_are_taken_at_once_wait_in_no_circle_and_those_that_are_handed_on_do() {
+        let layout = Layout::new(3, 1);
+        let mut waits = Waits::default();
+        let to = |x| Header { destination: (x, 0), ..Header::default() };
+        waits.message(&layout, (0, 0), to(2));
+        waits.message(&layout, (2, 0), to(0));
+        assert_eq!(waits.clone().circle(), None);
+        // A tile at each end hands on what it takes.
+        for tile in [0, 2] {
+            let taken = layout.to_processor(tile, GENERAL);
+            waits.add(taken, layout.input(tile, GENERAL, PROCESSOR));
+        }
+        assert!(waits.circle().is_some());
+    }
+}
