@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use wireloom_codegen::microengine::{self, Layout, Memories, Microcode, RUNAWAY, Refused, Target};
+use wireloom_codegen::microengine::{
+    self, Layout, Local, Memories, Microcode, RUNAWAY, Refused, Target,
+};
 use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::{Image, Version};
 use wireloom_machine::{Error, Options, Program};
@@ -62,20 +64,36 @@ pub fn compile(
         Target::One => THREADS,
         Target::Two { .. } => THREADS_2.min(contexts * spec.engines),
     };
-    let memories =
-        Memories { sram: spec.sram.bytes / 4, sdram: spec.sdram.bytes / 4, threads: most };
-    let layout = microengine::layout::place(program, store, memories)?;
+    let mut memories = Memories {
+        sram: spec.sram.bytes / 4,
+        sdram: spec.sdram.bytes / 4,
+        threads: most,
+        frame: microengine::FRAME,
+    };
+    let mut layout = microengine::layout::place(program, store, memories)?;
     let words = spec.engine.control_store as usize;
     let steps = program.engines[program.main.index()].steps.len();
+    let mut local = Local { words: target.local(), has_context: target.local() > 0 };
     // For each step: with fewer registers for its values, the assembler finds places for all.
     let mut kept = vec![microengine::KEPT[0]; steps];
-    let mut microcode = microengine::generate(&inlined, &layout, &kept)?;
     let mut assembled = HashMap::new();
     // What a step takes is known only when its registers have places, and is less than it seems:
     // first there is a little more room, then less.
     let mut room = words + words / 16;
+    let mut microcode = microengine::generate(&inlined, &layout, &kept, local)?;
     loop {
+        if microcode.frame > layout.frame {
+            memories.frame = microcode.frame;
+            layout = microengine::layout::place(program, store, memories)?;
+            microcode = microengine::generate(&inlined, &layout, &kept, local)?;
+            continue;
+        }
         let parts = microcode.parts(room).map_err(|refused| vec![refused])?;
+        if parts.len() > 1 && local.has_context {
+            local.has_context = false;
+            microcode = microengine::generate(&inlined, &layout, &kept, local)?;
+            continue;
+        }
         let engines = (spec.engines / parts.len() as u32).min(most / contexts);
         if engines == 0 {
             return Err(whole(&format!(
@@ -107,7 +125,7 @@ pub fn compile(
                 });
                 let (Some(step), Some(fewer)) = (step, fewer) else { return Err(whole(why)) };
                 kept[step] = fewer;
-                microcode = microengine::generate(&inlined, &layout, &kept)?;
+                microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             }
         }
     }

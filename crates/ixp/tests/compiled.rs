@@ -193,6 +193,54 @@ fn what_has_no_place_is_refused_by_name() {
     assert!(message.contains("words of SDRAM, and"), "{message}");
 }
 
+/// A context of some 500 words: more than local memory has, and more than the frame has before the window.
+#[test]
+fn a_large_context_has_a_place() {
+    use std::fmt::Write as _;
+    let (mut variables, mut begin, mut end) = (String::new(), String::new(), String::new());
+    for number in 0..24 {
+        let _ = writeln!(variables, "u128 v{number};");
+        let _ = writeln!(begin, "v{number} = concat(bytes.value, bytes.value + {number});");
+        let _ = writeln!(end, "sum = (sum << 1) ^ v{number} ^ noted[sum[5:0] + {number}];");
+    }
+    let text = format!(
+        "header Bytes {{ u8 index, times; u64 value; }};
+        engine large() {{
+            u128 noted[32];
+            u64 more[64];
+            u32 counted[128];
+            u200 wide;
+            u8 rounds;
+            {variables}
+            Bytes bytes @ 0;
+            step begin {{
+                if (packet.length < sizeof(Bytes)) finish;
+                wide = concat(bytes.value, bytes.value, bytes.value, bytes.index);
+                {begin}
+                next again;
+            }}
+            step again {{
+                u8 at = bytes.index + rounds;
+                noted[at[4:0]] = v3 ^ v17;
+                more[at[6:1]] = v9[63:0] ^ more[at[5:0]];
+                counted[at] = counted[at] + v5[31:0] + 1;
+                v3 = v3 * 3 + v11;
+                v17 = v17 ^ (u128)(wide >> rounds) ^ (u128)more[at[5:0]];
+                rounds = rounds + 1;
+                if (rounds < (u8)bytes.times[2:0]) next again;
+                next end;
+            }}
+            step end {{
+                u128 sum = (u128)wide ^ (u128)counted[bytes.index];
+                {end}
+                bytes.value = sum[127:64] ^ sum[63:0];
+                finish;
+            }}
+        }}"
+    );
+    agree_with(&written(&text), &[], &noise(53, 200));
+}
+
 #[test]
 fn parked_packets_come_back_as_on_golden() {
     let program = own_program("parked");

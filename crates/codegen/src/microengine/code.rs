@@ -91,6 +91,8 @@ pub struct Code {
     /// Words of the frame that the read transfer registers of SRAM hold, from the first register
     /// on: the first word, and their number.
     here: Option<(u32, u32)>,
+    /// The group of local memory at which pointer 1 is, if that is known.
+    pub(super) group: Option<u32>,
 }
 
 impl Code {
@@ -152,7 +154,10 @@ impl Code {
         let (back, after_name) = (self.names[back.0].clone(), self.name(after));
         self.instruction(&format!("load_addr[{back}, {after_name}]"));
         self.branch_to(&routine.label());
+        // Routines leave the pointers into local memory as they are.
+        let group = self.group;
         self.place(after);
+        self.group = group;
     }
 
     /// The register with the address to return to. Those of different routines are in both banks.
@@ -191,6 +196,7 @@ impl Code {
     /// Puts a label here.
     pub fn place(&mut self, label: Label) {
         self.here = None;
+        self.group = None;
         let name = self.name(label);
         let _ = writeln!(self.text, "{name}:");
     }
@@ -199,6 +205,7 @@ impl Code {
     pub fn line(&mut self, line: &str) {
         if !line.trim_start().starts_with(';') {
             self.here = None;
+            self.group = None;
         }
         self.text.push_str(line);
         self.text.push('\n');
@@ -301,7 +308,7 @@ impl Code {
     }
 
     /// An operand that an instruction can read: a large constant gets a register.
-    fn readable(&mut self, operand: Operand) -> Operand {
+    pub(super) fn readable(&mut self, operand: Operand) -> Operand {
         match operand {
             Operand::Number(number) if number > LARGEST => {
                 let register = self.register();
@@ -387,6 +394,25 @@ impl Code {
         let (high, low) = (self.operand(high), self.operand(low));
         let target = self.names[target.0].clone();
         self.instruction(&format!("dbl_shf[{target}, {high}, {low}, >>{amount}]"));
+    }
+
+    /// Sets pointer 1 into local memory, which takes effect four cycles later.
+    pub(super) fn point(&mut self, at: Register) {
+        let at = self.names[at.0].clone();
+        self.instruction(&format!("local_csr_wr[active_lm_addr_1, {at}]"));
+        (0..3).for_each(|_| self.instruction("nop"));
+    }
+
+    /// Reads an operand that is no register by a text.
+    pub(super) fn move_from(&mut self, register: Register, place: &str) {
+        let register = self.names[register.0].clone();
+        self.instruction(&format!("alu[{register}, --, B, {place}]"));
+    }
+
+    /// Writes an operand to a place that is no register.
+    pub(super) fn move_to(&mut self, place: &str, value: Operand) {
+        let value = self.operand(value);
+        self.instruction(&format!("alu[{place}, --, B, {value}]"));
     }
 
     /// A branch on condition codes or always: `br`, `br=0`, `br!=cout`, ...

@@ -1,39 +1,11 @@
-//! The context in the frame: where each variable is, and which ones a thread clears before it begins.
+//! The context: what threads need for it, and which variables a thread clears before it begins.
 
 use std::collections::BTreeSet;
 
 use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
 use wireloom_offloads::{StateUse, registry};
 
-use super::lower::VARIABLES;
-use super::words;
 use crate::refused::ops;
-
-/// The first word of each context variable in the frame, and the first word after them.
-pub fn variables(engine: &Engine) -> (Vec<u32>, u32) {
-    let mut next = VARIABLES;
-    let place = |width: u32, next: &mut u32| {
-        let first = *next;
-        *next += words::count(width) as u32;
-        first
-    };
-    let all = engine.context.iter().map(|variable| place(variable.width, &mut next)).collect();
-    (all, next)
-}
-
-/// The first word of each array of the context in the frame, with the logarithm of the words of an
-/// element, and the first word after them.
-pub fn arrays(engine: &Engine) -> (Vec<(u32, u32)>, u32) {
-    let (_, mut next) = variables(engine);
-    let mut place = |width: u32, count: u32| {
-        let stride = words::count(width).next_power_of_two() as u32;
-        let first = next;
-        next += stride * count;
-        (first, stride.trailing_zeros())
-    };
-    let all = engine.arrays.iter().map(|array| place(array.width, array.count)).collect();
-    (all, next)
-}
 
 /// Whether threads need the time of arrival of their packet.
 pub fn uses_arrival(engine: &Engine) -> bool {

@@ -6,7 +6,6 @@ use wireloom_bits::Bits;
 use wireloom_ir::{ArrayId, Op, Value};
 
 use super::code::{Label, Operand, Register, Shift};
-use super::context;
 use super::layout::Place;
 use super::lower::Lower;
 use super::wide::is_wide;
@@ -19,12 +18,12 @@ const COMMAND: usize = 8;
 impl Lower<'_> {
     /// Clears these arrays of the context.
     pub(super) fn clear_arrays(&mut self, arrays: Range<usize>) {
-        let (places, end) = context::arrays(self.engine);
-        let begin = |array: usize| places.get(array).map_or(end, |(first, _)| *first);
-        let (first, end) = (begin(arrays.start), begin(arrays.end));
-        if end <= first {
-            return;
+        for range in self.homes.ranges(self.engine, arrays) {
+            self.clear_words(range);
         }
+    }
+
+    fn clear_words(&mut self, Range { start: first, end }: Range<u32>) {
         let zeros = [Operand::Number(0); COMMAND];
         if end - first <= 2 * COMMAND as u32 {
             for at in (first..end).step_by(COMMAND) {
@@ -51,8 +50,7 @@ impl Lower<'_> {
 
     /// The word of the frame of an element. Branches if there is none at this index.
     fn element(&mut self, array: ArrayId, index: &Words, outside: Label) -> Register {
-        let (places, _) = context::arrays(self.engine);
-        let (first, shift) = places[array.index()];
+        let (first, shift) = self.homes.arrays[array.index()];
         let count = self.engine.arrays[array.index()].count;
         within(self, index, count, outside);
         let (at, begin) = (self.code.register(), Operand::Number(first));

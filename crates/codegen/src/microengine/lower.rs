@@ -1,30 +1,26 @@
-//! Steps to instructions: each operation after the other, values in registers, or in the frame if
-//! there are too many.
+//! Steps to instructions: each operation after the other, values in registers, or in the frame or local
+//! memory if there are too many.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use wireloom_ir::{BinaryOp, Engine, Meta, Op, OpKind, Step, UnaryOp, Value};
+use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
 
 use super::calls;
 use super::code::{Code, Operand, Register};
-use super::context::{self, variables};
+use super::context;
 use super::frame::{self, State};
 use super::grouped::{Group, Planned};
+use super::homes::{Homes, LOCAL, Local, Room};
 use super::inline::Inlined;
 use super::known;
 use super::layout::Layout;
 use super::order::Order;
-use super::routines::{Divide, Multiply, Pass, RESULT, Routine, Turn, give};
+use super::routines::{Pass, Routine, Turn};
 use super::spread;
-use super::wide::{is_wide, pieces};
+use super::wide::is_wide;
 use super::words::{self, Words};
 use crate::refused::{Refused, ops};
-
-/// The first words of the frame are the number of the packet, its port, and jumps back: the runtime
-/// sets them. Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
-pub(super) const VALUES: u32 = 3;
-pub(super) const VARIABLES: u32 = 24;
 
 /// Writes a step of the engine that takes packets.
 pub struct Lower<'a> {
@@ -52,10 +48,11 @@ pub struct Lower<'a> {
     /// The positions at which each value is used.
     pub(super) uses: HashMap<Value, Vec<usize>>,
     pub(super) at: usize,
-    /// Words of the frame that hold values.
-    pub(super) taken: Vec<bool>,
-    /// The words after the context, and those that are needed.
-    pub(super) after: u32,
+    /// Where the context is, and what values may take.
+    pub(super) homes: &'a Homes,
+    /// What they have taken.
+    pub(super) room: Room,
+    /// Words of the frame that are needed.
     pub(super) most: &'a mut u32,
     /// Words of the window that several operations use, and the number of values made for them.
     pub(super) groups: Vec<Group>,
@@ -66,20 +63,14 @@ pub struct Lower<'a> {
     pub(super) reasons: &'a mut Vec<(u32, u16)>,
 }
 
-/// Words for a value.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
-    pub start: usize,
-    pub end: usize,
-}
-
+/// Where a value is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub words: Option<Words>,
-    /// The first word of the frame that has it.
+    /// The first word of the frame or of local memory that has it.
     pub slot: Option<u32>,
-    /// The words for values that it has taken.
-    pub own: Option<Slot>,
+    /// The words that it has taken.
+    pub own: Option<Range<u32>>,
 }
 
 /// The label of a step.
@@ -118,12 +109,13 @@ pub fn steps(
     inlined: &Inlined,
     layout: &Layout,
     kept: &[usize],
+    local: Local,
     reasons: &mut Vec<(u32, u16)>,
 ) -> Result<(Vec<Written>, u32), Vec<Refused>> {
     let program = &inlined.program;
     let engine = &program.engines[program.main.index()];
-    let (_, first) = context::arrays(engine);
-    let mut most = first;
+    let homes = Homes::of(engine, local);
+    let mut most = homes.words;
     let mut refused = Vec::new();
     let mut steps = Vec::new();
     let order = Order::of(engine);
@@ -146,8 +138,8 @@ pub fn steps(
             values: HashMap::new(),
             uses: HashMap::new(),
             at: 0,
-            taken: Vec::new(),
-            after: first,
+            homes: &homes,
+            room: Room::default(),
             most: &mut most,
             groups: Vec::new(),
             made: 0,
@@ -166,11 +158,11 @@ pub fn steps(
 impl Lower<'_> {
     /// Clears what a thread may read before it has written it.
     fn clear(&mut self) {
-        let (places, _) = variables(self.engine);
         self.code.line("begin#:");
         for variable in context::read_unwritten(self.engine) {
             let width = self.engine.context[variable].width;
-            self.store(places[variable], &vec![Operand::Number(0); words::count(width)]);
+            let first = self.homes.variables[variable];
+            self.store(first, &vec![Operand::Number(0); words::count(width)]);
         }
         let all = 0..self.engine.arrays.len();
         self.clear_arrays(all);
@@ -228,11 +220,11 @@ impl Lower<'_> {
                 self.forget_registers(op);
             }
             // Values without further use give their registers back.
-            let (values, uses, taken) = (&mut self.values, &self.uses, &mut self.taken);
+            let (values, uses, room) = (&mut self.values, &self.uses, &mut self.room);
             values.retain(|value, place| {
                 let lives = uses.get(value).is_some_and(|uses| uses.iter().any(|used| *used > at));
-                if let (false, Some(slot)) = (lives, place.own) {
-                    taken[slot.start..slot.end].fill(false);
+                if let (false, Some(own)) = (lives, &place.own) {
+                    room.free(own);
                 }
                 lives
             });
@@ -251,16 +243,25 @@ impl Lower<'_> {
         self.step.values.get(value.index()).map_or(32, |value| value.width)
     }
 
-    /// Writes words of the frame.
+    /// Writes words of the frame, or of local memory.
     pub(super) fn store(&mut self, first: u32, all: &[Operand]) {
+        if let Some(local) = first.checked_sub(LOCAL) {
+            for (word, value) in (local..).zip(all) {
+                self.code.store_local(word, *value);
+            }
+            return;
+        }
         for (index, part) in all.chunks(8).enumerate() {
             let at = Operand::Number(first + 8 * index as u32);
             self.state.store(self.code, at, part);
         }
     }
 
-    /// Reads words of the frame.
+    /// Reads words of the frame, or of local memory.
     pub(super) fn load(&mut self, first: u32, count: usize) -> Vec<Register> {
+        if let Some(local) = first.checked_sub(LOCAL) {
+            return (local..local + count as u32).map(|word| self.code.load_local(word)).collect();
+        }
         let from = match self.code.here() {
             Some((here, words)) if here <= first && first + count as u32 <= here + words => here,
             _ if count <= 8 => {
@@ -289,7 +290,7 @@ impl Lower<'_> {
             return words;
         }
         let count = words::count(self.width(value));
-        let words = words::of(&self.load(place.slot.unwrap_or(VARIABLES), count));
+        let words = words::of(&self.load(place.slot.unwrap_or_default(), count));
         self.values.entry(value).or_default().words = Some(words.clone());
         words
     }
@@ -319,7 +320,7 @@ impl Lower<'_> {
     }
 
     /// Does something if the guard of an operation holds. The result is 0 otherwise.
-    fn guarded(
+    pub(super) fn guarded(
         &mut self,
         op: &Op,
         what: impl FnOnce(&mut Self) -> Result<Option<Words>, Refused>,
@@ -356,7 +357,7 @@ impl Lower<'_> {
             let slot = self.values.get(&result).and_then(|place| place.slot);
             for at in (0..words::count(width)).step_by(8) {
                 let part = vec![zero; (words::count(width) - at).min(8)];
-                self.store(slot.unwrap_or(VARIABLES) + at as u32, &part);
+                self.store(slot.unwrap_or_default() + at as u32, &part);
             }
             self.code.place(done);
             return Ok(());
@@ -385,156 +386,6 @@ impl Lower<'_> {
             Some(OpKind::Const(bits)) => own.min(bits.low_u64() as u32),
             _ => own,
         }
-    }
-
-    fn op(&mut self, op: &Op) -> Result<(), Refused> {
-        if self.wide(op)? {
-            return Ok(());
-        }
-        let result = op.results.first().copied();
-        let width = result.map_or(0, |value| self.width(value));
-        let words = match &op.kind {
-            OpKind::Const(bits) => words::constant(bits),
-            OpKind::Unary(operation, a) => {
-                let a = self.get(*a);
-                match operation {
-                    UnaryOp::Not => words::not(self.code, &a, width),
-                    UnaryOp::Neg => {
-                        let zero = vec![Operand::Number(0); a.len()];
-                        words::sum(self.code, "-", &zero, &a, width)
-                    }
-                }
-            }
-            OpKind::Binary(operation, a, b) => self.binary(*operation, *a, *b)?,
-            OpKind::Select(condition, then, otherwise) => {
-                let condition = self.get(*condition)[0];
-                let condition = self.in_register(condition);
-                let (then, otherwise) = (self.get(*then), self.get(*otherwise));
-                let result = words::registers(self.code, width);
-                for (result, word) in result.iter().zip(otherwise) {
-                    self.code.set(*result, word);
-                }
-                let done = self.code.label();
-                self.code.branch_clear(condition, 0, done);
-                for (result, word) in result.iter().zip(then) {
-                    self.code.set(*result, word);
-                }
-                self.code.place(done);
-                words::of(&result)
-            }
-            OpKind::Extend(a) => {
-                let mut words = self.get(*a);
-                words.resize(words::count(width), Operand::Number(0));
-                words
-            }
-            OpKind::Slice(a, lo) => {
-                let a = self.get(*a);
-                words::slice(self.code, &a, *lo, width)
-            }
-            OpKind::Concat(parts) => {
-                // Each part is read when it is added: there may be more than registers.
-                let mut all = words::Joined::new(width);
-                for part in parts.iter().rev() {
-                    let words = self.get(*part);
-                    all.add(self.code, &words, self.width(*part));
-                }
-                all.words
-            }
-            OpKind::ReadContext(id) => {
-                let (places, _) = variables(self.engine);
-                let first = places[id.index()];
-                let is_written = self
-                    .ops
-                    .iter()
-                    .any(|op| matches!(&op.kind, OpKind::WriteContext(other, _) if other == id));
-                if !is_written && let Some(value) = result {
-                    // It is read where it is needed.
-                    let place = Place { slot: Some(first), ..Place::default() };
-                    self.values.insert(value, place);
-                    return Ok(());
-                }
-                if is_wide(width) {
-                    // A copy, which the step's writes do not change.
-                    let Some(slot) = self.slot(op) else { return Ok(()) };
-                    for at in (0..words::count(width)).step_by(8) {
-                        let part = self.load(first + at as u32, (words::count(width) - at).min(8));
-                        self.store(slot + at as u32, &words::of(&part));
-                    }
-                    return Ok(());
-                }
-                words::of(&self.load(first, words::count(width)))
-            }
-            OpKind::WriteContext(id, value) => {
-                let (places, _) = variables(self.engine);
-                let first = places[id.index()];
-                return self.guarded(op, |lower| {
-                    lower.store_value(first, *value);
-                    Ok(None)
-                });
-            }
-            OpKind::ReadPacket { base, bit } => match self.field(*base, *bit, width) {
-                Some(field) => self.read_field(field),
-                None => {
-                    if let Some(words) = self.field_of_group(*base, *bit, width) {
-                        self.define(op, words);
-                        return Ok(());
-                    }
-                    let most = self.most(*base);
-                    let base = self.get(*base)[0];
-                    self.state.read(self.code, base, most, *bit, width)
-                }
-            },
-            OpKind::WritePacket { base, bit, value } => {
-                return self.guarded(op, |lower| {
-                    lower.write_packet(*base, *bit, *value);
-                    Ok(None)
-                });
-            }
-            OpKind::ReadMeta(meta) => self.meta(*meta),
-            OpKind::WriteMeta(_, value) => {
-                return self.guarded(op, |lower| {
-                    let word = lower.get(*value)[0];
-                    lower.code.set(lower.state.egress, word);
-                    Ok(None)
-                });
-            }
-            OpKind::Insert { offset, count } => {
-                return self.guarded(op, |lower| Ok(Some(lower.insert(*offset, *count))));
-            }
-            OpKind::Remove { offset, count } => {
-                return self.guarded(op, |lower| Ok(Some(lower.remove(*offset, *count))));
-            }
-            OpKind::Reset { count } => {
-                return self.guarded(op, |lower| Ok(Some(lower.reset(*count))));
-            }
-            OpKind::Call { offload, method, args } => {
-                return self.guarded(op, |lower| calls::call(lower, op, *offload, *method, args));
-            }
-            OpKind::Exit(exit) => {
-                return self.guarded(op, |lower| lower.exit(exit).map(|()| None));
-            }
-            OpKind::Table { elements, index } => {
-                let index = self.get(*index);
-                return self.table(op, elements, &index);
-            }
-            OpKind::ReadElement { array, index } => {
-                let index = self.get(*index);
-                return self.read_element(op, *array, &index);
-            }
-            OpKind::WriteElement { array, index, value } => {
-                return self.guarded(op, |lower| {
-                    let index = lower.get(*index);
-                    lower.write_element(*array, &index, *value);
-                    Ok(None)
-                });
-            }
-            OpKind::Evaluate { offload, method, args } => {
-                return self.guarded(op, |lower| calls::call(lower, op, *offload, *method, args));
-            }
-            OpKind::If { .. } => unreachable!("no structured choice after splitting"),
-        };
-        self.define(op, words);
-        Ok(())
     }
 
     /// Whether an operation calls a routine.
@@ -568,121 +419,6 @@ impl Lower<'_> {
             let pass = Pass::of(self.code);
             self.code.set(pass.gate, Operand::Number(gate));
             self.code.call(&Routine::Pass);
-        }
-    }
-
-    /// Writes a field of the header window, unless it lies outside in part.
-    fn write_packet(&mut self, base: Value, bit: u32, value: Value) {
-        let width = self.width(value);
-        let field = self.field(base, bit, width).filter(|_| !is_wide(width));
-        let base = self.get(base)[0];
-        if let Some(field) = field {
-            let words = self.get(value);
-            let outside = self.code.label();
-            self.state.within(self.code, base, (bit + width).div_ceil(8), outside);
-            self.write_field(field, &words);
-            self.code.place(outside);
-            return;
-        }
-        if !is_wide(width) {
-            let words = self.get(value);
-            self.state.write(self.code, base, bit, &words, width);
-            return;
-        }
-        let outside = self.code.label();
-        self.state.within(self.code, base, (bit + width).div_ceil(8), outside);
-        for (lo, piece) in pieces(width) {
-            let words = self.bits(value, lo, piece);
-            self.state.write(self.code, base, bit + width - lo - piece, &words, piece);
-        }
-        self.code.place(outside);
-    }
-
-    fn binary(&mut self, operation: BinaryOp, a: Value, b: Value) -> Result<Words, Refused> {
-        let width = self.width(a);
-        let (first, second) = (self.get(a), self.get(b));
-        let code = &mut *self.code;
-        Ok(match operation {
-            BinaryOp::Add => words::sum(code, "+", &first, &second, width),
-            BinaryOp::Sub => words::sum(code, "-", &first, &second, width),
-            BinaryOp::And => words::logic(code, "AND", &first, &second, width),
-            BinaryOp::Or => words::logic(code, "OR", &first, &second, width),
-            BinaryOp::Xor => words::logic(code, "XOR", &first, &second, width),
-            BinaryOp::Eq => words::equal(code, &first, &second),
-            BinaryOp::Ne => words::differ(code, &first, &second),
-            BinaryOp::Ult => words::less(code, &first, &second),
-            BinaryOp::Ule => words::at_most(code, &first, &second),
-            BinaryOp::Shl | BinaryOp::Lshr => {
-                let is_left = operation == BinaryOp::Shl;
-                let is_constant = second.iter().all(|word| matches!(word, Operand::Number(_)));
-                if is_constant {
-                    let by = match (second[0], second[1..].iter().any(|w| *w != Operand::Number(0)))
-                    {
-                        (Operand::Number(by), false) => by.min(width),
-                        _ => width,
-                    };
-                    match is_left {
-                        _ if by == width => vec![Operand::Number(0); words::count(width)],
-                        true => words::shift_left(code, &first, by, width),
-                        false => {
-                            let mut words = words::slice(code, &first, by, width - by);
-                            words.resize(words::count(width), Operand::Number(0));
-                            words
-                        }
-                    }
-                } else if width <= 32 {
-                    words::shift_by(code, is_left, first[0], &second, width)
-                } else {
-                    let own = self.take(words::count(width));
-                    let at = self.word(own.start);
-                    self.shift_by(at, is_left, a, b);
-                    self.taken[own.start..own.end].fill(false);
-                    words::of(&self.load(at, words::count(width)))
-                }
-            }
-            BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem if width > 64 => {
-                let at = self.long(operation, a, b, RESULT);
-                let result = self.load(at, words::count(width));
-                words::clear_top(self.code, &result, width);
-                words::of(&result)
-            }
-            BinaryOp::Mul => {
-                let routine = Multiply::of(code);
-                give(code, routine.a, &first);
-                give(code, routine.b, &second);
-                code.call(&Routine::Multiply);
-                let words: Words = routine.product.map(|word| code.copy(word.into()).into()).into();
-                words::slice(code, &words, 0, width)
-            }
-            BinaryOp::Udiv | BinaryOp::Urem => {
-                let routine = Divide::of(code);
-                // A dividend of a word takes half the rounds.
-                let bits = if width <= 32 { 32 } else { 64 };
-                let dividend = words::shift_left(code, &first, 64 - bits, 64);
-                give(code, routine.a, &dividend);
-                give(code, routine.b, &second);
-                code.set(routine.bits, Operand::Number(bits));
-                code.call(&Routine::Divide);
-                let result = if operation == BinaryOp::Udiv { routine.a } else { routine.rest };
-                let words: Words = result.map(|word| code.copy(word.into()).into()).into();
-                words::slice(code, &words, 0, width)
-            }
-        })
-    }
-
-    fn meta(&mut self, meta: Meta) -> Words {
-        match meta {
-            Meta::Ingress => words::of(&self.load(frame::INGRESS, 1)),
-            Meta::Egress => vec![self.code.copy(self.state.egress.into()).into()],
-            Meta::Window => vec![self.code.copy(self.state.window.into()).into()],
-            Meta::Length => {
-                let length = self.code.register();
-                let (window, payload) = (self.state.window, self.state.payload);
-                self.code.alu(length, window.into(), "+", payload.into());
-                vec![length.into()]
-            }
-            Meta::Arrival if context::parks(self.engine) => words::of(&self.load(frame::HAND, 2)),
-            Meta::Arrival => words::of(&self.load(frame::ARRIVAL, 2)),
         }
     }
 }

@@ -14,10 +14,13 @@ mod elements;
 mod exits;
 mod frame;
 mod grouped;
+mod homes;
 mod inline;
 mod known;
 pub mod layout;
+mod local;
 mod lower;
+mod operations;
 mod order;
 mod resize;
 mod routines;
@@ -28,9 +31,12 @@ mod wide;
 mod words;
 
 use wireloom_ir::Engine;
+use wireloom_isa::microengine::Version;
 
 pub use crate::refused::Refused;
 pub use exits::RUNAWAY;
+pub use frame::WORDS as FRAME;
+pub use homes::Local;
 pub use inline::{Inlined, inline};
 pub use layout::trie;
 pub use layout::{Image, Layout, Memories, Place, Slot, Unit, slots};
@@ -45,6 +51,9 @@ pub struct Microcode<'a> {
     multipliers: String,
     /// The set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
+    /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
+    /// program needs a layout with so many.
+    pub frame: u32,
 }
 
 /// The microengines that a program is for.
@@ -60,6 +69,14 @@ pub enum Target {
 }
 
 impl Target {
+    /// Words of local memory of a context.
+    pub fn local(self) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Two { .. } => Version::Two.sizes().local as u32 / self.contexts(),
+        }
+    }
+
     /// Contexts of an engine.
     pub fn contexts(self) -> u32 {
         match self {
@@ -96,7 +113,7 @@ const MOST_REASONS: usize = 1 << 16;
 
 /// Numbers of words of values that a step keeps in registers, one after the other: with fewer, the
 /// assembler finds places for all sooner.
-pub const KEPT: [usize; 6] = [20, 17, 14, 11, 8, 5];
+pub const KEPT: [usize; 8] = [20, 17, 14, 11, 8, 5, 2, 0];
 
 /// Writes a program whose steps are in the form of regions. At most `kept` words of values are in
 /// registers of each step at a time, beside those that an operation works on.
@@ -107,22 +124,19 @@ pub fn generate<'a>(
     inlined: &'a Inlined,
     layout: &Layout,
     kept: &[usize],
+    local: Local,
 ) -> Result<Microcode<'a>, Vec<Refused>> {
     let mut reasons = Vec::new();
     let program = &inlined.program;
-    let (steps, words) = lower::steps(inlined, layout, kept, &mut reasons)?;
+    let (steps, words) = lower::steps(inlined, layout, kept, local, &mut reasons)?;
     let whole = |message: String| vec![Refused { offload: None, step: None, message }];
-    if words > frame::CONTEXT {
-        return Err(whole(format!(
-            "the context and its values need {words} words: they have no place in a thread's {}",
-            frame::CONTEXT
-        )));
-    }
     if reasons.len() > MOST_REASONS {
         return Err(whole(format!("more than {MOST_REASONS} reasons have no place")));
     }
     let engine = &program.engines[program.main.index()];
-    Ok(Microcode { engine, steps, multipliers: layout.multipliers(), reasons })
+    let multipliers = layout.multipliers();
+    let frame = words.next_power_of_two().max(layout.frame);
+    Ok(Microcode { engine, steps, multipliers, reasons, frame })
 }
 
 impl Microcode<'_> {
@@ -162,11 +176,12 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}#define FIRST_THREAD {}\n#define STATE {}\n{}{}\n{}\n",
+             {}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
             target.contexts() * first,
+            self.frame.trailing_zeros(),
             frame::STATE,
             if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
             if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },

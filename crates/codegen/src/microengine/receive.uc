@@ -1,7 +1,7 @@
 ; ---------------------------------------------------------------------------------------------
 ; Receiving, sending and ending, in the first part.
 ;
-; A thread has an element of the receive FIFO, a frame in SRAM (512 words from word 0 on) and a
+; A thread has an element of the receive FIFO, a frame in SRAM (512 words or more from word 0 on) and a
 ; buffer in SDRAM (128 KB). A packet lies from byte 1,344 of its buffer on. While it is processed,
 ; its first 128 bytes are in the frame instead, at the same place. The first words of the frame are
 ; its number, its port, and the jumps back so far. PORT_MASK is the number of ports less 1.

@@ -1,7 +1,7 @@
 ; ---------------------------------------------------------------------------------------------
 ; Receiving, sending and ending, in the first part, on version 2.
 ;
-; A thread has a frame in SRAM (512 words from word 0 on) and a buffer in DRAM (128 KB). It puts itself
+; A thread has a frame in SRAM (512 words or more from word 0 on) and a buffer in DRAM (128 KB). It puts itself
 ; on the list of threads that wait for MPKTs, and gets the status of one in $8 to $11. A packet lies from
 ; byte 1,344 of its buffer on. While it is processed, its first 128 bytes are in the frame instead, at
 ; the same place. The first words of the frame are its number, its port, and the jumps back so far.

@@ -1,10 +1,13 @@
-//! Values that have no register: they are kept in the frame.
+//! Values that have no register: they are kept in the frame, or in local memory.
+
+use std::ops::Range;
 
 use wireloom_ir::{Op, Value};
 
 use super::code::Operand;
-use super::lower::{Lower, Place, Slot, VALUES, VARIABLES};
-use super::wide::is_wide;
+use super::homes::LOCAL;
+use super::lower::{Lower, Place};
+use super::wide::{MOST, is_wide};
 use super::words;
 
 impl Lower<'_> {
@@ -87,7 +90,7 @@ impl Lower<'_> {
             return;
         }
         let own = self.take(words.len());
-        let first = self.word(own.start);
+        let first = own.start;
         if let Some(place) = self.values.get_mut(&value) {
             place.slot = Some(first);
             place.own = Some(own);
@@ -95,34 +98,12 @@ impl Lower<'_> {
         self.store(first, &words);
     }
 
-    /// Takes words for a value that follow each other in the frame.
-    pub(super) fn take(&mut self, count: usize) -> Slot {
-        let near = (VARIABLES - VALUES) as usize;
-        let mut first = 0;
-        loop {
-            // A value does not lie on both sides of the context.
-            if first < near && first + count > near {
-                first = near;
-            }
-            if self.taken.len() < first + count {
-                self.taken.resize(first + count, false);
-            }
-            match self.taken[first..first + count].iter().rposition(|taken| *taken) {
-                Some(last) => first += last + 1,
-                None => break,
-            }
+    /// Takes words for a value that follow each other.
+    pub(super) fn take(&mut self, count: usize) -> Range<u32> {
+        let own = self.room.take(self.homes, count as u32, count <= MOST);
+        if own.start < LOCAL {
+            *self.most = (*self.most).max(own.end);
         }
-        self.taken[first..first + count].fill(true);
-        *self.most = (*self.most).max(self.word(first + count - 1) + 1);
-        Slot { start: first, end: first + count }
-    }
-
-    /// The word of the frame for the word of a value.
-    pub(super) fn word(&self, number: usize) -> u32 {
-        let number = number as u32;
-        match number < VARIABLES - VALUES {
-            true => VALUES + number,
-            false => self.after + number - (VARIABLES - VALUES),
-        }
+        own
     }
 }

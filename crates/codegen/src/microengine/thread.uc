@@ -65,5 +65,10 @@ cleared#:
     alu_shf[thread, context, OR, engine, <<CONTEXT_BITS]
     immed[first, FIRST_THREAD]
     alu[thread, thread, -, first]
-    alu_shf[frame, --, B, thread, <<9]
+    alu_shf[frame, --, B, thread, <<FRAME_BITS]
+#ifdef VERSION_2
+    ; Pointer 0: the first 16 words of the context in local memory.
+    alu_shf[first, --, B, context, <<6]
+    local_csr_wr[active_lm_addr_0, first]
+#endif
     .end

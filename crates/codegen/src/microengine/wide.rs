@@ -5,7 +5,7 @@ use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
 
 use super::code::{Label, Operand, Register, Shift, Target};
 use super::frame::ARGUMENTS;
-use super::lower::{Lower, Place, VARIABLES};
+use super::lower::{Lower, Place};
 use super::routines::{Long, Routine, SECOND};
 use super::words::{self, Words};
 use crate::refused::Refused;
@@ -39,7 +39,7 @@ impl Lower<'_> {
             }
             None => {
                 let there = count.min(all.saturating_sub(first));
-                let from = place.slot.unwrap_or(VARIABLES) + first as u32;
+                let from = place.slot.unwrap_or_default() + first as u32;
                 words::of(&self.load(from, there))
             }
         };
@@ -59,7 +59,7 @@ impl Lower<'_> {
     pub(super) fn slot(&mut self, op: &Op) -> Option<u32> {
         let result = *op.results.first()?;
         let own = self.take(words::count(self.width(result)));
-        let first = self.word(own.start);
+        let first = own.start;
         let place = Place { slot: Some(first), own: Some(own), words: None };
         self.values.insert(result, place);
         Some(first)

@@ -13,7 +13,6 @@ use wireloom_bits::Bits;
 use wireloom_ir::{Engine, OpKind, Program};
 use wireloom_offloads::{Config, Content, Instance, Store};
 
-use super::frame;
 use super::words;
 use crate::refused::{Refused, first_user, ops};
 
@@ -29,6 +28,8 @@ pub struct Memories {
     pub sdram: u32,
     /// Threads that process packets.
     pub threads: u32,
+    /// Words of SRAM for the frame of each.
+    pub frame: u32,
 }
 
 /// A memory.
@@ -109,6 +110,8 @@ pub struct Layout {
     pub multiplier: Option<[u64; 2]>,
     /// What is in the memories besides offloads, and does not change.
     pub fixed: Vec<Image>,
+    /// Words of SRAM for the frame of each thread.
+    pub frame: u32,
     /// The words of each offload, if it has any.
     regions: Vec<Option<Region>>,
 }
@@ -256,12 +259,21 @@ pub fn place(
     store: &mut Store,
     memories: Memories,
 ) -> Result<Layout, Vec<Refused>> {
+    let frames = u64::from(memories.threads) * u64::from(memories.frame);
+    if frames > memories.sram.into() {
+        let message = format!(
+            "the context and its values have no place: {} threads take {} words of SRAM each, and it has \
+             {}",
+            memories.threads, memories.frame, memories.sram
+        );
+        return Err(vec![Refused { offload: None, step: None, message }]);
+    }
     let mut room = Room {
-        next: [memories.threads * frame::WORDS, memories.threads * BUFFER],
+        next: [frames as u32, memories.threads * BUFFER],
         promised: [0; 2],
         most: [memories.sram, memories.sdram],
     };
-    let mut layout = Layout::default();
+    let mut layout = Layout { frame: memories.frame, ..Layout::default() };
     let engine = &program.engines[program.main.index()];
     let mut refused = Vec::new();
     let mut growing = Vec::new();

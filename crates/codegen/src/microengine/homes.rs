@@ -1,0 +1,217 @@
+//! Where a thread keeps what has no register: in its frame in SRAM, and on version 2 in local memory.
+//!
+//! Words of the frame are numbered from 0 on, those of a thread's local memory from [`LOCAL`] on. The
+//! context and the values of steps take them in this order:
+//!
+//! ```text
+//! frame   3      24                  178             512
+//!         | values | context, values | not for them | context, values ...
+//! local   0      8                   words - 24      words
+//!         | values | context         | values        |
+//! ```
+//!
+//! Local memory has what is at most 128 bits wide: instructions name its words. What is wider, and arrays
+//! of the context, are reached by commands with computed addresses, and so in the frame. The variables
+//! that steps name most often come first. If the steps are spread over engines, no part of the context is
+//! in local memory: each engine has its own.
+
+use std::ops::Range;
+
+use wireloom_ir::{Engine, OpKind};
+
+use super::frame;
+use super::wide::is_wide;
+use super::words;
+use crate::refused::ops;
+
+/// Words from here on are in local memory.
+pub const LOCAL: u32 = 1 << 24;
+/// Words of local memory that one pointer reaches.
+pub const GROUP: u32 = 16;
+/// The first words of the frame are the number of the packet, its port, and jumps back: the runtime
+/// sets them. Then words for values, the nearest first: numbers up to 31 need no register. Then the context.
+const VALUES: u32 = 3;
+const VARIABLES: u32 = 24;
+/// Words of local memory for values, before the context and after it.
+const BEFORE: u32 = 8;
+const AFTER: u32 = 24;
+
+/// Local memory of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Local {
+    /// Words, a multiple of [`GROUP`]; 0 on version 1.
+    pub words: u32,
+    /// Whether the context may be there: all steps are in one control store.
+    pub has_context: bool,
+}
+
+/// Where the context is, and which words are for values of steps.
+#[derive(Clone, Debug)]
+pub struct Homes {
+    /// The first word of each variable.
+    pub variables: Vec<u32>,
+    /// The first word of each array, with the logarithm of the words of an element.
+    pub arrays: Vec<(u32, u32)>,
+    /// Words of the frame that the context needs.
+    pub words: u32,
+    local: Vec<Range<u32>>,
+    frame: Vec<Range<u32>>,
+}
+
+impl Homes {
+    /// Finds places for the context of an engine.
+    pub fn of(engine: &Engine, local: Local) -> Self {
+        let mut homes = Self {
+            variables: vec![0; engine.context.len()],
+            arrays: Vec::new(),
+            words: 0,
+            local: groups(0..local.words),
+            frame: Vec::new(),
+        };
+        let mut is_local = vec![false; engine.context.len()];
+        if local.has_context && local.words > BEFORE + AFTER {
+            let mut free = groups(BEFORE..local.words - AFTER);
+            let uses = uses(engine);
+            let narrow = |variable: &usize| !is_wide(engine.context[*variable].width);
+            let mut order: Vec<usize> = (0..engine.context.len()).filter(narrow).collect();
+            order.sort_by_key(|variable| std::cmp::Reverse(uses[*variable]));
+            for variable in order {
+                let count = words::count(engine.context[variable].width) as u32;
+                let Some(group) = free.iter_mut().find(|group| group.len() as u32 >= count) else {
+                    continue;
+                };
+                homes.variables[variable] = LOCAL + group.start;
+                group.start += count;
+                is_local[variable] = true;
+            }
+            let ends = [0..BEFORE, local.words - AFTER..local.words];
+            homes.local = ends.into_iter().flat_map(groups).collect();
+            homes.local.extend(free.into_iter().filter(|group| !group.is_empty()));
+        }
+        let mut next = VARIABLES;
+        let mut place = |count: u32| {
+            if next < frame::CONTEXT && next + count > frame::CONTEXT {
+                next = frame::WORDS;
+            }
+            next += count;
+            next - count
+        };
+        for (variable, declared) in engine.context.iter().enumerate() {
+            if !is_local[variable] {
+                homes.variables[variable] = place(words::count(declared.width) as u32);
+            }
+        }
+        for array in &engine.arrays {
+            let stride = words::count(array.width).next_power_of_two() as u32;
+            homes.arrays.push((place(stride * array.count), stride.trailing_zeros()));
+        }
+        homes.words = next;
+        // A value does not lie on both sides of the context.
+        homes.frame.push(VALUES..VARIABLES);
+        if next < frame::CONTEXT {
+            homes.frame.push(next..frame::CONTEXT);
+        }
+        homes.frame.push(next.max(frame::WORDS)..LOCAL);
+        homes
+    }
+
+    /// The words of these arrays, as ranges that do not touch.
+    pub fn ranges(&self, engine: &Engine, arrays: Range<usize>) -> Vec<Range<u32>> {
+        let mut ranges: Vec<Range<u32>> = Vec::new();
+        for array in arrays {
+            let (first, shift) = self.arrays[array];
+            let end = first + (engine.arrays[array].count << shift);
+            match ranges.last_mut() {
+                Some(last) if last.end == first => last.end = end,
+                _ => ranges.push(first..end),
+            }
+        }
+        ranges
+    }
+}
+
+/// Words of local memory in parts that one pointer reaches each.
+fn groups(words: Range<u32>) -> Vec<Range<u32>> {
+    let first = words.start / GROUP;
+    (first..words.end.div_ceil(GROUP))
+        .map(|group| {
+            let end = (group + 1) * GROUP;
+            words.start.max(group * GROUP)..words.end.min(end)
+        })
+        .collect()
+}
+
+/// How often the operations of all steps name each variable.
+fn uses(engine: &Engine) -> Vec<usize> {
+    let mut uses = vec![0; engine.context.len()];
+    for op in engine.steps.iter().flat_map(ops) {
+        if let OpKind::ReadContext(id) | OpKind::WriteContext(id, _) = &op.kind {
+            uses[id.index()] += 1;
+        }
+    }
+    uses
+}
+
+/// The words that values of a step have taken.
+#[derive(Debug, Default)]
+pub struct Room {
+    taken: Vec<Range<u32>>,
+}
+
+impl Room {
+    /// Takes words that follow each other: of local memory if there are any and `may_be_local`,
+    /// otherwise of the frame.
+    pub fn take(&mut self, homes: &Homes, count: u32, may_be_local: bool) -> Range<u32> {
+        let near = homes.local.iter().filter(|_| may_be_local);
+        let near = near.map(|range| LOCAL + range.start..LOCAL + range.end);
+        let mut found = near.chain(homes.frame.iter().cloned());
+        let own = found.find_map(|range| self.first(range, count));
+        let own = own.expect("a frame has no end");
+        self.taken.push(own.clone());
+        own
+    }
+
+    fn first(&self, range: Range<u32>, count: u32) -> Option<Range<u32>> {
+        let mut own = range.start..range.start + count;
+        while own.end <= range.end {
+            let other =
+                self.taken.iter().find(|other| other.start < own.end && own.start < other.end);
+            let Some(other) = other else { return Some(own) };
+            own = other.end..other.end + count;
+        }
+        None
+    }
+
+    /// Gives words back.
+    pub fn free(&mut self, own: &Range<u32>) {
+        self.taken.retain(|taken| taken != own);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GROUP, Homes, LOCAL, Room, groups};
+
+    #[test]
+    fn a_value_lies_in_one_group_of_local_memory() {
+        assert_eq!(groups(8..56), [8..16, 16..32, 32..48, 48..56]);
+        let homes = Homes {
+            variables: Vec::new(),
+            arrays: Vec::new(),
+            words: 24,
+            local: groups(0..2 * GROUP),
+            frame: vec![3..24, 512..LOCAL],
+        };
+        let mut room = Room::default();
+        let first = room.take(&homes, 14, true);
+        assert_eq!(first, LOCAL..LOCAL + 14);
+        // Two words are left in the first group.
+        assert_eq!(room.take(&homes, 3, true), LOCAL + 16..LOCAL + 19);
+        assert_eq!(room.take(&homes, 2, true), LOCAL + 14..LOCAL + 16);
+        // What commands address is in the frame, and so is what has no room.
+        assert_eq!(room.take(&homes, 8, false), 3..11);
+        assert_eq!(room.take(&homes, 14, true), 512..526);
+        room.free(&first);
+        assert_eq!(room.take(&homes, 4, true), LOCAL..LOCAL + 4);
+    }
+}

@@ -1,0 +1,79 @@
+//! Local memory of version 2, by its two pointers.
+//!
+//! Words of all contexts are in groups of 16: the first group of each context, then the second one of
+//! each. Pointer 0 is at the first group of its context throughout (thread.uc). Pointer 1 is set where a
+//! step needs another group than the one at which it is:
+//!
+//! ```text
+//! alu[v7, thread, AND, 7]
+//! alu[v7, v7, OR, 16]                        ; the third group
+//! alu_shf[v7, --, B, v7, <<6]
+//! local_csr_wr[active_lm_addr_1, v7]         ; takes effect four cycles later
+//! nop
+//! nop
+//! nop
+//! alu[v8, --, B, *l$index1[3]]
+//! ```
+
+use super::code::{Code, Operand, Register, Shift};
+use super::homes::GROUP;
+
+/// The contexts of an engine with local memory.
+const CONTEXTS: u32 = 8;
+
+impl Code {
+    /// Reads a word of the context's local memory.
+    pub fn load_local(&mut self, word: u32) -> Register {
+        let place = self.local(word);
+        let register = self.register();
+        self.move_from(register, &place);
+        register
+    }
+
+    /// Writes a word of the context's local memory.
+    pub fn store_local(&mut self, word: u32, value: Operand) {
+        let place = self.local(word);
+        let value = self.readable(value);
+        self.move_to(&place, value);
+    }
+
+    /// A word of local memory as an operand. Its group is at a pointer then.
+    fn local(&mut self, word: u32) -> String {
+        let (group, offset) = (word / GROUP, word % GROUP);
+        if group == 0 {
+            return format!("*l$index0[{offset}]");
+        }
+        if self.group != Some(group) {
+            let thread = self.pinned(0);
+            let at = self.register();
+            self.alu(at, thread.into(), "AND", Operand::Number(CONTEXTS - 1));
+            self.alu(at, at.into(), "OR", Operand::Number(CONTEXTS * group));
+            self.shift(at, Operand::None, "B", at.into(), Shift::Left(6));
+            self.point(at);
+            self.group = Some(group);
+        }
+        format!("*l$index1[{offset}]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::code::{Code, Operand};
+    use super::super::frame::PINNED;
+
+    #[test]
+    fn the_pointer_is_set_once_for_words_of_a_group() {
+        let mut code = Code::new(0, &PINNED);
+        code.store_local(3, Operand::Number(7));
+        code.store_local(35, Operand::Number(1000));
+        code.load_local(40);
+        let label = code.label();
+        code.place(label);
+        code.load_local(40);
+        let text = code.finish();
+        assert!(text.contains("alu[*l$index0[3], --, B, 7]"), "{text}");
+        // Once before the label, and once after it: another way may lead there.
+        assert_eq!(text.matches("local_csr_wr[active_lm_addr_1").count(), 2, "{text}");
+        assert_eq!(text.matches("*l$index1[8]").count(), 2, "{text}");
+    }
+}
