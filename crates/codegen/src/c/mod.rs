@@ -326,7 +326,7 @@ pub fn level(text: &str) -> &'static str {
 const LONGEST_FUNCTION: usize = 15_000;
 
 /// Flags of the C compiler besides the level of optimisation. clang ignores parameters.
-pub const FLAGS: [&str; 5] = [
+pub const FLAGS: [&str; 7] = [
     // Checks that most packets pass become branches, which are predicted, rather than arithmetic on
     // conditions.
     "--param",
@@ -335,6 +335,11 @@ pub const FLAGS: [&str; 5] = [
     // that depends on it for each of them, and keep the results until they are needed.
     "--param",
     "max-partial-antic-length=1",
+    // The steps that a list calls become part of its loop, until that has ten times the length of
+    // what gcc calls large. With its own limit, twice, any change of a program may leave one of
+    // them a call, which costs some twenty instructions a packet.
+    "--param",
+    "large-function-growth=1000",
     // Two scalars beside each other, such as the numbers of a counter, would else be moved to a
     // vector for one addition.
     "-fno-tree-slp-vectorize",
