@@ -16,6 +16,7 @@ export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
 # Build scripts and their C are for this computer, engines for that one.
 export CC=aarch64-linux-gnu-gcc HOST_CC=cc WIRELOOM_NATIVE_CFLAGS=-march=armv8-a
-# A program that does not start is no error under QEMU: the new process ends instead.
+# Left out: under QEMU a program that does not start is no error, the new process ends instead; and the
+# sanitizers are those of this computer's compiler.
 exec cargo test --locked --package wireloom-native --target "$target" "$@" -- \
-  --skip build_errors_say_what_was_tried
+  --skip build_errors_say_what_was_tried --skip no_program_does_what_c_leaves_undefined
