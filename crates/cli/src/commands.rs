@@ -23,6 +23,7 @@ mod search;
 mod sidl;
 mod tables;
 mod test;
+mod tile;
 mod tools;
 #[cfg(target_os = "linux")]
 mod top;
@@ -235,6 +236,14 @@ Examples:
 The file's suffix says what it is: .uc for microengines, .rasm for tiles and switches.
 Exit status 1 if the program has errors. Microengines: docs/microcode.md, docs/machines/ixp-instructions.md; tiles and switches: docs/machines/raw.md, docs/machines/raw-instructions.md.")]
     Assemble(assemble::Assemble),
+    /// Run a program in C on a tile of a simulated RAW chip
+    #[command(after_help = "\
+Examples:
+  wireloom tile programs/raw/c/checksums.c --words 0x10000:8
+  wireloom tile main.c sums.c --on mine.toml --json -
+
+Exit status 1 if main returns anything but 0 or is still running at the limit, or if the compiler refuses the program. What a tile has: docs/machines/raw.md.")]
+    Tile(tile::Tile),
     /// List the machines that programs run on, or explain one
     #[command(after_help = "\
 Examples:
@@ -303,6 +312,7 @@ impl Command {
             Self::Application(command) => command.run(),
             Self::Sidl(command) => command.run(),
             Self::Assemble(command) => command.run(),
+            Self::Tile(command) => command.run(),
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
             Self::Completions(command) => command.run(),

@@ -10,6 +10,7 @@
 
 pub mod asm;
 pub mod board;
+pub mod c;
 mod cache;
 mod chip;
 pub mod device;

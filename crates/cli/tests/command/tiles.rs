@@ -20,6 +20,35 @@ fn a_program_of_tiles_is_assembled_and_disassembled() {
 }
 
 #[test]
+fn a_program_in_c_runs_on_a_tile() {
+    let place = Workplace::new();
+    place.write("main.c", include_bytes!("../../../../programs/raw/c/checksums.c"));
+    let ran = place.wireloom("tile main.c --words 0x10000:2 --json ran.json");
+    ran.status(0);
+    // The first two numbers of the program's generator.
+    assert!(ran.out.contains("0x00010000  3c88596c 5e8885db\n"), "{}", ran.out);
+    assert!(ran.out.starts_with("main.c: main returned 0 after "), "{}", ran.out);
+    let json = String::from_utf8(place.read("ran.json")).expect("it is text");
+    assert!(json.contains("\"returned\": 0") && json.contains("\"machine\": \"raw\""), "{json}");
+    let ran = place.wireloom("tile main.c --cycles 100");
+    ran.status(1);
+    assert!(ran.out.contains("main is still running after 100 cycles"), "{}", ran.out);
+    place.write("three.c", b"int main(void) { return 3; }\n");
+    place.wireloom("tile three.c").status(1);
+    place.write("bad.c", b"int main(void) { return x; }\n");
+    place.wireloom("tile bad.c").status(1).complains(&["bad.c:1:25", "undeclared"]);
+    for (words, message) in [
+        ("tile none.c", "none.c: there is no such file"),
+        ("tile main.c --on golden", "has no tiles"),
+        ("tile main.c --words 0x10001:1", "multiple of 4"),
+        ("tile main.c --words 0x7fffffc:2", "does not have 2 words"),
+        ("tile main.c --cycles 0", "0"),
+    ] {
+        place.wireloom(words).status(2).complains(&[message]);
+    }
+}
+
+#[test]
 fn wrong_programs_of_tiles_are_refused_with_the_place() {
     let place = Workplace::new();
     place.write("bad.rasm", b".tile 0 0\n lw $t0, 4\n");

@@ -16,22 +16,7 @@ relay_many:
         lw $v1, PORT_HEADER($sp)
         lui $t0, 0x1000
         addu $cgno, $v1, $t0
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
-        move $cgno, $csti
+        SIXTEEN move $cgno, $csti
         addiu $v0, $v0, -1
         bne $v0, $zero, relay_many
 relay_rest:
@@ -56,20 +41,13 @@ idle:
 .part port_send
 # Ends with the packet sent to its port, or to the control processor; the side word is in $a0.
 finish:
-        lw $a1, EGRESS($sp)
-        lw $a2, LENGTH($sp)
-        sll $a1, $a1, 16
-        or $a1, $a1, $a2
+FIRST_WORD
 finish_send:
 LEFT_PORT
 HEAD_LINES(finish)
 PORT_BYTES(finish)
         j begin
-finish_core:
-        lw $a2, LENGTH($sp)
-        lui $a1, 0xffff
-        or $a1, $a1, $a2
-        j finish_send
+FINISH_CORE
 # Ends without a packet.
 leave:
 LEFT_PORT
@@ -87,10 +65,7 @@ LEFT_OUT
         j begin
 # Sends the packet and returns.
 send_to_port:
-        lw $a1, EGRESS($sp)
-        lw $a2, LENGTH($sp)
-        sll $a1, $a1, 16
-        or $a1, $a1, $a2
+FIRST_WORD
 LEFT_PORT
 HEAD_LINES(send)
 PORT_BYTES(send)
@@ -128,37 +103,12 @@ LEFT_OUT
         move $cgno, $a1
 .part port_bytes
 # The packet, in messages of at most 16 words.
-        addiu $v1, $gp, -2
-        andi $a3, $v1, 3
-        bne $a3, $zero, NAME_odd
-        srl $v0, $a2, 4
-        andi $a2, $a2, 15
-        beq $v0, $zero, NAME_rest
-NAME_many:
+MANY_BEGIN
         lw $t0, PORT_HEADER($sp)
         lui $t1, 0x1000
         addu $cgno, $t0, $t1
-        lw $cgno, 0($v1)
-        lw $cgno, 4($v1)
-        lw $cgno, 8($v1)
-        lw $cgno, 12($v1)
-        lw $cgno, 16($v1)
-        lw $cgno, 20($v1)
-        lw $cgno, 24($v1)
-        lw $cgno, 28($v1)
-        lw $cgno, 32($v1)
-        lw $cgno, 36($v1)
-        lw $cgno, 40($v1)
-        lw $cgno, 44($v1)
-        lw $cgno, 48($v1)
-        lw $cgno, 52($v1)
-        lw $cgno, 56($v1)
-        lw $cgno, 60($v1)
-        addiu $v0, $v0, -1
-        addiu $v1, $v1, 64
-        bne $v0, $zero, NAME_many
-NAME_rest:
-        beq $a2, $zero, NAME_done
+        SIXTEEN lw $cgno, @($v1)
+MANY_END
         lw $t0, PORT_HEADER($sp)
         sll $t1, $a2, 24
         addu $cgno, $t0, $t1
@@ -168,13 +118,7 @@ NAME_word:
         addiu $a2, $a2, -1
         bne $a2, $zero, NAME_word
         j NAME_done
-# The front is not where words begin: each word that leaves is made of two.
-NAME_odd:
-        subu $v1, $v1, $a3
-        sll $a3, $a3, 3
-        li $v0, 32
-        subu $t0, $v0, $a3
-        lw $v0, 0($v1)
+ODD_LINES
 NAME_message:
         li $a0, 16
         sltu $t1, $a2, $a0
@@ -184,10 +128,7 @@ NAME_message:
         lw $a1, PORT_HEADER($sp)
         addu $cgno, $a1, $t1
 NAME_two:
-        lw $t1, 4($v1)
-        sllv $v0, $v0, $a3
-        srlv $a1, $t1, $t0
-        addiu $v1, $v1, 4
+ODD_WORD
         or $cgno, $v0, $a1
         move $v0, $t1
         addiu $a0, $a0, -1

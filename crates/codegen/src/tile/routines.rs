@@ -80,6 +80,28 @@ pub struct Passage<'a> {
     pub ports: Option<Ports>,
 }
 
+/// The lines that more than one part has.
+const SHARED: [&str; 6] =
+    ["first_word", "finish_core", "many_begin", "many_end", "odd_lines", "odd_word"];
+
+/// Puts in what more than one part of the runtime has. `SIXTEEN` stands before an instruction that is
+/// written 16 times, for successive words: `@` is the offset of each.
+fn with_shared(mut text: String) -> String {
+    for name in SHARED {
+        text = text.replace(&format!("{}\n", name.to_uppercase()), part(name));
+    }
+    let mut lines = String::new();
+    for line in text.lines() {
+        match line.split_once("SIXTEEN ") {
+            Some((indent, one)) => (0..16).for_each(|word| {
+                let _ = writeln!(lines, "{indent}{}", one.replace('@', &(4 * word).to_string()));
+            }),
+            None => lines = lines + line + "\n",
+        }
+    }
+    lines
+}
+
 /// A part of the runtime.
 fn part(name: &str) -> &'static str {
     let begin = format!(".part {name}\n");
@@ -135,15 +157,16 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     text += if idles { of_ports("port_idle", "idle") } else { "" };
     text += of_ports("port_send", "send");
     text += if is_last { "" } else { part("pass") };
+    let bytes_lines = with_shared(part("bytes_lines").to_owned());
     for name in ["finish", "send", "pass"] {
-        let bytes = part("bytes_lines").replace("NAME", name);
+        let bytes = bytes_lines.replace("NAME", name);
         let all = part("send_lines").to_owned() + &bytes;
         text = text.replace(&format!("SEND_LINES({name})\n"), &all);
         text = text.replace(&format!("BYTES_LINES({name})\n"), &bytes);
     }
     for name in ["finish", "send", "relay"] {
         for (lines, of) in [("HEAD_LINES", "port_head"), ("PORT_BYTES", "port_bytes")] {
-            let own = part(of).replace("NAME", name);
+            let own = with_shared(part(of).to_owned()).replace("NAME", name);
             text = text.replace(&format!("{lines}({name})\n"), &own);
         }
     }
@@ -168,7 +191,7 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         .replace("ENTRY_TESTS\n", &tests)
         .replace("ENTRY_JUMPS\n", &jumps)
         .replace("CLEARED\n", passage.clear);
-    with_numbers(&text, base)
+    with_numbers(&with_shared(text), base)
 }
 
 /// The texts of the routines: their names, each with the comment before it and its lines.

@@ -85,22 +85,7 @@ TAKE_LINES
         srl $v0, $a1, 4
         beq $v0, $zero, begin_rest
 begin_many:
-        sw $csti, 0($a2)
-        sw $csti, 4($a2)
-        sw $csti, 8($a2)
-        sw $csti, 12($a2)
-        sw $csti, 16($a2)
-        sw $csti, 20($a2)
-        sw $csti, 24($a2)
-        sw $csti, 28($a2)
-        sw $csti, 32($a2)
-        sw $csti, 36($a2)
-        sw $csti, 40($a2)
-        sw $csti, 44($a2)
-        sw $csti, 48($a2)
-        sw $csti, 52($a2)
-        sw $csti, 56($a2)
-        sw $csti, 60($a2)
+        SIXTEEN sw $csti, @($a2)
         addiu $a2, $a2, 64
         addiu $v0, $v0, -1
         bne $v0, $zero, begin_many
@@ -122,19 +107,12 @@ idle:
 # Ends with the packet sent to its port, or to the control processor; the side word is in $a0. A 0
 # ends what leaves of a packet.
 finish:
-        lw $a1, EGRESS($sp)
-        lw $a2, LENGTH($sp)
-        sll $a1, $a1, 16
-        or $a1, $a1, $a2
+FIRST_WORD
 finish_send:
 SEND_LINES(finish)
         move $csto, $zero
         j begin
-finish_core:
-        lw $a2, LENGTH($sp)
-        lui $a1, 0xffff
-        or $a1, $a1, $a2
-        j finish_send
+FINISH_CORE
 # Ends without a packet.
 leave:
         addiu $csto, $zero, LEFT_WORDS
@@ -144,10 +122,7 @@ LEFT_OWN
         j begin
 # Sends the packet and returns.
 send_to_port:
-        lw $a1, EGRESS($sp)
-        lw $a2, LENGTH($sp)
-        sll $a1, $a1, 16
-        or $a1, $a1, $a2
+FIRST_WORD
 SEND_LINES(send)
         jr $ra
 .part send_lines
@@ -160,52 +135,18 @@ SEND_LINES(send)
 LEFT_OWN
         move $csto, $a1
 .part bytes_lines
-        addiu $v1, $gp, -2
-        andi $a3, $v1, 3
-        bne $a3, $zero, NAME_odd
-        srl $v0, $a2, 4
-        andi $a2, $a2, 15
-        beq $v0, $zero, NAME_rest
-NAME_many:
-        lw $csto, 0($v1)
-        lw $csto, 4($v1)
-        lw $csto, 8($v1)
-        lw $csto, 12($v1)
-        lw $csto, 16($v1)
-        lw $csto, 20($v1)
-        lw $csto, 24($v1)
-        lw $csto, 28($v1)
-        lw $csto, 32($v1)
-        lw $csto, 36($v1)
-        lw $csto, 40($v1)
-        lw $csto, 44($v1)
-        lw $csto, 48($v1)
-        lw $csto, 52($v1)
-        lw $csto, 56($v1)
-        lw $csto, 60($v1)
-        addiu $v0, $v0, -1
-        addiu $v1, $v1, 64
-        bne $v0, $zero, NAME_many
-NAME_rest:
-        beq $a2, $zero, NAME_done
+MANY_BEGIN
+        SIXTEEN lw $csto, @($v1)
+MANY_END
 NAME_word:
         lw $csto, 0($v1)
         addiu $v1, $v1, 4
         addiu $a2, $a2, -1
         bne $a2, $zero, NAME_word
         j NAME_done
-# The front is not where words begin: each word that leaves is made of two.
-NAME_odd:
-        subu $v1, $v1, $a3
-        sll $a3, $a3, 3
-        li $v0, 32
-        subu $t0, $v0, $a3
-        lw $v0, 0($v1)
+ODD_LINES
 NAME_two:
-        lw $t1, 4($v1)
-        sllv $v0, $v0, $a3
-        srlv $a1, $t1, $t0
-        addiu $v1, $v1, 4
+ODD_WORD
         or $csto, $v0, $a1
         move $v0, $t1
         addiu $a2, $a2, -1
@@ -240,3 +181,41 @@ BYTES_LINES(pass)
         move $csto, $csti
 .part left_own
         lw $csto, INGRESS($sp)
+.part first_word
+        lw $a1, EGRESS($sp)
+        lw $a2, LENGTH($sp)
+        sll $a1, $a1, 16
+        or $a1, $a1, $a2
+.part finish_core
+finish_core:
+        lw $a2, LENGTH($sp)
+        lui $a1, 0xffff
+        or $a1, $a1, $a2
+        j finish_send
+.part many_begin
+        addiu $v1, $gp, -2
+        andi $a3, $v1, 3
+        bne $a3, $zero, NAME_odd
+        srl $v0, $a2, 4
+        andi $a2, $a2, 15
+        beq $v0, $zero, NAME_rest
+NAME_many:
+.part many_end
+        addiu $v0, $v0, -1
+        addiu $v1, $v1, 64
+        bne $v0, $zero, NAME_many
+NAME_rest:
+        beq $a2, $zero, NAME_done
+.part odd_lines
+# The front is not where words begin: each word that leaves is made of two.
+NAME_odd:
+        subu $v1, $v1, $a3
+        sll $a3, $a3, 3
+        li $v0, 32
+        subu $t0, $v0, $a3
+        lw $v0, 0($v1)
+.part odd_word
+        lw $t1, 4($v1)
+        sllv $v0, $v0, $a3
+        srlv $a1, $t1, $t0
+        addiu $v1, $v1, 4

@@ -1,40 +1,20 @@
 //! A program in C on a tile, compiled as docs/machines/raw.md says.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
+use wireloom_machine::Registry;
 use wireloom_raw::asm::{Program, add_elf};
+use wireloom_raw::c::{self, Error};
 use wireloom_raw::device::{Memory, MemorySpec};
+use wireloom_raw::mapper::MachineSpec;
 use wireloom_raw::{Chip, Side, Spec};
 
-/// What a tile has not, or uses otherwise than other MIPS32 processors.
-const FLAGS: &str = "-O2 -march=mips32 -EB -mno-abicalls -fno-pic -G0 -ffreestanding -msoft-float \
-    -fno-delayed-branch -mno-branch-likely -mno-check-zero-division -fno-reorder-functions \
-    -ffixed-24 -ffixed-25 -ffixed-26 -ffixed-27";
-const LINKED: &str = "-EB -e _start -Ttext 0 -Tdata 0x8000 -z max-page-size=4 -s";
-
-/// The bytes of start.s and checksums.c, compiled and linked, in a folder of that name.
-fn compiled(name: &str) -> Vec<u8> {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/raw/c");
+/// The bytes of a program of programs/raw/c, compiled and linked in a folder of that name.
+fn compiled(name: &str, file: &str) -> Vec<u8> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/raw/c").join(file);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
-    let objects: Vec<PathBuf> = ["start", "checksums"].map(|o| folder.join(o)).into();
-    for (source, object) in ["start.s", "checksums.c"].iter().zip(&objects) {
-        let mut gcc = Command::new("mips-linux-gnu-gcc");
-        run(gcc.args(FLAGS.split_whitespace()).arg("-c").arg(sources.join(source)), object);
-    }
-    let linked = folder.join("checksums.elf");
-    let mut ld = Command::new("mips-linux-gnu-ld");
-    run(ld.args(LINKED.split_whitespace()).args(&objects), &linked);
-    std::fs::read(&linked).unwrap()
-}
-
-/// Runs a command that writes a file.
-fn run(command: &mut Command, output: &Path) {
-    let result = command.arg("-o").arg(output).output().unwrap_or_else(|error| {
-        panic!("{:?} cannot be started ({error}): run `make tools`", command.get_program())
-    });
-    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    c::compile(&[source], &folder).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The words that the program leaves from 64 KB on, computed here.
@@ -65,7 +45,7 @@ fn wanted() -> Vec<u32> {
 #[test]
 fn a_program_in_c_computes_what_the_host_does() {
     let mut program = Program::default();
-    add_elf(&mut program, (1, 1), &compiled("results")).unwrap();
+    add_elf(&mut program, (1, 1), &compiled("results", "checksums.c")).unwrap();
     let spec = Spec { columns: 2, rows: 2, ..Spec::built_in() };
     let mut chip = Chip::new(&spec, &program).unwrap();
     chip.attach((0, 0), Side::West, Memory::new(MemorySpec::full_duplex(1 << 20))).unwrap();
@@ -78,9 +58,61 @@ fn a_program_in_c_computes_what_the_host_does() {
     }
 }
 
+static REGISTRY: Registry = Registry::new(&[wireloom_raw::KIND]);
+
+/// The machine of the description `raw`.
+fn machine() -> MachineSpec {
+    let machine = REGISTRY.find("raw").unwrap();
+    machine.as_any().downcast_ref::<MachineSpec>().unwrap().clone()
+}
+
+#[test]
+fn a_program_in_c_runs_on_the_first_tile_of_a_machine() {
+    let elf = compiled("machine", "checksums.c");
+    let (ran, chip) = c::execute(&machine(), &elf, 1_000_000).unwrap();
+    assert_eq!(ran.returned, Some(0));
+    // All cycles are accounted for, and the tile waits for no network.
+    let spent = &ran.spent;
+    assert_eq!(spent.executed, ran.executed);
+    assert_eq!(ran.cycles, spent.executed + spent.operands + spent.branches + spent.misses);
+    assert!(ran.misses > 0 && ran.hits > ran.misses);
+    for (number, word) in (0..).zip(wanted()) {
+        assert_eq!(chip.word(0x10000 + 4 * number), Some(word), "word {number}");
+    }
+    // One cycle less is too few.
+    let (ran, _) = c::execute(&machine(), &elf, ran.cycles - 1).unwrap();
+    assert_eq!(ran.returned, None);
+}
+
+#[test]
+fn programs_in_c_that_a_tile_cannot_run_are_refused_with_the_reason() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-place");
+    std::fs::create_dir_all(&folder).unwrap();
+    let compile = |text: &str| {
+        let source = folder.join("main.c");
+        std::fs::write(&source, text).unwrap();
+        c::compile(&[source], &folder)
+    };
+    let refused = |text: &str| match compile(text) {
+        Err(Error::Refused(said)) => said,
+        other => panic!("{other:?}"),
+    };
+    assert!(refused("int main(void) { return x; }").contains("main.c:1"));
+    let text = "float half(float x) { return x / 2; } int main(int n) { return half(n); }";
+    assert!(refused(text).contains("a tile has no library"));
+    // More instructions than a tile has room for.
+    let text = "int main(void) { __asm__(\".rept 9000\\n nop\\n .endr\"); return 0; }";
+    let error = c::execute(&machine(), &compile(text).unwrap(), 10).err().unwrap().to_string();
+    assert!(error.contains("there is room for 8192"), "{error}");
+    // A load past the memory of 128 MB stops the chip.
+    let text = "int main(void) { return *(volatile int *)0x10000000; }";
+    let error = c::execute(&machine(), &compile(text).unwrap(), 1000).err().unwrap();
+    assert!(matches!(error, Error::Chip(wireloom_raw::Error::Fault { .. })), "{error}");
+}
+
 #[test]
 fn files_that_no_tile_runs_are_refused() {
-    let elf = compiled("refused");
+    let elf = compiled("refused", "checksums.c");
     let refused = |change: fn(&mut Vec<u8>)| {
         let mut bytes = elf.clone();
         change(&mut bytes);
