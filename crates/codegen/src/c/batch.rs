@@ -306,23 +306,26 @@ fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     for ((advance, needed), pair) in pauses.rev() {
         let [from, to] = [name(&pair[0]), name(&pair[1])];
         // Threads that need another access are on the list already.
-        let place = match further {
-            Some(_) => field("list").index(to.clone()).index(waiting(to.clone()).increment()),
-            None => entry(to.clone()),
+        let (place, all_waiting) = match further {
+            Some(_) => {
+                let after = name("before").binary(Binary::Add, name("i"));
+                let all = name("before").binary(Binary::Add, name("paused"));
+                (field("list").index(to.clone()).index(after), all)
+            }
+            None => (entry(to.clone()), name("paused")),
         };
         let each = vec![
             own(from.clone()),
             Stmt::Assign(place, name("t")),
             Stmt::Expr(go_on(advance, name("t"))),
         ];
-        let mut all = vec![
-            constant("paused", waiting(from.clone())),
+        let mut all = vec![constant("paused", waiting(from.clone()))];
+        all.extend(further.is_some().then(|| constant("before", waiting(to.clone()))));
+        all.extend([
             Stmt::Assign(waiting(from), Expr::number(0)),
             count_to(name("paused"), each),
-        ];
-        if further.is_none() {
-            all.push(Stmt::Assign(waiting(to), name("paused")));
-        }
+            Stmt::Assign(waiting(to), all_waiting),
+        ]);
         body.push(match needed {
             Some(condition) => Stmt::If(condition, all),
             None => Stmt::Block(all),
