@@ -9,7 +9,8 @@ enum { BURST = 64 };
 // same place, as rte_fib_lookup_bulk does for a forwarder. Returns their sum.
 uint64_t look_up(const struct wl_lpm_table *table, const uint32_t *keys, size_t count)
 {
-	const struct wl_slot slot = { .data = (void *)(uintptr_t)table };
+	const struct wl_slot slot = { .data = (void *)(uintptr_t)table, .spread = table->spread,
+				      .blocks = table->blocks, .values = table->values };
 	struct wl_lpm_walk walks[BURST];
 	uint64_t found[BURST], sum = 0;
 	for (size_t at = 0; at + BURST <= count; at += BURST) {

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 /// `WL_ABI`: changes with any of these structures.
-pub const ABI: u32 = 5;
+pub const ABI: u32 = 6;
 /// `WL_NO_OUTPUT`
 pub const NO_OUTPUT: u32 = u32::MAX;
 
@@ -88,6 +88,9 @@ pub struct Slot {
     pub instance: *mut c_void,
     pub call: HostCall,
     pub counts: *mut u64,
+    pub spread: *const u32,
+    pub blocks: *const u16,
+    pub values: *const u64,
 }
 
 /// `struct wl_view`

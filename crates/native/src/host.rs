@@ -54,6 +54,9 @@ impl Offloads {
                 instance: std::ptr::null_mut(),
                 call: host_call,
                 counts: counts.as_mut_ptr(),
+                spread: std::ptr::null(),
+                blocks: std::ptr::null(),
+                values: std::ptr::null(),
             });
             offloads.counts.push(counts);
         });
@@ -75,6 +78,8 @@ impl Offloads {
                 }
                 Some(RawView::Exact(table)) => slot.data = table,
                 Some(RawView::Lpm(view)) => {
+                    (slot.spread, slot.blocks, slot.values) =
+                        (view.spread, view.blocks, view.values);
                     slot.data = std::ptr::from_mut(views[index].insert(view)).cast();
                 }
                 Some(RawView::Meter { view, elements }) => {

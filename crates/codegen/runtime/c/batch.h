@@ -17,7 +17,7 @@
 #define WL_ADMITTED 8
 #endif
 
-#define WL_ABI 5
+#define WL_ABI 6
 
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 

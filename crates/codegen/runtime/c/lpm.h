@@ -63,7 +63,7 @@ static const uint32_t wl_lpm_no_leaf = 0;
 WL_INLINE const struct wl_lpm_table *wl_lpm_table(const struct wl_slot *slot) { return slot->data; }
 
 /* Whether a search needs more pauses than the first. */
-WL_INLINE bool wl_lpm_is_deep(const struct wl_slot *slot) { return !wl_lpm_table(slot)->spread; }
+WL_INLINE bool wl_lpm_is_deep(const struct wl_slot *slot) { return !slot->spread; }
 
 /* Reads the direct entry and prefetches its node. */
 WL_INLINE void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t index, uint32_t bits)
@@ -182,42 +182,40 @@ WL_LPM(_wide, WL_WIDE_KEY, WL_CHUNK_WIDE)
 
 /* Returns the entry of a block for the bits of the key that begin at bit `at`. Keys are long enough
  * for a direct table and a block. */
-WL_INLINE const uint16_t *wl_lpm_entry(const struct wl_lpm_table *table, uint32_t block, uint32_t key, uint32_t at)
+WL_INLINE const uint16_t *wl_lpm_entry(const struct wl_slot *slot, uint32_t block, uint32_t key, uint32_t at)
 {
-    return &table->blocks[((size_t)block << WL_LPM_STRIDE) + (key << at >> (32 - WL_LPM_STRIDE))];
+    return &slot->blocks[((size_t)block << WL_LPM_STRIDE) + (key << at >> (32 - WL_LPM_STRIDE))];
 }
 
 /* Walks from the entry of a first block, or from the value that the direct entry names, to the
  * end. */
-WL_INLINE const uint64_t *wl_lpm_last(const struct wl_lpm_table *table, const uint16_t *first, uint32_t key,
+WL_INLINE const uint64_t *wl_lpm_last(const struct wl_slot *slot, const uint16_t *first, uint32_t key,
                                       uint32_t at, uint32_t words)
 {
     uint32_t entry = __atomic_load_n(first, __ATOMIC_ACQUIRE);
     while (WL_UNLIKELY(entry & WL_LPM_DEEPER)) {
         at += WL_LPM_STRIDE;
-        entry = __atomic_load_n(wl_lpm_entry(table, entry & ~(uint32_t)WL_LPM_DEEPER, key, at), __ATOMIC_ACQUIRE);
+        entry = __atomic_load_n(wl_lpm_entry(slot, entry & ~(uint32_t)WL_LPM_DEEPER, key, at), __ATOMIC_ACQUIRE);
     }
-    return table->values + (size_t)entry * words;
+    return slot->values + (size_t)entry * words;
 }
 
 WL_INLINE void wl_lpm32_fetch(const struct wl_slot *slot, uint32_t key, uint32_t bits)
 {
-    const struct wl_lpm_table *table = wl_lpm_table(slot);
     uint32_t index = key >> (32 - bits);
-    WL_PREFETCH(table->spread ? (const void *)&table->spread[index] : (const void *)&table->direct[index]);
+    WL_PREFETCH(slot->spread ? (const void *)&slot->spread[index] : (const void *)&wl_lpm_table(slot)->direct[index]);
 }
 
 /* Whether there is a block is unpredictable, so there is no branch: without one the entry is read
  * from the walk. The number of a value is the lower half of the direct entry. */
 WL_INLINE void wl_lpm32_begin(const struct wl_slot *slot, uint32_t key, uint32_t bits, struct wl_lpm_walk *walk)
 {
-    const struct wl_lpm_table *table = wl_lpm_table(slot);
-    if (WL_UNLIKELY(!table->spread)) {
+    if (WL_UNLIKELY(!slot->spread)) {
         wl_lpm64_begin(slot, (uint64_t)key << 32, bits, walk);
         return;
     }
-    uint32_t direct = __atomic_load_n(&table->spread[key >> (32 - bits)], __ATOMIC_ACQUIRE);
-    const uint16_t *inside = wl_lpm_entry(table, direct & ~WL_LPM_BLOCK, key, bits);
+    uint32_t direct = __atomic_load_n(&slot->spread[key >> (32 - bits)], __ATOMIC_ACQUIRE);
+    const uint16_t *inside = wl_lpm_entry(slot, direct & ~WL_LPM_BLOCK, key, bits);
     walk->own = (uint16_t)direct;
     walk->at = bits;
     walk->entry = wl_lpm_pick(direct & WL_LPM_BLOCK, inside, &walk->own);
@@ -234,14 +232,13 @@ WL_INLINE void wl_lpm32_walk(const struct wl_slot *slot, uint32_t key, struct wl
  * others, the search is left to `..._value`. */
 WL_INLINE bool wl_lpm32_further(const struct wl_slot *slot, uint32_t key, struct wl_lpm_walk *walk)
 {
-    const struct wl_lpm_table *table = wl_lpm_table(slot);
-    if (WL_UNLIKELY(!table->spread))
+    if (WL_UNLIKELY(!slot->spread))
         return false;
     uint32_t entry = __atomic_load_n(walk->entry, __ATOMIC_ACQUIRE);
     if (WL_LIKELY(!(entry & WL_LPM_DEEPER)))
         return false;
     walk->at += WL_LPM_STRIDE;
-    walk->entry = wl_lpm_entry(table, entry & ~(uint32_t)WL_LPM_DEEPER, key, walk->at);
+    walk->entry = wl_lpm_entry(slot, entry & ~(uint32_t)WL_LPM_DEEPER, key, walk->at);
     WL_PREFETCH(walk->entry);
     return true;
 }
@@ -249,10 +246,9 @@ WL_INLINE bool wl_lpm32_further(const struct wl_slot *slot, uint32_t key, struct
 WL_INLINE const uint64_t *wl_lpm32_value(const struct wl_slot *slot, uint32_t key, uint32_t words,
                                          struct wl_lpm_walk *walk)
 {
-    const struct wl_lpm_table *table = wl_lpm_table(slot);
-    if (WL_UNLIKELY(!table->spread))
+    if (WL_UNLIKELY(!slot->spread))
         return wl_lpm64_value(slot, (uint64_t)key << 32, words, walk);
-    return wl_lpm_last(table, walk->entry, key, walk->at, words);
+    return wl_lpm_last(slot, walk->entry, key, walk->at, words);
 }
 
 WL_INLINE const uint64_t *wl_lpm32_search(const struct wl_slot *slot, uint32_t key, uint32_t bits,

@@ -26,6 +26,11 @@ struct wl_slot {
     /* Two numbers for each method of the kind: how often it was called, and how often that found
      * something. For programs that count; others leave it alone. */
     uint64_t *counts;
+    /* What every search in a prefix table of blocks reads (lpm.h): here, so that it need not be
+     * fetched through `data` first. NULL in other slots. */
+    const uint32_t *spread;
+    const uint16_t *blocks;
+    const uint64_t *values;
 };
 
 /* The host's view of the current packet, which the host can change and return. */

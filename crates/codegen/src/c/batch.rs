@@ -123,8 +123,9 @@ pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
     ]
 }
 
-/// Writes the loop and all that it needs.
-pub fn execution(engine: &PacketEngine<'_>) -> Vec<Item> {
+/// Writes the loop and all that it needs. `needs_env` is whether a thread needs what it knows besides
+/// its packet: the time, and its number.
+pub fn execution(engine: &PacketEngine<'_>, needs_env: bool) -> Vec<Item> {
     let mut items = wait(engine);
     if engine.is_ordered() {
         items.extend(in_order(engine));
@@ -133,7 +134,7 @@ pub fn execution(engine: &PacketEngine<'_>) -> Vec<Item> {
     let unordered: Vec<usize> =
         engine.waiting().filter(|step| engine.plans[*step].ordered == 0).collect();
     items.extend(unordered.iter().flat_map(|step| list(engine, *step)));
-    items.extend(execute(engine, &unordered));
+    items.extend(execute(engine, &unordered, needs_env));
     items
 }
 
@@ -185,7 +186,7 @@ pub fn go_on(function: String, thread: Expr) -> Expr {
     Expr::call(function, [name("m"), thread])
 }
 
-fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
+fn execute(engine: &PacketEngine<'_>, unordered: &[usize], needs_env: bool) -> Vec<Item> {
     let prefix = &engine.prefix;
     let (i, t) = (|| name("i"), || name("t"));
     let packet = || name("packets").index(i());
@@ -199,14 +200,17 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
     let mut begin = vec![
         own.into(),
         Stmt::call("wl_arrive", [t().arrow("hand").address(), packet().address()]),
-        Stmt::Assign(t().arrow("env"), Expr::Object(Type::structure("wl_env"), env)),
         Stmt::Assign(t().arrow("end"), end),
         Stmt::call("wl_end_begin", [t().arrow("end")]),
-        Stmt::Assign(t().arrow("backward"), Expr::number(0)),
     ];
-    if engine.has_context() {
-        begin.push(cleared(t().arrow("context"), t().arrow("context").address()));
+    if needs_env {
+        let env = Expr::Object(Type::structure("wl_env"), env);
+        begin.push(Stmt::Assign(t().arrow("env"), env));
     }
+    if engine.jumps_back() {
+        begin.push(Stmt::Assign(t().arrow("backward"), Expr::number(0)));
+    }
+    begin.extend(engine.clear());
     begin.extend(ahead::begin(engine));
     // Those near the end of the engine first: so a thread that advances to another list waits there
     // until the next round.
@@ -244,13 +248,15 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize]) -> Vec<Item> {
         from_first(first_run),
     ]);
     let ended = field("waiting").index(name(engine.ended()));
-    let body = vec![
+    let unused = (!needs_env).then(|| name("sequence").unused());
+    let mut body: Vec<Stmt> = unused.into_iter().collect();
+    body.extend([
         Declaration::new(machine_type(engine).const_pointer(), "m").with(name("state")).into(),
         Stmt::call("wl_machine_begin", [field("machine").address()]),
         cleared(field("waiting"), field("waiting")),
         Declaration::new("uint32_t", "admitted").with(Expr::number(0)).into(),
         Stmt::While(ended.binary(Binary::Less, name("count")), rounds),
-    ];
+    ]);
     let parameters = vec![
         (Type::named("void").pointer(), "state"),
         (Type::structure("wl_arrival").constant().pointer(), "packets"),
@@ -300,23 +306,26 @@ fn list(engine: &PacketEngine<'_>, step: usize) -> Vec<Item> {
     for ((advance, needed), pair) in pauses.rev() {
         let [from, to] = [name(&pair[0]), name(&pair[1])];
         // Threads that need another access are on the list already.
-        let place = match further {
-            Some(_) => field("list").index(to.clone()).index(waiting(to.clone()).increment()),
-            None => entry(to.clone()),
+        let (place, all_waiting) = match further {
+            Some(_) => {
+                let after = name("before").binary(Binary::Add, name("i"));
+                let all = name("before").binary(Binary::Add, name("paused"));
+                (field("list").index(to.clone()).index(after), all)
+            }
+            None => (entry(to.clone()), name("paused")),
         };
         let each = vec![
             own(from.clone()),
             Stmt::Assign(place, name("t")),
             Stmt::Expr(go_on(advance, name("t"))),
         ];
-        let mut all = vec![
-            constant("paused", waiting(from.clone())),
+        let mut all = vec![constant("paused", waiting(from.clone()))];
+        all.extend(further.is_some().then(|| constant("before", waiting(to.clone()))));
+        all.extend([
             Stmt::Assign(waiting(from), Expr::number(0)),
             count_to(name("paused"), each),
-        ];
-        if further.is_none() {
-            all.push(Stmt::Assign(waiting(to), name("paused")));
-        }
+            Stmt::Assign(waiting(to), all_waiting),
+        ]);
         body.push(match needed {
             Some(condition) => Stmt::If(condition, all),
             None => Stmt::Block(all),

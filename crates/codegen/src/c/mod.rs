@@ -32,7 +32,7 @@ use wireloom_ir::{Engine, EngineKind, Offload, OffloadTarget, Program, Step};
 
 use self::kinds::{KINDS, KindInC};
 use self::names::{Names, identifier};
-use self::tree::{Expr, Item};
+use self::tree::{Expr, Item, uses};
 use self::types::{Class, Model};
 
 /// A header: its name and its text.
@@ -189,8 +189,12 @@ pub fn unit(program: &Program, prefix: &str, counts: bool) -> Unit {
     items.extend(packet_engine.thread());
     items.extend(packet_engine.passing());
     items.extend(batch::machine(&packet_engine));
-    items.extend(packet_engine.steps());
-    items.extend(batch::execution(&packet_engine));
+    let steps = packet_engine.steps();
+    // Whether a step asks for the time, or the number of its packet.
+    let needs_env = packet_engine.is_ordered()
+        || steps.iter().any(|item| matches!(item, Item::Function(_, body) if uses(body, "env")));
+    items.extend(steps);
+    items.extend(batch::execution(&packet_engine, needs_env));
     items.extend(batch::export(&packet_engine, &symbol, slot_count(program, main)));
     Unit { text: print::file(&items), symbol }
 }

@@ -14,30 +14,53 @@ type Variables = BTreeSet<usize>;
 /// Returns for each context variable whether no thread needs it after a wait. `waits` says which
 /// steps wait, and `late` which variables such a step reads after its wait.
 pub fn of(engine: &Engine, waits: &[bool], late: &[Variables]) -> Vec<bool> {
-    let edges: Vec<Vec<Edge>> =
-        engine.steps.iter().map(|step| edges(&plan::ops(step).collect::<Vec<_>>())).collect();
-    // The variables that a step or a later one may read before it writes them.
-    let mut live: Vec<Variables> = engine.steps.iter().map(|step| reads(plan::ops(step))).collect();
-    let after = |edges: &[Edge], live: &[Variables]| {
-        let needed = |edge: &Edge| &live[edge.to] - &edge.written;
-        edges.iter().map(needed).fold(Variables::new(), |all, one| &all | &one)
-    };
-    // The last first, since most jumps lead forward.
-    let mut is_stable = false;
-    while !is_stable {
-        is_stable = true;
-        for step in (0..edges.len()).rev() {
-            let more = after(&edges[step], &live);
-            if !more.is_subset(&live[step]) {
-                live[step].extend(more);
-                is_stable = false;
+    let flow = Flow::of(engine);
+    let waiting = (0..engine.steps.len()).filter(|step| waits[*step]);
+    let kept =
+        waiting.fold(Variables::new(), |kept, step| &(&kept | &late[step]) | &flow.after(step));
+    (0..engine.context.len()).map(|variable| !kept.contains(&variable)).collect()
+}
+
+/// The variables that a packet may read before it writes them: they begin as zero. No one sees how
+/// the others begin.
+pub fn read_first(engine: &Engine) -> Variables {
+    Flow::of(engine).live.swap_remove(0)
+}
+
+/// Where context goes.
+struct Flow {
+    /// The jumps of each step.
+    edges: Vec<Vec<Edge>>,
+    /// The variables that each step or a later one may read before it writes them.
+    live: Vec<Variables>,
+}
+
+impl Flow {
+    fn of(engine: &Engine) -> Self {
+        let edges =
+            engine.steps.iter().map(|step| edges(&plan::ops(step).collect::<Vec<_>>())).collect();
+        let live = engine.steps.iter().map(|step| reads(plan::ops(step))).collect();
+        let mut flow = Self { edges, live };
+        // The last first, since most jumps lead forward.
+        let mut is_stable = false;
+        while !is_stable {
+            is_stable = true;
+            for step in (0..flow.edges.len()).rev() {
+                let more = flow.after(step);
+                if !more.is_subset(&flow.live[step]) {
+                    flow.live[step].extend(more);
+                    is_stable = false;
+                }
             }
         }
+        flow
     }
-    let waiting = (0..edges.len()).filter(|step| waits[*step]);
-    let kept = waiting
-        .fold(Variables::new(), |kept, step| &(&kept | &late[step]) | &after(&edges[step], &live));
-    (0..engine.context.len()).map(|variable| !kept.contains(&variable)).collect()
+
+    /// The variables that steps after this one may read before they write them.
+    fn after(&self, step: usize) -> Variables {
+        let needed = |edge: &Edge| &self.live[edge.to] - &edge.written;
+        self.edges[step].iter().map(needed).fold(Variables::new(), |all, one| &all | &one)
+    }
 }
 
 /// The variables that operations read.
@@ -172,5 +195,9 @@ main example
         let kept = engine.context.iter().zip(is_passed).filter(|(_, is_passed)| !is_passed);
         let kept: Vec<&str> = kept.map(|(variable, _)| variable.name.as_str()).collect();
         assert_eq!(kept, ["read_after_the_wait", "read_by_a_later_step", "written_sometimes"]);
+        let begin_as_zero = read_first(engine).into_iter();
+        let begin_as_zero: Vec<&str> =
+            begin_as_zero.map(|index| engine.context[index].name.as_str()).collect();
+        assert_eq!(begin_as_zero, ["read_by_a_later_step", "written_sometimes"]);
     }
 }

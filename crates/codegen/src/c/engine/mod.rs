@@ -5,23 +5,25 @@
 //! and edits, and jumps: it ends with a call of the first function of the next step. Any other step
 //! is one function.
 
-use std::collections::{BTreeSet, HashSet};
+mod split;
+mod step_effects;
+mod thread;
 
-use wireloom_ir::{Engine, Exit, Meta, OffloadId, Op, OpKind, Program, Step, StepId, Value};
+use std::collections::HashSet;
 
-use super::ahead::{self, Ahead};
-use super::called::{array_fields, last_jump_back, variable_field};
-use super::calls::{self, Surroundings, split_phase};
-use super::conflict::{Resource, changes, writes_packet};
-use super::emitter::{Effects, Emitter, Scope};
-use super::kinds::{Search, SplitPhase};
+use wireloom_ir::{Engine, OffloadId, Op, OpKind, Program, Step, StepId, Value};
+
+use self::split::{Split, is_free, key_of};
+use self::step_effects::StepEffects;
+use super::ahead::Ahead;
+use super::called::last_jump_back;
+use super::calls::{self, Surroundings};
+use super::emitter::{Emitter, Scope};
 use super::names::Names;
 use super::plan::{self, StepPlan};
-use super::tree::{
-    self, Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses,
-};
+use super::tree::{self, Binary, Declaration, Expr, Item, Signature, Stmt, Type, uses};
 use super::types::Model;
-use super::{effects, exits, passing, source_line};
+use super::{exits, passing, source_line};
 
 /// The most jumps to a step that each get a copy of the step.
 const MOST_INLINE: usize = 8;
@@ -58,22 +60,6 @@ pub struct PacketEngine<'a> {
     inline: Vec<bool>,
     ahead: Ahead,
     counts: bool,
-}
-
-/// The part of a step that executes before its replies arrive.
-#[derive(Default)]
-struct Split {
-    /// Indices of the operations of the request region that are computed early.
-    early: Vec<usize>,
-    /// The early values that the rest of the step uses, each with the name under which the thread
-    /// keeps it.
-    kept: Vec<(Value, String)>,
-    /// Indices of the calls whose memory is prefetched.
-    fetched: Vec<usize>,
-    /// The calls among these that are searches, each with the name of its state in the thread.
-    walks: Vec<(usize, &'static dyn Search, String)>,
-    /// The calls among these that are prefetched only if their condition holds.
-    guarded: Vec<usize>,
 }
 
 impl<'a> PacketEngine<'a> {
@@ -260,94 +246,6 @@ impl<'a> PacketEngine<'a> {
     /// The name of the state of a thread that has ended.
     pub fn ended(&self) -> String {
         format!("{}_ENDED", self.prefix.to_uppercase())
-    }
-
-    /// Writes the structure of a thread.
-    pub fn thread(&self) -> Vec<Item> {
-        let prefix = &self.prefix;
-        let mut fields = vec![
-            Field::Plain {
-                align: Some(64),
-                declaration: Declaration::new(Type::structure("wl_packet"), "hand"),
-            },
-            Declaration::new(Type::structure("wl_env"), "env").into(),
-            Declaration::new(Type::structure("wl_end").pointer(), "end").into(),
-            Declaration::new("uint32_t", "backward").into(),
-        ];
-        if self.is_ordered() {
-            let at = Declaration::new("uint32_t", "at");
-            fields.push(at.commented("the state in which the thread waits").into());
-        }
-        let nested = |is_union, tag, fields, name: &str| {
-            let aggregate = Aggregate { is_union, tag, fields };
-            Field::Nested { aggregate, name: name.to_owned(), sizes: Vec::new() }
-        };
-        if self.has_context() {
-            let tag = format!("{prefix}_context");
-            fields.push(nested(false, Some(tag), self.context_fields(false), "context"));
-        }
-        let keeping = self.splits.iter().enumerate().filter(|(_, split)| split.keeps());
-        let kept: Vec<Field> = keeping
-            .map(|(index, split)| {
-                nested(false, None, self.kept_fields(index, split), &self.step_names[index])
-            })
-            .collect();
-        if !kept.is_empty() {
-            let tag = self.ahead.is_any().then(|| format!("{prefix}_kept"));
-            fields.push(nested(true, tag, kept, "kept"));
-        }
-        fields.extend(ahead::fields(self));
-        let tag = Some(format!("{prefix}_thread"));
-        let comment = format!(
-            "A thread of `{}`: the packet in hand, the context, and the values that a step keeps \
-             from its requests until its replies.",
-            self.engine.name
-        );
-        vec![
-            Item::Comment(comment),
-            Item::Struct(Aggregate { is_union: false, tag, fields }),
-            Item::Blank,
-        ]
-    }
-
-    /// Writes the structure of the context that steps pass on to each other.
-    pub fn passing(&self) -> Vec<Item> {
-        if !self.passes() {
-            return Vec::new();
-        }
-        let tag = Some(format!("{}_passing", self.prefix));
-        let comment =
-            "The context that no thread keeps while it waits. Steps pass it on to each other.";
-        vec![
-            Item::Comment(comment.into()),
-            Item::Struct(Aggregate { is_union: false, tag, fields: self.context_fields(true) }),
-            Item::Blank,
-        ]
-    }
-
-    /// The fields of the variables that are passed on, or those of the context that threads keep.
-    fn context_fields(&self, is_passed: bool) -> Vec<Field> {
-        let variables = self.engine.context.iter().zip(&self.context).zip(&self.is_passed);
-        let mut fields: Vec<Field> = variables
-            .filter(|(_, own)| **own == is_passed)
-            .map(|((variable, name), _)| variable_field(variable, name))
-            .collect();
-        if !is_passed {
-            fields.extend(array_fields(self.engine, &self.arrays));
-        }
-        fields
-    }
-
-    fn kept_fields(&self, step: usize, split: &Split) -> Vec<Field> {
-        let values = split.kept.iter().map(|(value, name)| {
-            let width = self.engine.steps[step].values[value.index()].width;
-            Declaration::new(Model::Bits64.c_type(width), name).into()
-        });
-        let walks = split
-            .walks
-            .iter()
-            .map(|(_, search, name)| Declaration::new(search.state(), name).into());
-        values.chain(walks).collect()
     }
 
     /// Writes the functions of all steps.
@@ -671,116 +569,6 @@ fn set_aside(verdict: &str, reasons: u32, reason: Expr) -> impl Iterator<Item = 
     packet_to_end().into_iter().chain([Expr::name(verdict), Expr::number(reasons), reason])
 }
 
-/// Whether an operation costs nothing to do twice.
-fn is_free(kind: &OpKind) -> bool {
-    matches!(kind, OpKind::Const(_) | OpKind::ReadContext(_))
-}
-
-/// The values that depend on no effect of these operations.
-fn free_of_effects(ops: &[&Op]) -> HashSet<Value> {
-    let mut free = HashSet::new();
-    for op in ops {
-        if !op.kind.has_effect() && op.kind.operands().iter().all(|v| free.contains(v)) {
-            free.extend(&op.results);
-        }
-    }
-    free
-}
-
-/// Returns the key of a split-phase call.
-fn key_of(op: &Op) -> Value {
-    op.kind.operands()[0]
-}
-
-impl Split {
-    fn of(engine: &Engine, step: &Step) -> Self {
-        let ops: Vec<&Op> = plan::ops(step).collect();
-        let requests = plan::regions(step).map_or(0, |[request, ..]| request.ops.len());
-        // Operations after a call must see the call's changes to the packet.
-        let end = ops[..requests]
-            .iter()
-            .position(|op| writes_packet(engine, &op.kind))
-            .unwrap_or(requests);
-        let fetched: Vec<usize> =
-            (0..end).filter(|i| split_phase(engine, &ops[*i].kind).is_some()).collect();
-        let mut needed = vec![false; step.values.len()];
-        for call in &fetched {
-            needed[key_of(ops[*call]).index()] = true;
-        }
-        let free = free_of_effects(&ops[..end]);
-        let is_guarded = |call: &usize| {
-            let phases = split_phase(engine, &ops[*call].kind);
-            phases.is_some_and(SplitPhase::is_guarded)
-                && ops[*call].guard.is_some_and(|guard| free.contains(&guard))
-        };
-        let guarded: Vec<usize> = fetched.iter().copied().filter(is_guarded).collect();
-        for guard in guarded.iter().filter_map(|call| ops[*call].guard) {
-            needed[guard.index()] = true;
-        }
-        let mut early = Vec::new();
-        for index in (0..end).rev() {
-            let op = ops[index];
-            if !op.kind.has_effect() && op.results.iter().any(|r| needed[r.index()]) {
-                early.push(index);
-                op.kind.operands().iter().for_each(|v| needed[v.index()] = true);
-            }
-        }
-        early.reverse();
-        let mut is_late = vec![true; ops.len()];
-        early.iter().for_each(|index| is_late[*index] = false);
-        let late = ops.iter().zip(is_late).filter(|(_, is_late)| *is_late);
-        let used_later: HashSet<Value> =
-            late.flat_map(|(op, _)| op.kind.operands().into_iter().chain(op.guard)).collect();
-        let mut names = Names::default();
-        let mut kept: Vec<(Value, String)> = Vec::new();
-        for index in &early {
-            let op = ops[*index];
-            let value = op.results[0];
-            if used_later.contains(&value) && !is_free(&op.kind) {
-                let hint = step.values[value.index()]
-                    .name
-                    .clone()
-                    .unwrap_or_else(|| format!("v{}", value.0));
-                kept.push((value, names.give(&hint)));
-            }
-        }
-        let searches = fetched.iter().filter(|call| !ops[**call].results.is_empty());
-        let walks = searches
-            .filter_map(|call| {
-                let search = split_phase(engine, &ops[*call].kind).and_then(SplitPhase::search)?;
-                Some((*call, search, names.give("walk")))
-            })
-            .collect();
-        Self { early, kept, fetched, walks, guarded }
-    }
-
-    /// Whether the thread keeps any values or search states.
-    fn keeps(&self) -> bool {
-        !self.kept.is_empty() || !self.walks.is_empty()
-    }
-
-    /// The context variables that the step reads after its wait.
-    fn reads_late(&self, ops: &[&Op]) -> BTreeSet<usize> {
-        let early: HashSet<usize> = self.early.iter().copied().collect();
-        let late = || ops.iter().enumerate().filter(|(index, _)| !early.contains(index));
-        let mut needed: HashSet<Value> =
-            late().flat_map(|(_, op)| op.kind.operands().into_iter().chain(op.guard)).collect();
-        // The functions that advance searches need keys and guards again.
-        needed.extend(self.fetched.iter().map(|call| key_of(ops[*call])));
-        needed.extend(self.guarded.iter().filter_map(|call| ops[*call].guard));
-        let is_late = |(index, op): &(usize, &&Op)| {
-            !early.contains(index) || op.results.iter().any(|result| needed.contains(result))
-        };
-        passing::reads(ops.iter().enumerate().filter(is_late).map(|(_, op)| *op))
-    }
-
-    /// Returns the name of the state of a call's search, if the call is one.
-    fn walk(&self, ops: &[&Op], op: &Op) -> Option<&str> {
-        let found = self.walks.iter().find(|(index, ..)| ops[*index].results == op.results);
-        found.map(|(.., name)| name.as_str())
-    }
-}
-
 /// A function of the part of a step before its replies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Early {
@@ -790,70 +578,4 @@ enum Early {
     Pause(usize),
     /// Says whether a search needs more accesses than it has pauses, and fetches the next.
     Further,
-}
-
-struct StepEffects<'a> {
-    engine: &'a PacketEngine<'a>,
-    from: usize,
-}
-
-impl Effects for StepEffects<'_> {
-    fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt> {
-        let again = self.opens_again(op).then(|| Stmt::Assign(Expr::name("w"), open()));
-        if let Some(edit) = effects::edit(emitter, op, result) {
-            return std::iter::once(edit).chain(again).collect();
-        }
-        match &op.kind {
-            OpKind::Call { .. } => {
-                let engine = self.engine;
-                let all: Vec<&Op> = plan::ops(&engine.engine.steps[self.from]).collect();
-                let walk = engine.splits[self.from]
-                    .walk(&all, op)
-                    .map(|name| engine.kept(self.from, name));
-                let around = engine.surroundings();
-                let begin = engine.begun(self.from, op, walk.as_ref()).and_then(|begun| {
-                    let begin = calls::advance(&around, emitter, op, 0, walk.as_ref()?)?;
-                    Some(Stmt::If(begun.not(), vec![begin]))
-                });
-                let call = calls::call(&around, emitter, op, result, walk);
-                begin.into_iter().chain(call).chain(again).collect()
-            }
-            OpKind::Exit(exit) => self.exit(emitter, exit),
-            _ => unreachable!("edits are written"),
-        }
-    }
-}
-
-impl StepEffects<'_> {
-    /// Whether an operation moves the window, and a later one of the step reads or writes it.
-    fn opens_again(&self, op: &Op) -> bool {
-        let moves = changes(self.engine.engine, &op.kind)
-            .iter()
-            .any(|changed| changed.covers(Resource::Meta(Meta::Window)));
-        let is_field =
-            |op: &Op| matches!(op.kind, OpKind::ReadPacket { .. } | OpKind::WritePacket { .. });
-        let ops = plan::ops(&self.engine.engine.steps[self.from]);
-        let later = ops.skip_while(|own| own.results != op.results || own.kind != op.kind);
-        moves && later.skip(1).any(is_field)
-    }
-
-    fn exit(&self, emitter: &mut Emitter<'_>, exit: &Exit) -> Vec<Stmt> {
-        let mut aside = |verdict: &str, reasons: u32, reason: Value| {
-            let arguments = set_aside(verdict, reasons, emitter.operand(reason).c);
-            vec![Stmt::call("wl_end_aside", arguments), self.engine.end()]
-        };
-        match exit {
-            Exit::Next(to) => self.engine.jump(self.from, *to),
-            Exit::Emit(to) => {
-                let emitted = [machine().address()].into_iter().chain(packet_to_end());
-                let mut statements = vec![Stmt::call("wl_emit", emitted)];
-                statements.extend(self.engine.jump(self.from, *to));
-                statements
-            }
-            Exit::Finish => vec![Stmt::call("wl_end_sent", packet_to_end()), self.engine.end()],
-            Exit::Drop(reason, set) => aside("WL_DROPPED", set.0, *reason),
-            Exit::ToCpu(reason, set) => aside("WL_TO_CPU", set.0, *reason),
-            Exit::Done | Exit::Reply(_) => vec![self.engine.end()],
-        }
-    }
 }
