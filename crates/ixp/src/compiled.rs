@@ -118,13 +118,16 @@ pub fn compile(
                     room -= words / 32;
                     continue;
                 }
-                let step = is(CROWDED)
-                    .and_then(|error| Microcode::step_at(&texts[part], error.place.bytes.start));
-                let fewer = step.and_then(|step| {
-                    microengine::KEPT.into_iter().find(|fewer| *fewer < kept[step])
-                });
-                let (Some(step), Some(fewer)) = (step, fewer) else { return Err(whole(why)) };
-                kept[step] = fewer;
+                let Some(error) = is(CROWDED) else { return Err(whole(why)) };
+                // A register that steps share with a routine is crowded by any of them.
+                let steps = match Microcode::step_at(&texts[part], error.place.bytes.start) {
+                    Some(step) => step..step + 1,
+                    None => 0..kept.len(),
+                };
+                let most = kept[steps.clone()].iter().copied().max().unwrap_or_default();
+                let fewer = microengine::KEPT.into_iter().find(|fewer| *fewer < most);
+                let Some(fewer) = fewer else { return Err(whole(why)) };
+                kept[steps].iter_mut().for_each(|kept| *kept = fewer.min(*kept));
                 microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             }
         }

@@ -91,9 +91,11 @@ impl Target {
             Self::One => format!(".version 1\n#define CONTEXT_BITS {bits}\n"),
             Self::Two { elements } => format!(
                 ".version 2\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
-                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define ARRIVAL {}\n\
+                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define TURNS {}\n\
+                 #define ARRIVAL {}\n\
                  .sig memory arrived\n",
-                second::LOCKS / 4 - 2,
+                second::LOCKS / 4 - 1,
+                second::LOCKS - 4 - 4 * second::TURNS,
                 frame::ARRIVAL
             ),
         }
@@ -176,10 +178,11 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n{}{}\n{}\n",
+             {}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
+            if number == 0 { "#define FIRST_PART 1\n" } else { "" },
             target.contexts() * first,
             self.frame.trailing_zeros(),
             frame::STATE,

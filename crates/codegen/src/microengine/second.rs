@@ -16,8 +16,11 @@
 
 use std::fmt::Write as _;
 
-/// The byte of the scratchpad with the locks of counters; `send2.uc` uses the two words before it.
+/// The byte of the scratchpad with the locks of counters. The word before it counts elements of TBUF, those
+/// before that are for turns: `thread.uc`.
 pub const LOCKS: u32 = 4092;
+/// Words for turns, one for each thread that a chip can have.
+pub const TURNS: u32 = 128;
 
 /// Writes a text for version 2.
 pub fn translated(text: &str) -> String {

@@ -1,29 +1,39 @@
-    ; In the order in which packets came: TURN is the word of the scratchpad with the number of the
-    ; packet that takes elements of TBUF next. The word after it counts the elements taken.
+    ; In the order in which packets came (thread.uc: `turn_of`). TURN is the word of the scratchpad that
+    ; counts the elements of TBUF that were taken.
     sram[read, $0, frame, 0, 1], ctx_swap
     alu[number, --, B, $0]
     alu[bytes, payload, +, window]
     br_bclr[control, 19, all_bytes#]
     immed[bytes, 0]
 all_bytes#:
-    immed[w, TURN]
+    turn_of(place, number)
+    ; Waits: bit 1 and the thread. Bit 0 in what was there: its turn has come already.
+    alu_shf[t, 2, OR, thread, <<8]
+    alu[$0, --, B, t]
+    scratch[test_and_set, $0, place, 0], ctx_swap[memory]
+    alu[t, --, B, $0]
+    br_bset[t, 0, turn#]
+    ctx_arb[s4]
 turn#:
-    scratch[read, $0, w, 0, 2], ctx_swap
-    alu[--, number, -, $0]
-    br!=0[turn#]
-    alu[out, --, B, $1]
+    ; The word is for a later packet then.
+    alu[$0, --, B, 0]
+    scratch[write, $0, place, 0, 1], ctx_swap[memory]
+    immed[w, TURN]
+    scratch[read, $0, w, 0, 1], ctx_swap
+    alu[out, --, B, $0]
     ; A packet with further outputs keeps the turn.
     alu_shf[t, 1, AND, control, >>17]
     alu[t, 1, -, t]
-    alu[$0, number, +, t]
+    alu[u, number, +, t]
     immed[mask, 63]
     alu[n, bytes, +, mask]
     alu_shf[n, --, B, n, >>6]
     br!=0[elements#]
     immed[n, 1]
 elements#:
-    alu[$1, out, +, n]
-    scratch[write, $0, w, 0, 2], ctx_swap
+    alu[$0, out, +, n]
+    scratch[write, $0, w, 0, 1], ctx_swap
+    pass_turn(place, u, t)
     ; A word of the packet is made of two of the buffer: by 8 times the offset to the left, and by
     ; 32 less that to the right.
     alu_shf[quad, --, B, front, >>3]

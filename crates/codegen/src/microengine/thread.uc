@@ -56,6 +56,38 @@ cleared#:
     .end
 #endm
 
+#ifdef VERSION_2
+; Threads send in the order in which packets came. A word of the scratchpad is for each packet in hand, by
+; its number: threads have 128 at most. The thread with the packet sets bit 1 and its own number from bit 8
+; on, and waits for a signal, unless bit 0 is set: its turn has come. Who passes the turn on sets bit 0, and
+; sends the signal if somebody waits. Both set bits and see those before at once, so one of them sees the
+; other's, and nobody polls.
+#macro turn_of(at, number)
+    .begin
+    .reg first
+    alu_shf[at, --, B, number, <<2]
+    immed[first, 508]
+    alu[at, at, AND, first]
+    immed[first, TURNS]
+    alu[at, at, +, first]
+    .end
+#endm
+
+; Passes the turn to the packet with a number.
+#macro pass_turn(at, number, before)
+    .begin
+    turn_of(at, number)
+    alu[$0, --, B, 1]
+    scratch[test_and_set, $0, at, 0], ctx_swap[memory]
+    alu[before, --, B, $0]
+    br_bclr[before, 1, nobody_waits#]
+    alu_shf[before, --, B, before, >>8]
+    cap[fast_wr, before, inter_thd_sig]
+nobody_waits#:
+    .end
+#endm
+#endif
+
     .begin
     .reg engine context first
     local_csr_rd[me_number]
@@ -72,3 +104,16 @@ cleared#:
     local_csr_wr[active_lm_addr_0, first]
 #endif
     .end
+#ifdef FIRST_PART
+#ifdef VERSION_2
+    ; Thread 0 gives the first packet its turn.
+    .begin
+    .reg at number before
+    alu[--, --, B, thread]
+    br!=0[later#]
+    immed[number, 0]
+    pass_turn(at, number, before)
+later#:
+    .end
+#endif
+#endif
