@@ -160,6 +160,7 @@ pub const FIGURES: &[Figure] = &[
     raw::traffic::FIGURE,
     raw::power::FIGURE,
     raw::sizes::FIGURE,
+    raw::engines::FIGURE,
     native::FIGURE,
     native_profile::FIGURE,
     live::FIGURE,

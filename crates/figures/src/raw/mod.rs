@@ -4,6 +4,7 @@ pub mod ablations;
 mod captures;
 pub mod causes;
 mod cycles;
+pub mod engines;
 pub mod ipv4;
 pub mod layouts;
 pub mod load;

@@ -1,7 +1,9 @@
 //! The rate of a mapping.
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
-use wireloom_ir::{Output, Program, Verdict};
+use wireloom_ir::{Execute, Golden, Output, Program, Verdict};
 use wireloom_machine::{Error, Machine, Options, Result};
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::Store;
@@ -26,7 +28,7 @@ pub struct Rates {
 /// Plays packets, all of which wait at the ports from the beginning; returns the machine after them.
 ///
 /// # Errors
-/// If the engine has no place, or a packet is not sent.
+/// If the engine has no place, or a packet is not sent, or not as golden sends it.
 pub fn play(
     spec: &MachineSpec,
     program: &Program,
@@ -35,12 +37,29 @@ pub fn play(
 ) -> Result<Raw> {
     let mut machine = Raw::start(spec, program, store.clone(), &Options::default())?;
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
-    let mut lost = 0u64;
+    let mut golden = Golden::new(program.clone(), store.clone());
+    // What golden does with the packets before this one, as far as it has not left the machine.
+    let (mut next, mut wanted) = (0, VecDeque::new());
+    let (mut lost, mut wrong) = (0u64, None);
     let mut sink = |output: Output<'_>| {
+        while let Some(frame) = frames.get(next)
+            && wanted.is_empty()
+        {
+            golden.offer(&[*frame], &mut |output| wanted.push_back(owned(output)));
+            next += 1;
+        }
         lost += u64::from(!matches!(output.verdict, Verdict::Sent { .. }));
+        let number = output.sequence;
+        if wanted.pop_front() != Some(owned(output)) {
+            wrong.get_or_insert(number);
+        }
     };
     machine.offer(&frames, &mut sink)?;
     machine.finish(&mut sink)?;
+    if let Some(number) = wrong {
+        let message = format!("{}: packet {number} leaves otherwise than on golden", spec.name);
+        return Err(Error::new(message));
+    }
     if lost > 0 {
         return Err(Error::new(format!(
             "{}: {lost} of {} packets were dropped or left for the control processor",
@@ -54,12 +73,17 @@ pub fn play(
     Ok(machine)
 }
 
+/// The number of a packet, and what becomes of it.
+fn owned(output: Output<'_>) -> (u64, Verdict, Vec<u8>) {
+    (output.sequence, output.verdict, output.bytes.to_vec())
+}
+
 /// The rates of packets that are [played](play): those from the cycle in which a quarter of the
 /// packets had left to that in which three quarters had, so caches are warm and all tiles have
 /// work.
 ///
 /// # Errors
-/// If the engine has no place, or a packet is not sent: rates are those of packets that are.
+/// As [`play`]: rates are those of packets that are sent.
 pub fn measure(
     spec: &MachineSpec,
     program: &Program,
