@@ -131,9 +131,10 @@ pub fn forward(
     }
     let last: Vec<_> = last.into_iter().chain(tables).collect();
     give_up_all_but(&last)?;
+    let mut serving = None;
     if let Some(endpoint) = endpoint {
         tracing::info!("metrics at http://{}/metrics", endpoint.address());
-        endpoint.serve(handle.clone())?;
+        serving = Some(endpoint.serve(handle.clone())?);
     }
     if let Some((interval, show)) = ticker {
         tick(interval, show, handle.clone())?;
@@ -145,7 +146,7 @@ pub fn forward(
     let status = forwarding.status();
     // The interfaces are the kernel's again before anything can block.
     drop(forwarding);
-    drop(socket);
+    drop((socket, serving));
     ended.map(|()| Some(status))
 }
 
