@@ -152,13 +152,6 @@ pub fn forward(
 
 /// Says where the kernel would not do its part.
 fn warn_of_forwarding(ports: &[String]) {
-    let compatible = fs::read_to_string("/proc/sys/net/ipv4/nexthop_compat_mode");
-    if compatible.is_ok_and(|text| text.trim() == "0") {
-        tracing::warn!(
-            "net.ipv4.nexthop_compat_mode is 0: the kernel does not say where routes with next hop \
-             objects lead, and forwards their packets itself"
-        );
-    }
     for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
         for port in ports {
             let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
