@@ -128,18 +128,18 @@ fn exchange(
     answer: &dyn Fn(&Request) -> Response,
 ) -> io::Result<()> {
     let mut timed = Timed { stream, deadline: Instant::now() + limits.patience };
-    let (response, has_text) = match Request::read(&mut timed, limits)? {
+    let (response, version, has_text) = match Request::read(&mut timed, limits)? {
         Ok(request) => {
             let begin = Instant::now();
             let response = answer(&request);
             // Our own time is not the client's.
             timed.deadline += begin.elapsed();
-            (response, request.method != "HEAD")
+            (response, request.version, request.method != "HEAD")
         }
-        Err(refusal) => (refusal, true),
+        Err(refusal) => (refusal, "HTTP/1.1".to_owned(), true),
     };
     let Response { status, fields, text } = response;
-    let mut bytes = format!("HTTP/1.1 {status} {}\r\n", reason(status));
+    let mut bytes = format!("{version} {status} {}\r\n", reason(status));
     for (name, value) in fields {
         bytes += &format!("{name}: {value}\r\n");
     }

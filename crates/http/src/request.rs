@@ -13,6 +13,8 @@ pub struct Request {
     pub path: String,
     /// What follows the question mark.
     pub query: String,
+    /// The version that the client speaks.
+    pub(crate) version: String,
     /// Header fields; names in lower case.
     fields: Vec<(String, String)>,
     /// What follows the head, as long as it says.
@@ -80,6 +82,7 @@ impl Request {
             method: method.to_owned(),
             path: path.to_owned(),
             query: query.to_owned(),
+            version: version.to_owned(),
             fields: fields.collect::<Option<_>>()?,
             body: Vec::new(),
         })

@@ -61,7 +61,8 @@ fn requests_have_their_responses() {
         (b"POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "411 Length Required", "\n"),
     ] {
         let response = ask(address, request);
-        assert!(response.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{response:.99}");
+        let version = if request.ends_with(b"HTTP/1.0\n\n") { "HTTP/1.0" } else { "HTTP/1.1" };
+        assert!(response.starts_with(&format!("{version} {status}\r\n")), "{response:.99}");
         assert!(response.ends_with(end), "{response:.99}");
         let (head, text) = response.split_once("\r\n\r\n").expect("a head");
         let length = format!("Content-Length: {}\r\n", text.len());
@@ -93,22 +94,20 @@ fn clients_that_ask_nothing_or_read_nothing_do_not_keep_others_waiting() {
 #[test]
 fn slow_clients_are_left_and_more_than_the_limit_turned_away() {
     let patience = Duration::from_millis(300);
-    let (_serving, address) = started(Limits { clients: 2, patience, ..Limits::default() });
     // One that does not finish its request, and one that does not read.
-    let slow = connect(address);
-    (&slow).write_all(b"GET /page HT").expect("sent");
-    let deaf = connect(address);
-    (&deaf).write_all(b"GET /large HTTP/1.1\r\n\r\n").expect("sent");
-    let begin = Instant::now();
-    let third = ask(address, b"GET /page HTTP/1.1\r\n\r\n");
-    // On a computer with much else to do the first may have been left already.
-    assert!(third.is_empty() || begin.elapsed() >= patience / 2, "{third:.99}");
-    assert_eq!(response(&slow), "");
-    // Both are left in time: there is room again.
-    while ask(address, b"GET /page HTTP/1.1\r\n\r\n").is_empty() {
-        assert!(begin.elapsed() < PATIENCE, "there is no room for a client");
+    for request in ["GET /page HT", "GET /large HTTP/1.1\r\n\r\n"] {
+        let (_serving, address) = started(Limits { clients: 1, patience, ..Limits::default() });
+        let slow = connect(address);
+        (&slow).write_all(request.as_bytes()).expect("sent");
+        let begin = Instant::now();
+        let other = ask(address, b"GET /page HTTP/1.1\r\n\r\n");
+        // On a computer with much else to do the slow one may have been left already.
+        assert!(other.is_empty() || begin.elapsed() >= patience / 2, "{other:.99}");
+        while ask(address, b"GET /page HTTP/1.1\r\n\r\n").is_empty() {
+            assert!(begin.elapsed() < PATIENCE, "there is no room for a client");
+        }
+        assert!(response(&slow).len() < LARGE, "the rest was not kept for it");
     }
-    assert!(response(&deaf).len() < LARGE, "the rest was not kept for it");
 }
 
 #[test]
