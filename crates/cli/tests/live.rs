@@ -29,7 +29,7 @@ mod routes;
 mod wire;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -318,34 +318,47 @@ fn finishes_frames(options: &[&str]) {
         assert_eq!(values.split(' ').nth(at), Some("0"));
     }
 
-    // The largest packet that fits the path is discovered (RFC 1191).
+    // The largest packet that fits the path is discovered (RFC 1191, RFC 8201), by datagrams and by
+    // connections that begin with larger segments.
     network.router.ip("link set r2 mtu 1300\n");
-    let mtu = left.run(|| {
-        let socket = UdpSocket::bind("10.0.1.2:0").expect("a socket");
-        let discover = libc::IP_PMTUDISC_DO;
-        // SAFETY: the option's value outlives the call and has the length given.
-        let set = unsafe {
-            let (level, option) = (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER);
-            libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const discover).cast(), 4)
-        };
-        assert_eq!(set, 0);
-        socket.connect("10.0.2.2:9").expect("a route");
-        until("packet too big", || {
-            let refused = socket.send(&[0; 1400]).err()?;
-            (refused.raw_os_error() == Some(libc::EMSGSIZE)).then_some(())
-        });
-        let (mut mtu, mut length) = (0i32, 4);
-        // SAFETY: as above.
-        unsafe {
-            let value = (&raw mut mtu).cast();
-            let (level, option) = (libc::IPPROTO_IP, libc::IP_MTU);
-            libc::getsockopt(socket.as_raw_fd(), level, option, value, &raw mut length);
+    for (from, to) in [("10.0.1.2", "10.0.2.2"), ("2001:db8:1::2", "2001:db8:2::2")] {
+        assert_eq!(left.run(|| discovered_mtu(from, to)), 1300);
+        for version in ["-4", "-6"] {
+            left.ip_show(&[version, "route", "flush", "cache"]);
         }
-        mtu
-    });
-    assert_eq!(mtu, 1300);
+        transfer(left, right, to, 1 << 20);
+    }
     let report = forwarding.stop();
     assert!(count(&report, "cpu: EXCEEDS_MTU") > 0, "{report}");
+}
+
+/// Sends datagrams of 1,400 bytes that must not be fragmented until one is refused, since the path
+/// takes none of that size. Returns what it takes then.
+fn discovered_mtu(from: &str, to: &str) -> i32 {
+    let (level, discover, mtu) = match address(to) {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_MTU),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_MTU),
+    };
+    // The number is that of IPv6 too.
+    let always = libc::IP_PMTUDISC_DO;
+    let socket = UdpSocket::bind((address(from), 0)).expect("a socket");
+    // SAFETY: the option's value outlives the call and has the length given.
+    let set = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, discover, (&raw const always).cast(), 4)
+    };
+    assert_eq!(set, 0);
+    socket.connect((address(to), 9)).expect("a route");
+    until("packet too big", || {
+        let refused = socket.send(&[0; 1400]).err()?;
+        (refused.raw_os_error() == Some(libc::EMSGSIZE)).then_some(())
+    });
+    let (mut found, mut length) = (0i32, 4);
+    // SAFETY: as above.
+    unsafe {
+        let value = (&raw mut found).cast();
+        libc::getsockopt(socket.as_raw_fd(), level, mtu, value, &raw mut length);
+    }
+    found
 }
 
 #[test]

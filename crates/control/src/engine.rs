@@ -128,7 +128,9 @@ impl Built {
             Where::Process { cores } => {
                 progress("compiling C");
                 let options = BuildOptions { counts: true, ..BuildOptions::default() };
-                let library = Library::build(program, &options).map_err(Error::new)?;
+                // A restart finds it compiled.
+                let library =
+                    Library::build(program, &options.clone().cached()).map_err(Error::new)?;
                 let mut native = Native::new(library, store);
                 native.specialise(options, Arc::new(log_specialised));
                 let others = (1..*cores).map(|core| native.on_another_core(core as u64));

@@ -19,7 +19,6 @@ mod counts;
 mod engine;
 mod filter;
 mod forwarding;
-mod http;
 mod limits;
 pub mod logging;
 mod metrics;

@@ -12,10 +12,10 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use wireloom_console::Count;
+use wireloom_http::{self as http, Limits, Request, Response, Serving};
 use wireloom_machine::{Error, Result};
 
 use crate::forwarding::Handle;
-use crate::http::{self, Response};
 use crate::status::{Called, Kernel, Status};
 
 /// A listening endpoint.
@@ -41,35 +41,38 @@ impl Endpoint {
         self.address
     }
 
-    /// Serves `/metrics` from now on.
+    /// Serves `/metrics` as long as the result lives.
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn serve(self, handle: Handle) -> Result {
+    pub fn serve(self, handle: Handle) -> Result<Serving> {
         let address = self.address;
         // Each question stops the cores for a moment: many at once get the same counters.
         let last: Mutex<Option<(Instant, String)>> = Mutex::default();
-        let page = move || {
+        let page = move |request: &Request| {
+            match (&request.method[..], &request.path[..]) {
+                ("GET" | "HEAD", "/metrics") => {}
+                (_, "/metrics") => return Response::line(405, "GET only"),
+                _ => return Response::line(404, "see /metrics"),
+            }
             let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
             if last.as_ref().is_none_or(|(at, _)| at.elapsed() > SAME) {
                 match handle.status() {
                     Ok(status) => *last = Some((Instant::now(), text(status))),
-                    Err(error) => {
-                        return Response::line("503 Service Unavailable", &error.message);
-                    }
+                    Err(error) => return Response::line(503, &error.message),
                 }
             }
             let text = last.as_ref().map(|(_, text)| text.clone()).unwrap_or_default();
-            Response { status: "200 OK", content_type: CONTENT_TYPE, text }
+            Response::new(200, KIND, text)
         };
-        http::serve(self.listener, "/metrics", page)
+        http::serve(self.listener, "metrics", Limits::default(), page)
             .map_err(|error| Error::new(format!("--metrics {address}: {error}")))
     }
 }
 
 /// How long the same counters are served.
 const SAME: Duration = Duration::from_millis(20);
-const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const KIND: &str = "application/openmetrics-text; version=1.0.0";
 
 /// Returns all counters in the text format of OpenMetrics, which Prometheus reads.
 pub fn text(status: Status) -> String {

@@ -131,9 +131,10 @@ pub fn forward(
     }
     let last: Vec<_> = last.into_iter().chain(tables).collect();
     give_up_all_but(&last)?;
+    let mut serving = None;
     if let Some(endpoint) = endpoint {
         tracing::info!("metrics at http://{}/metrics", endpoint.address());
-        endpoint.serve(handle.clone())?;
+        serving = Some(endpoint.serve(handle.clone())?);
     }
     if let Some((interval, show)) = ticker {
         tick(interval, show, handle.clone())?;
@@ -145,19 +146,12 @@ pub fn forward(
     let status = forwarding.status();
     // The interfaces are the kernel's again before anything can block.
     drop(forwarding);
-    drop(socket);
+    drop((socket, serving));
     ended.map(|()| Some(status))
 }
 
 /// Says where the kernel would not do its part.
 fn warn_of_forwarding(ports: &[String]) {
-    let compatible = fs::read_to_string("/proc/sys/net/ipv4/nexthop_compat_mode");
-    if compatible.is_ok_and(|text| text.trim() == "0") {
-        tracing::warn!(
-            "net.ipv4.nexthop_compat_mode is 0: the kernel does not say where routes with next hop \
-             objects lead, and forwards their packets itself"
-        );
-    }
     for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
         for port in ports {
             let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");

@@ -8,11 +8,24 @@ use wireloom_machine::Result;
 use wireloom_xdp::kernel::{self, MapType, Shape};
 pub use wireloom_xdp::kernel::{Hook, Instruction};
 
-use crate::system::failed;
+use crate::system::{failed, owned};
 
 /// A program that is attached to an interface as long as this value exists.
 pub struct Attached {
-    _link: OwnedFd,
+    link: OwnedFd,
+}
+
+impl Attached {
+    /// Has the kernel detach the program of a killed process before anything else of it. It closes
+    /// descriptors from the highest number down, and waits at each socket and device until no
+    /// processor uses it; all that time the program would keep frames from it.
+    pub fn detached_first(self) -> Self {
+        const HIGH: libc::c_int = 512;
+        // SAFETY: a plain system call on a descriptor that is open.
+        let high = unsafe { libc::fcntl(self.link.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
+        // Where the limit of descriptors is lower it stays as it is.
+        owned(high).map_or(self, |link| Self { link })
+    }
 }
 
 /// Operations of BPF (linux/bpf_common.h, linux/bpf.h).
@@ -74,7 +87,7 @@ pub fn attach(program: &[Instruction], hook: Hook, name: &str, interface: u32) -
     let program = kernel::load_small(hook, program)
         .map_err(|error| failed(&format!("{name}: loading a BPF program"), &error))?;
     match kernel::attach(&program, hook, interface) {
-        Ok(link) => Ok(Attached { _link: link }),
+        Ok(link) => Ok(Attached { link }),
         Err(error) => {
             let problem = failed(&format!("{name}: attaching a BPF program"), &error);
             Err(match error.raw_os_error() {

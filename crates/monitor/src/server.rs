@@ -9,14 +9,12 @@ mod api;
 mod runner;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
-use std::thread;
 use std::time::Duration;
 
 use rand::Rng;
-use tiny_http::{Header, Method, Request, Response};
+use wireloom_http::{self as http, Limits, Request, Response};
 use wireloom_machine::{Error, Result};
 
 use crate::debugger::Debugger;
@@ -25,8 +23,6 @@ use runner::Runner;
 
 /// The page, with `__NONCE__` for the nonce of its script and style.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.html"));
-/// The longest command that is read, in bytes.
-const LONGEST: u64 = 4096;
 /// How long a machine that does not run waits for a request before it looks at its interrupt.
 const PATIENCE: Duration = Duration::from_millis(100);
 
@@ -34,7 +30,7 @@ type Job = Box<dyn FnOnce(&mut Runner) + Send>;
 
 /// A server that listens.
 pub struct Server {
-    http: Arc<tiny_http::Server>,
+    listener: TcpListener,
     address: SocketAddr,
     token: String,
 }
@@ -49,10 +45,8 @@ impl Server {
         let listener =
             TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| failed(&error))?;
         let address = listener.local_addr().map_err(|error| failed(&error))?;
-        let http =
-            tiny_http::Server::from_listener(listener, None).map_err(|error| failed(&error))?;
         let token = format!("{:032x}", rand::rng().random::<u128>());
-        Ok(Self { http: Arc::new(http), address, token })
+        Ok(Self { listener, address, token })
     }
 
     /// The address of the page.
@@ -66,15 +60,10 @@ impl Server {
     /// If the system refuses a thread.
     pub fn run(self, debugger: Debugger, interrupt: &AtomicBool) -> Result {
         let (jobs, waiting) = mpsc::channel::<Job>();
-        let (http, port) = (Arc::clone(&self.http), self.address.port());
-        let token = self.token;
-        let listen = move || {
-            for request in http.incoming_requests() {
-                answer(request, &token, port, &jobs);
-            }
-        };
-        let listening = thread::Builder::new().name("monitor".into()).spawn(listen);
-        let listening = listening.map_err(|error| Error::new(format!("no thread: {error}")))?;
+        let (port, token) = (self.address.port(), self.token);
+        let answer = move |request: &Request| answer(request, &token, port, &jobs);
+        let serving = http::serve(self.listener, "monitor", Limits::default(), answer);
+        let serving = serving.map_err(|error| Error::new(format!("no thread: {error}")))?;
         let mut runner = Runner::new(debugger);
         while !interrupt.load(Ordering::Relaxed) {
             let job = if runner.is_running() {
@@ -87,79 +76,64 @@ impl Server {
                 None => runner.advance(),
             }
         }
-        drop(waiting);
-        self.http.unblock();
-        let _ = listening.join();
+        // Who still waits for an answer gets one: the machine has ended.
+        drop((waiting, serving));
         Ok(())
     }
 }
 
 /// Answers a request.
-fn answer(mut request: Request, token: &str, port: u16, jobs: &Sender<Job>) {
-    let reply = if !is_ours(&request, port) {
+fn answer(request: &Request, token: &str, port: u16, jobs: &Sender<Job>) -> Response {
+    let reply = if !is_ours(request, port) {
         Reply::error(403, "this address is for a browser on this computer")
     } else {
-        let (path, query) = match request.url().split_once('?') {
-            Some((path, query)) => (path.to_owned(), query.to_owned()),
-            None => (request.url().to_owned(), String::new()),
-        };
-        match path.strip_prefix('/').and_then(|path| path.strip_prefix(token)) {
+        match request.path.strip_prefix('/').and_then(|path| path.strip_prefix(token)) {
             Some("") => Reply { status: 301, kind: "text/plain", body: format!("/{token}/") },
             Some("/") => {
                 Reply { status: 200, kind: "text/html", body: PAGE.replace("__NONCE__", token) }
             }
             Some(path) => match path.strip_prefix("/api/") {
-                Some(name) => asked(&mut request, name, &query, jobs),
+                Some(name) => asked(request, name, jobs),
                 None => Reply::error(404, "there is no such page"),
             },
             None => Reply::error(404, "use the whole address that `wireloom monitor` printed"),
         }
     };
-    let header = |name: &str, value: &str| {
-        Header::from_bytes(name, value).expect("names and values are ASCII")
-    };
-    let mut response = Response::from_string(&reply.body)
-        .with_status_code(reply.status)
-        .with_header(header("Content-Type", &format!("{}; charset=utf-8", reply.kind)))
-        .with_header(header("Cache-Control", "no-store"))
-        .with_header(header("X-Content-Type-Options", "nosniff"))
-        .with_header(header("Referrer-Policy", "no-referrer"));
+    let mut fields = vec![
+        ("Cache-Control", "no-store".to_owned()),
+        ("X-Content-Type-Options", "nosniff".to_owned()),
+        ("Referrer-Policy", "no-referrer".to_owned()),
+    ];
     if reply.kind == "text/html" {
         let policy = format!(
             "default-src 'none'; connect-src 'self'; img-src data:; script-src 'nonce-{token}'; \
              style-src 'nonce-{token}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         );
-        response = response.with_header(header("Content-Security-Policy", &policy));
+        fields.push(("Content-Security-Policy", policy));
     }
     if reply.status == 301 {
-        response = response.with_header(header("Location", &reply.body));
+        fields.push(("Location", reply.body.clone()));
     }
-    // A browser that has left misses it.
-    let _ = request.respond(response);
+    let mut response = Response::new(reply.status, reply.kind, reply.body);
+    response.fields.extend(fields);
+    response
 }
 
 /// Whether a request was made for this address and, if a page made it, by a page of ours: a page
 /// elsewhere whose name leads here has another `Host`.
 fn is_ours(request: &Request, port: u16) -> bool {
-    let value = |name: &'static str| {
-        let header = request.headers().iter().find(|header| header.field.equiv(name));
-        header.map(|header| header.value.as_str())
-    };
     let hosts = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     let is_here = |host: &str| hosts.iter().any(|here| here == host);
-    value("Host").is_some_and(is_here)
-        && value("Origin").is_none_or(|origin| origin.strip_prefix("http://").is_some_and(is_here))
+    let is_page = |origin: &str| origin.strip_prefix("http://").is_some_and(is_here);
+    request.field("host").is_some_and(is_here) && request.field("origin").is_none_or(is_page)
 }
 
 /// Asks the machine.
-fn asked(request: &mut Request, name: &str, query: &str, jobs: &Sender<Job>) -> Reply {
-    let is_post = *request.method() == Method::Post;
-    let mut body = String::new();
-    let mut reader = std::io::Read::take(request.as_reader(), LONGEST);
-    if is_post && std::io::Read::read_to_string(&mut reader, &mut body).is_err() {
+fn asked(request: &Request, name: &str, jobs: &Sender<Job>) -> Reply {
+    let Ok(body) = String::from_utf8(request.body.clone()) else {
         return Reply::error(400, "the command is no text");
-    }
-    let ask = match Ask::parse(is_post, name, query, body) {
+    };
+    let ask = match Ask::parse(request.method == "POST", name, &request.query, body) {
         Ok(ask) => ask,
         Err(reply) => return reply,
     };

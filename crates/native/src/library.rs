@@ -1,5 +1,6 @@
 //! From C to a loaded shared object.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,6 +23,9 @@ pub struct BuildOptions {
     /// Where the sources and the shared object are put, to be kept. Otherwise they are in a
     /// temporary folder, which is gone when the library is loaded.
     pub keep_dir: Option<PathBuf>,
+    /// Keeps shared objects for later runs, which take them from there. For engines that are built
+    /// again and again; others would only fill it.
+    pub cache: Option<Cache>,
     /// Whether the engine counts steps and calls ([`Native::counts`](crate::Native::counts)). That
     /// takes some instructions for each, and no step is executed before its turn.
     pub counts: bool,
@@ -42,8 +46,16 @@ impl Default for BuildOptions {
             cc: std::env::var("CC").unwrap_or_else(|_| "cc".into()),
             flags,
             keep_dir: None,
+            cache: None,
             counts: false,
         }
+    }
+}
+
+impl BuildOptions {
+    /// Keeps shared objects in the user's cache.
+    pub fn cached(self) -> Self {
+        Self { cache: Some(Cache::of_user("native")), ..self }
     }
 }
 
@@ -144,30 +156,21 @@ impl Library {
         units: Vec<Unit>,
         options: &BuildOptions,
     ) -> Result<Vec<Self>, BuildError> {
-        let temporary;
-        let dir = match &options.keep_dir {
-            Some(dir) => dir.as_path(),
-            None => {
-                temporary = wireloom_install::code_folder("native")?;
-                temporary.path()
-            }
-        };
-        let runtime = dir.join("runtime");
-        std::fs::create_dir_all(&runtime)
-            .map_err(|source| BuildError::File { path: runtime.clone(), source })?;
-        for (name, text) in RUNTIME {
-            write(&runtime.join(name), text)?;
-        }
-        let source = dir.join("engines.c");
         let text: Vec<&str> = units.iter().map(|unit| unit.text.as_str()).collect();
         let text = text.join("\n");
-        write(&source, &text)?;
-        let object = dir.join("engines.so");
-        run_compiler(options, c::level(&text), &source, &runtime, &object)?;
+        let temporary;
+        let object = match (&options.keep_dir, Kept::of(options, &text)) {
+            (Some(dir), _) => build_in(dir, &text, options)?,
+            (None, Some(kept)) => kept.object(&text, options)?,
+            (None, None) => {
+                temporary = wireloom_install::code_folder("native")?;
+                build_in(temporary.path(), &text, options)?
+            }
+        };
         let loaded = load(&object, programs, &units, options.counts);
         loaded.map_err(|reason| BuildError::Load {
             command: options.cc.clone(),
-            folder: dir.parent().unwrap_or(dir).to_owned(),
+            folder: object.ancestors().nth(2).unwrap_or(&object).to_owned(),
             reason,
         })
     }
@@ -183,6 +186,66 @@ impl Library {
     pub(crate) fn program(&self) -> &Arc<Program> {
         &self.program
     }
+}
+
+/// The file of the code.
+const OBJECT: &str = "engines.so";
+
+/// A place in a cache that code can be loaded from.
+struct Kept<'a> {
+    cache: &'a Cache,
+    key: String,
+}
+
+impl<'a> Kept<'a> {
+    /// The place for this code. `None` without a cache, or if it is unknown what else the object
+    /// depends on: then it is built.
+    fn of(options: &'a BuildOptions, text: &str) -> Option<Self> {
+        let cache = options.cache.as_ref()?;
+        cache.open_for_code().ok()?;
+        let version = compiler(&options.cc).arg("--version").output().ok()?.stdout;
+        // Code for this processor (-march=native) need not run on another one.
+        let processor = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+        let processor = processor.split("\n\n").next()?;
+        let is_kind = |line: &&str| {
+            const KIND: [&str; 8] =
+                ["vendor", "cpu family", "model", "stepping", "flags", "Features", "CPU ", "isa"];
+            KIND.iter().any(|name| line.starts_with(name))
+        };
+        let processor: Vec<&str> = processor.lines().filter(is_kind).collect();
+        let half = |number: u32| {
+            let mut hash = DefaultHasher::new();
+            (number, &options.cc, &version, &options.flags, processor.as_slice()).hash(&mut hash);
+            (c::FLAGS, RUNTIME, text).hash(&mut hash);
+            hash.finish()
+        };
+        Some(Self { cache, key: format!("{:016x}{:016x}", half(0), half(1)) })
+    }
+
+    fn object(&self, text: &str, options: &BuildOptions) -> Result<PathBuf, BuildError> {
+        let entry = self.cache.entry(&self.key, |folder, finished| {
+            let object = build_in(folder, text, options)?;
+            let kept = finished.join(OBJECT);
+            let renamed = std::fs::rename(object, &kept);
+            renamed.map_err(|source| BuildError::File { path: kept, source })
+        });
+        entry.map(|entry| entry.join(OBJECT))
+    }
+}
+
+/// Compiles in a folder. Returns the shared object.
+fn build_in(dir: &Path, text: &str, options: &BuildOptions) -> Result<PathBuf, BuildError> {
+    let runtime = dir.join("runtime");
+    std::fs::create_dir_all(&runtime)
+        .map_err(|source| BuildError::File { path: runtime.clone(), source })?;
+    for (name, text) in RUNTIME {
+        write(&runtime.join(name), text)?;
+    }
+    let source = dir.join("engines.c");
+    write(&source, text)?;
+    let object = dir.join(OBJECT);
+    run_compiler(options, c::level(text), &source, &runtime, &object)?;
+    Ok(object)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), BuildError> {

@@ -1,13 +1,17 @@
 //! Questions to the kernel about links, neighbours and routes, by netlink (rtnetlink(7)), in this
 //! thread's network namespace.
 
+mod next_hops;
+
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
-use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+pub use next_hops::{GONE as NEXT_HOP_GONE, Leads, NEW as NEW_NEXT_HOP, NextHop, next_hops};
 
 /// How often a dump is begun again that the kernel changed meanwhile.
 const ATTEMPTS: usize = 10;
@@ -16,7 +20,10 @@ const ATTEMPTS: usize = 10;
 ///
 /// # Errors
 /// If the kernel refuses, or changes what is asked for all the time.
-pub fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+pub fn dump<M>(request: &M) -> io::Result<Vec<M>>
+where
+    M: NetlinkSerializable + NetlinkDeserializable + Clone,
+{
     for _ in 0..ATTEMPTS {
         if let Some(messages) = dump_once(request)? {
             return Ok(messages);
@@ -26,7 +33,10 @@ pub fn dump(request: &RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage
 }
 
 /// As [`dump`]; `None` if the kernel's data changed during the dump.
-fn dump_once(request: &RouteNetlinkMessage) -> io::Result<Option<Vec<RouteNetlinkMessage>>> {
+fn dump_once<M>(request: &M) -> io::Result<Option<Vec<M>>>
+where
+    M: NetlinkSerializable + NetlinkDeserializable + Clone,
+{
     let mut messages = Vec::new();
     let is_whole = visit_dump(request, &mut |message| messages.push(message))?;
     Ok(is_whole.then_some(messages))
@@ -37,10 +47,10 @@ fn dump_once(request: &RouteNetlinkMessage) -> io::Result<Option<Vec<RouteNetlin
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn visit_dump(
-    request: &RouteNetlinkMessage,
-    visit: &mut dyn FnMut(RouteNetlinkMessage),
-) -> io::Result<bool> {
+pub fn visit_dump<M>(request: &M, visit: &mut dyn FnMut(M)) -> io::Result<bool>
+where
+    M: NetlinkSerializable + NetlinkDeserializable + Clone,
+{
     let socket = connect()?;
     send(&socket, request.clone(), NLM_F_DUMP)?;
     let (mut is_done, mut is_torn) = (false, false);
@@ -75,8 +85,9 @@ pub fn connect() -> io::Result<Socket> {
 ///
 /// # Errors
 /// If the kernel does not take it.
-pub fn send(socket: &Socket, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-    let mut packet = NetlinkMessage::from(request);
+pub fn send<M: NetlinkSerializable>(socket: &Socket, request: M, flags: u16) -> io::Result<()> {
+    let payload = NetlinkPayload::InnerMessage(request);
+    let mut packet = NetlinkMessage::new(NetlinkHeader::default(), payload);
     packet.header.flags = flags | NLM_F_REQUEST;
     packet.header.sequence_number = 1;
     packet.finalize();
@@ -89,12 +100,12 @@ pub fn send(socket: &Socket, request: RouteNetlinkMessage, flags: u16) -> io::Re
 ///
 /// # Errors
 /// Those of the visitor, and if a message cannot be read.
-pub fn for_each_message(
+pub fn for_each_message<M: NetlinkDeserializable>(
     mut rest: &[u8],
-    mut visit: impl FnMut(NetlinkMessage<RouteNetlinkMessage>) -> io::Result<bool>,
+    mut visit: impl FnMut(NetlinkMessage<M>) -> io::Result<bool>,
 ) -> io::Result<()> {
     while !rest.is_empty() {
-        let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest)
+        let message = NetlinkMessage::<M>::deserialize(rest)
             .map_err(|error| io::Error::other(format!("the kernel's reply: {error}")))?;
         // Messages are aligned to four bytes (netlink(7)).
         let length = (message.header.length as usize).next_multiple_of(4).max(4);

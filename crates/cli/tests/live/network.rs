@@ -122,7 +122,8 @@ impl Namespace {
         self.run(|| number("snmp", "ForwDatagrams") + number("snmp6", "Ip6OutForwDatagrams"))
     }
 
-    fn set(&self, name: &str, value: &str) {
+    /// Sets what is below `/proc/sys/net` inside.
+    pub fn set(&self, name: &str, value: &str) {
         self.run(|| fs::write(format!("/proc/sys/net/{name}"), value).expect(name));
     }
 

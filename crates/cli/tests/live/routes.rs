@@ -261,22 +261,53 @@ fn change(random: &mut ChaCha8Rng, prefixes: usize) -> String {
     format!("route {how}\n")
 }
 
+/// The numbers of next hop objects with gateways of each version.
+const OBJECTS: [std::ops::RangeInclusive<u32>; 2] = [1..=5, 6..=10];
+
+/// As [`change`], also of next hop objects and routes that name them.
+fn change_with_objects(random: &mut ChaCha8Rng, prefixes: usize) -> String {
+    let version = random.random_range(0..2);
+    let object = random.random_range(OBJECTS[version].clone());
+    let gateway = ["10.0.2.", "fe80::"][version];
+    match random.random_range(0..8) {
+        0 => {
+            let last = random.random_range(NEIGHBOURS);
+            format!("nexthop replace id {object} via {gateway}{last} dev r2\n")
+        }
+        1 if version == 0 && random.random_range(0..4) == 0 => {
+            format!("nexthop replace id {object} blackhole\n")
+        }
+        1 => format!("nexthop del id {object}\n"),
+        2..5 => {
+            let (net, _) = flapping(random.random_range(0..prefixes));
+            let metric = random.random_range(1..4);
+            format!("route replace {net} nhid {object} metric {metric}\n")
+        }
+        _ => change(random, prefixes),
+    }
+}
+
 /// The next hop of the kernel for each address.
 pub fn kernels<'a>(
     router: &Namespace,
     addresses: impl Iterator<Item = &'a str>,
 ) -> Vec<Option<u8>> {
     let hop = |text: &str| {
-        let via = text.split_once(" via ")?.1.split(' ').next()?;
+        let via = text.split_once(" via ")?.1.trim_start_matches("inet6 ").split(' ').next()?;
         via.rsplit(['.', ':']).next()?.parse::<u8>().ok()
     };
     addresses.map(|address| hop(&router.ip_route_get(address))).collect()
 }
 
 /// Has routes flap and compares what the machine does with the kernel's table.
-fn flap(changes: usize, prefixes: usize, options: &[&str]) {
-    let options = [&["--reconcile", "1", "--interval", "1"], options].concat();
-    let Some((network, mut forwarding)) = start(&options) else { return };
+fn flap(
+    network: &Network,
+    changes: usize,
+    prefixes: usize,
+    change: fn(&mut ChaCha8Rng, usize) -> String,
+) {
+    let options = ["--reconcile", "1", "--interval", "1"];
+    let Some(mut forwarding) = Forwarding::start(network, &options) else { return };
     add_neighbours(&network.router);
     let mut random = ChaCha8Rng::seed_from_u64(7);
     for _ in 0..4 {
@@ -286,7 +317,7 @@ fn flap(changes: usize, prefixes: usize, options: &[&str]) {
         let expected = kernels(&network.router, addresses.iter().map(String::as_str));
         let frames: Vec<_> = addresses.iter().map(|to| frame(to, 7)).collect();
         until("the machine forwards as the kernel would", || {
-            let found = next_hops(&network, &frames);
+            let found = next_hops(network, &frames);
             let differing = found.iter().zip(&expected).filter(|(one, other)| one != other);
             (differing.count() == 0).then_some(())
         });
@@ -303,7 +334,85 @@ fn flap(changes: usize, prefixes: usize, options: &[&str]) {
 
 #[test]
 fn routes_that_flap_end_as_in_the_kernel_and_nothing_is_repaired() {
-    flap(1000, 64, &[]);
+    let Some(network) = network() else { return };
+    flap(&network, 1000, 64, change);
+}
+
+#[test]
+fn next_hop_objects_that_flap_end_as_in_the_kernel_and_nothing_is_repaired() {
+    for mode in ["0", "1"] {
+        let Some(network) = network() else { return };
+        network.router.set("ipv4/nexthop_compat_mode", mode);
+        flap(&network, 1000, 64, change_with_objects);
+    }
+}
+
+fn network() -> Option<Network> {
+    let made = Network::new();
+    made.inspect_err(|error| eprintln!("warning: nothing was tested: {error}")).ok()
+}
+
+#[test]
+fn next_hop_objects_are_followed_whatever_the_kernel_says_about_their_routes() {
+    // 0: the kernel names the object only. 1: it says where it leads as well.
+    for mode in ["0", "1"] {
+        let Some(network) = network() else { return };
+        network.router.set("ipv4/nexthop_compat_mode", mode);
+        let ip = |text: &str| network.router.ip(text);
+        add_neighbours(&network.router);
+        // These are there when it starts.
+        ip("nexthop add id 1 via 10.0.2.11 dev r2\n\
+            nexthop add id 2 via 10.0.2.12 dev r2\n\
+            nexthop add id 6 via fe80::13 dev r2\n\
+            nexthop add id 100 group 1\n\
+            route add 198.51.100.0/24 nhid 1\n\
+            route add 198.51.100.0/24 via 10.0.2.18 metric 9\n\
+            route add 203.0.113.0/24 nhid 100\n\
+            route add 2001:db8:9::/48 nhid 6\n");
+        let options = ["--set", "MULTIPATH=true", "--reconcile", "1", "--interval", "1"];
+        let Some(mut forwarding) = Forwarding::start(&network, &options) else { return };
+        let leads = |to: &str, expected: &[Option<u8>]| {
+            let expected: BTreeSet<_> = expected.iter().copied().collect();
+            let flows: Vec<_> = (1000..1064).map(|port| frame(to, port)).collect();
+            until(&format!("{to} by {expected:?}, mode {mode}"), || {
+                let found: BTreeSet<_> = next_hops(&network, &flows).into_iter().collect();
+                (found == expected).then_some(())
+            });
+        };
+        let [one, group, v6] = ["198.51.100.1", "203.0.113.1", "2001:db8:9::1"];
+        leads(one, &[Some(11)]);
+        leads(group, &[Some(11)]);
+        leads(v6, &[Some(13)]);
+        // Another gateway, for routes of the object and of the group that it is in.
+        ip("nexthop replace id 1 via 10.0.2.14 dev r2\n");
+        leads(one, &[Some(14)]);
+        leads(group, &[Some(14)]);
+        // A gateway of IPv6 for routes of IPv4. Members come and go.
+        ip("nexthop replace id 1 via fe80::15 dev r2\nnexthop replace id 100 group 1/2,2\n");
+        leads(one, &[Some(15)]);
+        leads(group, &[Some(12), Some(15)]);
+        ip("nexthop del id 2\n");
+        leads(group, &[Some(15)]);
+        ip("nexthop add id 3 blackhole\nroute add 198.51.101.0/24 nhid 3\n\
+            route add 198.51.0.0/16 nhid 1\n");
+        leads("198.51.101.1", &[None]);
+        leads("198.51.102.1", &[Some(15)]);
+        // An object takes its routes with it, and a group whose last member it was.
+        ip("nexthop del id 1\nnexthop del id 6\n");
+        leads(one, &[Some(18)]);
+        leads(group, &[None]);
+        leads(v6, &[None]);
+        // So does a link, whose objects go without a word.
+        ip("nexthop add id 1 via 10.0.2.11 dev r2\nroute add 203.0.113.0/24 nhid 1\n");
+        leads(group, &[Some(11)]);
+        ip("link set r2 down\nlink set r2 up\n");
+        add_neighbours(&network.router);
+        ip("route add 203.0.113.0/24 via 10.0.2.17\n");
+        leads(group, &[Some(17)]);
+        wait_for_reads(&mut forwarding, 2);
+        let report = forwarding.stop();
+        assert!(report.contains("repaired: 0;"), "{report}");
+    }
 }
 
 #[test]

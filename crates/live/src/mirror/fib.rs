@@ -1,7 +1,7 @@
 //! The kernel's routes: per table and prefix all of them, in the order in which the kernel tries
 //! them, so that the next best is known when one goes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use netlink_packet_route::AddressFamily;
@@ -9,7 +9,10 @@ use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteNextHop, RouteNextHopFlags,
     RouteType, RouteVia,
 };
+use wireloom_net::netlink::NextHop;
 use wireloom_net::tables::{Family, Prefix};
+
+use super::objects::Objects;
 
 /// An IP address; the bits are right-aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +41,8 @@ pub struct Route {
     pub kind: u8,
     /// Empty for routes that lead nowhere.
     pub hops: Vec<Hop>,
+    /// The next hop object that says where it leads, instead of the above. 0: none.
+    pub object: u32,
 }
 
 /// Types of routes (linux/rtnetlink.h).
@@ -84,9 +89,14 @@ struct Candidates {
 }
 
 impl Candidates {
-    fn usable(&self) -> Option<&Route> {
-        let all = std::iter::once(&self.first).chain(&self.others);
-        all.map(|candidate| &*candidate.route).find(|route| route.is_usable())
+    fn all(&self) -> impl Iterator<Item = &Candidate> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    fn usable<'a>(&'a self, objects: &'a Objects) -> Option<&'a Route> {
+        self.all()
+            .map(|candidate| objects.resolve(&candidate.route))
+            .find(|route| route.is_usable())
     }
 }
 
@@ -105,12 +115,20 @@ impl Route {
     }
 
     fn leads_as(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.hops.len() == other.hops.len() && self.leads_within(other)
+        self.hops.len() == other.hops.len() && self.leads_within(other)
     }
 
     /// Whether each of the next hops is one of `other`, weights and states aside.
     fn leads_within(&self, other: &Self) -> bool {
-        self.hops.iter().all(|hop| other.hops.iter().any(|known| known.is_at(hop)))
+        self.kind == other.kind
+            && self.object == other.object
+            && self.hops.iter().all(|hop| other.hops.iter().any(|known| known.is_at(hop)))
+    }
+
+    /// Whether the kernel joins routes of IPv6 like this one, of one metric, into one with several
+    /// next hops.
+    fn can_join(&self) -> bool {
+        self.object == 0 && self.hops.iter().any(|hop| hop.gateway.is_some())
     }
 }
 
@@ -130,17 +148,31 @@ struct Table {
 }
 
 impl Table {
-    fn exact(&self, prefix: Prefix) -> Option<&Route> {
-        self.routes.get(&prefix)?.usable()
+    fn exact<'a>(&'a self, prefix: Prefix, objects: &'a Objects) -> Option<&'a Route> {
+        self.routes.get(&prefix)?.usable(objects)
     }
 
     /// The best route of an address among prefixes of at most this length.
-    fn longest(&self, address: Address, most: u32) -> Option<(Prefix, &Route)> {
+    fn longest<'a>(
+        &'a self,
+        address: Address,
+        most: u32,
+        objects: &'a Objects,
+    ) -> Option<(Prefix, &'a Route)> {
         let lengths = &self.lengths[address.family as usize];
         (0..=most).rev().filter(|length| lengths[*length as usize] > 0).find_map(|length| {
             let prefix = Prefix::new(address.family, address.bits, length)?;
-            Some((prefix, self.exact(prefix)?))
+            Some((prefix, self.exact(prefix, objects)?))
         })
+    }
+
+    /// The prefixes that have a route with one of these next hop objects.
+    fn with_objects(&self, numbers: &BTreeSet<u32>) -> Vec<Prefix> {
+        let names = |candidates: &Candidates| {
+            candidates.all().any(|candidate| numbers.contains(&candidate.route.object))
+        };
+        let found = self.routes.iter().filter(|(_, candidates)| names(candidates));
+        found.map(|(prefix, _)| *prefix).collect()
     }
 
     /// Changes the candidates of a prefix.
@@ -166,6 +198,7 @@ impl Table {
 pub struct Fib {
     /// The kernel looks in these, one after the other, until one has a route.
     tables: Vec<Table>,
+    objects: Objects,
     /// Routes that prefixes share.
     known: HashSet<Arc<Route>>,
     /// The size of `known` at which those that are not used any more are forgotten.
@@ -176,7 +209,12 @@ impl Fib {
     /// Empty tables of these numbers, in the order in which the kernel looks in them.
     pub fn new(numbers: &[u32]) -> Self {
         let table = |&number| Table { number, routes: BTreeMap::new(), lengths: [[0; 129]; 2] };
-        Self { tables: numbers.iter().map(table).collect(), known: HashSet::new(), sweep_at: 1024 }
+        Self {
+            tables: numbers.iter().map(table).collect(),
+            objects: Objects::default(),
+            known: HashSet::new(),
+            sweep_at: 1024,
+        }
     }
 
     /// The number of prefixes in all tables.
@@ -214,10 +252,7 @@ impl Fib {
             // A notification of IPv6 lists all next hops of a route, the old ones too.
             let is_same = |known: &Candidate| match prefix.family() {
                 Family::V4 => known.route.leads_as(&route),
-                Family::V6 => {
-                    known.route.kind == route.kind
-                        && (known.route.leads_within(&route) || route.leads_within(&known.route))
-                }
+                Family::V6 => known.route.leads_within(&route) || route.leads_within(&known.route),
             };
             let mut place = None;
             let mut at = 0;
@@ -231,16 +266,23 @@ impl Fib {
             });
             let first = all.iter().position(|known| known.metric >= metric).unwrap_or(all.len());
             let end = all.iter().position(|known| known.metric > metric).unwrap_or(all.len());
+            // IPv4 replaces the first of its metric, IPv6 the first that joins others as it does.
+            let equals = first..end;
+            let joins_alike = |at: &usize| all[*at].route.can_join() == route.can_join();
+            let replaced = match prefix.family() {
+                Family::V4 => equals.clone().next(),
+                Family::V6 => equals.clone().find(joins_alike),
+            };
             let candidate = Candidate { metric, route };
-            let is_v4 = prefix.family() == Family::V4;
-            match (joins, place) {
-                // IPv4 replaces the first of its metric.
-                (Joins::InPlace, Some(place)) if is_v4 && first < place => all[first] = candidate,
-                (Joins::InPlace, None) if first < end => all[first] = candidate,
+            match (joins, place, replaced) {
+                (Joins::InPlace, Some(place), Some(at)) if at < place => all[at] = candidate,
+                (Joins::InPlace, None, Some(at)) => all[at] = candidate,
+                // None joins as it does.
+                (Joins::InPlace, None, None) if first < end => all[first] = candidate,
                 // One that was there already keeps its place among its equals.
-                (_, Some(place)) => all.insert(place.clamp(first, end), candidate),
-                (Joins::After, None) => all.insert(end, candidate),
-                (Joins::Before | Joins::InPlace, None) => all.insert(first, candidate),
+                (_, Some(place), _) => all.insert(place.clamp(first, end), candidate),
+                (Joins::After, None, _) => all.insert(end, candidate),
+                (Joins::Before | Joins::InPlace, None, _) => all.insert(first, candidate),
             }
         });
         self.affected(index, prefix)
@@ -263,7 +305,6 @@ impl Fib {
             // IPv6 removes single next hops of a route.
             let holds = |known: &Candidate| {
                 known.metric == *metric
-                    && known.route.kind == route.kind
                     && !route.hops.is_empty()
                     && route.leads_within(&known.route)
             };
@@ -279,17 +320,71 @@ impl Fib {
         self.affected(index, *prefix)
     }
 
+    /// Enters a next hop object that is new or another now. Returns the objects that lead elsewhere.
+    pub fn insert_object(&mut self, object: NextHop) -> BTreeSet<u32> {
+        self.objects.insert(object)
+    }
+
+    /// Removes a next hop object, with the routes that name it. Returns the objects that lead
+    /// elsewhere, and the prefixes whose route may be another now.
+    pub fn remove_object(&mut self, number: u32) -> (BTreeSet<u32>, Vec<Prefix>) {
+        let (gone, changed) = self.objects.remove(number);
+        let mut affected = Vec::new();
+        if self.is_used(&gone) {
+            for index in 0..self.tables.len() {
+                for prefix in self.tables[index].with_objects(&gone) {
+                    let names = |known: &Candidate| gone.contains(&known.route.object);
+                    self.tables[index].change(prefix, |all| all.retain(|known| !names(known)));
+                    affected.extend(self.affected(index, prefix));
+                }
+            }
+        }
+        (changed, affected)
+    }
+
+    /// Removes the next hop objects that lead out of an interface. Returns as
+    /// [`remove_object`](Self::remove_object).
+    pub fn remove_objects_at(&mut self, interface: u32) -> (BTreeSet<u32>, Vec<Prefix>) {
+        let (mut changed, mut affected) = (BTreeSet::new(), Vec::new());
+        for number in self.objects.at(interface) {
+            let (objects, prefixes) = self.remove_object(number);
+            changed.extend(objects);
+            affected.extend(prefixes);
+        }
+        (changed, affected)
+    }
+
+    /// The prefixes whose route may be another when these objects lead elsewhere.
+    pub fn affected_by(&self, objects: &BTreeSet<u32>) -> Vec<Prefix> {
+        if !self.is_used(objects) {
+            return Vec::new();
+        }
+        let named = self.tables.iter().enumerate().flat_map(|(index, table)| {
+            table.with_objects(objects).into_iter().map(move |prefix| (index, prefix))
+        });
+        named.flat_map(|(index, prefix)| self.affected(index, prefix)).collect()
+    }
+
+    /// Whether a route names one of these objects. Prefixes share few routes, so that an object that
+    /// nobody names costs no look at all prefixes.
+    fn is_used(&self, objects: &BTreeSet<u32>) -> bool {
+        let is_used = |route: &&Arc<Route>| Arc::strong_count(route) > 1;
+        let mut used = self.known.iter().filter(is_used);
+        !objects.is_empty() && used.any(|route| objects.contains(&route.object))
+    }
+
     /// The route that the kernel uses for exactly this prefix; `None` if it has none, or another
     /// table's comes first.
     pub fn route(&self, prefix: Prefix) -> Option<&Route> {
         let address = Address { family: prefix.family(), bits: prefix.bits() };
         for (index, table) in self.tables.iter().enumerate() {
-            let found = table.exact(prefix);
+            let found = table.exact(prefix, &self.objects);
             if found.is_some() || index + 1 == self.tables.len() {
                 return found;
             }
             let shorter = prefix.length().checked_sub(1);
-            if shorter.is_some_and(|most| table.longest(address, most).is_some()) {
+            let covers = |most| table.longest(address, most, &self.objects).is_some();
+            if shorter.is_some_and(covers) {
                 return None;
             }
         }
@@ -299,7 +394,7 @@ impl Fib {
     /// The route that the kernel uses for an address, with its prefix.
     pub fn longest(&self, address: Address) -> Option<(Prefix, &Route)> {
         let width = address.family.width();
-        self.tables.iter().find_map(|table| table.longest(address, width))
+        self.tables.iter().find_map(|table| table.longest(address, width, &self.objects))
     }
 
     /// A change in a table that comes before others covers or uncovers prefixes of those.
@@ -356,24 +451,36 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
         is_dead: header.flags.contains(RouteFlags::Dead),
     };
     let mut hops = Vec::new();
+    let mut object = 0;
     for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Destination(address) => destination = self::address(address)?.bits,
             RouteAttribute::Table(number) => table = *number,
             RouteAttribute::Priority(number) => metric = *number,
             RouteAttribute::MultiPath(several) => hops.extend(several.iter().map(path)),
+            RouteAttribute::NhId(number) => object = *number,
             attribute => hop.read(attribute),
         }
     }
+    hop.unless_encapsulated(&message.attributes);
     let prefix = Prefix::new(family, destination, u32::from(header.destination_prefix_length))?;
-    let kind = header.kind.into();
-    // The kernel names the loopback device for routes of IPv6 that lead nowhere.
+    let mut kind = header.kind.into();
     match kind {
+        // The kernel says what the object leads to as well, if it is to be compatible, or just that
+        // it discards packets.
+        kind::UNICAST | kind::BLACKHOLE if object != 0 => {
+            kind = kind::UNICAST;
+            hops.clear();
+        }
         kind::UNICAST if hops.is_empty() => hops.push(hop),
         kind::UNICAST => {}
-        _ => hops.clear(),
+        // The kernel names the loopback device for routes of IPv6 that lead nowhere.
+        _ => {
+            hops.clear();
+            object = 0;
+        }
     }
-    Some(Said { table, prefix, metric, route: Route { kind, hops } })
+    Some(Said { table, prefix, metric, route: Route { kind, hops, object } })
 }
 
 /// One next hop of a route with several.
@@ -385,6 +492,7 @@ fn path(message: &RouteNextHop) -> Hop {
         is_dead: message.flags.contains(RouteNextHopFlags::Dead),
     };
     message.attributes.iter().for_each(|attribute| hop.read(attribute));
+    hop.unless_encapsulated(&message.attributes);
     hop
 }
 
@@ -402,6 +510,15 @@ impl Hop {
             _ => {}
         }
     }
+
+    /// Packets that get another header, of MPLS for example, are the kernel's to forward, as if they
+    /// went out of an interface that is no port.
+    fn unless_encapsulated(&mut self, attributes: &[RouteAttribute]) {
+        let is_kind = |attribute| matches!(attribute, &RouteAttribute::EncapType(_));
+        if attributes.iter().any(is_kind) {
+            self.device = 0;
+        }
+    }
 }
 
 fn address(address: &RouteAddress) -> Option<Address> {
@@ -413,120 +530,4 @@ fn address(address: &RouteAddress) -> Option<Address> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LOCAL: u32 = 255;
-    const MAIN: u32 = 254;
-
-    fn gateway(last: u8) -> Hop {
-        let bits = u128::from(0x0a00_0000 + u32::from(last));
-        let gateway = Some(Address { family: Family::V4, bits });
-        Hop { device: 7, gateway, weight: 1, is_dead: false }
-    }
-
-    fn via(prefix: &str, metric: u32, hops: &[Hop]) -> Said {
-        let prefix = prefix.parse().expect("a prefix");
-        let route = Route { kind: kind::UNICAST, hops: hops.to_vec() };
-        Said { table: MAIN, prefix, metric, route }
-    }
-
-    fn hops(fib: &Fib, prefix: &str) -> Vec<Hop> {
-        let route = fib.route(prefix.parse().expect("a prefix"));
-        route.map(|route| route.hops.clone()).unwrap_or_default()
-    }
-
-    const NET: &str = "192.0.2.0/24";
-
-    #[test]
-    fn the_lowest_metric_is_used_and_the_next_one_when_it_goes() {
-        let mut fib = Fib::new(&[LOCAL, MAIN]);
-        fib.insert(via(NET, 20, &[gateway(2)]), Joins::Before);
-        fib.insert(via(NET, 10, &[gateway(1)]), Joins::Before);
-        fib.insert(via(NET, 30, &[gateway(3)]), Joins::Before);
-        assert_eq!(hops(&fib, NET), [gateway(1)]);
-        fib.remove(&via(NET, 10, &[gateway(1)]));
-        assert_eq!(hops(&fib, NET), [gateway(2)]);
-        // Its interface goes down.
-        let dead = Hop { is_dead: true, ..gateway(2) };
-        fib.insert(via(NET, 20, &[dead]), Joins::InPlace);
-        assert_eq!(hops(&fib, NET), [gateway(3)]);
-        fib.remove(&via(NET, 30, &[gateway(3)]));
-        fib.remove(&via(NET, 20, &[gateway(2)]));
-        assert_eq!((hops(&fib, NET), fib.len()), (vec![], 0));
-    }
-
-    #[test]
-    fn equal_metrics_are_tried_in_the_kernels_order() {
-        let mut fib = Fib::new(&[MAIN]);
-        fib.insert(via(NET, 0, &[gateway(1)]), Joins::Before);
-        fib.insert(via(NET, 0, &[gateway(2)]), Joins::After);
-        assert_eq!(hops(&fib, NET), [gateway(1)]);
-        fib.insert(via(NET, 0, &[gateway(3)]), Joins::Before);
-        assert_eq!(hops(&fib, NET), [gateway(3)]);
-        fib.insert(via(NET, 0, &[gateway(4)]), Joins::InPlace);
-        assert_eq!(hops(&fib, NET), [gateway(4)]);
-        fib.remove(&via(NET, 0, &[gateway(4)]));
-        assert_eq!(hops(&fib, NET), [gateway(1)]);
-    }
-
-    #[test]
-    fn notifications_that_are_older_than_a_dump_change_nothing_in_the_end() {
-        let mut fib = Fib::new(&[MAIN]);
-        fib.add(via(NET, 0, &[gateway(2)]));
-        // What happened before the dump, in order.
-        fib.insert(via(NET, 0, &[gateway(1)]), Joins::Before);
-        assert_eq!(hops(&fib, NET), [gateway(1)]);
-        fib.insert(via(NET, 0, &[gateway(2)]), Joins::InPlace);
-        assert_eq!(hops(&fib, NET), [gateway(2)]);
-        fib.remove(&via(NET, 0, &[gateway(2)]));
-        assert_eq!(fib.len(), 0);
-    }
-
-    #[test]
-    fn next_hops_of_ipv6_join_and_leave_one_by_one() {
-        let hop = |last: u8| Hop {
-            gateway: Some(Address { family: Family::V6, bits: 0xfe80 << 112 | u128::from(last) }),
-            ..gateway(0)
-        };
-        let net = "2001:db8::/32";
-        let mut fib = Fib::new(&[MAIN]);
-        fib.insert(via(net, 1024, &[hop(1)]), Joins::Before);
-        fib.insert(via(net, 1024, &[hop(1), hop(2), hop(3)]), Joins::After);
-        assert_eq!(hops(&fib, net), [hop(1), hop(2), hop(3)]);
-        fib.remove(&via(net, 1024, &[hop(2)]));
-        assert_eq!(hops(&fib, net), [hop(1), hop(3)]);
-        // Two links have the same network.
-        let on_link = |device| Hop { device, gateway: None, ..gateway(0) };
-        fib.insert(via("fe80::/64", 256, &[on_link(7)]), Joins::Before);
-        fib.insert(via("fe80::/64", 256, &[on_link(8)]), Joins::After);
-        fib.remove(&via("fe80::/64", 256, &[on_link(7)]));
-        assert_eq!(hops(&fib, "fe80::/64"), [on_link(8)]);
-        fib.remove(&via(net, 1024, &[hop(1), hop(3)]));
-        assert_eq!(fib.len(), 1);
-    }
-
-    #[test]
-    fn an_earlier_table_covers_what_lies_inside_its_prefixes() {
-        let mut fib = Fib::new(&[100, MAIN]);
-        fib.insert(via("10.1.0.0/16", 0, &[gateway(1)]), Joins::Before);
-        fib.insert(via("10.2.0.0/16", 0, &[gateway(1)]), Joins::Before);
-        let policy = Said { table: 100, ..via("10.1.0.0/17", 0, &[gateway(9)]) };
-        assert_eq!(fib.insert(policy, Joins::Before).len(), 1);
-        assert_eq!(hops(&fib, "10.1.0.0/16"), [gateway(1)]);
-        let wide = Said { table: 100, ..via("10.0.0.0/15", 0, &[gateway(8)]) };
-        let affected = fib.insert(wide.clone(), Joins::Before);
-        let shown: Vec<_> = affected.iter().map(Prefix::to_string).collect();
-        assert_eq!(shown, ["10.0.0.0/15", "10.1.0.0/16"]);
-        assert_eq!(hops(&fib, "10.1.0.0/16"), [], "covered");
-        assert_eq!(hops(&fib, "10.2.0.0/16"), [gateway(1)]);
-        let address = Address { family: Family::V4, bits: 0x0a01_ff01 };
-        let longest = fib.longest(address).map(|(prefix, _)| prefix.to_string());
-        assert_eq!(longest.as_deref(), Some("10.0.0.0/15"));
-        fib.remove(&wide);
-        assert_eq!(hops(&fib, "10.1.0.0/16"), [gateway(1)]);
-        // A table that is not followed.
-        let other = Said { table: 7, ..via("10.9.0.0/16", 0, &[gateway(1)]) };
-        assert!(fib.insert(other, Joins::Before).is_empty());
-    }
-}
+mod tests;

@@ -10,11 +10,12 @@
 //! costs the same however many there are. Everything is read again
 //! - after notifications were lost, since the kernel had no room for them;
 //! - after changes of which the kernel does not notify route by route: a link is switched on or
-//!   off, an address or a next hop object goes;
+//!   off, an address goes;
 //! - from time to time, to compare. What differs then without any reason is counted as a repair.
 //!   The number must stay 0.
 //!
-//! Meanwhile notifications are applied as always ([`reading`]).
+//! Meanwhile notifications are applied as always ([`reading`]). Next hop objects are followed as
+//! routes are, one by one ([`objects`]).
 //!
 //! The kernel does not see the packets that the machine sends. So it is told which neighbours are
 //! in use, or it would never verify them, and which ones are to be resolved.
@@ -23,6 +24,7 @@ mod encode;
 mod fib;
 mod hops;
 mod netlink;
+mod objects;
 mod reading;
 mod rows;
 
@@ -40,6 +42,7 @@ use crate::control::{self, Control, Sending};
 use crate::{MIRROR_RIGHTS, give_up_all_but, port};
 use encode::Encoder;
 pub use encode::TABLES;
+use fib::Fib;
 use netlink::{Change, Changes, Neighbour, Purpose, Read};
 use reading::{LOOK, Reading};
 use rows::{Dirty, Rows, State};
@@ -101,6 +104,8 @@ struct Noticed {
     /// How many.
     count: usize,
     dirty: Dirty,
+    /// Next hop objects that lead elsewhere. What that means for routes is not in `dirty` yet.
+    objects: BTreeSet<u32>,
     /// Some were of neighbours or links.
     others: bool,
     /// Everything has to be read.
@@ -108,6 +113,11 @@ struct Noticed {
 }
 
 impl Noticed {
+    /// Adds the prefixes that are concerned since objects lead elsewhere.
+    fn spread_objects(&mut self, fib: &Fib) {
+        self.dirty.prefixes.extend(fib.affected_by(&std::mem::take(&mut self.objects)));
+    }
+
     fn add(&mut self, more: &Self) {
         self.count += more.count;
         self.others |= more.others;
@@ -293,6 +303,7 @@ impl Mirror {
                 }
             }
         }
+        noticed.spread_objects(&state.fib);
         if let Some(reading) = reading {
             reading.noticed.add(&noticed);
         }
@@ -337,6 +348,7 @@ impl Mirror {
         for change in changes {
             note(&mut self.state, change, &mut noticed);
         }
+        noticed.spread_objects(&self.state.fib);
         // Notifications of what was read are still on their way.
         noticed.add(&self.notice_all(SETTLE));
         let everything = Dirty { all: true, ..Dirty::default() };
@@ -450,6 +462,17 @@ fn note(state: &mut State, change: Change, noticed: &mut Noticed) {
                 dirty.devices.insert(index);
                 noticed.read_all |= old.map(|old| old.up) != link.map(|link| link.up);
             }
+            if link.is_none_or(|link| link.up != (true, true)) {
+                let (objects, prefixes) = state.fib.remove_objects_at(index);
+                dirty.prefixes.extend(prefixes);
+                noticed.objects.extend(objects);
+            }
+        }
+        Change::Object(object) => noticed.objects.extend(state.fib.insert_object(object)),
+        Change::ObjectGone(number) => {
+            let (objects, prefixes) = state.fib.remove_object(number);
+            dirty.prefixes.extend(prefixes);
+            noticed.objects.extend(objects);
         }
         Change::Silent => noticed.read_all = true,
     }

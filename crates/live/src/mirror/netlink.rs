@@ -15,7 +15,9 @@ use netlink_packet_route::neighbour::{
 use netlink_packet_route::route::RouteMessage;
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
-use wireloom_net::netlink::{connect, dump, send, visit_dump};
+use wireloom_net::netlink::{
+    NEW_NEXT_HOP, NEXT_HOP_GONE, NextHop, connect, dump, next_hops, send, visit_dump,
+};
 use wireloom_net::tables::Family;
 
 use super::fib::{Address, Fib, Joins, Said, said};
@@ -71,6 +73,10 @@ pub enum Change {
     Neighbour(Neighbour, Option<Reach>),
     /// An interface, if it exists.
     Link(u32, Option<Link>),
+    /// A next hop object that is new or another now.
+    Object(NextHop),
+    /// A next hop object is gone, and with it the routes that name it.
+    ObjectGone(u32),
     /// Something that changes routes without a notification of its own for each.
     Silent,
 }
@@ -135,8 +141,6 @@ const HEADER: usize = 16;
 const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_APPEND: u16 = 0x800;
 const RTM_DELADDR: u16 = 21;
-const RTM_NEWNEXTHOP: u16 = 104;
-const RTM_DELNEXTHOP: u16 = 105;
 
 /// Visits the changes in a datagram.
 fn visit_changes(mut rest: &[u8], visit: &mut dyn FnMut(Change)) -> io::Result<()> {
@@ -150,10 +154,14 @@ fn visit_changes(mut rest: &[u8], visit: &mut dyn FnMut(Change)) -> io::Result<(
         match number {
             // Routes with this preferred source go.
             RTM_DELADDR => visit(Change::Silent),
-            // Routes that use the object change or go.
-            RTM_DELNEXTHOP => visit(Change::Silent),
-            RTM_NEWNEXTHOP if flags & NLM_F_REPLACE != 0 => visit(Change::Silent),
-            RTM_NEWNEXTHOP => {}
+            NEW_NEXT_HOP | NEXT_HOP_GONE => {
+                if let Some(object) = NextHop::parse(payload)? {
+                    visit(match number {
+                        NEW_NEXT_HOP => Change::Object(object),
+                        _ => Change::ObjectGone(object.number),
+                    });
+                }
+            }
             _ => {
                 let message = RouteNetlinkMessage::parse_with_param(payload, number)
                     .map_err(|error| io::Error::other(format!("a notification: {error}")))?;
@@ -263,13 +271,16 @@ fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<Reach>)> {
     Some(((address?, message.header.ifindex), reach))
 }
 
-/// Reads the routes of these tables, of both families.
+/// Reads the next hop objects, and the routes of these tables, of both families.
 ///
 /// # Errors
 /// If the kernel refuses, or changes the routes all the time.
 pub fn routes(tables: &[u32]) -> io::Result<Fib> {
     for _ in 0..ATTEMPTS {
         let mut fib = Fib::new(tables);
+        for object in next_hops()? {
+            fib.insert_object(object);
+        }
         let mut is_whole = true;
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {
             let mut request = RouteMessage::default();

@@ -383,7 +383,7 @@ mod tests {
 
     fn said(prefix: &str, kind: u8, hops: &[(u32, Option<Address>)]) -> Said {
         let hop = |&(device, gateway)| Hop { device, gateway, weight: 1, is_dead: false };
-        let route = Route { kind, hops: hops.iter().map(hop).collect() };
+        let route = Route { kind, hops: hops.iter().map(hop).collect(), object: 0 };
         Said { table: 254, prefix: prefix.parse().expect("a prefix"), metric: 0, route }
     }
 

@@ -50,7 +50,7 @@ pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
         index: Some(index),
         exchange: Exchange::Packet,
         // From now on the kernel sees only what the machine hands to it.
-        program: Some(drop_all_but_marked(name, index)?),
+        program: Some(drop_all_but_marked(name, index)?.detached_first()),
         sides,
     })
 }

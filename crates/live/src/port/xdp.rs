@@ -78,7 +78,7 @@ pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
         index: Some(index),
         exchange: if is_copied { Exchange::XdpCopy } else { Exchange::XdpZeroCopy },
         sides: sides.collect::<Result<_>>()?,
-        program: Some(program),
+        program: Some(program.detached_first()),
     })
 }
 

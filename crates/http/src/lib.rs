@@ -1,0 +1,206 @@
+//! HTTP for counters and for a page on this computer (RFC 9112): a request a connection, within
+//! limits of size, time and number, so that no client takes the memory of the process or keeps
+//! others from their answers.
+
+mod request;
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub use request::Request;
+
+/// What clients may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Clients at a time; more are turned away.
+    pub clients: usize,
+    /// How long a client may take to ask and to read, altogether.
+    pub patience: Duration,
+    /// The longest head of a request, in bytes.
+    pub head: usize,
+    /// The longest body of a request, in bytes.
+    pub body: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { clients: 64, patience: Duration::from_secs(5), head: 8 << 10, body: 4 << 10 }
+    }
+}
+
+/// What is read of what follows a request, in bytes, so that the client sees the response.
+const LONGEST_REST: u64 = 64 << 10;
+
+/// A response.
+pub struct Response {
+    /// Its status.
+    pub status: u16,
+    /// Header fields. Length and connection are added.
+    pub fields: Vec<(&'static str, String)>,
+    /// The text.
+    pub text: String,
+}
+
+impl Response {
+    /// A text of some type, such as `text/html`, in UTF-8.
+    pub fn new(status: u16, kind: &str, text: String) -> Self {
+        Self { status, fields: vec![("Content-Type", format!("{kind}; charset=utf-8"))], text }
+    }
+
+    /// A line of plain text.
+    pub fn line(status: u16, text: &str) -> Self {
+        Self::new(status, "text/plain", format!("{text}\n"))
+    }
+}
+
+/// A server that runs. Dropped, it listens no more; clients that it has accepted get their answers.
+pub struct Serving {
+    address: SocketAddr,
+    ended: Arc<AtomicBool>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // Wakes the thread that accepts. If nobody can connect, it ends with the process.
+        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
+    }
+}
+
+/// Answers requests from now on, in threads of this name.
+///
+/// # Errors
+/// If the system refuses a thread.
+pub fn serve(
+    listener: TcpListener,
+    name: &'static str,
+    limits: Limits,
+    answer: impl Fn(&Request) -> Response + Send + Sync + 'static,
+) -> io::Result<Serving> {
+    let serving =
+        Serving { address: listener.local_addr()?, ended: Arc::new(AtomicBool::new(false)) };
+    let ended = Arc::clone(&serving.ended);
+    let (answer, clients) = (Arc::new(answer), Arc::new(AtomicUsize::new(0)));
+    let accept = move || {
+        for stream in listener.incoming() {
+            if ended.load(Ordering::Relaxed) {
+                return;
+            }
+            let Ok(stream) = stream else {
+                // Too many files are open; some client will end.
+                thread::sleep(Duration::from_millis(200));
+                continue;
+            };
+            let client = Client(Arc::clone(&clients));
+            if client.0.fetch_add(1, Ordering::Relaxed) >= limits.clients {
+                continue;
+            }
+            let answer = Arc::clone(&answer);
+            let work = move || {
+                let _client = client;
+                // A client that has left, or is too slow, misses it.
+                let _ = exchange(&stream, &limits, answer.as_ref());
+            };
+            // Without a thread the connection is closed.
+            let _ = thread::Builder::new().name(name.into()).spawn(work);
+        }
+    };
+    thread::Builder::new().name(name.into()).spawn(accept)?;
+    Ok(serving)
+}
+
+/// Counts a client as long as it lives.
+struct Client(Arc<AtomicUsize>);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn exchange(
+    stream: &TcpStream,
+    limits: &Limits,
+    answer: &dyn Fn(&Request) -> Response,
+) -> io::Result<()> {
+    let mut timed = Timed { stream, deadline: Instant::now() + limits.patience };
+    let (response, version, has_text) = match Request::read(&mut timed, limits)? {
+        Ok(request) => {
+            let begin = Instant::now();
+            let response = answer(&request);
+            // Our own time is not the client's.
+            timed.deadline += begin.elapsed();
+            (response, request.version, request.method != "HEAD")
+        }
+        Err(refusal) => (refusal, "HTTP/1.1".to_owned(), true),
+    };
+    let Response { status, fields, text } = response;
+    let mut bytes = format!("{version} {status} {}\r\n", reason(status));
+    for (name, value) in fields {
+        bytes += &format!("{name}: {value}\r\n");
+    }
+    bytes += &format!("Content-Length: {}\r\nConnection: close\r\n\r\n", text.len());
+    if has_text {
+        bytes += &text;
+    }
+    timed.write_all(bytes.as_bytes())?;
+    // What has not been read when the connection is closed takes the response with it.
+    stream.shutdown(Shutdown::Write)?;
+    io::copy(&mut timed.take(LONGEST_REST), &mut io::sink()).map(drop)
+}
+
+/// What a status means, for people.
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        301 => "Moved Permanently",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        431 => "Request Header Fields Too Large",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "Other",
+    }
+}
+
+/// A connection whose reads and writes end together at a deadline.
+struct Timed<'a> {
+    stream: &'a TcpStream,
+    deadline: Instant,
+}
+
+impl Timed<'_> {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(self.left()?))?;
+        self.stream.read(bytes)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
