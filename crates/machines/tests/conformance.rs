@@ -455,7 +455,7 @@ fn random_programs_do_on_machines_what_they_do_on_golden() {
 
 #[test]
 fn random_programs_do_on_microengines_what_they_do_on_golden() {
-    // 102 has quotients of hundreds of bits, one bit after another: two minutes on version 2.
+    // 102 takes two minutes on version 2.
     let (agreed, refused) = random(103..150, |machine| machine.kind() == "ixp");
     let says_why =
         |refused: &&String| ["place", "does not fit"].iter().any(|words| refused.contains(words));
