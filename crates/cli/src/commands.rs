@@ -240,7 +240,7 @@ Exit status 1 if the program has errors. Microengines: docs/microcode.md, docs/m
     #[command(after_help = "\
 Examples:
   wireloom tile programs/raw/c/checksums.c --words 0x10000:8
-  wireloom tile main.c sums.c --on mine.toml --json -
+  wireloom tile main.c sums.c --on machines/raw.toml --json -
 
 Exit status 1 if main returns anything but 0 or is still running at the limit, or if the compiler refuses the program. What a tile has: docs/machines/raw.md.")]
     Tile(tile::Tile),
