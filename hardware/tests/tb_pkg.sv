@@ -1,6 +1,7 @@
 // Functions that test benches share: words that follow from their source and number, so that a
 // receiver knows which word must come next, and random decisions. Those that are called most are
-// compiled once (`no_inline_task`), not into each place: the C++ of large benches is a third shorter.
+// compiled once (`no_inline_task`), not into each place: the C++ of large benches is a third
+// shorter.
 package tb_pkg;
 
   localparam int unsigned WordBits = 512;
