@@ -183,7 +183,7 @@ impl Device for PacketPort {
     fn cycle(&mut self, port: &mut Port<'_>) -> bool {
         let is_received = self.receive(port) | self.receive_message(port);
         let now = self.base + port.now;
-        let is_due = |next: &Message| next.at + self.stood <= now;
+        let is_due = |next: &Message| next.at.saturating_add(self.stood) <= now;
         self.is_due = self.to_come.front().is_some_and(is_due);
         if !self.is_due && self.idles_left > 0 {
             self.idles_left -= 1;
