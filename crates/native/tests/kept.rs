@@ -13,7 +13,8 @@ use wireloom_native::{BuildOptions, Library};
 /// A compiler that writes down how it is called.
 fn noting(folder: &Path) -> String {
     let (script, log) = (folder.join("cc"), folder.join("log"));
-    let text = format!("#!/bin/sh\necho \"$*\" >> {}\nexec cc \"$@\"\n", log.display());
+    let cc = BuildOptions::default().cc;
+    let text = format!("#!/bin/sh\necho \"$*\" >> {}\nexec {cc} \"$@\"\n", log.display());
     fs::write(&script, text).expect("a file");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("its mode");
     script.to_str().expect("a path").to_owned()
