@@ -159,13 +159,16 @@ impl Library {
         let text: Vec<&str> = units.iter().map(|unit| unit.text.as_str()).collect();
         let text = text.join("\n");
         let temporary;
-        let object = match (&options.keep_dir, Kept::of(options, &text)) {
-            (Some(dir), _) => build_in(dir, &text, options)?,
-            (None, Some(kept)) => kept.object(&text, options)?,
-            (None, None) => {
-                temporary = wireloom_install::code_folder("native")?;
-                build_in(temporary.path(), &text, options)?
-            }
+        let object = match &options.keep_dir {
+            Some(dir) => build_in(dir, &text, options)?,
+            None => match Kept::of(options, &text).map(|kept| kept.object(&text, options)) {
+                // A cache that is full, say, keeps nobody from forwarding.
+                None | Some(Err(BuildError::Scratch(_) | BuildError::File { .. })) => {
+                    temporary = wireloom_install::code_folder("native")?;
+                    build_in(temporary.path(), &text, options)?
+                }
+                Some(object) => object?,
+            },
         };
         let loaded = load(&object, programs, &units, options.counts);
         loaded.map_err(|reason| BuildError::Load {

@@ -54,4 +54,9 @@ fn an_engine_is_compiled_once_for_the_same_code_flags_and_compiler() {
     assert_eq!(compiled(), 5);
     build(&options);
     assert_eq!(compiled(), 5);
+    // A cache that cannot keep it: the engine is built nevertheless.
+    let refusing = folder.path().join("refusing");
+    fs::create_dir_all(refusing.join(".lock")).expect("a folder in place of the lock");
+    fs::set_permissions(&refusing, fs::Permissions::from_mode(0o700)).expect("its mode");
+    build(&BuildOptions { cache: Some(Cache::at(&refusing)), ..options });
 }
