@@ -57,7 +57,8 @@ impl Response {
     }
 }
 
-/// A server that runs. Dropped, it listens no more; clients that it has accepted get their answers.
+/// A running server. When it is dropped it accepts no more clients, and answers those that it has
+/// accepted.
 pub struct Serving {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
@@ -71,7 +72,7 @@ impl Drop for Serving {
     }
 }
 
-/// Answers requests from now on, in threads of this name.
+/// Starts a server, whose threads have this name.
 ///
 /// # Errors
 /// If the system refuses a thread.

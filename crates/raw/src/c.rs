@@ -140,7 +140,7 @@ pub fn execute(machine: &MachineSpec, elf: &[u8], most: u64) -> Result<(Ran, Chi
     let (executed, hits, misses) = chip.counts(TILE);
     let spent = chip.spent(TILE).0;
     let returned = chip.is_halted().then(|| chip.register(TILE, RETURNED));
-    // The chip goes on for some cycles until nothing moves.
+    // After the program has ended the chip runs for some cycles more, until nothing moves.
     let cycles = if chip.is_halted() { spent.total() } else { chip.cycles() };
     Ok((Ran { returned, cycles, executed, hits, misses, spent }, chip))
 }

@@ -2,7 +2,7 @@
 //!
 //! Without a buffer a line stands still until the packet before has been handed to the chip, as in
 //! the paper, so nothing is lost ([`PacketPort`](super::port::PacketPort) holds it up). With a buffer
-//! the line goes on, and a packet that comes while the buffer is full is lost.
+//! packets keep coming, and one that finds the buffer full is lost.
 
 use std::collections::VecDeque;
 

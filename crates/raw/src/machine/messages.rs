@@ -41,7 +41,7 @@ impl Waits {
         }
     }
 
-    /// Adds the requests of tiles to a home, and its answers.
+    /// Adds the requests that tiles send to a home, and the answers that it sends back.
     fn home(&mut self, layout: &Layout, home: Place, tiles: impl Iterator<Item = Place>) {
         for tile in tiles {
             self.message(layout, tile, Header { destination: home, ..Header::default() });
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn two_homes_would_wait_for_each_other() {
-        // Answers of each share wires with requests to the other.
+        // The answers of one home and the requests to the other go over the same wires.
         let layout = Layout::new(4, 4);
         let two = |one, other| {
             let mut waits = Waits::default();
