@@ -7,6 +7,7 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -123,6 +124,16 @@ impl Cache {
             return Err(CacheError::NoExec { path: folder.to_owned() });
         }
         Ok(folder)
+    }
+
+    /// The key of an entry that depends on this alone: 128 bits in hexadecimal digits.
+    pub fn key(of: impl Hash) -> String {
+        let half = |number: u32| {
+            let mut hash = DefaultHasher::new();
+            (number, &of).hash(&mut hash);
+            hash.finish()
+        };
+        format!("{:016x}{:016x}", half(0), half(1))
     }
 
     /// The folder of an entry, which `build` makes if it is absent or damaged. `build` is given a

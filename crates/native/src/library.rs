@@ -1,6 +1,5 @@
 //! From C to a loaded shared object.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -216,13 +215,8 @@ impl<'a> Kept<'a> {
             KIND.iter().any(|name| line.starts_with(name))
         };
         let processor: Vec<&str> = processor.lines().filter(is_kind).collect();
-        let half = |number: u32| {
-            let mut hash = DefaultHasher::new();
-            (number, &options.cc, &version, &options.flags, processor.as_slice()).hash(&mut hash);
-            (c::FLAGS, RUNTIME, text).hash(&mut hash);
-            hash.finish()
-        };
-        Some(Self { cache, key: format!("{:016x}{:016x}", half(0), half(1)) })
+        let built_by = (&options.cc, version, &options.flags, processor);
+        Some(Self { cache, key: Cache::key((built_by, c::FLAGS, RUNTIME, text)) })
     }
 
     fn object(&self, text: &str, options: &BuildOptions) -> Result<PathBuf, BuildError> {

@@ -1,7 +1,6 @@
 //! The build from step IR to a program of the processors: C, Debian's cross compilers, the cache.
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use wireloom_codegen::c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, Refused, generate};
@@ -115,10 +114,5 @@ fn key(
 ) -> Result<String, BuildError> {
     let version = toolchain.version()?;
     let flags: Vec<&str> = toolchain.flags(optimisation).collect();
-    let half = |number: u32| {
-        let mut hash = DefaultHasher::new();
-        (number, &version, &flags, RUNTIME, text).hash(&mut hash);
-        hash.finish()
-    };
-    Ok(format!("{:016x}{:016x}", half(0), half(1)))
+    Ok(Cache::key((version, flags, RUNTIME, text)))
 }
