@@ -8,7 +8,6 @@ use serde::Serialize;
 use wireloom_console::{Working, output};
 use wireloom_ir::{Execute, Golden, Program, Verdict};
 use wireloom_machine::{Error, Result};
-use wireloom_machines::REGISTRY;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::Store;
 use wireloom_plot::{Bars, Group};
@@ -16,9 +15,9 @@ use wireloom_raw::mapper::{self, Candidate, MachineSpec, Rates};
 use wireloom_raw::routers::store;
 use wireloom_sim::sweep_longest_first;
 
-use super::Trace;
 use super::cycles::Cycles;
 use super::rig::Rig;
+use super::{Trace, tiled};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
@@ -142,9 +141,7 @@ struct Row {
 fn make(settings: &Settings) -> Result<Drawn> {
     let _working = Working::on("engines on all tiles");
     let rig = Rig::new(&settings.root)?;
-    let machine = REGISTRY.find("raw")?;
-    let spec = machine.as_any().downcast_ref::<MachineSpec>();
-    let spec = spec.ok_or_else(|| Error::new("machine raw has no tiles"))?;
+    let spec = &tiled("raw")?;
     let (router, tables) = settings.routing(false)?.into_parts();
     // A store can go to another thread, and not be used by two.
     let tables = Mutex::new(tables);

@@ -19,10 +19,12 @@ pub mod traffic;
 pub mod waits;
 
 use wireloom_machine::{Error, Result};
+use wireloom_machines::REGISTRY;
 use wireloom_raw::asm::{Program, assemble};
 use wireloom_raw::board::{Board, Played};
 use wireloom_raw::device::LineRate;
 use wireloom_raw::dir24::Route;
+use wireloom_raw::mapper::MachineSpec;
 use wireloom_sim::Rng;
 
 /// The clock of the chip, in MHz (the paper).
@@ -35,6 +37,13 @@ const ADDRESSES: u64 = 128;
 const INSIDE: u64 = 20_000;
 /// The cycles of a run at most.
 const MOST: u64 = 50_000_000;
+
+/// Returns a machine of tiles by its name.
+fn tiled(name: &str) -> Result<MachineSpec> {
+    let machine = REGISTRY.find(name)?;
+    let spec = machine.as_any().downcast_ref::<MachineSpec>();
+    spec.cloned().ok_or_else(|| Error::new(format!("machine {name} has no tiles")))
+}
 
 /// Assembles a program of this repository.
 fn program(name: &str, text: &str) -> Result<Program> {

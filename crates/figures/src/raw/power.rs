@@ -3,17 +3,16 @@
 use serde::Serialize;
 use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
-use wireloom_machines::REGISTRY;
 use wireloom_net::Packet;
 use wireloom_plot::{Bars, Group};
 use wireloom_power::Account;
 use wireloom_raw::energy;
-use wireloom_raw::mapper::{self, MachineSpec};
+use wireloom_raw::mapper;
 use wireloom_raw::routers::{Setting, VERSIONS, Version, store};
 use wireloom_sim::{Energy, sweep};
 
-use super::Trace;
 use super::rig::Rig;
+use super::{Trace, tiled};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
@@ -128,9 +127,7 @@ fn ran(rig: &Rig, case: &Case) -> Result<Run> {
 
 /// The engine in Loom C.
 fn own(rig: &Rig, trace: &Trace, bytes: &'static str) -> Result<Run> {
-    let machine = REGISTRY.find(OWN_MACHINE)?;
-    let spec = machine.as_any().downcast_ref::<MachineSpec>();
-    let spec = spec.ok_or_else(|| Error::new(format!("{OWN_MACHINE} has no tiles")))?;
+    let spec = &tiled(OWN_MACHINE)?;
     let store = store(&rig.meaning, &trace.routes)?;
     let packets = in_turn(&trace.packets);
     let played = mapper::play(spec, &rig.meaning.optimised, &store, &packets)?;

@@ -3,15 +3,14 @@
 use serde::Serialize;
 use wireloom_console::{Working, output};
 use wireloom_machine::{Error, Result};
-use wireloom_machines::REGISTRY;
 use wireloom_net::Packet;
 use wireloom_plot::{Line, Lines};
 use wireloom_raw::mapper::{self, Candidate, MachineSpec, Rates};
 use wireloom_raw::routers::store;
 use wireloom_sim::sweep_longest_first;
 
-use super::Trace;
 use super::rig::Rig;
+use super::{Trace, tiled};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
@@ -95,9 +94,7 @@ fn candidate(spec: &MachineSpec, way: &Way) -> Option<Candidate> {
 fn make(settings: &Settings) -> Result<Drawn> {
     let _working = Working::on("larger chips");
     let rig = Rig::new(&settings.root)?;
-    let machine = REGISTRY.find("raw")?;
-    let spec = machine.as_any().downcast_ref::<MachineSpec>();
-    let spec = spec.ok_or_else(|| Error::new("machine raw has no tiles"))?;
+    let spec = &tiled("raw")?;
     let mut cases = Vec::new();
     for side in SIDES {
         let spec = sized(spec, side);

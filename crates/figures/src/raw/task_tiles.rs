@@ -8,7 +8,6 @@ use serde::Serialize;
 use wireloom_ir::{Execute, Golden, Output, Verdict};
 use wireloom_isa::raw::tile::{self, Instruction};
 use wireloom_machine::{Error, Machine, Options, Program, Result, Source};
-use wireloom_machines::REGISTRY;
 use wireloom_net::Frame;
 use wireloom_raw::asm::{Labels, assemble_with_labels};
 use wireloom_raw::dir24::Route;
@@ -17,6 +16,7 @@ use wireloom_raw::routers::store;
 use wireloom_raw::{Chip, Raw, TileCycles, Work};
 
 use super::cycles::Cycles;
+use super::tiled;
 
 /// The tiles, each with its steps. The first is next to the memory, as in the paper's routers.
 const TILES: [((u8, u8), &[&str]); 4] = [
@@ -143,9 +143,7 @@ impl Tiles {
     /// If it is not below the root.
     pub fn new(root: &Path) -> Result<Self> {
         let program = Source::of(root.join("programs/raw/ipv4-tasks.loom")).compiled()?;
-        let machine = REGISTRY.find("raw")?;
-        let spec = machine.as_any().downcast_ref::<MachineSpec>();
-        let spec = spec.ok_or_else(|| Error::new("machine raw has no tiles"))?;
+        let spec = tiled("raw")?;
         let mapping = Mapping {
             chains: vec![TILES.map(|(place, _)| place).to_vec()],
             steps: TILES
@@ -155,7 +153,7 @@ impl Tiles {
             outputs: Outputs::Chain,
             home: None,
         };
-        Ok(Self { program, spec: MachineSpec { mapping, ..spec.clone() } })
+        Ok(Self { program, spec: MachineSpec { mapping, ..spec } })
     }
 
     /// What each tile does with a packet under full load, on average. The packets are played again
