@@ -10,11 +10,16 @@ module wl_pipeline_tb;
   localparam bit [Cases*32-1:0] Stages = {32'd1, 32'd0, 32'd0, 32'd1, 32'd2, 32'd3, 32'd0};
   localparam bit [Cases*32-1:0] Widths = {32'd8, 32'd4, 32'd16, 32'd16, 32'd16, 32'd16, 32'd16};
   localparam bit [Cases-1:0] Replies = 7'b1111011;
+`ifdef WL_FEW_CASES  // for a run that is short
+  localparam bit [Cases-1:0] Chosen = 7'b0100110;
+`else
+  localparam bit [Cases-1:0] Chosen = '1;
+`endif
 
   logic clk, rst;
   logic [Cases-1:0] done;
-  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  for (genvar i = 0; i < Cases; i++) begin : g_case
+  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done | ~Chosen));
+  for (genvar i = 0; i < Cases; i++) if (Chosen[i]) begin : g_case
     pipeline_case #(
         .Packets(Packets[32*i+:32]),
         .Headroom(Headrooms[32*i+:32]),

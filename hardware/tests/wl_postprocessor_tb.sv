@@ -6,33 +6,47 @@
 // policies and decisions of engines.
 module wl_postprocessor_tb;
   localparam int unsigned Cases = 9;
+`ifdef WL_FEW_CASES  // for a run that is short
+  localparam bit [Cases-1:0] Chosen = 9'b1_1010_0000;
+`else
+  localparam bit [Cases-1:0] Chosen = '1;
+`endif
 
   logic clk, rst;
   logic [Cases-1:0] done;
-  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done));
-  pipe_case #(.Clusters(6), .Policy(0), .Shape(4)) i_6 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
-  pipe_case #(.Clusters(8), .Policy(1)) i_8 (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
-  pipe_case #(.Clusters(5), .Policy(2)) i_5 (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
-  pipe_case #(
-      .Clusters(4), .Policy(0), .Kind(1)
-  ) i_drops (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
-  pipe_case #(
-      .Clusters(1), .Policy(0), .Kind(2), .Shape(2)
-  ) i_1 (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
-  pipe_case #(
-      .Clusters(3), .Policy(1), .Kind(2), .Shape(3)
-  ) i_3 (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
-  pipe_case #(
-      .Clusters(4), .Policy(0), .Kind(2), .Shape(2)
-  ) i_any (.clk_i(clk), .rst_i(rst), .done_o(done[6]));
-  pipe_case #(
-      .Clusters(2), .Policy(2), .Kind(2), .Shape(2), .DataBytes(16), .OrderDepth(24)
-  ) i_narrow (
-      .clk_i(clk), .rst_i(rst), .done_o(done[7])
-  );
-  pipe_case #(
-      .Clusters(6), .Policy(1), .Kind(3), .Shape(4)
-  ) i_push (.clk_i(clk), .rst_i(rst), .done_o(done[8]));
+  tb_end #(.Cases(Cases)) i_end (.clk_o(clk), .rst_o(rst), .done_i(done | ~Chosen));
+  if (Chosen[0])
+    pipe_case #(
+        .Clusters(6), .Policy(0), .Shape(4)
+    ) i_6 (.clk_i(clk), .rst_i(rst), .done_o(done[0]));
+  if (Chosen[1])
+    pipe_case #(.Clusters(8), .Policy(1)) i_8 (.clk_i(clk), .rst_i(rst), .done_o(done[1]));
+  if (Chosen[2])
+    pipe_case #(.Clusters(5), .Policy(2)) i_5 (.clk_i(clk), .rst_i(rst), .done_o(done[2]));
+  if (Chosen[3])
+    pipe_case #(
+        .Clusters(4), .Policy(0), .Kind(1)
+    ) i_drops (.clk_i(clk), .rst_i(rst), .done_o(done[3]));
+  if (Chosen[4])
+    pipe_case #(
+        .Clusters(1), .Policy(0), .Kind(2), .Shape(2)
+    ) i_1 (.clk_i(clk), .rst_i(rst), .done_o(done[4]));
+  if (Chosen[5])
+    pipe_case #(
+        .Clusters(3), .Policy(1), .Kind(2), .Shape(3)
+    ) i_3 (.clk_i(clk), .rst_i(rst), .done_o(done[5]));
+  if (Chosen[6])
+    pipe_case #(
+        .Clusters(4), .Policy(0), .Kind(2), .Shape(2)
+    ) i_any (.clk_i(clk), .rst_i(rst), .done_o(done[6]));
+  if (Chosen[7])
+    pipe_case #(
+        .Clusters(2), .Policy(2), .Kind(2), .Shape(2), .DataBytes(16), .OrderDepth(24)
+    ) i_narrow (.clk_i(clk), .rst_i(rst), .done_o(done[7]));
+  if (Chosen[8])
+    pipe_case #(
+        .Clusters(6), .Policy(1), .Kind(3), .Shape(4)
+    ) i_push (.clk_i(clk), .rst_i(rst), .done_o(done[8]));
 endmodule
 
 module pipe_case #(

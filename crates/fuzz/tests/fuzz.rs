@@ -18,13 +18,13 @@ fn folder() -> PathBuf {
 
 #[test]
 fn random_programs_agree_on_every_machine() {
-    agree(0, 500);
+    agree(0, 200);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-all"]
 fn ten_thousand_random_programs_agree_on_every_machine() {
-    agree(500, 10_000);
+    agree(200, 10_000);
 }
 
 /// Runs `programs` programs from the seed `seed` on.
