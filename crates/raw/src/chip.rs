@@ -77,8 +77,15 @@ pub struct Chip {
     regions: Vec<Vec<Region>>,
     /// Data of the program that no memory holds yet.
     data: Vec<(u32, Vec<u32>)>,
-    now: u64,
+    pub(crate) now: u64,
     last_step: u64,
+    /// Whether the last cycle that was simulated is followed by the same one again until a device
+    /// acts by itself.
+    pub(crate) has_rested: bool,
+    /// Cycles that were simulated each on its own.
+    pub(crate) simulated: u64,
+    /// Whether cycles in which the chip rests are simulated one after the other, to compare.
+    pub(crate) simulates_rest: bool,
 }
 
 impl Chip {
@@ -101,6 +108,9 @@ impl Chip {
             data: program.data().map(|(address, words)| (address, words.to_vec())).collect(),
             now: 0,
             last_step: 0,
+            has_rested: false,
+            simulated: 0,
+            simulates_rest: false,
         };
         for tile in 0..chip.layout.tiles() {
             let place = (tile % chip.layout.columns, tile / chip.layout.columns);
@@ -199,8 +209,14 @@ impl Chip {
                 words.len()
             )));
         }
-        for _ in 0..cycles {
-            if self.step()? {
+        let end = self.now.saturating_add(cycles);
+        while self.now < end {
+            let (units, devices) = self.step()?;
+            self.has_rested = !units && devices && self.is_at_rest();
+            if units || devices {
+                if self.has_rested {
+                    self.rest(self.resting().min(end - self.now));
+                }
                 self.last_step = self.now;
                 continue;
             }
@@ -288,9 +304,9 @@ impl Chip {
         self.tiles.iter().all(|tile| tile.is_halted)
     }
 
-    /// One cycle; returns whether any unit made a step.
-    fn step(&mut self) -> Result<bool, Error> {
-        self.now += 1;
+    /// One cycle; returns whether any unit of the chip made a step, and any device.
+    fn step(&mut self) -> Result<(bool, bool), Error> {
+        (self.now, self.simulated) = (self.now + 1, self.simulated + 1);
         let now = self.now;
         let fault = |unit: String, why| Error::Fault { unit, cycle: now, why };
         let mut moves = false;
@@ -311,6 +327,7 @@ impl Chip {
         for router in self.routers.iter_mut().flatten() {
             moves |= router.cycle(layout, queues, now, turn);
         }
+        let mut acts = false;
         for (number, device) in self.devices.iter_mut().enumerate() {
             let Some(device) = device else { continue };
             let (tile, side) = layout.ports[number];
@@ -320,8 +337,8 @@ impl Chip {
             });
             let place = ((tile % layout.columns) as u8, (tile / layout.columns) as u8);
             let last = 1 + side as u8;
-            moves |= device.cycle(&mut Port { now, tile: place, last, queues, numbers });
+            acts |= device.cycle(&mut Port { now, tile: place, last, queues, numbers });
         }
-        Ok(moves)
+        Ok((moves, acts))
     }
 }

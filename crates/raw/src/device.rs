@@ -34,6 +34,13 @@ pub trait Device: Any + Send {
         None
     }
 
+    /// The first cycle after this one in which the device does other than in this one although no
+    /// word comes from the chip and no room to it; `u64::MAX` if there is none. Chips skip cycles
+    /// until then if nothing else happens.
+    fn next(&self, now: u64) -> u64 {
+        now + 1
+    }
+
     /// What memory chips did, if the device is a memory.
     fn accesses(&self) -> Option<Accesses> {
         None

@@ -23,6 +23,7 @@ mod machine;
 pub mod mapper;
 mod message;
 mod queue;
+mod rest;
 mod router;
 pub mod routers;
 mod spec;

@@ -66,6 +66,12 @@ impl Queue {
         self.len += 1;
     }
 
+    /// Whether the queue will be the same after a cycle as before it if nothing is read or written:
+    /// nothing was in that cycle, and no word is on its way.
+    pub fn is_steady(&self, now: u64) -> bool {
+        self.last_read < now && (self.len == 0 || self.last_write < now)
+    }
+
     /// The number of words that can be read.
     pub fn readable(&self, now: u64) -> u32 {
         let place = |number: u8| usize::from(self.head + number) % SLOTS;

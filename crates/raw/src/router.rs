@@ -78,6 +78,11 @@ impl Router {
         moves
     }
 
+    /// Whether no message at an input waits for its turn to end.
+    pub fn waits_for_queues(&self, now: u64) -> bool {
+        self.messages.iter().flatten().all(|message| message.ready_at <= now)
+    }
+
     /// The input whose message gets a free output.
     fn grant(&self, output: usize, now: u64) -> Option<usize> {
         let wants = |input: &usize| {

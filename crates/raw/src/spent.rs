@@ -40,12 +40,12 @@ impl TileCycles {
         self.executed + self.operands + self.branches + self.misses + networks
     }
 
-    pub(crate) fn blocked(&mut self, block: Block) {
+    pub(crate) fn blocked(&mut self, block: Block, cycles: u64) {
         let (Block::Empty(queue) | Block::Full(queue)) = block;
         let (network, _) = Layout::of_queue(queue);
         match block {
-            Block::Empty(_) => self.empty[network] += 1,
-            Block::Full(_) => self.full[network] += 1,
+            Block::Empty(_) => self.empty[network] += cycles,
+            Block::Full(_) => self.full[network] += cycles,
         }
     }
 }
@@ -108,13 +108,13 @@ impl SwitchCycles {
         self.executed + self.branches + waited
     }
 
-    pub(crate) fn blocked(&mut self, block: Block, tile: usize) {
+    pub(crate) fn blocked(&mut self, block: Block, tile: usize, cycles: u64) {
         let is_of_tile = |queue| Layout::is_of_tile(queue, tile) && Layout::of_queue(queue).1;
         match block {
-            Block::Empty(queue) if is_of_tile(queue) => self.empty_tile += 1,
-            Block::Empty(_) => self.empty += 1,
-            Block::Full(queue) if is_of_tile(queue) => self.full_tile += 1,
-            Block::Full(_) => self.full += 1,
+            Block::Empty(queue) if is_of_tile(queue) => self.empty_tile += cycles,
+            Block::Empty(_) => self.empty += cycles,
+            Block::Full(queue) if is_of_tile(queue) => self.full_tile += cycles,
+            Block::Full(_) => self.full += cycles,
         }
     }
 }

@@ -91,6 +91,13 @@ impl Switch {
         }
     }
 
+    /// Counts cycles in which the switch waits for a queue, if it does.
+    pub fn rest(&mut self, queues: &[Queue], now: u64, cycles: u64) {
+        if let Some(block) = self.block(queues, now) {
+            self.cycles.blocked(block, self.tile, cycles);
+        }
+    }
+
     /// Acts for a cycle; returns whether the switch executed an instruction.
     ///
     /// # Errors
@@ -104,7 +111,7 @@ impl Switch {
             return Err(format!("instruction {} is past the program's end", self.pc));
         }
         if let Some(block) = self.block(queues, now) {
-            self.cycles.blocked(block, self.tile);
+            self.cycles.blocked(block, self.tile, 1);
             return Ok(false);
         }
         self.cycles.executed += 1;

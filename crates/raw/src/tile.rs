@@ -40,6 +40,9 @@ pub(crate) mod kind {
     pub const INTERRUPT: u8 = 15;
 }
 
+/// The bit of the timer among the causes of interrupts.
+const TIMER: u32 = 1 << 1;
+
 /// A range of addresses and the memory that holds it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
@@ -142,6 +145,14 @@ impl Tile {
         self.network_block(instruction, layout, queues, now)
     }
 
+    /// Whether a processor that did not act waits for a word or for room, and neither for a line nor
+    /// for its timer; or has halted.
+    pub fn waits_for_networks(&self) -> bool {
+        let waits_for_timer = self.interrupts_on && self.mask & TIMER != 0 && self.timer.is_some();
+        let waits_for_line = self.miss.is_some() || !self.to_send.is_empty();
+        self.is_halted || !waits_for_line && !waits_for_timer
+    }
+
     /// What the processor does in a cycle to come.
     pub fn doing(&self, layout: &Layout, queues: &[Queue], now: u64) -> Doing {
         if self.is_halted {
@@ -235,7 +246,7 @@ impl Tile {
             return Ok(true);
         }
         if let Some(block) = self.network_block(&instruction, layout, queues, now) {
-            self.cycles.blocked(block);
+            self.cycles.blocked(block, 1);
             return Ok(false);
         }
         let executed = self.executed;
@@ -360,7 +371,8 @@ impl Tile {
         let general = layout.to_processor(self.number, Network::General as usize);
         let has_word = queues[general].front(now).is_some();
         let is_late = self.timer.is_some_and(|timer| (now as u32).wrapping_sub(timer) < 1 << 31);
-        u32::from(has_word) | u32::from(is_late) << 1 | u32::from(self.external > 0) << 2
+        let is_late = if is_late { TIMER } else { 0 };
+        u32::from(has_word) | is_late | u32::from(self.external > 0) << 2
     }
 
     fn special(&self, number: Register, layout: &Layout, queues: &[Queue], now: u64) -> u32 {

@@ -390,6 +390,11 @@ impl Device for Memory {
         is_received || is_sent || is_streaming || is_reading
     }
 
+    fn next(&self, now: u64) -> u64 {
+        // What it does not serve is at rest.
+        if self.replies.is_empty() && self.reads.is_empty() { u64::MAX } else { now + 1 }
+    }
+
     fn accesses(&self) -> Option<Accesses> {
         Some(self.accesses)
     }

@@ -61,7 +61,7 @@ pub struct Raw {
     spec: MachineSpec,
     program: Program,
     store: Store,
-    chip: Chip,
+    pub(crate) chip: Chip,
     compiled: Compiled,
     chains: Vec<Chain>,
     /// The packets of each chain, in order.
@@ -275,7 +275,8 @@ impl Raw {
         let mut settled = Settled::default();
         while self.now() < self.lines.last || self.order.len() > KEPT {
             let left = self.lines.last.saturating_sub(self.now()).max(1);
-            self.run(left.min(STEP))?;
+            let step = self.step();
+            self.run(left.min(step))?;
             self.collect_left()?;
             settled.extend(&self.pass_on(sink));
         }
@@ -288,7 +289,7 @@ impl Raw {
         let mut settled = Settled::default();
         let mut rest = cycles;
         while self.order.len() + self.lines.coming.len() > most && rest > 0 {
-            let step = rest.min(STEP);
+            let step = rest.min(self.step());
             self.run(step)?;
             rest -= step;
             self.collect_left()?;
@@ -296,6 +297,16 @@ impl Raw {
         }
         settled.extend(&self.pass_on(sink));
         Ok(settled)
+    }
+
+    /// Cycles until the next look at what has left: more than [`STEP`] where the chip rests, until a
+    /// packet comes at the most.
+    fn step(&self) -> u64 {
+        let coming = self.lines.coming.front();
+        let next = coming.map_or(u64::MAX, |next| next.at.saturating_sub(self.now()));
+        let rest = self.chip.resting().min(next);
+        // A multiple, so that looks are in the same cycles as if all were simulated.
+        (rest / STEP * STEP).max(STEP)
     }
 
     /// Simulates some cycles.

@@ -196,6 +196,12 @@ impl Device for PacketPort {
         is_received || is_sent || comes
     }
 
+    fn next(&self, _: u64) -> u64 {
+        // One that is due waits for room.
+        let next = self.to_come.front().filter(|_| !self.is_due);
+        next.map_or(u64::MAX, |next| next.at.saturating_add(self.stood).saturating_sub(self.base))
+    }
+
     fn waits_for(&self) -> Option<(Network, bool)> {
         self.is_due.then_some((Network::Static1, false))
     }
