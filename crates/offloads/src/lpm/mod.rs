@@ -83,6 +83,7 @@ mod fib;
 mod key;
 mod lists;
 mod present;
+mod reader;
 mod rib;
 mod runs;
 mod spread;
@@ -91,8 +92,9 @@ mod values;
 mod writer;
 
 pub use fib::{LpmNode, LpmView};
+pub use reader::{Guard, Reader};
 pub use spread::KEYS as BLOCK_KEYS;
-pub use table::{Guard, Reader, Table};
+pub use table::Table;
 
 /// The number of key bits that index the direct table, if the key has that many.
 pub const DIRECT_BITS: u32 = 18;

@@ -1,15 +1,13 @@
-//! The table, with its writer and its readers.
+//! The table and its changes.
 
 use std::collections::VecDeque;
-use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use wireloom_bits::{Bits, Known};
 
-use super::epoch::{Epochs, Note};
-use super::fib::{Capacity, Fib, LpmNode, LpmView, leaf_bitmap};
+use super::fib::{Capacity, Fib, LpmNode, leaf_bitmap};
 use super::key::{Key, with_key};
+use super::reader::{Reader, Shared};
 use super::rib::{Change, Rib};
 use super::runs::{LONGEST, Runs};
 use super::spread::{self, Entry};
@@ -59,15 +57,6 @@ impl Blocks {
     }
 }
 
-/// The data that readers share with the writer.
-struct Shared {
-    /// The FIB to read. It is one of `owned`.
-    fib: AtomicPtr<Fib>,
-    /// The current FIB, and older ones with the epoch that ended when they were replaced.
-    owned: Mutex<Vec<(u64, Arc<Fib>)>>,
-    epochs: Epochs,
-}
-
 /// An object that readers might still access.
 pub(super) enum Retired {
     /// A run of nodes: the first node and the length.
@@ -78,20 +67,6 @@ pub(super) enum Retired {
     Block(u32, bool),
     /// The number of a value.
     Value(u32),
-}
-
-/// A handle with which a thread can look up keys while the table changes.
-pub struct Reader {
-    shared: Arc<Shared>,
-    note: Note,
-    key_width: u32,
-}
-
-/// A pinned reader: everything that it sees stays in memory until the guard is dropped. Keep a
-/// guard for a batch of lookups, but not for long: objects that the writer replaces in the meantime
-/// cannot be reused before.
-pub struct Guard<'a> {
-    reader: &'a Reader,
 }
 
 impl Table {
@@ -116,11 +91,7 @@ impl Table {
         }
         let fib = Arc::new(Fib::new(key_width, direct_bits, miss.width(), capacity)?);
         fib.set_value(0, values.words(0));
-        let shared = Shared {
-            fib: AtomicPtr::new(Arc::as_ptr(&fib).cast_mut()),
-            owned: Mutex::new(vec![(u64::MAX, Arc::clone(&fib))]),
-            epochs: Epochs::new(),
-        };
+        let shared = Arc::new(Shared::new(&fib));
         Ok(Self {
             key_width,
             value_width: miss.width(),
@@ -131,7 +102,7 @@ impl Table {
             nodes: Runs::new(1, capacity.nodes.max(1) as u32),
             leaves: Runs::new(0, capacity.leaves as u32),
             blocks: Blocks::new(blocks.0, blocks.1),
-            shared: Arc::new(shared),
+            shared,
             replaced: Vec::new(),
             retired: VecDeque::new(),
             bulk: false,
@@ -162,11 +133,9 @@ impl Table {
     /// The memory of the table in bytes: the RIB and the FIB, with an estimate of the allocator's
     /// overhead.
     pub fn memory(&self) -> usize {
-        let owned = self.shared.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        let fibs: usize = owned.iter().map(|(_, fib)| fib.memory()).sum();
         let blocks = self.blocks.deep.memory() + self.blocks.top.memory();
         let runs = self.nodes.memory() + self.leaves.memory() + blocks;
-        fibs + runs + self.rib.memory() + self.values.memory()
+        self.shared.memory() + runs + self.rib.memory() + self.values.memory()
     }
 
     /// Inserts or replaces a prefix. It has as many bits as a key, and those after `length` are
@@ -261,11 +230,7 @@ impl Table {
 
     /// Creates a new reader of this table.
     pub fn reader(&self) -> Reader {
-        Reader {
-            shared: Arc::clone(&self.shared),
-            note: self.shared.epochs.register(),
-            key_width: self.key_width,
-        }
+        Reader::of(&self.shared, self.key_width)
     }
 
     fn check(&self, prefix: &Bits, length: u32) -> Result<(), Refused> {
@@ -567,89 +532,4 @@ fn write_nodes(fib: &Fib, runs: &mut Runs, nodes: &[LpmNode]) -> u32 {
         fib.set_node(id, *node);
     }
     base
-}
-
-impl Shared {
-    /// Publishes another FIB.
-    fn replace(&self, fib: &Arc<Fib>) {
-        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        owned.push((u64::MAX, Arc::clone(fib)));
-        self.fib.store(Arc::as_ptr(fib).cast_mut(), Ordering::SeqCst);
-        let epoch = self.epochs.end();
-        let last = owned.len() - 1;
-        for (until, _) in &mut owned[..last] {
-            *until = epoch.min(*until);
-        }
-    }
-
-    /// Drops the FIBs that no reader can see.
-    fn reclaim(&self, oldest_pinned: u64) {
-        let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        if owned.len() > 1 {
-            owned.retain(|(until, _)| *until == u64::MAX || *until >= oldest_pinned);
-        }
-    }
-}
-
-impl Reader {
-    /// Pins the reader, for a batch of lookups. Never waits.
-    pub fn pin(&mut self) -> Guard<'_> {
-        self.shared.epochs.pin(&self.note);
-        Guard { reader: self }
-    }
-
-    /// Pins the reader until it is pinned again or released, and returns the location of the table.
-    /// For machines that cannot keep a guard.
-    pub fn hold(&mut self) -> LpmView {
-        self.shared.epochs.pin(&self.note);
-        let guard = ManuallyDrop::new(Guard { reader: self });
-        guard.view()
-    }
-
-    /// Releases the view that [`Reader::hold`] returned.
-    pub fn let_go(&mut self) {
-        self.note.unpin();
-    }
-}
-
-impl Clone for Reader {
-    fn clone(&self) -> Self {
-        Self {
-            shared: Arc::clone(&self.shared),
-            note: self.shared.epochs.register(),
-            key_width: self.key_width,
-        }
-    }
-}
-
-impl Guard<'_> {
-    fn fib(&self) -> &Fib {
-        // SAFETY: the pointer refers to the content of an `Arc` in `Shared::owned`, and this reader
-        // keeps the `Shared` alive. The writer removes the `Arc` only after another pointer was
-        // stored and every reader that was pinned then has been unpinned (`Epochs`), which happens
-        // when this guard is dropped.
-        unsafe { &*self.reader.shared.fib.load(Ordering::SeqCst) }
-    }
-
-    /// Returns the value of the longest prefix that matches a key, or the miss value.
-    ///
-    /// # Panics
-    /// If the key does not have the table's width.
-    pub fn lookup(&self, key: &Bits) -> Bits {
-        assert_eq!(key.width(), self.reader.key_width, "a key of the table's width");
-        let fib = self.fib();
-        fib.value(with_key!(key, |key| fib.lookup(key)))
-    }
-
-    /// Returns the table's current location in memory. Changes that need no new arrays are visible
-    /// through it.
-    pub fn view(&self) -> LpmView {
-        self.fib().view()
-    }
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        self.reader.note.unpin();
-    }
 }
