@@ -18,8 +18,7 @@ all_bytes#:
     alu[control, control, OR, mask]
     ; Four words are in three quad words of the buffer. Those of the next four are read while these go out, and
     ; the first ones before the packet has its turn.
-    alu_shf[place, quad, OR, thread, <<14]
-    sdram[read, $$0, place, 0, 3], ctx_swap
+    sdram[read, $$0, base, quad, 3], ctx_swap
 turn#:
     csr[read, $0, xmit_sequence], ctx_swap
     alu[--, number, -, $0]
@@ -47,8 +46,7 @@ odd#:
     alu[p4, --, B, $$5]
 even#:
     alu[quad, quad, +, 2]
-    alu_shf[place, quad, OR, thread, <<14]
-    sdram[read, $$0, place, 0, 3], sig_done
+    sdram[read, $$0, base, quad, 3], sig_done
     align($0, p0, p1)
     align($1, p1, p2)
     align($2, p2, p3)

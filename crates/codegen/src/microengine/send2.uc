@@ -59,8 +59,7 @@ piece#:
     immed[g, 0]
 group#:
     ; Four words: three quad words of the buffer.
-    alu_shf[place, quad, OR, thread, <<14]
-    sdram[read, $$0, place, 0, 3], ctx_swap
+    sdram[read, $$0, base, quad, 3], ctx_swap
     br_bset[parity, 0, odd#]
     alu[p0, --, B, $$0]
     alu[p1, --, B, $$1]
