@@ -178,7 +178,6 @@ fn assemble(
 ) -> Result<Vec<Image>, (usize, wireloom_microcode::Refused)> {
     let options = wireloom_microcode::Options {
         control_store: Some(spec.engine.control_store as usize),
-        optimise: true,
         definitions: vec![("PORT_MASK".into(), (spec.ports.count - 1).to_string())],
         ..Default::default()
     };

@@ -6,8 +6,9 @@ use wireloom_isa::microengine::{Bank, Index, TransferFile, Version};
 
 use crate::diagnostic::Place;
 
-/// Names that a program can have; more would make allocation slow.
-pub const MAX_NAMES: usize = 4096;
+/// Names that a program can have: two for each instruction of the longest control store. Allocation takes
+/// memory by their square, 32 MB for so many.
+pub const MAX_NAMES: usize = 16_384;
 
 /// A general-purpose register that the program names: allocation finds its place.
 #[derive(Clone, Debug)]

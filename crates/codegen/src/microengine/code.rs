@@ -88,12 +88,35 @@ pub struct Code {
     shared: BTreeMap<String, Register>,
     /// The routines that are called.
     pub routines: Vec<Routine>,
-    /// Words of the frame that the read transfer registers of SRAM hold, from the first register
-    /// on: the first word, and their number.
-    here: Option<(u32, u32)>,
+    /// Words of the frame that the read transfer registers of SRAM hold.
+    here: Option<Here>,
     /// The group of local memory at which pointer 1 is, if that is known.
     pub(super) group: Option<u32>,
+    /// The transfer registers of SRAM after those that were taken last, to read and to write.
+    next_read: u32,
+    next_write: u32,
 }
+
+/// Words of the frame in read transfer registers of SRAM that follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Here {
+    /// The first word.
+    pub first: u32,
+    pub count: u32,
+    /// The register that has it.
+    pub transfer: u8,
+}
+
+impl Here {
+    /// The register with the first of some words, if all are there.
+    pub fn transfer_of(self, first: u32, count: u32) -> Option<u8> {
+        let is_there = self.first <= first && first + count <= self.first + self.count;
+        is_there.then(|| self.transfer + (first - self.first) as u8)
+    }
+}
+
+/// Transfer registers of a context for reading, and for writing.
+pub(super) const TRANSFERS: u32 = 8;
 
 impl Code {
     /// A step with these registers, in bank A if so said, at fixed places.
@@ -182,15 +205,35 @@ impl Code {
         format!("l{}_{}#", self.step, label.0)
     }
 
-    /// The words of the frame that the read transfer registers of SRAM hold from the first one on:
-    /// the first word, and their number.
-    pub fn here(&self) -> Option<(u32, u32)> {
+    /// The first of some write transfer registers of SRAM, which were taken as long ago as possible: a
+    /// command may still read those that were taken last.
+    pub fn write_transfers(&mut self, count: u32) -> u8 {
+        let first = if self.next_write + count > TRANSFERS { 0 } else { self.next_write };
+        self.next_write = first + count;
+        first as u8
+    }
+
+    /// Reads words of the frame into transfer registers of SRAM, which were taken as long ago as possible: what
+    /// is in those that were taken last may still be used when the command begins. Returns the first of them.
+    pub fn read_frame(&mut self, frame: Operand, at: Operand, count: u32) -> u8 {
+        let first = if self.next_read + count > TRANSFERS { 0 } else { self.next_read };
+        self.next_read = first + count;
+        self.command("sram[read", &format!("${first}"), frame, at, count);
+        let transfer = first as u8;
+        if let Operand::Number(first) = at {
+            self.here = Some(Here { first, count, transfer });
+        }
+        transfer
+    }
+
+    /// The words of the frame that the read transfer registers of SRAM hold.
+    pub fn here(&self) -> Option<Here> {
         self.here
     }
 
-    /// The last command has read these words of the frame.
-    pub fn are_here(&mut self, first: u32, count: u32) {
-        self.here = Some((first, count));
+    /// A command has left these words of the frame in their transfer registers.
+    pub fn are_here(&mut self, here: Here) {
+        self.here = Some(here);
     }
 
     /// Puts a label here.

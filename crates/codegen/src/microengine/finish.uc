@@ -38,7 +38,10 @@ egress#:
 ; The packet ends with the way and the reason in `control`.
 end#:
     .begin
-    .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u
+    .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u base row
+    alu[row, thread, AND, 3]
+    alu_shf[row, --, B, row, <<8]
+    alu_shf[base, row, OR, thread, <<14]
     br_bset[control, 19, no_bytes#]
     ; The window goes back into the buffer, in pieces of 4 granules.
     alu_shf[g, --, B, front, >>5]
@@ -58,8 +61,7 @@ back#:
     alu[$$5, --, B, $5]
     alu[$$6, --, B, $6]
     alu[$$7, --, B, $7]
-    alu_shf[place, g, OR, thread, <<14]
-    sdram[write, $$0, place, 0, 4], ctx_swap
+    sdram[write, $$0, base, g, 4], ctx_swap
     alu[g, g, +, 4]
     br[back#]
 no_bytes#:

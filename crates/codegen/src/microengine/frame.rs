@@ -14,7 +14,7 @@
 
 use wireloom_bits::Bits;
 
-use super::code::{Code, Label, Operand, Register, Shift, Target};
+use super::code::{Code, Label, Operand, Register, Shift, TRANSFERS, Target};
 use super::words::{self, Words};
 
 /// Words of a frame.
@@ -95,14 +95,17 @@ impl State {
 
     /// Reads words of the frame.
     pub fn load(&self, code: &mut Code, at: Operand, count: usize) -> Vec<Register> {
-        code.command("sram[read", "$0", self.frame.into(), at, count as u32);
-        (0..count).map(|index| code.copy(Operand::Transfer(index as u8))).collect()
+        let first = code.read_frame(self.frame.into(), at, count as u32);
+        (first..first + count as u8)
+            .map(|register| code.copy(Operand::Transfer(register)))
+            .collect()
     }
 
     /// Writes words of the frame.
     pub fn store(&self, code: &mut Code, at: Operand, words: &[Operand]) {
-        for (index, word) in words.iter().enumerate() {
-            let target = Target::Transfer(index as u8);
+        let transfers = code.write_transfers(words.len() as u32);
+        for (transfer, word) in (transfers..).zip(words) {
+            let target = Target::Transfer(transfer);
             match word {
                 Operand::Number(number) if *number > 31 => {
                     let register = code.copy(*word);
@@ -112,13 +115,16 @@ impl State {
             }
         }
         // Words that were read stay what they are if others are written.
-        let here = code.here().filter(|(first, count)| match at {
-            Operand::Number(at) => at + words.len() as u32 <= *first || first + count <= at,
+        let here = code.here().filter(|here| match at {
+            Operand::Number(at) => {
+                at + words.len() as u32 <= here.first || here.first + here.count <= at
+            }
             _ => false,
         });
-        code.command("sram[write", "$0", self.frame.into(), at, words.len() as u32);
-        if let Some((first, count)) = here {
-            code.are_here(first, count);
+        let first = format!("${transfers}");
+        code.command("sram[write", &first, self.frame.into(), at, words.len() as u32);
+        if let Some(here) = here {
+            code.are_here(here);
         }
     }
 
@@ -158,8 +164,8 @@ impl State {
             if !aligned.is_empty() {
                 code.alu(at, at.into(), "+", Operand::Number(TRANSFERS - 1));
             }
-            code.command("sram[read", "$0", self.frame.into(), at.into(), part + 1);
-            for index in 0..part as u8 {
+            let first = code.read_frame(self.frame.into(), at.into(), part + 1);
+            for index in first..first + part as u8 {
                 let (high, low) = (Operand::Transfer(index), Operand::Transfer(index + 1));
                 let (upper, lower, word) = (code.register(), code.register(), code.register());
                 code.shift_by(upper, Operand::None, "B", high, Shift::LeftIndirect, left);
@@ -214,24 +220,23 @@ impl State {
             if first > 0 {
                 code.alu(at, at.into(), "+", Operand::Number(TRANSFERS));
             }
-            code.command("sram[read", "$0", self.frame.into(), at.into(), part);
+            let read = code.read_frame(self.frame.into(), at.into(), part);
+            let transfers = code.write_transfers(part);
             for (transfer, index) in (first..first + part).enumerate() {
                 let own = spread(code, &value, index as usize, left, right);
                 let keeps = spread(code, &mask, index as usize, left, right);
-                let old = Operand::Transfer(transfer as u8);
+                let old = Operand::Transfer(read + transfer as u8);
                 code.alu(keeps, old, "AND~", keeps.into());
-                let target = Target::Transfer(transfer as u8);
+                let target = Target::Transfer(transfers + transfer as u8);
                 code.alu(target, keeps.into(), "OR", own.into());
             }
-            code.command("sram[write", "$0", self.frame.into(), at.into(), part);
+            let written = format!("${transfers}");
+            code.command("sram[write", &written, self.frame.into(), at.into(), part);
             first += part;
         }
         code.place(outside);
     }
 }
-
-/// Transfer registers of a context for reading, and for writing.
-const TRANSFERS: u32 = 8;
 
 /// For a byte address: 8 times its offset in a word, and 31 less that. The address becomes that of
 /// the word.

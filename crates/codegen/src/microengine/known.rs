@@ -146,20 +146,17 @@ impl Lower<'_> {
     /// Reads a field. What the next operations read near it is read with it.
     pub(super) fn read_field(&mut self, field: Field) -> Words {
         let (first, count) = self.with_next(field);
-        let here = match self.code.here() {
-            Some((here, words)) if here <= field.first && field.end() <= here + words => here,
-            _ => {
-                let at = Operand::Number(first);
-                self.code.command("sram[read", "$0", self.state.frame.into(), at, count);
-                self.code.are_here(first, count);
-                first
-            }
-        };
-        let from = field.first - here;
-        let words: Vec<Operand> = (from..from + field.count())
-            .rev()
-            .map(|index| Operand::Transfer(index as u8))
-            .collect();
+        let from =
+            match self.code.here().and_then(|here| here.transfer_of(field.first, field.count())) {
+                Some(transfer) => transfer,
+                None => {
+                    let at = Operand::Number(first);
+                    let transfer = self.code.read_frame(self.state.frame.into(), at, count);
+                    transfer + (field.first - first) as u8
+                }
+            };
+        let transfers = from..from + field.count() as u8;
+        let words: Vec<Operand> = transfers.rev().map(Operand::Transfer).collect();
         let lo = 32 * field.count() - field.before - field.width;
         let words = words::slice(self.code, &words, lo, field.width);
         // Transfer registers do not keep it.
@@ -239,18 +236,18 @@ impl Lower<'_> {
         own.reverse();
         mask.reverse();
         let is_whole = |word: &Operand| *word == Operand::Number(u32::MAX);
-        let here = match code.here() {
-            Some((here, words)) if here <= field.first && field.end() <= here + words => here,
-            _ if mask.iter().all(is_whole) => field.first,
-            _ => {
+        let here = code.here().and_then(|here| here.transfer_of(field.first, count));
+        let from = match here {
+            Some(transfer) => transfer,
+            None if mask.iter().all(is_whole) => 0,
+            None => {
                 let at = Operand::Number(field.first);
-                code.command("sram[read", "$0", self.state.frame.into(), at, count);
-                field.first
+                code.read_frame(self.state.frame.into(), at, count)
             }
         };
-        let from = field.first - here;
+        let transfers = code.write_transfers(count);
         for (index, (own, mask)) in own.into_iter().zip(mask).enumerate() {
-            let target = Target::Transfer(index as u8);
+            let target = Target::Transfer(transfers + index as u8);
             if is_whole(&mask) {
                 let own = match own {
                     Operand::Number(32..) => code.copy(own).into(),
@@ -260,10 +257,10 @@ impl Lower<'_> {
                 continue;
             }
             let kept = code.register();
-            code.alu(kept, Operand::Transfer(from as u8 + index as u8), "AND~", mask);
+            code.alu(kept, Operand::Transfer(from + index as u8), "AND~", mask);
             code.alu(target, kept.into(), "OR", own);
         }
-        let at = Operand::Number(field.first);
-        code.command("sram[write", "$0", self.state.frame.into(), at, count);
+        let (at, first) = (Operand::Number(field.first), format!("${transfers}"));
+        code.command("sram[write", &first, self.state.frame.into(), at, count);
     }
 }

@@ -262,24 +262,23 @@ impl Lower<'_> {
         if let Some(local) = first.checked_sub(LOCAL) {
             return (local..local + count as u32).map(|word| self.code.load_local(word)).collect();
         }
-        let from = match self.code.here() {
-            Some((here, words)) if here <= first && first + count as u32 <= here + words => here,
-            _ if count <= 8 => {
+        let transfer = match self.code.here().and_then(|here| here.transfer_of(first, count as u32))
+        {
+            Some(transfer) => transfer,
+            None if count <= 8 => {
                 // What the next operations read near it comes with it.
                 let (from, words) = self.with_near(first, count as u32);
                 let at = Operand::Number(from);
-                self.code.command("sram[read", "$0", self.state.frame.into(), at, words);
-                self.code.are_here(from, words);
-                from
+                let transfer = self.code.read_frame(self.state.frame.into(), at, words);
+                transfer + (first - from) as u8
             }
-            _ => {
+            None => {
                 let parts =
                     (0..count).step_by(8).map(|at| (first + at as u32, (count - at).min(8)));
                 return parts.flat_map(|(at, part)| self.load(at, part)).collect();
             }
         };
-        let from = (first - from) as u8;
-        let registers = (from..from + count as u8).map(Operand::Transfer);
+        let registers = (transfer..transfer + count as u8).map(Operand::Transfer);
         registers.map(|register| self.code.copy(register)).collect()
     }
 

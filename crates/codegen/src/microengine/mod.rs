@@ -10,6 +10,7 @@
 mod calls;
 mod code;
 pub(crate) mod context;
+mod early;
 mod elements;
 mod exits;
 mod frame;
@@ -22,6 +23,7 @@ mod local;
 mod lower;
 mod operations;
 mod order;
+mod posted;
 mod resize;
 mod routines;
 mod second;
@@ -34,6 +36,7 @@ use wireloom_ir::Engine;
 use wireloom_isa::microengine::Version;
 
 pub use crate::refused::Refused;
+use early::{Waits, early};
 pub use exits::RUNAWAY;
 pub use frame::WORDS as FRAME;
 pub use homes::Local;
@@ -88,9 +91,9 @@ impl Target {
     fn header(self) -> String {
         let bits = self.contexts().trailing_zeros();
         match self {
-            Self::One => format!(".version 1\n#define CONTEXT_BITS {bits}\n"),
+            Self::One => format!(".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n"),
             Self::Two { elements } => format!(
-                ".version 2\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
+                ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
                  #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define TURNS {}\n\
                  #define ARRIVAL {}\n\
                  .sig memory arrived\n",
@@ -200,8 +203,8 @@ impl Microcode<'_> {
             _ => text.extend([&steps, "\n", &runtime]),
         }
         match target {
-            Target::One => text,
-            Target::Two { .. } => second::translated(&text),
+            Target::One => posted::posted(&early(&text, Waits::Ordered)),
+            Target::Two { .. } => second::translated(&early(&text, Waits::Signals)),
         }
     }
 }

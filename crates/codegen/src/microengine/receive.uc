@@ -2,8 +2,9 @@
 ; Receiving, sending and ending, in the first part.
 ;
 ; A thread has an element of the receive FIFO, a frame in SRAM (512 words or more from word 0 on) and a
-; buffer in SDRAM (128 KB). A packet lies from byte 1,344 of its buffer on. While it is processed,
-; its first 128 bytes are in the frame instead, at the same place. The first words of the frame are
+; buffer in SDRAM (128 KB), of which the first 0 to 3 rows of 2 KB are left free: so threads use different
+; banks. A packet lies from byte 1,344 after them on. While it is processed, its first 128 bytes are in the
+; frame instead, at the same place. The first words of the frame are
 ; its number, its port, and the jumps back so far. PORT_MASK is the number of ports less 1.
 
 receive#:
@@ -12,13 +13,16 @@ receive#:
     immed[egress, 0]
     immed[front, 1344]
     .begin
-    .reg wanted ports mask status bytes more fifo at word to place number
+    .reg wanted ports mask status bytes more fifo at word to place number base
     immed32[ports, PORT_MASK]
     alu[wanted, thread, AND, ports]
     alu_shf[wanted, wanted, OR, thread, <<8]
     alu_shf[wanted, wanted, OR, thread, <<16]
     alu_shf[fifo, --, B, thread, <<3]
     immed[at, 168]
+    alu[base, thread, AND, 3]
+    alu_shf[base, --, B, base, <<8]
+    alu_shf[base, base, OR, thread, <<14]
     immed[word, 336]
 mpkt#:
     fast_wr[wanted, rcv_req]
@@ -30,7 +34,7 @@ mpkt#:
     alu[number, --, B, $1]
     csr[read, $0, rcv_cntl], ctx_swap
     ; Its bytes into the buffer: a granule is 8 bytes, a buffer 16,384 granules.
-    alu_shf[place, at, OR, thread, <<14]
+    alu[place, base, +, at]
     sdram[r_fifo_rd, --, fifo, place, 8], ctx_swap
     immed[mask, 0x7f]
     alu[bytes, status, AND, mask]

@@ -3,7 +3,7 @@
 ;
 ; A thread has a frame in SRAM (512 words or more from word 0 on) and a buffer in DRAM (128 KB). It puts itself
 ; on the list of threads that wait for MPKTs, and gets the status of one in $8 to $11. A packet lies from
-; byte 1,344 of its buffer on. While it is processed, its first 128 bytes are in the frame instead, at
+; byte 1,344 of its buffer on, after 0 to 3 rows (receive.uc). While it is processed, its first 128 bytes are in the frame instead, at
 ; the same place. The first words of the frame are its number, its port, and the jumps back so far.
 
 receive#:
@@ -12,8 +12,11 @@ receive#:
     immed[egress, 0]
     immed[front, 1344]
     .begin
-    .reg mask status bytes more element fifo at word to place number
+    .reg mask status bytes more element fifo at word to place number base
     immed[at, 168]
+    alu[base, thread, AND, 3]
+    alu_shf[base, --, B, base, <<8]
+    alu_shf[base, base, OR, thread, <<14]
     immed[word, 336]
 mpkt#:
     ; The signal, the first register, and the thread: context in bits 10 to 8, engine from 11 on.
@@ -27,7 +30,7 @@ mpkt#:
     alu_shf[element, mask, AND, status, >>24]
     ; Its bytes into the buffer: a granule is 8 bytes, a buffer 16,384 granules.
     alu_shf[fifo, --, B, element, <<6]
-    alu_shf[place, at, OR, thread, <<14]
+    alu[place, base, +, at]
     alu_shf[place, --, B, place, <<3]
     dram[rbuf_rd, --, fifo, place, 8], ctx_swap[memory]
     alu[bytes, status, AND, mask]

@@ -28,6 +28,10 @@ pub fn translated(text: &str) -> String {
     let mut locks = 0;
     for line in text.lines() {
         let command = line.trim_start();
+        if let Some(read) = read_early(command) {
+            out.push_str(&read);
+            continue;
+        }
         let Some(inside) = command.strip_suffix(", ctx_swap").and_then(|c| c.strip_suffix(']'))
         else {
             out.push_str(line);
@@ -102,6 +106,25 @@ pub fn translated(text: &str) -> String {
     out
 }
 
+/// A read that begins early, or that ends together with such ones ([`early`](super::early)).
+fn read_early(command: &str) -> Option<String> {
+    let operands = command.strip_prefix("sram[read, ")?;
+    let (operands, tokens) = operands.split_once("], ")?;
+    let (own, then) = match tokens.strip_prefix("ctx_swap[s") {
+        Some(signals) => {
+            let signals = signals.strip_suffix(']')?;
+            ("sig_done[memory]", format!("    ctx_arb[memory, s{signals}]\n"))
+        }
+        None => (tokens.starts_with("sig_done[s").then_some(tokens)?, String::new()),
+    };
+    let [to, a, b, count] = operands.split(", ").collect::<Vec<_>>()[..] else { return None };
+    let words = address(a, b, 2);
+    Some(format!(
+        "    .begin\n    .reg byte_at\n{words}    sram[read, {to}, byte_at, 0, {count}], {own}\n    \
+         .end\n{then}"
+    ))
+}
+
 /// The byte address `byte_at` of a sum of two operands that count words or quad words.
 fn address(a: &str, b: &str, shift: u32) -> String {
     match b {
@@ -156,6 +179,19 @@ mod tests {
             translated("    hash1_64[$0], ctx_swap\n"),
             "    hash1_64[$0], ctx_swap[memory]\n"
         );
+    }
+
+    #[test]
+    fn reads_that_begin_together_have_their_signals() {
+        let text = "    sram[read, $1, frame, 5, 1], sig_done[s8]\n    \
+                    sram[read, $0, table, 0, 1], ctx_swap[s8]\n";
+        let expected = "    .begin\n    .reg byte_at\n    alu[byte_at, frame, +, 5]\n    \
+                        alu_shf[byte_at, --, B, byte_at, <<2]\n    \
+                        sram[read, $1, byte_at, 0, 1], sig_done[s8]\n    .end\n    \
+                        .begin\n    .reg byte_at\n    alu_shf[byte_at, --, B, table, <<2]\n    \
+                        sram[read, $0, byte_at, 0, 1], sig_done[memory]\n    .end\n    \
+                        ctx_arb[memory, s8]\n";
+        assert_eq!(translated(text), expected);
     }
 
     #[test]

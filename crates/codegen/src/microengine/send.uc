@@ -1,10 +1,6 @@
     ; In the order in which packets came.
     sram[read, $0, frame, 0, 1], ctx_swap
     alu[number, --, B, $0]
-turn#:
-    csr[read, $0, xmit_sequence], ctx_swap
-    alu[--, number, -, $0]
-    br!=0[turn#]
     alu[bytes, payload, +, window]
     br_bclr[control, 19, all_bytes#]
     immed[bytes, 0]
@@ -20,17 +16,21 @@ all_bytes#:
     ; First of its packet.
     immed[mask, 128]
     alu[control, control, OR, mask]
+    ; Four words are in three quad words of the buffer. Those of the next four are read while these go out, and
+    ; the first ones before the packet has its turn.
+    sdram[read, $$0, base, quad, 3], ctx_swap
+turn#:
+    csr[read, $0, xmit_sequence], ctx_swap
+    alu[--, number, -, $0]
+    br!=0[turn#]
 piece#:
-    csr[read, $0, xmit_validate], ctx_swap
+    csr[read, $0, xmit_validate]
+    csr[read, $1, xmit_ptr], ctx_swap
     alu[--, --, B, $0]
     br!=0[piece#]
-    csr[read, $0, xmit_ptr], ctx_swap
-    alu[out, --, B, $0]
+    alu[out, --, B, $1]
     immed[g, 0]
 group#:
-    ; Four words: three quad words of the buffer.
-    alu_shf[place, quad, OR, thread, <<14]
-    sdram[read, $$0, place, 0, 3], ctx_swap
     br_bset[parity, 0, odd#]
     alu[p0, --, B, $$0]
     alu[p1, --, B, $$1]
@@ -45,13 +45,15 @@ odd#:
     alu[p3, --, B, $$4]
     alu[p4, --, B, $$5]
 even#:
+    alu[quad, quad, +, 2]
+    sdram[read, $$0, base, quad, 3], sig_done
     align($0, p0, p1)
     align($1, p1, p2)
     align($2, p2, p3)
     align($3, p3, p4)
     alu_shf[place, g, OR, out, <<3]
-    t_fifo_wr[$0, place, 0, 2], ctx_swap
-    alu[quad, quad, +, 2]
+    t_fifo_wr[$0, place, 0, 2], sig_done
+    ctx_arb[sdram, fbi]
     alu[g, g, +, 2]
     alu[--, g, -, 8]
     br!=0[group#]

@@ -6,7 +6,18 @@
     br_bclr[control, 19, all_bytes#]
     immed[bytes, 0]
 all_bytes#:
+    ; The elements of TBUF that it takes, and who comes after it: a packet with further outputs keeps the turn.
+    immed[mask, 63]
+    alu[n, bytes, +, mask]
+    alu_shf[n, --, B, n, >>6]
+    br!=0[elements#]
+    immed[n, 1]
+elements#:
+    alu_shf[t, 1, AND, control, >>17]
+    alu[t, 1, -, t]
+    alu[u, number, +, t]
     turn_of(place, number)
+    immed[w, TURN]
     ; Waits: bit 1 and the thread. Bit 0 in what was there: its turn has come already.
     alu_shf[t, 2, OR, thread, <<8]
     alu[$0, --, B, t]
@@ -15,25 +26,14 @@ all_bytes#:
     br_bset[t, 0, turn#]
     ctx_arb[s4]
 turn#:
-    ; The word is for a later packet then.
+    ; All wait for the packet that has the turn, so it waits but once: the scratchpad serves commands in their
+    ; order. The word is for a later packet then.
     alu[$0, --, B, 0]
-    scratch[write, $0, place, 0, 1], ctx_swap[memory]
-    immed[w, TURN]
-    scratch[read, $0, w, 0, 1], ctx_swap
-    alu[out, --, B, $0]
-    ; A packet with further outputs keeps the turn.
-    alu_shf[t, 1, AND, control, >>17]
-    alu[t, 1, -, t]
-    alu[u, number, +, t]
-    immed[mask, 63]
-    alu[n, bytes, +, mask]
-    alu_shf[n, --, B, n, >>6]
-    br!=0[elements#]
-    immed[n, 1]
-elements#:
-    alu[$0, out, +, n]
-    scratch[write, $0, w, 0, 1], ctx_swap
+    scratch[write, $0, place, 0, 1]
+    alu[$1, --, B, n]
+    scratch[test_and_add, $1, w, 0]
     pass_turn(place, u, t)
+    alu[out, --, B, $1]
     ; A word of the packet is made of two of the buffer: by 8 times the offset to the left, and by
     ; 32 less that to the right.
     alu_shf[quad, --, B, front, >>3]
@@ -59,8 +59,7 @@ piece#:
     immed[g, 0]
 group#:
     ; Four words: three quad words of the buffer.
-    alu_shf[place, quad, OR, thread, <<14]
-    sdram[read, $$0, place, 0, 3], ctx_swap
+    sdram[read, $$0, base, quad, 3], ctx_swap
     br_bset[parity, 0, odd#]
     alu[p0, --, B, $$0]
     alu[p1, --, B, $$1]

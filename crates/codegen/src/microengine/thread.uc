@@ -77,9 +77,9 @@ cleared#:
 #macro pass_turn(at, number, before)
     .begin
     turn_of(at, number)
-    alu[$0, --, B, 1]
-    scratch[test_and_set, $0, at, 0], ctx_swap[memory]
-    alu[before, --, B, $0]
+    alu[$2, --, B, 1]
+    scratch[test_and_set, $2, at, 0], ctx_swap[memory]
+    alu[before, --, B, $2]
     br_bclr[before, 1, nobody_waits#]
     alu_shf[before, --, B, before, >>8]
     cap[fast_wr, before, inter_thd_sig]

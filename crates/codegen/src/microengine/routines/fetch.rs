@@ -54,11 +54,11 @@ impl Fetch {
         code.branch("br>=0", done);
         code.set(begin, number(END));
         code.alu(begin, begin.into(), "+", byte.into());
-        let [thread, quad, high] = [(); 3].map(|()| code.register());
+        let [quad, high] = [(); 2].map(|()| code.register());
         shifts(code, begin, left, right);
         code.shift(quad, Operand::None, "B", begin.into(), Shift::Right(3));
-        code.shift(thread, Operand::None, "B", code.pinned(0).into(), Shift::Left(14));
-        code.command("sdram[read", "$$0", thread.into(), quad.into(), 2);
+        let buffer = super::buffer(code);
+        code.command("sdram[read", "$$0", buffer.into(), quad.into(), 2);
         let (odd, both) = (code.label(), code.label());
         code.set(high, Operand::Wide(0));
         code.set(low, Operand::Wide(1));

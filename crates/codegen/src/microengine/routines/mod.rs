@@ -19,7 +19,7 @@ pub mod table;
 
 use std::collections::BTreeMap;
 
-use super::code::{Code, Operand, Register};
+use super::code::{Code, Operand, Register, Shift};
 use super::frame::{self, State};
 use super::layout::Unit;
 use super::lower::Written;
@@ -34,6 +34,16 @@ pub use order::{Pass, Turn};
 pub use packet::Move;
 pub use put::Put;
 pub use scan::Scan;
+
+/// The granule of SDRAM at which the thread's buffer begins, after 0 to 3 rows of 2 KB that are left free
+/// (receive.uc).
+fn buffer(code: &mut Code) -> Register {
+    let (buffer, thread) = (code.register(), code.pinned(0));
+    code.alu(buffer, thread.into(), "AND", Operand::Number(3));
+    code.shift(buffer, Operand::None, "B", buffer.into(), Shift::Left(8));
+    code.shift(buffer, buffer.into(), "OR", thread.into(), Shift::Left(14));
+    buffer
+}
 
 /// A routine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

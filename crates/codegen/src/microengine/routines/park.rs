@@ -214,9 +214,9 @@ fn area(
 
 /// Where the payload is in the thread's own buffer, and in the parked one.
 fn payloads(code: &mut Code, buffer: Register) -> [Register; 2] {
-    let [own, parked] = [(); 2].map(|()| code.register());
-    code.set(own, Operand::Number(OWN_PAYLOAD));
-    code.shift(own, own.into(), "OR", code.pinned(0).into(), Shift::Left(14));
+    let own = super::buffer(code);
+    let parked = code.register();
+    code.alu(own, own.into(), "+", Operand::Number(OWN_PAYLOAD));
     code.set(parked, Operand::Number(PAYLOAD_QUADS));
     code.alu(parked, parked.into(), "+", buffer.into());
     [own, parked]

@@ -51,15 +51,14 @@ impl Put {
         state.store(code, place.into(), &[own.into()]);
         code.branch("br", stored);
         code.place(past);
-        let (thread, quad, other, odd) =
-            (code.register(), code.register(), code.register(), code.label());
+        let (quad, other, odd) = (code.register(), code.register(), code.label());
         code.set(place, number(END));
         code.alu(place, place.into(), "+", at.into());
         code.alu(place, place.into(), "-", state.window.into());
         lane(code, place, by);
         code.shift(quad, Operand::None, "B", place.into(), Shift::Right(3));
-        code.shift(thread, Operand::None, "B", code.pinned(0).into(), Shift::Left(14));
-        code.command("sdram[read", "$$0", thread.into(), quad.into(), 1);
+        let buffer = super::buffer(code);
+        code.command("sdram[read", "$$0", buffer.into(), quad.into(), 1);
         let written = code.label();
         code.shift(place, Operand::None, "B", place.into(), Shift::Right(2));
         code.branch_clear(place, 0, odd);
@@ -76,7 +75,7 @@ impl Put {
         code.set(Target::Wide(0), own.into());
         code.set(Target::Wide(1), other.into());
         code.place(written);
-        code.command("sdram[write", "$$0", thread.into(), quad.into(), 1);
+        code.command("sdram[write", "$$0", buffer.into(), quad.into(), 1);
         code.place(stored);
         code.alu(at, at.into(), "+", number(1));
         code.alu(from, from.into(), "-", number(1));

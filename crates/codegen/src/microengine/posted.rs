@@ -1,0 +1,311 @@
+//! Writes to the frame for which a thread of version 1 does not wait.
+//!
+//! ```text
+//! alu[$0, --, B, v7]                      alu[$0, --, B, v7]
+//! sram[write, $0, frame, 3, 1], ctx_swap  sram[write, $0, frame, 3, 1]
+//! alu[$1, --, B, v8]                      alu[$1, --, B, v8]
+//! sram[write, $1, frame, 4, 1], ctx_swap  sram[write, $1, frame, 4, 1], ctx_swap
+//! ```
+//!
+//! Commands of SRAM without a token are served in the order in which an engine issues them, so the next one that
+//! the thread waits for ends after all before it. Until then nothing may write the transfer registers that a posted
+//! write takes its words from: where something would, the last write before it on each way there waits. Only the
+//! thread reads its frame, and its reads are in the same queue.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What a line does to writes in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    /// Nothing.
+    None,
+    /// It writes these write transfer registers of SRAM, as bits.
+    Sets(u32),
+    /// It writes words of the frame from these registers, and waits.
+    Writes(u32),
+    /// It waits for SRAM.
+    Waits,
+    /// Nothing is known of what it does: no write may be in flight.
+    Unknown,
+}
+
+/// A write in flight: the line that it is on, and its transfer registers.
+type Write = (usize, u32);
+
+/// Writes that may be in flight, and those that may be the last one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Flight {
+    all: BTreeSet<Write>,
+    last: BTreeSet<usize>,
+}
+
+/// Takes the waits from the writes to the frame that do not need one.
+pub fn posted(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let effects = effects(&lines);
+    let waits = waiting(&lines, &effects);
+    let mut out = String::with_capacity(text.len());
+    for (number, line) in lines.iter().enumerate() {
+        let is_posted = matches!(effects[number], Effect::Writes(_)) && !waits.contains(&number);
+        out.push_str(if is_posted { line.strip_suffix(WAIT).unwrap_or(line) } else { line });
+        out.push('\n');
+    }
+    out
+}
+
+/// How a thread waits for a command of version 1.
+pub(super) const WAIT: &str = ", ctx_swap";
+
+/// The lines with writes that wait.
+fn waiting(lines: &[&str], effects: &[Effect]) -> BTreeSet<usize> {
+    let next = successors(lines);
+    let mut waits = BTreeSet::new();
+    // A wait more leaves fewer writes in flight, and so no new reason for another one.
+    loop {
+        let before = flights(effects, &next, &waits);
+        let mut more = BTreeSet::new();
+        for (number, flight) in &before {
+            let taken = match effects[*number] {
+                Effect::Sets(registers) => registers,
+                Effect::Unknown => u32::MAX,
+                _ => 0,
+            };
+            let meets = flight.all.iter().any(|(_, registers)| registers & taken != 0);
+            if meets || next[*number].is_none() && !flight.all.is_empty() {
+                more.extend(&flight.last);
+            }
+        }
+        let leaves = |number: &usize| {
+            next[*number].is_none() && matches!(effects[*number], Effect::Writes(_))
+        };
+        more.extend((0..lines.len()).filter(|at| leaves(at) && !waits.contains(at)));
+        if more.is_empty() {
+            return waits;
+        }
+        waits.extend(more);
+    }
+}
+
+/// What may be in flight before each line that is reached.
+fn flights(
+    effects: &[Effect],
+    next: &[Option<Vec<usize>>],
+    waits: &BTreeSet<usize>,
+) -> BTreeMap<usize, Flight> {
+    // Where a register says where to go, nothing is in flight.
+    let mut before: BTreeMap<usize, Flight> = BTreeMap::new();
+    let mut work: BTreeSet<usize> = (0..effects.len()).collect();
+    while let Some(number) = work.pop_first() {
+        let mut flight = before.get(&number).cloned().unwrap_or_default();
+        match effects[number] {
+            Effect::Writes(registers) if !waits.contains(&number) => {
+                flight.all.insert((number, registers));
+                flight.last = [number].into();
+            }
+            Effect::Writes(_) | Effect::Waits => flight = Flight::default(),
+            Effect::None | Effect::Sets(_) | Effect::Unknown => {}
+        }
+        for to in next[number].iter().flatten() {
+            let known = before.entry(*to).or_default();
+            let (all, last) = (known.all.len(), known.last.len());
+            known.all.extend(&flight.all);
+            known.last.extend(&flight.last);
+            if (all, last) != (known.all.len(), known.last.len()) {
+                work.insert(*to);
+            }
+        }
+    }
+    before
+}
+
+/// Splits an instruction into its name, its operands, and what follows them.
+pub(super) fn instruction(line: &str) -> Option<(&str, Vec<&str>, &str)> {
+    let (name, rest) = line.trim().split_once('[')?;
+    let (operands, rest) = rest.split_once(']')?;
+    Some((name, operands.split(',').map(str::trim).collect(), rest))
+}
+
+/// The number of a write transfer register of SRAM.
+pub(super) fn transfer(operand: &str) -> Option<u32> {
+    operand.strip_prefix('$')?.parse().ok().filter(|number| *number < 32)
+}
+
+/// The effects of all lines. The body of a macro has none: it is not executed where it is.
+fn effects(lines: &[&str]) -> Vec<Effect> {
+    let mut in_macro = false;
+    let effect = |line: &&str| {
+        in_macro = line.starts_with("#macro") || in_macro && !line.starts_with("#endm");
+        if in_macro { Effect::None } else { effect(line) }
+    };
+    lines.iter().map(effect).collect()
+}
+
+fn effect(line: &str) -> Effect {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with([';', '.', '#']) || line.ends_with("#:") {
+        return Effect::None;
+    }
+    // The `[` of local memory's operands is of version 2.
+    let Some((name, operands, tokens)) = instruction(line) else { return Effect::Unknown };
+    match (name, &operands[..]) {
+        ("sram", ["write", first, "frame", _, count]) if tokens == WAIT => {
+            match (transfer(first), count.parse::<u32>()) {
+                (Some(first), Ok(count)) if count <= 8 => {
+                    Effect::Writes(((1 << count) - 1) << first)
+                }
+                _ => Effect::Waits,
+            }
+        }
+        ("sram", _) if tokens == WAIT => Effect::Waits,
+        // It begins with a later one that waits.
+        ("sram", ["read", ..]) if tokens.is_empty() => Effect::None,
+        ("sram", _) => Effect::Unknown,
+        ("sdram" | "scratch" | "r_fifo_rd" | "t_fifo_wr" | "csr" | "cap" | "fast_wr", _) => {
+            Effect::None
+        }
+        ("jump" | "rtn" | "local_csr_rd" | "local_csr_wr" | "ctx_arb" | "nop", _) => Effect::None,
+        _ if ["hash", "br", "mul_"].iter().any(|start| name.starts_with(start)) => Effect::None,
+        (
+            "alu" | "alu_shf" | "dbl_shf" | "immed" | "immed32" | "load_addr" | "ld_field"
+            | "ld_field_w_clr" | "find_bset" | "load_bset_result1",
+            [to, ..],
+        ) => match transfer(to) {
+            Some(number) => Effect::Sets(1 << number),
+            None => Effect::None,
+        },
+        _ => Effect::Unknown,
+    }
+}
+
+/// The lines that may follow each; none if the line leaves the text, or goes where a register says.
+fn successors(lines: &[&str]) -> Vec<Option<Vec<usize>>> {
+    let mut labels: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (number, line) in lines.iter().enumerate() {
+        if let Some(label) = line.trim().strip_suffix(':') {
+            labels.entry(label).or_default().push(number);
+        }
+    }
+    let mut next: Vec<Option<Vec<usize>>> = (0..lines.len()).map(|at| Some(vec![at + 1])).collect();
+    if let Some(last) = next.last_mut() {
+        *last = None;
+    }
+    let mut in_macro = None;
+    // Where the conditional parts of the text begin that are open.
+    let mut open: Vec<usize> = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        let line = line.trim();
+        // The body of a macro is not executed where it is.
+        if line.starts_with("#macro") {
+            in_macro = Some(number);
+        }
+        if let Some(start) = in_macro {
+            if line == "#endm" {
+                next[start] = Some(vec![number]);
+                in_macro = None;
+            } else {
+                next[number] = Some(Vec::new());
+            }
+            continue;
+        }
+        // Either part may be there.
+        if line.starts_with("#if") {
+            open.push(number);
+        } else if line == "#else" || line == "#endif" {
+            if let Some(start) = open.pop() {
+                match lines[start].trim() {
+                    "#else" => next[start] = Some(vec![number]),
+                    _ => next[start].iter_mut().for_each(|next| next.push(number + 1)),
+                }
+            }
+            if line == "#else" {
+                open.push(number);
+            }
+        }
+        let Some((name, operands, _)) = instruction(line) else { continue };
+        match name {
+            "jump" | "rtn" => next[number] = None,
+            _ if name.starts_with("br") => {
+                let to = operands.last().and_then(|to| labels.get(to));
+                match (to, &mut next[number]) {
+                    (Some(to), Some(next)) => {
+                        if name == "br" {
+                            next.clear();
+                        }
+                        next.extend(to);
+                    }
+                    _ => next[number] = None,
+                }
+            }
+            _ => {}
+        }
+    }
+    let end = lines.len();
+    for next in next.iter_mut().flatten() {
+        next.retain(|to| *to < end);
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::posted;
+
+    fn waits(text: &str) -> Vec<&'static str> {
+        let is_write = |line: &&str| line.trim().starts_with("sram[write");
+        let out = posted(text);
+        let how = |line: &str| if line.ends_with("ctx_swap") { "waits" } else { "posted" };
+        out.lines().filter(is_write).map(how).collect()
+    }
+
+    #[test]
+    fn the_last_write_before_its_registers_are_written_waits() {
+        let text = "alu[$0, --, B, x]\nsram[write, $0, frame, 3, 1], ctx_swap\n\
+                    alu[$1, --, B, y]\nsram[write, $1, frame, 4, 1], ctx_swap\n\
+                    alu[$0, --, B, z]\nsram[write, $0, frame, 5, 1], ctx_swap\n\
+                    sram[read, $0, frame, 3, 1], ctx_swap\nbr[out#]\n";
+        assert_eq!(waits(text), ["posted", "waits", "posted"]);
+    }
+
+    #[test]
+    fn a_write_on_one_of_two_ways_waits_for_what_follows_both() {
+        let text = "br_bclr[x, 0, skip#]\nsram[write, $0, frame, 3, 2], ctx_swap\nskip#:\n\
+                    alu[$1, --, B, y]\nsram[write, $1, table, at, 1], ctx_swap\nrtn[back]\n";
+        assert_eq!(waits(text), ["waits", "waits"]);
+        let other = text.replace("alu[$1, ", "alu[$2, ");
+        assert_eq!(waits(&other), ["posted", "waits"]);
+    }
+
+    #[test]
+    fn a_loop_waits_for_the_write_of_the_round_before() {
+        let text = "again#:\nalu[$0, --, B, x]\nsram[write, $0, frame, at, 1], ctx_swap\n\
+                    br!=0[again#]\nsram[read, $0, frame, 0, 1], ctx_swap\nnop\n";
+        assert_eq!(waits(text), ["waits"]);
+        let covered = text.replace("again#:\n", "again#:\nsram[read, $0, frame, 1, 1], ctx_swap\n");
+        assert_eq!(waits(&covered), ["posted"]);
+    }
+
+    #[test]
+    fn nothing_is_in_flight_where_the_way_is_unknown() {
+        for end in ["rtn[back]", "jump[entry, entries#]", "br[elsewhere#]", "some(macro)"] {
+            let text = format!("sram[write, $0, frame, 3, 1], ctx_swap\n{end}\n");
+            assert_eq!(waits(&text), ["waits"], "{end}");
+        }
+    }
+
+    #[test]
+    fn a_wait_in_a_conditional_part_of_the_text_may_be_missing() {
+        let text = "sram[write, $0, frame, 3, 1], ctx_swap\n#ifdef PARKS\n\
+                    sram[read, $0, frame, 1, 1], ctx_swap\n#endif\nalu[$0, --, B, x]\n\
+                    sram[read, $0, frame, 1, 1], ctx_swap\nnop\n";
+        assert_eq!(waits(text), ["waits"]);
+        let both = text.replace("#endif", "#else\nsram[read, $0, frame, 2, 1], ctx_swap\n#endif");
+        assert_eq!(waits(&both), ["posted"]);
+    }
+
+    #[test]
+    fn the_body_of_a_macro_is_left_alone() {
+        let text = "#macro m()\nsram[write, $0, frame, 3, 1], ctx_swap\n#endm\n\
+                    sram[write, $0, frame, 3, 1], ctx_swap\nsram[read, $0, frame, 1, 1], ctx_swap\nnop\n";
+        assert_eq!(waits(text), ["waits", "posted"]);
+    }
+}
