@@ -106,9 +106,18 @@ impl Forwarding {
 
     /// Memory that it has in use.
     fn memory_kib(&self) -> u64 {
+        self.kib("VmRSS:")
+    }
+
+    /// The most memory that it has had in use.
+    fn most_memory_kib(&self) -> u64 {
+        self.kib("VmHWM:")
+    }
+
+    fn kib(&self, row: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let status = status.expect("a status");
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a row");
+        let line = status.lines().find(|line| line.starts_with(row)).expect("a row");
         line.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).expect("a number")
     }
 

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use wireloom_bits::Bits;
 use wireloom_compile::names::Names;
-use wireloom_live::{Control, InKernel, Interface, Limits, Live, Mirror, MirrorCounters, TABLES};
+use wireloom_live::{
+    Control, InKernel, Interface, Limits, Live, Memory, Mirror, MirrorCounters, TABLES,
+};
 use wireloom_machine::software::InSoftware;
 use wireloom_machine::{Error, Machine, Program, Result, load_store};
 use wireloom_native::{BuildOptions, Library, Native, Specialisation, in_any_order};
@@ -54,6 +56,8 @@ pub struct Following {
     pub tables: Vec<u32>,
     /// Everything is compared after each such time.
     pub reconcile: Duration,
+    /// What the mirror may use.
+    pub memory: Option<Arc<Memory>>,
 }
 
 /// The entries that files give to offloads whose state packets change, by path.
@@ -114,23 +118,30 @@ impl Built {
         let limits = limits::resolve(&loaded.cpu_rates, program)?;
         let (mut store, _) = load_store(program, &loaded.tables, progress)?;
         let entries = entries(&store, following.is_some());
+        // First: what the engine uses is not there for the kernel's routes.
+        let options = BuildOptions { counts: true, ..BuildOptions::default() };
+        let library = match place {
+            Where::Process { .. } => {
+                progress("compiling C");
+                // A restart finds it compiled.
+                Some(Library::build(program, &options.clone().cached()).map_err(Error::new)?)
+            }
+            Where::Kernel(_) => None,
+        };
         let mirror = match following {
             Some(following) => {
                 progress("reading the kernel's routes");
-                let Following { ports, tables, .. } = following;
-                let mirror = Mirror::start(ports, tables, program, &mut store)?;
+                let Following { ports, tables, memory, .. } = following;
+                let memory = memory.clone();
+                let mirror = Mirror::start(ports, tables, program, &mut store, memory)?;
                 Some((mirror, following.reconcile))
             }
             None => None,
         };
         let mut of_all_cores = BTreeSet::new();
-        let (machines, programs): (Vec<Box<dyn Machine + Send>>, _) = match place {
-            Where::Process { cores } => {
-                progress("compiling C");
-                let options = BuildOptions { counts: true, ..BuildOptions::default() };
-                // A restart finds it compiled.
-                let library =
-                    Library::build(program, &options.clone().cached()).map_err(Error::new)?;
+        let (machines, programs): (Vec<Box<dyn Machine + Send>>, _) = match (place, library) {
+            (Where::Process { cores }, library) => {
+                let library = library.expect("it was built for a process");
                 let mut native = Native::new(library, store);
                 native.specialise(options, Arc::new(log_specialised));
                 let others = (1..*cores).map(|core| native.on_another_core(core as u64));
@@ -140,7 +151,7 @@ impl Built {
                 let machine = |native| Box::new(InSoftware::new(native)) as Box<dyn Machine + Send>;
                 (std::iter::once(native).chain(others).map(machine).collect(), None)
             }
-            Where::Kernel(ports) => {
+            (Where::Kernel(ports), _) => {
                 let (live, programs) =
                     Live::new(&loaded.program, store, ports, &limits.in_kernel(), progress)?;
                 (vec![Box::new(live)], Some(programs))

@@ -26,8 +26,10 @@ use wireloom_offloads::{Content, Instance, Store, Update, registry};
 use crate::counts;
 use crate::engine::{Built, Engine, keeps_state};
 use crate::filter::Filter;
-use crate::status::{Kernel, Offload, Policed, Status};
-use crate::taps::{self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced};
+use crate::status::{Kernel, Memory, Offload, Policed, Status};
+use crate::taps::{
+    self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced, WAITING_BYTES,
+};
 
 /// What the forwarding thread works with.
 pub struct Forwarding {
@@ -40,6 +42,8 @@ pub struct Forwarding {
     /// Steps and calls of programs that were replaced.
     counts_before: counts::Named,
     kernel: Option<Arc<MirrorCounters>>,
+    /// A limit of what this process uses.
+    memory: Option<Arc<wireloom_live::Memory>>,
     /// The programs of an engine in the kernel.
     programs: Option<Arc<InKernel>>,
     /// What the mirrors of replaced programs did.
@@ -102,7 +106,12 @@ pub struct Replaced {
 
 impl Forwarding {
     /// Joins ports and an engine. Returns also the handle for other threads.
-    pub fn new(mut forwarder: Forwarder, built: Built, bell: Bell) -> (Handle, Self) {
+    pub fn new(
+        mut forwarder: Forwarder,
+        built: Built,
+        bell: Bell,
+        memory: Option<Arc<wireloom_live::Memory>>,
+    ) -> (Handle, Self) {
         forwarder.limit(&built.limits);
         let (sender, jobs) = mpsc::channel();
         let mut controls = built.controls.into_iter();
@@ -118,6 +127,7 @@ impl Forwarding {
             fates_before: Fates::default(),
             counts_before: counts::Named::default(),
             kernel: built.kernel,
+            memory,
             programs: built.programs,
             kernel_before: Kernel::default(),
             policed_before: BTreeMap::new(),
@@ -216,18 +226,26 @@ impl Forwarding {
 
     /// Captures from now on what the filter takes at these points, until there are so many packets
     /// or bytes.
+    ///
+    /// # Errors
+    /// If there is no memory for what waits to be read.
     pub fn capture(
         &mut self,
         points: &[Point],
         filter: &Filter,
         packets: u64,
         bytes: u64,
-    ) -> Passed<Caught> {
+    ) -> Result<Passed<Caught>> {
+        if self.memory.as_ref().is_some_and(|memory| memory.used() + WAITING_BYTES > memory.limit())
+        {
+            return Err(Error::new("there is no memory for a further capture")
+                .with_help("end another one, or start with a larger --memory"));
+        }
         let (passing, passed) = taps::passing(CAUGHT_WAITING, packets, bytes);
         for machine in self.machines() {
             machine.capture(points.to_vec(), filter.clone(), passing.clone());
         }
-        passed
+        Ok(passed)
     }
 
     /// Traces so many packets that the filter takes, with a golden for each core; see
@@ -321,6 +339,10 @@ impl Forwarding {
             steps: counts.steps(&engine.program.optimised),
             offloads: offloads(self.cores[0].machine.store(), &counts),
             kernel: self.kernel().map(|kernel| kernel.after(self.kernel_before)),
+            memory: self
+                .memory
+                .as_ref()
+                .map(|memory| Memory { used: memory.used(), limit: memory.limit() }),
         }
     }
 
@@ -360,6 +382,7 @@ impl Forwarding {
             reads: value(&counters.reads),
             overruns: value(&counters.overruns),
             failures: value(&counters.failures),
+            unheld: value(&counters.unheld),
         })
     }
 
@@ -547,63 +570,4 @@ impl Handle {
 }
 
 #[cfg(test)]
-mod tests {
-    use wireloom_ir as ir;
-    use wireloom_lang::check_source;
-    use wireloom_machine::Program;
-    use wireloom_net::tables::TableFile;
-    use wireloom_offloads::{Content, load_tables};
-
-    use super::*;
-
-    fn store(source: &str, tables: &str) -> Store {
-        let checked = check_source("e.loom", source, &Default::default());
-        let program = Program::new(&checked.program.expect("a program"));
-        let mut store = ir::store(&program.optimised).expect("offloads");
-        let file = TableFile::from_text(std::path::Path::new("t.tables"), tables);
-        load_tables(&mut store, file.expect("tables")).expect("entries");
-        store
-    }
-
-    const SOURCE: &str = "\
-        engine e() {\n\
-            offload destinations4 : lpm<u32, u8>;\n\
-            offload flows : exact<u32, u16, size = 16>;\n\
-            offload counts : counter<size = 4>;\n\
-            step s { finish; }\n\
-        }\n";
-
-    fn entries(store: &Store, path: &str) -> Option<u64> {
-        match &store.find(path)?.content {
-            Content::Kind { instance, .. } => instance.entries(),
-            Content::Engine(_) => None,
-        }
-    }
-
-    #[test]
-    fn state_of_packets_goes_over_where_the_declarations_agree() {
-        let rows = "table destinations4\n10.0.0.0/8 = 1\ntable flows\n1 = 1\n2 = 2\n";
-        let mut old = store(SOURCE, rows);
-        let mut new = store(SOURCE, "table destinations4\n10.0.0.0/8 = 2\n11.0.0.0/8 = 2\n");
-        let exchanged = hand_over(&mut old, &mut new, true);
-        assert_eq!(exchanged.kept, ["flows", "counts"]);
-        assert_eq!(exchanged.read, ["destinations4"]);
-        assert_eq!(entries(&new, "flows"), Some(2));
-        assert_eq!(entries(&new, "destinations4"), Some(2));
-    }
-
-    #[test]
-    fn state_that_does_not_suit_is_named() {
-        let mut old = store(SOURCE, "table flows\n1 = 1\n");
-        let other = SOURCE.replace("u32, u16", "u32, u32");
-        let other = other.replace("offload counts : counter<size = 4>;\n", "");
-        let mut new = store(&other, "");
-        let exchanged = hand_over(&mut old, &mut new, true);
-        assert_eq!(exchanged.kept, Vec::<String>::new());
-        assert_eq!(
-            exchanged.lost,
-            ["flows (declared in another way)", "counts (no longer declared)"]
-        );
-        assert_eq!(entries(&new, "flows"), Some(0));
-    }
-}
+mod tests;

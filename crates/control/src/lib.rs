@@ -14,6 +14,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod budget;
 mod client;
 mod counts;
 mod engine;
@@ -37,7 +38,7 @@ pub use filter::Filter;
 pub use limits::CpuRate;
 pub use reload::Load;
 pub use service::{Settings, Ticker, forward};
-pub use status::{Called, Kernel, Offload, Policed, Reloaded, Status, Stepped};
+pub use status::{Called, Kernel, Memory, Offload, Policed, Reloaded, Status, Stepped};
 pub use taps::Point;
 pub use tracing;
 

@@ -184,6 +184,11 @@ impl Collector for Counters {
                 }
             }
         }
+        if let Some(memory) = &status.memory {
+            single(encoder, "memory_used_bytes", "Memory in use", gauge(memory.used))?;
+            let help = "Memory that may be in use (--memory)";
+            single(encoder, "memory_limit_bytes", help, gauge(memory.limit))?;
+        }
         let help = "How often program and tables were replaced";
         single(encoder, "reloads", help, ConstCounter::new(status.reloads))?;
         let help = "Seconds since forwarding started";
@@ -218,7 +223,7 @@ const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 7] = [
     ("port_lost_kernel_packets", "Packets that the kernel refused", |port| port.lost_to_kernel),
 ];
 
-const KERNEL_COUNTERS: [(&str, &str, bool, Value<Kernel>); 7] = [
+const KERNEL_COUNTERS: [(&str, &str, bool, Value<Kernel>); 8] = [
     ("kernel_routes", "Routes of the kernel", true, |kernel| kernel.routes),
     ("kernel_neighbours", "Usable neighbours of the kernel", true, |kernel| kernel.neighbours),
     ("kernel_updates", "Rows changed to follow the kernel", false, |kernel| kernel.updates),
@@ -226,6 +231,7 @@ const KERNEL_COUNTERS: [(&str, &str, bool, Value<Kernel>); 7] = [
     ("kernel_reads", "Reads of everything", false, |kernel| kernel.reads),
     ("kernel_overruns", "Losses of notifications", false, |kernel| kernel.overruns),
     ("kernel_read_failures", "Reads that failed", false, |kernel| kernel.failures),
+    ("kernel_unheld_routes", "Routes without room in the memory", true, |kernel| kernel.unheld),
 ];
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! tables are read anew. What table files changed in tables that keep their state is changed entry
 //! by entry afterwards.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::Instant;
 
@@ -15,6 +16,19 @@ use crate::engine::{Built, Entries, Following, Loaded, Where, changes};
 use crate::forwarding::Handle;
 use crate::status::Reloaded;
 use crate::watching::Watching;
+
+/// Fails if both engines with their tables do not fit into the memory for a while.
+fn unless_too_large(built: &Built, following: Option<&Following>) -> Result {
+    let Some(memory) = following.and_then(|following| following.memory.as_ref()) else {
+        return Ok(());
+    };
+    let unheld = built.kernel.as_ref().map_or(0, |kernel| kernel.unheld.load(Ordering::Relaxed));
+    if unheld == 0 && memory.has_room(0) {
+        return Ok(());
+    }
+    Err(Error::new("the present tables and the new ones do not fit into --memory together")
+        .with_help("restart, or start with a larger --memory"))
+}
 
 /// Reads program and tables again, as they are now.
 pub type Load = Box<dyn FnMut() -> Result<Loaded> + Send>;
@@ -71,6 +85,7 @@ impl Reloader {
         let mut loaded = (inner.load)()?;
         let needs_restart = std::mem::take(&mut loaded.needs_restart);
         let mut built = Built::new(loaded, self.following.as_ref(), &self.place, &|_| ())?;
+        unless_too_large(&built, self.following.as_ref())?;
         let entries = std::mem::take(&mut built.entries);
         let engine = Arc::clone(&built.engine);
         let build_seconds = begin.elapsed().as_secs_f64();

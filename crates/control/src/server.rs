@@ -261,7 +261,7 @@ impl Session {
         if let Some(watching) = &self.watching {
             return watching.capture(points, filter, packets, bytes);
         }
-        self.handle.ask(move |forwarding| forwarding.capture(&points, &filter, packets, bytes))
+        self.handle.ask(move |forwarding| forwarding.capture(&points, &filter, packets, bytes))?
     }
 
     fn start_trace(

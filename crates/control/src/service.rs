@@ -17,6 +17,7 @@ use wireloom_live::{
 };
 use wireloom_machine::{Error, Result};
 
+use crate::budget::Budget;
 use crate::engine::{Built, Following, Loaded, Where};
 use crate::forwarding::{Forwarding, Handle};
 use crate::metrics::Endpoint;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub kernel_tables: Vec<u32>,
     /// Something is written to a file at the end, which needs rights in folders of other users.
     pub writes_at_end: bool,
+    /// The most memory that the process uses, in bytes.
+    pub memory: Option<u64>,
     /// Where Prometheus gets the counters.
     pub metrics: Option<SocketAddr>,
     /// The control socket and its permissions.
@@ -73,10 +76,14 @@ pub fn forward(
         None => None,
     };
     let endpoint = settings.metrics.map(Endpoint::bind).transpose()?;
+    let budget = |limit| Budget::new(limit, &settings.ports, settings.io, settings.cores);
+    let budget = settings.memory.map(budget).transpose()?;
+    let memory = budget.as_ref().map(|budget| Arc::clone(&budget.memory));
     let following = settings.reconcile.map(|reconcile| Following {
         ports: settings.ports.clone(),
         tables: settings.kernel_tables.clone(),
         reconcile,
+        memory: memory.clone(),
     });
     let place = match settings.io {
         Io::Kernel if settings.busy => {
@@ -100,17 +107,27 @@ pub fn forward(
         return Ok(None);
     }
     let mut built = built?;
+    if let Some(budget) = &budget {
+        budget.check()?;
+    }
     let entries = std::mem::take(&mut built.entries);
     let mut warn = |what: String| tracing::warn!("{what}");
     let forwarder = match (&place, &built.programs) {
         (Where::Kernel(ports), Some(programs)) => {
             Forwarder::in_kernel(Arc::clone(programs), ports)?
         }
-        _ => Forwarder::open(&settings.ports, settings.io, settings.cores, &mut warn)?,
+        _ => {
+            let mut open =
+                || Forwarder::open(&settings.ports, settings.io, settings.cores, &mut warn);
+            match &budget {
+                Some(budget) => budget.ports(open)?,
+                None => open()?,
+            }
+        }
     };
     warn_of_forwarding(&settings.ports);
     let (bell, mut attention) = Attention::new()?;
-    let (handle, mut forwarding) = Forwarding::new(forwarder, built, bell);
+    let (handle, mut forwarding) = Forwarding::new(forwarder, built, bell, memory);
     // What is to be removed and written at the end may be in a folder of another user.
     let is_writing = settings.writes_at_end || socket.is_some();
     let last = is_writing.then_some(Capability::CAP_DAC_OVERRIDE);

@@ -32,6 +32,18 @@ pub struct Status {
     /// What was taken over from the kernel; absent with `--static`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
+    /// The memory of the process; absent without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+}
+
+/// Memory, in bytes.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Memory {
+    /// What is in use.
+    pub used: u64,
+    /// What may be.
+    pub limit: u64,
 }
 
 /// Packets above the limit of a reason.
@@ -96,6 +108,9 @@ pub struct Kernel {
     pub overruns: u64,
     /// Reads that failed.
     pub failures: u64,
+    /// Routes for which there is no room in the memory: the kernel forwards their packets.
+    #[serde(default)]
+    pub unheld: u64,
 }
 
 /// What a reload did.
@@ -159,6 +174,10 @@ impl Status {
                 thousands(kernel.failures),
                 thousands(kernel.overruns)
             );
+            text += &kernel.unheld_text();
+        }
+        if let Some(memory) = &self.memory {
+            text += &memory.text();
         }
         text
     }
@@ -216,7 +235,27 @@ impl Reloaded {
     }
 }
 
+impl Memory {
+    /// Formats it for people, as a line.
+    pub fn text(&self) -> String {
+        let mebibytes = |bytes: u64| thousands(bytes.div_ceil(1 << 20));
+        format!("memory: {} of {} MiB\n", mebibytes(self.used), mebibytes(self.limit))
+    }
+}
+
 impl Kernel {
+    /// Says for people, in a line, which routes had no room; empty if all had.
+    pub fn unheld_text(&self) -> String {
+        match self.unheld {
+            0 => String::new(),
+            routes => format!(
+                "no room for {} routes, which the kernel forwards, with the routes around them: \
+                 raise --memory\n",
+                thousands(routes)
+            ),
+        }
+    }
+
     /// Adds what a former mirror did; sizes stay.
     pub(crate) fn after(self, before: Self) -> Self {
         Self {

@@ -26,7 +26,7 @@ pub const CAUGHT_WAITING: usize = 1024;
 /// Traces that wait, at most.
 pub const TRACED_WAITING: usize = 16;
 /// The bytes of captured packets, at most.
-const WAITING_BYTES: u64 = 8 << 20;
+pub const WAITING_BYTES: u64 = 8 << 20;
 
 /// Where packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

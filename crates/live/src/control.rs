@@ -5,11 +5,15 @@ use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Weak};
 
 use wireloom_machine::{Error, Result};
 use wireloom_offloads::Update;
+
+/// Batches of updates that wait for a core; who sends more waits. So a core that is busy costs no
+/// memory, and what is in use when a batch is sent shows nearly all that batches before it cost.
+pub const WAITING: usize = 2;
 
 /// A core's end: updates in the order in which they were sent.
 pub struct Control {
@@ -37,7 +41,7 @@ pub struct Sending {
 
 /// The way to a core.
 struct Core {
-    updates: Sender<Vec<Update>>,
+    updates: SyncSender<Vec<Update>>,
     wake: UnixStream,
     woken: Arc<AtomicBool>,
 }
@@ -57,7 +61,7 @@ pub fn channel(cores: usize, of_all_cores: BTreeSet<String>) -> Result<(Sending,
         let (wake, awake) = UnixStream::pair().map_err(failed)?;
         wake.set_nonblocking(true).map_err(failed)?;
         awake.set_nonblocking(true).map_err(failed)?;
-        let (sender, updates) = mpsc::channel();
+        let (sender, updates) = mpsc::sync_channel(WAITING);
         let woken = Arc::new(AtomicBool::new(false));
         controls.push(Control {
             updates,

@@ -29,6 +29,7 @@ mod bpf;
 mod control;
 mod forwarder;
 mod ingress;
+mod memory;
 mod mirror;
 mod police;
 mod port;
@@ -42,9 +43,10 @@ mod twin;
 pub use attention::{Attention, Bell};
 pub use control::Control;
 pub use forwarder::{Forwarder, Observer, Paused, PortCounters, Worker};
+pub use memory::Memory;
 pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters, TABLES};
 pub use police::{DEFAULT_RATE, Limits};
-pub use port::{Exchange, Io};
+pub use port::{Exchange, Io, memory as port_memory};
 pub use rights::{
     Capability, KERNEL_RIGHTS, MIRROR_RIGHTS, RELOAD_RIGHTS, TABLE_RIGHTS, give_up_all_but,
     unless_lacking,

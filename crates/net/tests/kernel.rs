@@ -40,13 +40,18 @@ route add unreachable 2001:db8:2::/48
 route add blackhole 2001:db8:3::/48
 ";
 
+/// Runs commands of `ip`, one a line.
+fn ip(commands: &str) {
+    let mut ip = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).spawn();
+    let ip = ip.as_mut().expect("ip runs");
+    ip.stdin.take().expect("a pipe").write_all(commands.as_bytes()).expect("ip reads");
+    assert!(ip.wait().expect("ip ends").success());
+}
+
 /// Runs a check inside a new namespace with [`NETWORK`], in a process of its own.
 fn in_namespace(test: &str, check: impl Fn()) {
     if std::env::var_os(INSIDE).is_some() {
-        let mut ip = Command::new("ip").args(["-batch", "-"]).stdin(Stdio::piped()).spawn();
-        let ip = ip.as_mut().expect("ip runs");
-        ip.stdin.take().expect("a pipe").write_all(NETWORK.as_bytes()).expect("ip reads");
-        assert!(ip.wait().expect("ip ends").success());
+        ip(NETWORK);
         return check();
     }
     let unshare = |options: &[&str]| {
@@ -137,6 +142,42 @@ fn routes_with_several_next_hops_give_the_one_that_is_asked_for() {
         assert_eq!(several(r#"devices="v0 v1" path=2"#), expected(0, first, 2));
         assert_eq!(several("devices=v1"), expected(0, second, 1));
         assert_eq!(several("devices=lo"), None);
+    });
+}
+
+#[test]
+fn next_hop_objects_are_followed_whatever_the_kernel_says_of_them() {
+    const OBJECTS: &str = "\
+nexthop add id 1 via 10.0.0.2 dev v0
+nexthop add id 2 via 10.1.0.2 dev v1
+nexthop add id 3 group 1/2
+nexthop add id 4 blackhole
+nexthop add id 5 via 2001:db8::2 dev v0
+route add 10.7.0.0/16 nhid 2 table 7
+route add 10.8.0.0/16 nhid 3 table 7
+route add 10.9.0.0/16 nhid 4 table 7
+route add 2001:db8:7::/48 nhid 5 table 7
+";
+    in_namespace("next_hop_objects_are_followed_whatever_the_kernel_says_of_them", || {
+        ip(OBJECTS);
+        for mode in ["1", "0"] {
+            let file = "/proc/sys/net/ipv4/nexthop_compat_mode";
+            std::fs::write(file, mode).expect("a setting");
+            let [first, second] = [0x0a00_0002, 0x0a01_0002];
+            let fields =
+                r#"devices="v0 v1" type=(type) port=(port) gateway=(gateway) paths=(paths)"#;
+            assert_eq!(
+                import(&format!("family=4 table=7 {fields}")),
+                lines(&[
+                    &format!("10.7.0.0/16 1 1 {second} 1"),
+                    &format!("10.8.0.0/16 1 0 {first} 2"),
+                    "10.9.0.0/16 6 0 0 0",
+                ]),
+                "mode {mode}"
+            );
+            let six = import("family=6 table=7 devices=v0 port=(port) paths=(paths)");
+            assert_eq!(six, lines(&["2001:db8:7::/48 0 1"]), "mode {mode}");
+        }
     });
 }
 

@@ -66,6 +66,10 @@ pub struct Forward {
     #[arg(long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=256))]
     cores: u16,
+    /// Use at most so much memory, in bytes or with K, M or G (KiB, MiB, GiB): routes of the kernel
+    /// for which there is no room are the kernel's to forward, and are counted
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    memory: Option<u64>,
     /// Never sleep: cores are busy all the time, and packets wait less
     #[arg(long)]
     busy: bool,
@@ -147,6 +151,18 @@ fn kernel_table(text: &str) -> Result<u32, String> {
             .filter(|number| *number > 0)
             .ok_or_else(|| "write a number from 1, or local, main or default".into()),
     }
+}
+
+/// Bytes, possibly in units of 2^10, 2^20 or 2^30.
+fn parse_size(text: &str) -> Result<u64, String> {
+    let (number, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let size = number.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    size.filter(|size| *size > 0).ok_or_else(|| "write it as bytes, or as 512M or 2G".into())
 }
 
 fn parse_mode(text: &str) -> Result<u32, String> {
@@ -232,6 +248,7 @@ impl Forward {
             },
             cores: self.cores.into(),
             busy: self.busy,
+            memory: self.memory,
             kernel_tables: match self.kernel_tables[..] {
                 [] => LOCAL_AND_MAIN.to_vec(),
                 _ => self.kernel_tables.clone(),
@@ -304,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_on_loopback_unless_they_say_otherwise() {
+    fn addresses_sizes_and_modes_are_read() {
         for (text, expected) in [
             ("9100", Some("127.0.0.1:9100")),
             ("0.0.0.0:9100", Some("0.0.0.0:9100")),
@@ -314,6 +331,18 @@ mod tests {
         ] {
             let address = parse_address(text).map(|address| address.to_string()).ok();
             assert_eq!(address.as_deref(), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("4096", Some(4096)),
+            ("512M", Some(512 << 20)),
+            ("2g", Some(2 << 30)),
+            ("0", None),
+            ("M", None),
+            ("1.5G", None),
+            ("-1", None),
+            ("99999999999G", None),
+        ] {
+            assert_eq!(parse_size(text).ok(), expected, "{text}");
         }
         assert_eq!(parse_mode("0660"), Ok(0o660));
         assert!(parse_mode("0888").is_err() && parse_mode("1777").is_err());

@@ -103,14 +103,16 @@ fn screen(before: &Status, now: &Status) -> String {
     }
     let kernel = now.kernel.map_or_else(String::new, |kernel| {
         format!(
-            "kernel: {} routes, {} neighbours, {} entries repaired\n",
+            "kernel: {} routes, {} neighbours, {} entries repaired\n{}",
             thousands(kernel.routes),
             thousands(kernel.neighbours),
-            thousands(kernel.repairs)
+            thousands(kernel.repairs),
+            kernel.unheld_text()
         )
     });
+    let memory = now.memory.map_or_else(String::new, |memory| memory.text());
     format!(
-        "{} (engine {}), {:.0} s, reloaded {} times\n\n{ports}\n\n{reasons}\n\n{tables}\n\n{kernel}",
+        "{} (engine {}), {:.0} s, reloaded {} times\n\n{ports}\n\n{reasons}\n\n{tables}\n\n{kernel}{memory}",
         now.program, now.engine, now.seconds, now.reloads
     )
 }
@@ -152,7 +154,8 @@ mod tests {
                        "lost_at_output": 0, "lost_to_kernel": 0}],
             "without_port": 0, "sent": [], "cpu": [], "policed": [],
             "dropped": [{"reason": "NO_ROUTE", "packets": packets, "bytes": 0}],
-            "offloads": [{"name": "flows", "kind": "exact", "entries": 1234}]
+            "offloads": [{"name": "flows", "kind": "exact", "entries": 1234}],
+            "memory": {"used": 70 << 20, "limit": 96 << 20}
         }))
         .expect("a status")
     }
@@ -167,7 +170,15 @@ mod tests {
              3.0 drop: NO_ROUTE: 1000000 pps\n"
         );
         let text = screen(&before, &now);
-        for part in ["0 eth1", "1.00 Mpps", "1.000", "drop: NO_ROUTE", "1,234", "2,001,000"] {
+        for part in [
+            "0 eth1",
+            "1.00 Mpps",
+            "1.000",
+            "drop: NO_ROUTE",
+            "1,234",
+            "2,001,000",
+            "memory: 70 of 96 MiB",
+        ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
     }

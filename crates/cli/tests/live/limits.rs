@@ -1,7 +1,11 @@
 //! What the command takes of the computer: packets to the kernel, rights, time.
 
+use std::fmt::Write as _;
+
+use super::network::Network;
+use super::routes::{add_neighbours, frame, kernels, next_hops};
 use super::wire::{self, Wire};
-use super::{Forwarding, REPLY4, address, count, reaches, start};
+use super::{Forwarding, REPLY4, address, count, reaches, start, until};
 
 #[test]
 fn packets_to_the_kernel_are_limited_by_reason() {
@@ -98,4 +102,80 @@ fn without_traffic_it_sleeps() {
     // A tick is 10 ms: 3 % of two seconds are six.
     assert!(ticks <= 6, "{ticks} ticks in two seconds");
     forwarding.stop();
+}
+
+/// The least memory that the command says it needs for these ports, in MiB.
+fn needed_memory(network: &Network) -> Option<u64> {
+    let options = ["--port", "r1", "--port", "r2", "--memory", "1M"];
+    let output = network.router.run(|| super::command(&options).output().expect("the command"));
+    let err = String::from_utf8_lossy(&output.stderr);
+    if ["Operation not permitted", "is not installed"].iter().any(|why| err.contains(why)) {
+        eprintln!("warning: nothing was tested: {err}");
+        return None;
+    }
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    for part in ["--memory: 1 MiB are too few", "port r1", "port r2", "the program"] {
+        assert!(err.contains(part), "{part}: {err}");
+    }
+    let number = err.split_once("give --memory ").expect("advice").1;
+    Some(number.split_once('M').expect("MiB").0.parse().expect("a number"))
+}
+
+#[test]
+fn memory_stays_within_its_limit_and_the_kernel_forwards_what_has_no_room() {
+    const ROUTES: u32 = 60_000;
+    let Ok(network) = Network::new() else {
+        return eprintln!("warning: nothing was tested: no namespaces");
+    };
+    let Some(needed) = needed_memory(&network) else { return };
+    let limit = needed + 24;
+    let memory = format!("{limit}M");
+    let options = ["--memory", memory.as_str(), "--reconcile", "1"];
+    let Some(forwarding) = Forwarding::start(&network, &options) else { return };
+    add_neighbours(&network.router);
+    let routes = |verb: &str, numbers: std::ops::Range<u32>| {
+        let mut text = String::new();
+        for number in numbers {
+            let [_, high, low, last] = (number * 5).to_be_bytes();
+            let hop = 11 + number % 7;
+            let _ = writeln!(text, "route {verb} 20.{high}.{low}.{last}/32 via 10.0.2.{hop}");
+        }
+        text
+    };
+    let forwards_as_the_kernel = || {
+        let sample = (0..ROUTES).step_by(997).map(|number| {
+            let [_, high, low, last] = (number * 5).to_be_bytes();
+            format!("20.{high}.{low}.{last}")
+        });
+        let sample: Vec<String> = sample.chain(["20.0.0.1".into()]).collect();
+        let expected = kernels(&network.router, sample.iter().map(String::as_str));
+        let frames: Vec<_> = sample.iter().map(|to| frame(to, 7)).collect();
+        until("it forwards as the kernel would", || {
+            (next_hops(&network, &frames) == expected).then_some(())
+        });
+    };
+    let by_kernel = || network.router.forwarded();
+    network.router.ip("route add 20.0.0.0/8 via 10.0.2.17\n");
+    network.router.ip_force(&routes("add", 0..ROUTES));
+    forwards_as_the_kernel();
+    let before = by_kernel();
+    forwards_as_the_kernel();
+    assert!(by_kernel() > before, "some have no room");
+    let most = forwarding.most_memory_kib();
+    assert!(most <= limit << 10, "{most} KiB of {limit} MiB");
+
+    // With room again all of them are ours.
+    network.router.ip_force(&routes("del", ROUTES / 5..ROUTES));
+    until("there is room for all", || {
+        let before = by_kernel();
+        next_hops(&network, &[frame("20.0.0.5", 7), frame("20.0.0.1", 7)]);
+        (by_kernel() == before).then_some(())
+    });
+    forwards_as_the_kernel();
+    let most = forwarding.most_memory_kib();
+    assert!(most <= limit << 10, "{most} KiB of {limit} MiB");
+    let report = forwarding.stop();
+    assert!(report.contains(&format!("of {limit} MiB")), "{report}");
+    assert!(!report.contains("no room"), "{report}");
+    assert!(report.contains("repaired: 0;"), "{report}");
 }

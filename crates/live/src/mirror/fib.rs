@@ -2,17 +2,14 @@
 //! them, so that the next best is known when one goes.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
-use netlink_packet_route::AddressFamily;
-use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteNextHop, RouteNextHopFlags,
-    RouteType, RouteVia,
-};
 use wireloom_net::netlink::NextHop;
 use wireloom_net::tables::{Family, Prefix};
 
 use super::objects::Objects;
+use crate::memory::{self, Memory};
 
 /// An IP address; the bits are right-aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,12 +82,12 @@ struct Candidate {
 #[derive(Debug)]
 struct Candidates {
     first: Candidate,
-    others: Vec<Candidate>,
+    others: Box<[Candidate]>,
 }
 
 impl Candidates {
     fn all(&self) -> impl Iterator<Item = &Candidate> {
-        std::iter::once(&self.first).chain(&self.others)
+        std::iter::once(&self.first).chain(&self.others[..])
     }
 
     fn usable<'a>(&'a self, objects: &'a Objects) -> Option<&'a Route> {
@@ -145,9 +142,15 @@ struct Table {
     routes: BTreeMap<Prefix, Candidates>,
     /// Prefixes by family and length.
     lengths: [[u32; 129]; 2],
+    /// Routes of all prefixes, those that are not the best included.
+    held: usize,
 }
 
 impl Table {
+    fn new(number: u32) -> Self {
+        Self { number, routes: BTreeMap::new(), lengths: [[0; 129]; 2], held: 0 }
+    }
+
     fn exact<'a>(&'a self, prefix: Prefix, objects: &'a Objects) -> Option<&'a Route> {
         self.routes.get(&prefix)?.usable(objects)
     }
@@ -183,7 +186,9 @@ impl Table {
             Some(Candidates { first, others }) => std::iter::once(first).chain(others).collect(),
             None => Vec::new(),
         };
+        self.held -= all.len();
         change(&mut all);
+        self.held += all.len();
         let count = &mut self.lengths[prefix.family() as usize][prefix.length() as usize];
         *count = *count + u32::from(!all.is_empty()) - u32::from(existed);
         let mut all = all.into_iter();
@@ -194,7 +199,6 @@ impl Table {
 }
 
 /// The tables of the kernel that are followed.
-#[derive(Debug)]
 pub struct Fib {
     /// The kernel looks in these, one after the other, until one has a route.
     tables: Vec<Table>,
@@ -203,14 +207,24 @@ pub struct Fib {
     known: HashSet<Arc<Route>>,
     /// The size of `known` at which those that are not used any more are forgotten.
     sweep_at: usize,
+    memory: Option<Arc<Memory>>,
+    /// Routes that came since there was no room for all.
+    given_up: Option<u64>,
 }
+
+/// Routes that are added between two looks at the memory, and what these use at most.
+const LOOK_EVERY: usize = 256;
+const NEXT: u64 = 1 << 20;
+/// What a route uses at most, in bytes: 72 for a prefix in a map whose nodes are half full.
+const ROUTE_BYTES: u64 = 150;
 
 impl Fib {
     /// Empty tables of these numbers, in the order in which the kernel looks in them.
-    pub fn new(numbers: &[u32]) -> Self {
-        let table = |&number| Table { number, routes: BTreeMap::new(), lengths: [[0; 129]; 2] };
+    pub fn new(numbers: &[u32], memory: Option<Arc<Memory>>) -> Self {
         Self {
-            tables: numbers.iter().map(table).collect(),
+            memory,
+            given_up: None,
+            tables: numbers.iter().map(|number| Table::new(*number)).collect(),
             objects: Objects::default(),
             known: HashSet::new(),
             sweep_at: 1024,
@@ -232,6 +246,51 @@ impl Fib {
         self.tables.iter().flat_map(|table| table.routes.keys().copied())
     }
 
+    /// The next prefixes of each table.
+    pub fn prefixes_after(&self, from: Bound<Prefix>, most: usize) -> impl Iterator<Item = Prefix> {
+        self.tables.iter().flat_map(move |table| {
+            table.routes.range((from, Bound::Unbounded)).take(most).map(|(prefix, _)| *prefix)
+        })
+    }
+
+    /// What a further copy of all routes would use, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.held() as u64 * ROUTE_BYTES
+    }
+
+    /// How many routes came since there was no room for all; `None` while there is.
+    pub fn given_up(&self) -> Option<u64> {
+        self.given_up
+    }
+
+    /// Holds no route any more, since some could not be held: an address that only these have would
+    /// go where a shorter prefix leads. Instead each address is the kernel's to forward, as if all
+    /// routes led out of an interface that is no port.
+    fn give_up(&mut self) {
+        for table in &mut self.tables {
+            *table = Table::new(table.number);
+        }
+        self.known = HashSet::new();
+        memory::give_back();
+        for family in [Family::V4, Family::V6] {
+            let gateway = Some(Address { family, bits: 0 });
+            let hop = Hop { device: 0, gateway, weight: 1, is_dead: false };
+            let candidate = Candidate {
+                metric: 0,
+                route: Arc::new(Route { kind: kind::UNICAST, hops: vec![hop], object: 0 }),
+            };
+            let all = Prefix::new(family, 0, 0).expect("the shortest prefix");
+            if let Some(table) = self.tables.first_mut() {
+                table.change(all, |routes| routes.push(candidate));
+            }
+        }
+        self.given_up = Some(0);
+    }
+
+    fn held(&self) -> usize {
+        self.tables.iter().map(|table| table.held).sum()
+    }
+
     /// Adds a route as a dump returns it: the first of a prefix and metric is tried first.
     pub fn add(&mut self, said: Said) {
         self.insert(said, Joins::After);
@@ -247,7 +306,12 @@ impl Fib {
         let Some(index) = self.tables.iter().position(|table| table.number == number) else {
             return Vec::new();
         };
+        if let Some(missed) = &mut self.given_up {
+            *missed += 1;
+            return Vec::new();
+        }
         let route = self.share(route);
+        let before = self.held();
         self.tables[index].change(prefix, |all| {
             // A notification of IPv6 lists all next hops of a route, the old ones too.
             let is_same = |known: &Candidate| match prefix.family() {
@@ -285,6 +349,13 @@ impl Fib {
                 (Joins::Before | Joins::InPlace, None, _) => all.insert(first, candidate),
             }
         });
+        let held = self.held();
+        if held > before
+            && held.is_multiple_of(LOOK_EVERY)
+            && self.memory.as_ref().is_some_and(|memory| !memory.has_room(NEXT))
+        {
+            self.give_up();
+        }
         self.affected(index, prefix)
     }
 
@@ -294,6 +365,9 @@ impl Fib {
         let Some(index) = self.tables.iter().position(|table| table.number == *number) else {
             return Vec::new();
         };
+        if self.given_up.is_some() {
+            return Vec::new();
+        }
         let mut rest = None;
         self.tables[index].change(*prefix, |all| {
             if let Some(at) =
@@ -424,109 +498,6 @@ impl Fib {
 pub fn last_inside(prefix: Prefix) -> Prefix {
     let width = prefix.family().width();
     Prefix::new(prefix.family(), prefix.address(u128::MAX), width).unwrap_or(prefix)
-}
-
-/// Reads a message; `None` if the route is not followed: routes for one type of service or for some
-/// sources are not described by a prefix, cached ones are no routes, and `throw` is none either.
-pub fn said(message: &RouteMessage) -> Option<Said> {
-    let header = &message.header;
-    if header.tos != 0
-        || header.source_prefix_length != 0
-        || header.flags.contains(RouteFlags::Cloned)
-        || header.kind == RouteType::Throw
-    {
-        return None;
-    }
-    let family = match header.address_family {
-        AddressFamily::Inet => Family::V4,
-        AddressFamily::Inet6 => Family::V6,
-        _ => return None,
-    };
-    let mut table = u32::from(header.table);
-    let (mut destination, mut metric) = (0, 0);
-    let mut hop = Hop {
-        device: 0,
-        gateway: None,
-        weight: 1,
-        is_dead: header.flags.contains(RouteFlags::Dead),
-    };
-    let mut hops = Vec::new();
-    let mut object = 0;
-    for attribute in &message.attributes {
-        match attribute {
-            RouteAttribute::Destination(address) => destination = self::address(address)?.bits,
-            RouteAttribute::Table(number) => table = *number,
-            RouteAttribute::Priority(number) => metric = *number,
-            RouteAttribute::MultiPath(several) => hops.extend(several.iter().map(path)),
-            RouteAttribute::NhId(number) => object = *number,
-            attribute => hop.read(attribute),
-        }
-    }
-    hop.unless_encapsulated(&message.attributes);
-    let prefix = Prefix::new(family, destination, u32::from(header.destination_prefix_length))?;
-    let mut kind = header.kind.into();
-    match kind {
-        // The kernel says what the object leads to as well, if it is to be compatible, or just that
-        // it discards packets.
-        kind::UNICAST | kind::BLACKHOLE if object != 0 => {
-            kind = kind::UNICAST;
-            hops.clear();
-        }
-        kind::UNICAST if hops.is_empty() => hops.push(hop),
-        kind::UNICAST => {}
-        // The kernel names the loopback device for routes of IPv6 that lead nowhere.
-        _ => {
-            hops.clear();
-            object = 0;
-        }
-    }
-    Some(Said { table, prefix, metric, route: Route { kind, hops, object } })
-}
-
-/// One next hop of a route with several.
-fn path(message: &RouteNextHop) -> Hop {
-    let mut hop = Hop {
-        device: message.interface_index,
-        gateway: None,
-        weight: u32::from(message.hops) + 1,
-        is_dead: message.flags.contains(RouteNextHopFlags::Dead),
-    };
-    message.attributes.iter().for_each(|attribute| hop.read(attribute));
-    hop.unless_encapsulated(&message.attributes);
-    hop
-}
-
-impl Hop {
-    fn read(&mut self, attribute: &RouteAttribute) {
-        match attribute {
-            RouteAttribute::Oif(index) => self.device = *index,
-            RouteAttribute::Gateway(gateway) => self.gateway = address(gateway),
-            RouteAttribute::Via(RouteVia::Inet(ip)) => {
-                self.gateway = Some(Address { family: Family::V4, bits: ip.to_bits().into() });
-            }
-            RouteAttribute::Via(RouteVia::Inet6(ip)) => {
-                self.gateway = Some(Address { family: Family::V6, bits: ip.to_bits() });
-            }
-            _ => {}
-        }
-    }
-
-    /// Packets that get another header, of MPLS for example, are the kernel's to forward, as if they
-    /// went out of an interface that is no port.
-    fn unless_encapsulated(&mut self, attributes: &[RouteAttribute]) {
-        let is_kind = |attribute| matches!(attribute, &RouteAttribute::EncapType(_));
-        if attributes.iter().any(is_kind) {
-            self.device = 0;
-        }
-    }
-}
-
-fn address(address: &RouteAddress) -> Option<Address> {
-    match address {
-        RouteAddress::Inet(ip) => Some(Address { family: Family::V4, bits: ip.to_bits().into() }),
-        RouteAddress::Inet6(ip) => Some(Address { family: Family::V6, bits: ip.to_bits() }),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

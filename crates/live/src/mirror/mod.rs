@@ -14,6 +14,10 @@
 //! - from time to time, to compare. What differs then without any reason is counted as a repair.
 //!   The number must stay 0.
 //!
+//! With a limit of memory, prefixes for which there is no room are the kernel's to forward, and so is
+//! the longest prefix around each, where the packets would go otherwise ([`rows`]). If not even the
+//! kernel's routes can be held here, all packets are ([`fib`]).
+//!
 //! Meanwhile notifications are applied as always ([`reading`]). Next hop objects are followed as
 //! routes are, one by one ([`objects`]).
 //!
@@ -23,6 +27,7 @@
 mod encode;
 mod fib;
 mod hops;
+mod message;
 mod netlink;
 mod objects;
 mod reading;
@@ -36,9 +41,10 @@ use std::time::{Duration, Instant};
 
 use wireloom_ir as ir;
 use wireloom_machine::{Error, Result};
-use wireloom_offloads::{Store, Update};
+use wireloom_offloads::{Refused, Store, Update};
 
 use crate::control::{self, Control, Sending};
+use crate::memory::{self, Memory};
 use crate::{MIRROR_RIGHTS, give_up_all_but, port};
 use encode::Encoder;
 pub use encode::TABLES;
@@ -53,7 +59,7 @@ pub const LOCAL_AND_MAIN: [u32; 2] = [255, 254];
 /// Changes that are applied together.
 const TOGETHER: usize = 4096;
 /// Updates that are sent together.
-const BATCH: usize = 4096;
+const BATCH: usize = 512;
 /// How long a notification may take after the change that a dump already shows.
 const SETTLE: Duration = Duration::from_millis(2);
 /// As [`SETTLE`], before something is held to be a repair.
@@ -77,6 +83,9 @@ pub struct Mirror {
     /// Everything is being read.
     reading: Option<Reading>,
     counters: Arc<MirrorCounters>,
+    memory: Option<Arc<Memory>>,
+    /// The rows leave everything to the kernel, since its routes could not be held.
+    has_given_up: bool,
 }
 
 /// What a mirror did.
@@ -96,6 +105,9 @@ pub struct MirrorCounters {
     pub overruns: AtomicU64,
     /// Reads that failed; the tables stay as they are until the next one.
     pub failures: AtomicU64,
+    /// Routes for which there was no room in the memory, when everything was last read and since: the
+    /// kernel forwards their packets.
+    pub unheld: AtomicU64,
 }
 
 /// Notifications since some moment.
@@ -158,28 +170,43 @@ impl Mirror {
         tables: &[u32],
         program: &ir::Program,
         store: &mut Store,
+        memory: Option<Arc<Memory>>,
     ) -> Result<Self> {
         let ports = ports.iter().map(|name| port::interface(name)).collect::<Result<_>>()?;
         let encoder = Encoder::new(program)?;
         // Subscribe first: nothing that changes during the dump is missed.
         let changes = Changes::subscribe().map_err(failed)?;
-        let state = reading::state(tables)?;
-        let rows = Rows::new(ports, encoder.next_hops(), encoder.groups());
-        let (counters, asked_for) = (Arc::default(), BTreeSet::new());
-        let reading = None;
-        let mut mirror = Self { changes, state, rows, encoder, asked_for, reading, counters };
-        add(&mirror.counters.reads, 1);
-        mirror.count();
-        let everything = Dirty { all: true, ..Dirty::default() };
-        let changes = mirror.rows.update(&mirror.state, &everything);
-        add(&mirror.counters.updates, changes.len());
-        for change in changes {
-            mirror.encoder.encode(change, &mut |update| {
-                update.apply(store).map_err(|refused| {
-                    Error::new(format!("the kernel's routes: `{}`: {}", update.offload, refused.0))
-                })
-            })?;
+        if let Some(memory) = &memory {
+            memory.begin_growth();
         }
+        let state = reading::state(tables, memory.as_ref())?;
+        let rows = Rows::new(ports, encoder.next_hops(), encoder.groups(), memory.clone());
+        let (counters, asked_for) = (Arc::default(), BTreeSet::new());
+        let (reading, has_given_up) = (None, state.fib.given_up().is_some());
+        let mut mirror = Self {
+            changes,
+            state,
+            rows,
+            encoder,
+            asked_for,
+            reading,
+            counters,
+            memory,
+            has_given_up,
+        };
+        add(&mirror.counters.reads, 1);
+        let mut sweep = mirror.rows.sweep();
+        while let Some(changes) = mirror.rows.next(&mirror.state, &mut sweep) {
+            add(&mirror.counters.updates, changes.len());
+            for change in changes {
+                mirror.encoder.encode(change, &mut |update| {
+                    update.apply(store).map_err(|Refused(why)| {
+                        Error::new(format!("the kernel's routes: `{}`: {why}", update.offload))
+                    })
+                })?;
+            }
+        }
+        mirror.count();
         Ok(mirror)
     }
 
@@ -218,7 +245,7 @@ impl Mirror {
     fn run(mut self, mut sending: Sending, interval: Duration) {
         let now = Instant::now();
         let (mut compare_at, mut resolve_at) = (now + interval, now);
-        let mut read_at: Option<Instant> = None;
+        let (mut read_at, mut sweep_at): (Option<Instant>, _) = (None, now);
         while !sending.is_closed() {
             let is_waiting = self.unresolved().next().is_some();
             let next = [Some(compare_at), read_at, is_waiting.then_some(resolve_at)];
@@ -226,6 +253,8 @@ impl Mirror {
             let mut patience = next.saturating_duration_since(Instant::now());
             if self.reading.is_some() {
                 patience = LOOK;
+            } else if self.rows.unheld() > 0 {
+                patience = patience.min(interval);
             }
             if self.changes.wait(patience).is_err() {
                 add(&self.counters.failures, 1);
@@ -234,6 +263,11 @@ impl Mirror {
             let noticed = self.notice();
             let mut done = self.apply(&noticed.dirty, &mut sending);
             let now = Instant::now();
+            if now >= sweep_at && self.rows.unheld() > 0 && self.rows.may_grow(&self.state) {
+                // What had no room before may have some now.
+                done = done.or(self.sweep(&mut sending, &mut |_| ()));
+                sweep_at = now + interval.max(now.elapsed() * READING);
+            }
             if noticed.read_all {
                 read_at = read_at.or(Some(now));
             }
@@ -259,7 +293,8 @@ impl Mirror {
                 }
                 add(&self.counters.reads, 1);
                 // Only a comparison without another reason finds what must not be.
-                match Reading::begin(self.state.fib.numbers(), read_at.is_none()) {
+                let memory = self.memory.clone();
+                match Reading::begin(self.state.fib.numbers(), read_at.is_none(), memory) {
                     Ok(reading) => (self.reading, read_at) = (Some(reading), None),
                     Err(_) => {
                         compare_at = now + interval;
@@ -312,6 +347,9 @@ impl Mirror {
 
     /// Sends the updates for what has changed.
     fn apply(&mut self, dirty: &Dirty, sending: &mut Sending) -> Done {
+        if self.state.fib.given_up().is_some() && !self.has_given_up {
+            return self.sweep(sending, &mut |_| ());
+        }
         if dirty.is_empty() {
             return Done::Well;
         }
@@ -341,28 +379,57 @@ impl Mirror {
         }
     }
 
+    /// Brings all rows to the state, and sends what differs, part by part.
+    fn sweep(&mut self, sending: &mut Sending, see: &mut dyn FnMut(&rows::Change)) -> Done {
+        self.has_given_up = self.state.fib.given_up().is_some();
+        let mut sweep = self.rows.sweep();
+        while let Some(changes) = self.rows.next(&self.state, &mut sweep) {
+            changes.iter().for_each(&mut *see);
+            let done = self.send(changes, sending);
+            if done != Done::Well {
+                return done;
+            }
+        }
+        self.count();
+        Done::Well
+    }
+
     /// Enters what was read, and what was notified meanwhile, and sends what differs.
     fn enter(&mut self, state: State, reading: Reading, sending: &mut Sending) -> Done {
         let Reading { mut noticed, changes, compares, .. } = reading;
+        let had_given_up = self.state.fib.given_up().is_some();
+        let gives_up = state.fib.given_up().is_some() && !had_given_up;
+        if gives_up && compares {
+            // No room for a second copy: what is there is still followed.
+            add(&self.counters.failures, 1);
+            return Done::Well;
+        }
         self.state = state;
+        memory::give_back();
         for change in changes {
             note(&mut self.state, change, &mut noticed);
         }
         noticed.spread_objects(&self.state.fib);
         // Notifications of what was read are still on their way.
         noticed.add(&self.notice_all(SETTLE));
-        let everything = Dirty { all: true, ..Dirty::default() };
-        let changes = self.rows.update(&self.state, &everything);
-        self.count();
+        // What had no room before may have some now.
+        let compares = compares && self.rows.unheld() == 0 && !had_given_up;
+        let mut suspects = Vec::new();
+        let done = self.sweep(sending, &mut |change| {
+            if compares && is_repair(change, &noticed) {
+                suspects.push(*change);
+            }
+        });
         let mut late = Noticed::default();
-        if compares && changes.iter().any(|change| is_repair(change, &noticed)) {
+        if !suspects.is_empty() {
             late = self.notice_all(LATE);
             noticed.add(&late);
-            let repairs = changes.iter().filter(|change| is_repair(change, &noticed));
+            let repairs = suspects.iter().filter(|change| is_repair(change, &noticed));
             add(&self.counters.repairs, repairs.count());
         }
-        let done = self.send(changes, sending).or(self.apply(&late.dirty, sending));
-        done.or(if noticed.read_all { Done::Again } else { Done::Well })
+        let done = done.or(self.apply(&late.dirty, sending));
+        // Without the former copy there may be room for one.
+        done.or(if noticed.read_all || gives_up { Done::Again } else { Done::Well })
     }
 
     /// Enters all notifications that arrive until there is none for this time.
@@ -417,6 +484,8 @@ impl Mirror {
         };
         store(&self.counters.neighbours, self.state.neighbours.len());
         store(&self.counters.routes, self.state.fib.len());
+        let missed = self.state.fib.given_up().unwrap_or(0) + self.rows.unheld();
+        self.counters.unheld.store(missed, Ordering::Relaxed);
     }
 }
 

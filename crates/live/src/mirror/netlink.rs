@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netlink_packet_core::ParseableParametrized;
@@ -20,7 +21,9 @@ use wireloom_net::netlink::{
 };
 use wireloom_net::tables::Family;
 
-use super::fib::{Address, Fib, Joins, Said, said};
+use super::fib::{Address, Fib, Joins, Said};
+use super::message::said;
+use crate::memory::Memory;
 use crate::system::set;
 
 /// Notifications of links, neighbours, addresses, routes and next hop objects (`RTNLGRP_...`).
@@ -275,9 +278,9 @@ fn neighbour(message: &NeighbourMessage) -> Option<(Neighbour, Option<Reach>)> {
 ///
 /// # Errors
 /// If the kernel refuses, or changes the routes all the time.
-pub fn routes(tables: &[u32]) -> io::Result<Fib> {
+pub fn routes(tables: &[u32], memory: Option<&Arc<Memory>>) -> io::Result<Fib> {
     for _ in 0..ATTEMPTS {
-        let mut fib = Fib::new(tables);
+        let mut fib = Fib::new(tables, memory.cloned());
         for object in next_hops()? {
             fib.insert_object(object);
         }

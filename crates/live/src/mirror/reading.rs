@@ -4,6 +4,7 @@
 //! and noted: it is entered into what was read as well, which may be older.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,10 +14,14 @@ use wireloom_machine::{Error, Result};
 use super::netlink::{self, Change};
 use super::rows::State;
 use super::{Noticed, failed};
+use crate::memory::Memory;
 
 /// The most notifications that are kept until a read ends, of some hundred bytes each. With more,
 /// everything is read once more.
 const MOST_CHANGES: usize = 1 << 18;
+/// Notifications between two looks at the memory, and what these use at most.
+const LOOK_EVERY: usize = 1024;
+const NEXT: u64 = 1 << 20;
 /// Time between two looks at whether it has ended.
 pub const LOOK: Duration = Duration::from_millis(10);
 
@@ -30,6 +35,7 @@ pub struct Reading {
     pub changes: Vec<Change>,
     /// What they meant.
     pub noticed: Noticed,
+    memory: Option<Arc<Memory>>,
 }
 
 impl Reading {
@@ -37,20 +43,28 @@ impl Reading {
     ///
     /// # Errors
     /// If the system refuses a thread.
-    pub fn begin(tables: Vec<u32>, compares: bool) -> io::Result<Self> {
+    pub fn begin(
+        tables: Vec<u32>,
+        compares: bool,
+        memory: Option<Arc<Memory>>,
+    ) -> io::Result<Self> {
         let (tell, read) = mpsc::channel();
+        let of_state = memory.clone();
         let work = move || {
             // The mirror may have ended.
-            let _ = tell.send(state(&tables));
+            let _ = tell.send(state(&tables, of_state.as_ref()));
         };
         thread::Builder::new().name("reading".into()).spawn(work)?;
         let (changes, noticed) = (Vec::new(), Noticed::default());
-        Ok(Self { read, began: Instant::now(), compares, changes, noticed })
+        Ok(Self { read, began: Instant::now(), compares, changes, noticed, memory })
     }
 
     /// Keeps a notification that came meanwhile.
     pub fn keep(&mut self, change: &Change) {
-        if self.changes.len() < MOST_CHANGES {
+        let count = self.changes.len();
+        let is_looked_at = count > 0 && count.is_multiple_of(LOOK_EVERY);
+        let has_room = |memory: &Arc<Memory>| !is_looked_at || memory.has_room(NEXT);
+        if count < MOST_CHANGES && self.memory.as_ref().is_none_or(has_room) {
             self.changes.push(change.clone());
         } else {
             self.noticed.read_all = true;
@@ -73,10 +87,10 @@ impl Reading {
 ///
 /// # Errors
 /// If the kernel does not tell it.
-pub fn state(tables: &[u32]) -> Result<State> {
+pub fn state(tables: &[u32], memory: Option<&Arc<Memory>>) -> Result<State> {
     Ok(State {
         neighbours: netlink::neighbours().map_err(failed)?,
         links: netlink::links().map_err(failed)?,
-        fib: netlink::routes(tables).map_err(failed)?,
+        fib: netlink::routes(tables, memory).map_err(failed)?,
     })
 }

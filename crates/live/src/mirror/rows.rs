@@ -5,12 +5,17 @@
 //! there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
 
-use wireloom_net::tables::Prefix;
+use wireloom_net::tables::{Family, Prefix};
 
+use super::BATCH;
 use super::fib::{Address, Fib, Hop, kind, last_inside};
 use super::hops::{BUCKETS, Member, Numbers, spread};
 use super::netlink::{Links, Neighbour, Neighbours};
+use crate::control::WAITING;
+use crate::memory::Memory;
 
 /// The kernel's state as far as it is known.
 pub struct State {
@@ -25,16 +30,11 @@ pub struct Dirty {
     pub prefixes: BTreeSet<Prefix>,
     pub neighbours: BTreeSet<Neighbour>,
     pub devices: BTreeSet<u32>,
-    /// Everything.
-    pub all: bool,
 }
 
 impl Dirty {
     pub fn is_empty(&self) -> bool {
-        self.prefixes.is_empty()
-            && self.neighbours.is_empty()
-            && self.devices.is_empty()
-            && !self.all
+        self.prefixes.is_empty() && self.neighbours.is_empty() && self.devices.is_empty()
     }
 }
 
@@ -57,7 +57,30 @@ pub struct RouteRow {
     pub kind: u8,
     /// Next hop, or a group's number and [`FIRST_GROUP`].
     pub next_hop: u32,
+    /// There was no room for a longer prefix inside, or for this one: the kernel forwards.
+    pub is_left: bool,
 }
+
+impl RouteRow {
+    /// The row of a prefix whose packets the kernel forwards: next hop 0 is never resolved.
+    const LEFT: Self = Self { kind: meaning::FORWARD, next_hop: 0, is_left: true };
+
+    fn new(kind: u8, next_hop: u32) -> Self {
+        Self { kind, next_hop, is_left: false }
+    }
+}
+
+/// What a row uses at most until the memory shows it, in bytes: its prefix in a map, and nodes all the
+/// way down in the tables of sources and destinations, for 128 bits.
+const ROW_BYTES: u64 = 4096;
+/// What a row is known to use in this map, in bytes.
+const KNOWN_BYTES: u64 = 100;
+/// New rows between two looks at the memory.
+const LOOK_EVERY: usize = 64;
+/// Prefixes of one part of a sweep.
+const PART: usize = 1024;
+/// Updates that were sent, but may not yet be in the tables.
+const UNDER_WAY: usize = (WAITING + 1) * BATCH;
 
 /// A row of `next_hops`. All zero: the machine hands the packets to the kernel, which resolves the
 /// neighbour.
@@ -101,6 +124,32 @@ pub struct Rows {
     group_hops: Vec<Vec<u32>>,
     /// Without users since the last update: their rows are in use until it is applied.
     released: Released,
+    memory: Option<Arc<Memory>>,
+    /// A prefix had no room. None gets a row until a [sweep](Sweep) finds room for all.
+    is_full: bool,
+    /// Prefixes that had no room since the last sweep, those that it found included.
+    unheld: u64,
+    /// New rows of this update.
+    added: usize,
+    /// Rows by family, and the most that there were: what is free since then is used again.
+    counts: [usize; 2],
+    most: [usize; 2],
+}
+
+/// A walk over everything, in parts: so that what has changed need not be in memory all at once.
+pub struct Sweep {
+    stage: Stage,
+    /// New rows are the kernel's until it is certain that there is room for all.
+    is_retrying: bool,
+}
+
+enum Stage {
+    Hops,
+    /// All prefixes after this one.
+    Routes(Option<Prefix>),
+    /// Rows that are left to the kernel, after this one; these stay so.
+    Left(Option<Prefix>, BTreeSet<Prefix>),
+    Done,
 }
 
 #[derive(Default)]
@@ -118,7 +167,12 @@ struct New {
 
 impl Rows {
     /// Empty tables for ports with these interfaces, for so many next hops and groups.
-    pub fn new(ports: Vec<Option<u32>>, hops: u32, groups: u32) -> Self {
+    pub fn new(
+        ports: Vec<Option<u32>>,
+        hops: u32,
+        groups: u32,
+        memory: Option<Arc<Memory>>,
+    ) -> Self {
         let first_group = if groups > 0 { FIRST_GROUP } else { u32::MAX };
         Self {
             macs: vec![None; ports.len()],
@@ -131,7 +185,18 @@ impl Rows {
             group_rows: Vec::new(),
             group_hops: Vec::new(),
             released: Released::default(),
+            memory,
+            is_full: false,
+            unheld: 0,
+            added: 0,
+            counts: [0; 2],
+            most: [0; 2],
         }
+    }
+
+    /// How many prefixes had no room. The kernel forwards their packets.
+    pub fn unheld(&self) -> u64 {
+        self.unheld
     }
 
     /// The neighbours that routes lead to.
@@ -142,43 +207,142 @@ impl Rows {
     /// Returns what brings the tables to this state, in an order in which no route names a next hop
     /// that is not yet there, and the prefixes whose routes change.
     pub fn update(&mut self, state: &State, dirty: &Dirty) -> Vec<Change> {
+        let mut touched = dirty.prefixes.clone();
+        for &prefix in &dirty.prefixes {
+            touched.extend(hosts_inside(&state.neighbours, prefix));
+        }
+        touched.extend(dirty.neighbours.iter().map(|neighbour| host(neighbour.0)));
+        self.bring(state, &touched, dirty, false)
+    }
+
+    /// Begins a walk that brings all rows to a state.
+    pub fn sweep(&self) -> Sweep {
+        Sweep { stage: Stage::Hops, is_retrying: self.is_full }
+    }
+
+    /// Returns the changes of the next part, as [`update`](Self::update) does; `None` at the end. The
+    /// state must be the same for all parts.
+    pub fn next(&mut self, state: &State, sweep: &mut Sweep) -> Option<Vec<Change>> {
+        let dirty = Dirty::default();
+        match &mut sweep.stage {
+            Stage::Hops => {
+                (self.is_full, self.unheld) = (false, 0);
+                sweep.stage = Stage::Routes(None);
+                let mut changes = Vec::new();
+                self.update_ports(state, &mut changes);
+                let all = self.hops.iter().map(|(_, number)| number).collect();
+                self.update_hops(state, &dirty, all, &mut changes);
+                Some(changes)
+            }
+            Stage::Routes(after) => {
+                let touched = self.after(state, *after);
+                match touched.last() {
+                    Some(last) => *after = Some(*last),
+                    None => sweep.stage = Stage::Left(None, self.around_unheld(state)),
+                }
+                Some(self.bring(state, &touched, &dirty, sweep.is_retrying))
+            }
+            Stage::Left(after, stay) => {
+                let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+                let left = self.routes.range((from, Bound::Unbounded));
+                let left = left.filter(|(_, row)| row.is_left).map(|(prefix, _)| *prefix);
+                let left: BTreeSet<Prefix> = left.take(PART).collect();
+                let touched = &left - stay;
+                match left.last() {
+                    Some(last) => *after = Some(*last),
+                    None => sweep.stage = Stage::Done,
+                }
+                for prefix in &touched {
+                    if let Some(row) = self.routes.get_mut(prefix) {
+                        row.is_left = false;
+                    }
+                }
+                Some(self.bring(state, &touched, &dirty, false))
+            }
+            Stage::Done => None,
+        }
+    }
+
+    /// The next prefixes after one that have a row or may have to have one.
+    fn after(&self, state: &State, after: Option<Prefix>) -> BTreeSet<Prefix> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = self.routes.range((from, Bound::Unbounded)).map(|(prefix, _)| *prefix);
+        let mut next: BTreeSet<Prefix> = rows.take(PART).collect();
+        next.extend(state.fib.prefixes_after(from, PART));
+        let hosts = state.neighbours.keys().map(|neighbour| host(neighbour.0));
+        next.extend(hosts.filter(|host| after.is_none_or(|after| *host > after)));
+        while next.len() > PART {
+            next.pop_last();
+        }
+        next
+    }
+
+    /// Counts the routes without a row, and returns the rows around them.
+    fn around_unheld(&mut self, state: &State) -> BTreeSet<Prefix> {
+        let mut around = BTreeSet::new();
+        if self.is_full {
+            self.unheld = 0;
+            for prefix in state.fib.prefixes() {
+                if !self.routes.contains_key(&prefix) && state.fib.route(prefix).is_some() {
+                    self.unheld += 1;
+                    around.insert(self.around(prefix));
+                }
+            }
+        }
+        around
+    }
+
+    /// The row that an address of a prefix without a row has; the shortest prefix if there is none.
+    fn around(&self, prefix: Prefix) -> Prefix {
+        let shorter =
+            |length| Prefix::new(prefix.family(), prefix.bits(), length).expect("a shorter prefix");
+        let mut shorter = (0..prefix.length()).rev().map(shorter);
+        shorter
+            .find(|prefix| self.routes.contains_key(prefix))
+            .unwrap_or_else(|| Prefix::new(prefix.family(), 0, 0).expect("the shortest prefix"))
+    }
+
+    /// Brings the rows of some prefixes to a state.
+    fn bring(
+        &mut self,
+        state: &State,
+        touched: &BTreeSet<Prefix>,
+        dirty: &Dirty,
+        is_retrying: bool,
+    ) -> Vec<Change> {
         for number in self.released.hops.drain(..) {
             self.hops.reuse(number);
         }
         for number in self.released.groups.drain(..) {
             self.groups.reuse(number);
         }
-        let mut touched = dirty.prefixes.clone();
-        if dirty.all {
-            touched.extend(self.routes.keys());
-            touched.extend(state.fib.prefixes());
-            touched.extend(state.neighbours.keys().map(|neighbour| host(neighbour.0)));
-        } else {
-            for &prefix in &dirty.prefixes {
-                touched.extend(hosts_inside(&state.neighbours, prefix));
-            }
-            touched.extend(dirty.neighbours.iter().map(|neighbour| host(neighbour.0)));
-        }
+        self.added = 0;
         let mut given = New::default();
         let mut routes = Vec::new();
-        for prefix in touched {
+        for &prefix in touched {
             let old = self.routes.get(&prefix).copied();
-            let new = self.row(state, prefix, &mut given);
+            if old.is_some_and(|old| old.is_left) {
+                continue;
+            }
+            let mut new = self.row(state, prefix, &mut given);
+            if let Some(row) = new
+                && old.is_none()
+            {
+                let is_held = self.has_room(state, prefix);
+                if is_retrying || !is_held {
+                    self.release(row);
+                    new = is_held.then_some(RouteRow::LEFT);
+                }
+                // A neighbour's own route is inside one on its link, which is the kernel's anyway.
+                if !is_held && state.fib.route(prefix).is_some() {
+                    self.leave(prefix, &mut routes);
+                    continue;
+                }
+            }
             if let Some(old) = old {
                 self.release(old);
             }
-            match new {
-                Some(new) if old != Some(new) => {
-                    self.routes.insert(prefix, new);
-                    let is_new_kind = old.is_none_or(|old| old.kind != new.kind);
-                    routes.push(Change::Route(prefix, new, is_new_kind));
-                }
-                None if old.is_some() => {
-                    self.routes.remove(&prefix);
-                    routes.push(Change::RouteGone(prefix));
-                }
-                _ => {}
-            }
+            self.enter(prefix, old, new, &mut routes);
         }
         let mut changes = Vec::new();
         self.update_ports(state, &mut changes);
@@ -188,6 +352,76 @@ impl Rows {
         }
         changes.extend(routes);
         changes
+    }
+
+    /// Replaces a row.
+    fn enter(
+        &mut self,
+        prefix: Prefix,
+        old: Option<RouteRow>,
+        new: Option<RouteRow>,
+        changes: &mut Vec<Change>,
+    ) {
+        let count = &mut self.counts[prefix.family() as usize];
+        *count = *count + usize::from(new.is_some()) - usize::from(old.is_some());
+        let most = &mut self.most[prefix.family() as usize];
+        *most = (*most).max(*count);
+        match new {
+            Some(new) if old != Some(new) => {
+                self.routes.insert(prefix, new);
+                let is_new_kind = old.is_none_or(|old| old.kind != new.kind);
+                changes.push(Change::Route(prefix, new, is_new_kind));
+            }
+            None if old.is_some() => {
+                self.routes.remove(&prefix);
+                changes.push(Change::RouteGone(prefix));
+            }
+            _ => {}
+        }
+    }
+
+    /// Leaves a prefix without a row to the kernel, with the row around it: its packets would go
+    /// where that leads.
+    fn leave(&mut self, prefix: Prefix, changes: &mut Vec<Change>) {
+        self.unheld += 1;
+        let around = self.around(prefix);
+        let old = self.routes.get(&around).copied();
+        if old == Some(RouteRow::LEFT) {
+            return;
+        }
+        if let Some(old) = old {
+            self.release(old);
+        }
+        self.enter(around, old, Some(RouteRow::LEFT), changes);
+    }
+
+    /// Whether there is room for one more row.
+    fn has_room(&mut self, state: &State, prefix: Prefix) -> bool {
+        let Some(memory) = self.memory.clone() else { return true };
+        if !self.is_full && self.added.is_multiple_of(LOOK_EVERY) {
+            self.is_full = !self.fits(state, prefix.family(), self.added, &memory);
+        }
+        self.added += 1;
+        !self.is_full
+    }
+
+    /// Whether rows for which there was no room may find some in a sweep.
+    pub fn may_grow(&self, state: &State) -> bool {
+        let fits = |memory: &Arc<Memory>| {
+            [Family::V4, Family::V6].iter().any(|family| self.fits(state, *family, 0, memory))
+        };
+        self.memory.as_ref().is_none_or(fits)
+    }
+
+    /// Whether there is room for the rows until the next look.
+    fn fits(&self, state: &State, family: Family, added: usize, memory: &Memory) -> bool {
+        let known = state.fib.bytes() + self.routes.len() as u64 * KNOWN_BYTES;
+        let ahead = (added + LOOK_EVERY + UNDER_WAY) as u64 * ROW_BYTES;
+        // Everything is read again from time to time, which is a further copy.
+        let family = family as usize;
+        let is_reused = self.counts[family] + LOOK_EVERY <= self.most[family];
+        memory.has_room(ahead + state.fib.bytes() + memory.layout(known))
+            || is_reused && memory.has_room(ahead)
     }
 
     fn update_ports(&mut self, state: &State, changes: &mut Vec<Change>) {
@@ -210,9 +444,8 @@ impl Rows {
         changes: &mut Vec<Change>,
     ) {
         numbers.extend(dirty.neighbours.iter().filter_map(|key| self.hops.find(key)));
-        if dirty.all || !dirty.devices.is_empty() {
-            let concerned =
-                |neighbour: &Neighbour| dirty.all || dirty.devices.contains(&neighbour.1);
+        if !dirty.devices.is_empty() {
+            let concerned = |neighbour: &Neighbour| dirty.devices.contains(&neighbour.1);
             numbers.extend(
                 self.hops.iter().filter(|(key, _)| concerned(key)).map(|(_, number)| number),
             );
@@ -261,7 +494,7 @@ impl Rows {
             && let Some(neighbour) = self.resolved(state, prefix)
         {
             // The destination is its own next hop.
-            return Some(RouteRow { kind: meaning::FORWARD, next_hop: self.hop(neighbour, new) });
+            return Some(RouteRow::new(meaning::FORWARD, self.hop(neighbour, new)));
         }
         let route = route?;
         let kind = match route.kind {
@@ -273,7 +506,7 @@ impl Rows {
             kind::UNREACHABLE | kind::PROHIBIT => meaning::REJECT,
             _ => return None,
         };
-        Some(RouteRow { kind, next_hop: 0 })
+        Some(RouteRow::new(kind, 0))
     }
 
     /// The neighbour at an address on the link of a port, if it can be sent to.
@@ -313,10 +546,10 @@ impl Rows {
                 self.group_hops[number as usize] = hops;
                 new.groups.insert(number);
             }
-            return RouteRow { kind: meaning::FORWARD, next_hop: FIRST_GROUP + number };
+            return RouteRow::new(meaning::FORWARD, FIRST_GROUP + number);
         }
         let next_hop = first.map_or(0, |neighbour| self.hop(neighbour, new));
-        RouteRow { kind: meaning::FORWARD, next_hop }
+        RouteRow::new(meaning::FORWARD, next_hop)
     }
 
     /// The number of a neighbour, which has one more user then; 0 if there are no more numbers.
@@ -370,141 +603,4 @@ fn hosts_inside(neighbours: &Neighbours, prefix: Prefix) -> impl Iterator<Item =
 }
 
 #[cfg(test)]
-mod tests {
-    use wireloom_net::tables::Family;
-
-    use super::*;
-    use crate::mirror::fib::{Joins, Route, Said};
-    use crate::mirror::netlink::{Link, Reach};
-
-    fn gateway(last: u8) -> Address {
-        Address { family: Family::V4, bits: 0x0a00_0000 + u128::from(last) }
-    }
-
-    fn said(prefix: &str, kind: u8, hops: &[(u32, Option<Address>)]) -> Said {
-        let hop = |&(device, gateway)| Hop { device, gateway, weight: 1, is_dead: false };
-        let route = Route { kind, hops: hops.iter().map(hop).collect(), object: 0 };
-        Said { table: 254, prefix: prefix.parse().expect("a prefix"), metric: 0, route }
-    }
-
-    fn state() -> State {
-        let link = |byte| Link { mac: [2, 0, 0, 0, 0, byte], mtu: 1500, up: (true, true) };
-        let reach = Reach { mac: [2, 0, 0, 0, 1, 1], is_permanent: false };
-        let mut fib = Fib::new(&[254]);
-        for said in [
-            said("10.0.0.0/24", kind::UNICAST, &[(7, None)]),
-            said("10.0.0.1/32", kind::LOCAL, &[]),
-            said("192.0.2.0/24", kind::UNICAST, &[(7, Some(gateway(2)))]),
-            said("198.51.100.0/24", kind::UNICAST, &[(5, Some(gateway(2)))]),
-            said("203.0.113.0/24", kind::BLACKHOLE, &[]),
-        ] {
-            fib.add(said);
-        }
-        State {
-            links: Links::from([(7, link(1)), (9, link(2))]),
-            neighbours: Neighbours::from([((gateway(2), 7), reach)]),
-            fib,
-        }
-    }
-
-    fn everything() -> Dirty {
-        Dirty { all: true, ..Dirty::default() }
-    }
-
-    fn route(changes: &[Change], prefix: &str) -> Option<(u8, u32)> {
-        changes.iter().find_map(|change| match change {
-            Change::Route(at, row, _) if at.to_string() == prefix => Some((row.kind, row.next_hop)),
-            _ => None,
-        })
-    }
-
-    #[test]
-    fn routes_lead_to_neighbours_of_ports() {
-        let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0);
-        let mut state = state();
-        let changes = rows.update(&state, &everything());
-        assert!(changes.contains(&Change::Port(1, [2, 0, 0, 0, 0, 2])));
-        let resolved =
-            HopRow { port: 0, dst: [2, 0, 0, 0, 1, 1], src: [2, 0, 0, 0, 0, 1], mtu: 1500 };
-        assert!(changes.contains(&Change::NextHop(1, resolved)));
-        for (prefix, expected) in [
-            ("192.0.2.0/24", (meaning::FORWARD, 1)),
-            ("10.0.0.2/32", (meaning::FORWARD, 1)),
-            ("10.0.0.0/24", (meaning::CONNECTED, 0)),
-            ("10.0.0.1/32", (meaning::OWN, 0)),
-            // By an interface that is no port: the kernel's part.
-            ("198.51.100.0/24", (meaning::FORWARD, 0)),
-            ("203.0.113.0/24", (meaning::DISCARD, 0)),
-        ] {
-            assert_eq!(route(&changes, prefix), Some(expected), "{prefix}");
-        }
-        assert!(rows.update(&state, &everything()).is_empty());
-
-        // The neighbour goes: its row, and the route of its own, but no other route.
-        state.neighbours.clear();
-        let gone = Dirty { neighbours: BTreeSet::from([(gateway(2), 7)]), ..Dirty::default() };
-        let host = "10.0.0.2/32".parse().expect("a prefix");
-        assert_eq!(
-            rows.update(&state, &gone),
-            [Change::NextHop(1, HopRow::default()), Change::RouteGone(host)]
-        );
-        assert_eq!(rows.neighbours().collect::<Vec<_>>(), [&(gateway(2), 7)]);
-    }
-
-    #[test]
-    fn a_link_that_is_switched_off_is_the_kernels_to_serve() {
-        let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0);
-        let mut state = state();
-        rows.update(&state, &everything());
-        state.links.get_mut(&7).expect("the link").up = (false, false);
-        let off = Dirty { devices: BTreeSet::from([7]), ..Dirty::default() };
-        assert_eq!(rows.update(&state, &off), [Change::NextHop(1, HopRow::default())]);
-    }
-
-    #[test]
-    fn more_next_hops_than_the_table_holds_are_the_kernels() {
-        let mut rows = Rows::new(vec![Some(7)], 1, 0);
-        let changes = rows.update(&state(), &everything());
-        assert_eq!(route(&changes, "192.0.2.0/24"), Some((meaning::FORWARD, 0)));
-    }
-
-    #[test]
-    fn several_next_hops_are_a_group_whose_buckets_follow_them() {
-        let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 4);
-        let mut state = state();
-        rows.update(&state, &everything());
-        let net = "172.16.0.0/12";
-        let both = said(net, kind::UNICAST, &[(7, Some(gateway(2))), (9, Some(gateway(3)))]);
-        let insert = |state: &mut State, said: Said| Dirty {
-            prefixes: state.fib.insert(said, Joins::InPlace).into_iter().collect(),
-            ..Dirty::default()
-        };
-        let dirty = insert(&mut state, both.clone());
-        let changes = rows.update(&state, &dirty);
-        assert_eq!(route(&changes, net), Some((meaning::FORWARD, FIRST_GROUP)));
-        let buckets =
-            changes.iter().filter(|change| matches!(change, Change::Bucket(0..256, 1 | 2)));
-        assert_eq!(buckets.count(), BUCKETS);
-        assert!(matches!(changes.last(), Some(Change::Route(..))), "routes come last");
-
-        // One remains: no group. The group's number is free again.
-        let dirty = insert(&mut state, said(net, kind::UNICAST, &[(9, Some(gateway(3)))]));
-        let changes = rows.update(&state, &dirty);
-        assert_eq!(route(&changes, net), Some((meaning::FORWARD, 2)));
-        let dirty = insert(&mut state, both);
-        let changes = rows.update(&state, &dirty);
-        assert_eq!(changes.len(), 1, "the buckets are still there: {changes:?}");
-        assert_eq!(route(&changes, net), Some((meaning::FORWARD, FIRST_GROUP)));
-    }
-
-    #[test]
-    fn a_program_without_groups_uses_the_first_next_hop() {
-        let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0);
-        let mut state = state();
-        let both = [(9, Some(gateway(3))), (7, Some(gateway(2)))];
-        state.fib.add(said("172.16.0.0/12", kind::UNICAST, &both));
-        let changes = rows.update(&state, &everything());
-        let row = route(&changes, "172.16.0.0/12").expect("a route");
-        assert_eq!((row.0, rows.hops.key(row.1)), (meaning::FORWARD, Some(&(gateway(3), 9))));
-    }
-}
+mod tests;

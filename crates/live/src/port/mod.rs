@@ -188,6 +188,24 @@ impl Port {
     }
 }
 
+/// The most memory that a port needs on so many cores, in bytes.
+///
+/// # Errors
+/// If there is no such interface.
+pub fn memory(name: &str, io: Io, cores: usize) -> Result<u64> {
+    let Some(index) = interface(name)? else {
+        // A capture is read as it is played.
+        return Ok(tap::MEMORY);
+    };
+    let of_packets = cores as u64 * packet::MEMORY;
+    Ok(match io {
+        Io::Auto => xdp::memory(index, cores).max(of_packets),
+        Io::Xdp => xdp::memory(index, cores),
+        Io::Packet => of_packets,
+        Io::Kernel => 0,
+    })
+}
+
 const TAP: &str = "tap:";
 const CAPTURE: &str = "pcap:";
 const CAPTURE_LOOP: &str = "pcap-loop:";

@@ -30,6 +30,12 @@ const STRIDE: usize = (64 << 10) + 192;
 /// Bytes of received frames that the kernel holds for one port.
 const BUFFER: libc::c_int = 8 << 20;
 
+/// The most memory of a core's receiving and sending sides, in bytes: a batch of the largest packets
+/// as it arrived, and in a list that grows by doubling once for their segments and once until they are
+/// sent.
+pub const SENDER_MEMORY: u64 = 2 * (BATCH * STRIDE) as u64;
+pub const MEMORY: u64 = (BATCH * STRIDE) as u64 + 2 * SENDER_MEMORY;
+
 /// Space for the auxiliary data of a message, aligned as control messages are.
 type ControlSpace = [u64; 8];
 

@@ -19,6 +19,9 @@ const BATCH: usize = 64;
 /// Space for one frame. The kernel has finished checksums and segments before it hands frames over.
 const STRIDE: usize = (64 << 10) + 64;
 
+/// The memory of a port in bytes: space for a batch of the largest packets.
+pub const MEMORY: u64 = (BATCH * STRIDE) as u64;
+
 /// Creates the device and sets it up. It disappears with the port.
 ///
 /// # Errors

@@ -33,6 +33,20 @@ const SEND_BUDGET: u32 = 128;
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 const OLD_SEND_BUDGET: usize = 32;
 
+/// The most memory of one core's or more cores' sides, in bytes: frames, which are there at once, and
+/// what waits in a packet socket of a core without a queue.
+pub fn memory(index: u32, cores: usize) -> u64 {
+    /// Descriptors of the four rings, and their headers.
+    const RINGS: u64 = RING as u64 * (2 * 8 + 2 * 16) + 4 * 4096;
+    let queues = u64::from(queues(index));
+    let without = (cores as u64).saturating_sub(queues);
+    queues * (u64::from(FRAMES) * 4096 + RINGS) + without * packet::SENDER_MEMORY
+}
+
+fn queues(index: u32) -> u32 {
+    NicIndex::new(index).queue_counts().map_or(1, |queues| queues.rx_count().max(1))
+}
+
 /// Takes an interface. The cores share its queues; each sends by the first of its own, and by a
 /// packet socket if it has none.
 ///
@@ -41,7 +55,7 @@ const OLD_SEND_BUDGET: usize = 32;
 /// rights.
 pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
     let problem = |what: &str, error: io::Error| failed(&format!("port {name}: {what}"), &error);
-    let count = NicIndex::new(index).queue_counts().map_or(1, |queues| queues.rx_count().max(1));
+    let count = queues(index);
     let map = Sockets::new(count).map_err(|error| problem("a map of AF_XDP sockets", error))?;
     let mut cores: Vec<(Vec<Queue>, Option<Transmitter>)> = Vec::new();
     cores.resize_with(spread.cores, Default::default);

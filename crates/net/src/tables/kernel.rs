@@ -3,9 +3,13 @@
 //!
 //! Of several routes of a table to one prefix, the one with the lowest metric is used. Routes for
 //! one type of service or for some sources only are omitted: a prefix does not describe them.
+//!
+//! A route may name a next hop object (`ip nexthop`). With `net.ipv4.nexthop_compat_mode=0` the kernel
+//! does not say where that leads when it tells the route; so the objects are read as well.
 
 use std::collections::HashMap;
 use std::io;
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,17 +24,25 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use super::error::{Position, TableError};
 use super::import::{Hop, Route, Visit};
 use super::prefix::{Family, Prefix};
-use crate::netlink::dump;
+use crate::netlink::{Leads, NextHop, dump, next_hops};
 
 /// The names of devices, by index.
 type Devices = HashMap<u32, Arc<str>>;
+/// Next hop objects, by number.
+type Objects = HashMap<u32, Leads>;
 
 /// Streams the routes of a table: IPv4 first, ordered by prefix.
 pub(super) fn read(table: u32, visit: &mut Visit<'_>) -> Result<(), TableError> {
     let path = Path::new("the kernel's routes");
     let failed = |error: io::Error| TableError::io(path, Position::Whole, &error);
     let devices = devices().map_err(failed)?;
-    for route in best_routes(&routes().map_err(failed)?, table, &devices) {
+    let objects = match next_hops() {
+        // Before Linux 5.3 there are none.
+        Err(error) if error.raw_os_error() == Some(EOPNOTSUPP) => Vec::new(),
+        objects => objects.map_err(failed)?,
+    };
+    let objects = objects.into_iter().map(|NextHop { number, leads }| (number, leads)).collect();
+    for route in best_routes(&routes().map_err(failed)?, table, &devices, &objects) {
         if visit(Position::Whole, &route)
             .map_err(|what| TableError::new(path, Position::Whole, what))?
             == ControlFlow::Break(())
@@ -79,10 +91,15 @@ fn routes() -> io::Result<Vec<RouteMessage>> {
 const EOPNOTSUPP: i32 = 95;
 
 /// The selected routes of a table, ordered by prefix.
-fn best_routes(messages: &[RouteMessage], table: u32, devices: &Devices) -> Vec<Route> {
+fn best_routes(
+    messages: &[RouteMessage],
+    table: u32,
+    devices: &Devices,
+    objects: &Objects,
+) -> Vec<Route> {
     let mut best: HashMap<Prefix, Route> = HashMap::new();
     for message in messages {
-        let Some((in_table, route)) = route(message, devices) else { continue };
+        let Some((in_table, route)) = route(message, devices, objects) else { continue };
         let prefix = route.prefix.expect("a parsed route has a prefix");
         if in_table == table && best.get(&prefix).is_none_or(|known| route.metric < known.metric) {
             best.insert(prefix, route);
@@ -94,7 +111,7 @@ fn best_routes(messages: &[RouteMessage], table: u32, devices: &Devices) -> Vec<
 }
 
 /// A route and its table; `None` if it is omitted.
-fn route(message: &RouteMessage, devices: &Devices) -> Option<(u32, Route)> {
+fn route(message: &RouteMessage, devices: &Devices, objects: &Objects) -> Option<(u32, Route)> {
     let header = &message.header;
     if header.tos != 0
         || header.source_prefix_length != 0
@@ -111,17 +128,23 @@ fn route(message: &RouteMessage, devices: &Devices) -> Option<(u32, Route)> {
     let mut route = Route { kind: header.kind.into(), ..Route::default() };
     let mut single = Single::default();
     let mut hops = Vec::new();
+    let mut object = 0;
     for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Destination(address) => destination = bits(address)?,
             RouteAttribute::Table(number) => table = *number,
             RouteAttribute::Priority(metric) => route.metric = *metric,
             RouteAttribute::MultiPath(several) => hops.extend(several),
+            RouteAttribute::NhId(number) => object = *number,
             attribute => single.read(attribute),
         }
     }
     route.prefix =
         Some(Prefix::new(family, destination, u32::from(header.destination_prefix_length))?);
+    // The kernel says unicast, or that it discards, of a route with an object.
+    if object != 0 && matches!(header.kind, RouteType::Unicast | RouteType::BlackHole) {
+        return through(object, route, devices, objects).map(|route| (table, route));
+    }
     let refuses = matches!(
         header.kind,
         RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit | RouteType::Throw
@@ -138,6 +161,33 @@ fn route(message: &RouteMessage, devices: &Devices) -> Option<(u32, Route)> {
     };
     // The kernel passes over a route all of whose devices are down.
     (!route.hops.is_empty()).then_some((table, route))
+}
+
+/// A route through a next hop object; `None` if all of its devices are down.
+fn through(number: u32, mut route: Route, devices: &Devices, objects: &Objects) -> Option<Route> {
+    let mut is_blackhole = false;
+    let alone = [(number, 1)];
+    let members = match objects.get(&number)? {
+        Leads::Group(members) => &members[..],
+        _ => &alone,
+    };
+    for (member, _) in members {
+        match objects.get(member) {
+            Some(Leads::Blackhole) => is_blackhole = true,
+            Some(Leads::Out { device, gateway, is_dead: false, .. }) => {
+                let gateway = match gateway {
+                    Some(IpAddr::V4(ip)) => ip.to_bits().into(),
+                    Some(IpAddr::V6(ip)) => ip.to_bits(),
+                    None => 0,
+                };
+                route.hops.extend(Single { device: *device, gateway }.hop(devices));
+            }
+            Some(Leads::Out { .. } | Leads::Group(_)) | None => {}
+        }
+    }
+    let kind = if is_blackhole { RouteType::BlackHole } else { RouteType::Unicast };
+    route.kind = kind.into();
+    (is_blackhole || !route.hops.is_empty()).then_some(route)
 }
 
 /// One next hop of a route with several; `None` if its device is down.

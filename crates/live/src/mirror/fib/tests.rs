@@ -1,4 +1,7 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::*;
+use crate::memory::tests::fake;
 
 const LOCAL: u32 = 255;
 const MAIN: u32 = 254;
@@ -24,7 +27,7 @@ const NET: &str = "192.0.2.0/24";
 
 #[test]
 fn the_lowest_metric_is_used_and_the_next_one_when_it_goes() {
-    let mut fib = Fib::new(&[LOCAL, MAIN]);
+    let mut fib = Fib::new(&[LOCAL, MAIN], None);
     fib.insert(via(NET, 20, &[gateway(2)]), Joins::Before);
     fib.insert(via(NET, 10, &[gateway(1)]), Joins::Before);
     fib.insert(via(NET, 30, &[gateway(3)]), Joins::Before);
@@ -42,7 +45,7 @@ fn the_lowest_metric_is_used_and_the_next_one_when_it_goes() {
 
 #[test]
 fn equal_metrics_are_tried_in_the_kernels_order() {
-    let mut fib = Fib::new(&[MAIN]);
+    let mut fib = Fib::new(&[MAIN], None);
     fib.insert(via(NET, 0, &[gateway(1)]), Joins::Before);
     fib.insert(via(NET, 0, &[gateway(2)]), Joins::After);
     assert_eq!(hops(&fib, NET), [gateway(1)]);
@@ -56,7 +59,7 @@ fn equal_metrics_are_tried_in_the_kernels_order() {
 
 #[test]
 fn notifications_that_are_older_than_a_dump_change_nothing_in_the_end() {
-    let mut fib = Fib::new(&[MAIN]);
+    let mut fib = Fib::new(&[MAIN], None);
     fib.add(via(NET, 0, &[gateway(2)]));
     // What happened before the dump, in order.
     fib.insert(via(NET, 0, &[gateway(1)]), Joins::Before);
@@ -74,7 +77,7 @@ fn next_hops_of_ipv6_join_and_leave_one_by_one() {
         ..gateway(0)
     };
     let net = "2001:db8::/32";
-    let mut fib = Fib::new(&[MAIN]);
+    let mut fib = Fib::new(&[MAIN], None);
     fib.insert(via(net, 1024, &[hop(1)]), Joins::Before);
     fib.insert(via(net, 1024, &[hop(1), hop(2), hop(3)]), Joins::After);
     assert_eq!(hops(&fib, net), [hop(1), hop(2), hop(3)]);
@@ -92,7 +95,7 @@ fn next_hops_of_ipv6_join_and_leave_one_by_one() {
 
 #[test]
 fn an_earlier_table_covers_what_lies_inside_its_prefixes() {
-    let mut fib = Fib::new(&[100, MAIN]);
+    let mut fib = Fib::new(&[100, MAIN], None);
     fib.insert(via("10.1.0.0/16", 0, &[gateway(1)]), Joins::Before);
     fib.insert(via("10.2.0.0/16", 0, &[gateway(1)]), Joins::Before);
     let policy = Said { table: 100, ..via("10.1.0.0/17", 0, &[gateway(9)]) };
@@ -112,4 +115,29 @@ fn an_earlier_table_covers_what_lies_inside_its_prefixes() {
     // A table that is not followed.
     let other = Said { table: 7, ..via("10.9.0.0/16", 0, &[gateway(1)]) };
     assert!(fib.insert(other, Joins::Before).is_empty());
+}
+
+#[test]
+fn without_room_for_all_routes_every_address_is_the_kernels() {
+    let used = Arc::new(AtomicU64::new(0));
+    let memory = Arc::new(fake(1 << 30, &used));
+    let mut fib = Fib::new(&[LOCAL, MAIN], Some(memory));
+    let add = |fib: &mut Fib, number: u32| {
+        let prefix = format!("10.{}.{}.0/24", number >> 8, number & 0xff);
+        fib.insert(via(&prefix, 0, &[gateway(1)]), Joins::Before);
+    };
+    (0..LOOK_EVERY as u32 * 2).for_each(|number| add(&mut fib, number));
+    assert_eq!((fib.len(), fib.given_up()), (LOOK_EVERY * 2, None));
+    assert_eq!(fib.bytes(), (LOOK_EVERY * 2) as u64 * ROUTE_BYTES);
+    used.store(1 << 30, Ordering::Relaxed);
+    (0..LOOK_EVERY as u32 + 5).for_each(|number| add(&mut fib, 1000 + number));
+    assert_eq!((fib.len(), fib.given_up()), (2, Some(5)));
+    for (family, bits) in [(Family::V4, 0x0a00_0001), (Family::V6, 1 << 127)] {
+        let (prefix, route) = fib.longest(Address { family, bits }).expect("a route");
+        assert_eq!((prefix.length(), route.hops[0].device), (0, 0));
+        assert!(route.link().is_none());
+    }
+    // No notification changes that.
+    assert!(fib.remove(&via("0.0.0.0/0", 0, &[gateway(1)])).is_empty());
+    assert_eq!(fib.len(), 2);
 }
