@@ -468,12 +468,7 @@ impl Mirror {
     }
 
     fn verify_neighbours(&self) {
-        let known = &self.state.neighbours;
-        let used = self
-            .rows
-            .neighbours()
-            .filter(|used| known.get(used).is_some_and(|reach| !reach.is_permanent));
-        if netlink::use_neighbours(used, Purpose::Verify).is_err() {
+        if netlink::use_neighbours(self.rows.neighbours(), Purpose::Verify).is_err() {
             add(&self.counters.failures, 1);
         }
     }

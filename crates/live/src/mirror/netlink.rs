@@ -321,15 +321,25 @@ pub enum Purpose {
     Resolve,
 }
 
-/// Tells the kernel of neighbours. They must not be permanent ones: the kernel would take that from
-/// them (`__neigh_update` of Linux 6.18), and lose their link addresses.
+/// Tells the kernel of neighbours that need it, as it knows them now: of permanent ones it must not be
+/// told, since it would take that from them (`__neigh_update` of Linux 6.18), and lose their link
+/// addresses. A neighbour may have become one since it was last heard of.
 pub fn use_neighbours<'a>(
     neighbours: impl Iterator<Item = &'a Neighbour>,
     purpose: Purpose,
 ) -> io::Result<()> {
     const NLM_F_CREATE: u16 = 0x400;
+    let mut neighbours = neighbours.peekable();
+    if neighbours.peek().is_none() {
+        return Ok(());
+    }
     let socket = connect()?;
-    for &(address, device) in neighbours {
+    let known = self::neighbours()?;
+    let is_in_need = |neighbour: &&Neighbour| match purpose {
+        Purpose::Verify => known.get(neighbour).is_some_and(|reach| !reach.is_permanent),
+        Purpose::Resolve => !known.contains_key(neighbour),
+    };
+    for &(address, device) in neighbours.filter(is_in_need) {
         let mut message = NeighbourMessage::default();
         let (family, address) = match address.family {
             Family::V4 => {
@@ -353,6 +363,9 @@ pub fn use_neighbours<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -364,5 +377,39 @@ mod tests {
         };
         assert!(gone(AddressFamily::Bridge).is_none());
         assert!(matches!(gone(AddressFamily::Unspec), Some(Change::Link(7, None))));
+    }
+
+    fn ip(arguments: &str) -> String {
+        let output = Command::new("ip").args(arguments.split(' ')).output().expect("ip runs");
+        assert!(output.status.success(), "ip {arguments}: {output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    #[test]
+    fn neighbours_that_are_permanent_by_now_stay_so() {
+        let check = || {
+            // SAFETY: the new namespace is that of this thread alone, which ends with the test.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                eprintln!("warning: nothing was tested: no network namespace without rights");
+                return;
+            }
+            ip("link add v0 type veth peer name v1");
+            ip("link set v1 up");
+            ip("link set v0 up");
+            ip("address add 10.0.0.1/24 dev v0");
+            ip("neighbour add 10.0.0.2 lladdr 02:00:00:00:00:02 dev v0 nud permanent");
+            // SAFETY: the name ends with a zero.
+            let device = unsafe { libc::if_nametoindex(c"v0".as_ptr()) };
+            let at = |bits| (Address { family: Family::V4, bits }, device);
+            let [permanent, new] = [at(0x0a00_0002), at(0x0a00_0003)];
+            for purpose in [Purpose::Verify, Purpose::Resolve] {
+                use_neighbours([permanent, new].iter(), purpose).expect("the kernel is told");
+                let known = neighbours().expect("neighbours");
+                assert!(known.get(&permanent).is_some_and(|reach| reach.is_permanent));
+                let is_asked_for = !ip("neighbour show to 10.0.0.3").is_empty();
+                assert_eq!(is_asked_for, purpose == Purpose::Resolve);
+            }
+        };
+        thread::spawn(check).join().expect("the check");
     }
 }
