@@ -413,7 +413,9 @@ fn watches(options: &[&str]) {
                 "--filter",
                 "icmp && ip.src == 10.0.1.2 && ip.ttl == 64",
             ]);
-            let shown = operated.ctl(&["trace", "--filter", "ip.ttl == 1 && port == 0"]);
+            // Reports of multicast groups have a hop limit of 1, too.
+            let expired = "ip.dst == 10.0.2.2 && ip.ttl == 1 && port == 0";
+            let shown = operated.ctl(&["trace", "--filter", expired]);
             let capture = operated.path("all.pcapng").display().to_string();
             let points = ["--at", "in,out,cpu", "--filter", "icmp", "--count", "40"];
             let captured = operated.ctl(&[&["capture", "--out", &capture], &points[..]].concat());
