@@ -236,7 +236,10 @@ impl Forwarding {
         packets: u64,
         bytes: u64,
     ) -> Result<Passed<Caught>> {
-        if self.memory.as_ref().is_some_and(|memory| memory.used() + WAITING_BYTES > memory.limit())
+        if self
+            .memory
+            .as_ref()
+            .is_some_and(|memory| memory.used().saturating_add(WAITING_BYTES) > memory.limit())
         {
             return Err(Error::new("there is no memory for a further capture")
                 .with_help("end another one, or start with a larger --memory"));
