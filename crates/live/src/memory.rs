@@ -108,7 +108,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Memory of which nobody knows more than a number.
+    /// A memory whose use is the number that the test sets.
     pub(crate) fn fake(limit: u64, used: &Arc<AtomicU64>) -> Memory {
         let used = Arc::clone(used);
         Memory::with(limit, Box::new(move || Some(used.load(Ordering::Relaxed))))

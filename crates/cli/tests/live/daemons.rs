@@ -159,8 +159,8 @@ fn connections_carry_data_with_and_without_loss() {
         for lossy in [false, true] {
             if lossy {
                 let Some(mut nft) = tool("usr/sbin/nft") else { return };
-                // Every fiftieth, in turn: what is received in large pieces is few packets, of which
-                // chance may lose none.
+                // Every fiftieth packet in turn, not at random: the kernel joins segments to so few
+                // packets that random loss might drop none.
                 nft.arg(
                     "table inet loss { chain input { type filter hook input priority 0; \
                      numgen inc mod 50 == 7 drop; }; }",

@@ -203,7 +203,7 @@ fn rows_around_what_still_has_no_room_stay_the_kernels() {
     rows.update(&state, &dirty);
     bring_all(&mut rows, &state);
     assert_eq!(rows.unheld(), 201);
-    // There is room at the first two looks, of which each asks twice: 8.0.0.0/8 comes first.
+    // The first two looks find room, and each look asks twice. 8.0.0.0/8 is the first prefix.
     let looks = AtomicU64::new(0);
     let grows = move || Some(if looks.fetch_add(1, Ordering::Relaxed) < 4 { 0 } else { 1 << 30 });
     rows.memory = Some(Arc::new(Memory::with(1 << 30, Box::new(grows))));
