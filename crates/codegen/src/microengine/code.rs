@@ -213,13 +213,18 @@ impl Code {
         first as u8
     }
 
-    /// Reads words of the frame into transfer registers of SRAM, which were taken as long ago as possible: what
-    /// is in those that were taken last may still be used when the command begins. Returns the first of them.
-    pub fn read_frame(&mut self, frame: Operand, at: Operand, count: u32) -> u8 {
+    /// Reads words of SRAM into transfer registers, which were taken as long ago as possible: what is in those
+    /// that were taken last may still be used when the command begins. Returns the first of them.
+    pub fn read_sram(&mut self, base: Operand, at: Operand, count: u32) -> u8 {
         let first = if self.next_read + count > TRANSFERS { 0 } else { self.next_read };
         self.next_read = first + count;
-        self.command("sram[read", &format!("${first}"), frame, at, count);
-        let transfer = first as u8;
+        self.command("sram[read", &format!("${first}"), base, at, count);
+        first as u8
+    }
+
+    /// Reads words of the frame, as [`Self::read_sram`] does, and knows that they are there.
+    pub fn read_frame(&mut self, frame: Operand, at: Operand, count: u32) -> u8 {
+        let transfer = self.read_sram(frame, at, count);
         if let Operand::Number(first) = at {
             self.here = Some(Here { first, count, transfer });
         }
@@ -483,6 +488,12 @@ impl Code {
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
     }
 
+    /// A command that takes words from transfer registers, the first of which is a target.
+    pub fn write_command(&mut self, what: &str, first: Target, a: Operand, b: Operand, count: u32) {
+        let first = self.target(first);
+        self.command(what, &first, a, b, count);
+    }
+
     /// Sets the bits of a word of SRAM that the first transfer register has.
     pub fn set_bits(&mut self, a: Operand, b: Operand) {
         self.here = None;
@@ -491,10 +502,16 @@ impl Code {
         self.instruction(&format!("sram[bit_wr, $0, {a}, {b}, set_bits], ctx_swap"));
     }
 
-    /// Hashes the key of 48 or 64 bits in the first two transfer registers.
-    pub fn hash(&mut self, bits: u32) {
+    /// Hashes a key of 48 or 64 bits, the low word first, by the hash unit.
+    pub fn hash(&mut self, bits: u32, key: &[Operand; 2]) -> [Register; 2] {
+        let first = self.write_transfers(2);
+        for (index, word) in (first..).zip(key) {
+            let word = self.copy(*word);
+            self.set(Target::Transfer(index), word.into());
+        }
         self.here = None;
-        self.instruction(&format!("hash1_{bits}[$0], ctx_swap"));
+        self.instruction(&format!("hash1_{bits}[${first}], ctx_swap"));
+        [first, first + 1].map(|index| self.copy(Operand::Transfer(index)))
     }
 
     /// Reads quad words of the receive FIFO.

@@ -6,12 +6,11 @@ use wireloom_offloads::Config;
 use super::super::code::{Operand, Register, Target};
 use super::super::layout::Unit;
 use super::super::lower::Lower;
-use super::super::routines::table::{ENTRY, Find, Sweep, branch_zero, read, write};
+use super::super::routines::table::{ENTRY, Find, Sweep, branch_zero, padded, read, write};
 use super::super::routines::{Routine, give};
 use super::super::wide::is_wide;
 use super::super::words::{self, Words};
 use super::array::{add, lanes};
-use super::keys::{Check, check};
 use crate::refused::Refused;
 
 /// A method of a table.
@@ -28,9 +27,9 @@ pub fn call(
     if method == "expire" {
         return Ok(Some(expire(lower, (unit, base), age, args[0])));
     }
-    let value_at = ENTRY + words::count(lower.width(args[0])) as u32;
+    let value_at = ENTRY + padded(lower.width(args[0]));
     let changes = !matches!(method, "lookup" | "age");
-    find(lower, (unit, base), args[0], changes)?;
+    find(lower, (unit, base), changes);
     let Find { entry, age: passed, .. } = Find::of(lower.code);
     let zero = Operand::Number(0);
     // What a branch uses comes from the frame before it.
@@ -99,24 +98,14 @@ fn answer(lower: &mut Lower<'_>, op: &Op, reply: Words) -> Option<Words> {
     None
 }
 
-/// Finds a key. Its words stay in the arguments.
-fn find(
-    lower: &mut Lower<'_>,
-    (unit, base): (Unit, u32),
-    key: Value,
-    changes: bool,
-) -> Result<(), Refused> {
-    let bytes = lower.width(key).div_ceil(8);
-    lower.store_value(super::super::frame::ARGUMENTS, key);
-    let hash = check(lower, Check::Ieee, bytes)?;
+/// Finds the key in the arguments, whose bucket is known. It stays there.
+fn find(lower: &mut Lower<'_>, (unit, base): (Unit, u32), changes: bool) {
     let find = Find::of(lower.code);
-    lower.code.set(find.hash, hash.into());
     lower.code.set(find.table, Operand::Number(base));
     if changes {
         lower.code.call(&Routine::Advance(unit));
     }
     lower.code.call(&Routine::Find(unit));
-    Ok(())
 }
 
 /// Removes what is older, but so many entries at most.

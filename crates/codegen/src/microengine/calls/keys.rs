@@ -6,7 +6,9 @@ use super::super::code::{Code, Operand, Register, Shift, Target};
 use super::super::frame::{ARGUMENTS, NUMBER, State};
 use super::super::layout::Place;
 use super::super::lower::Lower;
-use super::super::routines::{Crc, Mix, Multiply, Reduce, Routine, give};
+use super::super::routines::table::{Find, HEADER, padded};
+use super::super::routines::{Bucket, Crc, Mix, Multiply, Reduce, Routine, give};
+use super::super::wide::is_wide;
 use super::super::words::{self, Words};
 use crate::refused::Refused;
 
@@ -29,6 +31,43 @@ pub fn check(lower: &mut Lower<'_>, check: Check, bytes: u32) -> Result<Register
     lower.code.set(routine.bytes, Operand::Number(bytes));
     lower.code.call(&Routine::Crc);
     Ok(routine.check)
+}
+
+/// Puts a key into the arguments, and the address of the head of its bucket into the register of
+/// [`Find`], for a table at this word with this number of buckets, a power of two. Neither needs the turn
+/// at the table.
+pub fn bucket(lower: &mut Lower<'_>, key: Value, base: u32, buckets: u32) {
+    let width = lower.width(key);
+    let (own, all) = (words::count(width) as u32, padded(width));
+    lower.store_value(ARGUMENTS, key);
+    if own < all {
+        lower.store(ARGUMENTS + own, &[Operand::Number(0)]);
+    }
+    let [low, high] = if is_wide(width) {
+        let bucket = Bucket::of(lower.code);
+        lower.code.set(bucket.words, Operand::Number(all));
+        lower.code.call(&Routine::Bucket);
+        bucket.hash
+    } else {
+        let mut key = lower.get(key);
+        key.resize(all as usize, Operand::Number(0));
+        let code = &mut *lower.code;
+        let pairs: Vec<[Operand; 2]> = key.chunks_exact(2).map(|two| [two[0], two[1]]).collect();
+        let (last, rest) = pairs.split_last().expect("a key has words");
+        rest.iter().rev().fold(code.hash(64, last), |hash, pair| {
+            for (sum, word) in hash.iter().zip(pair) {
+                code.alu(*sum, (*sum).into(), "XOR", *word);
+            }
+            code.hash(64, &hash.map(Operand::from))
+        })
+    };
+    let code = &mut *lower.code;
+    let find = Find::of(code);
+    let number = Operand::Number;
+    code.alu(find.head, low.into(), "+", high.into());
+    code.alu(find.head, find.head.into(), "AND", number(buckets - 1));
+    code.alu(find.head, find.head.into(), "+", number(base + HEADER));
+    code.set(find.words, number(all));
 }
 
 /// `hash.crc32`.
@@ -55,13 +94,8 @@ pub fn hash(lower: &mut Lower<'_>, key: Value, bits: u32) -> Words {
         key
     };
     let code = &mut *lower.code;
-    for (index, word) in reduce.iter().enumerate() {
-        let word = code.copy(*word);
-        code.set(Target::Transfer(index as u8), word.into());
-    }
-    code.hash(bits);
-    let result: Words = (0..2).map(|index| code.copy(Operand::Transfer(index)).into()).collect();
-    words::slice(code, &result, 0, bits)
+    let result = code.hash(bits, &[reduce[0], reduce[1]]);
+    words::slice(code, &words::of(&result), 0, bits)
 }
 
 /// `random.next`.

@@ -37,6 +37,12 @@ pub fn call(
     let method = &kind.methods[method];
     let place = lower.layout.places[offload.index()];
     let width = config.value.as_ref().map_or(0, |layout| layout.width());
+    if let (true, Place::Table { base, .. } | Place::Park { base }) =
+        (method.name != "expire", place)
+    {
+        let size = config.param("size").low_u64() as u32;
+        keys::bucket(lower, args[0], base, size.next_power_of_two());
+    }
     let is_ordered = lower.wait_for_turn(offload.index());
     match (config.kind.as_str(), method.name, place) {
         ("hash", "crc32", _) => keys::crc32(lower, args[0]).map(Some),

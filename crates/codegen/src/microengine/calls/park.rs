@@ -4,14 +4,12 @@ use wireloom_ir::Value;
 use wireloom_offloads::Config;
 
 use super::super::code::{Operand, Register};
-use super::super::frame::ARGUMENTS;
 use super::super::layout::Unit;
 use super::super::lower::Lower;
 use super::super::routines::park::Parking;
-use super::super::routines::table::{ENTRY, Find, Sweep, branch_zero};
+use super::super::routines::table::{ENTRY, Find, Sweep, branch_zero, padded};
 use super::super::routines::{Routine, give};
-use super::super::words::{self, Words};
-use super::keys::{Check, check};
+use super::super::words::Words;
 use crate::refused::Refused;
 
 /// A method of a park whose header is at this quad word.
@@ -30,11 +28,7 @@ pub fn call(
         let count = sweep(lower, &older);
         return Ok(vec![lower.code.copy(count.into()).into()]);
     }
-    // The bucket, before the registers of the check are those of others.
-    lower.store_value(ARGUMENTS, args[0]);
-    let hash = check(lower, Check::Ieee, key.div_ceil(8))?;
-    let Find { hash: wanted, entry, .. } = Find::of(lower.code);
-    lower.code.set(wanted, hash.into());
+    let Find { entry, .. } = Find::of(lower.code);
     advance(lower, key, base, age);
     lower.code.call(&Routine::Find(Unit::Sdram));
     if method == "keep" {
@@ -63,7 +57,7 @@ pub fn call(
 fn advance(lower: &mut Lower<'_>, key: u32, base: u32, age: u64) {
     let code = &mut *lower.code;
     let (at, table) = (Parking::of(code).at, Find::of(code).table);
-    code.set(at, Operand::Number(ENTRY + words::count(key) as u32));
+    code.set(at, Operand::Number(ENTRY + padded(key)));
     code.set(table, Operand::Number(base));
     code.call(&Routine::Advance(Unit::Sdram));
     if age != 0 {

@@ -10,7 +10,7 @@ use wireloom_offloads::{Config, Entry, EntryKey, Instance, Row};
 use super::super::routines::meter;
 use super::super::words;
 use super::prefixes::prefixes;
-use super::{IEEE, Place, Region, Unit, check_table, park, tables};
+use super::{Place, Region, Unit, park, tables};
 
 /// What an offload wants of the memories.
 pub(super) struct Wanted {
@@ -92,21 +92,20 @@ pub(super) fn image(
     config: &Config,
     instance: &mut dyn Instance,
     region: Region,
+    multiplier: u64,
 ) -> Result<Vec<u32>, String> {
     let image = match config.kind.as_str() {
         "lpm" => prefixes(config, instance, region.first, region.words)?,
         "exact" => {
             let words = quad(region.unit);
             let base = region.first / words;
-            let all = tables::image(config, instance, base, &check_table(IEEE))?;
+            let all = tables::image(config, instance, base, multiplier)?;
             match region.unit {
                 Unit::Sram => all,
                 Unit::Sdram => all.into_iter().flat_map(|word| [word, 0]).collect(),
             }
         }
-        "park" => {
-            park::image(config, instance, region.first / quad(region.unit), &check_table(IEEE))?
-        }
+        "park" => park::image(config, instance, region.first / quad(region.unit), multiplier)?,
         "match" => automaton(config, instance, region.first)?,
         "meter" => meters(config, instance)?,
         "bloom" => rows(instance, region.words, 1, |row, word| {
@@ -162,7 +161,7 @@ pub(super) fn read_back(
             }
         }
         Place::Table { unit, base } => {
-            tables::read_back(instance, base, |at| word(unit, at * quad(unit)));
+            tables::read_back(config, instance, base, |at| word(unit, at * quad(unit)));
         }
         Place::Park { base } => {
             park::read_back(config, instance, base, |at| word(Unit::Sdram, at));

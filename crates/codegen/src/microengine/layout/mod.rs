@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Engine, OpKind, Program};
-use wireloom_offloads::{Config, Content, Instance, Store};
+use wireloom_offloads::{Config, Content, Instance, Store, registry};
 
 use super::words;
 use crate::refused::{Refused, first_user, ops};
@@ -106,7 +106,7 @@ pub struct Layout {
     pub tables: Vec<(Arc<[Bits]>, Place)>,
     /// Where the tables of CRC-32 and CRC-32C are, if they are needed.
     pub checks: [Option<u32>; 2],
-    /// The multipliers of the hash unit for 48 and 64 bits, if it is needed.
+    /// The multipliers of the hash unit for 48 and 64 bits, if it is needed: those of `hash`, which tables use too.
     pub multiplier: Option<[u64; 2]>,
     /// What is in the memories besides offloads, and does not change.
     pub fixed: Vec<Image>,
@@ -151,7 +151,8 @@ impl Layout {
     /// If they are more than its place has.
     pub fn image(&self, number: usize, slot: &mut Slot<'_>) -> Result<Option<Image>, String> {
         let Some(region) = self.regions.get(number).copied().flatten() else { return Ok(None) };
-        let words = contents::image(slot.config, slot.instance, region)?;
+        let multiplier = self.multiplier.map_or(0, |[_, long]| long);
+        let words = contents::image(slot.config, slot.instance, region, multiplier)?;
         Ok(Some(Image { unit: region.unit, first: region.first, words }))
     }
 
@@ -316,6 +317,9 @@ pub fn place(
         let words = words + spare[unit as usize];
         layout.regions[number] = room.take(&[(unit, words.into())]);
     }
+    if slots.iter().any(|slot| matches!(slot.config.kind.as_str(), "exact" | "park")) {
+        layout.multiplier.get_or_insert_with(default_multipliers);
+    }
     let places = slots.iter().zip(&layout.regions).map(|(slot, region)| {
         region.map_or(Place::Nowhere, |region| contents::place(slot.config, region))
     });
@@ -351,7 +355,7 @@ fn refuse(engine: &Engine, offload: usize, why: &str) -> Refused {
 /// Places what offloads share: the tables of checks, and the multipliers of the hash unit.
 fn shared(config: &Config, room: &mut Room, layout: &mut Layout) -> Result<(), String> {
     let checks: &[(usize, u32)] = match config.kind.as_str() {
-        "hash" | "exact" | "park" => &[(0, IEEE)],
+        "hash" => &[(0, IEEE)],
         "bloom" => &[(0, IEEE), (1, CASTAGNOLI)],
         _ => &[],
     };
@@ -375,6 +379,15 @@ fn shared(config: &Config, room: &mut Room, layout: &mut Layout) -> Result<(), S
         }
     }
     Ok(())
+}
+
+/// The multipliers of a `hash` that does not say others.
+fn default_multipliers() -> [u64; 2] {
+    let kind = registry::kind("hash").expect("a kind of the registry");
+    ["multiplier48", "multiplier64"].map(|name| {
+        let param = kind.params.iter().find(|param| param.name == name);
+        param.and_then(|param| param.default).expect("a parameter with a value of its own")
+    })
 }
 
 /// The polynomials of CRC-32 and CRC-32C, reflected.

@@ -10,9 +10,9 @@ use wireloom_offloads::{Config, Instance};
 
 use super::super::frame::{AREA, END};
 use super::super::routines::park::{PAYLOAD_QUADS, QUADS, STATE_QUADS, WORDS};
-use super::super::routines::table::{ENTRY, HEADER, NEWER, OLDER, RING};
+use super::super::routines::table::{ENTRY, HEADER, NEWER, OLDER, RING, padded};
 use super::super::words;
-use super::tables::{halves, hash};
+use super::tables::{hash, key_words};
 
 /// The parts of a park, in quad words.
 struct Shape {
@@ -28,7 +28,7 @@ impl Shape {
     fn of(config: &Config) -> Self {
         let size = config.param("size").low_u64();
         let key = config.key.as_ref().map_or(0, |key| key.width());
-        let at = ENTRY + words::count(key) as u32;
+        let at = ENTRY + padded(key);
         Self { size, buckets: size.next_power_of_two(), stride: u64::from(at + WORDS), at }
     }
 
@@ -52,12 +52,11 @@ pub(super) fn image(
     config: &Config,
     instance: &mut dyn Instance,
     base: u32,
-    checks: &[u32],
+    multiplier: u64,
 ) -> Result<Vec<u32>, String> {
     let any: &dyn Any = instance;
     let State { time_ns, packets } = any.downcast_ref::<Park>().ok_or("it has no packets")?.state();
     let shape = Shape::of(config);
-    let key_width = config.key.as_ref().map_or(0, |key| key.width());
     let first = HEADER + shape.buckets as u32;
     let entry = |number: usize| base + first + number as u32 * shape.stride as u32;
     let buffer = |number: usize| base + shape.table() as u32 + number as u32 * QUADS;
@@ -72,7 +71,7 @@ pub(super) fn image(
     let mut queues: HashMap<&Bits, (u32, u32)> = HashMap::new();
     for (number, parked) in packets.iter().enumerate() {
         let own = entry(number);
-        let head = base + HEADER + (hash(checks, &parked.key) & (shape.buckets as u32 - 1));
+        let head = base + HEADER + (hash(multiplier, &parked.key) & (shape.buckets as u32 - 1));
         let mut next = 0;
         match queues.get_mut(&parked.key) {
             Some((oldest, last)) => {
@@ -90,7 +89,7 @@ pub(super) fn image(
         let [low, high] = pair(parked.since_ns);
         let begin = [next, 0, low, high, older, ring, head];
         let end = [0, own, buffer(number)];
-        let all = begin.into_iter().chain(halves(&parked.key)).chain(end);
+        let all = begin.into_iter().chain(key_words(&parked.key)).chain(end);
         (own..).zip(all).for_each(|(quad, word)| set(&mut table, quad, word));
     }
     set(&mut table, ring + OLDER, newest);
@@ -102,9 +101,8 @@ pub(super) fn image(
         free = own;
     }
     let ([time, later], age) = (pair(time_ns), pair(config.param("age").low_u64()));
-    let header = [free, time, later, age[0], age[1], shape.buckets as u32 - 1];
+    let header = [free, time, later, age[0], age[1]];
     table[..header.len()].copy_from_slice(&header);
-    table[header.len()] = words::count(key_width) as u32;
     let mut image: Vec<u32> = table.into_iter().flat_map(|word| [word, 0]).collect();
     for (number, parked) in packets.iter().enumerate() {
         image.resize(2 * (buffer(number) - base) as usize, 0);

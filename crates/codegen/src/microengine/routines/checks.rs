@@ -49,6 +49,43 @@ impl Crc {
     }
 }
 
+/// The hash of a wide key for its bucket: its pairs of words in the arguments, from the highest on, are added to
+/// the hash, and that goes through the hash unit.
+pub struct Bucket {
+    /// Words of the key, an even number.
+    pub words: Register,
+    /// The hash: the low word and the high word.
+    pub hash: [Register; 2],
+}
+
+impl Bucket {
+    /// Its registers.
+    pub fn of(code: &mut Code) -> Self {
+        let words = code.shared("bucket_words", true);
+        Self { words, hash: [code.shared("bucket_low", true), code.shared("bucket_high", false)] }
+    }
+
+    pub(super) fn write(&self, code: &mut Code, state: State) {
+        let Self { words, hash } = *self;
+        let number = Operand::Number;
+        let next = code.label();
+        let place = code.register();
+        let begin = code.copy(number(ARGUMENTS));
+        hash.iter().for_each(|word| code.set(*word, number(0)));
+        code.place(next);
+        code.alu(words, words.into(), "-", number(2));
+        code.alu(place, begin.into(), "+", words.into());
+        let pair = state.load(code, place.into(), 2);
+        for (sum, word) in hash.iter().zip(pair) {
+            code.alu(*sum, (*sum).into(), "XOR", word.into());
+        }
+        let hashed = code.hash(64, &hash.map(Operand::from));
+        hash.iter().zip(hashed).for_each(|(word, hashed)| code.set(*word, hashed.into()));
+        code.alu(Target::None, words.into(), "-", number(0));
+        code.branch("br!=0", next);
+    }
+}
+
 /// Polynomials over GF(2) modulo the generator of 48 or 64 bits of the hash unit: the key in the
 /// arguments, bit by bit from the highest word.
 pub struct Reduce {

@@ -26,7 +26,7 @@ use super::lower::Written;
 use super::words;
 
 pub use arithmetic::{Divide, Mix, Multiply, give};
-pub use checks::{Crc, Reduce};
+pub use checks::{Bucket, Crc, Reduce};
 pub use clear::Clear;
 pub use fetch::{Fetch, Gather, Sum};
 pub use long::{Long, RESULT, SECOND};
@@ -62,6 +62,8 @@ pub enum Routine {
     Clear,
     /// [`Crc`]
     Crc,
+    /// [`Bucket`]
+    Bucket,
     /// [`Fetch`]
     Fetch,
     /// [`Gather`]
@@ -138,6 +140,7 @@ impl Routine {
             Self::Move => Move::of(&mut code).write(&mut code, state),
             Self::Clear => Clear::of(&mut code).write(&mut code, state),
             Self::Crc => Crc::of(&mut code).write(&mut code, state),
+            Self::Bucket => Bucket::of(&mut code).write(&mut code, state),
             Self::Fetch => Fetch::of(&mut code).write(&mut code, state),
             Self::Gather => Gather::of(&mut code).write(&mut code, state),
             Self::Sum => Sum::of(&mut code).write(&mut code, state),

@@ -97,7 +97,7 @@ impl Enqueue {
         write(code, UNIT, head, 0, &[entry.into()]);
         code.place(linked);
         write(code, UNIT, entry, HEAD, &[head.into()]);
-        key_in(code, state, UNIT, table, entry);
+        key_in(code, state, UNIT, entry);
         begin(code, UNIT, table, entry);
         code.place(done);
     }

@@ -1,8 +1,8 @@
 //! Tables from keys to values in SRAM or SDRAM. Their calls come in the order of packets if any changes them.
 //!
 //! ```text
-//! word  0     1..2  3..4  5     6               7       8       10              10 + buckets
-//!       | free | time | age | mask | words of a key | newest | oldest | first of each bucket | entries ...
+//! word  0     1..2  3..4  7       8       10                     10 + buckets
+//!       | free | time | age | newest | oldest | first of each bucket | entries ...
 //!
 //! entry 0     1         2..3      4      5      6     7     7 + words of a key
 //!       | next | is static | touched | older | newer | head | key | value
@@ -11,9 +11,10 @@
 //! Words of SDRAM are quad words here. `first`, `next`, `older` and `newer` are addresses of
 //! entries, `head` is that of the bucket's first; `free` begins the list of those without a key. A
 //! list of buckets ends with 0. The list by age is a ring through word 3 of the header, as if that
-//! were an entry; static entries and free ones are rings of their own. The bucket is the CRC-32 of
-//! the key modulo their number. Entries that are too old stay where they are until their key comes
-//! again or an entry is needed: they are skipped until then.
+//! were an entry; static entries and free ones are rings of their own. A key has an even number of words,
+//! the last of which may be 0. The bucket is its hash by the hash unit, pair by pair of words, modulo the
+//! number of buckets. Entries that are too old stay where they are until their key comes again or an entry is
+//! needed: they are skipped until then.
 
 use super::super::code::{Code, Label, Operand, Register, Target};
 use super::super::frame::{ARGUMENTS, ARRIVAL, State};
@@ -29,7 +30,6 @@ pub const RING: u32 = 3;
 
 /// Words of a header, and of an entry.
 const TIME: u32 = 1;
-const MASK: u32 = 5;
 const STATIC: u32 = 1;
 const TOUCHED: u32 = 2;
 pub const OLDER: u32 = 4;
@@ -37,13 +37,13 @@ pub const NEWER: u32 = 5;
 /// The word of an entry with the address of its bucket's first.
 pub const HEAD: u32 = 6;
 
-/// The unit of commands, and the first transfer register. In SDRAM a table has its words in quad
-/// words of their own, whose second halves are not used.
-fn memory(unit: Unit) -> (&'static str, &'static str) {
-    if unit == Unit::Sdram { ("sdram", "$$0") } else { ("sram", "$0") }
+/// Words that a key of so many bits takes in the arguments and in an entry.
+pub fn padded(width: u32) -> u32 {
+    (words::count(width) as u32).next_multiple_of(2)
 }
 
-/// Reads words at an offset of an address, at most four of SDRAM.
+/// Reads words at an offset of an address, at most four of SDRAM. There a table has its words in quad words of
+/// their own, whose second halves are not used.
 pub(super) fn read_at(
     code: &mut Code,
     unit: Unit,
@@ -51,27 +51,32 @@ pub(super) fn read_at(
     at: Operand,
     count: u32,
 ) -> Vec<Register> {
-    let (memory, first) = memory(unit);
-    let word = |index| match unit {
-        Unit::Sram => Operand::Transfer(index),
-        Unit::Sdram => Operand::Wide(2 * index),
-    };
-    code.command(&format!("{memory}[read"), first, base.into(), at, count);
-    (0..count).map(|index| code.copy(word(index as u8))).collect()
+    if unit == Unit::Sram {
+        let first = code.read_sram(base.into(), at, count);
+        return (first..first + count as u8)
+            .map(|word| code.copy(Operand::Transfer(word)))
+            .collect();
+    }
+    code.command("sdram[read", "$$0", base.into(), at, count);
+    (0..count as u8).map(|index| code.copy(Operand::Wide(2 * index))).collect()
 }
 
 /// Writes words at an offset of an address, at most four of SDRAM.
 pub(super) fn write_at(code: &mut Code, unit: Unit, base: Register, at: Operand, all: &[Operand]) {
-    let (memory, first) = memory(unit);
-    let target = |index| match unit {
-        Unit::Sram => Target::Transfer(index),
-        Unit::Sdram => Target::Wide(2 * index),
+    let count = all.len() as u32;
+    let (command, first) = match unit {
+        Unit::Sram => ("sram[write", Target::Transfer(code.write_transfers(count))),
+        Unit::Sdram => ("sdram[write", Target::Wide(0)),
     };
-    for (index, word) in all.iter().enumerate() {
+    for (index, word) in (0..).zip(all) {
         let word = code.copy(*word);
-        code.set(target(index as u8), word.into());
+        let target = match first {
+            Target::Transfer(first) => Target::Transfer(first + index),
+            _ => Target::Wide(2 * index),
+        };
+        code.set(target, word.into());
     }
-    code.command(&format!("{memory}[write"), first, base.into(), at, all.len() as u32);
+    code.write_command(command, first, base.into(), at, count);
 }
 
 /// Reads words at a constant offset of an address.
@@ -99,6 +104,11 @@ fn difference(code: &mut Code, a: &[Register], b: &[Register]) -> [Register; 2] 
 /// Takes an entry out of the list by age.
 fn leave(code: &mut Code, unit: Unit, entry: Register) {
     let near = read(code, unit, entry, OLDER, 2);
+    leave_between(code, unit, &near);
+}
+
+/// Makes the entries before and after one neighbours in the list by age.
+fn leave_between(code: &mut Code, unit: Unit, near: &[Register]) {
     write(code, unit, near[0], NEWER, &[near[1].into()]);
     write(code, unit, near[1], OLDER, &[near[0].into()]);
 }
@@ -108,6 +118,11 @@ fn join(code: &mut Code, unit: Unit, table: Register, entry: Register) {
     let ring = code.register();
     code.alu(ring, table.into(), "+", Operand::Number(RING));
     let newest = read(code, unit, ring, OLDER, 1)[0];
+    join_after(code, unit, ring, entry, newest);
+}
+
+/// Makes an entry the newest of the list by age, after the one that was.
+fn join_after(code: &mut Code, unit: Unit, ring: Register, entry: Register, newest: Register) {
     write(code, unit, entry, OLDER, &[newest.into(), ring.into()]);
     write(code, unit, newest, NEWER, &[entry.into()]);
     write(code, unit, ring, OLDER, &[entry.into()]);
@@ -142,21 +157,20 @@ pub(super) fn alone(code: &mut Code, unit: Unit, entry: Register) {
 }
 
 /// Writes the key in the arguments to an entry.
-pub(super) fn key_in(code: &mut Code, state: State, unit: Unit, table: Register, entry: Register) {
+pub(super) fn key_in(code: &mut Code, state: State, unit: Unit, entry: Register) {
     let number = Operand::Number;
     let key = code.label();
-    let count = read(code, unit, table, MASK + 1, 1)[0];
+    let words = Find::of(code).words;
     let [at, place] = [(); 2].map(|()| code.register());
     code.set(at, number(0));
     code.place(key);
     code.set(place, number(ARGUMENTS));
     code.alu(place, place.into(), "+", at.into());
-    code.command("sram[read", "$0", state.frame.into(), place.into(), 1);
-    let word = code.copy(Operand::Transfer(0));
+    let pair = state.load(code, place.into(), 2);
     code.alu(place, at.into(), "+", number(ENTRY));
-    write_at(code, unit, entry, place.into(), &[word.into()]);
-    code.alu(at, at.into(), "+", number(1));
-    code.alu(Target::None, at.into(), "-", count.into());
+    write_at(code, unit, entry, place.into(), &words::of(&pair));
+    code.alu(at, at.into(), "+", number(2));
+    code.alu(Target::None, at.into(), "-", words.into());
     code.branch("br!=0", key);
 }
 
@@ -173,9 +187,9 @@ pub(super) fn begin(code: &mut Code, unit: Unit, table: Register, entry: Registe
 pub struct Find {
     /// The table.
     pub table: Register,
-    /// The check of the key.
-    pub hash: Register,
-    /// The word with the first entry of the bucket.
+    /// Words of the key, an even number.
+    pub words: Register,
+    /// The word with the first entry of the key's bucket.
     pub head: Register,
     /// The word with the address of the entry.
     pub before: Register,
@@ -192,7 +206,7 @@ impl Find {
     pub fn of(code: &mut Code) -> Self {
         Self {
             table: code.shared("find_table", true),
-            hash: code.shared("find_hash", false),
+            words: code.shared("find_words", false),
             head: code.shared("find_head", true),
             before: code.shared("find_before", true),
             entry: code.shared("find_entry", false),
@@ -202,40 +216,38 @@ impl Find {
     }
 
     pub(super) fn write(&self, code: &mut Code, state: State, unit: Unit) {
-        let Self { table, hash, head, before, entry, old, age } = *self;
+        let Self { table, words, head, before, entry, old, age } = *self;
         let number = Operand::Number;
-        let [next, word, differs, done, is_later, live] = [(); 6].map(|()| code.label());
-        let header = read(code, unit, table, MASK, 2);
-        code.alu(head, hash.into(), "AND", header[0].into());
-        code.alu(head, head.into(), "+", number(HEADER));
-        code.alu(head, head.into(), "+", table.into());
+        let [next, pair, differs, done, is_later, live] = [(); 6].map(|()| code.label());
         code.set(before, head.into());
         code.set(old, number(0));
         age.iter().for_each(|word| code.set(*word, number(0)));
-        let [at, place] = [(); 2].map(|()| code.register());
+        let [at, wanted, place] = [(); 3].map(|()| code.register());
         code.place(next);
         let first = read(code, unit, before, 0, 1)[0];
         code.set(entry, first.into());
         branch_zero(code, entry, done);
         code.set(at, number(0));
-        code.place(word);
+        code.place(pair);
         code.alu(place, at.into(), "+", number(ENTRY));
-        let own = read_at(code, unit, entry, place.into(), 1)[0];
-        code.set(place, number(ARGUMENTS));
-        code.alu(place, place.into(), "+", at.into());
-        code.command("sram[read", "$0", state.frame.into(), place.into(), 1);
-        code.alu(Target::None, own.into(), "-", Operand::Transfer(0));
-        code.branch("br!=0", differs);
-        code.alu(at, at.into(), "+", number(1));
-        code.alu(Target::None, at.into(), "-", header[1].into());
-        code.branch("br!=0", word);
-        // Static entries do not age.
+        code.set(wanted, number(ARGUMENTS));
+        code.alu(wanted, wanted.into(), "+", at.into());
+        let wanted = state.load(code, wanted.into(), 2);
+        let own = read_at(code, unit, entry, place.into(), 2);
+        for (own, wanted) in own.iter().zip(wanted) {
+            code.alu(Target::None, (*own).into(), "-", wanted.into());
+            code.branch("br!=0", differs);
+        }
+        code.alu(at, at.into(), "+", number(2));
+        code.alu(Target::None, at.into(), "-", words.into());
+        code.branch("br!=0", pair);
+        // The time of the table, or of the packet if that is later.
+        let times = read(code, unit, table, TIME, 4);
         let stamp = read(code, unit, entry, STATIC, 3);
+        // Static entries do not age.
         code.alu(Target::None, Operand::None, "B", stamp[0].into());
         code.branch("br!=0", done);
-        // The time of the table, or of the packet if that is later.
         let arrival = state.load(code, number(ARRIVAL), 2);
-        let times = read(code, unit, table, TIME, 4);
         words::compare(code, &words::of(&times[..2]), &words::of(&arrival));
         code.branch("br=cout", is_later);
         for (time, arrival) in times.iter().zip(&arrival) {
@@ -285,13 +297,20 @@ impl Touch {
     pub(super) fn write(code: &mut Code, unit: Unit) {
         let Find { table, entry, .. } = Find::of(code);
         let done = code.label();
+        let ring = code.register();
+        code.alu(ring, table.into(), "+", Operand::Number(RING));
         let is_static = read(code, unit, entry, STATIC, 1)[0];
+        let time = read(code, unit, table, TIME, 2);
+        let near = read(code, unit, entry, OLDER, 2);
+        let newest = read(code, unit, ring, OLDER, 1)[0];
         code.alu(Target::None, Operand::None, "B", is_static.into());
         code.branch("br!=0", done);
-        let time = read(code, unit, table, TIME, 2);
         write(code, unit, entry, TOUCHED, &words::of(&time));
-        leave(code, unit, entry);
-        join(code, unit, table, entry);
+        // The newest one stays where it is.
+        code.alu(Target::None, newest.into(), "-", entry.into());
+        code.branch("br=0", done);
+        leave_between(code, unit, &near);
+        join_after(code, unit, ring, entry, newest);
         code.place(done);
     }
 }
@@ -325,7 +344,7 @@ impl Enter {
         write(code, unit, entry, 0, &[first.into()]);
         write(code, unit, head, 0, &[entry.into()]);
         write(code, unit, entry, HEAD, &[head.into()]);
-        key_in(code, state, unit, table, entry);
+        key_in(code, state, unit, entry);
         code.place(fresh);
         begin(code, unit, table, entry);
         code.place(done);
