@@ -61,7 +61,7 @@ pub fn compile(
     let target = target(spec).map_err(|what| whole(&what))?;
     let contexts = target.contexts();
     let most = match target {
-        Target::One => THREADS,
+        Target::One { .. } => THREADS,
         Target::Two { .. } => THREADS_2.min(contexts * spec.engines),
     };
     let mut memories = Memories {
@@ -141,15 +141,27 @@ pub fn compile(
 fn target(spec: &Spec) -> Result<Target, String> {
     let [_, elements] = spec.elements();
     let target = match spec.engine.version {
-        Version::One => Target::One,
+        Version::One => Target::One { elements },
         Version::Two => Target::Two { elements },
     };
     let contexts = target.contexts();
     if spec.engine.contexts < contexts {
         return Err(format!("programs in Loom C take engines of {contexts} contexts"));
     }
+    if spec.scratch.bytes < microengine::SCRATCHPAD {
+        let least = microengine::SCRATCHPAD;
+        return Err(format!(
+            "programs in Loom C take {least} bytes of scratchpad (`scratch.bytes`)"
+        ));
+    }
     match target {
-        Target::One if !spec.ports.count.is_power_of_two() => {
+        // One stays free.
+        Target::One { elements: ..=1 } => {
+            Err("programs in Loom C take two elements of the transmit FIFO at least \
+                 (`fbi.transmit_elements`)"
+                .into())
+        }
+        Target::One { .. } if !spec.ports.count.is_power_of_two() => {
             Err("programs in Loom C take a power of two of ports".into())
         }
         Target::Two { .. }

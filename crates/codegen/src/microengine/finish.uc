@@ -38,7 +38,7 @@ egress#:
 ; The packet ends with the way and the reason in `control`.
 end#:
     .begin
-    .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u base row
+    .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u base row known
     alu[row, thread, AND, 3]
     alu_shf[row, --, B, row, <<8]
     alu_shf[base, row, OR, thread, <<14]
@@ -46,9 +46,10 @@ end#:
     ; The window goes back into the buffer, in pieces of 4 granules.
     alu_shf[g, --, B, front, >>5]
     alu_shf[g, --, B, g, <<2]
-    immed[limit, 184]
+    alu[limit, front, +, window]
+    alu[limit, limit, +, 7]
+    alu_shf[limit, --, B, limit, >>3]
 back#:
-    ; A window without bytes may begin where the longest one ends.
     alu[--, g, -, limit]
     br>=0[no_bytes#]
     alu_shf[w, --, B, g, <<1]

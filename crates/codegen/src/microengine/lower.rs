@@ -1,13 +1,13 @@
 //! Steps to instructions: each operation after the other, values in registers, or in the frame or local
 //! memory if there are too many.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use wireloom_ir::{BinaryOp, Engine, Op, OpKind, Step, Value};
 
 use super::calls;
-use super::code::{Code, Operand, Register};
+use super::code::{Code, Operand, Register, TRANSFERS, Target};
 use super::context;
 use super::frame::{self, State};
 use super::grouped::{Group, Planned};
@@ -118,7 +118,7 @@ pub fn steps(
     let mut most = homes.words;
     let mut refused = Vec::new();
     let mut steps = Vec::new();
-    let order = Order::of(engine);
+    let order = Order::of(engine).map_err(|refused| vec![refused])?;
     let fronts = known::fronts(engine);
     for (number, step) in engine.steps.iter().enumerate() {
         let mut code = Code::new(number, &frame::PINNED);
@@ -159,10 +159,16 @@ impl Lower<'_> {
     /// Clears what a thread may read before it has written it.
     fn clear(&mut self) {
         self.code.line("begin#:");
+        let mut words = BTreeSet::new();
         for variable in context::read_unwritten(self.engine) {
             let width = self.engine.context[variable].width;
             let first = self.homes.variables[variable];
-            self.store(first, &vec![Operand::Number(0); words::count(width)]);
+            words.extend(first..first + words::count(width) as u32);
+        }
+        let near = words.split_off(&LOCAL);
+        self.clear_context(&words);
+        for word in near {
+            self.store(word, &[Operand::Number(0)]);
         }
         let all = 0..self.engine.arrays.len();
         self.clear_arrays(all);
@@ -176,6 +182,27 @@ impl Lower<'_> {
             if context::parks(self.engine) {
                 self.state.store(self.code, Operand::Number(frame::HAND), &pair);
             }
+        }
+    }
+
+    /// Clears words of the frame, and those of others between them: nothing is in them yet.
+    fn clear_context(&mut self, words: &BTreeSet<u32>) {
+        let Some(mut at) = words.first().copied() else { return };
+        let zeros = self.code.write_transfers(TRANSFERS);
+        for transfer in zeros..zeros + TRANSFERS as u8 {
+            self.code.set(Target::Transfer(transfer), Operand::Number(0));
+        }
+        while let Some(last) = words.range(at..at + TRANSFERS).next_back() {
+            let frame = self.state.frame.into();
+            self.code.write_command(
+                "sram[write",
+                Target::Transfer(zeros),
+                frame,
+                Operand::Number(at),
+                last + 1 - at,
+            );
+            let Some(next) = words.range(last + 1..).next() else { return };
+            at = *next;
         }
     }
 

@@ -63,7 +63,10 @@ pub struct Microcode<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Version 1, with four contexts.
-    One,
+    One {
+        /// Elements of the transmit FIFO.
+        elements: u32,
+    },
     /// Version 2, with eight contexts.
     Two {
         /// Elements of TBUF, of 64 bytes; a power of two.
@@ -75,7 +78,7 @@ impl Target {
     /// Words of local memory of a context.
     pub fn local(self) -> u32 {
         match self {
-            Self::One => 0,
+            Self::One { .. } => 0,
             Self::Two { .. } => Version::Two.sizes().local as u32 / self.contexts(),
         }
     }
@@ -83,7 +86,7 @@ impl Target {
     /// Contexts of an engine.
     pub fn contexts(self) -> u32 {
         match self {
-            Self::One => 4,
+            Self::One { .. } => 4,
             Self::Two { .. } => 8,
         }
     }
@@ -91,7 +94,11 @@ impl Target {
     fn header(self) -> String {
         let bits = self.contexts().trailing_zeros();
         match self {
-            Self::One => format!(".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n"),
+            Self::One { elements } => format!(
+                ".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n\
+                 #define TRANSMIT_ELEMENTS {elements}\n#define TURNS {}\n",
+                SCRATCHPAD / 4 - second::TURNS
+            ),
             Self::Two { elements } => format!(
                 ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
                  #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define TURNS {}\n\
@@ -106,12 +113,17 @@ impl Target {
 
     fn runtime(self) -> String {
         let (receive, send) = match self {
-            Self::One => (include_str!("receive.uc"), include_str!("send.uc")),
+            Self::One { .. } => (include_str!("receive.uc"), include_str!("send.uc")),
             Self::Two { .. } => (include_str!("receive2.uc"), include_str!("send2.uc")),
         };
         [receive, include_str!("finish.uc"), send, include_str!("resume.uc")].concat()
     }
 }
+
+/// Bytes of the scratchpad that programs use: words for offloads that are called in order, those for turns to
+/// send, and on version 2 one that counts elements and one with locks.
+pub const SCRATCHPAD: u32 = 4096;
+const GATES: u32 = SCRATCHPAD / 4 - second::TURNS - 2;
 
 /// The most reasons that control words can tell apart.
 const MOST_REASONS: usize = 1 << 16;
@@ -203,7 +215,7 @@ impl Microcode<'_> {
             _ => text.extend([&steps, "\n", &runtime]),
         }
         match target {
-            Target::One => posted::posted(&early(&text, Waits::Ordered)),
+            Target::One { .. } => posted::posted(&early(&text, Waits::Ordered)),
             Target::Two { .. } => second::translated(&early(&text, Waits::Signals)),
         }
     }

@@ -6,7 +6,8 @@ use wireloom_ir::{Engine, Exit, OffloadTarget, Op, OpKind};
 use wireloom_offloads::StateUse;
 use wireloom_offloads::registry;
 
-use crate::refused::ops;
+use super::GATES;
+use crate::refused::{Refused, ops};
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
 /// them.
@@ -37,7 +38,10 @@ fn is_ordered(kind: &str, uses: &[StateUse]) -> bool {
 
 impl Order {
     /// Finds them.
-    pub fn of(engine: &Engine) -> Self {
+    ///
+    /// # Errors
+    /// More of them than the scratchpad has words for.
+    pub fn of(engine: &Engine) -> Result<Self, Refused> {
         let mut uses = vec![Vec::new(); engine.offloads.len()];
         for op in engine.steps.iter().flat_map(ops) {
             if let Some((offload, state)) = used(engine, op) {
@@ -49,6 +53,13 @@ impl Order {
             OffloadTarget::Engine(_) => false,
         };
         let gates: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();
+        if gates.len() > GATES as usize {
+            let count = gates.len();
+            let message = format!(
+                "{count} offloads are called in the order of packets, and the scratchpad has words for {GATES}"
+            );
+            return Err(Refused { offload: None, step: None, message });
+        }
         let own = |step| {
             let used = ops(step).into_iter().filter_map(|op| used(engine, op));
             used.map(|(offload, _)| offload).filter(|offload| gates.contains(offload)).collect()
@@ -68,7 +79,7 @@ impl Order {
                 }
             }
         }
-        Self { gates, reached }
+        Ok(Self { gates, reached })
     }
 
     /// The word of the scratchpad of an offload that is called in order.

@@ -1,4 +1,4 @@
-//! Writes to the frame for which a thread of version 1 does not wait.
+//! Writes to SRAM for which a thread of version 1 does not wait.
 //!
 //! ```text
 //! alu[$0, --, B, v7]                      alu[$0, --, B, v7]
@@ -10,7 +10,8 @@
 //! Commands of SRAM without a token are served in the order in which an engine issues them, so the next one that
 //! the thread waits for ends after all before it. Until then nothing may write the transfer registers that a posted
 //! write takes its words from: where something would, the last write before it on each way there waits. Only the
-//! thread reads its frame, and its reads are in the same queue.
+//! thread reads its frame, and its reads are in the same queue. Other threads read the tables that it writes, but
+//! only when it has given them their turn, and a thread waits before it returns from the routine that does.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,7 +22,7 @@ enum Effect {
     None,
     /// It writes these write transfer registers of SRAM, as bits.
     Sets(u32),
-    /// It writes words of the frame from these registers, and waits.
+    /// It writes words of SRAM from these registers, and waits.
     Writes(u32),
     /// It waits for SRAM.
     Waits,
@@ -39,7 +40,7 @@ struct Flight {
     last: BTreeSet<usize>,
 }
 
-/// Takes the waits from the writes to the frame that do not need one.
+/// Takes the waits from the writes that do not need one.
 pub fn posted(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let effects = effects(&lines);
@@ -59,12 +60,19 @@ pub(super) const WAIT: &str = ", ctx_swap";
 /// The lines with writes that wait.
 fn waiting(lines: &[&str], effects: &[Effect]) -> BTreeSet<usize> {
     let next = successors(lines);
+    let blocks = blocks(lines, &next);
     let mut waits = BTreeSet::new();
     // A wait more leaves fewer writes in flight, and so no new reason for another one.
     loop {
         let before = flights(effects, &next, &waits);
         let mut more = BTreeSet::new();
+        // The wait for what a line of a block meets leaves less in flight for those after it.
+        let mut block_done = None;
         for (number, flight) in &before {
+            let block = blocks[*number];
+            if block_done == Some(block) {
+                continue;
+            }
             let taken = match effects[*number] {
                 Effect::Sets(registers) => registers,
                 Effect::Unknown => u32::MAX,
@@ -72,6 +80,7 @@ fn waiting(lines: &[&str], effects: &[Effect]) -> BTreeSet<usize> {
             };
             let meets = flight.all.iter().any(|(_, registers)| registers & taken != 0);
             if meets || next[*number].is_none() && !flight.all.is_empty() {
+                block_done = Some(block);
                 more.extend(&flight.last);
             }
         }
@@ -84,6 +93,19 @@ fn waiting(lines: &[&str], effects: &[Effect]) -> BTreeSet<usize> {
         }
         waits.extend(more);
     }
+}
+
+/// The number of the block of each line: lines that are executed together.
+fn blocks(lines: &[&str], next: &[Option<Vec<usize>>]) -> Vec<usize> {
+    let mut block = 0;
+    let number = |(at, line): (usize, &&str)| {
+        let goes_on = |before: usize| matches!(&next[before], Some(to) if to[..] == [at]);
+        if line.trim().ends_with(':') || !at.checked_sub(1).is_some_and(goes_on) {
+            block += 1;
+        }
+        block
+    };
+    lines.iter().enumerate().map(number).collect()
 }
 
 /// What may be in flight before each line that is reached.
@@ -148,7 +170,7 @@ fn effect(line: &str) -> Effect {
     // The `[` of local memory's operands is of version 2.
     let Some((name, operands, tokens)) = instruction(line) else { return Effect::Unknown };
     match (name, &operands[..]) {
-        ("sram", ["write", first, "frame", _, count]) if tokens == WAIT => {
+        ("sram", ["write", first, _, _, count]) if tokens == WAIT => {
             match (transfer(first), count.parse::<u32>()) {
                 (Some(first), Ok(count)) if count <= 8 => {
                     Effect::Writes(((1 << count) - 1) << first)
@@ -273,6 +295,20 @@ mod tests {
         assert_eq!(waits(text), ["waits", "waits"]);
         let other = text.replace("alu[$1, ", "alu[$2, ");
         assert_eq!(waits(&other), ["posted", "waits"]);
+    }
+
+    #[test]
+    fn of_many_writes_only_those_wait_whose_registers_are_wanted_next() {
+        let write = |number| {
+            let transfer = number % 8;
+            format!(
+                "alu[${transfer}, --, B, x]\nsram[write, ${transfer}, table, {number}, 1], ctx_swap\n"
+            )
+        };
+        let text: String = (0..24).map(write).collect();
+        let out = waits(&(text + "sram[read, $0, frame, 3, 1], ctx_swap\nbr[out#]\n"));
+        let found: Vec<usize> = (0..24).filter(|number| out[*number] == "waits").collect();
+        assert_eq!(found, [7, 15]);
     }
 
     #[test]

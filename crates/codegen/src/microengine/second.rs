@@ -16,9 +16,11 @@
 
 use std::fmt::Write as _;
 
+use super::SCRATCHPAD;
+
 /// The byte of the scratchpad with the locks of counters. The word before it counts elements of TBUF, those
 /// before that are for turns: `thread.uc`.
-pub const LOCKS: u32 = 4092;
+pub const LOCKS: u32 = SCRATCHPAD - 4;
 /// Words for turns, one for each thread that a chip can have.
 pub const TURNS: u32 = 128;
 

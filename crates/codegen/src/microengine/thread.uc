@@ -56,12 +56,12 @@ cleared#:
     .end
 #endm
 
-#ifdef VERSION_2
 ; Threads send in the order in which packets came. A word of the scratchpad is for each packet in hand, by
 ; its number: threads have 128 at most. The thread with the packet sets bit 1 and its own number from bit 8
 ; on, and waits for a signal, unless bit 0 is set: its turn has come. Who passes the turn on sets bit 0, and
 ; sends the signal if somebody waits. Both set bits and see those before at once, so one of them sees the
 ; other's, and nobody polls.
+#ifdef VERSION_2
 #macro turn_of(at, number)
     .begin
     .reg first
@@ -86,6 +86,31 @@ cleared#:
 nobody_waits#:
     .end
 #endm
+#else
+#macro turn_of(at, number)
+    .begin
+    .reg first
+    alu_shf[at, --, B, number, <<25]
+    alu_shf[at, --, B, at, >>25]
+    immed[first, TURNS]
+    alu[at, at, +, first]
+    .end
+#endm
+
+; Passes the turn to the packet with a number. From bit 16 of its word on are the next element of the transmit
+; FIFO and, eight bits later, the first that is to leave, as far as is known.
+#macro pass_turn(at, number, before, elements)
+    .begin
+    turn_of(at, number)
+    alu_shf[$2, 1, OR, elements, <<16]
+    scratch[bit_wr, $2, at, 0, test_and_set_bits], ctx_swap
+    alu[before, --, B, $2]
+    br_bclr[before, 1, nobody_waits#]
+    alu_shf[before, --, B, before, >>8]
+    fast_wr[before, inter_thd_sig]
+nobody_waits#:
+    .end
+#endm
 #endif
 
     .begin
@@ -105,15 +130,17 @@ nobody_waits#:
 #endif
     .end
 #ifdef FIRST_PART
-#ifdef VERSION_2
     ; Thread 0 gives the first packet its turn.
     .begin
     .reg at number before
     alu[--, --, B, thread]
     br!=0[later#]
     immed[number, 0]
+#ifdef VERSION_2
     pass_turn(at, number, before)
+#else
+    pass_turn(at, number, before, number)
+#endif
 later#:
     .end
-#endif
 #endif
