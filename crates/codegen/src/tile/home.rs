@@ -266,6 +266,8 @@ fn answer(
         has_tests: false,
         front: None,
         view: None,
+        window: HashMap::new(),
+        leave: None,
         base: layout.end,
         views: 0,
     };

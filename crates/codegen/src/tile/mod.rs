@@ -154,6 +154,8 @@ pub fn generate(
                 has_tests: false,
                 front: fronts[at],
                 view: None,
+                window: HashMap::new(),
+                leave: None,
                 base,
                 views: 0,
             };
