@@ -152,7 +152,9 @@ fn what_may_meet_in_memory_or_waits_for_a_network_stays_in_its_order() {
         " sw $v0, 4($gp)\n addiu $gp, $gp, 4\n lw $v1, 0($gp)\n",
         // An answer comes after its question, and memory is as it was when the question was put.
         " move $csto, $v0\n move $v1, $cgni\n",
-        " sw $v0, 0($gp)\n move $csto, $v0\n lw $v1, 0($gp)\n",
+        " lw $v1, 0($gp)\n move $csto, $v0\n move $csto, $v1\n",
+        " move $csto, $v0\n lw $v1, 0($gp)\n addu $v1, $v1, $v1\n",
+        " lw $a0, 0($gp)\n sw $v0, 0($gp)\n move $csto, $v0\n",
         " mfsr $v0, cycle\n lw $v1, 0($gp)\n",
         " mult $v0, $v1\n mflo $a0\n mult $v1, $v1\n mfhi $a1\n",
     ] {

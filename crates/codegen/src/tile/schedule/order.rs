@@ -164,13 +164,11 @@ struct Access {
     at: usize,
     is_store: bool,
     base: Register,
-    /// The instruction of the run that made the base, if one did.
-    made: Option<usize>,
     bytes: std::ops::Range<i32>,
 }
 
 impl Access {
-    fn new(at: usize, instruction: &Instruction, made: Option<usize>) -> Option<Self> {
+    fn new(at: usize, instruction: &Instruction) -> Option<Self> {
         let size = match instruction.op {
             Op::Lb | Op::Lbu | Op::Sb => 1,
             Op::Lh | Op::Lhu | Op::Sh => 2,
@@ -179,12 +177,13 @@ impl Access {
         };
         let is_store = matches!(instruction.op, Op::Sb | Op::Sh | Op::Sw);
         let (base, first) = (instruction.rs.unwrap_or(ZERO), instruction.immediate);
-        Some(Self { at, is_store, base, made, bytes: first..first + size })
+        Some(Self { at, is_store, base, bytes: first..first + size })
     }
 
-    /// Whether two of them must stay in their order.
+    /// Whether two of them must stay in their order. If their base changes in between, they do so
+    /// because of it.
     fn meets(&self, other: &Self) -> bool {
-        let is_apart = (self.base, self.made) == (other.base, other.made)
+        let is_apart = self.base == other.base
             && (self.bytes.end <= other.bytes.start || other.bytes.end <= self.bytes.start);
         (self.is_store || other.is_store) && !is_apart
     }
@@ -221,8 +220,6 @@ impl Graph {
                 }
                 used.entry(datum).or_default().push(at);
             }
-            let base = instruction.rs.map(Datum::Of);
-            let base = base.and_then(|datum| made.get(&datum).copied());
             if let Some(datum) = written(instruction) {
                 // A second operation of the unit of HI and LO waits for the first.
                 let cycles = |from: usize| match datum {
@@ -240,7 +237,7 @@ impl Graph {
             let is_test = is_test(instruction, restart);
             let is_end = !is_movable(instruction) && !is_test;
             let is_network = uses_network(instruction);
-            let access = Access::new(at, instruction, base);
+            let access = Access::new(at, instruction);
             if let Some(access) = &access {
                 let met = accesses.iter().filter(|other| access.meets(other));
                 met.for_each(|other| graph.before(other.at, at, 0));
