@@ -85,17 +85,15 @@ const SHARED: [&str; 6] =
     ["first_word", "finish_core", "many_begin", "many_end", "odd_lines", "odd_word"];
 
 /// Puts in what more than one part of the runtime has. `SIXTEEN` stands before an instruction that is
-/// written 16 times (`FIFTEEN` 15 times), for successive words: `@` is the offset of each.
+/// written 16 times, for successive words: `@` is the offset of each.
 fn with_shared(mut text: String) -> String {
     for name in SHARED {
         text = text.replace(&format!("{}\n", name.to_uppercase()), part(name));
     }
     let mut lines = String::new();
     for line in text.lines() {
-        let times = [("FIFTEEN ", 15), ("SIXTEEN ", 16)];
-        let found = times.iter().find_map(|(name, count)| Some((line.split_once(name)?, *count)));
-        match found {
-            Some(((indent, one), count)) => (0..count).for_each(|word| {
+        match line.split_once("SIXTEEN ") {
+            Some((indent, one)) => (0..16).for_each(|word| {
                 let _ = writeln!(lines, "{indent}{}", one.replace('@', &(4 * word).to_string()));
             }),
             None => lines = lines + line + "\n",

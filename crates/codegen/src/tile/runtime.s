@@ -79,29 +79,22 @@ TAKE_LINES
         sw $a0, LENGTH($sp)
         li $gp, ARRIVES
 .part receive
-# The words of the packet, of which there is one at least: that with the bytes that only align. Of
-# those after it all but whole rounds of 16 come first: it jumps to where so many are left.
-        sw $csti, -2($gp)
-        addiu $a1, $a1, -2
-        bltz $a1, begin_done
+        addiu $a2, $gp, -2
+        sll $v0, $a1, 2
+        addu $a3, $a2, $v0
         srl $v0, $a1, 4
-        andi $a1, $a1, 15
-        sll $a1, $a1, 2
-        addiu $a2, $gp, -58
-        addu $a2, $a2, $a1
-        la $a3, begin_last
-        subu $a3, $a3, $a1
-        jr $a3
-        FIFTEEN sw $csti, @($a2)
-begin_last:
-        sw $csti, 60($a2)
-        bne $v0, $zero, begin_many
-        j begin_done
+        beq $v0, $zero, begin_rest
 begin_many:
-        addiu $a2, $a2, 64
         SIXTEEN sw $csti, @($a2)
+        addiu $a2, $a2, 64
         addiu $v0, $v0, -1
         bne $v0, $zero, begin_many
+begin_rest:
+        beq $a2, $a3, begin_done
+begin_word:
+        sw $csti, 0($a2)
+        addiu $a2, $a2, 4
+        bne $a2, $a3, begin_word
 begin_done:
 .part idle
 # A message without a packet goes on: it makes room for the packets before it.
@@ -142,30 +135,14 @@ SEND_LINES(send)
 LEFT_OWN
         move $csto, $a1
 .part bytes_lines
-# $a2 words from the one with the bytes that only align on, in rounds of 16 as they came.
-        addiu $v1, $gp, -58
-        andi $a3, $v1, 3
-        bne $a3, $zero, NAME_odd
-        lw $csto, 56($v1)
-        addiu $a2, $a2, -2
-        bltz $a2, NAME_done
-        srl $v0, $a2, 4
-        andi $a2, $a2, 15
-        sll $a2, $a2, 2
-        addu $v1, $v1, $a2
-        la $a3, NAME_last
-        subu $a3, $a3, $a2
-        jr $a3
-        FIFTEEN lw $csto, @($v1)
-NAME_last:
-        lw $csto, 60($v1)
-        bne $v0, $zero, NAME_many
-        j NAME_done
-NAME_many:
-        addiu $v1, $v1, 64
+MANY_BEGIN
         SIXTEEN lw $csto, @($v1)
-        addiu $v0, $v0, -1
-        bne $v0, $zero, NAME_many
+MANY_END
+NAME_word:
+        lw $csto, 0($v1)
+        addiu $v1, $v1, 4
+        addiu $a2, $a2, -1
+        bne $a2, $zero, NAME_word
         j NAME_done
 ODD_LINES
 NAME_two:
@@ -232,7 +209,6 @@ NAME_rest:
 .part odd_lines
 # The front is not where words begin: each word that leaves is made of two.
 NAME_odd:
-        addiu $v1, $gp, -2
         subu $v1, $v1, $a3
         sll $a3, $a3, 3
         li $v0, 32
