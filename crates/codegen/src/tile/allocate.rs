@@ -35,11 +35,24 @@ enum Place {
     Home(i32),
 }
 
+/// The loads and stores that values without a register add to lines that do not stand apart.
+pub fn moves(code: &Code) -> (u64, u64) {
+    let (places, _) = places(&intervals(code), &homes(code), &taken(code));
+    let is_away = |register: &Register| matches!(register, Register::Value(value) if !matches!(places[value], Place::Register(_)));
+    let (mut loads, mut stores) = (0, 0);
+    for (line, is_apart) in &code.lines {
+        let (Line::Instruction(instruction), false) = (line, is_apart) else { continue };
+        loads += instruction.read().iter().flatten().filter(|own| is_away(own)).count() as u64;
+        stores += u64::from(instruction.written().is_some_and(|own| is_away(&own)));
+    }
+    (loads, stores)
+}
+
 /// Writes a step. `spills` is the offset in the frame from which values can be; also returns the
 /// words that they take.
 pub fn write(code: &Code, spills: u32) -> (String, u32) {
     let intervals = intervals(code);
-    let (places, slots) = places(&intervals, &homes(code));
+    let (places, slots) = places(&intervals, &homes(code), &taken(code));
     let (mut main, mut apart) = (String::new(), String::new());
     for (line, is_apart) in &code.lines {
         let text = if *is_apart { &mut apart } else { &mut main };
@@ -105,7 +118,41 @@ fn homes(code: &Code) -> HashMap<u32, i32> {
     loads
 }
 
-fn places(intervals: &[Interval], homes: &HashMap<u32, i32>) -> (HashMap<u32, Place>, u32) {
+/// The registers that a value cannot have because of what stands between a line that gives one of
+/// them a word, for a routine or a called engine, and the jump there.
+fn taken(code: &Code) -> HashMap<u32, HashSet<u8>> {
+    let mut taken: HashMap<u32, HashSet<u8>> = HashMap::new();
+    let mut given: HashSet<u8> = HashSet::new();
+    for (line, _) in &code.lines {
+        let Line::Instruction(instruction) = line else {
+            if let Line::Label(_) = line {
+                given.clear();
+            }
+            continue;
+        };
+        for register in instruction.read().into_iter().chain([instruction.written()]).flatten() {
+            if let (Register::Value(value), false) = (register, given.is_empty()) {
+                taken.entry(value).or_default().extend(&given);
+            }
+        }
+        if let Some(Register::Machine(register)) = instruction.written()
+            && (LOWER.contains(&register) || UPPER.contains(&register))
+        {
+            given.insert(register);
+        }
+        let slots = instruction.op.row().slots;
+        if instruction.op == Op::Jr || slots.contains(&Slot::Jump) {
+            given.clear();
+        }
+    }
+    taken
+}
+
+fn places(
+    intervals: &[Interval],
+    homes: &HashMap<u32, i32>,
+    taken_of: &HashMap<u32, HashSet<u8>>,
+) -> (HashMap<u32, Place>, u32) {
     let mut places = HashMap::new();
     let mut active: Vec<(Interval, u8)> = Vec::new();
     let mut in_memory: Vec<Interval> = Vec::new();
@@ -115,7 +162,10 @@ fn places(intervals: &[Interval], homes: &HashMap<u32, i32>) -> (HashMap<u32, Pl
             in_memory.push(*interval);
             continue;
         }
-        let allows = |register: u8| !interval.meets_call || UPPER.contains(&register);
+        let allows = |register: u8| {
+            let is_taken = taken_of.get(&interval.value).is_some_and(|own| own.contains(&register));
+            !is_taken && (!interval.meets_call || UPPER.contains(&register))
+        };
         let is_free = |register: &u8| active.iter().all(|(_, taken)| taken != register);
         let free = LOWER.chain(UPPER).filter(|register| allows(*register)).find(is_free);
         let register = free.or_else(|| {

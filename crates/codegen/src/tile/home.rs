@@ -25,6 +25,7 @@ use super::calls;
 use super::code::{Code, FRAME, FRONT, NOTHING, Operand, Register, ZERO};
 use super::layout::{Instance, Layout};
 use super::lower::Lower;
+use super::schedule::{Latencies, schedule};
 use super::words::{self, Words};
 use super::{frame, needs, routines};
 use crate::refused::{Refused, first_user, ops};
@@ -200,6 +201,7 @@ pub fn generate_home(
     layout: &Layout<'_>,
     tile: u32,
     kept: u32,
+    latencies: Latencies,
 ) -> Result<String, Vec<Refused>> {
     let base = tile * super::FRAME_BYTES;
     let mut text = format!(
@@ -217,7 +219,7 @@ pub fn generate_home(
     let has_arrival = needs(program, main).arrival;
     let (mut needed, mut refused) = (Vec::new(), Vec::new());
     for (number, call) in calls.iter().enumerate() {
-        match answer(program, layout, tile, 1 + number, call, has_arrival) {
+        match answer(program, layout, tile, 1 + number, call, (has_arrival, latencies)) {
             Ok((body, routines)) => {
                 text += &body;
                 needed.extend(routines);
@@ -236,7 +238,7 @@ fn answer(
     tile: u32,
     number: usize,
     call: &HomeCall,
-    has_arrival: bool,
+    (has_arrival, latencies): (bool, Latencies),
 ) -> Result<(String, Vec<&'static str>), Refused> {
     let instance = layout.instances[call.instance].of_tile(tile);
     let engine = instance.engine;
@@ -264,6 +266,8 @@ fn answer(
         has_tests: false,
         front: None,
         view: None,
+        window: HashMap::new(),
+        leave: None,
         base: layout.end,
         views: 0,
     };
@@ -295,6 +299,7 @@ fn answer(
     reply.iter().for_each(|word| code.give(*word));
     code.jump("home_begin");
     code.clean();
+    schedule(code, "", &latencies);
     let spills = lower.base + lower.views;
     let (text, slots) = allocate::write(&lower.code, spills);
     if spills + 4 * slots > frame::MOST {

@@ -11,7 +11,7 @@ use super::code::{Code, FRAME, NOTHING, Operand, WINDOW};
 use super::frame;
 use super::home::Home;
 use super::layout::{Instance, Layout};
-use super::packet::View;
+use super::packet::{Origin, View};
 use super::stages::Stages;
 use super::words::{self, Words};
 use crate::refused::Refused;
@@ -48,6 +48,10 @@ pub struct Lower<'a> {
     pub front: Option<u32>,
     /// The last bytes of the packet that were found to be there.
     pub view: Option<View>,
+    /// How many bytes from an origin on are in the window for sure.
+    pub window: HashMap<Origin, u32>,
+    /// On the fast way, where the whole step begins, as long as nothing had an effect.
+    pub leave: Option<String>,
     /// The first byte of the frame for copies of packets, and then for values; and the bytes of
     /// copies.
     pub base: u32,
@@ -67,10 +71,12 @@ impl Lower<'_> {
         let mut place = (0, 0);
         // The operations before this one have been written.
         let mut grouped = 0;
+        self.leave = (!all.is_empty()).then(|| all.to_owned());
         for (at, op) in ops.iter().enumerate() {
             self.at = at;
             if at == early {
                 self.facts.clear();
+                self.leave = None;
             }
             if at < grouped {
                 continue;
@@ -155,14 +161,14 @@ impl Lower<'_> {
         let guard = ops[0].guard.map(|guard| self.word(guard)).unwrap_or(NOTHING);
         let guard = self.code.in_register(guard);
         let (skip, first) = (self.code.label(), self.at);
-        let view = self.view.clone();
+        let known = self.known();
         self.code.branch(Do::Beq, guard, super::code::ZERO, &skip);
         for (at, op) in ops.iter().enumerate() {
             self.at = first + at;
             self.operation(op)?;
         }
         self.code.place(&skip);
-        self.view = self.view.take().and(view);
+        self.rejoin(known);
         Ok(())
     }
 
@@ -193,7 +199,7 @@ impl Lower<'_> {
             }
             Some(Operand::In(guard)) => {
                 // What the operation finds out is not known after it, since it may not happen.
-                let view = self.view.clone();
+                let known = self.known();
                 let kept = result.map(|result| {
                     let zeros = words::zeros(self.width(result));
                     zeros.into_iter().map(|zero| self.code.fresh(zero)).collect::<Vec<_>>()
@@ -222,7 +228,7 @@ impl Lower<'_> {
                     self.code.is_apart = false;
                 }
                 self.code.place(&skip);
-                self.view = self.view.take().and(view);
+                self.rejoin(known);
                 return Ok(());
             }
             _ => {}

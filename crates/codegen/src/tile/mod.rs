@@ -4,7 +4,8 @@
 //! A tile takes a packet from its first static network into a buffer in memory, executes the steps
 //! of an engine, and sends the packet by the same network (runtime.s). [`layout`] places tables in
 //! memory; `lower` writes the steps, with `words` for values of any width and `packet` for fields;
-//! `allocate` gives values registers. The result is text for the assembler.
+//! `schedule` orders instructions and `allocate` gives values registers. The result is text for the
+//! assembler.
 //!
 //! A message on a network is the number of its words, and these. A packet that comes is a first
 //! word, `port << 16 | length in bytes`, the words that the program asks for ([`Needs`]), and
@@ -26,6 +27,7 @@ mod lower;
 mod packet;
 mod ports;
 mod routines;
+mod schedule;
 mod stages;
 mod words;
 
@@ -46,6 +48,7 @@ pub use layout::{Layout, Memories, Place};
 use lower::Lower;
 pub use ports::{Ports, uses_general};
 use routines::Passage;
+pub use schedule::{Latencies, ordered};
 pub use stages::Stages;
 
 /// What a program needs to be told about a packet besides its port and length. The words follow the
@@ -81,13 +84,21 @@ pub struct Reach {
     pub home: Option<Home>,
 }
 
+/// How programs are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// With fast ways, which take more instructions, packets that are not dropped take fewer cycles.
+    pub has_fast_ways: bool,
+    /// The times of the processor, after which instructions are ordered.
+    pub latencies: Latencies,
+}
+
 /// Bytes of memory from one tile's frame to the next.
 pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
 
 /// Writes the program of a tile that executes the steps of a stage. The frames of all tiles are at
-/// the beginning of memory, in the order of the tiles' numbers. With fast ways, which take more
-/// instructions, packets that are not dropped take fewer cycles. If `reach` has ports, the last
-/// tile sends packets there instead of to its switch.
+/// the beginning of memory, in the order of the tiles' numbers. If `reach` has ports, the last tile
+/// sends packets there instead of to its switch.
 ///
 /// # Errors
 /// What has no place.
@@ -97,7 +108,7 @@ pub fn generate(
     tile: u32,
     stages: &Stages,
     stage: usize,
-    has_fast_ways: bool,
+    style: Style,
     reach: Reach,
 ) -> Result<TileCode, Vec<Refused>> {
     let frame = tile * FRAME_BYTES;
@@ -143,6 +154,8 @@ pub fn generate(
                 has_tests: false,
                 front: fronts[at],
                 view: None,
+                window: HashMap::new(),
+                leave: None,
                 base,
                 views: 0,
             };
@@ -150,7 +163,7 @@ pub fn generate(
             let facts = fast::facts(step);
             let (ops, early) = fast::ordered(instance.engine, &ops(step));
             let mut ways = Vec::new();
-            if has_fast_ways && !facts.is_empty() {
+            if style.has_fast_ways && !facts.is_empty() {
                 let implied = fast::implied(&ops[..early], &facts);
                 let mut way = Lower { implied, ..lower("f", ops.clone(), facts) };
                 match way.step(&label, early, &all) {
@@ -168,6 +181,7 @@ pub fn generate(
             for (way, lower) in ways.iter_mut().enumerate() {
                 let spills = base + lower.views;
                 lower.code.clean();
+                schedule::schedule(&mut lower.code, &all, &style.latencies);
                 let (text, slots) = allocate::write(&lower.code, spills);
                 end = end.max(spills + 4 * slots);
                 if spills + 4 * slots > frame::MOST {

@@ -17,8 +17,12 @@ use super::words::{self, Words};
 /// The most bytes that one check is for.
 const SPAN: u32 = 160;
 
+/// Up to how many bytes after a header's begin the fast way is left if they are not in the window:
+/// each packet of IPv6, or of TCP over IPv4, has them.
+const USUAL: u32 = 40;
+
 /// What an offset is counted from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The packet's first byte.
     First,
@@ -102,9 +106,17 @@ impl Lower<'_> {
     /// Makes bytes of the window or of the whole packet readable.
     pub fn look(&mut self, origin: Origin, word: Operand, first: u32, end: u32, is_whole: bool) {
         let align = match origin {
-            Origin::First => self.front.map(|front| (front + first) % 4),
-            Origin::Value(base) => self.base_align(base).map(|base| (base + first) % 4),
+            Origin::First => self.front,
+            Origin::Value(base) => self.base_align(base),
         };
+        if !is_whole && self.has_window(origin, word, end) {
+            let address = self.code.two(Do::Addu, FRONT.into(), word);
+            let address = self.code.in_register(address);
+            let (first, loaded) = (0, HashMap::new());
+            self.view = Some(View { origin, is_whole, first, end, address, align, loaded });
+            return;
+        }
+        let align = align.map(|align| (align + first) % 4);
         let copy = (self.base + self.views) as i32 + align.unwrap_or(0) as i32;
         self.views += (end - first + 8).next_multiple_of(4);
         let limit = if is_whole { self.load(frame::LENGTH, 1)[0] } else { WINDOW.into() };
@@ -138,6 +150,28 @@ impl Lower<'_> {
         self.view = Some(View { origin, is_whole, first, end, address, align, loaded });
     }
 
+    /// Whether bytes up to an offset are in the window for sure. On the fast way, as long as nothing
+    /// had an effect, they are because it is left otherwise.
+    fn has_window(&mut self, origin: Origin, word: Operand, end: u32) -> bool {
+        if self.window.get(&origin).is_some_and(|known| *known >= end) {
+            return true;
+        }
+        // What the bytes are loaded from is in the frame even if they are not in the window.
+        let is_near = match origin {
+            Origin::First => true,
+            Origin::Value(base) => self.width(base) <= 16,
+        };
+        let Some(all) = self.leave.clone().filter(|_| is_near && end <= USUAL) else {
+            return false;
+        };
+        let last = self.code.two(Do::Addu, word, Operand::Number(end));
+        let is_short = self.code.two(Do::Sltu, WINDOW.into(), last);
+        let is_short = self.code.in_register(is_short);
+        self.code.branch(Do::Bne, is_short, ZERO, &all);
+        self.window.insert(origin, end);
+        true
+    }
+
     /// Reads bits of the view, counted from its origin.
     pub fn extract(&mut self, bit: u32, width: u32) -> Words {
         let Some(view) = &mut self.view else { unreachable!("the bytes were looked for") };
@@ -154,11 +188,14 @@ impl Lower<'_> {
         let (origin, constant, word) = self.origin(base);
         let (width, value) = (self.width(value), self.get(value));
         let end = constant + (bit + width).div_ceil(8);
-        let skip = self.code.label();
-        let last = self.code.two(Do::Addu, word, Operand::Number(end));
-        let is_short = self.code.two(Do::Sltu, WINDOW.into(), last);
-        let is_short = self.code.in_register(is_short);
-        self.code.branch(Do::Bne, is_short, ZERO, &skip);
+        let is_there = self.window.get(&origin).is_some_and(|known| *known >= end);
+        let skip = (!is_there).then(|| self.code.label());
+        if let Some(skip) = &skip {
+            let last = self.code.two(Do::Addu, word, Operand::Number(end));
+            let is_short = self.code.two(Do::Sltu, WINDOW.into(), last);
+            let is_short = self.code.in_register(is_short);
+            self.code.branch(Do::Bne, is_short, ZERO, skip);
+        }
         let address = self.code.two(Do::Addu, FRONT.into(), word);
         let address = self.code.in_register(address);
         let align = match origin {
@@ -169,8 +206,26 @@ impl Lower<'_> {
         if end <= 256 {
             put(&mut self.code, address, align, 8 * constant + bit, &value, width);
         }
-        self.code.place(&skip);
+        skip.iter().for_each(|skip| self.code.place(skip));
         self.view = None;
+    }
+
+    /// The packet's bytes or its length have changed.
+    pub fn forget(&mut self) {
+        self.view = None;
+        self.window.clear();
+    }
+
+    /// What is known of the packet, to be [taken back](Self::rejoin).
+    pub fn known(&self) -> (Option<View>, HashMap<Origin, u32>) {
+        (self.view.clone(), self.window.clone())
+    }
+
+    /// Code that not all packets pass ends: of what was known before, that is known which still is.
+    pub fn rejoin(&mut self, (view, mut window): (Option<View>, HashMap<Origin, u32>)) {
+        self.view = self.view.take().and(view);
+        window.retain(|origin, known| self.window.get(origin).is_some_and(|now| now >= known));
+        self.window = window;
     }
 
     /// The address modulo 4 of the byte that is counted from the front by a value.
@@ -182,7 +237,7 @@ impl Lower<'_> {
     /// Inserts, removes or replaces; returns whether that was possible.
     pub fn resize(&mut self, routine: &'static str, arguments: &[Value]) -> Words {
         let words: Words = arguments.iter().map(|value| self.word(*value)).collect();
-        self.view = None;
+        self.forget();
         let is_whole = arguments
             .last()
             .is_some_and(|count| self.aligned.value(self.step, &self.ops, *count) == Some(0));

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use wireloom_codegen::tile::{
-    self, FRAME_BYTES, Home, Layout, Memories, Needs, Ports, Reach, Refused, STEPS, Stages,
+    self, FRAME_BYTES, Home, Latencies, Layout, Memories, Needs, Ports, Reach, Refused, STEPS,
+    Stages, Style,
 };
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
@@ -67,8 +68,12 @@ pub fn compile(
     let memories = Memories { first, end, tiles };
     let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
     let of_home =
-        home.map(|_| tile::generate_home(program, &layout, tiles - 1, kept)).transpose()?;
-    let code = |has_fast_ways| code(spec, program, &layout, &chains, &of_home, has_fast_ways);
+        home.map(|_| tile::generate_home(program, &layout, tiles - 1, kept, latencies(spec)));
+    let of_home = of_home.transpose()?;
+    let code = |has_fast_ways| {
+        let style = Style { has_fast_ways, latencies: latencies(spec) };
+        code(spec, program, &layout, &chains, &of_home, style)
+    };
     // Without fast ways there are fewer instructions.
     let code = code(true).or_else(|_| code(false))?;
     let (places, mut images) = (layout.places(), layout.images);
@@ -76,6 +81,12 @@ pub fn compile(
     let Code { text, image, needs, stages } = code;
     let turn = home.map(|_| (tiles - 1) * FRAME_BYTES + tile::TURN);
     Ok(Compiled { text, image, needs, places, images, stages, tiles, turn })
+}
+
+/// The times of the processors.
+fn latencies(spec: &MachineSpec) -> Latencies {
+    let tile = &spec.chip.tile;
+    Latencies { load: tile.load_cycles, multiply: tile.multiply_cycles, divide: tile.divide_cycles }
 }
 
 /// The number of tiles that have a frame: the home has the last one.
@@ -98,7 +109,7 @@ fn code(
     layout: &Layout<'_>,
     chains: &[Chain],
     of_home: &Option<String>,
-    has_fast_ways: bool,
+    style: Style,
 ) -> Result<Code, Vec<Refused>> {
     let room = spec.chip.tile.instruction_words as usize;
     let engine = &program.engines[program.main.index()];
@@ -111,7 +122,7 @@ fn code(
             chain.tiles.iter().zip(&chain.sides).zip(turns(&stages))
         {
             let reach = Reach { ports, home: home(spec, *place) };
-            let code = tile::generate(program, layout, tile, &stages, stage, has_fast_ways, reach)?;
+            let code = tile::generate(program, layout, tile, &stages, stage, style, reach)?;
             tile += 1;
             needs = code.needs;
             let (x, y) = place;
@@ -227,7 +238,8 @@ fn stages_of(
         let stages = if let [_] = working {
             one
         } else {
-            let code = tile::generate(program, layout, 0, &one, 0, true, Reach::default())?;
+            let style = Style { has_fast_ways: true, latencies: latencies(spec) };
+            let code = tile::generate(program, layout, 0, &one, 0, style, Reach::default())?;
             let sizes: Vec<usize> = code.steps.iter().map(|(_, size)| *size).collect();
             Stages::cut(program, &sizes, working, has_home)
         };

@@ -7,6 +7,7 @@ mod dynamic;
 mod energy;
 mod memory;
 mod null;
+mod ordered;
 mod processor;
 mod speed;
 mod static_networks;

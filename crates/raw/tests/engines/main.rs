@@ -6,3 +6,4 @@ mod mapping;
 mod programs;
 mod random;
 mod tasks;
+mod windows;

@@ -54,7 +54,7 @@ pub fn call(
     let kind = registry::kind(&config.kind).expect("a verified program");
     let name = kind.methods[method].name;
     if changes_packet(lower.instance.engine, offload, method) {
-        lower.view = None;
+        lower.forget();
     }
     match (config.kind.as_str(), place) {
         ("array", Place::Elements { .. }) => {
