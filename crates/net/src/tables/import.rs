@@ -107,6 +107,8 @@ pub struct Hop {
     pub device_index: u32,
     /// The gateway's address, right-aligned bits; 0 if the destination is on the link.
     pub gateway: u128,
+    /// Packets get another header, of MPLS for example.
+    pub is_encapsulated: bool,
 }
 
 /// The result of a visitor of routes: continue, stop, or a sentence about the problem with the
@@ -242,11 +244,11 @@ impl ImportLine {
 }
 
 impl ImportLine {
-    /// The next hop that is used of a route; `None` if all are on other devices.
+    /// The next hop that is used of a route; `None` if all are on other devices or encapsulate packets.
     fn choice<'a>(&self, route: &'a Route) -> Option<Chosen<'a>> {
         let with_port = |hop: &'a Hop| {
             let port = self.devices.iter().position(|device| **device == *hop.device);
-            let is_used = self.devices.is_empty() || port.is_some();
+            let is_used = !hop.is_encapsulated && (self.devices.is_empty() || port.is_some());
             is_used.then_some((hop, port.unwrap_or(0)))
         };
         let used: Vec<_> = route.hops.iter().filter_map(with_port).collect();

@@ -174,13 +174,13 @@ fn through(number: u32, mut route: Route, devices: &Devices, objects: &Objects) 
     for (member, _) in members {
         match objects.get(member) {
             Some(Leads::Blackhole) => is_blackhole = true,
-            Some(Leads::Out { device, gateway, is_dead: false, .. }) => {
+            Some(&Leads::Out { device, gateway, is_encapsulated, is_dead: false }) => {
                 let gateway = match gateway {
                     Some(IpAddr::V4(ip)) => ip.to_bits().into(),
                     Some(IpAddr::V6(ip)) => ip.to_bits(),
                     None => 0,
                 };
-                route.hops.extend(Single { device: *device, gateway }.hop(devices));
+                route.hops.extend(Single { device, gateway, is_encapsulated }.hop(devices));
             }
             Some(Leads::Out { .. } | Leads::Group(_)) | None => {}
         }
@@ -205,12 +205,14 @@ fn path(hop: &RouteNextHop, devices: &Devices) -> Option<Hop> {
 struct Single {
     device: u32,
     gateway: u128,
+    is_encapsulated: bool,
 }
 
 impl Single {
     fn read(&mut self, attribute: &RouteAttribute) {
         match attribute {
             RouteAttribute::Oif(index) => self.device = *index,
+            RouteAttribute::EncapType(_) => self.is_encapsulated = true,
             RouteAttribute::Gateway(address) => self.gateway = bits(address).unwrap_or(0),
             RouteAttribute::Via(RouteVia::Inet(address)) => {
                 self.gateway = address.to_bits().into();
@@ -223,7 +225,8 @@ impl Single {
     /// The next hop, unless its device has been removed.
     fn hop(self, devices: &Devices) -> Option<Hop> {
         let device = devices.get(&self.device)?.clone();
-        Some(Hop { device, device_index: self.device, gateway: self.gateway })
+        let Self { device: device_index, gateway, is_encapsulated } = self;
+        Some(Hop { device, device_index, gateway, is_encapsulated })
     }
 }
 
@@ -232,5 +235,45 @@ fn bits(address: &RouteAddress) -> Option<u128> {
         RouteAddress::Inet(address) => Some(address.to_bits().into()),
         RouteAddress::Inet6(address) => Some(address.to_bits()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A route to 10.0.0.0/8 out of device 1.
+    fn message(metric: u32, more: &[RouteAttribute]) -> RouteMessage {
+        let mut message = RouteMessage::default();
+        message.header.address_family = AddressFamily::Inet;
+        (message.header.kind, message.header.destination_prefix_length) = (RouteType::Unicast, 8);
+        let address = std::net::Ipv4Addr::new(10, 0, 0, 0);
+        message.attributes = [
+            RouteAttribute::Destination(RouteAddress::Inet(address)),
+            RouteAttribute::Table(254),
+            RouteAttribute::Priority(metric),
+            RouteAttribute::Oif(1),
+        ]
+        .into_iter()
+        .chain(more.iter().cloned())
+        .collect();
+        message
+    }
+
+    /// The route that the kernel prefers is the one, though its next hop is not to be used.
+    #[test]
+    fn a_next_hop_that_encapsulates_says_so() {
+        let devices = Devices::from([(1, "eth0".into())]);
+        let mpls = RouteAttribute::EncapType(netlink_packet_route::route::RouteLwEnCapType::Mpls);
+        let object = RouteAttribute::NhId(7);
+        let leads = Leads::Out { device: 1, gateway: None, is_encapsulated: true, is_dead: false };
+        let objects = Objects::from([(7, leads)]);
+        for more in [mpls, object] {
+            let messages = [message(20, &[]), message(10, &[more])];
+            let routes = best_routes(&messages, 254, &devices, &objects);
+            let found: Vec<_> = routes.iter().map(|route| (route.metric, &route.hops)).collect();
+            let [(10, hops)] = found[..] else { panic!("one route of metric 10") };
+            assert_eq!(hops.iter().map(|hop| hop.is_encapsulated).collect::<Vec<_>>(), [true]);
+        }
     }
 }
