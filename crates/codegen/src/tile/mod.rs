@@ -25,6 +25,7 @@ pub mod layout;
 mod lower;
 mod packet;
 mod ports;
+mod queue;
 mod routines;
 mod stages;
 mod words;
@@ -45,6 +46,7 @@ pub use home::{Home, TURN, generate_home, room};
 pub use layout::{Layout, Memories, Place};
 use lower::Lower;
 pub use ports::{Ports, uses_general};
+pub use queue::{Queue, Ready};
 use routines::Passage;
 pub use stages::Stages;
 

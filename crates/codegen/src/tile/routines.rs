@@ -86,7 +86,7 @@ const SHARED: [&str; 6] =
 
 /// Puts in what more than one part of the runtime has. `SIXTEEN` stands before an instruction that is
 /// written 16 times, for successive words: `@` is the offset of each.
-fn with_shared(mut text: String) -> String {
+pub fn with_shared(mut text: String) -> String {
     for name in SHARED {
         text = text.replace(&format!("{}\n", name.to_uppercase()), part(name));
     }

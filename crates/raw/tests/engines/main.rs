@@ -4,5 +4,6 @@ mod energy;
 mod lines;
 mod mapping;
 mod programs;
+mod queues;
 mod random;
 mod tasks;
