@@ -6,6 +6,7 @@
 //! that it has room for one. So senders wait for the tile, never for the line: a packet that finds no
 //! room in the ring is dropped, and the device at the port is told.
 
+use super::ports::WHOLE;
 use super::routines;
 
 /// How a tile learns that the line card takes a packet.
@@ -81,6 +82,9 @@ impl Queue {
             .replace("LINE_TAKEN\n", taken)
             .replace("LINE_END\n", end)
             .replace("HEAD_STORE\n", &store)
+            .replace("FULL_MOVE\n", &"        move $cgno, $cgni\n".repeat(words as usize))
+            .replace("AFTER_HEAD", &(1 + words).to_string())
+            .replace("WHOLE_BIT", &WHOLE.trailing_zeros().to_string())
             .replace("HEAD_WORDS", &words.to_string())
             // The header of the first message, its number, and its other words; from bit 24 on.
             .replace("FULL_LENGTH", &((2 + words) << 8).to_string())

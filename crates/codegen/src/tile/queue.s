@@ -1,8 +1,8 @@
-# The program of a queue. Messages of the general network bring packets, each from its sender in
-# several of them; the packets of a sender come one after the other. The first message of a packet
+# The program of a queue. Messages of the general network bring packets, short ones in one of them,
+# others in several; the packets of a sender come one after the other. The first message of a packet
 # says how many words it has, and takes room for all of it; so packets leave in the order in which
-# they began to come, each once it is whole. A packet in the ring: the number of its words, 0 until it
-# is whole, then these: the header of its first message, which says the sender, and what came.
+# they began to come, each once it is whole. A packet in the ring: the number of its words, 0 until
+# it is whole, then these: the header of its first message, which says the sender, and what came.
 #
 #   $s0  the packet that leaves next        $s1  where the next one begins
 #   $s2  the bytes that are free            $s3  the bytes of the ring
@@ -26,6 +26,63 @@ queue_take:
         move $t0, $cgni
         srl $a0, $t0, 24
         andi $a0, $a0, 31
+        srl $v0, $t0, WHOLE_BIT
+        andi $v0, $v0, 1
+        beq $v0, $zero, queue_part
+# A whole packet: its number, side word, port by which it came if that is needed, first word and
+# bytes.
+        move $t1, $cgni
+        sll $t4, $a0, 2
+        addiu $t4, $t4, 8
+        sltu $t5, $s2, $t4
+        bne $t5, $zero, queue_full_whole
+        subu $s2, $s2, $t4
+        addiu $t3, $a0, 1
+        addu $t6, $s1, $t4
+        addiu $a0, $a0, -1
+        sltu $t5, $s5, $t6
+        bne $t5, $zero, queue_whole_around
+        sw $t3, 0($s1)
+        sw $t0, 4($s1)
+        sw $t1, 8($s1)
+        addiu $a3, $s1, 12
+        move $s1, $t6
+        xor $t5, $s1, $s5
+        movz $s1, $s6, $t5
+        sltiu $t5, $a0, 16
+        bne $t5, $zero, queue_whole_word
+        SIXTEEN sw $cgni, @($a3)
+        addiu $a3, $a3, 64
+        addiu $a0, $a0, -16
+        beq $a0, $zero, queue_line
+queue_whole_word:
+        sw $cgni, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_whole_word
+        j queue_line
+queue_whole_around:
+        sw $t3, 0($s1)
+        addiu $a3, $s1, 4
+        subu $s1, $t6, $s3
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $t0, 0($a3)
+        addiu $a3, $a3, 4
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $t1, 0($a3)
+        addiu $a3, $a3, 4
+queue_whole_word_around:
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $cgni, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_whole_word_around
+        j queue_line
+# One of several messages of a packet.
+queue_part:
         srl $a1, $t0, 6
         andi $a1, $a1, 0x3ff0
         addu $a1, $a1, $s7
@@ -166,8 +223,16 @@ queue_head_around:
         addiu $a3, $a3, 4
         addiu $a0, $a0, -2
         j queue_around
-# There is no room: the device at the port gets what the first message said, and the other words of the
-# packet are let go.
+# There is no room: the device at the port gets what the first message said, and the other words of
+# the packet are let go.
+queue_full_whole:
+        lui $t2, FULL_LENGTH
+        addu $cgno, $fp, $t2
+        move $cgno, $t0
+        move $cgno, $t1
+        addiu $a0, $a0, -AFTER_HEAD
+FULL_MOVE
+        j queue_discard
 queue_full:
         sw $zero, 0($a1)
         lui $t2, FULL_LENGTH
