@@ -4,8 +4,9 @@
 //! it wait for it. Which queue is next the router says ([`Router::output`]). Devices and tiles
 //! that have asked take each word at once; a home that has taken a request takes the next word
 //! only after its answer has gone, and the tile of a queue of packets only after its message to its
-//! port. It waits for nothing else: its line card has room before a packet goes there. If the queues that wait for others so form no circle, the one at
-//! the end of each row of waiting queues is taken from, and all go on.
+//! port. That tile waits for nothing else: its line card has room before a packet goes there. If the
+//! queues that wait for others so form no circle, the one at the end of each row of waiting queues is
+//! taken from, and all go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
