@@ -20,6 +20,8 @@ pub struct Subject<'a> {
     pub machine: Option<(Running, Outputs)>,
     /// Whether the machine lost the packet at its input.
     pub is_lost: bool,
+    /// The outputs of golden, from 0, that the machine dropped in full queues.
+    pub lost_outputs: Vec<usize>,
 }
 
 /// What happened to a packet.
@@ -64,6 +66,9 @@ struct MachineReport {
     machine: String,
     /// Whether the machine lost the packet at its input.
     lost: bool,
+    /// The outputs of golden, from 0, that it dropped in full queues of its own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lost_outputs: Vec<usize>,
     outputs: Vec<MachineOutput>,
     /// The fields in which an output differs from golden's, for each output that does.
     differences: Vec<Vec<Compared>>,
@@ -83,7 +88,14 @@ impl Report {
     /// Creates the report on a packet.
     /// Of the machine's events, it keeps so many.
     pub fn new(program: String, number: u64, subject: Subject<'_>, most: u64) -> Self {
-        let Subject { program: ir, packet, traced: (trace, outputs), machine, is_lost } = subject;
+        let Subject {
+            program: ir,
+            packet,
+            traced: (trace, outputs),
+            machine,
+            is_lost,
+            lost_outputs,
+        } = subject;
         let left = |output: Output<'_>| OutputReport {
             verdict: verdict_text(ir, output.verdict),
             length: output.bytes.len(),
@@ -101,7 +113,8 @@ impl Report {
             trace,
             outputs: outputs.iter().map(left).collect(),
             machine: machine.map(|(machine, got)| {
-                MachineReport::new(ir, &machine, is_lost, &outputs, &got).cut(most)
+                let lost = (is_lost, lost_outputs);
+                MachineReport::new(ir, &machine, lost, &outputs, &got).cut(most)
             }),
         }
     }
@@ -157,10 +170,13 @@ impl MachineReport {
     fn new(
         program: &Program,
         machine: &Running,
-        lost: bool,
-        golden: &Outputs,
+        (lost, lost_outputs): (bool, Vec<usize>),
+        all: &Outputs,
         got: &Outputs,
     ) -> Self {
+        let mut golden = Outputs::default();
+        let kept = all.iter().enumerate().filter(|(index, _)| !lost_outputs.contains(index));
+        kept.for_each(|(_, output)| golden.keep(output));
         let count = if lost { 0 } else { golden.len().max(got.len()) };
         let compared = (0..count).filter_map(|index| {
             // Golden numbers the packets that the machine has accepted.
@@ -183,6 +199,7 @@ impl MachineReport {
         Self {
             machine: machine.name().to_owned(),
             lost,
+            lost_outputs,
             differences: differences.collect(),
             outputs: got.iter().map(left).collect(),
             passage: machine.machine.followed(),
@@ -201,7 +218,9 @@ impl MachineReport {
 
     fn text(&self) -> String {
         let mut out = format!("{}: ", self.machine);
-        let verdicts: Vec<&str> = self.outputs.iter().map(|left| left.verdict.as_str()).collect();
+        let sent = self.outputs.iter().map(|left| left.verdict.as_str());
+        let dropped = self.lost_outputs.iter().map(|_| "dropped in a full queue");
+        let verdicts: Vec<&str> = sent.chain(dropped).collect();
         out += &match &verdicts[..] {
             _ if self.lost => {
                 "lost at the input; the steps are those that golden would take".into()
@@ -298,6 +317,7 @@ mod tests {
             Running::start(Arc::clone(&start), &program, store, &Options::default(), &|_| ())
                 .expect("golden starts");
         let report = |lost, got: &Outputs| {
+            let lost = (lost, Vec::new());
             MachineReport::new(&program.lowered, &machine, lost, &sent(1, 0, &[0; 60]), got)
         };
         // Golden has not seen the packets that the machine lost, so it numbers them otherwise.
@@ -310,5 +330,10 @@ mod tests {
         assert_eq!(report(false, &Outputs::default()).differences[0][0].got, "nothing was sent");
         let lost = report(true, &Outputs::default());
         assert!(lost.differences.is_empty() && lost.text().contains("lost at the input"));
+        let (lost, golden) = ((false, vec![0]), sent(1, 0, &[0; 60]));
+        let none = Outputs::default();
+        let dropped = MachineReport::new(&program.lowered, &machine, lost, &golden, &none);
+        assert!(dropped.differences.is_empty());
+        assert!(dropped.text().contains("dropped in a full queue; no difference"));
     }
 }

@@ -232,6 +232,7 @@ impl Session {
                                 traced: (traced.trace, traced.outputs),
                                 machine: None,
                                 is_lost: false,
+                                lost_outputs: Vec::new(),
                             };
                             let report =
                                 Report::new(engine.file.clone(), number, subject, trace.steps);

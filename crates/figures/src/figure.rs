@@ -157,6 +157,7 @@ pub const FIGURES: &[Figure] = &[
     raw::causes::FIGURE,
     raw::load::OVERLOAD,
     raw::load::LATENCY,
+    raw::queues::FIGURE,
     raw::traffic::FIGURE,
     raw::power::FIGURE,
     raw::sizes::FIGURE,

@@ -1,6 +1,6 @@
 //! A machine held to golden, packet by packet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -50,8 +50,10 @@ pub struct Contender {
     pub golden: Running,
     /// Packets that were compared; those that the machine lost at its input are not.
     pub compared: u64,
-    /// Outputs of golden until now.
+    /// Outputs of golden that were compared until now.
     pub outputs: u64,
+    /// Outputs of golden that the machine lost at its own outputs; they are not compared.
+    pub lost_outputs: u64,
     /// The first difference, if there is one. Nothing is compared after it.
     pub difference: Option<Difference>,
     /// Packets that have not settled, by number.
@@ -80,6 +82,7 @@ impl Contender {
             machine: start(configured)?,
             compared: 0,
             outputs: 0,
+            lost_outputs: 0,
             difference: None,
             open: BTreeMap::new(),
             given: 0,
@@ -187,10 +190,22 @@ impl Contender {
         let base = self.compared;
         self.compared += kept.len() as u64;
         let machine = &self.machine;
-        let expected = &mut self.expected;
+        let (expected, lost_outputs) = (&mut self.expected, &mut self.lost_outputs);
+        let lost: BTreeSet<_> =
+            settled.lost_outputs.iter().map(|lost| (lost.packet, lost.output, lost.port)).collect();
+        // The packet, and the number of its next output.
+        let mut next = (0, 0);
         self.golden.execute(&taken, &mut |output| {
             let sequence = kept[(output.sequence - base) as usize];
             heard(output);
+            let number = if next.0 == sequence { next.1 } else { 0 };
+            next = (sequence, number + 1);
+            if let Verdict::Sent { port } = output.verdict
+                && lost.contains(&(sequence, number, port))
+            {
+                *lost_outputs += 1;
+                return;
+            }
             expected.keep(Output { sequence, ..machine.shown(output) });
         })?;
         self.outputs += self.expected.len() as u64;

@@ -252,6 +252,19 @@ pub struct Settled {
     pub taken: Numbers,
     /// The packets that it lost at its input.
     pub lost: Numbers,
+    /// What it lost at its outputs of packets that it accepted.
+    pub lost_outputs: Vec<LostOutput>,
+}
+
+/// A packet that a machine would have sent, but for a queue at its port that was full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostOutput {
+    /// The number of the packet that arrived.
+    pub packet: u64,
+    /// The number of the output among those of that packet, from 0.
+    pub output: usize,
+    /// The port to which it would have gone.
+    pub port: u16,
 }
 
 /// Numbers of packets in an order; runs of successive numbers take no room.
@@ -265,6 +278,7 @@ impl Settled {
     pub fn extend(&mut self, later: &Self) {
         later.taken.iter().for_each(|number| self.taken.push(number));
         later.lost.iter().for_each(|number| self.lost.push(number));
+        self.lost_outputs.extend(&later.lost_outputs);
     }
 }
 

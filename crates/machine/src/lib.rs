@@ -35,8 +35,8 @@ pub use compare::{
 pub use error::{Error, Result};
 pub use explain::explained;
 pub use interface::{
-    Calls, Capabilities, Counts, Events, Machine, Numbers, Recordings, Settled, Sink, SinkOfPieces,
-    UpdateError, Wanted,
+    Calls, Capabilities, Counts, Events, LostOutput, Machine, Numbers, Recordings, Settled, Sink,
+    SinkOfPieces, UpdateError, Wanted,
 };
 pub use kind::{Configured, Files, Kind, Named, Pattern, Refusal};
 pub use options::{Knob, Options, Rate};

@@ -188,7 +188,8 @@ pub(crate) struct Mpsoc {
 
 pub(crate) fn settled(settled: Result<engine::Settled, RunError>) -> Result<Settled> {
     let engine::Settled { taken, lost } = settled.map_err(Error::new)?;
-    Ok(Settled { taken: taken.into_iter().collect(), lost: lost.into_iter().collect() })
+    let (taken, lost) = (taken.into_iter().collect(), lost.into_iter().collect());
+    Ok(Settled { taken, lost, ..Settled::default() })
 }
 
 impl Machine for Mpsoc {

@@ -102,6 +102,7 @@ mod tests {
             ("raw-1", ipv4, at(0.2, None)),
             ("raw-rows", ipv4, at(0.2, None)),
             ("raw-egress", ipv4, over_time),
+            ("raw-queues", ipv4, at(0.2, None)),
             ("raw-rows", nat, at(0.2, Some(2))),
             // Cards that lose packets, and lines that stand still.
             ("raw-1", ipv4, at(2.0, Some(1))),

@@ -50,6 +50,8 @@ struct MachineReport {
     /// The number of packets compared. Packets that a simulated machine lost at its input do not
     /// count.
     compared: u64,
+    /// Outputs that a simulated machine dropped in full queues of its own. They are not compared.
+    lost_outputs: u64,
     work_seconds: f64,
     /// The rate over that time, in million packets a second.
     mpps: f64,
@@ -59,11 +61,12 @@ struct MachineReport {
 }
 
 impl MachineReport {
-    fn new(machine: &Running, compared: u64) -> Self {
+    fn new(machine: &Running, compared: u64, lost_outputs: u64) -> Self {
         let seconds = machine.work.as_secs_f64();
         Self {
             machine: machine.name().to_owned(),
             compared,
+            lost_outputs,
             work_seconds: seconds,
             mpps: if seconds > 0.0 { compared as f64 / seconds / 1e6 } else { 0.0 },
             simulation: machine.record(),
@@ -172,8 +175,10 @@ impl Verify {
         let outputs = contenders.first().map_or(0, |first| first.outputs);
         job.simulation.check_warm(outputs)?;
         let golden =
-            contenders.first().map(|first| MachineReport::new(&first.golden, first.compared));
-        let own = contenders.iter().map(|own| MachineReport::new(&own.machine, own.compared));
+            contenders.first().map(|first| MachineReport::new(&first.golden, first.compared, 0));
+        let own = contenders
+            .iter()
+            .map(|own| MachineReport::new(&own.machine, own.compared, own.lost_outputs));
         let machines = golden.into_iter().chain(own).collect();
         let report = Report {
             program: job.program.file.display().to_string(),
@@ -209,7 +214,13 @@ impl Report {
     fn verdict(&self, machine: &str) -> String {
         match self.differences.iter().find(|difference| difference.machine == machine) {
             _ if machine == "golden" => "-".to_owned(),
-            None => "no difference".to_owned(),
+            None => match self.machines.iter().find(|own| own.machine == machine) {
+                Some(MachineReport { lost_outputs: lost @ 1.., .. }) => {
+                    let lost = counted(*lost, "output");
+                    format!("no difference; {lost} dropped in full queues")
+                }
+                _ => "no difference".to_owned(),
+            },
             Some(Difference { sequence: Some(sequence), .. }) => {
                 format!("differs at packet {sequence}")
             }

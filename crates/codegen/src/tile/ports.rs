@@ -1,11 +1,14 @@
 //! Packets that leave at the port of their egress, whatever chain executed them.
 //!
 //! The last tile of a chain sends what leaves in messages of the general network to the devices at
-//! the ports (ports.s): a message with what belongs to a packet, then its words, at most 16 in each.
-//! The device puts those of each sender together.
+//! the ports (ports.s): one with all of a short packet ([`WHOLE`]); or a message with what belongs to a
+//! packet, then its words, at most 16 in each. The device puts those of each sender together.
 
 use wireloom_isa::raw::Network;
 use wireloom_isa::raw::tile::decode;
+
+/// The bit of the header of a message that has a whole packet, among the user's.
+pub const WHOLE: u32 = 1 << 20;
 
 /// Where packets leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ impl Ports {
             .replace("PORT_TABLE", &table.to_string())
             .replace("OWN_PORT", &own.to_string())
             .replace("HEAD_LENGTH", &length(3).to_string())
+            .replace("HEAD_WORDS", &(3 + more).to_string())
+            .replace("WHOLE", &(WHOLE >> 16).to_string())
             .replace("LEAVE_LENGTH", &length(2).to_string())
     }
 }

@@ -9,6 +9,14 @@ relay_left:
 LEFT_READ
         move $a1, $csti
 HEAD_LINES(relay)
+        beq $t0, $zero, relay_long
+        sltiu $v0, $a2, 16
+        bne $v0, $zero, relay_word
+        SIXTEEN move $cgno, $csti
+        addiu $a2, $a2, -16
+        beq $a2, $zero, relay_done
+        j relay_word
+relay_long:
         srl $v0, $a2, 4
         andi $a2, $a2, 15
         beq $v0, $zero, relay_rest
@@ -73,7 +81,8 @@ PORT_BYTES(send)
 .part port_head
 # The first message of a packet, to the device at its port: the number of what leaves and that of
 # its words, the side word $a0, the port $t1 by which it came if that is needed, and the first word
-# $a1. $a2 gets the words that follow, and the header of their messages is kept.
+# $a1. $a2 gets the words that follow, and the header of their messages is kept. If the message has
+# room for them, they follow in it, and $t0 is not 0.
         srl $v0, $a0, 30
         bne $v0, $zero, NAME_own
         srl $v0, $a1, 16
@@ -87,22 +96,54 @@ NAME_own:
         li $v0, OWN_PORT
 NAME_head:
         sw $v0, PORT_HEADER($sp)
+        andi $a2, $a1, 0xffff
+        addiu $a2, $a2, 5
+        srl $a2, $a2, 2
+        addiu $a3, $a2, HEAD_WORDS
+        sltiu $t0, $a3, 32
+        sll $a3, $a3, 24
+        lui $v1, WHOLE
+        addu $a3, $a3, $v1
         lui $v1, HEAD_LENGTH
-        addu $cgno, $v0, $v1
+        movz $a3, $v1, $t0
+        addu $cgno, $v0, $a3
         lw $v1, SERIAL($sp)
         lui $v0, 1
         addu $v0, $v1, $v0
         sw $v0, SERIAL($sp)
-        andi $a2, $a1, 0xffff
-        addiu $a2, $a2, 5
-        srl $a2, $a2, 2
         addiu $v0, $a2, LEFT_WORDS+1
         addu $cgno, $v1, $v0
         move $cgno, $a0
 LEFT_OUT
         move $cgno, $a1
 .part port_bytes
-# The packet, in messages of at most 16 words.
+# The packet: in the first message, or in messages of at most 16 words.
+        beq $t0, $zero, NAME_long
+        addiu $v1, $gp, -2
+        andi $a3, $v1, 3
+        bne $a3, $zero, NAME_short_odd
+        sltiu $v0, $a2, 16
+        bne $v0, $zero, NAME_short_word
+        SIXTEEN lw $cgno, @($v1)
+        addiu $v1, $v1, 64
+        addiu $a2, $a2, -16
+        beq $a2, $zero, NAME_done
+NAME_short_word:
+        lw $cgno, 0($v1)
+        addiu $v1, $v1, 4
+        addiu $a2, $a2, -1
+        bne $a2, $zero, NAME_short_word
+        j NAME_done
+NAME_short_odd:
+ODD_BEGIN
+NAME_short_two:
+ODD_WORD
+        or $cgno, $v0, $a1
+        move $v0, $t1
+        addiu $a2, $a2, -1
+        bne $a2, $zero, NAME_short_two
+        j NAME_done
+NAME_long:
 MANY_BEGIN
         lw $t0, PORT_HEADER($sp)
         lui $t1, 0x1000

@@ -81,12 +81,12 @@ pub struct Passage<'a> {
 }
 
 /// The lines that more than one part has.
-const SHARED: [&str; 6] =
-    ["first_word", "finish_core", "many_begin", "many_end", "odd_lines", "odd_word"];
+const SHARED: [&str; 7] =
+    ["first_word", "finish_core", "many_begin", "many_end", "odd_lines", "odd_begin", "odd_word"];
 
 /// Puts in what more than one part of the runtime has. `SIXTEEN` stands before an instruction that is
 /// written 16 times, for successive words: `@` is the offset of each.
-fn with_shared(mut text: String) -> String {
+pub fn with_shared(mut text: String) -> String {
     for name in SHARED {
         text = text.replace(&format!("{}\n", name.to_uppercase()), part(name));
     }

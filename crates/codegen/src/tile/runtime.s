@@ -209,6 +209,8 @@ NAME_rest:
 .part odd_lines
 # The front is not where words begin: each word that leaves is made of two.
 NAME_odd:
+ODD_BEGIN
+.part odd_begin
         subu $v1, $v1, $a3
         sll $a3, $a3, 3
         li $v0, 32

@@ -10,6 +10,7 @@ pub mod layouts;
 pub mod load;
 pub mod null;
 pub mod power;
+pub mod queues;
 mod rig;
 pub mod sizes;
 pub mod stages;

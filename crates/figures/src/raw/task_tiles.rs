@@ -11,7 +11,7 @@ use wireloom_machine::{Error, Machine, Options, Program, Result, Source};
 use wireloom_net::Frame;
 use wireloom_raw::asm::{Labels, assemble_with_labels};
 use wireloom_raw::dir24::Route;
-use wireloom_raw::mapper::{MachineSpec, Mapping, Outputs};
+use wireloom_raw::mapper::{MachineSpec, Mapping};
 use wireloom_raw::routers::store;
 use wireloom_raw::{Chip, Raw, TileCycles, Work};
 
@@ -149,9 +149,7 @@ impl Tiles {
             steps: TILES
                 .map(|(_, steps)| steps.iter().map(|step| (*step).to_owned()).collect())
                 .to_vec(),
-            replicas: Vec::new(),
-            outputs: Outputs::Chain,
-            home: None,
+            ..Mapping::default()
         };
         Ok(Self { program, spec: MachineSpec { mapping, ..spec } })
     }

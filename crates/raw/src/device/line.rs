@@ -24,7 +24,7 @@ impl LineRate {
 
 /// Times on a line, exact: fractions of cycles add up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LineClock {
+pub(crate) struct LineClock {
     rate: LineRate,
     /// When the line is free, in cycles times the rate.
     free: u128,

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use wireloom_codegen::tile::{
-    self, FRAME_BYTES, Home, Latencies, Layout, Memories, Needs, Ports, Reach, Refused, STEPS,
-    Stages, Style,
+    self, FRAME_BYTES, Home, Latencies, Layout, Memories, Needs, Ports, Queue, Reach, Refused,
+    STEPS, Stages, Style,
 };
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
-use super::mapping::{Chain, MachineSpec, Outputs, Place};
+use super::mapping::{Chain, Edge, MachineSpec, Outputs, Place, Placement};
 use super::proof::prove;
 use crate::Side;
 use crate::asm::{self, Program as Image};
@@ -45,7 +45,8 @@ pub fn compile(
     store: &Store,
 ) -> Result<Compiled, Vec<Refused>> {
     let spec = &spec.suited(program);
-    let (chains, _) = spec.chains().map_err(whole)?;
+    let placement = spec.placement().map_err(whole)?;
+    let chains = &placement.chains;
     let home = spec.mapping.home;
     if chains.len() > 1
         && home.is_none()
@@ -59,20 +60,34 @@ pub fn compile(
         );
         return Err(vec![Refused { offload: Some(offload), step: Some(step), message }]);
     }
-    let tiles = frames(spec, &chains);
+    let tiles = frames(spec, chains);
     let end = spec.memory.megabytes << 20;
-    let headers = headers(spec, &chains);
+    let headers = headers(spec, &placement);
     let table = tiles * FRAME_BYTES;
     let kept = (table + 4 * headers.len() as u32).next_multiple_of(LINE_BYTES);
-    let first = kept + home.map_or(0, |_| tile::room(spec.chip.rows).next_multiple_of(LINE_BYTES));
+    let waiting =
+        kept + home.map_or(0, |_| tile::room(spec.chip.rows).next_multiple_of(LINE_BYTES));
+    let all_queues = spec
+        .mapping
+        .queues
+        .as_ref()
+        .map_or(0, |queues| queues.tiles.len() as u64 * u64::from(queues.memory(&spec.chip)));
+    let first = u32::try_from(u64::from(waiting) + all_queues).ok().filter(|first| *first < end);
+    let first = first.ok_or_else(|| {
+        whole(format!(
+            "the queues have no place in the memory of {} MB: make `mapping.queues.bytes` smaller",
+            spec.memory.megabytes
+        ))
+    })?;
     let memories = Memories { first, end, tiles };
     let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
     let of_home =
         home.map(|_| tile::generate_home(program, &layout, tiles - 1, kept, latencies(spec)));
     let of_home = of_home.transpose()?;
+    let rest = Rest { of_home, of_queues: queues(spec, &layout, &placement, waiting) };
     let code = |has_fast_ways| {
         let style = Style { has_fast_ways, latencies: latencies(spec) };
-        code(spec, program, &layout, &chains, &of_home, style)
+        code(spec, program, &layout, &placement, &rest, style)
     };
     // Without fast ways there are fewer instructions.
     let code = code(true).or_else(|_| code(false))?;
@@ -95,6 +110,14 @@ fn frames(spec: &MachineSpec, chains: &[Chain]) -> u32 {
     (tiles + usize::from(spec.mapping.home.is_some())) as u32
 }
 
+/// The programs of tiles that execute no steps.
+struct Rest {
+    /// That of the home.
+    of_home: Option<String>,
+    /// Those of queues, with their switches.
+    of_queues: String,
+}
+
 /// The code of all tiles and switches.
 struct Code {
     text: String,
@@ -107,16 +130,17 @@ fn code(
     spec: &MachineSpec,
     program: &Program,
     layout: &Layout<'_>,
-    chains: &[Chain],
-    of_home: &Option<String>,
+    placement: &Placement,
+    rest: &Rest,
     style: Style,
 ) -> Result<Code, Vec<Refused>> {
+    let chains = &placement.chains;
     let room = spec.chip.tile.instruction_words as usize;
     let engine = &program.engines[program.main.index()];
     let (mut text, mut needs, mut all) = (String::new(), Needs::default(), Vec::new());
     let mut tile = 0;
     for (number, chain) in chains.iter().enumerate() {
-        let ports = ports(spec, chains, number);
+        let ports = ports(spec, placement, number);
         let stages = stages_of(spec, program, layout, chain.tiles.len())?;
         for ((place, (from, to)), (stage, turn)) in
             chain.tiles.iter().zip(&chain.sides).zip(turns(&stages))
@@ -135,13 +159,14 @@ fn code(
         }
         all.push(stages);
     }
-    if let (Some((x, y)), Some(of_home)) = (spec.mapping.home, of_home) {
+    if let (Some((x, y)), Some(of_home)) = (spec.mapping.home, &rest.of_home) {
         let _ = write!(text, ".tile {x} {y}\n{of_home}");
     }
+    text += &rest.of_queues;
     let image = asm::assemble("engine.rasm", &text).map_err(|refused| {
         whole(format!("engine {} has no place in a tile: {}", engine.name, refused.render()))
     })?;
-    prove(&spec.chip, &image, chains, spec.mapping.outputs, spec.mapping.home)
+    prove(&spec.chip, &image, placement, &spec.mapping)
         .map_err(|why| whole(format!("the schedules of switches are wrong: {why}")))?;
     if let Some(place) = spec.mapping.home {
         let words = image.of(place).0.len();
@@ -149,6 +174,15 @@ fn code(
             return Err(whole(format!(
                 "the calls of state have no place in tile {place:?}, their home: they need {words} \
                  instructions, and there is room for {room}"
+            )));
+        }
+    }
+    for place in spec.mapping.queues.iter().flat_map(|queues| &queues.tiles) {
+        let words = image.of(*place).0.len();
+        if words > room {
+            return Err(whole(format!(
+                "a queue has no place in tile {place:?}: it needs {words} instructions, and there is \
+                 room for {room}"
             )));
         }
     }
@@ -171,20 +205,25 @@ fn code(
     Ok(Code { text, image, needs, stages: all })
 }
 
-/// The headers of messages from the last tile of each chain to each port.
-fn headers(spec: &MachineSpec, chains: &[Chain]) -> Vec<u32> {
+/// The header of messages from a tile to the device at a port.
+fn to_device(origin: Place, (destination, side): Edge) -> u32 {
+    Header { last: 1 + side as u8, origin, destination, ..Header::default() }.word()
+}
+
+/// The headers of messages from the last tile of each chain to each port, or to the queue there.
+fn headers(spec: &MachineSpec, placement: &Placement) -> Vec<u32> {
     if spec.mapping.outputs == Outputs::Chain {
         return Vec::new();
     }
     let all = |from: &Chain| {
-        let origin = from.output().0;
-        let header = move |to: &Chain| {
-            let (destination, side) = to.output();
-            Header { last: 1 + side as u8, origin, destination, ..Header::default() }.word()
+        let origin = from.last();
+        let header = move |port: &Edge| match spec.mapping.queues {
+            None => to_device(origin, *port),
+            Some(_) => Header { origin, destination: port.0, ..Header::default() }.word(),
         };
-        chains.iter().map(header).collect::<Vec<_>>()
+        placement.ports.iter().map(header)
     };
-    chains.iter().flat_map(all).collect()
+    placement.chains.iter().flat_map(all).collect()
 }
 
 /// The home of state as a tile sees it.
@@ -193,16 +232,42 @@ fn home(spec: &MachineSpec, origin: Place) -> Option<Home> {
     spec.mapping.home.map(|home| Home { header: header(home) })
 }
 
+/// The programs of queues, whose memory begins at an address.
+fn queues(spec: &MachineSpec, layout: &Layout<'_>, placement: &Placement, first: u32) -> String {
+    let Some(queues) = &spec.mapping.queues else { return String::new() };
+    let mut text = String::new();
+    for (number, (place, side)) in (0..).zip(&placement.ports) {
+        let queue = Queue {
+            base: first + number * queues.memory(&spec.chip),
+            rows: spec.chip.rows,
+            bytes: queues.bytes,
+            port: to_device(*place, (*place, *side)),
+            has_ingress: layout.takes,
+            ready: queues.ready,
+        };
+        let (x, y) = place;
+        let schedule = Queue::schedule(letter(*side), queues.ready);
+        let program = queue.program();
+        let _ = write!(
+            text,
+            ".tile {x} {y}\n# The queue of port {number}, written by Wireloom.\n{program}.switch {x} {y}\n\
+             {schedule}"
+        );
+    }
+    text
+}
+
 /// Where the packets of a chain leave, if it is not at its own port.
-fn ports(spec: &MachineSpec, chains: &[Chain], number: usize) -> Option<Ports> {
-    let all = headers(spec, chains);
-    let tiles = frames(spec, chains);
-    let count = chains.len() as u32;
-    let own = number as u32 * count;
+fn ports(spec: &MachineSpec, placement: &Placement, number: usize) -> Option<Ports> {
+    if spec.mapping.outputs == Outputs::Chain {
+        return None;
+    }
+    let tiles = frames(spec, &placement.chains);
+    let count = placement.ports.len() as u32;
     Some(Ports {
         count,
-        table: tiles * FRAME_BYTES + 4 * own,
-        own: *all.get((own + number as u32) as usize)?,
+        table: tiles * FRAME_BYTES + 4 * number as u32 * count,
+        own: to_device(placement.chains[number].last(), placement.ports[placement.own(number)]),
     })
 }
 

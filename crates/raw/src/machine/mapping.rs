@@ -6,6 +6,7 @@ use wireloom_description::Description;
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
+use super::queues::Queues;
 use crate::layout::Layout;
 use crate::{Side, Spec};
 
@@ -38,7 +39,7 @@ pub struct MemorySpec {
 }
 
 /// Which tiles execute an engine.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mapping {
     /// The tiles of each chain, in the order in which packets pass them.
@@ -58,6 +59,9 @@ pub struct Mapping {
     /// none, it belongs to its chain, if it is named in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub home: Option<Place>,
+    /// Queues at the ports of egresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queues: Option<Queues>,
 }
 
 /// Where packets leave.
@@ -67,8 +71,8 @@ pub enum Outputs {
     /// At the port of their chain.
     #[default]
     Chain,
-    /// At the port of their egress: that of the chain whose number is the remainder of the egress
-    /// and the number of chains.
+    /// At the port of their egress: that whose number is the remainder of the egress and the number
+    /// of ports. A chain has one, or each queue has.
     Egress,
 }
 
@@ -96,25 +100,46 @@ impl Mapping {
     }
 }
 
-/// A chain with its ports.
+/// A port of the chip: a tile and its side.
+pub type Edge = (Place, Side);
+
+/// A chain with its sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Its tiles.
     pub tiles: Vec<Place>,
-    /// The sides at which packets enter and leave each tile.
+    /// The sides at which packets enter and leave each tile. If they leave by queues, the last tile
+    /// sends nothing by its switch, and both of its sides are that at which they enter.
     pub sides: Vec<(Side, Side)>,
 }
 
 impl Chain {
     /// The port at which packets enter.
-    pub fn input(&self) -> (Place, Side) {
+    pub fn input(&self) -> Edge {
         (self.tiles[0], self.sides[0].0)
     }
 
-    /// The port at which they leave.
-    pub fn output(&self) -> (Place, Side) {
-        let last = self.tiles.len() - 1;
-        (self.tiles[last], self.sides[last].1)
+    /// The last tile.
+    pub fn last(&self) -> Place {
+        self.tiles[self.tiles.len() - 1]
+    }
+}
+
+/// The chains of a machine with the ports of the chip that are in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The chains.
+    pub chains: Vec<Chain>,
+    /// Where packets leave: the port of each chain, or of each queue.
+    pub ports: Vec<Edge>,
+    /// Where the memory is.
+    pub memory: Edge,
+}
+
+impl Placement {
+    /// The number of the port of a chain, at which leaves what has no egress.
+    pub fn own(&self, chain: usize) -> usize {
+        chain % self.ports.len()
     }
 }
 
@@ -177,7 +202,17 @@ impl MachineSpec {
                 )));
             }
         }
-        spec.chains().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
+        if let Some(queues) = &spec.mapping.queues {
+            if spec.mapping.outputs != Outputs::Egress {
+                return Err(wrong(
+                    "`mapping.queues` are at the ports of egresses: say `outputs = \"egress\"` in \
+                     `mapping` as well"
+                        .into(),
+                ));
+            }
+            queues.check(&spec.chip).map_err(wrong)?;
+        }
+        spec.placement().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
         spec.check_home().map_err(|message| wrong(format!("`mapping.home`: {message}")))?;
         Ok(spec)
     }
@@ -198,7 +233,10 @@ impl MachineSpec {
                  without it: name a tile that no chain has"
             ));
         }
-        self.with_home(home).chains().map(|_| ()).map_err(|why| {
+        if self.mapping.queues.as_ref().is_some_and(|queues| queues.tiles.contains(&home)) {
+            return Err(format!("tile ({x},{y}) is a queue; name another"));
+        }
+        self.with_home(home).placement().map(|_| ()).map_err(|why| {
             format!("tile ({x},{y}) cannot leave its chain, whose ends alone can: {why}")
         })
     }
@@ -239,19 +277,20 @@ impl MachineSpec {
         Some(table)
     }
 
-    /// The chains with their ports, and the port of the memory.
+    /// The chains with the ports of the chip that are in use.
     ///
     /// # Errors
-    /// A sentence, if there is no such tile, a tile has two chains, tiles that follow each other are
+    /// A sentence, if there is no such tile, a tile has two uses, tiles that follow each other are
     /// no neighbours, or there is no port.
-    pub fn chains(&self) -> Result<(Vec<Chain>, (Place, Side)), String> {
+    pub fn placement(&self) -> Result<Placement, String> {
         let layout = Layout::new(self.chip.columns as usize, self.chip.rows as usize);
         let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
         if self.mapping.chains.is_empty() {
             return Err("there must be one at least".to_owned());
         }
+        let queues = self.mapping.queues.as_ref().map(|queues| &queues.tiles);
         let mut used: Vec<Place> = Vec::new();
-        for place in self.mapping.chains.iter().flatten() {
+        for place in self.mapping.chains.iter().chain(queues).flatten() {
             let (x, y) = *place;
             if usize::from(x) >= layout.columns || usize::from(y) >= layout.rows {
                 return Err(format!(
@@ -264,7 +303,7 @@ impl MachineSpec {
             }
             used.push(*place);
         }
-        let mut taken: Vec<(Place, Side)> = Vec::new();
+        let mut taken: Vec<Edge> = Vec::new();
         let mut free = |place: Place, order: [Side; 4]| {
             let side = order.into_iter().find(|side| {
                 layout.port(number(place), *side as usize).is_some()
@@ -274,12 +313,12 @@ impl MachineSpec {
             side
         };
         use Side::{East, North, South, West};
-        let mut chains = Vec::new();
+        let (mut chains, mut ports) = (Vec::new(), Vec::new());
+        let no_port = |(x, y): Place| format!("tile ({x},{y}) has no free port of the chip");
         for tiles in &self.mapping.chains {
             let [Some(first), Some(last)] = [tiles.first(), tiles.last()] else {
                 return Err("a chain has no tile".to_owned());
             };
-            let no_port = |(x, y): Place| format!("tile ({x},{y}) has no free port of the chip");
             let input = free(*first, [West, North, East, South]).ok_or_else(|| no_port(*first))?;
             let mut sides = vec![input];
             for pair in tiles.windows(2) {
@@ -292,18 +331,31 @@ impl MachineSpec {
                 })?;
                 sides.extend([side, Side::ALL[side as usize ^ 2]]);
             }
-            // The same device brings packets and takes them if there is no second port.
-            let output = free(*last, [East, North, West, South]);
-            let output = output.or((first == last).then_some(input));
-            sides.push(output.ok_or_else(|| no_port(*last))?);
+            if queues.is_some() {
+                sides.extend(sides.last().copied());
+            } else {
+                // The same device brings packets and takes them if there is no second port.
+                let output = free(*last, [East, North, West, South]);
+                let output = output.or((first == last).then_some(input));
+                let output = output.ok_or_else(|| no_port(*last))?;
+                sides.push(output);
+                ports.push((*last, output));
+            }
             let pairs = sides.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
             chains.push(Chain { tiles: tiles.clone(), sides: pairs });
+        }
+        for tile in queues.into_iter().flatten() {
+            let side = free(*tile, [East, North, West, South]).ok_or_else(|| {
+                format!("{}, so its queue has no line: name a tile at the edge", no_port(*tile))
+            })?;
+            ports.push((*tile, side));
         }
         let places = layout.ports.iter().rev().map(|(tile, side)| {
             let (x, y) = (tile % layout.columns, tile / layout.columns);
             ((x as u8, y as u8), Side::ALL[*side])
         });
         let memory = places.into_iter().find(|port| !taken.contains(port));
-        Ok((chains, memory.ok_or("no port of the chip is left for the memory")?))
+        let memory = memory.ok_or("no port of the chip is left for the memory")?;
+        Ok(Placement { chains, ports, memory })
     }
 }

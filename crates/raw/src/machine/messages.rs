@@ -3,14 +3,16 @@
 //! A word waits in a queue for room in the next one on the way of its message, and the words behind
 //! it wait for it. Which queue is next the router says ([`Router::output`]). Devices and tiles
 //! that have asked take each word at once; a home that has taken a request takes the next word
-//! only after its answer has gone. If the queues that wait for others so form no circle, the one at
-//! the end of each row of waiting queues is taken from, and all go on.
+//! only after its answer has gone, and the tile of a queue of packets only after its message to its
+//! port. That tile waits for nothing else: its line card has room before a packet goes there. If the
+//! queues that wait for others so form no circle, the one at the end of each row of waiting queues is
+//! taken from, and all go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use wireloom_isa::raw::Network;
 
-use super::mapping::{Chain, Outputs, Place};
+use super::mapping::{Edge, Mapping, Outputs, Place, Placement};
 use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;
 use crate::router::Router;
@@ -41,15 +43,39 @@ impl Waits {
         }
     }
 
+    /// Adds a message to the device at a port.
+    fn message_to(&mut self, layout: &Layout, from: Place, (destination, side): Edge) {
+        let header = Header { destination, last: 1 + side as u8, ..Header::default() };
+        self.message(layout, from, header);
+    }
+
+    /// Lets a processor write to the network before it takes the next word.
+    fn hands_on(&mut self, layout: &Layout, (x, y): Place) {
+        let number = usize::from(y) * layout.columns + usize::from(x);
+        let taken = layout.to_processor(number, GENERAL);
+        self.add(taken, layout.input(number, GENERAL, PROCESSOR));
+    }
+
+    /// Adds the packets that last tiles of chains send to queues, and the packets of which these tell
+    /// the devices at their ports that there was no room.
+    fn queues(&mut self, layout: &Layout, senders: &[Place], ports: &[Edge]) {
+        for (queue, side) in ports {
+            for from in senders {
+                let header = Header { destination: *queue, ..Header::default() };
+                self.message(layout, *from, header);
+            }
+            self.hands_on(layout, *queue);
+            self.message_to(layout, *queue, (*queue, *side));
+        }
+    }
+
     /// Adds the requests that tiles send to a home, and the answers that it sends back.
     fn home(&mut self, layout: &Layout, home: Place, tiles: impl Iterator<Item = Place>) {
         for tile in tiles {
             self.message(layout, tile, Header { destination: home, ..Header::default() });
             self.message(layout, home, Header { destination: tile, ..Header::default() });
         }
-        let number = usize::from(home.1) * layout.columns + usize::from(home.0);
-        let taken = layout.to_processor(number, GENERAL);
-        self.add(taken, layout.input(number, GENERAL, PROCESSOR));
+        self.hands_on(layout, home);
     }
 
     /// A queue of a circle, if there is one.
@@ -68,27 +94,23 @@ impl Waits {
     }
 }
 
-/// Proves the messages of chains to ports and to a home of state.
+/// Proves the messages of chains to ports and queues, and to a home of state.
 ///
 /// # Errors
 /// A sentence about a queue of a circle.
-pub fn prove(
-    layout: &Layout,
-    chains: &[Chain],
-    outputs: Outputs,
-    home: Option<Place>,
-) -> Result<(), String> {
+pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Result<(), String> {
+    let Placement { chains, ports, .. } = placement;
     let mut waits = Waits::default();
-    if outputs == Outputs::Egress {
-        for from in chains {
-            for to in chains {
-                let (destination, side) = to.output();
-                let header = Header { destination, last: 1 + side as u8, ..Header::default() };
-                waits.message(layout, from.output().0, header);
-            }
+    let senders: Vec<Place> = chains.iter().map(|chain| chain.last()).collect();
+    if mapping.outputs == Outputs::Egress {
+        for from in &senders {
+            ports.iter().for_each(|port| waits.message_to(layout, *from, *port));
         }
     }
-    if let Some(home) = home {
+    if mapping.queues.is_some() {
+        waits.queues(layout, &senders, ports);
+    }
+    if let Some(home) = mapping.home {
         waits.home(layout, home, chains.iter().flat_map(|chain| chain.tiles.iter().copied()));
     }
     match waits.circle() {
@@ -104,18 +126,24 @@ pub fn prove(
 mod tests {
     use super::*;
     use crate::Side;
+    use crate::machine::mapping::Chain;
+    use crate::machine::queues::{QueueMemory, Queues};
+    use wireloom_codegen::tile::Ready;
 
     fn places(layout: &Layout) -> Vec<Place> {
         let tiles = 0..layout.tiles();
         tiles.map(|tile| ((tile % layout.columns) as u8, (tile / layout.columns) as u8)).collect()
     }
 
-    /// A chain of one tile for each port of a chip but those of a tile.
-    fn chains(layout: &Layout, without: Place) -> Vec<Chain> {
+    /// A chain of one tile for each port of a chip but those of some tiles.
+    fn chains(layout: &Layout, without: &[Place]) -> Placement {
         let ports =
             layout.ports.iter().map(|(tile, side)| (places(layout)[*tile], Side::ALL[*side]));
-        let ports = ports.filter(|(place, _)| *place != without);
-        ports.map(|(place, side)| Chain { tiles: vec![place], sides: vec![(side, side)] }).collect()
+        let ports: Vec<Edge> = ports.filter(|(place, _)| !without.contains(place)).collect();
+        let chain =
+            |(place, side): &Edge| Chain { tiles: vec![*place], sides: vec![(*side, *side)] };
+        let chains = ports.iter().map(chain).collect();
+        Placement { chains, ports, memory: ((0, 0), Side::North) }
     }
 
     #[test]
@@ -123,12 +151,71 @@ mod tests {
         for (columns, rows) in [(1, 2), (2, 2), (4, 4), (5, 3), (3, 6)] {
             let layout = Layout::new(columns, rows);
             for home in places(&layout) {
-                let chains = chains(&layout, home);
+                let chains = chains(&layout, &[home]);
                 for outputs in [Outputs::Chain, Outputs::Egress] {
-                    assert_eq!(prove(&layout, &chains, outputs, Some(home)), Ok(()), "{home:?}");
+                    let mapping = Mapping { outputs, home: Some(home), ..Mapping::default() };
+                    assert_eq!(prove(&layout, &chains, &mapping), Ok(()), "{home:?}");
                 }
             }
         }
+    }
+
+    /// The placement with a queue on each of these tiles.
+    fn queued(layout: &Layout, queues: &[Place], home: Option<Place>) -> Placement {
+        let without: Vec<Place> = queues.iter().copied().chain(home).collect();
+        let ports = layout.ports.iter().map(|(tile, side)| (places(layout)[*tile], *side));
+        let port = |queue: &Place| {
+            let own = ports.clone().find(|(place, _)| place == queue);
+            (*queue, Side::ALL[own.expect("a tile at the edge").1])
+        };
+        let ports = queues.iter().map(port).collect();
+        Placement { ports, ..chains(layout, &without) }
+    }
+
+    #[test]
+    fn messages_to_queues_and_from_them_wait_in_no_circle() {
+        for (columns, rows) in [(2, 2), (4, 4), (5, 3), (3, 6)] {
+            let layout = Layout::new(columns, rows);
+            let (last, end) = (columns as u8 - 1, rows as u8 - 1);
+            let column: Vec<Place> = (0..=end).map(|y| (last, y)).collect();
+            let row: Vec<Place> = (0..=last).map(|x| (x, end)).collect();
+            for queues in [column, row, vec![(0, 0), (last, end)]] {
+                for home in std::iter::once(None).chain(places(&layout).into_iter().map(Some)) {
+                    if home.is_some_and(|home| queues.contains(&home)) {
+                        continue;
+                    }
+                    let placement = queued(&layout, &queues, home);
+                    let mapping = Mapping {
+                        outputs: Outputs::Egress,
+                        home,
+                        queues: Some(Queues {
+                            tiles: queues.clone(),
+                            memory: QueueMemory::Tile,
+                            bytes: 2048,
+                            ready: Ready::Polling,
+                            line_mbps: None,
+                        }),
+                        ..Mapping::default()
+                    };
+                    assert_eq!(prove(&layout, &placement, &mapping), Ok(()), "{queues:?} {home:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn queues_that_sent_to_each_other_would_wait_for_each_other() {
+        let layout = Layout::new(4, 4);
+        let queues = [(3, 0), (3, 3)];
+        let placement = queued(&layout, &queues, None);
+        let senders: Vec<Place> = placement.chains.iter().map(|chain| chain.last()).collect();
+        let mut waits = Waits::default();
+        waits.queues(&layout, &senders, &placement.ports);
+        assert_eq!(waits.clone().circle(), None);
+        for (from, destination) in [(queues[0], queues[1]), (queues[1], queues[0])] {
+            waits.message(&layout, from, Header { destination, ..Header::default() });
+        }
+        assert!(waits.circle().is_some());
     }
 
     #[test]

@@ -1,20 +1,23 @@
 //! Runs a program on the chip through the interface of all machines.
 
 mod compiled;
+mod leaving;
 mod lines;
 mod mapping;
 mod messages;
 mod metering;
+mod out_line;
 mod port;
 mod proof;
+mod queues;
 mod report;
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use wireloom_codegen::tile::{self, LAST, RUNAWAY, Way};
-use wireloom_ir::{Output, Program, Reason, ReasonSetId, Verdict};
+use wireloom_codegen::tile;
+use wireloom_ir::Program;
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
     Error, Line, Machine, Options, Record, Recordings, Result, Settled, Sink, Snapshot,
@@ -30,16 +33,19 @@ use wireloom_sim::stats::Series;
 pub use compiled::compile;
 use compiled::{Compiled, turns};
 use lines::{Coming, Lines};
-use mapping::Chain;
+use mapping::{Edge, Placement};
 pub use mapping::{MachineSpec, Mapping, Outputs};
 use metering::Metering;
+use out_line::OutLine;
 use port::{Left, PacketPort};
+pub use queues::{QueueMemory, Queues};
 use report::Measured;
 use watch::Programs;
 
+use crate::Chip;
+use crate::device::LineRate;
 use crate::device::{Memory, MemorySpec};
 use crate::kind::first;
-use crate::{Chip, Side};
 
 /// Packets that are offered before the machine begins to work on them.
 const AHEAD: usize = 64;
@@ -63,15 +69,18 @@ pub struct Raw {
     store: Store,
     pub(crate) chip: Chip,
     compiled: Compiled,
-    chains: Vec<Chain>,
+    placement: Placement,
     /// The packets of each chain, in order.
     pending: Vec<VecDeque<Pending>>,
     /// What each chain has sent over the general network, before what it sent first; and the number
     /// of what comes next of each.
-    early: Vec<BTreeMap<u16, Left>>,
-    next: Vec<u16>,
-    /// Packets that have left at each port.
+    early: Vec<BTreeMap<u64, Left>>,
+    next: Vec<u64>,
+    /// The number after that of the last packet at each port from each chain.
+    last: BTreeMap<(usize, usize), u64>,
+    /// Packets that have left at each port, and those that found no room in its queue.
     left_at: Vec<u64>,
+    dropped_at: Vec<u64>,
     /// All packets that have not been passed on, in order, and what has left of them.
     order: VecDeque<Pending>,
     left: BTreeMap<u64, (Vec<Left>, bool)>,
@@ -85,8 +94,6 @@ pub struct Raw {
     metering: Metering,
     /// The power over time, once all packets have left.
     series: Option<Series>,
-    /// The port of the memory.
-    memory: (mapping::Place, Side),
     /// For debuggers: the programs once they were asked for, and events that were not taken yet.
     programs: Option<Programs>,
     events: VecDeque<Event>,
@@ -105,24 +112,25 @@ impl Raw {
         options: &Options,
     ) -> Result<Self> {
         let spec = spec.suited(program);
-        let (chains, memory) = spec.chains().map_err(Error::new)?;
+        let placement = spec.placement().map_err(Error::new)?;
         let (chip, compiled) = chip(&spec, program, &store, 0)?;
         let lines = Lines::new(options, spec.chip.clock_mhz)?;
         let interval = options.interval_ns.map(Time::nanoseconds);
         let metering = Metering::new(&chip, interval).map_err(Error::new)?;
-        let pending = vec![VecDeque::new(); chains.len()];
-        let count = chains.len();
+        let (count, ports) = (placement.chains.len(), placement.ports.len());
         Ok(Self {
             spec,
             program: program.clone(),
             store,
             chip,
             compiled,
-            chains,
-            pending,
+            placement,
+            pending: vec![VecDeque::new(); count],
             early: vec![BTreeMap::new(); count],
             next: vec![0; count],
-            left_at: vec![0; count],
+            last: BTreeMap::new(),
+            left_at: vec![0; ports],
+            dropped_at: vec![0; ports],
             order: VecDeque::new(),
             left: BTreeMap::new(),
             offered: 0,
@@ -132,7 +140,6 @@ impl Raw {
             measured: Measured::default(),
             metering,
             series: None,
-            memory,
             programs: None,
             events: VecDeque::new(),
             keeps_events: false,
@@ -166,30 +173,33 @@ impl Raw {
 
     /// Puts other tables into memory, on a chip without packets: the program is compiled anew.
     fn reload(&mut self) -> Result {
-        self.measured.add_chip(&self.chip, &self.chains);
+        self.measured.add_chip(&self.chip, &self.placement, &self.spec);
         self.metering.replace(&self.chip);
         self.elapsed += self.chip.cycles();
         let stood = self.stood();
         (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store, self.accepted)?;
-        for (chain, stood) in self.chains.iter().zip(stood) {
+        for (chain, stood) in self.placement.chains.iter().zip(stood) {
             let port = Self::port(&mut self.chip, chain.input());
             (port.base, port.stood) = (self.elapsed, stood);
         }
         self.next.fill(0);
+        self.last.clear();
         Ok(())
     }
 
-    fn port(chip: &mut Chip, (place, side): (mapping::Place, Side)) -> &mut PacketPort {
+    fn port(chip: &mut Chip, (place, side): Edge) -> &mut PacketPort {
         chip.device(place, side).expect("each chain has its ports")
     }
 
     /// The cycles for which the line of each chain has stood still.
     fn stood(&self) -> Vec<u64> {
-        let port = |chain: &Chain| {
-            let (place, side) = chain.input();
-            self.chip.device_at::<PacketPort>(place, side).map_or(0, |port| port.stood)
-        };
-        self.chains.iter().map(port).collect()
+        self.inputs().map(|port| port.stood).collect()
+    }
+
+    /// The ports at which packets enter each chain.
+    fn inputs(&self) -> impl Iterator<Item = &PacketPort> {
+        let inputs = self.placement.chains.iter().map(|chain| chain.input());
+        inputs.filter_map(|(place, side)| self.chip.device_at(place, side))
     }
 
     /// Cycles since the start.
@@ -207,7 +217,7 @@ impl Raw {
                 u16::MAX
             )));
         }
-        let chain = usize::from(frame.ingress) % self.chains.len();
+        let chain = usize::from(frame.ingress) % self.placement.chains.len();
         let coming = Coming {
             at: self.lines.at(self.offered, frame),
             number: self.offered,
@@ -218,7 +228,7 @@ impl Raw {
         };
         self.offered += 1;
         if self.lines.buffer.is_some() {
-            Self::port(&mut self.chip, self.chains[chain].input()).awaited += 1;
+            Self::port(&mut self.chip, self.placement.chains[chain].input()).awaited += 1;
             self.lines.coming.push_back(coming);
         } else {
             self.enter(&coming);
@@ -232,7 +242,7 @@ impl Raw {
         while self.lines.coming.front().is_some_and(|next| next.at <= now)
             && let Some(coming) = self.lines.coming.pop_front()
         {
-            let port = Self::port(&mut self.chip, self.chains[coming.chain].input());
+            let port = Self::port(&mut self.chip, self.placement.chains[coming.chain].input());
             port.awaited -= 1;
             if port.waiting() < buffer {
                 self.enter(&coming);
@@ -264,7 +274,8 @@ impl Raw {
         }));
         words[0] = words.len() as u32 - 1;
         let pending = Pending { number: *number, arrival_ns: *arrival_ns, ingress: *ingress };
-        Self::port(&mut self.chip, self.chains[*chain].input()).offer(*number, *at, words);
+        let input = self.placement.chains[*chain].input();
+        Self::port(&mut self.chip, input).offer(*number, *at, words);
         self.pending[*chain].push_back(pending);
         self.order.push_back(pending);
     }
@@ -283,12 +294,32 @@ impl Raw {
         Ok(settled)
     }
 
-    /// Simulates until at most this many packets are left, or for a number of cycles, and passes on
-    /// what can be.
-    fn work(&mut self, most: usize, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
+    /// Packets in front of the chip and in it.
+    fn inside(&self) -> usize {
+        self.order.len() + self.lines.coming.len()
+    }
+
+    /// Packets for which others are not offered yet: with queues those in front of the chip, as
+    /// packets in a queue hold up no others. There is a limit to these as well.
+    fn ahead(&self) -> usize {
+        let inside = self.inside();
+        if self.spec.mapping.queues.is_none() || inside > KEPT {
+            return inside;
+        }
+        self.inputs().map(PacketPort::waiting).sum()
+    }
+
+    /// Simulates while there are packets, so many by this count, or for a number of cycles, and
+    /// passes on what can be.
+    fn work(
+        &mut self,
+        more_than: (fn(&Self) -> usize, usize),
+        cycles: u64,
+        sink: Sink<'_>,
+    ) -> Result<Settled> {
         let mut settled = Settled::default();
         let mut rest = cycles;
-        while self.order.len() + self.lines.coming.len() > most && rest > 0 {
+        while more_than.0(self) > more_than.1 && rest > 0 {
             let step = rest.min(self.step());
             self.run(step)?;
             rest -= step;
@@ -322,73 +353,6 @@ impl Raw {
         }
         Ok(())
     }
-
-    /// Takes what has left the chip. Returns the packets that began to enter.
-    fn collect_left(&mut self) -> Result<Vec<u64>> {
-        let mut numbers = Vec::new();
-        for number in 0..self.chains.len() {
-            let (input, output) = (self.chains[number].input(), self.chains[number].output());
-            let entered = std::mem::take(&mut Self::port(&mut self.chip, input).entered);
-            numbers.extend(entered.iter().map(|(number, _)| *number));
-            self.measured.entered.extend(entered);
-            let left = std::mem::take(&mut Self::port(&mut self.chip, output).left);
-            for left in left {
-                self.left_at[number] += u64::from(!left.words.is_empty());
-                let Some((tile, serial)) = left.sent else {
-                    self.leaves(number, left)?;
-                    continue;
-                };
-                let from = self.chains.iter().position(|chain| chain.output().0 == tile);
-                let from = from.ok_or_else(|| Error::new("a packet left a tile of no chain"))?;
-                let wanted = match Way::of(left.side) {
-                    Way::Port => usize::from(left.port()) % self.chains.len(),
-                    _ => from,
-                };
-                if wanted != number {
-                    let message = format!("a packet to port {wanted} left the chip at {number}");
-                    return Err(Error::new(message));
-                }
-                self.early[from].insert(serial, left);
-            }
-        }
-        for chain in 0..self.chains.len() {
-            while let Some(left) = self.early[chain].remove(&self.next[chain]) {
-                self.next[chain] = self.next[chain].wrapping_add(1);
-                self.leaves(chain, left)?;
-            }
-        }
-        Ok(numbers)
-    }
-
-    /// What has left next of a chain.
-    fn leaves(&mut self, chain: usize, left: Left) -> Result {
-        let pending = &mut self.pending[chain];
-        let none = || Error::new("more packets have left the chip than it was given");
-        let packet = pending.front().ok_or_else(none)?;
-        let (all, is_over) = self.left.entry(packet.number).or_default();
-        self.measured.leaves(packet.number, &left);
-        if left.side & LAST != 0 {
-            *is_over = true;
-            pending.pop_front();
-        }
-        all.push(left);
-        Ok(())
-    }
-
-    /// Passes on the packets that have left, in order.
-    fn pass_on(&mut self, sink: Sink<'_>) -> Settled {
-        let mut settled = Settled::default();
-        self.lines.lost.drain(..).for_each(|number| settled.lost.push(number));
-        while let Some(next) = self.order.front().copied()
-            && self.left.get(&next.number).is_some_and(|(_, is_over)| *is_over)
-        {
-            self.order.pop_front();
-            settled.taken.push(next.number);
-            let (all, _) = self.left.remove(&next.number).unwrap_or_default();
-            all.iter().for_each(|left| pass_on(next, left, sink));
-        }
-        settled
-    }
 }
 
 /// Makes a chip with the program and the tables, before the packet of that number.
@@ -401,7 +365,8 @@ fn chip(
     let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
-    let (chains, (place, side)) = spec.chains().map_err(Error::new)?;
+    let Placement { chains, ports, memory: (place, side) } =
+        spec.placement().map_err(Error::new)?;
     let mut memory = Memory::new(MemorySpec {
         latency_cycles: spec.memory.latency_cycles,
         outstanding: spec.memory.outstanding as usize,
@@ -418,32 +383,23 @@ fn chip(
         let takes = compiled.needs.takes;
         let port = PacketPort::new(spec.mapping.idles(), takes);
         chip.attach(chain.input().0, chain.input().1, port).map_err(failed)?;
-        if chain.output() != chain.input() {
-            let port = PacketPort::new(0, takes);
-            chip.attach(chain.output().0, chain.output().1, port).map_err(failed)?;
-        }
+    }
+    let inputs: Vec<Edge> = chains.iter().map(|chain| chain.input()).collect();
+    for (place, side) in ports.into_iter().filter(|port| !inputs.contains(port)) {
+        let takes = compiled.needs.takes;
+        let port = match &spec.mapping.queues {
+            None => PacketPort::new(0, takes),
+            Some(queues) => {
+                let rate = queues.line_mbps.map_or(LineRate::UNLIMITED, |mbps| LineRate {
+                    bits_per_second: u64::from(mbps) * 1_000_000,
+                    clock_hertz: u64::from(spec.chip.clock_mhz) * 1_000_000,
+                });
+                PacketPort::of_queue(OutLine::new(rate, queues.ready), takes)
+            }
+        };
+        chip.attach(place, side, port).map_err(failed)?;
     }
     Ok((chip, compiled))
-}
-
-fn pass_on(packet: Pending, left: &Left, sink: Sink<'_>) {
-    let reason = || match Way::reason(left.side) {
-        (RUNAWAY, _) => Reason::Runaway,
-        (set, value) => Reason::Program(ReasonSetId(set), value),
-    };
-    let verdict = match Way::of(left.side) {
-        Way::Port => Verdict::Sent { port: left.port() },
-        Way::Core => Verdict::ToCpu(reason()),
-        Way::Drop => Verdict::Dropped(reason()),
-        Way::Done => return,
-    };
-    sink(Output {
-        sequence: packet.number,
-        arrival_ns: packet.arrival_ns,
-        ingress: left.ingress.unwrap_or(packet.ingress),
-        verdict,
-        bytes: &left.bytes(),
-    });
 }
 
 impl Machine for Raw {
@@ -452,15 +408,15 @@ impl Machine for Raw {
         if self.lines.is_timed() {
             return self.work_timed(sink);
         }
-        self.work(AHEAD, u64::MAX, sink)
+        self.work((Self::ahead, AHEAD), u64::MAX, sink)
     }
 
     fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
-        self.work(0, cycles, sink)
+        self.work((Self::inside, 0), cycles, sink)
     }
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
-        let settled = self.work(0, u64::MAX, sink)?;
+        let settled = self.work((Self::inside, 0), u64::MAX, sink)?;
         self.series = self.metering.over_time(&self.chip);
         Ok(settled)
     }
@@ -505,11 +461,16 @@ impl Machine for Raw {
     fn record(&self, work: Duration) -> Option<Record> {
         let energy = self.energy();
         let stood = if self.lines.is_timed() { self.stood().iter().sum() } else { 0 };
-        let line = report::LineCounts { lost: self.lines.lost_in_all, stood };
+        let line = report::LineCounts {
+            lost: self.lines.lost_in_all,
+            dropped: self.dropped_at.iter().sum(),
+            stood,
+        };
         let measured = &self.measured;
-        let mut record = measured.record(&self.spec, &self.chip, &self.chains, &energy, line, work);
+        let mut record =
+            measured.record(&self.spec, &self.chip, &self.placement, &energy, line, work);
         let engine = &self.program.engines[self.program.main.index()];
-        let (chain, stages) = (&self.chains[0], &self.compiled.stages[0]);
+        let (chain, stages) = (&self.placement.chains[0], &self.compiled.stages[0]);
         let tiles = chain.tiles.iter().zip(turns(stages)).map(|((x, y), (stage, _))| {
             let steps = engine.steps.iter().zip(&stages.of).filter(|(_, of)| **of == stage);
             let names: Vec<&str> = steps.map(|(step, _)| step.name.as_str()).collect();
@@ -522,7 +483,7 @@ impl Machine for Raw {
             format!("({x},{y}) {names} ({words} instructions)")
         });
         let tiles: Vec<String> = tiles.collect();
-        let chains = match self.chains.len() {
+        let chains = match self.placement.chains.len() {
             1 => String::new(),
             count => format!("{count} chains like "),
         };
@@ -547,9 +508,14 @@ impl Machine for Raw {
             record.lines.push(Line::new("state that packets change", home));
         }
         if self.spec.mapping.outputs == Outputs::Egress {
-            let each = self.left_at.iter().enumerate();
-            let each: Vec<String> = each.map(|(port, count)| format!("{port}: {count}")).collect();
-            record.lines.push(Line::new("packets out of each port", each.join(", ")));
+            let each = |counts: &[u64]| {
+                let each = counts.iter().enumerate();
+                each.map(|(port, count)| format!("{port}: {count}")).collect::<Vec<_>>().join(", ")
+            };
+            record.lines.push(Line::new("packets out of each port", each(&self.left_at)));
+            if self.spec.mapping.queues.is_some() {
+                record.lines.push(Line::new("dropped in full queues", each(&self.dropped_at)));
+            }
         }
         Some(record)
     }

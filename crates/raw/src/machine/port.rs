@@ -6,6 +6,7 @@ use wireloom_codegen::tile::{ALIGN, IDLE};
 use wireloom_isa::raw::Network;
 
 use super::mapping::Place;
+use super::out_line::OutLine;
 use crate::device::{Device, Port};
 use crate::message::Header;
 
@@ -22,9 +23,19 @@ pub struct Left {
     pub cycle: u64,
     /// The tile that sent it over the general network, and its number there, modulo 2^16.
     pub sent: Option<(Place, u16)>,
+    /// Whether it found no room in the queue of its port: only its first word is here.
+    pub is_dropped: bool,
 }
 
 impl Left {
+    /// What has left, from words that are the side word and what follows it.
+    fn of(words: &[u32], has_ingress: bool, cycle: u64, sent: Option<(Place, u16)>) -> Self {
+        let ingress = words.get(1).filter(|_| has_ingress).map(|word| *word as u16);
+        let rest = 1 + usize::from(has_ingress);
+        let (side, words) = (words[0], words[rest..].to_vec());
+        Self { side, ingress, words, cycle, sent, is_dropped: false }
+    }
+
     /// The port in the first word.
     pub fn port(&self) -> u16 {
         self.words.first().map_or(0, |word| (word >> 16) as u16)
@@ -38,6 +49,12 @@ impl Left {
         bytes.drain(..ALIGN as usize);
         bytes
     }
+}
+
+/// Who sent what comes from a queue, and its number there: the header of its first message, and the
+/// first word of that.
+fn sent(words: &[u32]) -> (Place, u16) {
+    (Header::of(words[0]).origin, (words[1] >> 16) as u16)
 }
 
 /// A message to the chip.
@@ -80,6 +97,8 @@ pub struct PacketPort {
     /// and the words from each sender.
     message: Option<(Place, u8)>,
     parts: BTreeMap<Place, Vec<u32>>,
+    /// The line, if packets come from a queue.
+    line: Option<OutLine>,
     /// What has left.
     pub left: VecDeque<Left>,
     /// Words that went into the chip, and that came out of it.
@@ -91,6 +110,11 @@ impl PacketPort {
     /// and takes what leaves, with the port on which its packet came or without.
     pub fn new(idles: usize, has_ingress: bool) -> Self {
         Self { idles, has_ingress, ..Self::default() }
+    }
+
+    /// A port that takes what leaves from a queue, for a line.
+    pub fn of_queue(line: OutLine, has_ingress: bool) -> Self {
+        Self { line: Some(line), has_ingress, ..Self::default() }
     }
 
     /// Puts a packet's message into the queue. The packet comes in a cycle since the start.
@@ -138,29 +162,37 @@ impl PacketPort {
         if self.missing == 0 {
             // A 0 ends what leaves of a packet.
             self.missing = word;
+            self.line.iter_mut().for_each(OutLine::begins);
             return true;
         }
         self.words.push(word);
         self.missing -= 1;
         if self.missing == 0 {
             let words = std::mem::take(&mut self.words);
-            if words[0] != IDLE {
-                self.leaves(&words, port.now, None);
+            if let Some(line) = &mut self.line {
+                let left = Left::of(&words[2..], self.has_ingress, port.now, Some(sent(&words)));
+                line.takes(port.now, left);
+            } else if words[0] != IDLE {
+                self.left.push_back(Left::of(&words, self.has_ingress, port.now, None));
             }
         }
         true
     }
 
-    /// Words that have left: the side word and what follows it.
-    fn leaves(&mut self, words: &[u32], cycle: u64, sent: Option<(Place, u16)>) {
-        let ingress = words.get(1).filter(|_| self.has_ingress).map(|word| *word as u16);
-        let rest = 1 + usize::from(self.has_ingress);
-        let (side, words) = (words[0], words[rest..].to_vec());
-        self.left.push_back(Left { side, ingress, words, cycle, sent });
+    /// Lets packets leave by the line; returns whether some do, now or later, or the tile is told
+    /// that there is room.
+    fn cycle_line(&mut self, port: &mut Port<'_>) -> bool {
+        let Some(line) = &mut self.line else { return false };
+        let before = self.left.len();
+        self.left.extend(std::iter::from_fn(|| line.next_left(port.now)));
+        let is_receiving = self.missing > 0;
+        let is_told = !is_receiving && line.tell(port);
+        is_told || self.left.len() > before || line.next().is_some()
     }
 
     /// Takes a word of the general network. What leaves begins with a word of its number and the
-    /// number of its words; messages of other senders may come before it is over.
+    /// number of its words; messages of other senders may come before it is over. A message of the
+    /// queue here is the beginning of a packet that found no room.
     fn receive_message(&mut self, port: &mut Port<'_>) -> bool {
         let Some(word) = port.read(Network::General) else { return false };
         let Some((sender, missing)) = self.message else {
@@ -171,9 +203,16 @@ impl PacketPort {
         self.message = (missing > 1).then_some((sender, missing - 1));
         let words = self.parts.entry(sender).or_default();
         words.push(word);
-        if words.len() as u32 == 1 + (words[0] & 0xffff) {
+        if sender == port.tile && self.line.is_some() {
+            if self.message.is_none() {
+                let words = std::mem::take(words);
+                let left = Left::of(&words[2..], self.has_ingress, port.now, Some(sent(&words)));
+                self.left.push_back(Left { is_dropped: true, ..left });
+            }
+        } else if words.len() as u32 == 1 + (words[0] & 0xffff) {
             let words = std::mem::take(words);
-            self.leaves(&words[1..], port.now, Some((sender, (words[0] >> 16) as u16)));
+            let sent = Some((sender, (words[0] >> 16) as u16));
+            self.left.push_back(Left::of(&words[1..], self.has_ingress, port.now, sent));
         }
         true
     }
@@ -182,6 +221,7 @@ impl PacketPort {
 impl Device for PacketPort {
     fn cycle(&mut self, port: &mut Port<'_>) -> bool {
         let is_received = self.receive(port) | self.receive_message(port);
+        let is_on_line = self.cycle_line(port);
         let now = self.base + port.now;
         let is_due = |next: &Message| next.at.saturating_add(self.stood) <= now;
         self.is_due = self.to_come.front().is_some_and(is_due);
@@ -193,13 +233,15 @@ impl Device for PacketPort {
         // A line on which a packet comes is no standstill.
         let comes = self.awaited > 0 || !self.is_due && !self.to_come.is_empty();
         let is_sent = self.send(port);
-        is_received || is_sent || comes
+        is_received || is_sent || comes || is_on_line
     }
 
     fn next(&self, _: u64) -> u64 {
         // One that is due waits for room.
         let next = self.to_come.front().filter(|_| !self.is_due);
-        next.map_or(u64::MAX, |next| next.at.saturating_add(self.stood).saturating_sub(self.base))
+        let comes = next.map(|next| next.at.saturating_add(self.stood).saturating_sub(self.base));
+        let leaves = self.line.as_ref().and_then(OutLine::next);
+        comes.into_iter().chain(leaves).min().unwrap_or(u64::MAX)
     }
 
     fn waits_for(&self) -> Option<(Network, bool)> {

@@ -8,9 +8,9 @@
 //!   words of two chains never share a wire;
 //! - the wires between switches form no circle. Each switch executes its instructions in order and
 //!   waits for its neighbours only, so none waits for itself through others;
-//! - without a home of state no processor takes words of the general network, and only last tiles of
-//!   chains write some, if packets leave at the port of their egress; with one, tiles of chains and the
-//!   home do and no others;
+//! - without a home of state no processor takes words of the general network but those of queues, and
+//!   only these and last tiles of chains write some, if packets leave at the port of their egress; with
+//!   one, tiles of chains and the home do as well and no others;
 //! - the messages of these tiles wait for each other in no circle ([`messages`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wireloom_codegen::tile::uses_general;
 use wireloom_isa::raw::switch::{self, Source};
 
-use super::mapping::{Chain, Outputs, Place};
+use super::mapping::{Mapping, Outputs, Place, Placement};
 use super::messages;
 use crate::asm::Program as Image;
 use crate::layout::{Layout, PROCESSOR};
@@ -62,10 +62,11 @@ impl Uses {
 pub fn prove(
     spec: &Spec,
     image: &Image,
-    chains: &[Chain],
-    outputs: Outputs,
-    home: Option<Place>,
+    placement: &Placement,
+    mapping: &Mapping,
 ) -> Result<(), String> {
+    let Placement { chains, ports, .. } = placement;
+    let (home, queues) = (mapping.home, mapping.queues.as_ref().map(|queues| &queues.tiles));
     let layout = Layout::new(spec.columns as usize, spec.rows as usize);
     let number = |(x, y): Place| usize::from(y) * layout.columns + usize::from(x);
     let mut uses = BTreeMap::new();
@@ -74,28 +75,34 @@ pub fn prove(
     }
     for place in image.tiles() {
         let [reads, writes] = uses_general(image.of(place).0);
-        let is_last = chains.iter().any(|chain| chain.output().0 == place);
+        let is_last = chains.iter().any(|chain| chain.last() == place);
         let is_in_chain = || chains.iter().any(|chain| chain.tiles.contains(&place));
-        let sends = is_last && outputs == Outputs::Egress;
-        let may = home.is_some_and(|home| home == place || is_in_chain());
+        let sends = is_last && mapping.outputs == Outputs::Egress;
+        let is_queue = queues.is_some_and(|queues| queues.contains(&place));
+        let may = is_queue || home.is_some_and(|home| home == place || is_in_chain());
         if !may && (reads || writes && !sends) {
             let does = if reads { "takes words of" } else { "writes words to" };
             let (x, y) = place;
             return Err(format!(
                 "tile ({x},{y}) {does} the general network, on which only last tiles of chains send \
-                 packets to ports, and tiles of chains ask the home of state"
+                 packets to ports or queues, and tiles of chains ask the home of state"
             ));
         }
     }
-    messages::prove(&layout, chains, outputs, home)?;
+    messages::prove(&layout, placement, mapping)?;
     let mut sides = BTreeMap::new();
     let mut devices = BTreeSet::new();
     for chain in chains {
         for (place, (from, to)) in chain.tiles.iter().zip(&chain.sides) {
             sides.insert(number(*place), [*from as usize, *to as usize]);
         }
-        for (place, side) in [chain.input(), chain.output()] {
-            devices.insert((number(place), side as usize));
+        let (place, side) = chain.input();
+        devices.insert((number(place), side as usize));
+    }
+    for (place, side) in ports {
+        devices.insert((number(*place), *side as usize));
+        if queues.is_some() {
+            sides.insert(number(*place), [*side as usize; 2]);
         }
     }
     for (tile, own) in &uses {
@@ -145,24 +152,30 @@ pub fn prove(
 mod tests {
     use super::*;
     use crate::asm::assemble;
+    use crate::machine::mapping::Chain;
 
     fn chain(tiles: &[Place], sides: &[(Side, Side)]) -> Chain {
         Chain { tiles: tiles.to_vec(), sides: sides.to_vec() }
     }
 
-    fn proved(text: &str, chains: &[Chain]) -> Result<(), String> {
+    fn proves(text: &str, chains: &[Chain], outputs: Outputs) -> Result<(), String> {
         let image = assemble("test", text).expect("it assembles");
-        prove(&Spec::built_in(), &image, chains, Outputs::Chain, None)
+        let ports = chains.iter().map(|chain| (chain.last(), chain.sides[chain.sides.len() - 1].1));
+        let (chains, ports) = (chains.to_vec(), ports.collect());
+        let placement = Placement { chains, ports, memory: ((3, 3), Side::South) };
+        let mapping = Mapping { outputs, ..Mapping::default() };
+        prove(&Spec::built_in(), &image, &placement, &mapping)
+    }
+
+    fn proved(text: &str, chains: &[Chain]) -> Result<(), String> {
+        proves(text, chains, Outputs::Chain)
     }
 
     #[test]
     fn only_last_tiles_send_to_ports_and_none_takes_what_is_sent() {
         use Side::{East, North, West};
         let two = [chain(&[(0, 0), (1, 0)], &[(West, East), (West, North)])];
-        let prove = |text: &str, outputs| {
-            let image = assemble("test", text).expect("it assembles");
-            prove(&Spec::built_in(), &image, &two, outputs, None)
-        };
+        let prove = |text: &str, outputs| proves(text, &two, outputs);
         let last = ".tile 1 0\n move $cgno, $t0\n";
         assert_eq!(prove(last, Outputs::Egress), Ok(()));
         for (text, outputs, why) in [

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
+use wireloom_codegen::tile::LAST;
 use wireloom_machine::{Line, Part, Record, thousands};
 use wireloom_power::Account;
 use wireloom_sim::stats;
 
-use super::mapping::{Chain, MachineSpec};
+use super::mapping::{MachineSpec, Placement};
 use super::port::Left;
 use crate::Chip;
 use crate::energy;
@@ -26,6 +27,8 @@ struct Tile {
 pub struct LineCounts {
     /// Packets that were lost in front of a full buffer.
     pub lost: u64,
+    /// Packets that were dropped in full queues at outputs.
+    pub dropped: u64,
     /// Cycles for which lines stood still, added up over all.
     pub stood: u64,
 }
@@ -57,6 +60,7 @@ struct Values {
     packets: u64,
     /// See [`LineCounts`].
     lost: u64,
+    dropped_in_queues: u64,
     line_cycles_stood: u64,
     cycles_a_packet: f64,
     mpps: f64,
@@ -79,6 +83,12 @@ impl Measured {
 
     /// Counts what has left of a packet.
     pub fn leaves(&mut self, number: u64, left: &Left) {
+        if left.is_dropped {
+            if left.side & LAST != 0 {
+                self.entered.remove(&number);
+            }
+            return;
+        }
         if !left.words.is_empty() {
             self.sent += 1;
             let bytes = left.words[0] & 0xffff;
@@ -86,7 +96,7 @@ impl Measured {
             self.departures.push((self.cycles + left.cycle, bytes));
         }
         self.last = self.last.max(left.cycle);
-        if left.side & super::LAST != 0 {
+        if left.side & LAST != 0 {
             self.packets += 1;
             let latency = left.cycle - self.entered.remove(&number).unwrap_or(left.cycle);
             self.latency += latency;
@@ -95,15 +105,21 @@ impl Measured {
     }
 
     /// Keeps the counts of a chip that another one replaces.
-    pub fn add_chip(&mut self, chip: &Chip, chains: &[Chain]) {
+    pub fn add_chip(&mut self, chip: &Chip, placement: &Placement, spec: &MachineSpec) {
         self.cycles += self.last;
         self.last = 0;
-        self.tiles = self.tiles_with(chip, chains);
+        self.tiles = self.tiles_with(chip, placement, spec);
     }
 
-    fn tiles_with(&self, chip: &Chip, chains: &[Chain]) -> BTreeMap<(u8, u8), Tile> {
+    fn tiles_with(
+        &self,
+        chip: &Chip,
+        placement: &Placement,
+        spec: &MachineSpec,
+    ) -> BTreeMap<(u8, u8), Tile> {
         let mut tiles = self.tiles.clone();
-        for place in chains.iter().flat_map(|chain| &chain.tiles) {
+        let queues = spec.mapping.queues.iter().flat_map(|queues| &queues.tiles);
+        for place in placement.chains.iter().flat_map(|chain| &chain.tiles).chain(queues) {
             let (instructions, hits, misses) = chip.counts(*place);
             let tile = tiles.entry(*place).or_default();
             tile.instructions += instructions;
@@ -118,7 +134,7 @@ impl Measured {
         &self,
         spec: &MachineSpec,
         chip: &Chip,
-        chains: &[Chain],
+        placement: &Placement,
         energy: &Account,
         line: LineCounts,
         work: Duration,
@@ -128,7 +144,7 @@ impl Measured {
         let seconds = cycles as f64 / (f64::from(spec.chip.clock_mhz) * 1e6);
         let each = |total: f64, count: u64| if count == 0 { 0.0 } else { total / count as f64 };
         let rate = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
-        let tiles = self.tiles_with(chip, chains);
+        let tiles = self.tiles_with(chip, placement, spec);
         let parts = tiles.iter().map(|((x, y), tile)| Part {
             kind: format!("tile ({x},{y})"),
             share: each(tile.instructions as f64, cycles),
@@ -138,6 +154,7 @@ impl Measured {
             cycles,
             packets: self.packets,
             lost: line.lost,
+            dropped_in_queues: line.dropped,
             line_cycles_stood: line.stood,
             cycles_a_packet: each(cycles as f64, self.packets),
             mpps: rate(self.packets as f64) / 1e6,

@@ -40,7 +40,7 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
     }
     add(&mut all, &edge, outputs);
     let has_ports = |candidate: &Candidate| {
-        MachineSpec { mapping: candidate.mapping.clone(), ..spec.clone() }.chains().is_ok()
+        MachineSpec { mapping: candidate.mapping.clone(), ..spec.clone() }.placement().is_ok()
     };
     all.retain(has_ports);
     all
@@ -64,7 +64,8 @@ fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>], outputs: Outputs) {
             continue;
         }
         let (all_chains, steps) = (chains.to_vec(), Vec::new());
-        let mapping = Mapping { chains: all_chains, steps, replicas, outputs, home: None };
+        let mapping =
+            Mapping { chains: all_chains, steps, replicas, outputs, ..Mapping::default() };
         if all.iter().any(|other| other.mapping == mapping) {
             continue;
         }

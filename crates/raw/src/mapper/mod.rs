@@ -10,11 +10,11 @@ mod candidates;
 mod measure;
 
 use wireloom_ir::Program;
-use wireloom_machine::Result;
+use wireloom_machine::{Error, Result};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 
-pub use crate::machine::{MachineSpec, Mapping, Outputs};
+pub use crate::machine::{MachineSpec, Mapping, Outputs, QueueMemory, Queues};
 pub use candidates::candidates;
 pub use measure::{Rates, measure, play, rates};
 
@@ -79,7 +79,7 @@ pub struct Found {
 /// forwards `wanted` million packets a second, the fastest of those; without a rate the fastest.
 ///
 /// # Errors
-/// If the chip stops at a fault: a mapping that is refused is no error.
+/// If the machine has queues, or the chip stops at a fault: a mapping that is refused is no error.
 pub fn search(
     spec: &MachineSpec,
     program: &Program,
@@ -88,6 +88,10 @@ pub fn search(
     wanted: Option<f64>,
     progress: &dyn Fn(&str),
 ) -> Result<Found> {
+    if spec.mapping.queues.is_some() {
+        let message = format!("{} has queues, which no mapping that is tried has", spec.name);
+        return Err(Error::new(message).with_help("name a machine without `mapping.queues`"));
+    }
     let mut tried = Vec::new();
     for candidate in candidates(spec) {
         progress(&candidate.name);
@@ -121,7 +125,7 @@ mod tests {
     fn tried(tiles: u8, mpps: Option<f64>) -> Tried {
         let chains = vec![(0..tiles).map(|x| (x, 0)).collect()];
         let (steps, replicas) = (Vec::new(), Vec::new());
-        let mapping = Mapping { chains, steps, replicas, outputs: Outputs::Chain, home: None };
+        let mapping = Mapping { chains, steps, replicas, ..Mapping::default() };
         let rates = mpps.map(|mpps| Rates { mpps, ..Rates::default() });
         let candidate = Candidate { name: String::new(), mapping };
         Tried { candidate, rates: rates.ok_or_else(|| "it is refused".to_owned()) }

@@ -57,7 +57,7 @@ fn departures(
 #[test]
 fn packets_leave_at_the_rate_at_which_they_come_whatever_the_gaps() {
     let (program, store, packets) = forwarded(200);
-    for on in ["raw-1", "raw-3", "raw-rows", "raw-egress"] {
+    for on in ["raw-1", "raw-3", "raw-rows", "raw-egress", "raw-queues"] {
         // 4,250 cycles from one to the next: nothing else moves meanwhile.
         let options = at(Rate::Mpps(0.1), None);
         let cycles = departures(on, (&program, &store), &packets[..40], &options);

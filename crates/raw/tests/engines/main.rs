@@ -4,6 +4,7 @@ mod energy;
 mod lines;
 mod mapping;
 mod programs;
+mod queues;
 mod random;
 mod tasks;
 mod windows;

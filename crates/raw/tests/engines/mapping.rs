@@ -36,16 +36,20 @@ fn refusals(steps: &str, program: &Program) -> Vec<Refusal> {
     three(steps).refusals(program)
 }
 
+/// 200 packets of many lengths.
+pub fn packets() -> Vec<Packet> {
+    let packet = |number: u32| {
+        let length = [0, 3, 14, 19, 60, 64, 127, 128, 129, 300, 1500][number as usize % 11];
+        let byte = |at: usize| (number as usize * 7 + at * 13) as u8;
+        let bytes = (0..length).map(byte).collect();
+        Packet { ingress: number as u16 % 5, arrival_ns: u64::from(number) * 100, bytes }
+    };
+    (0..200).map(packet).collect()
+}
+
 /// Runs packets and compares what leaves, and the state, with golden.
 pub fn agrees(machine: &Arc<dyn Configured>, program: &Program) {
-    let packets: Vec<Packet> = (0..200u32)
-        .map(|number| {
-            let length = [0, 3, 14, 19, 60, 64, 127, 128, 129, 300, 1500][number as usize % 11];
-            let byte = |at: usize| (number as usize * 7 + at * 13) as u8;
-            let bytes = (0..length).map(byte).collect();
-            Packet { ingress: number as u16 % 5, arrival_ns: u64::from(number) * 100, bytes }
-        })
-        .collect();
+    let packets = packets();
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     let store = wireloom_ir::store(&program.optimised).expect("a store");
     let options = Options::default();

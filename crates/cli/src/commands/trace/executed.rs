@@ -29,6 +29,7 @@ pub struct Executed<'a> {
     /// What left the machine of the traced packet.
     left: Outputs,
     is_lost: bool,
+    lost_outputs: Vec<usize>,
     traced: Option<(Trace, Outputs)>,
 }
 
@@ -54,6 +55,7 @@ impl<'a> Executed<'a> {
             subject: None,
             left: Outputs::default(),
             is_lost: false,
+            lost_outputs: Vec::new(),
             traced: None,
         }
     }
@@ -118,6 +120,8 @@ impl<'a> Executed<'a> {
             self.is_lost |= number == self.number;
             self.open.remove(&number);
         }
+        let own = settled.lost_outputs.iter().filter(|lost| lost.packet == self.number);
+        self.lost_outputs.extend(own.map(|lost| lost.output));
         for number in settled.taken.iter() {
             if let Some(packet) = self.open.remove(&number) {
                 self.execute(number, packet.frame());
@@ -142,6 +146,7 @@ impl<'a> Executed<'a> {
             traced: self.traced?,
             machine: self.machine.map(|machine| (machine, self.left)),
             is_lost: self.is_lost,
+            lost_outputs: self.lost_outputs,
         })
     }
 }

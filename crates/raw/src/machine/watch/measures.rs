@@ -106,7 +106,7 @@ pub fn list(machine: &Raw) -> List {
         list.measure(part, "words", Count, passed);
         list.measure(part, "queue", Level { places: queues * words }, held);
     }
-    let (place, side) = machine.memory;
+    let (place, side) = machine.placement.memory;
     if let Some(memory) = chip.device_at::<Memory>(place, side) {
         let part = list.part("memory", PartKind::Memory, Some(whole));
         let accesses: Vec<_> = chip.accesses().collect();
@@ -115,17 +115,25 @@ pub fn list(machine: &Raw) -> List {
         // Each tile asks for a line at a time.
         list.measure(part, "queue", Level { places: tiles as u64 }, memory.waiting() as u64);
     }
-    for (number, chain) in machine.chains.iter().enumerate() {
-        let (input, output) = (chain.input(), chain.output());
+    let words =
+        |(place, side)| chip.device_at::<PacketPort>(place, side).map_or([0; 2], PacketPort::words);
+    let placement = &machine.placement;
+    for (number, chain) in placement.chains.iter().enumerate() {
         let waiting = machine.pending[number].len() as u64;
         let part = list.part(format!("chain {number}"), PartKind::Port, Some(whole));
         let places = super::PORT_PLACES;
         list.measure(part, "packets", Level { places }, waiting);
-        let words = |(place, side)| {
-            chip.device_at::<PacketPort>(place, side).map_or([0; 2], PacketPort::words)
-        };
-        list.measure(part, "words in", Count, words(input)[0]);
-        list.measure(part, "words out", Count, words(output)[1]);
+        list.measure(part, "words in", Count, words(chain.input())[0]);
+        if machine.spec.mapping.queues.is_none() {
+            list.measure(part, "words out", Count, words(placement.ports[number])[1]);
+        }
+    }
+    if machine.spec.mapping.queues.is_some() {
+        for (number, port) in placement.ports.iter().enumerate() {
+            let part = list.part(format!("queue {number}"), PartKind::Port, Some(whole));
+            list.measure(part, "words out", Count, words(*port)[1]);
+            list.measure(part, "dropped", Count, machine.dropped_at[number]);
+        }
     }
     for (name, energy) in energy::groups(account) {
         let part = list.part(name, PartKind::Unit, Some(whole));

@@ -86,7 +86,7 @@ impl Raw {
     }
 
     fn memory(&mut self) -> Option<&mut Memory> {
-        let (place, side) = self.memory;
+        let (place, side) = self.placement.memory;
         self.chip.device(place, side)
     }
 

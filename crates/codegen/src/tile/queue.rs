@@ -1,0 +1,116 @@
+//! Queues at outputs, the paper's fourth stage: a tile at a port takes the packets that leave there,
+//! whoever sends them, keeps them in a ring in memory, and gives them to the line card at the port one
+//! by one, when that can take the next (queue.s).
+//!
+//! The tile takes messages whenever some wait, and gives the card a packet only when the card has said
+//! that it has room for one. So senders wait for the tile, never for the line: a packet that finds no
+//! room in the ring is dropped, and the device at the port is told.
+
+use super::ports::WHOLE;
+use super::routines;
+
+/// How a tile learns that the line card takes a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// It looks for a word that the card sends on the first static network.
+    Polling,
+    /// The card interrupts it, and the handler sets a flag, as in the paper.
+    Interrupts,
+}
+
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// The address of its memory, which begins with zeros: so many bytes ([`Queue::memory`]).
+    pub base: u32,
+    /// Rows of the chip.
+    pub rows: u32,
+    /// Bytes of the ring, a multiple of 4.
+    pub bytes: u32,
+    /// The header of messages to the device at the port, without a length.
+    pub port: u32,
+    /// Whether what leaves has the port on which its packet came.
+    pub has_ingress: bool,
+    /// How the line is known to be ready.
+    pub ready: Ready,
+}
+
+impl Queue {
+    /// Words of the first message of a packet that are in memory besides its bytes: the number of
+    /// words, the header, number, side word, and first word.
+    pub const HEAD: u32 = 5;
+
+    /// Bytes of memory of a queue of so many bytes, on a chip of so many rows: the senders, each in
+    /// the place that its row and column say, come before the ring.
+    pub fn memory(rows: u32, bytes: u32) -> u32 {
+        Self::senders(rows) + bytes
+    }
+
+    fn senders(rows: u32) -> u32 {
+        32 * rows * 16
+    }
+
+    /// Writes the program of the tile.
+    pub fn program(&self) -> String {
+        let Self { base, rows, bytes, port, has_ingress, ready } = *self;
+        let ring = base + Self::senders(rows);
+        // Side word, first word, and between them the port of ingress.
+        let words = 2 + u32::from(has_ingress);
+        let mut store: String =
+            (0..words).map(|word| format!("        sw $cgni, {}($a3)\n", 8 + 4 * word)).collect();
+        store += &format!("        addiu $a3, $a3, {}\n", 8 + 4 * words);
+        let [begin, poll, taken, end] = match ready {
+            Ready::Polling => [
+                "",
+                "        mfsr $t0, available\n        andi $t1, $t0, 0xff\n        \
+                 bne $t1, $zero, queue_send\n",
+                "        move $zero, $csti\n",
+                "",
+            ],
+            Ready::Interrupts => [
+                "        li $s4, 0\n        la $t0, queue_ready\n        mtsr $t0, vector\n        \
+                 li $t0, 4\n        mtsr $t0, mask\n        inton\n",
+                "        bne $s4, $zero, queue_send\n        mfsr $t0, available\n",
+                "        li $s4, 0\n",
+                "# The interrupt of the line card.\nqueue_ready:\n        mfsr $zero, external\n        \
+                 li $s4, 1\n        eret\n",
+            ],
+        };
+        let text = include_str!("queue.s")
+            .replace("LINE_BEGIN\n", begin)
+            .replace("LINE_POLL\n", poll)
+            .replace("LINE_TAKEN\n", taken)
+            .replace("LINE_END\n", end)
+            .replace("HEAD_STORE\n", &store)
+            .replace("FULL_MOVE\n", &"        move $cgno, $cgni\n".repeat(words as usize))
+            .replace("AFTER_HEAD", &(1 + words).to_string())
+            .replace("WHOLE_BIT", &WHOLE.trailing_zeros().to_string())
+            .replace("HEAD_WORDS", &words.to_string())
+            // The header of the first message, its number, and its other words; from bit 24 on.
+            .replace("FULL_LENGTH", &((2 + words) << 8).to_string())
+            .replace("QUEUE_RING", &ring.to_string())
+            .replace("QUEUE_END", &(ring + bytes).to_string())
+            .replace("QUEUE_SENDERS", &base.to_string())
+            .replace("QUEUE_BYTES", &bytes.to_string())
+            .replace("QUEUE_PORT", &port.to_string());
+        routines::with_shared(text)
+    }
+
+    /// Writes the schedule of the switch of a tile whose line card is at a side (`N`, `E`, `S` or
+    /// `W`): a word of the card that it takes a packet, if that does not come as an interrupt, and
+    /// the packet.
+    pub fn schedule(side: char, ready: Ready) -> String {
+        let word = match ready {
+            Ready::Polling => format!("        route $c{side}i->$csti\n"),
+            Ready::Interrupts => String::new(),
+        };
+        format!(
+            "        j take
+send:   bnezd $1, $1, send route $csto->$c{side}o
+take:
+{word}        recv $1 route $csto->$swi, $csto->$c{side}o
+        bnezd $1, $1, send
+"
+        )
+    }
+}

@@ -1,0 +1,253 @@
+# The program of a queue. Messages of the general network bring packets, short ones in one of them,
+# others in several; the packets of a sender come one after the other. The first message of a packet
+# says how many words it has, and takes room for all of it; so packets leave in the order in which
+# they began to come, each once it is whole. A packet in the ring: the number of its words, 0 until
+# it is whole, then these: the header of its first message, which says the sender, and what came.
+#
+#   $s0  the packet that leaves next        $s1  where the next one begins
+#   $s2  the bytes that are free            $s3  the bytes of the ring
+#   $s4  whether the line takes a packet    $s5  where the ring ends
+#   $s6  where the ring begins              $s7  the senders
+#   $fp  the header of messages to the device at the port
+#
+# A sender has four words: where its next words go, or 0 if its packet found no room; how many words
+# of its packet are to come; where that begins; and the number of its words.
+        li $s6, QUEUE_RING
+        li $s5, QUEUE_END
+        li $s7, QUEUE_SENDERS
+        li $s3, QUEUE_BYTES
+        li $fp, QUEUE_PORT
+        move $s0, $s6
+        move $s1, $s6
+        move $s2, $s3
+LINE_BEGIN
+# Nothing can leave now: waits for a message.
+queue_take:
+        move $t0, $cgni
+        srl $a0, $t0, 24
+        andi $a0, $a0, 31
+        srl $v0, $t0, WHOLE_BIT
+        andi $v0, $v0, 1
+        beq $v0, $zero, queue_part
+# A whole packet: its number, side word, port by which it came if that is needed, first word and
+# bytes.
+        move $t1, $cgni
+        sll $t4, $a0, 2
+        addiu $t4, $t4, 8
+        sltu $t5, $s2, $t4
+        bne $t5, $zero, queue_full_whole
+        subu $s2, $s2, $t4
+        addiu $t3, $a0, 1
+        addu $t6, $s1, $t4
+        addiu $a0, $a0, -1
+        sltu $t5, $s5, $t6
+        bne $t5, $zero, queue_whole_around
+        sw $t3, 0($s1)
+        sw $t0, 4($s1)
+        sw $t1, 8($s1)
+        addiu $a3, $s1, 12
+        move $s1, $t6
+        xor $t5, $s1, $s5
+        movz $s1, $s6, $t5
+        sltiu $t5, $a0, 16
+        bne $t5, $zero, queue_whole_word
+        SIXTEEN sw $cgni, @($a3)
+        addiu $a3, $a3, 64
+        addiu $a0, $a0, -16
+        beq $a0, $zero, queue_line
+queue_whole_word:
+        sw $cgni, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_whole_word
+        j queue_line
+queue_whole_around:
+        sw $t3, 0($s1)
+        addiu $a3, $s1, 4
+        subu $s1, $t6, $s3
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $t0, 0($a3)
+        addiu $a3, $a3, 4
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $t1, 0($a3)
+        addiu $a3, $a3, 4
+queue_whole_word_around:
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $cgni, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_whole_word_around
+        j queue_line
+# One of several messages of a packet.
+queue_part:
+        srl $a1, $t0, 6
+        andi $a1, $a1, 0x3ff0
+        addu $a1, $a1, $s7
+        lw $a2, 4($a1)
+        beq $a2, $zero, queue_head
+# More of a packet.
+        lw $a3, 0($a1)
+        subu $a2, $a2, $a0
+        sw $a2, 4($a1)
+        beq $a3, $zero, queue_discard
+        sll $t0, $a0, 2
+        addu $t0, $a3, $t0
+        sltu $t1, $s5, $t0
+        bne $t1, $zero, queue_around
+        addiu $t1, $a0, -16
+        bne $t1, $zero, queue_word
+        SIXTEEN sw $cgni, @($a3)
+        addiu $a3, $a3, 64
+        j queue_stored
+queue_word:
+        sw $cgni, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_word
+        j queue_stored
+# The words go around the end of the ring.
+queue_around:
+        xor $t0, $a3, $s5
+        movz $a3, $s6, $t0
+        sw $cgni, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_around
+queue_stored:
+        xor $t0, $a3, $s5
+        movz $a3, $s6, $t0
+        sw $a3, 0($a1)
+        bne $a2, $zero, queue_line
+# The packet is whole.
+        lw $t0, 8($a1)
+        lw $t1, 12($a1)
+        sw $t1, 0($t0)
+# Sends a packet if one is whole and the line takes it, or takes a message: whichever can be first.
+queue_line:
+        beq $s2, $s3, queue_take
+        lw $a0, 0($s0)
+        beq $a0, $zero, queue_take
+queue_poll:
+LINE_POLL
+        srl $t0, $t0, 16
+        andi $t0, $t0, 0xff
+        beq $t0, $zero, queue_poll
+        j queue_take
+queue_send:
+LINE_TAKEN
+        sll $t0, $a0, 2
+        addiu $t0, $t0, 4
+        addu $a3, $s0, $t0
+        sltu $t1, $s5, $a3
+        move $csto, $a0
+        addiu $v1, $s0, 4
+        addu $s2, $s2, $t0
+        bne $t1, $zero, queue_send_around
+        move $s0, $a3
+        srl $t0, $a0, 4
+        andi $a0, $a0, 15
+        beq $t0, $zero, queue_send_rest
+queue_send_many:
+        SIXTEEN lw $csto, @($v1)
+        addiu $v1, $v1, 64
+        addiu $t0, $t0, -1
+        bne $t0, $zero, queue_send_many
+queue_send_rest:
+        beq $a0, $zero, queue_sent
+queue_send_word:
+        lw $csto, 0($v1)
+        addiu $v1, $v1, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_send_word
+queue_sent:
+        xor $t0, $s0, $s5
+        movz $s0, $s6, $t0
+# A message that waits comes before the next packet, so that senders do not wait for several.
+queue_next:
+        mfsr $t0, available
+        srl $t0, $t0, 16
+        andi $t0, $t0, 0xff
+        beq $t0, $zero, queue_line
+        j queue_take
+queue_send_around:
+        subu $s0, $a3, $s3
+queue_send_word_around:
+        xor $t0, $v1, $s5
+        movz $v1, $s6, $t0
+        lw $csto, 0($v1)
+        addiu $v1, $v1, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_send_word_around
+        j queue_next
+# The first message of a packet: its number, side word, port by which it came if that is needed, and
+# first word.
+queue_head:
+        move $t1, $cgni
+        andi $t2, $t1, 0xffff
+        addiu $t3, $t2, 2
+        sll $t4, $t3, 2
+        addiu $t4, $t4, 4
+        addiu $a2, $t2, -HEAD_WORDS
+        sw $a2, 4($a1)
+        sltu $t5, $s2, $t4
+        bne $t5, $zero, queue_full
+        subu $s2, $s2, $t4
+        sw $zero, 0($s1)
+        sw $s1, 8($a1)
+        sw $t3, 12($a1)
+        addiu $a3, $s1, 4
+        addu $s1, $s1, $t4
+        sltu $t5, $s1, $s5
+        subu $t6, $s1, $s3
+        movz $s1, $t6, $t5
+        addiu $a0, $a0, 1
+        sll $t5, $a0, 2
+        addu $t5, $a3, $t5
+        sltu $t5, $s5, $t5
+        bne $t5, $zero, queue_head_around
+        sw $t0, 0($a3)
+        sw $t1, 4($a3)
+HEAD_STORE
+        j queue_stored
+queue_head_around:
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $t0, 0($a3)
+        addiu $a3, $a3, 4
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $t1, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -2
+        j queue_around
+# There is no room: the device at the port gets what the first message said, and the other words of
+# the packet are let go.
+queue_full_whole:
+        lui $t2, FULL_LENGTH
+        addu $cgno, $fp, $t2
+        move $cgno, $t0
+        move $cgno, $t1
+        addiu $a0, $a0, -AFTER_HEAD
+FULL_MOVE
+        j queue_discard
+queue_full:
+        sw $zero, 0($a1)
+        lui $t2, FULL_LENGTH
+        addu $cgno, $fp, $t2
+        move $cgno, $t0
+        move $cgno, $t1
+        addiu $a0, $a0, -1
+queue_full_word:
+        move $cgno, $cgni
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_full_word
+        j queue_line
+queue_discard:
+        move $zero, $cgni
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_discard
+        j queue_line
+LINE_END

@@ -1,0 +1,129 @@
+//! What leaves the chip: at which port, in which order, and what queues had no room for.
+
+use wireloom_codegen::tile::{LAST, RUNAWAY, Way};
+use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
+use wireloom_machine::{Error, LostOutput, Result, Settled, Sink};
+
+use super::port::Left;
+use super::{Pending, Raw};
+
+impl Raw {
+    /// Takes what has left the chip. Returns the packets that began to enter.
+    pub(super) fn collect_left(&mut self) -> Result<Vec<u64>> {
+        let mut numbers = Vec::new();
+        for number in 0..self.placement.chains.len() {
+            let input = self.placement.chains[number].input();
+            let entered = std::mem::take(&mut Self::port(&mut self.chip, input).entered);
+            numbers.extend(entered.iter().map(|(number, _)| *number));
+            self.measured.entered.extend(entered);
+        }
+        for number in 0..self.placement.ports.len() {
+            let output = self.placement.ports[number];
+            let left = std::mem::take(&mut Self::port(&mut self.chip, output).left);
+            for left in left {
+                match left.is_dropped {
+                    true => self.dropped_at[number] += 1,
+                    false => self.left_at[number] += u64::from(!left.words.is_empty()),
+                }
+                let Some((tile, serial)) = left.sent else {
+                    self.leaves(number, left)?;
+                    continue;
+                };
+                let from = self.placement.chains.iter().position(|chain| chain.last() == tile);
+                let from = from.ok_or_else(|| Error::new("a packet left a tile of no chain"))?;
+                // Fewer than 65,536 of a chain wait for an earlier one.
+                let next = self.next[from];
+                let serial = next + u64::from(serial.wrapping_sub(next as u16));
+                self.check_port(number, from, serial, &left)?;
+                self.early[from].insert(serial, left);
+            }
+        }
+        for chain in 0..self.placement.chains.len() {
+            while let Some(left) = self.early[chain].remove(&self.next[chain]) {
+                self.next[chain] += 1;
+                self.leaves(chain, left)?;
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Checks that what has left a chain is at its port, and that a packet is not there before an
+    /// earlier one of its chain.
+    fn check_port(&mut self, number: usize, from: usize, serial: u64, left: &Left) -> Result {
+        let wanted = match Way::of(left.side) {
+            Way::Port => usize::from(left.port()) % self.placement.ports.len(),
+            _ => self.placement.own(from),
+        };
+        if wanted != number {
+            let message = format!("a packet to port {wanted} left the chip at {number}");
+            return Err(Error::new(message));
+        }
+        if Way::of(left.side) == Way::Port && !left.is_dropped {
+            let last = self.last.entry((number, from)).or_default();
+            if serial < *last {
+                let message = format!("packets of chain {from} left port {number} out of order");
+                return Err(Error::new(message));
+            }
+            *last = serial + 1;
+        }
+        Ok(())
+    }
+
+    /// What has left next of a chain.
+    fn leaves(&mut self, chain: usize, left: Left) -> Result {
+        let pending = &mut self.pending[chain];
+        let none = || Error::new("more packets have left the chip than it was given");
+        let packet = pending.front().ok_or_else(none)?;
+        let (all, is_over) = self.left.entry(packet.number).or_default();
+        self.measured.leaves(packet.number, &left);
+        if left.side & LAST != 0 {
+            *is_over = true;
+            pending.pop_front();
+        }
+        all.push(left);
+        Ok(())
+    }
+
+    /// Passes on the packets that have left, in order.
+    pub(super) fn pass_on(&mut self, sink: Sink<'_>) -> Settled {
+        let mut settled = Settled::default();
+        self.lines.lost.drain(..).for_each(|number| settled.lost.push(number));
+        while let Some(next) = self.order.front().copied()
+            && self.left.get(&next.number).is_some_and(|(_, is_over)| *is_over)
+        {
+            self.order.pop_front();
+            settled.taken.push(next.number);
+            let (all, _) = self.left.remove(&next.number).unwrap_or_default();
+            let outputs = all.iter().filter(|left| Way::of(left.side) != Way::Done);
+            for (output, left) in outputs.enumerate() {
+                if left.is_dropped {
+                    let (packet, port) = (next.number, left.port());
+                    settled.lost_outputs.push(LostOutput { packet, output, port });
+                } else {
+                    pass_on(next, left, sink);
+                }
+            }
+        }
+        settled
+    }
+}
+
+fn pass_on(packet: Pending, left: &Left, sink: Sink<'_>) {
+    let reason = || match Way::reason(left.side) {
+        (RUNAWAY, _) => Reason::Runaway,
+        (set, value) => Reason::Program(ReasonSetId(set), value),
+    };
+    let verdict = match Way::of(left.side) {
+        Way::Port => Verdict::Sent { port: left.port() },
+        Way::Core => Verdict::ToCpu(reason()),
+        Way::Drop => Verdict::Dropped(reason()),
+        Way::Done => return,
+    };
+    sink(Output {
+        sequence: packet.number,
+        arrival_ns: packet.arrival_ns,
+        ingress: left.ingress.unwrap_or(packet.ingress),
+        verdict,
+        bytes: &left.bytes(),
+    });
+}

@@ -1,0 +1,77 @@
+//! The line at the port of a queue, and its card.
+//!
+//! The card has room for two packets: one that is on the line, and the next. Whenever there is room
+//! it says so, and the tile may send a packet, which the card takes a word a cycle. A packet goes on
+//! the line once it is there wholly (all assumed; the paper says that the card indicates when it can
+//! take the next packet).
+
+use std::collections::VecDeque;
+
+use wireloom_codegen::tile::Ready;
+use wireloom_isa::raw::Network;
+
+use super::port::Left;
+use crate::device::{LineClock, LineRate, Port};
+use crate::message::Header;
+use crate::tile::kind;
+
+/// Packets in a card.
+const ROOM: usize = 2;
+
+/// A line with its card.
+#[derive(Clone, Debug)]
+pub struct OutLine {
+    clock: LineClock,
+    ready: Ready,
+    /// Whether the tile knows that there is room, and has sent nothing since.
+    is_told: bool,
+    /// Packets in the card, each with the cycle in which its last byte is on the line.
+    leaving: VecDeque<(u64, Left)>,
+}
+
+impl OutLine {
+    /// A line of a rate whose card tells the tile in a way that there is room.
+    pub fn new(rate: LineRate, ready: Ready) -> Self {
+        Self { clock: LineClock::new(rate), ready, is_told: false, leaving: VecDeque::new() }
+    }
+
+    /// The first word of a packet has come.
+    pub fn begins(&mut self) {
+        self.is_told = false;
+    }
+
+    /// The last word of a packet has come.
+    pub fn takes(&mut self, now: u64, left: Left) {
+        let bytes = left.words.first().map_or(0, |first| first & 0xffff);
+        self.leaving.push_back((self.clock.take(now, bytes as usize), left));
+    }
+
+    /// The next packet that has left.
+    pub fn next_left(&mut self, now: u64) -> Option<Left> {
+        self.leaving.front().filter(|(end, _)| *end <= now)?;
+        let (cycle, left) = self.leaving.pop_front()?;
+        Some(Left { cycle, ..left })
+    }
+
+    /// Tells the tile that there is room, if it does not know; returns whether a word went.
+    pub fn tell(&mut self, port: &mut Port<'_>) -> bool {
+        if self.is_told || self.leaving.len() >= ROOM {
+            return false;
+        }
+        self.is_told = match self.ready {
+            Ready::Polling => port.write(Network::Static1, 1),
+            Ready::Interrupts => {
+                let destination = port.tile;
+                let user = kind::INTERRUPT;
+                let header = Header { user, destination, origin: destination, ..Header::default() };
+                port.write(Network::Memory, header.word())
+            }
+        };
+        self.is_told
+    }
+
+    /// The cycle in which the next packet has left.
+    pub fn next(&self) -> Option<u64> {
+        self.leaving.front().map(|(end, _)| *end)
+    }
+}
