@@ -8,7 +8,7 @@ use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 use wireloom_sim::{Rng, sweep};
 
-use super::energy::{Load, change, chip, run};
+use super::energy::{Load, change, chip, run_all};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
@@ -80,13 +80,13 @@ fn make(_: &Settings) -> Result<Drawn> {
     let _working = Working::on("a day of four benchmarks");
     let rows = sweep(&Benchmark::ALL, workers(), |&benchmark| {
         let spec = chip(GovernorKind::None, 20_000);
-        let full = run(benchmark, &spec, Load::Full(2.0), 1.0)?.gbps;
+        let full = run_all(benchmark, &spec, Load::Full(2.0), 1.0)?.gbps;
         let day = day(full);
         let (mut rows, mut before): (Vec<Row>, _) = (Vec::new(), (0.0, 0.0));
         for (governor, kind, period) in GOVERNORS {
-            let outcome = run(benchmark, &chip(kind, period), Load::Gbps(&day), 0.0)?;
+            let outcome = run_all(benchmark, &chip(kind, period), Load::Gbps(&day), 0.0)?;
             if kind == GovernorKind::None {
-                before = (outcome.watts[0], outcome.gbps);
+                before = (outcome.engines_w, outcome.gbps);
             }
             let (packets, lost) = outcome.packets;
             rows.push(Row {
@@ -95,8 +95,8 @@ fn make(_: &Settings) -> Result<Drawn> {
                 packets,
                 lost,
                 lost_percent: 100.0 * lost as f64 / packets as f64,
-                engines_w: outcome.watts[0],
-                power_change: change(outcome.watts[0], before.0),
+                engines_w: outcome.engines_w,
+                power_change: change(outcome.engines_w, before.0),
                 throughput_change: change(outcome.gbps, before.1),
             });
         }
@@ -128,7 +128,7 @@ fn text(rows: &[Row]) -> String {
         ]);
     }
     format!(
-        "{table}\n\nA day in {:.1} ms: loads from {LEAST} to {MOST} of the full rate on a cosine, scattered by \
+        "{table}\n\nA day in {:.1} ms, with five seeds: loads from {LEAST} to {MOST} of the full rate on a cosine, scattered by \
          30 % each tenth of an hour; packets of a Poisson process. The talk: less than 4 % of \
          throughput lost.\n",
         24.0 * HOUR_MS
