@@ -198,6 +198,27 @@ fn what_has_no_place_is_refused_by_name() {
     assert!(message.contains("words of SDRAM, and"), "{message}");
 }
 
+/// A thread takes elements of the transmit FIFO one by one, and one stays free.
+#[test]
+fn threads_send_with_few_elements_as_with_many() {
+    let text = "engine back() { step begin { packet.egress = packet.ingress; finish; } }";
+    let program = written(text);
+    for elements in [2, 3, 16] {
+        let mut spec = Spec::base();
+        spec.fbi.transmit_elements = elements;
+        agree_on(spec, &program, &[], &noise(2, 200));
+    }
+    let refused = |change: &dyn Fn(&mut Spec)| {
+        let mut spec = Spec::base();
+        change(&mut spec);
+        spec.refusals(&program).into_iter().next().map(|refusal| refusal.message)
+    };
+    let message = refused(&|spec| spec.fbi.transmit_elements = 1).expect("none would stay free");
+    assert!(message.contains("`fbi.transmit_elements`"), "{message}");
+    let message = refused(&|spec| spec.scratch.bytes = 2048).expect("turns have no words");
+    assert!(message.contains("4096 bytes of scratchpad"), "{message}");
+}
+
 /// A context of some 500 words: more than local memory has, and more than the frame has before the window.
 #[test]
 fn a_large_context_has_a_place() {
