@@ -267,6 +267,58 @@ fn a_large_context_has_a_place() {
     agree_with(&written(&text), &[], &noise(53, 200));
 }
 
+/// More variables than local memory has words: narrow ones share words, and are written one by one.
+#[test]
+fn narrow_variables_share_words() {
+    use std::fmt::Write as _;
+    let (mut variables, mut begin, mut more, mut end) =
+        (String::new(), String::new(), String::new(), String::new());
+    let widths = [1, 3, 8, 9, 16, 17, 32];
+    for (at, width) in widths.into_iter().enumerate() {
+        let _ = writeln!(more, "step again{at} {{");
+        for number in 0..12 {
+            let name = format!("v{width}_{number}");
+            let high = number + width - 1;
+            let bit = number % 8;
+            let _ = writeln!(variables, "u{width} {name};");
+            // Those of even numbers are zero until some packets write them.
+            if number % 2 == 1 {
+                let _ = writeln!(begin, "{name} = bytes.value[{high}:{number}];");
+            }
+            let _ = writeln!(more, "if (bytes.index[{bit}:{bit}] == 1) {name} = ~{name};");
+            let _ = writeln!(end, "sum = (sum << 1) ^ (u64){name};");
+        }
+        let _ = writeln!(more, "next again{};\n}}", at + 1);
+    }
+    let last = widths.len();
+    let text = format!(
+        "header Bytes {{ u8 index, times; u64 value; }};
+        engine narrow() {{
+            u8 rounds;
+            {variables}
+            Bytes bytes @ 0;
+            step begin {{
+                if (packet.length < sizeof(Bytes)) finish;
+                {begin}
+                next again0;
+            }}
+            {more}
+            step again{last} {{
+                rounds = rounds + 1;
+                if (rounds < (u8)bytes.times[1:0]) next again0;
+                next end;
+            }}
+            step end {{
+                u64 sum = 0;
+                {end}
+                bytes.value = sum;
+                finish;
+            }}
+        }}"
+    );
+    agree_with(&written(&text), &[], &noise(59, 200));
+}
+
 #[test]
 fn parked_packets_come_back_as_on_golden() {
     let program = own_program("parked");

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use super::routines::Routine;
 
@@ -442,6 +443,22 @@ impl Code {
         let (high, low) = (self.operand(high), self.operand(low));
         let target = self.names[target.0].clone();
         self.instruction(&format!("dbl_shf[{target}, {high}, {low}, >>{amount}]"));
+    }
+
+    /// Puts the low bytes of a register into these bytes of another one.
+    pub fn load_field(&mut self, into: Register, bytes: Range<u32>, from: Register) {
+        let apart = self.part(into, from);
+        let from = if apart { from } else { self.copy(from.into()) };
+        self.part(into, from);
+        let mask: String =
+            (0..4).rev().map(|byte| if bytes.contains(&byte) { '1' } else { '0' }).collect();
+        let shift = match bytes.start {
+            0 => String::new(),
+            start => format!(", <<{}", 8 * start),
+        };
+        let (into, from) = (&self.names[into.0], &self.names[from.0]);
+        let text = format!("ld_field[{into}, {mask}, {from}{shift}]");
+        self.instruction(&text);
     }
 
     /// Sets pointer 1 into local memory, which takes effect four cycles later.

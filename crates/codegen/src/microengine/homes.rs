@@ -12,8 +12,9 @@
 //!
 //! Local memory has what is at most 128 bits wide: instructions name its words. What is wider, and arrays
 //! of the context, are reached by commands with computed addresses, and so in the frame. The variables
-//! that steps name most often come first. If the steps are spread over engines, no part of the context is
-//! in local memory: each engine has its own.
+//! that steps name most often come first. If some find no room, variables of at most 16 bits are packed: up to four
+//! share a word of local memory. In the frame they would cost a read of SRAM more for each write. If the steps are
+//! spread over engines, no part of the context is in local memory: each engine has its own.
 
 use std::ops::Range;
 
@@ -50,6 +51,8 @@ pub struct Local {
 pub struct Homes {
     /// The first word of each variable.
     pub variables: Vec<u32>,
+    /// The byte at which a variable begins that shares its word, from the lowest.
+    pub bytes: Vec<Option<u32>>,
     /// The first word of each array, with the logarithm of the words of an element.
     pub arrays: Vec<(u32, u32)>,
     /// Words of the frame that the context needs.
@@ -61,8 +64,20 @@ pub struct Homes {
 impl Homes {
     /// Finds places for the context of an engine.
     pub fn of(engine: &Engine, local: Local) -> Self {
+        let homes = Self::placed(engine, local, false);
+        let is_left = |variable: usize| {
+            homes.variables[variable] < LOCAL && !is_wide(engine.context[variable].width)
+        };
+        match local.has_context && (0..engine.context.len()).any(is_left) {
+            true => Self::placed(engine, local, true),
+            false => homes,
+        }
+    }
+
+    fn placed(engine: &Engine, local: Local, packs: bool) -> Self {
         let mut homes = Self {
             variables: vec![0; engine.context.len()],
+            bytes: vec![None; engine.context.len()],
             arrays: Vec::new(),
             words: 0,
             local: groups(0..local.words),
@@ -75,14 +90,33 @@ impl Homes {
             let narrow = |variable: &usize| !is_wide(engine.context[*variable].width);
             let mut order: Vec<usize> = (0..engine.context.len()).filter(narrow).collect();
             order.sort_by_key(|variable| std::cmp::Reverse(uses[*variable]));
+            // Words that variables share, and how many of their bytes are taken.
+            let mut shared: Vec<(u32, u32)> = Vec::new();
             for variable in order {
-                let count = words::count(engine.context[variable].width) as u32;
+                let width = engine.context[variable].width;
+                let size = bytes(width).next_power_of_two();
+                if packs && size < 4 {
+                    let begin = |taken: u32| taken.next_multiple_of(size);
+                    let has_room = |(_, taken): &&mut (u32, u32)| begin(*taken) + size <= 4;
+                    if let Some((word, taken)) = shared.iter_mut().find(has_room) {
+                        (homes.variables[variable], homes.bytes[variable]) =
+                            (*word, Some(begin(*taken)));
+                        *taken = begin(*taken) + size;
+                        is_local[variable] = true;
+                        continue;
+                    }
+                }
+                let count = words::count(width) as u32;
                 let Some(group) = free.iter_mut().find(|group| group.len() as u32 >= count) else {
                     continue;
                 };
                 homes.variables[variable] = LOCAL + group.start;
                 group.start += count;
                 is_local[variable] = true;
+                if packs && size < 4 {
+                    homes.bytes[variable] = Some(0);
+                    shared.push((homes.variables[variable], size));
+                }
             }
             let ends = [0..BEFORE, local.words - AFTER..local.words];
             homes.local = ends.into_iter().flat_map(groups).collect();
@@ -128,6 +162,11 @@ impl Homes {
         }
         ranges
     }
+}
+
+/// Bytes of so many bits.
+pub fn bytes(width: u32) -> u32 {
+    width.div_ceil(8)
 }
 
 /// Words of local memory in parts that one pointer reaches each.
@@ -197,6 +236,7 @@ mod tests {
         assert_eq!(groups(8..56), [8..16, 16..32, 32..48, 48..56]);
         let homes = Homes {
             variables: Vec::new(),
+            bytes: Vec::new(),
             arrays: Vec::new(),
             words: 24,
             local: groups(0..2 * GROUP),

@@ -11,7 +11,7 @@ use super::code::{Code, Operand, Register, TRANSFERS, Target};
 use super::context;
 use super::frame::{self, State};
 use super::grouped::{Group, Planned};
-use super::homes::{Homes, LOCAL, Local, Room};
+use super::homes::{Homes, LOCAL, Local, Room, bytes};
 use super::inline::Inlined;
 use super::known;
 use super::layout::Layout;
@@ -282,6 +282,16 @@ impl Lower<'_> {
             let at = Operand::Number(first + 8 * index as u32);
             self.state.store(self.code, at, part);
         }
+    }
+
+    /// Writes a value to the bytes of a word that it shares with others.
+    pub(super) fn store_part(&mut self, word: u32, byte: u32, value: Value) {
+        let size = bytes(self.width(value));
+        let part = self.get(value)[0];
+        let part = self.in_register(part);
+        let all = self.load(word, 1)[0];
+        self.code.load_field(all, byte..byte + size, part);
+        self.store(word, &[all.into()]);
     }
 
     /// Reads words of the frame, or of local memory.

@@ -69,6 +69,12 @@ impl Lower<'_> {
             }
             OpKind::ReadContext(id) => {
                 let first = self.homes.variables[id.index()];
+                if let Some(byte) = self.homes.bytes[id.index()] {
+                    let word = self.load(first, 1)[0];
+                    let words = words::slice(self.code, &[word.into()], 8 * byte, width);
+                    self.define(op, words);
+                    return Ok(());
+                }
                 let is_written = self
                     .ops
                     .iter()
@@ -92,8 +98,12 @@ impl Lower<'_> {
             }
             OpKind::WriteContext(id, value) => {
                 let first = self.homes.variables[id.index()];
+                let byte = self.homes.bytes[id.index()];
                 return self.guarded(op, |lower| {
-                    lower.store_value(first, *value);
+                    match byte {
+                        None => lower.store_value(first, *value),
+                        Some(byte) => lower.store_part(first, byte, *value),
+                    }
                     Ok(None)
                 });
             }
