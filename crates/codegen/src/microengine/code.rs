@@ -505,7 +505,7 @@ impl Code {
         self.instruction(&format!("{what}, {transfer}, {a}, {b}, {count}], ctx_swap"));
     }
 
-    /// A command that takes words from transfer registers, the first of which is a target.
+    /// A command that takes its words from transfer registers. `first` is the first of them.
     pub fn write_command(&mut self, what: &str, first: Target, a: Operand, b: Operand, count: u32) {
         let first = self.target(first);
         self.command(what, &first, a, b, count);

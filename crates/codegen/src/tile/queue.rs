@@ -9,6 +9,17 @@
 use super::ports::WHOLE;
 use super::routines;
 
+/// Stores the header and the number of a first message where the ring ends before them, between them, or not.
+const TWO_AROUND: &str = "        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $t0, 0($a3)
+        addiu $a3, $a3, 4
+        xor $t5, $a3, $s5
+        movz $a3, $s6, $t5
+        sw $t1, 0($a3)
+        addiu $a3, $a3, 4
+";
+
 /// How a tile learns that the line card takes a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ready {
@@ -77,6 +88,7 @@ impl Queue {
             ],
         };
         let text = include_str!("queue.s")
+            .replace("TWO_AROUND\n", TWO_AROUND)
             .replace("LINE_BEGIN\n", begin)
             .replace("LINE_POLL\n", poll)
             .replace("LINE_TAKEN\n", taken)

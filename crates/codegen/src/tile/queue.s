@@ -65,14 +65,7 @@ queue_whole_around:
         sw $t3, 0($s1)
         addiu $a3, $s1, 4
         subu $s1, $t6, $s3
-        xor $t5, $a3, $s5
-        movz $a3, $s6, $t5
-        sw $t0, 0($a3)
-        addiu $a3, $a3, 4
-        xor $t5, $a3, $s5
-        movz $a3, $s6, $t5
-        sw $t1, 0($a3)
-        addiu $a3, $a3, 4
+TWO_AROUND
 queue_whole_word_around:
         xor $t5, $a3, $s5
         movz $a3, $s6, $t5
@@ -213,14 +206,7 @@ queue_head:
 HEAD_STORE
         j queue_stored
 queue_head_around:
-        xor $t5, $a3, $s5
-        movz $a3, $s6, $t5
-        sw $t0, 0($a3)
-        addiu $a3, $a3, 4
-        xor $t5, $a3, $s5
-        movz $a3, $s6, $t5
-        sw $t1, 0($a3)
-        addiu $a3, $a3, 4
+TWO_AROUND
         addiu $a0, $a0, -2
         j queue_around
 # There is no room: the device at the port gets what the first message said, and the other words of

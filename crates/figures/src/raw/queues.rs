@@ -85,7 +85,7 @@ const PACKETS: usize = 4096;
 const LONG_PACKETS: usize = 512;
 /// Bytes of packets in bursts.
 const BYTES: usize = 64;
-/// Million packets a second at all inputs together, all of which go to one output at a time.
+/// Million packets a second at all inputs together. At any time they all go to the same output.
 const OFFERED: f64 = 2.0;
 /// The rate of each line: half of what comes during a burst, twice what comes on average.
 const LINE_MBPS: u32 = 512;

@@ -56,8 +56,8 @@ impl Waits {
         self.add(taken, layout.input(number, GENERAL, PROCESSOR));
     }
 
-    /// Adds the packets that last tiles of chains send to queues, and the packets of which these tell
-    /// the devices at their ports that there was no room.
+    /// Adds the messages that carry packets from the last tiles of chains to queues, and those by which a
+    /// queue tells the device at its port that it had no room for a packet.
     fn queues(&mut self, layout: &Layout, senders: &[Place], ports: &[Edge]) {
         for (queue, side) in ports {
             for from in senders {

@@ -10,7 +10,7 @@ use wireloom_raw::asm::assemble;
 use wireloom_raw::device::{Memory, MemorySpec, Sink, Source};
 use wireloom_raw::{Chip, Header, Side, Spec};
 
-/// Registers of values, of the first half of which there is one of each kind at least.
+/// Registers that hold values.
 const VALUES: std::ops::Range<u8> = 2..12;
 /// Two addresses so close that what they reach overlaps.
 const BASES: [u8; 2] = [28, 29];

@@ -11,9 +11,9 @@
 //! Words of SDRAM are quad words here. `first`, `next`, `older` and `newer` are addresses of
 //! entries, `head` is that of the bucket's first; `free` begins the list of those without a key. A
 //! list of buckets ends with 0. The list by age is a ring through word 3 of the header, as if that
-//! were an entry; static entries and free ones are rings of their own. A key has an even number of words,
-//! the last of which may be 0. The bucket is its hash by the hash unit, pair by pair of words, modulo the
-//! number of buckets. Entries that are too old stay where they are until their key comes again or an entry is
+//! were an entry; static entries and free ones are rings of their own. A key has an even number of words:
+//! if needed, a 0 is added. The hash unit hashes it, two words at a time. The hash modulo the number of buckets
+//! is the bucket. Entries that are too old stay where they are until their key comes again or an entry is
 //! needed: they are skipped until then.
 
 use super::super::code::{Code, Label, Operand, Register, Target};
