@@ -188,13 +188,13 @@ fn what_does_not_fit_says_how_much_it_needs() {
 #[test]
 fn what_has_no_place_is_refused_by_name() {
     let text = "engine parked() {
-        offload waiting : park<u8, size = 1000>;
+        offload waiting : park<u8, size = 5000>;
         step begin { if (waiting.keep(0)) done; finish; }
     }";
     let refused = Spec::base().refusals(&written(text));
     let why: Vec<_> = refused.iter().map(|why| (why.offload.as_deref(), &why.message)).collect();
     let [(Some("waiting"), message)] = why[..] else { panic!("{why:?}") };
-    // The longest packet has 65,535 bytes, and SDRAM 64 MB.
+    // The longest packet has 65,535 bytes, and SDRAM 256 MB.
     assert!(message.contains("words of SDRAM, and"), "{message}");
 }
 

@@ -4,13 +4,15 @@ use std::path::Path;
 
 use wireloom_description::Description;
 use wireloom_ixp::{KIND, Spec};
-use wireloom_machine::{Options, Source, load_store};
+use wireloom_machine::{Configured, Options, Source, load_store};
 
 #[test]
 fn engines_are_refused_with_step_and_offload() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/flowcount.loom");
     let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{error}"));
-    let machine = KIND.configure("ixp1200", Description::built_in("ixp1200")).expect("a machine");
+    let small = "extends = \"ixp1200\"\n[sdram]\nbytes = 67108864";
+    let small = Description::parse("small", small).expect("a description");
+    let machine = KIND.configure("small", small).expect("a machine");
     let refusals = machine.refusals(&program);
     let refused = refusals.iter().find(|refusal| refusal.offload.as_deref() == Some("flows"));
     let step = refused.and_then(|refusal| refusal.step.as_deref());
@@ -19,10 +21,10 @@ fn engines_are_refused_with_step_and_offload() {
     let error = machine.start(&program, store, &Options::default(), &|_| ()).err();
     let message = error.expect("it is refused").message;
     assert!(message.contains("has no place"), "{message}");
-    // The chip can have so much SDRAM.
-    let large = "extends = \"ixp1200\"\n[sdram]\nbytes = 268435456";
-    let large = Description::parse("large", large).expect("a description");
-    assert_eq!(KIND.configure("large", large).expect("a machine").refusals(&program), []);
+    for name in ["ixp1200", "ixp2400", "ixp2800"] {
+        let spec = Spec::installed(name).expect("a machine");
+        assert_eq!(spec.refusals(&program), [], "{name}");
+    }
 }
 
 #[test]

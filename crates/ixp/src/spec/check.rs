@@ -106,7 +106,7 @@ impl Spec {
             ("sram.queue", self.sram.queue, 1..=1024),
             ("sram.locks", self.sram.locks, 1..=64),
             ("sram.lists", self.sram.lists, 1..=8),
-            ("sdram.bytes", self.sdram.bytes, 8..=1 << 28),
+            ("sdram.bytes", self.sdram.bytes, 8..=1 << 30),
             ("sdram.channels", self.sdram.channels, 1..=4),
             ("sdram.interleave_bytes", self.sdram.interleave_bytes, 64..=65536),
             ("sdram.burst_quads", self.sdram.burst_quads, 1..=8),
