@@ -19,9 +19,6 @@ pub struct GovernorSpec {
     pub change_ns: u32,
     /// The time to start a stopped clock, in nanoseconds, 0 to 10,000,000.
     pub wake_ns: u32,
-    /// MPKTs that a port holds for bursts beyond `ports.receive_mpkts`, 0 to 4,096, with a governor
-    /// that stops engines.
-    pub extra_mpkts: u32,
     /// The governor `dvs`.
     pub dvs: DvsSpec,
     /// The governor `gating`.
@@ -72,6 +69,8 @@ pub struct GatingSpec {
     pub waiting: u32,
     /// What the counter must exceed at first to stop an engine, 0 to 1,000,000.
     pub count: u32,
+    /// MPKTs that a port holds for bursts beyond `ports.receive_mpkts`, 0 to 4,096.
+    pub extra_mpkts: u32,
 }
 
 /// The governor `demand`.
@@ -91,6 +90,8 @@ pub struct DemandSpec {
     pub loss_permille: u32,
     /// Engines that change their voltage at a time, 1 to 16.
     pub changes: u32,
+    /// MPKTs that a port holds for bursts beyond `ports.receive_mpkts`, 0 to 4,096.
+    pub extra_mpkts: u32,
 }
 
 impl GovernorSpec {
@@ -102,17 +103,18 @@ impl GovernorSpec {
         within("period_cycles", self.period_cycles, 64..=1 << 24)?;
         within("change_ns", self.change_ns, 0..=10_000_000)?;
         within("wake_ns", self.wake_ns, 0..=10_000_000)?;
-        within("extra_mpkts", self.extra_mpkts, 0..=4096)?;
         within("steps", self.steps.len(), 1..=16)?;
         within("dvs.idle_percent", self.dvs.idle_percent, 0..=100)?;
         within("gating.waiting", self.gating.waiting, 0..=64)?;
         within("gating.count", self.gating.count, 0..=1_000_000)?;
+        within("gating.extra_mpkts", self.gating.extra_mpkts, 0..=4096)?;
         let demand = &self.demand;
         within("demand.low_percent", demand.low_percent, 1..=99)?;
         within("demand.urgent_percent", demand.urgent_percent, 1..=100)?;
         within("demand.window", demand.window, 2..=1000)?;
         within("demand.loss_permille", demand.loss_permille, 1..=500)?;
         within("demand.changes", demand.changes, 1..=16)?;
+        within("demand.extra_mpkts", demand.extra_mpkts, 0..=4096)?;
         for step in &self.steps {
             within("steps.millivolts", step.millivolts, 500..=5500)?;
         }
@@ -152,7 +154,8 @@ impl GovernorSpec {
     /// MPKTs that a port holds beyond those of its description.
     pub fn extra_mpkts(&self) -> u32 {
         match self.kind {
-            GovernorKind::Gating | GovernorKind::Demand => self.extra_mpkts,
+            GovernorKind::Gating => self.gating.extra_mpkts,
+            GovernorKind::Demand => self.demand.extra_mpkts,
             GovernorKind::None | GovernorKind::Dvs => 0,
         }
     }
