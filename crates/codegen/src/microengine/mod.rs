@@ -96,16 +96,14 @@ impl Target {
         match self {
             Self::One { elements } => format!(
                 ".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n\
-                 #define TRANSMIT_ELEMENTS {elements}\n#define TURNS {}\n",
-                SCRATCHPAD / 4 - second::TURNS
+                 #define TRANSMIT_ELEMENTS {elements}\n"
             ),
             Self::Two { elements } => format!(
                 ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
-                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define TURNS {}\n\
+                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n\
                  #define ARRIVAL {}\n\
                  .sig memory arrived\n",
-                second::LOCKS / 4 - 1,
-                second::LOCKS - 4 - 4 * second::TURNS,
+                4 * TURNS,
                 frame::ARRIVAL
             ),
         }
@@ -120,10 +118,14 @@ impl Target {
     }
 }
 
-/// Bytes of the scratchpad that programs use: words for offloads that are called in order, those for turns to
-/// send, and on version 2 one that counts elements and one with locks.
+/// Bytes of the scratchpad that programs take at least.
 pub const SCRATCHPAD: u32 = 4096;
-const GATES: u32 = SCRATCHPAD / 4 - second::TURNS - 2;
+/// Its first words are for turns to send, one for each thread that a chip can have (`thread.uc`). The next one
+/// counts elements of TBUF on version 2. Words for offloads that are called in order follow, then arrays and
+/// counters.
+const TURNS: u32 = 128;
+const FIRST_GATE: u32 = TURNS + 1;
+const GATES: u32 = SCRATCHPAD / 4 - FIRST_GATE;
 
 /// The most reasons that control words can tell apart.
 const MOST_REASONS: usize = 1 << 16;

@@ -110,7 +110,7 @@ fn resumed(engine: &Engine) -> Vec<usize> {
 }
 
 /// The share of packets that come through each step, if all exits were equally likely.
-fn visits(engine: &Engine) -> Vec<f64> {
+pub(super) fn visits(engine: &Engine) -> Vec<f64> {
     let mut visits = vec![0.0; engine.steps.len()];
     if let Some(first) = visits.first_mut() {
         *first = 1.0;
