@@ -24,6 +24,7 @@ mod lower;
 mod operations;
 mod order;
 mod posted;
+mod reach;
 mod resize;
 mod routines;
 mod second;
@@ -54,6 +55,8 @@ pub struct Microcode<'a> {
     multipliers: String,
     /// The set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
+    /// The word of a frame up to which there are zeros behind the window.
+    cleared: u32,
     /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
     /// program needs a layout with so many.
     pub frame: u32,
@@ -155,7 +158,8 @@ pub fn generate<'a>(
     let engine = &program.engines[program.main.index()];
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
-    Ok(Microcode { engine, steps, multipliers, reasons, frame })
+    let cleared = reach::cleared(engine);
+    Ok(Microcode { engine, steps, multipliers, reasons, cleared, frame })
 }
 
 impl Microcode<'_> {
@@ -195,7 +199,7 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n{}{}\n{}\n",
+             {}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
@@ -203,6 +207,7 @@ impl Microcode<'_> {
             target.contexts() * first,
             self.frame.trailing_zeros(),
             frame::STATE,
+            self.cleared,
             if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
             if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },
             include_str!("thread.uc"),

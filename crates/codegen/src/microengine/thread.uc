@@ -19,7 +19,8 @@
     alu[$7, --, B, 0]
 #endm
 
-; Clears the frame from the end of the window to byte 1,472, where the longest one ends.
+; Clears the frame from the end of the window to word CLEARED: no field is read behind it. The longest window ends
+; at word 368, and what follows is zero anyway.
 #macro clear_tail()
     .begin
     .reg at word keep mask old
@@ -43,8 +44,7 @@
     sram[write, $0, frame, word, 1], ctx_swap
     alu[word, word, +, 1]
 clear_words#:
-    ; Eight at a time: what follows the longest window is zero anyway.
-    immed[mask, 368]
+    immed[mask, CLEARED]
     zeros()
 clear_word#:
     alu[--, word, -, mask]
