@@ -42,7 +42,7 @@ fn constant(line: &str) -> usize {
 }
 
 /// Words of the macro of thread.uc.
-const CLEAR_TAIL: usize = 31;
+const CLEAR_TAIL: usize = 42;
 
 /// Where a packet enters a part, from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -23,7 +23,7 @@
 ; at word 368, and what follows is zero anyway.
 #macro clear_tail()
     .begin
-    .reg at word keep mask old
+    .reg at word keep mask old left
     ; `at` is the end of the window.
     alu[at, front, +, window]
     alu_shf[word, --, B, at, >>2]
@@ -44,11 +44,27 @@
     sram[write, $0, frame, word, 1], ctx_swap
     alu[word, word, +, 1]
 clear_words#:
-    immed[mask, CLEARED]
+    ; The words that are left over from commands of eight, and then eight at a time.
+    immed[left, CLEARED]
+    alu[left, left, -, word]
+    br<=0[cleared#]
     zeros()
+    br_bclr[left, 0, two#]
+    sram[write, $0, frame, word, 1], ctx_swap
+    alu[word, word, +, 1]
+two#:
+    br_bclr[left, 1, four#]
+    sram[write, $0, frame, word, 2], ctx_swap
+    alu[word, word, +, 2]
+four#:
+    br_bclr[left, 2, eights#]
+    sram[write, $0, frame, word, 4], ctx_swap
+    alu[word, word, +, 4]
+eights#:
+    alu_shf[left, --, B, left, >>3]
 clear_word#:
-    alu[--, word, -, mask]
-    br=cout[cleared#]
+    alu[left, left, -, 1]
+    br<0[cleared#]
     sram[write, $0, frame, word, 8], ctx_swap
     alu[word, word, +, 8]
     br[clear_word#]
