@@ -5,6 +5,7 @@
 //! depend only on step IR, and not on the timing of any machine.
 
 pub mod c;
+mod facts;
 pub mod hardware;
 pub mod microengine;
 mod refused;

@@ -1,5 +1,5 @@
-//! How many packets a second a program in Loom C takes on simulated chips. More packets should come
-//! than they take.
+//! How many packets a second a program in Loom C takes on simulated chips, and how much of the time their parts are in
+//! use. More packets should come than they take.
 //!
 //!     cargo run -p wireloom-ixp --example compiled_rate -- PROGRAM CAPTURE TABLES|- MACHINE...
 
@@ -28,8 +28,12 @@ fn main() {
         machine.offer(&frames, &mut |_| ()).expect("it takes packets");
         machine.finish(&mut |_| ()).expect("it ends");
         println!("{name}");
-        for line in machine.record(Duration::ZERO).map(|record| record.lines).unwrap_or_default() {
+        let Some(record) = machine.record(Duration::ZERO) else { continue };
+        for line in record.lines {
             println!("  {:14} {}", line.name, line.text);
+        }
+        for part in record.parts {
+            println!("  {:14} {:.1} % of the time", part.kind, 100.0 * part.share);
         }
     }
 }

@@ -67,6 +67,8 @@ pub fn compile(
     let mut memories = Memories {
         sram: spec.sram.bytes / 4,
         sdram: spec.sdram.bytes / 4,
+        scratch: spec.scratch.bytes / 4,
+        version: spec.engine.version,
         threads: most,
         frame: microengine::FRAME,
     };

@@ -138,8 +138,15 @@ impl<E: EnergySink> Processor<E> {
         let sdram = unit(chip.sdram.served(), chip.sdram.most())
             .with("row_hits", chip.sdram.sum(|channel| channel.row_hits))
             .with("refreshes", chip.sdram.sum(|channel| channel.refreshes));
+        let mut sram = unit(chip.sram.served(), chip.sram.most());
+        if chip.sram.channels.len() > 1 {
+            // Words that lie in one channel make it the bound of all.
+            for (number, channel) in chip.sram.channels.iter().enumerate() {
+                sram.add(&format!("channel_{number}_words"), channel.served.words);
+            }
+        }
         let mut units = Record::new()
-            .with("sram", unit(chip.sram.served(), chip.sram.most()))
+            .with("sram", sram)
             .with("sdram", sdram)
             .with("scratch", unit(chip.scratch.served, chip.scratch.queues.most()))
             .with("hash", unit(chip.hash.served, chip.hash.queues.most()))

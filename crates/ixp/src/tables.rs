@@ -50,6 +50,7 @@ impl Tables {
                 let words = match unit {
                     Unit::Sram => processor.chip.sram.words(),
                     Unit::Sdram => processor.chip.sdram.words(),
+                    Unit::Scratch => processor.chip.scratch.words(),
                 };
                 words[word as usize]
             });
@@ -108,6 +109,7 @@ fn put<E>(processor: &mut Processor<E>, image: &Image) {
     let memory = match image.unit {
         Unit::Sram => processor.chip.sram.words_mut(),
         Unit::Sdram => processor.chip.sdram.words_mut(),
+        Unit::Scratch => processor.chip.scratch.words_mut(),
     };
     memory[image.first as usize..][..image.words.len()].copy_from_slice(&image.words);
 }

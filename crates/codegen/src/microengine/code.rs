@@ -511,6 +511,15 @@ impl Code {
         self.command(what, &first, a, b, count);
     }
 
+    /// Adds two transfer registers of SRAM to a word of a unit and to the next one, which return what they were
+    /// before (version 2).
+    pub fn add(&mut self, unit: &str, [first, second]: [u8; 2], at: Register) {
+        self.here = None;
+        let at = self.names[at.0].clone();
+        self.instruction(&format!("{unit}[test_and_add, ${first}, {at}, 0], sig_done[s8]"));
+        self.instruction(&format!("{unit}[test_and_add, ${second}, {at}, 1], ctx_swap[s8]"));
+    }
+
     /// Sets the bits of a word of SRAM that the first transfer register has.
     pub fn set_bits(&mut self, a: Operand, b: Operand) {
         self.here = None;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
 use wireloom_offloads::{StateUse, registry};
 
+use crate::facts::Taken;
 use crate::refused::ops;
 
 /// Whether threads need the time of arrival of their packet.
@@ -44,25 +45,28 @@ pub fn emits(engine: &Engine) -> bool {
 
 /// The variables that may be read before they are written: they have to be 0 when a thread begins.
 pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
-    read_unwritten_if(engine, &|_, _| false)
+    let taken: Vec<_> = engine.steps.iter().map(taken).collect();
+    read_unwritten_if(engine, &|step, exit, guard| {
+        taken[step][exit].as_ref().is_some_and(|taken| taken.holds(guard))
+    })
 }
 
-/// The same, where some guards are known to be 1 whenever a thread goes on to another step. `holds`
-/// says of a guard whether it is one of these.
-pub fn read_unwritten_if(engine: &Engine, holds: &dyn Fn(usize, Value) -> bool) -> BTreeSet<usize> {
+/// The same, where some guards are known to be 1 whenever an exit to another step is taken: `holds` says so of a
+/// step, the place of the exit among its operations, and a guard.
+pub fn read_unwritten_if(
+    engine: &Engine,
+    holds: &dyn Fn(usize, usize, Value) -> bool,
+) -> BTreeSet<usize> {
     let mut live: Vec<BTreeSet<usize>> = engine.steps.iter().map(reads).collect();
     loop {
         let mut is_stable = true;
         // The last first, since most jumps lead forward.
         for (number, step) in engine.steps.iter().enumerate().rev() {
             let ops = ops(step);
-            let more: BTreeSet<usize> = ops
-                .iter()
-                .filter_map(|op| match &op.kind {
-                    OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => {
-                        Some(&live[to.index()] - &written(&ops, op, &|guard| holds(number, guard)))
-                    }
-                    _ => None,
+            let more: BTreeSet<usize> = (0..ops.len())
+                .filter_map(|at| {
+                    let to = goes_on(ops[at])?;
+                    Some(unwritten(&ops, at, &|guard| holds(number, at, guard), &live[to]))
                 })
                 .flatten()
                 .collect();
@@ -94,15 +98,34 @@ fn reads(step: &Step) -> BTreeSet<usize> {
     read
 }
 
-/// The variables that are written whenever an exit is taken: those without a guard, with its own, or
-/// with one that holds.
-fn written(ops: &[&Op], exit: &Op, holds: &dyn Fn(Value) -> bool) -> BTreeSet<usize> {
-    let writes = ops
-        .iter()
-        .filter(|op| op.guard.is_none_or(|guard| Some(guard) == exit.guard || holds(guard)));
-    let variable = |op: &&Op| match &op.kind {
-        OpKind::WriteContext(id, _) => Some(id.index()),
+/// What is known at the exits of a step to others, by their places among the operations.
+fn taken(step: &Step) -> Vec<Option<Taken<'_>>> {
+    let ops = ops(step);
+    (0..ops.len()).map(|at| goes_on(ops[at]).map(|_| Taken::of(step, &ops, at))).collect()
+}
+
+/// The step at which a packet goes on by an exit.
+fn goes_on(op: &Op) -> Option<usize> {
+    match &op.kind {
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
         _ => None,
+    }
+}
+
+/// Those of some variables that are not written whenever an exit is taken. What is written without a guard is, and
+/// what is written with that of the exit or with one that holds then.
+fn unwritten(
+    ops: &[&Op],
+    exit: usize,
+    holds: &dyn Fn(Value) -> bool,
+    wanted: &BTreeSet<usize>,
+) -> BTreeSet<usize> {
+    let own = ops[exit].guard;
+    let is_written = |variable: &usize| {
+        ops[..exit].iter().any(|op| {
+            matches!(&op.kind, OpKind::WriteContext(id, _) if id.index() == *variable)
+                && op.guard.is_none_or(|guard| Some(guard) == own || holds(guard))
+        })
     };
-    writes.filter_map(variable).collect()
+    wanted.iter().copied().filter(|variable| !is_written(variable)).collect()
 }

@@ -16,6 +16,7 @@ use super::inline::Inlined;
 use super::known;
 use super::layout::Layout;
 use super::order::Order;
+use super::reach;
 use super::routines::{Pass, Routine, Turn};
 use super::spread;
 use super::wide::is_wide;
@@ -266,8 +267,7 @@ impl Lower<'_> {
 
     /// The width of a value.
     pub fn width(&self, value: Value) -> u32 {
-        // Values that were made for this are words.
-        self.step.values.get(value.index()).map_or(32, |value| value.width)
+        reach::width(self.step, value)
     }
 
     /// Writes words of the frame, or of local memory.
@@ -412,16 +412,7 @@ impl Lower<'_> {
 
     /// The largest value that a value can have, as far as its operation shows.
     pub(super) fn most(&self, value: Value) -> u32 {
-        let definition = self.ops.iter().find(|op| op.results.contains(&value));
-        let own = match self.width(value) {
-            width @ 0..=16 => (1 << width) - 1,
-            _ => u32::from(u16::MAX),
-        };
-        match definition.map(|op| &op.kind) {
-            Some(OpKind::Extend(inner)) => own.min(self.most(*inner)),
-            Some(OpKind::Const(bits)) => own.min(bits.low_u64() as u32),
-            _ => own,
-        }
+        reach::most(self.step, &self.ops, value)
     }
 
     /// Whether an operation calls a routine.

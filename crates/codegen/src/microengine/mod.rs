@@ -24,6 +24,7 @@ mod lower;
 mod operations;
 mod order;
 mod posted;
+mod reach;
 mod resize;
 mod routines;
 mod second;
@@ -54,6 +55,8 @@ pub struct Microcode<'a> {
     multipliers: String,
     /// The set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
+    /// The word of a frame up to which there are zeros behind the window.
+    cleared: u32,
     /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
     /// program needs a layout with so many.
     pub frame: u32,
@@ -96,16 +99,14 @@ impl Target {
         match self {
             Self::One { elements } => format!(
                 ".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n\
-                 #define TRANSMIT_ELEMENTS {elements}\n#define TURNS {}\n",
-                SCRATCHPAD / 4 - second::TURNS
+                 #define TRANSMIT_ELEMENTS {elements}\n"
             ),
             Self::Two { elements } => format!(
                 ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
-                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define TURNS {}\n\
+                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n\
                  #define ARRIVAL {}\n\
                  .sig memory arrived\n",
-                second::LOCKS / 4 - 1,
-                second::LOCKS - 4 - 4 * second::TURNS,
+                4 * TURNS,
                 frame::ARRIVAL
             ),
         }
@@ -120,10 +121,14 @@ impl Target {
     }
 }
 
-/// Bytes of the scratchpad that programs use: words for offloads that are called in order, those for turns to
-/// send, and on version 2 one that counts elements and one with locks.
+/// Bytes of the scratchpad that programs take at least.
 pub const SCRATCHPAD: u32 = 4096;
-const GATES: u32 = SCRATCHPAD / 4 - second::TURNS - 2;
+/// Its first words are for turns to send, one for each thread that a chip can have (`thread.uc`). The next one
+/// counts elements of TBUF on version 2. Words for offloads that are called in order follow, then arrays and
+/// counters.
+const TURNS: u32 = 128;
+const FIRST_GATE: u32 = TURNS + 1;
+const GATES: u32 = SCRATCHPAD / 4 - FIRST_GATE;
 
 /// The most reasons that control words can tell apart.
 const MOST_REASONS: usize = 1 << 16;
@@ -153,7 +158,8 @@ pub fn generate<'a>(
     let engine = &program.engines[program.main.index()];
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
-    Ok(Microcode { engine, steps, multipliers, reasons, frame })
+    let cleared = reach::cleared(engine);
+    Ok(Microcode { engine, steps, multipliers, reasons, cleared, frame })
 }
 
 impl Microcode<'_> {
@@ -193,7 +199,7 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n{}{}\n{}\n",
+             {}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
@@ -201,6 +207,7 @@ impl Microcode<'_> {
             target.contexts() * first,
             self.frame.trailing_zeros(),
             frame::STATE,
+            self.cleared,
             if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
             if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },
             include_str!("thread.uc"),

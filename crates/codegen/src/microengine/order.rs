@@ -6,7 +6,7 @@ use wireloom_ir::{Engine, Exit, OffloadTarget, Op, OpKind};
 use wireloom_offloads::StateUse;
 use wireloom_offloads::registry;
 
-use super::GATES;
+use super::{FIRST_GATE, GATES};
 use crate::refused::{Refused, ops};
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
@@ -84,7 +84,13 @@ impl Order {
 
     /// The word of the scratchpad of an offload that is called in order.
     pub fn gate(&self, offload: usize) -> Option<u32> {
-        self.gates.iter().position(|gate| *gate == offload).map(|gate| gate as u32)
+        let position = self.gates.iter().position(|gate| *gate == offload);
+        position.map(|position| FIRST_GATE + position as u32)
+    }
+
+    /// The words of the scratchpad up to the last one of such an offload.
+    pub fn words(&self) -> u32 {
+        FIRST_GATE + self.gates.len() as u32
     }
 
     /// The words of the offloads that a thread no longer calls when it goes from a step to another

@@ -11,27 +11,17 @@
 //! sram[read, $0, byte_at, 0, 6], ctx_swap[memory]
 //! ```
 //!
-//! Version 2 has no locks of SRAM: a word of the scratchpad has a lock for each remainder of an
-//! element's number by 32.
+//! Version 2 has no locks of SRAM: its memories add by themselves.
 
 use std::fmt::Write as _;
-
-use super::SCRATCHPAD;
-
-/// The byte of the scratchpad with the locks of counters. The word before it counts elements of TBUF, those
-/// before that are for turns: `thread.uc`.
-pub const LOCKS: u32 = SCRATCHPAD - 4;
-/// Words for turns, one for each thread that a chip can have.
-pub const TURNS: u32 = 128;
 
 /// Writes a text for version 2.
 pub fn translated(text: &str) -> String {
     let mut out = String::with_capacity(2 * text.len());
-    let mut locks = 0;
     for line in text.lines() {
         let command = line.trim_start();
-        if let Some(read) = read_early(command) {
-            out.push_str(&read);
+        if let Some(text) = with_signals(command).or_else(|| addition(command)) {
+            out.push_str(&text);
             continue;
         }
         let Some(inside) = command.strip_suffix(", ctx_swap").and_then(|c| c.strip_suffix(']'))
@@ -43,26 +33,6 @@ pub fn translated(text: &str) -> String {
         let (unit, operands) = inside.split_once('[').unwrap_or((inside, ""));
         let operands: Vec<&str> = operands.split(", ").collect();
         match (unit, &operands[..]) {
-            ("sram", ["read_lock", to, a, b, count]) => {
-                locks += 1;
-                let _ = write!(
-                    out,
-                    "{}lock{locks}#:\n{}    alu[--, lock_bit, AND, $12]\n    br!=0[lock{locks}#]\n{}",
-                    lock(a, b),
-                    locked("test_and_set"),
-                    memory("sram", &["read", to, "byte_at", "0", count], 2),
-                );
-                out.push_str("    .end\n");
-            }
-            ("sram", ["write_unlock", from, a, b, count]) => {
-                let _ = writeln!(
-                    out,
-                    "{}{}{}    .end",
-                    lock(a, b),
-                    memory("sram", &["write", from, "byte_at", "0", count], 2),
-                    locked("clr"),
-                );
-            }
             ("sram", ["bit_wr", from, a, b, "set_bits"]) => {
                 let words = address(a, b, 2);
                 let _ = write!(
@@ -109,22 +79,42 @@ pub fn translated(text: &str) -> String {
 }
 
 /// A read that begins early, or that ends together with such ones ([`early`](super::early)).
-fn read_early(command: &str) -> Option<String> {
+fn with_signals(command: &str) -> Option<String> {
     let operands = command.strip_prefix("sram[read, ")?;
     let (operands, tokens) = operands.split_once("], ")?;
-    let (own, then) = match tokens.strip_prefix("ctx_swap[s") {
-        Some(signals) => {
-            let signals = signals.strip_suffix(']')?;
-            ("sig_done[memory]", format!("    ctx_arb[memory, s{signals}]\n"))
-        }
-        None => (tokens.starts_with("sig_done[s").then_some(tokens)?, String::new()),
-    };
+    let (own, then) = signals(tokens)?;
     let [to, a, b, count] = operands.split(", ").collect::<Vec<_>>()[..] else { return None };
     let words = address(a, b, 2);
     Some(format!(
         "    .begin\n    .reg byte_at\n{words}    sram[read, {to}, byte_at, 0, {count}], {own}\n    \
          .end\n{then}"
     ))
+}
+
+/// A command that adds to a word of SRAM or of the scratchpad.
+fn addition(command: &str) -> Option<String> {
+    let (unit, rest) = command.split_once('[')?;
+    let (operands, tokens) = rest.split_once("], ")?;
+    let ["test_and_add", transfer, a, b] = operands.split(", ").collect::<Vec<_>>()[..] else {
+        return None;
+    };
+    let (own, then) = signals(tokens)?;
+    let words = address(a, b, 2);
+    Some(format!(
+        "    .begin\n    .reg byte_at\n{words}    {unit}[test_and_add, {transfer}, byte_at, 0], {own}\n    \
+         .end\n{then}"
+    ))
+}
+
+/// The token of a command that others begin with, or that they end with, and the wait after it.
+fn signals(tokens: &str) -> Option<(&str, String)> {
+    match tokens.strip_prefix("ctx_swap[s") {
+        Some(signals) => {
+            let signals = signals.strip_suffix(']')?;
+            Some(("sig_done[memory]", format!("    ctx_arb[memory, s{signals}]\n")))
+        }
+        None => Some((tokens.starts_with("sig_done[s").then_some(tokens)?, String::new())),
+    }
 }
 
 /// The byte address `byte_at` of a sum of two operands that count words or quad words.
@@ -142,22 +132,6 @@ fn memory(unit: &str, operands: &[&str], shift: u32) -> String {
     format!(
         "    alu_shf[byte_at, --, B, byte_at, <<{shift}]\n    {unit}[{}], ctx_swap[memory]\n",
         operands.join(", ")
-    )
-}
-
-/// Begins a scope with the word `byte_at` of a counter and the bit of its lock.
-fn lock(a: &str, b: &str) -> String {
-    format!(
-        "    .begin\n    .reg byte_at lock_bit lock_word\n    alu[byte_at, {a}, +, {b}]\n    \
-         alu_shf[lock_bit, --, B, byte_at, >>2]\n    alu[--, lock_bit, OR, 0]\n    \
-         alu_shf[lock_bit, --, B, 1, <<indirect]\n    immed[lock_word, {LOCKS}]\n"
-    )
-}
-
-/// Changes the bit of a lock.
-fn locked(how: &str) -> String {
-    format!(
-        "    alu[$12, --, B, lock_bit]\n    scratch[{how}, $12, lock_word, 0], ctx_swap[memory]\n"
     )
 }
 
@@ -197,13 +171,15 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_locked_while_it_changes() {
-        let text = "    sram[read_lock, $0, base, at7, 4], ctx_swap\n";
-        let out = translated(text);
-        let order =
-            ["alu[byte_at, base, +, at7]", "test_and_set", "br!=0[lock1#]", "sram[read, $0"];
-        let places: Vec<_> =
-            order.iter().map(|what| out.find(what).expect("it is there")).collect();
-        assert!(places.is_sorted(), "{out}");
+    fn two_words_are_added_to_at_a_time() {
+        let text = "    scratch[test_and_add, $12, at7, 0], sig_done[s8]\n    \
+                    sram[test_and_add, $13, at7, 1], ctx_swap[s8]\n";
+        let expected = "    .begin\n    .reg byte_at\n    alu_shf[byte_at, --, B, at7, <<2]\n    \
+                        scratch[test_and_add, $12, byte_at, 0], sig_done[s8]\n    .end\n    \
+                        .begin\n    .reg byte_at\n    alu[byte_at, at7, +, 1]\n    \
+                        alu_shf[byte_at, --, B, byte_at, <<2]\n    \
+                        sram[test_and_add, $13, byte_at, 0], sig_done[memory]\n    .end\n    \
+                        ctx_arb[memory, s8]\n";
+        assert_eq!(translated(text), expected);
     }
 }

@@ -1,4 +1,4 @@
-    ; In the order in which packets came (thread.uc: `turn_of`). TURN is the word of the scratchpad that
+    ; In the order in which packets came (thread.uc: `turn_of`). TURN is the byte of the scratchpad with the word that
     ; counts the elements of TBUF that were taken.
     sram[read, $0, frame, 0, 1], ctx_swap
     alu[number, --, B, $0]

@@ -42,7 +42,7 @@ fn constant(line: &str) -> usize {
 }
 
 /// Words of the macro of thread.uc.
-const CLEAR_TAIL: usize = 31;
+const CLEAR_TAIL: usize = 42;
 
 /// Where a packet enters a part, from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -110,7 +110,7 @@ fn resumed(engine: &Engine) -> Vec<usize> {
 }
 
 /// The share of packets that come through each step, if all exits were equally likely.
-fn visits(engine: &Engine) -> Vec<f64> {
+pub(super) fn visits(engine: &Engine) -> Vec<f64> {
     let mut visits = vec![0.0; engine.steps.len()];
     if let Some(first) = visits.first_mut() {
         *first = 1.0;

@@ -19,10 +19,11 @@
     alu[$7, --, B, 0]
 #endm
 
-; Clears the frame from the end of the window to byte 1,472, where the longest one ends.
+; Clears the frame from the end of the window to word CLEARED: no field is read behind it. The longest window ends
+; at word 368, and what follows is zero anyway.
 #macro clear_tail()
     .begin
-    .reg at word keep mask old
+    .reg at word keep mask old left
     ; `at` is the end of the window.
     alu[at, front, +, window]
     alu_shf[word, --, B, at, >>2]
@@ -43,12 +44,27 @@
     sram[write, $0, frame, word, 1], ctx_swap
     alu[word, word, +, 1]
 clear_words#:
-    ; Eight at a time: what follows the longest window is zero anyway.
-    immed[mask, 368]
+    ; The words that are left over from commands of eight, and then eight at a time.
+    immed[left, CLEARED]
+    alu[left, left, -, word]
+    br<=0[cleared#]
     zeros()
+    br_bclr[left, 0, two#]
+    sram[write, $0, frame, word, 1], ctx_swap
+    alu[word, word, +, 1]
+two#:
+    br_bclr[left, 1, four#]
+    sram[write, $0, frame, word, 2], ctx_swap
+    alu[word, word, +, 2]
+four#:
+    br_bclr[left, 2, eights#]
+    sram[write, $0, frame, word, 4], ctx_swap
+    alu[word, word, +, 4]
+eights#:
+    alu_shf[left, --, B, left, >>3]
 clear_word#:
-    alu[--, word, -, mask]
-    br=cout[cleared#]
+    alu[left, left, -, 1]
+    br<0[cleared#]
     sram[write, $0, frame, word, 8], ctx_swap
     alu[word, word, +, 8]
     br[clear_word#]
@@ -56,21 +72,15 @@ cleared#:
     .end
 #endm
 
-; Threads send in the order in which packets came. A word of the scratchpad is for each packet in hand, by
-; its number: threads have 128 at most. The thread with the packet sets bit 1 and its own number from bit 8
+; Threads send in the order in which packets came. One of the first 128 words of the scratchpad is for each
+; packet in hand, by its number: threads have 128 at most. The thread with the packet sets bit 1 and its own number from bit 8
 ; on, and waits for a signal, unless bit 0 is set: its turn has come. Who passes the turn on sets bit 0, and
 ; sends the signal if somebody waits. Both set bits and see those before at once, so one of them sees the
 ; other's, and nobody polls.
 #ifdef VERSION_2
 #macro turn_of(at, number)
-    .begin
-    .reg first
-    alu_shf[at, --, B, number, <<2]
-    immed[first, 508]
-    alu[at, at, AND, first]
-    immed[first, TURNS]
-    alu[at, at, +, first]
-    .end
+    alu_shf[at, --, B, number, <<25]
+    alu_shf[at, --, B, at, >>23]
 #endm
 
 ; Passes the turn to the packet with a number.
@@ -88,13 +98,8 @@ nobody_waits#:
 #endm
 #else
 #macro turn_of(at, number)
-    .begin
-    .reg first
     alu_shf[at, --, B, number, <<25]
     alu_shf[at, --, B, at, >>25]
-    immed[first, TURNS]
-    alu[at, at, +, first]
-    .end
 #endm
 
 ; Passes the turn to the packet with a number. From bit 16 of its word on are the next element of the transmit
@@ -124,6 +129,9 @@ nobody_waits#:
     alu[thread, thread, -, first]
     alu_shf[frame, --, B, thread, <<FRAME_BITS]
 #ifdef VERSION_2
+    ; Frames begin in different channels of SRAM.
+    alu_shf[first, --, B, thread, <<5]
+    alu[frame, frame, +, first]
     ; Pointer 0: the first 16 words of the context in local memory.
     alu_shf[first, --, B, context, <<6]
     local_csr_wr[active_lm_addr_0, first]

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The step IR has no branches: a packet that is dropped goes through all of a step, whose
-//! operations have guards, and its end has an exit for each reason. [`facts`] says what the guards
+//! operations have guards, and its end has an exit for each reason. [`facts`](crate::facts) says what the guards
 //! and conditions are if none of those exits is taken. [`ordered`] puts operations with effects
 //! after those that do not depend on them, so that most conditions are known before anything
 //! happens that could not be done again.
@@ -16,100 +16,10 @@
 use std::collections::{HashMap, HashSet};
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Engine, Exit, Meta, OffloadTarget, Op, OpKind, Step, UnaryOp, Value};
+use wireloom_ir::{BinaryOp, Engine, Meta, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
 use super::calls;
-use crate::refused::ops;
-
-/// Values of one bit up to which each is tried: more take too long.
-const TRIED: usize = 400;
-
-/// What values of one bit are if no packet is dropped or given to the control processor; nothing if
-/// that always or never happens.
-pub fn facts(step: &Step) -> HashMap<Value, bool> {
-    let ops = ops(step);
-    let leaves = |op: &&&Op| matches!(op.kind, OpKind::Exit(Exit::Drop(..) | Exit::ToCpu(..)));
-    let exits = ops.iter().filter(|op| matches!(op.kind, OpKind::Exit(_)));
-    let is_last = ops.last().is_some_and(|op| leaves(&op));
-    if is_last || !exits.clone().any(|op| leaves(&op)) {
-        return HashMap::new();
-    }
-    let mut facts: HashMap<Value, bool> = HashMap::new();
-    for op in exits.filter(leaves) {
-        let Some(guard) = op.guard else { return HashMap::new() };
-        facts.insert(guard, false);
-    }
-    let is_bit = |value: &&Value| step.values[value.index()].width == 1;
-    let rules: Vec<(&Op, Value)> = ops
-        .iter()
-        .filter_map(|op| Some((*op, *op.results.first().filter(|value| is_bit(value))?)))
-        .collect();
-    if !conclude(&rules, &mut facts) {
-        return HashMap::new();
-    }
-    // What leads to a contradiction is not so.
-    loop {
-        let before = facts.len();
-        for (_, value) in rules.iter().take(TRIED) {
-            for is in [false, true] {
-                if facts.contains_key(value) {
-                    break;
-                }
-                let mut assumed = facts.clone();
-                assumed.insert(*value, is);
-                if !conclude(&rules, &mut assumed) {
-                    facts.insert(*value, !is);
-                    conclude(&rules, &mut facts);
-                }
-            }
-        }
-        if facts.len() == before {
-            return facts;
-        }
-    }
-}
-
-/// Adds what follows from facts; returns whether nothing contradicts another.
-fn conclude(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
-    loop {
-        let before = facts.len();
-        for (op, result) in rules {
-            let known = |value: &Value| facts.get(value).copied();
-            let mut found: Vec<(Value, bool)> = Vec::new();
-            match &op.kind {
-                OpKind::Const(bits) => found.push((*result, !bits.is_zero())),
-                OpKind::Unary(UnaryOp::Not, a) => {
-                    found.extend(known(result).map(|is| (*a, !is)));
-                    found.extend(known(a).map(|is| (*result, !is)));
-                }
-                OpKind::Binary(binary @ (BinaryOp::And | BinaryOp::Or), a, b) => {
-                    // An `and` that is 1, or an `or` that is 0, says what both operands are.
-                    let strong = *binary == BinaryOp::And;
-                    match (known(result), known(a), known(b)) {
-                        (Some(is), ..) if is == strong => found.extend([(*a, is), (*b, is)]),
-                        (_, Some(one), _) | (_, _, Some(one)) if one != strong => {
-                            found.push((*result, one));
-                        }
-                        (_, Some(_), Some(_)) => found.push((*result, strong)),
-                        (Some(_), Some(_), _) => found.push((*b, !strong)),
-                        (Some(_), _, Some(_)) => found.push((*a, !strong)),
-                        _ => {}
-                    }
-                }
-                _ => {}
-            }
-            for (value, is) in found {
-                if *facts.entry(value).or_insert(is) != is {
-                    return false;
-                }
-            }
-        }
-        if facts.len() == before {
-            return true;
-        }
-    }
-}
 
 /// The conditions that need no test because others among these operations are tested: what equals
 /// one constant equals no other.

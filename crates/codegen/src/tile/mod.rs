@@ -39,6 +39,7 @@ use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program, Valu
 
 use self::aligned::Aligned;
 use self::code::{Code, FRAME, RETURN, ZERO};
+use crate::facts::facts;
 use crate::microengine::context;
 pub use crate::refused::Refused;
 use crate::refused::ops;
@@ -162,7 +163,7 @@ pub fn generate(
                 views: 0,
             };
             let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
-            let facts = fast::facts(step);
+            let facts = facts(step);
             let (ops, early) = fast::ordered(instance.engine, &ops(step));
             let mut ways = Vec::new();
             if style.has_fast_ways && !facts.is_empty() {
@@ -366,8 +367,8 @@ fn begins(engine: &Engine, unwritten: &BTreeSet<usize>, variable: usize) -> bool
 /// The context variables that a step may read before one has written them. Packets that are dropped
 /// go on to no step.
 fn unwritten(engine: &Engine) -> BTreeSet<usize> {
-    let facts: Vec<_> = engine.steps.iter().map(fast::facts).collect();
-    context::read_unwritten_if(engine, &|step, guard| facts[step].get(&guard) == Some(&true))
+    let facts: Vec<_> = engine.steps.iter().map(facts).collect();
+    context::read_unwritten_if(engine, &|step, _, guard| facts[step].get(&guard) == Some(&true))
 }
 
 /// What a program and the engines that it calls need to be told.

@@ -33,13 +33,14 @@ pub fn add(lower: &mut Lower<'_>, a: &Words, b: &Words, lanes: &[(u32, u32)]) ->
 fn write(lower: &mut Lower<'_>, unit: Unit, base: u32, offset: Register, value: &Words) {
     let code = &mut *lower.code;
     match unit {
-        Unit::Sram => {
+        Unit::Sram | Unit::Scratch => {
             for (index, word) in value.iter().enumerate() {
                 let word = code.copy(*word);
                 code.set(Target::Transfer(index as u8), word.into());
             }
             let base = Operand::Number(base);
-            code.command("sram[write", "$0", base, offset.into(), value.len() as u32);
+            let write = format!("{}[write", unit.name());
+            code.command(&write, "$0", base, offset.into(), value.len() as u32);
         }
         Unit::Sdram => {
             let quad = code.register();

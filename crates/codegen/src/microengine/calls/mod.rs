@@ -1,6 +1,7 @@
 //! Calls of offloads, in the memories of the chip.
 
 mod array;
+mod counter;
 mod exact;
 mod keys;
 mod meter;
@@ -11,7 +12,7 @@ mod search;
 use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
-use super::code::{Code, Label, Operand, Register, Shift, Target};
+use super::code::{Code, Label, Operand, Register, Shift};
 use super::layout::{Place, Unit};
 use super::lower::Lower;
 use super::words::{self, Words};
@@ -79,7 +80,7 @@ pub fn call(
         }
         ("array", "read", Place::Elements { .. }) => Ok(Some(read(lower, place, args[0], width))),
         ("counter", "count", Place::Elements { .. }) => {
-            count(lower, place, args[0], args[1]);
+            counter::count(lower, place, args[0], args[1]);
             Ok(None)
         }
         ("lpm", "search", Place::Trie { unit, base }) => {
@@ -125,9 +126,9 @@ pub(super) fn words_at(
 ) -> Vec<Register> {
     let code = &mut *lower.code;
     match unit {
-        Unit::Sram => {
-            let base = Operand::Number(base);
-            code.command("sram[read", "$0", base, offset.into(), count as u32);
+        Unit::Sram | Unit::Scratch => {
+            let (base, read) = (Operand::Number(base), format!("{}[read", unit.name()));
+            code.command(&read, "$0", base, offset.into(), count as u32);
             (0..count).map(|index| code.copy(Operand::Transfer(index as u8))).collect()
         }
         Unit::Sdram => {
@@ -176,25 +177,6 @@ fn read(lower: &mut Lower<'_>, place: Place, index: Value, width: u32) -> Words 
     }
     lower.code.place(outside);
     words::of(&result)
-}
-
-/// Counts a packet and its bytes: two numbers of 64 bits, locked meanwhile.
-fn count(lower: &mut Lower<'_>, place: Place, index: Value, bytes: Value) {
-    let Place::Elements { base, shift, size, .. } = place else { return };
-    let (index, bytes) = (lower.get(index), lower.get(bytes));
-    let code = &mut *lower.code;
-    let outside = code.label();
-    let offset = element(code, &index, size, shift, outside);
-    let base = Operand::from(code.copy(Operand::Number(base)));
-    code.command("sram[read_lock", "$0", base, offset.into(), 4);
-    let old: Words = (0..4).map(|index| code.copy(Operand::Transfer(index)).into()).collect();
-    let target = |index| Target::Transfer(index);
-    let zero = Operand::Number(0);
-    let (packets, all) = (&old[..2], &old[2..]);
-    code.chain(&[target(0), target(1)], "+", "+carry", packets, &[Operand::Number(1), zero]);
-    code.chain(&[target(2), target(3)], "+", "+carry", all, &[bytes[0], zero]);
-    code.command("sram[write_unlock", "$0", base, offset.into(), 4);
-    code.place(outside);
 }
 
 /// Cuts the packet. Returns whether it was as long.

@@ -23,14 +23,14 @@ pub(super) struct Wanted {
 const SRAM: &[Unit] = &[Unit::Sram];
 const ANY: &[Unit] = &[Unit::Sram, Unit::Sdram];
 
-/// What an offload wants; nothing if it needs no memory. `most` is the words of the memories.
+/// What an offload wants; nothing if it needs no memory. `most` is the words of the largest memory.
 ///
 /// # Errors
 /// What has no place.
 pub(super) fn wanted(
     config: &Config,
     instance: &mut dyn Instance,
-    most: [u32; 2],
+    most: u32,
 ) -> Result<Option<Wanted>, String> {
     let each = |units: &[Unit], words| units.iter().map(|unit| (*unit, words)).collect();
     let fixed = |words, units| Ok(Some(Wanted { words: each(units, words), grows: false }));
@@ -38,17 +38,10 @@ pub(super) fn wanted(
         |words: usize, units| Ok(Some(Wanted { words: each(units, words as u64), grows: true }));
     match config.kind.as_str() {
         "array" | "counter" => {
-            let own = element_words(config);
-            if own > 8 {
-                return Err("a command reads 8 words at most".into());
-            }
-            let words = config.param("size").low_u64() * own.next_power_of_two() as u64;
+            let words = elements(config).ok_or("a command reads 8 words at most")?;
             fixed(words, if config.kind == "counter" { SRAM } else { ANY })
         }
-        "lpm" => {
-            let most = most.into_iter().max().unwrap_or(0);
-            grows(prefixes(config, instance, 0, most)?.len(), ANY)
-        }
+        "lpm" => grows(prefixes(config, instance, 0, most)?.len(), ANY),
         "exact" => {
             let words = tables::wanted(config)?;
             let words = vec![(Unit::Sram, words), (Unit::Sdram, 2 * words)];
@@ -64,6 +57,13 @@ pub(super) fn wanted(
         "payload" | "hash" | "checksum" | "clock" | "random" => Ok(None),
         kind => Err(format!("offloads of kind `{kind}` are not realised on microengines yet")),
     }
+}
+
+/// The words of an array or of counters; none if an element has more than a command reads.
+pub(super) fn elements(config: &Config) -> Option<u64> {
+    let own = element_words(config);
+    let words = config.param("size").low_u64() * own.next_power_of_two() as u64;
+    (own <= 8).then_some(words)
 }
 
 /// Where the parts of an offload are.
@@ -101,8 +101,8 @@ pub(super) fn image(
             let base = region.first / words;
             let all = tables::image(config, instance, base, multiplier)?;
             match region.unit {
-                Unit::Sram => all,
                 Unit::Sdram => all.into_iter().flat_map(|word| [word, 0]).collect(),
+                _ => all,
             }
         }
         "park" => park::image(config, instance, region.first / quad(region.unit), multiplier)?,
@@ -119,8 +119,11 @@ pub(super) fn image(
             rows(instance, region.words, own.next_power_of_two(), |row, words| {
                 let halves = halves(&entries(instance, row));
                 words[..own].copy_from_slice(&halves[..own]);
-                // The packets first.
-                words.rotate_left(if is_counter { 2 } else { 0 });
+                if is_counter {
+                    // `calls::counter` has the order.
+                    words.rotate_left(2);
+                    words.swap(1, 2);
+                }
             })
         }
     };
@@ -173,7 +176,10 @@ pub(super) fn read_back(
             for index in 0..size {
                 let at = base + (index << shift);
                 let mut words: Vec<u32> = (at..at + own).map(|at| word(unit, at)).collect();
-                words.rotate_left(if is_counter { 2 } else { 0 });
+                if is_counter {
+                    words.swap(1, 2);
+                    words.rotate_left(2);
+                }
                 let key = EntryKey::Index(index.into());
                 let _ = match words.iter().all(|word| *word == 0) {
                     true => instance.unload(&key).map(|_| ()),

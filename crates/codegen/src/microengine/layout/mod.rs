@@ -1,6 +1,7 @@
 //! Where the tables of a program are in the memories of the chip, and what is in them at the start.
 
 mod contents;
+mod near;
 mod park;
 pub mod prefixes;
 mod tables;
@@ -11,13 +12,19 @@ use std::sync::Arc;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{Engine, OpKind, Program};
+use wireloom_isa::microengine::Version;
 use wireloom_offloads::{Config, Content, Instance, Store, registry};
 
+use super::order::Order;
 use super::words;
 use crate::refused::{Refused, first_user, ops};
 
 /// Words of SDRAM of a thread's packet buffer.
 const BUFFER: u32 = 32_768;
+
+/// Words of SRAM between the frames of threads on version 2: those of a channel, so that frames begin in different
+/// ones (`thread.uc`).
+const BETWEEN: u32 = 32;
 
 /// Sizes of the memories in words, and who shares them.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +33,10 @@ pub struct Memories {
     pub sram: u32,
     /// SDRAM.
     pub sdram: u32,
+    /// The scratchpad.
+    pub scratch: u32,
+    /// The version of the microengines.
+    pub version: Version,
     /// Threads that process packets.
     pub threads: u32,
     /// Words of SRAM for the frame of each.
@@ -39,6 +50,24 @@ pub enum Unit {
     Sram,
     /// SDRAM.
     Sdram,
+    /// The scratchpad.
+    Scratch,
+}
+
+impl Unit {
+    /// The name in microcode.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sram => "sram",
+            Self::Sdram => "sdram",
+            Self::Scratch => "scratch",
+        }
+    }
+
+    /// Regions begin at a multiple of so many words.
+    fn aligned(self) -> u32 {
+        if self == Self::Scratch { 1 } else { 16 }
+    }
 }
 
 /// Where an offload is.
@@ -100,6 +129,8 @@ pub enum Place {
 /// The places of all offloads of the engine that takes packets, and what is in the memories.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
+    /// Whether the memories add to a word and return what it was.
+    pub adds: bool,
     /// For each offload.
     pub places: Vec<Place>,
     /// The constant arrays, and where they are.
@@ -183,10 +214,10 @@ pub struct Region {
 
 /// The memories while offloads get their places.
 struct Room {
-    next: [u32; 2],
+    next: [u32; 3],
     /// Words promised to offloads that get their places last.
-    promised: [u32; 2],
-    most: [u32; 2],
+    promised: [u32; 3],
+    most: [u32; 3],
 }
 
 impl Room {
@@ -200,14 +231,14 @@ impl Room {
     fn take(&mut self, wanted: &[(Unit, u64)]) -> Option<Region> {
         let (unit, words) = self.first(wanted)?;
         let (first, words) = (self.next[unit as usize], words as u32);
-        self.next[unit as usize] = (first + words).next_multiple_of(ALIGNED);
+        self.next[unit as usize] = (first + words).next_multiple_of(unit.aligned());
         Some(Region { unit, first, words })
     }
 
     /// Promises words of the first of these memories that has so many.
     fn promise(&mut self, wanted: &[(Unit, u64)]) -> Option<(Unit, u32)> {
         let (unit, words) = self.first(wanted)?;
-        let words = (words as u32).next_multiple_of(ALIGNED);
+        let words = (words as u32).next_multiple_of(unit.aligned());
         self.promised[unit as usize] += words;
         Some((unit, words))
     }
@@ -216,9 +247,6 @@ impl Room {
         wanted.iter().copied().find(|(unit, words)| *words <= u64::from(self.left(*unit)))
     }
 }
-
-/// Regions begin at a multiple of so many words.
-const ALIGNED: u32 = 16;
 
 /// An offload with its state.
 pub struct Slot<'a> {
@@ -250,8 +278,8 @@ pub fn slots(store: &mut Store) -> Vec<Slot<'_>> {
     slots
 }
 
-/// Places the offloads of a program, whose engine calls no other one, with their contents. Offloads whose contents can grow come last
-/// in a memory, and share what is left of it.
+/// Places the offloads of a program, whose engine calls no other one, with their contents. The scratchpad is filled
+/// first. Offloads whose contents can grow come last in a memory, and share what is left of it.
 ///
 /// # Errors
 /// What has no place.
@@ -260,7 +288,8 @@ pub fn place(
     store: &mut Store,
     memories: Memories,
 ) -> Result<Layout, Vec<Refused>> {
-    let frames = u64::from(memories.threads) * u64::from(memories.frame);
+    let between = if memories.version == Version::Two { BETWEEN } else { 0 };
+    let frames = u64::from(memories.threads) * u64::from(memories.frame + between);
     if frames > memories.sram.into() {
         let message = format!(
             "the context and its values have no place: {} threads take {} words of SRAM each, and it has \
@@ -269,20 +298,29 @@ pub fn place(
         );
         return Err(vec![Refused { offload: None, step: None, message }]);
     }
-    let mut room = Room {
-        next: [frames as u32, memories.threads * BUFFER],
-        promised: [0; 2],
-        most: [memories.sram, memories.sdram],
-    };
-    let mut layout = Layout { frame: memories.frame, ..Layout::default() };
     let engine = &program.engines[program.main.index()];
+    let order = Order::of(engine).map_err(|refused| vec![refused])?;
+    let mut room = Room {
+        next: [frames as u32, memories.threads * BUFFER, order.words()],
+        promised: [0; 3],
+        most: [memories.sram, memories.sdram, memories.scratch],
+    };
+    let mut layout = Layout {
+        frame: memories.frame,
+        adds: memories.version == Version::Two,
+        ..Layout::default()
+    };
     let mut refused = Vec::new();
     let mut growing = Vec::new();
     let mut slots = slots(store);
-    layout.regions = vec![None; slots.len()];
+    layout.regions = near::regions(engine, &slots, memories.version, &mut room);
     for (number, slot) in slots.iter_mut().enumerate() {
         let placed = shared(slot.config, &mut room, &mut layout).and_then(|()| {
-            let Some(wanted) = contents::wanted(slot.config, slot.instance, room.most)? else {
+            if layout.regions[number].is_some() {
+                return Ok(());
+            }
+            let most = memories.sram.max(memories.sdram);
+            let Some(wanted) = contents::wanted(slot.config, slot.instance, most)? else {
                 return Ok(());
             };
             let words = &wanted.words;
@@ -310,9 +348,9 @@ pub fn place(
     }
     let spare = [Unit::Sram, Unit::Sdram].map(|unit| {
         let sharing = growing.iter().filter(|(_, other, _)| *other == unit).count() as u32;
-        room.left(unit) / sharing.max(1) / ALIGNED * ALIGNED
+        room.left(unit) / sharing.max(1) / unit.aligned() * unit.aligned()
     });
-    room.promised = [0; 2];
+    room.promised = [0; 3];
     for (number, unit, words) in growing {
         let words = words + spare[unit as usize];
         layout.regions[number] = room.take(&[(unit, words.into())]);

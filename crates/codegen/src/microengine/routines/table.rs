@@ -51,22 +51,20 @@ pub(super) fn read_at(
     at: Operand,
     count: u32,
 ) -> Vec<Register> {
-    if unit == Unit::Sram {
-        let first = code.read_sram(base.into(), at, count);
-        return (first..first + count as u8)
-            .map(|word| code.copy(Operand::Transfer(word)))
-            .collect();
+    if unit == Unit::Sdram {
+        code.command("sdram[read", "$$0", base.into(), at, count);
+        return (0..count as u8).map(|index| code.copy(Operand::Wide(2 * index))).collect();
     }
-    code.command("sdram[read", "$$0", base.into(), at, count);
-    (0..count as u8).map(|index| code.copy(Operand::Wide(2 * index))).collect()
+    let first = code.read_sram(base.into(), at, count);
+    (first..first + count as u8).map(|word| code.copy(Operand::Transfer(word))).collect()
 }
 
 /// Writes words at an offset of an address, at most four of SDRAM.
 pub(super) fn write_at(code: &mut Code, unit: Unit, base: Register, at: Operand, all: &[Operand]) {
     let count = all.len() as u32;
     let (command, first) = match unit {
-        Unit::Sram => ("sram[write", Target::Transfer(code.write_transfers(count))),
         Unit::Sdram => ("sdram[write", Target::Wide(0)),
+        _ => ("sram[write", Target::Transfer(code.write_transfers(count))),
     };
     for (index, word) in (0..).zip(all) {
         let word = code.copy(*word);

@@ -1,0 +1,77 @@
+//! How far behind the window of a packet fields may lie: so far the frame must have zeros, and no further.
+
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Step, Value};
+use wireloom_offloads::registry;
+
+use super::frame;
+use super::known::{fronts, moves_front};
+use crate::refused::ops;
+
+/// Where the longest window ends, as a word of the frame: what follows it is zero anyway.
+const ALL: u32 = frame::END / 4;
+
+/// The word of the frame up to which there are zeros behind the window.
+pub fn cleared(engine: &Engine) -> u32 {
+    let fronts = fronts(engine);
+    let own = |(step, front): (&Step, Option<u32>)| cleared_for(engine, step, front);
+    engine.steps.iter().zip(fronts).map(own).max().unwrap_or(0)
+}
+
+fn cleared_for(engine: &Engine, step: &Step, mut front: Option<u32>) -> u32 {
+    let ops = ops(step);
+    let mut cleared = 0;
+    for op in &ops {
+        match &op.kind {
+            OpKind::ReadPacket { base, bit } => {
+                // After a change of the front a field may be anywhere.
+                let Some(front) = front else { return ALL };
+                let width = op.results.first().map_or(0, |value| width(step, *value));
+                let within = (most(step, &ops, *base) + bit / 8).min(frame::REACH);
+                let end = front + within + (bit % 8 + width).div_ceil(8);
+                cleared = cleared.max(end.div_ceil(4).min(ALL));
+            }
+            OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. } => {
+                let target = &engine.offloads[offload.index()].target;
+                if reads_packets(target, *method) {
+                    return ALL;
+                }
+            }
+            _ => {}
+        }
+        if moves_front(engine, op) {
+            front = None;
+        }
+    }
+    cleared
+}
+
+/// Whether a method may read bytes of the packet.
+fn reads_packets(target: &OffloadTarget, method: usize) -> bool {
+    let OffloadTarget::Kind(config) = target else { return true };
+    match config.kind.as_str() {
+        "payload" => {
+            registry::kind("payload").is_none_or(|kind| kind.methods[method].name != "truncate")
+        }
+        "checksum" | "match" | "park" => true,
+        _ => false,
+    }
+}
+
+/// The largest value that a value can have, as far as its operation shows.
+pub fn most(step: &Step, ops: &[&Op], value: Value) -> u32 {
+    let definition = ops.iter().find(|op| op.results.contains(&value));
+    let own = match width(step, value) {
+        width @ 0..=16 => (1 << width) - 1,
+        _ => u32::from(u16::MAX),
+    };
+    match definition.map(|op| &op.kind) {
+        Some(OpKind::Extend(inner)) => own.min(most(step, ops, *inner)),
+        Some(OpKind::Const(bits)) => own.min(bits.low_u64() as u32),
+        _ => own,
+    }
+}
+
+/// The width of a value. Those that were made for a step of microengines are words.
+pub fn width(step: &Step, value: Value) -> u32 {
+    step.values.get(value.index()).map_or(32, |value| value.width)
+}
