@@ -2,7 +2,7 @@
 //!
 //! A thread is a context that takes a packet through all its steps (thread.uc; receive.uc, finish.uc,
 //! send.uc and resume.uc). Steps that do not fit into one control store are spread over engines (`spread`,
-//! handover.uc). [`layout`] places tables in SRAM and SDRAM; `lower` writes the steps, with `words`
+//! handover.uc). [`layout`] places tables in the memories; `lower` writes the steps, with `words`
 //! for values of any width, `frame` for fields of the packet and `calls` for offloads. The result
 //! is text for the assembler, which finds the places of registers. `second` turns it into one for version
 //! 2.

@@ -31,7 +31,7 @@ fn used(engine: &Engine, op: &Op) -> Option<(usize, StateUse)> {
 /// Whether calls of packets have to come in their order.
 fn is_ordered(kind: &str, uses: &[StateUse]) -> bool {
     let has = |state| uses.contains(&state);
-    // Counters are locked, and bits of filters are set by SRAM itself.
+    // Counters are locked, or the memories add to them; bits of filters are set by SRAM itself.
     let is_atomic = matches!(kind, "counter" | "bloom");
     has(StateUse::Change) || has(StateUse::Commuting) && (has(StateUse::Read) || !is_atomic)
 }
