@@ -10,12 +10,11 @@ LEFT_READ
         move $a1, $csti
 HEAD_LINES(relay)
         beq $t0, $zero, relay_long
-        sltiu $v0, $a2, 16
-        bne $v0, $zero, relay_word
-        SIXTEEN move $cgno, $csti
-        addiu $a2, $a2, -16
-        beq $a2, $zero, relay_done
-        j relay_word
+        addiu $a3, $a2, -1
+        sll $a3, $a3, 2
+        li $v1, relay_last
+        subu $v1, $v1, $a3
+        jr $v1
 relay_long:
         srl $v0, $a2, 4
         andi $a2, $a2, 15
@@ -40,11 +39,12 @@ relay_done:
         j begin
 relay_none:
         move $a0, $v0
-LEFT_READ
+LEFT_PAST
         j leave_out
 .part port_idle
 # A message without a packet made room for the packets before it.
 idle:
+        move $zero, $csti
         j begin
 .part port_send
 # Ends with the packet sent to its port, or to the control processor; the side word is in $a0.
@@ -71,6 +71,7 @@ leave_out:
         move $cgno, $a0
 LEFT_OUT
         j begin
+.part port_emit
 # Sends the packet and returns.
 send_to_port:
 FIRST_WORD
@@ -122,18 +123,12 @@ LEFT_OUT
         addiu $v1, $gp, -2
         andi $a3, $v1, 3
         bne $a3, $zero, NAME_short_odd
-        sltiu $v0, $a2, 16
-        bne $v0, $zero, NAME_short_word
-        SIXTEEN lw $cgno, @($v1)
-        addiu $v1, $v1, 64
-        addiu $a2, $a2, -16
-        beq $a2, $zero, NAME_done
-NAME_short_word:
-        lw $cgno, 0($v1)
-        addiu $v1, $v1, 4
-        addiu $a2, $a2, -1
-        bne $a2, $zero, NAME_short_word
-        j NAME_done
+        addiu $a3, $a2, -1
+        sll $a3, $a3, 2
+        li $t1, NAME_last
+        subu $t1, $t1, $a3
+        addu $v1, $gp, $a3
+        jr $t1
 NAME_short_odd:
 ODD_BEGIN
 NAME_short_two:
@@ -180,3 +175,11 @@ NAME_done:
         lw $t1, INGRESS($sp)
 .part left_out
         move $cgno, $t1
+.part port_row
+# The words of a packet that leaves in one message.
+NAME_row:
+        ROW NAME -126 lw $cgno, @($v1)
+.part relay_row
+# The words of a packet of an earlier tile that leaves in one message.
+NAME_row:
+        ROW NAME 0 move $cgno, $csti

@@ -32,36 +32,30 @@ queue_take:
 # A whole packet: its number, side word, port by which it came if that is needed, first word and
 # bytes.
         move $t1, $cgni
-        sll $t4, $a0, 2
-        addiu $t4, $t4, 8
+        sll $t2, $a0, 2
+        addiu $t4, $t2, 8
         sltu $t5, $s2, $t4
         bne $t5, $zero, queue_full_whole
-        subu $s2, $s2, $t4
         addiu $t3, $a0, 1
         addu $t6, $s1, $t4
-        addiu $a0, $a0, -1
+        subu $s2, $s2, $t4
         sltu $t5, $s5, $t6
         bne $t5, $zero, queue_whole_around
         sw $t3, 0($s1)
         sw $t0, 4($s1)
         sw $t1, 8($s1)
-        addiu $a3, $s1, 12
+        li $t5, queue_whole_around
+        subu $t5, $t5, $t2
+        xor $t4, $t6, $s5
         move $s1, $t6
-        xor $t5, $s1, $s5
-        movz $s1, $s6, $t5
-        sltiu $t5, $a0, 16
-        bne $t5, $zero, queue_whole_word
-        SIXTEEN sw $cgni, @($a3)
-        addiu $a3, $a3, 64
-        addiu $a0, $a0, -16
-        beq $a0, $zero, queue_line
-queue_whole_word:
-        sw $cgni, 0($a3)
-        addiu $a3, $a3, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_whole_word
+        movz $s1, $s6, $t4
+        jr $t5
+# Its words after the number, which end at $t6: the jump leads to where as many are left, one for each word of
+# the message and one for the jump at their end.
+        ROW -128 sw $cgni, @($t6)
         j queue_line
 queue_whole_around:
+        addiu $a0, $a0, -1
         sw $t3, 0($s1)
         addiu $a3, $s1, 4
         subu $s1, $t6, $s3
@@ -125,36 +119,23 @@ queue_line:
         beq $a0, $zero, queue_take
 queue_poll:
 LINE_POLL
-        srl $t0, $t0, 16
-        andi $t0, $t0, 0xff
-        beq $t0, $zero, queue_poll
-        j queue_take
-queue_send:
 LINE_TAKEN
         sll $t0, $a0, 2
-        addiu $t0, $t0, 4
         addu $a3, $s0, $t0
+        addiu $a3, $a3, 4
         sltu $t1, $s5, $a3
-        move $csto, $a0
-        addiu $v1, $s0, 4
+        addiu $csto, $a0, -1
         addu $s2, $s2, $t0
+        addiu $s2, $s2, 4
         bne $t1, $zero, queue_send_around
+        sltiu $v0, $a0, 33
+        beq $v0, $zero, queue_send_long
+        li $t1, queue_sent
+        subu $t1, $t1, $t0
         move $s0, $a3
-        srl $t0, $a0, 4
-        andi $a0, $a0, 15
-        beq $t0, $zero, queue_send_rest
-queue_send_many:
-        SIXTEEN lw $csto, @($v1)
-        addiu $v1, $v1, 64
-        addiu $t0, $t0, -1
-        bne $t0, $zero, queue_send_many
-queue_send_rest:
-        beq $a0, $zero, queue_sent
-queue_send_word:
-        lw $csto, 0($v1)
-        addiu $v1, $v1, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_send_word
+        jr $t1
+# The last words of a packet that leaves, which end at $a3.
+        ROW -128 lw $csto, @($a3)
 queue_sent:
         xor $t0, $s0, $s5
         movz $s0, $s6, $t0
@@ -163,9 +144,29 @@ queue_next:
         mfsr $t0, available
         srl $t0, $t0, 16
         andi $t0, $t0, 0xff
-        beq $t0, $zero, queue_line
+        bne $t0, $zero, queue_take
+        j queue_line
+queue_wait:
+LINE_WAIT
+        srl $t0, $t0, 16
+        andi $t0, $t0, 0xff
+        beq $t0, $zero, queue_poll
         j queue_take
+queue_send_long:
+        addiu $v1, $s0, 4
+        move $s0, $a3
+queue_send_many:
+        SIXTEEN lw $csto, @($v1)
+        addiu $v1, $v1, 64
+        addiu $a0, $a0, -16
+        sltiu $v0, $a0, 33
+        beq $v0, $zero, queue_send_many
+        sll $t0, $a0, 2
+        li $t1, queue_sent
+        subu $t1, $t1, $t0
+        jr $t1
 queue_send_around:
+        addiu $v1, $s0, 4
         subu $s0, $a3, $s3
 queue_send_word_around:
         xor $t0, $v1, $s5
