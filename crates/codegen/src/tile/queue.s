@@ -81,41 +81,23 @@ queue_part:
         sw $a2, 4($a1)
         beq $a3, $zero, queue_discard
         sll $t0, $a0, 2
-        addu $t0, $a3, $t0
-        sltu $t1, $s5, $t0
-        bne $t1, $zero, queue_around
-        addiu $t1, $a0, -16
-        bne $t1, $zero, queue_word
-        SIXTEEN sw $cgni, @($a3)
-        addiu $a3, $a3, 64
-        j queue_stored
-queue_word:
-        sw $cgni, 0($a3)
-        addiu $a3, $a3, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_word
-        j queue_stored
-# The words go around the end of the ring.
-queue_around:
-        xor $t0, $a3, $s5
-        movz $a3, $s6, $t0
-        sw $cgni, 0($a3)
-        addiu $a3, $a3, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_around
+        addu $a3, $a3, $t0
+        sltu $t1, $s5, $a3
+        bne $t1, $zero, queue_part_around
+        li $t1, queue_stored
+        subu $t1, $t1, $t0
+        jr $t1
+# Its words, which end at $a3: the jump leads to where as many are left.
+        ROW -128 sw $cgni, @($a3)
 queue_stored:
         xor $t0, $a3, $s5
         movz $a3, $s6, $t0
         sw $a3, 0($a1)
-        bne $a2, $zero, queue_line
-# The packet is whole.
-        lw $t0, 8($a1)
-        lw $t1, 12($a1)
-        sw $t1, 0($t0)
+        beq $a2, $zero, queue_is_whole
 # Sends a packet if one is whole and the line takes it, or takes a message: whichever can be first.
 queue_line:
-        beq $s2, $s3, queue_take
         lw $a0, 0($s0)
+        beq $s2, $s3, queue_empty
         beq $a0, $zero, queue_take
 queue_poll:
 LINE_POLL
@@ -146,6 +128,25 @@ queue_next:
         andi $t0, $t0, 0xff
         bne $t0, $zero, queue_take
         j queue_line
+queue_empty:
+        j queue_take
+# A packet of several messages has come wholly.
+queue_is_whole:
+        lw $t0, 8($a1)
+        lw $t1, 12($a1)
+        sw $t1, 0($t0)
+        j queue_line
+# The words go around the end of the ring.
+queue_part_around:
+        subu $a3, $a3, $t0
+queue_around:
+        xor $t0, $a3, $s5
+        movz $a3, $s6, $t0
+        sw $cgni, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_around
+        j queue_stored
 queue_wait:
 LINE_WAIT
         srl $t0, $t0, 16
@@ -156,7 +157,7 @@ queue_send_long:
         addiu $v1, $s0, 4
         move $s0, $a3
 queue_send_many:
-        SIXTEEN lw $csto, @($v1)
+        TIMES 16 lw $csto, @($v1)
         addiu $v1, $v1, 64
         addiu $a0, $a0, -16
         sltiu $v0, $a0, 33

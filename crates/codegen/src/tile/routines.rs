@@ -86,13 +86,12 @@ pub struct Passage<'a> {
 }
 
 /// The lines that more than one part has.
-const SHARED: [&str; 7] =
-    ["first_word", "finish_core", "many_begin", "many_end", "odd_lines", "odd_begin", "odd_word"];
+const SHARED: [&str; 4] = ["first_word", "finish_core", "odd_begin", "odd_word"];
 /// Instructions of a row that moves the last words of a packet.
 const ROW: usize = 32;
 
-/// Puts in what more than one part of the runtime has. `SIXTEEN` stands before an instruction that is
-/// written 16 times, for successive words, and `ROW N` before one that is written [`ROW`] times: `@` is the
+/// Puts in what more than one part of the runtime has. `TIMES N` stands before an instruction that is
+/// written N times, for successive words, and `ROW N` before one that is written [`ROW`] times: `@` is the
 /// offset of each, from 0 or from `N` on. The last instruction of `ROW NAME N` has the label `NAME_last`.
 pub fn with_shared(mut text: String) -> String {
     for name in SHARED {
@@ -102,7 +101,10 @@ pub fn with_shared(mut text: String) -> String {
     for line in text.lines() {
         let words: Vec<&str> = line.trim_start().splitn(4, ' ').collect();
         lines += &match words[..] {
-            ["SIXTEEN", ..] => repeated(16, None, 0, &words[1..].join(" ")),
+            ["TIMES", count, ..] => {
+                let count = count.parse().expect("an instruction is written a number of times");
+                repeated(count, None, 0, &words[2..].join(" "))
+            }
             ["ROW", name, first, one] => match (name.parse(), first.parse()) {
                 (Ok(first), _) => repeated(ROW, None, first, &words[2..].join(" ")),
                 (_, Ok(first)) => repeated(ROW, Some(name), first, one),

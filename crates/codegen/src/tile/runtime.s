@@ -241,24 +241,6 @@ finish_core:
         lui $a1, 0xffff
         or $a1, $a1, $a2
         j finish_send
-.part many_begin
-        addiu $v1, $gp, -2
-        andi $a3, $v1, 3
-        bne $a3, $zero, NAME_odd
-        srl $v0, $a2, 4
-        andi $a2, $a2, 15
-        beq $v0, $zero, NAME_rest
-NAME_many:
-.part many_end
-        addiu $v0, $v0, -1
-        addiu $v1, $v1, 64
-        bne $v0, $zero, NAME_many
-NAME_rest:
-        beq $a2, $zero, NAME_done
-.part odd_lines
-# The front is not where words begin: each word that leaves is made of two.
-NAME_odd:
-ODD_BEGIN
 .part odd_begin
         subu $v1, $v1, $a3
         sll $a3, $a3, 3
