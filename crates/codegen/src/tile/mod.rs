@@ -7,11 +7,12 @@
 //! `schedule` orders instructions and `allocate` gives values registers. The result is text for the
 //! assembler.
 //!
-//! A message on a network is the number of its words, and these. A packet that comes is a first
-//! word, `port << 16 | length in bytes`, the words that the program asks for ([`Needs`]), and
-//! [`ALIGN`] bytes and its own, four in a word from the highest on. What leaves is a side word that
-//! says what becomes of the packet ([`Way`]), and if it is sent its first word and bytes. A 0 in
-//! place of a number ends what leaves of a packet. [`IDLE`] is a message without a packet.
+//! A message on a static network is the number of its words but one, and these, two at least. A packet
+//! that comes is a first word, `port << 16 | length in bytes`, the words that the program asks for
+//! ([`Needs`]), and [`ALIGN`] bytes and its own, four in a word from the highest on. What leaves is a
+//! side word that says what becomes of the packet ([`Way`]), and if it is sent its first word and bytes.
+//! A 0 before a message says that more leaves of the same packet after it. [`IDLE`] is a message
+//! without a packet.
 
 mod aligned;
 mod allocate;
@@ -35,7 +36,7 @@ mod words;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
-use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, OpKind, Program, Value};
+use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, Step};
 
 use self::aligned::Aligned;
 use self::code::{Code, FRAME, RETURN, ZERO};
@@ -213,11 +214,15 @@ pub fn generate(
     let needs = Needs { takes: layout.takes, ..needs(program, main.engine) };
     // A home calls offloads in the order of packets.
     let needs = Needs { sequence: needs.sequence || reach.home.is_some(), ..needs };
-    let mut text = format!(
-        "# Engine `{}`, written by Wireloom from the step IR.\n        li $sp, {frame}\n",
-        main.engine.name
-    );
-    let mut carried = vec![main.backward];
+    // A packet comes where a word begins, and steps of this stage move it by whole words only, if at all.
+    let own_steps = || (0..main.engine.steps.len()).filter(|step| stages.of[*step] == stage);
+    let unwritten = unwritten(main.engine);
+    let aligned = Aligned::of(main.engine, |variable| begins(main.engine, &unwritten, variable));
+    let is_aligned = own_steps().all(|step| keeps_front(&main.engine.steps[step], &aligned));
+    let mut text =
+        format!("# Engine `{}`, written by Wireloom from the step IR.\n", main.engine.name);
+    let mut carried: Vec<u32> =
+        goes_back(main.engine).then_some(main.backward).into_iter().collect();
     for variable in stages.carried(main.engine) {
         let count = words::count(main.engine.context[variable].width) as u32;
         carried.extend((0..count).map(|word| main.variables[variable] + 4 * word));
@@ -232,8 +237,17 @@ pub fn generate(
         is_first: stage == 0,
         is_last: stage + 1 == stages.count,
         idles: stages.is_replicated(),
+        emits: bodies.iter().any(|body| body.contains("send_to_port")),
+        is_aligned,
         ports: reach.ports.filter(|_| stage + 1 == stages.count),
     });
+    // The first step here may follow, rather than be jumped to.
+    let first = bodies.pop().unwrap_or_default();
+    let label = first.lines().find_map(|line| line.strip_suffix(':')).unwrap_or_default();
+    if let Some(rest) = text.strip_suffix(&format!("        j {label}\n")) {
+        text.truncate(rest.len());
+    }
+    text += &first;
     text.extend(bodies.into_iter().rev());
     text += &routines::needed(frame, &needed);
     Ok(TileCode { text, needs, steps: sizes })
@@ -242,74 +256,82 @@ pub fn generate(
 /// Writes the schedule of the switch of a tile that takes packets from one side (`N`, `E`, `S` or
 /// `W`) and sends them to another. The tile is number `own` of `tiles` that execute its stage in
 /// turn: in each round it takes a message, lets those for the tiles after it go by, then what leaves
-/// of those before it, and sends what its processor has made of its own. So the order stays.
+/// of those before it, and sends what its processor has made of its own. So the order stays. To the
+/// first stage come packets, to others what leaves of the stage before.
 ///
-/// A message's number of words goes to the switch itself. Loops stand before what enters them:
-/// backward branches are predicted taken.
-pub fn schedule(from: char, to: char, own: usize, tiles: usize) -> String {
+/// A message's number of words but one goes to the switch itself. A loop routes a word in each round:
+/// backward branches are predicted taken. A 0, which comes with no packet, is rare.
+pub fn schedule(from: char, to: char, own: usize, tiles: usize, is_first: bool) -> String {
     let by = format!("$c{from}i->$c{to}o");
-    let mut text = format!(
-        "        j take
-# The words of a message for the processor.
-in:     bnezd $1, $1, in route $c{from}i->$csti
-        j {}
-take:   recv $1 route $c{from}i->$swi
-        bnezd $1, $1, in
-        j take
-",
-        if tiles - 1 > own { "later0" } else { "taken" }
-    );
+    // What is rare comes after all, where no branch that is not taken leads past it.
+    let mut rare = String::new();
+    let mut text = taken(from, is_first, &mut rare);
     for other in 0..tiles - 1 - own {
-        let next = if other + 2 + own < tiles {
-            format!("later{}", other + 1)
-        } else {
-            "taken".to_owned()
-        };
         let _ = write!(
             text,
             "# A message for a later tile of the stage.
-by{other}:    bnezd $1, $1, by{other} route {by}
-        j {next}
 later{other}: recv $1 route $c{from}i->$swi, {by}
-        bnezd $1, $1, by{other}
-        j later{other}
 "
         );
+        if !is_first {
+            let _ = writeln!(text, "        beqz $1, zero{other}");
+            let _ = writeln!(rare, "zero{other}:  j later{other}");
+        }
+        let _ = writeln!(text, "by{other}:    bnezd $1, $1, by{other} route {by}");
     }
-    text += "taken:\n";
     for other in 0..own {
         let _ = write!(
             text,
             "# What leaves of an earlier tile of the stage.
-        j earlier{other}
-past{other}:  bnezd $1, $1, past{other} route {by}
 earlier{other}: recv $1 route $c{from}i->$swi, {by}
-        bnezd $1, $1, past{other}
+        beqz $1, again{other}
+past{other}:  bnezd $1, $1, past{other} route {by}
+"
+        );
+        let _ = write!(
+            rare,
+            "# More leaves of it after the next message.
+again{other}: recv $1 route $c{from}i->$swi, {by}
+more{other}:  bnezd $1, $1, more{other} route {by}
+        j earlier{other}
 "
         );
     }
     let _ = write!(
         text,
         "# What leaves of the processor.
-        j out
-send:   bnezd $1, $1, send route $csto->$c{to}o
 out:    recv $1 route $csto->$swi, $csto->$c{to}o
-        bnezd $1, $1, send
+        beqz $1, again
+send:   bnezd $1, $1, send route $csto->$c{to}o
         j take
+{rare}# More leaves of the processor after the next message.
+again:  recv $1 route $csto->$swi, $csto->$c{to}o
+more:   bnezd $1, $1, more route $csto->$c{to}o
+        j out
 "
     );
     text
 }
 
 /// Writes the schedule of the switch of a tile that takes all packets and sends none to its switch.
-pub fn schedule_in(from: char) -> String {
+pub fn schedule_in(from: char, is_first: bool) -> String {
+    let mut rare = String::new();
+    let text = taken(from, is_first, &mut rare);
+    text + "        j take\n" + &rare
+}
+
+/// The part of a schedule that gives a message to the processor.
+fn taken(from: char, is_first: bool, rare: &mut String) -> String {
+    let skip = if is_first {
+        ""
+    } else {
+        *rare += "zero:   j take\n";
+        "        beqz $1, zero\n"
+    };
     format!(
-        "        j take
-# The words of a message for the processor.
-in:     bnezd $1, $1, in route $c{from}i->$csti
+        "# A message for the processor.
 take:   recv $1 route $c{from}i->$swi
-        bnezd $1, $1, in
-        j take
+{skip}in:     bnezd $1, $1, in route $c{from}i->$csti
 "
     )
 }
@@ -334,7 +356,9 @@ fn clear(instance: &layout::Instance<'_>) -> String {
     let mut zero = |offset: u32| {
         code.memory(wireloom_isa::raw::tile::Op::Sw, ZERO, FRAME, offset as i32);
     };
-    zero(instance.backward);
+    if goes_back(engine) {
+        zero(instance.backward);
+    }
     for variable in unwritten(engine) {
         if !params.iter().any(|param| param.index() == variable) {
             let count = words::count(engine.context[variable].width) as u32;
@@ -402,13 +426,14 @@ fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Op
         let mut is_stable = true;
         for (number, step) in engine.steps.iter().enumerate() {
             let ops = ops(step);
-            let whole = |value: &Value| aligned.value(step, &ops, *value) == Some(0);
             let mut own = is_known[number];
             for op in &ops {
                 match &op.kind {
                     OpKind::Insert { count, .. }
                     | OpKind::Remove { count, .. }
-                    | OpKind::Reset { count } => own &= whole(count),
+                    | OpKind::Reset { count } => {
+                        own &= aligned.value(step, &ops, *count) == Some(0);
+                    }
                     OpKind::Exit(Exit::Next(to) | Exit::Emit(to))
                         if !own && is_known[to.index()] && !is_passed(number, to.index()) =>
                     {
@@ -423,4 +448,25 @@ fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Op
             return is_known.into_iter().map(|is_known| is_known.then_some(frame::ALIGN)).collect();
         }
     }
+}
+
+/// Whether jumps back to a step are counted.
+fn goes_back(engine: &Engine) -> bool {
+    engine.steps.iter().enumerate().any(|(number, step)| {
+        let is_back = |op: &&Op| {
+            matches!(&op.kind, OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) if to.index() <= number)
+        };
+        ops(step).iter().any(is_back)
+    })
+}
+
+/// Whether a step moves the front of the packet by whole words only, if at all.
+fn keeps_front(step: &Step, aligned: &Aligned) -> bool {
+    let ops = ops(step);
+    ops.iter().all(|op| match &op.kind {
+        OpKind::Insert { count, .. } | OpKind::Remove { count, .. } | OpKind::Reset { count } => {
+            aligned.value(step, &ops, *count) == Some(0)
+        }
+        _ => true,
+    })
 }

@@ -2,7 +2,7 @@
 //!
 //! The last tile of a chain sends what leaves in messages of the general network to the devices at
 //! the ports (ports.s): one with all of a short packet ([`WHOLE`]); or a message with what belongs to a
-//! packet, then its words, at most 16 in each. The device puts those of each sender together.
+//! packet, then its words, at most 31 in each. The device puts those of each sender together.
 
 use wireloom_isa::raw::Network;
 use wireloom_isa::raw::tile::decode;

@@ -10,41 +10,40 @@ LEFT_READ
         move $a1, $csti
 HEAD_LINES(relay)
         beq $t0, $zero, relay_long
-        sltiu $v0, $a2, 16
-        bne $v0, $zero, relay_word
-        SIXTEEN move $cgno, $csti
-        addiu $a2, $a2, -16
-        beq $a2, $zero, relay_done
-        j relay_word
+        addiu $a3, $a2, -1
+        sll $a3, $a3, 2
+        li $v1, relay_last
+        subu $v1, $v1, $a3
+        jr $v1
+# Messages of 31 words, the most there are, and one of the rest.
 relay_long:
-        srl $v0, $a2, 4
-        andi $a2, $a2, 15
-        beq $v0, $zero, relay_rest
+        lw $t0, PORT_HEADER($sp)
+        lui $v1, 0x1f00
+        addu $v1, $v1, $t0
 relay_many:
-        lw $v1, PORT_HEADER($sp)
-        lui $t0, 0x1000
-        addu $cgno, $v1, $t0
-        SIXTEEN move $cgno, $csti
-        addiu $v0, $v0, -1
-        bne $v0, $zero, relay_many
+        addiu $a2, $a2, -31
+        bltz $a2, relay_rest
+        move $cgno, $v1
+        TIMES 31 move $cgno, $csti
+        j relay_many
 relay_rest:
-        beq $a2, $zero, relay_done
-        lw $v1, PORT_HEADER($sp)
-        sll $t0, $a2, 24
-        addu $cgno, $v1, $t0
-relay_word:
-        move $cgno, $csti
-        addiu $a2, $a2, -1
-        bne $a2, $zero, relay_word
-relay_done:
-        j begin
+        addiu $a2, $a2, 31
+        beq $a2, $zero, begin
+        sll $a3, $a2, 24
+        addu $cgno, $t0, $a3
+        addiu $a3, $a2, -1
+        sll $a3, $a3, 2
+        li $v1, relay_last
+        subu $v1, $v1, $a3
+        jr $v1
 relay_none:
         move $a0, $v0
-LEFT_READ
+LEFT_PAST
         j leave_out
 .part port_idle
 # A message without a packet made room for the packets before it.
 idle:
+        move $zero, $csti
         j begin
 .part port_send
 # Ends with the packet sent to its port, or to the control processor; the side word is in $a0.
@@ -71,6 +70,7 @@ leave_out:
         move $cgno, $a0
 LEFT_OUT
         j begin
+.part port_emit
 # Sends the packet and returns.
 send_to_port:
 FIRST_WORD
@@ -117,23 +117,17 @@ NAME_head:
 LEFT_OUT
         move $cgno, $a1
 .part port_bytes
-# The packet: in the first message, or in messages of at most 16 words.
+# The packet: in the first message, or in messages of at most 31 words.
         beq $t0, $zero, NAME_long
         addiu $v1, $gp, -2
         andi $a3, $v1, 3
         bne $a3, $zero, NAME_short_odd
-        sltiu $v0, $a2, 16
-        bne $v0, $zero, NAME_short_word
-        SIXTEEN lw $cgno, @($v1)
-        addiu $v1, $v1, 64
-        addiu $a2, $a2, -16
-        beq $a2, $zero, NAME_done
-NAME_short_word:
-        lw $cgno, 0($v1)
-        addiu $v1, $v1, 4
-        addiu $a2, $a2, -1
-        bne $a2, $zero, NAME_short_word
-        j NAME_done
+        addiu $a3, $a2, -1
+        sll $a3, $a3, 2
+        li $t1, NAME_last
+        subu $t1, $t1, $a3
+        addu $v1, $gp, $a3
+        jr $t1
 NAME_short_odd:
 ODD_BEGIN
 NAME_short_two:
@@ -143,23 +137,36 @@ ODD_WORD
         addiu $a2, $a2, -1
         bne $a2, $zero, NAME_short_two
         j NAME_done
+# Messages of 31 words, the most there are, and one of the rest.
 NAME_long:
-MANY_BEGIN
+        addiu $v1, $gp, -2
+        andi $a3, $v1, 3
+        bne $a3, $zero, NAME_odd
         lw $t0, PORT_HEADER($sp)
-        lui $t1, 0x1000
-        addu $cgno, $t0, $t1
-        SIXTEEN lw $cgno, @($v1)
-MANY_END
-        lw $t0, PORT_HEADER($sp)
-        sll $t1, $a2, 24
-        addu $cgno, $t0, $t1
-NAME_word:
-        lw $cgno, 0($v1)
-        addiu $v1, $v1, 4
-        addiu $a2, $a2, -1
-        bne $a2, $zero, NAME_word
-        j NAME_done
-ODD_LINES
+        lui $t1, 0x1f00
+        addu $t1, $t1, $t0
+NAME_many:
+        addiu $a2, $a2, -31
+        bltz $a2, NAME_rest
+        move $cgno, $t1
+        TIMES 31 lw $cgno, @($v1)
+        addiu $v1, $v1, 124
+        j NAME_many
+NAME_rest:
+        addiu $a2, $a2, 31
+        beq $a2, $zero, NAME_done
+        sll $a3, $a2, 24
+        addu $cgno, $t0, $a3
+        addiu $a3, $a2, -1
+        sll $a3, $a3, 2
+        li $t1, NAME_last
+        subu $t1, $t1, $a3
+        addiu $v1, $v1, 2
+        addu $v1, $v1, $a3
+        jr $t1
+# The front is not where words begin: each word that leaves is made of two.
+NAME_odd:
+ODD_BEGIN
 NAME_message:
         li $a0, 16
         sltu $t1, $a2, $a0
@@ -180,3 +187,11 @@ NAME_done:
         lw $t1, INGRESS($sp)
 .part left_out
         move $cgno, $t1
+.part port_row
+# The words of a packet that leaves in one message.
+NAME_row:
+        ROW NAME -126 lw $cgno, @($v1)
+.part relay_row
+# The words of a packet of an earlier tile that leaves in one message.
+NAME_row:
+        ROW NAME 0 move $cgno, $csti

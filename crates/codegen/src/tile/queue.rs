@@ -70,18 +70,20 @@ impl Queue {
         let mut store: String =
             (0..words).map(|word| format!("        sw $cgni, {}($a3)\n", 8 + 4 * word)).collect();
         store += &format!("        addiu $a3, $a3, {}\n", 8 + 4 * words);
-        let [begin, poll, taken, end] = match ready {
+        let [begin, poll, wait, taken, end] = match ready {
             Ready::Polling => [
                 "",
                 "        mfsr $t0, available\n        andi $t1, $t0, 0xff\n        \
-                 bne $t1, $zero, queue_send\n",
+                 beq $t1, $zero, queue_wait\n",
+                "",
                 "        move $zero, $csti\n",
                 "",
             ],
             Ready::Interrupts => [
                 "        li $s4, 0\n        la $t0, queue_ready\n        mtsr $t0, vector\n        \
                  li $t0, 4\n        mtsr $t0, mask\n        inton\n",
-                "        bne $s4, $zero, queue_send\n        mfsr $t0, available\n",
+                "        beq $s4, $zero, queue_wait\n",
+                "        mfsr $t0, available\n",
                 "        li $s4, 0\n",
                 "# The interrupt of the line card.\nqueue_ready:\n        mfsr $zero, external\n        \
                  li $s4, 1\n        eret\n",
@@ -91,6 +93,7 @@ impl Queue {
             .replace("TWO_AROUND\n", TWO_AROUND)
             .replace("LINE_BEGIN\n", begin)
             .replace("LINE_POLL\n", poll)
+            .replace("LINE_WAIT\n", wait)
             .replace("LINE_TAKEN\n", taken)
             .replace("LINE_END\n", end)
             .replace("HEAD_STORE\n", &store)
@@ -117,11 +120,10 @@ impl Queue {
             Ready::Interrupts => String::new(),
         };
         format!(
-            "        j take
-send:   bnezd $1, $1, send route $csto->$c{side}o
-take:
+            "take:
 {word}        recv $1 route $csto->$swi, $csto->$c{side}o
-        bnezd $1, $1, send
+send:   bnezd $1, $1, send route $csto->$c{side}o
+        j take
 "
         )
     }

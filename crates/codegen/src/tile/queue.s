@@ -32,36 +32,30 @@ queue_take:
 # A whole packet: its number, side word, port by which it came if that is needed, first word and
 # bytes.
         move $t1, $cgni
-        sll $t4, $a0, 2
-        addiu $t4, $t4, 8
+        sll $t2, $a0, 2
+        addiu $t4, $t2, 8
         sltu $t5, $s2, $t4
         bne $t5, $zero, queue_full_whole
-        subu $s2, $s2, $t4
         addiu $t3, $a0, 1
         addu $t6, $s1, $t4
-        addiu $a0, $a0, -1
+        subu $s2, $s2, $t4
         sltu $t5, $s5, $t6
         bne $t5, $zero, queue_whole_around
         sw $t3, 0($s1)
         sw $t0, 4($s1)
         sw $t1, 8($s1)
-        addiu $a3, $s1, 12
+        li $t5, queue_whole_around
+        subu $t5, $t5, $t2
+        xor $t4, $t6, $s5
         move $s1, $t6
-        xor $t5, $s1, $s5
-        movz $s1, $s6, $t5
-        sltiu $t5, $a0, 16
-        bne $t5, $zero, queue_whole_word
-        SIXTEEN sw $cgni, @($a3)
-        addiu $a3, $a3, 64
-        addiu $a0, $a0, -16
-        beq $a0, $zero, queue_line
-queue_whole_word:
-        sw $cgni, 0($a3)
-        addiu $a3, $a3, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_whole_word
+        movz $s1, $s6, $t4
+        jr $t5
+# Its words after the number, which end at $t6: the jump leads to where as many are left, one for each word of
+# the message and one for the jump at their end.
+        ROW -128 sw $cgni, @($t6)
         j queue_line
 queue_whole_around:
+        addiu $a0, $a0, -1
         sw $t3, 0($s1)
         addiu $a3, $s1, 4
         subu $s1, $t6, $s3
@@ -87,74 +81,43 @@ queue_part:
         sw $a2, 4($a1)
         beq $a3, $zero, queue_discard
         sll $t0, $a0, 2
-        addu $t0, $a3, $t0
-        sltu $t1, $s5, $t0
-        bne $t1, $zero, queue_around
-        addiu $t1, $a0, -16
-        bne $t1, $zero, queue_word
-        SIXTEEN sw $cgni, @($a3)
-        addiu $a3, $a3, 64
-        j queue_stored
-queue_word:
-        sw $cgni, 0($a3)
-        addiu $a3, $a3, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_word
-        j queue_stored
-# The words go around the end of the ring.
-queue_around:
-        xor $t0, $a3, $s5
-        movz $a3, $s6, $t0
-        sw $cgni, 0($a3)
-        addiu $a3, $a3, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_around
+        addu $a3, $a3, $t0
+        sltu $t1, $s5, $a3
+        bne $t1, $zero, queue_part_around
+        li $t1, queue_stored
+        subu $t1, $t1, $t0
+        jr $t1
+# Its words, which end at $a3: the jump leads to where as many are left.
+        ROW -128 sw $cgni, @($a3)
 queue_stored:
         xor $t0, $a3, $s5
         movz $a3, $s6, $t0
         sw $a3, 0($a1)
-        bne $a2, $zero, queue_line
-# The packet is whole.
-        lw $t0, 8($a1)
-        lw $t1, 12($a1)
-        sw $t1, 0($t0)
+        beq $a2, $zero, queue_is_whole
 # Sends a packet if one is whole and the line takes it, or takes a message: whichever can be first.
 queue_line:
-        beq $s2, $s3, queue_take
         lw $a0, 0($s0)
+        beq $s2, $s3, queue_empty
         beq $a0, $zero, queue_take
 queue_poll:
 LINE_POLL
-        srl $t0, $t0, 16
-        andi $t0, $t0, 0xff
-        beq $t0, $zero, queue_poll
-        j queue_take
-queue_send:
 LINE_TAKEN
         sll $t0, $a0, 2
-        addiu $t0, $t0, 4
         addu $a3, $s0, $t0
+        addiu $a3, $a3, 4
         sltu $t1, $s5, $a3
-        move $csto, $a0
-        addiu $v1, $s0, 4
+        addiu $csto, $a0, -1
         addu $s2, $s2, $t0
+        addiu $s2, $s2, 4
         bne $t1, $zero, queue_send_around
+        sltiu $v0, $a0, 33
+        beq $v0, $zero, queue_send_long
+        li $t1, queue_sent
+        subu $t1, $t1, $t0
         move $s0, $a3
-        srl $t0, $a0, 4
-        andi $a0, $a0, 15
-        beq $t0, $zero, queue_send_rest
-queue_send_many:
-        SIXTEEN lw $csto, @($v1)
-        addiu $v1, $v1, 64
-        addiu $t0, $t0, -1
-        bne $t0, $zero, queue_send_many
-queue_send_rest:
-        beq $a0, $zero, queue_sent
-queue_send_word:
-        lw $csto, 0($v1)
-        addiu $v1, $v1, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_send_word
+        jr $t1
+# The last words of a packet that leaves, which end at $a3.
+        ROW -128 lw $csto, @($a3)
 queue_sent:
         xor $t0, $s0, $s5
         movz $s0, $s6, $t0
@@ -163,9 +126,48 @@ queue_next:
         mfsr $t0, available
         srl $t0, $t0, 16
         andi $t0, $t0, 0xff
-        beq $t0, $zero, queue_line
+        bne $t0, $zero, queue_take
+        j queue_line
+queue_empty:
         j queue_take
+# A packet of several messages has come wholly.
+queue_is_whole:
+        lw $t0, 8($a1)
+        lw $t1, 12($a1)
+        sw $t1, 0($t0)
+        j queue_line
+# The words go around the end of the ring.
+queue_part_around:
+        subu $a3, $a3, $t0
+queue_around:
+        xor $t0, $a3, $s5
+        movz $a3, $s6, $t0
+        sw $cgni, 0($a3)
+        addiu $a3, $a3, 4
+        addiu $a0, $a0, -1
+        bne $a0, $zero, queue_around
+        j queue_stored
+queue_wait:
+LINE_WAIT
+        srl $t0, $t0, 16
+        andi $t0, $t0, 0xff
+        beq $t0, $zero, queue_poll
+        j queue_take
+queue_send_long:
+        addiu $v1, $s0, 4
+        move $s0, $a3
+queue_send_many:
+        TIMES 16 lw $csto, @($v1)
+        addiu $v1, $v1, 64
+        addiu $a0, $a0, -16
+        sltiu $v0, $a0, 33
+        beq $v0, $zero, queue_send_many
+        sll $t0, $a0, 2
+        li $t1, queue_sent
+        subu $t1, $t1, $t0
+        jr $t1
 queue_send_around:
+        addiu $v1, $s0, 4
         subu $s0, $a3, $s3
 queue_send_word_around:
         xor $t0, $v1, $s5

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::Needs;
+use super::exits::STEP;
 use super::frame;
 use super::layout::keyed;
 use super::ports::Ports;
@@ -76,30 +77,54 @@ pub struct Passage<'a> {
     pub is_last: bool,
     /// Whether messages without a packet come.
     pub idles: bool,
+    /// Whether a packet can be sent and its thread go on.
+    pub emits: bool,
+    /// Whether all packets that leave begin where a word does, but for the bytes that align.
+    pub is_aligned: bool,
     /// Where packets leave, if this is the last tile and they do so at the port of their egress.
     pub ports: Option<Ports>,
 }
 
 /// The lines that more than one part has.
-const SHARED: [&str; 7] =
-    ["first_word", "finish_core", "many_begin", "many_end", "odd_lines", "odd_begin", "odd_word"];
+const SHARED: [&str; 4] = ["first_word", "finish_core", "odd_begin", "odd_word"];
+/// Instructions of a row that moves the last words of a packet.
+const ROW: usize = 32;
 
-/// Puts in what more than one part of the runtime has. `SIXTEEN` stands before an instruction that is
-/// written 16 times, for successive words: `@` is the offset of each.
+/// Puts in what more than one part of the runtime has. `TIMES N` stands before an instruction that is
+/// written N times, for successive words, and `ROW N` before one that is written [`ROW`] times: `@` is the
+/// offset of each, from 0 or from `N` on. The last instruction of `ROW NAME N` has the label `NAME_last`.
 pub fn with_shared(mut text: String) -> String {
     for name in SHARED {
         text = text.replace(&format!("{}\n", name.to_uppercase()), part(name));
     }
     let mut lines = String::new();
     for line in text.lines() {
-        match line.split_once("SIXTEEN ") {
-            Some((indent, one)) => (0..16).for_each(|word| {
-                let _ = writeln!(lines, "{indent}{}", one.replace('@', &(4 * word).to_string()));
-            }),
-            None => lines = lines + line + "\n",
-        }
+        let words: Vec<&str> = line.trim_start().splitn(4, ' ').collect();
+        lines += &match words[..] {
+            ["TIMES", count, ..] => {
+                let count = count.parse().expect("an instruction is written a number of times");
+                repeated(count, None, 0, &words[2..].join(" "))
+            }
+            ["ROW", name, first, one] => match (name.parse(), first.parse()) {
+                (Ok(first), _) => repeated(ROW, None, first, &words[2..].join(" ")),
+                (_, Ok(first)) => repeated(ROW, Some(name), first, one),
+                _ => unreachable!("a row has a first offset: {line}"),
+            },
+            _ => format!("{line}\n"),
+        };
     }
     lines
+}
+
+/// An instruction for successive words, the last of which may have a label.
+fn repeated(count: usize, name: Option<&str>, first: i32, one: &str) -> String {
+    let line = |word: usize| {
+        let name = name.filter(|_| word + 1 == count);
+        let label = name.map(|name| format!("{name}_last:\n")).unwrap_or_default();
+        let offset = first + 4 * word as i32;
+        format!("{label}        {}\n", one.replace('@', &offset.to_string()))
+    };
+    (0..count).map(line).collect()
 }
 
 /// A part of the runtime.
@@ -111,9 +136,35 @@ fn part(name: &str) -> &'static str {
     rest.split(".part ").next().unwrap_or_default()
 }
 
-/// The way in and out.
+/// The lines that test which step a message is for, and go where it is taken or on to what others
+/// need. Most messages are for the last of the steps here, if there are several.
+fn entry_tests(entries: &[(usize, String)]) -> String {
+    let Some(((last, _), others)) = entries.split_last() else {
+        return "        j other\n".to_owned();
+    };
+    let load = |step: &usize| format!("        li $a2, {}\n", STEP as usize | step);
+    let other = |(step, _): &(usize, String)| load(step) + "        beq $v1, $a2, take\n";
+    let others: String = others.iter().map(other).collect();
+    others + &load(last) + "        bne $v1, $a2, other\n"
+}
+
+/// The lines that go to the step of a message that has been taken.
+fn entry_jumps(entries: &[(usize, String)]) -> String {
+    let Some(((_, last), others)) = entries.split_last() else { return String::new() };
+    // The label may be too far for a branch.
+    let other = |(step, label): &(usize, String)| {
+        let step = STEP as usize | step;
+        format!(
+            "        li $a2, {step}\n        bne $v1, $a2, not_{label}\n        j \
+             {label}\nnot_{label}:\n"
+        )
+    };
+    others.iter().map(other).collect::<String>() + &format!("        j {last}\n")
+}
+
+/// The way in and out. It ends with a jump to a step.
 pub fn runtime(passage: &Passage<'_>) -> String {
-    let Passage { base, needs, is_first, is_last, idles, ports, .. } = *passage;
+    let Passage { base, needs, is_first, is_last, idles, emits, is_aligned, ports, .. } = *passage;
     let mut words = Vec::new();
     for (is_needed, first) in [(needs.arrival, frame::ARRIVAL), (needs.sequence, frame::SEQUENCE)] {
         if is_needed {
@@ -128,68 +179,85 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     // The window, ports, what the first tile was told, and the context.
     let state = [&[frame::INGRESS, frame::EGRESS], &words[..], hand, &passage.carried].concat();
     let give: String = state.iter().map(|at| format!("        lw $csto, {at}($sp)\n")).collect();
-    let lines = |each: &dyn Fn(&usize, &str) -> String| {
-        passage.entries.iter().map(|(step, label)| each(step, label)).collect::<String>()
+    let before_bytes = match is_first {
+        true => take(&words) + if needs.takes { part("hand") } else { "" },
+        false => format!("        move $fp, $csti\n{}", take(&state)),
     };
-    let tests = lines(&|step, _| format!("        li $a2, {step}\n        beq $v1, $a2, take\n"));
-    let jumps = match &passage.entries[..] {
-        [] => String::new(),
-        [(_, label)] => format!("        j {label}\n"),
-        // The label may be too far for a branch.
-        _ => lines(&|step, label| {
-            format!(
-                "        li $a2, {step}\n        bne $v1, $a2, not_{label}\n        j \
-                 {label}\nnot_{label}:\n"
-            )
-        }),
-    };
-    let mut text = String::new();
+    // The rows of what leaves, each with how it ends. What follows the last one is where most packets end.
     let of_ports = |with: &'static str, without| part(if ports.is_some() { with } else { without });
+    let row = of_ports("port_row", "send_row");
+    let rows = [
+        ("send", row, "        jr $ra\n", emits),
+        ("pass", row, "        j begin\n", !is_last),
+        ("relay", part("relay_row"), "        j begin\n", !is_first && ports.is_some()),
+        ("finish", row, "        j begin\n", true),
+    ];
+    let rows = || rows.into_iter().filter(|(.., is_there)| *is_there);
+    let mut text = format!("        li $sp, {base}\n        j begin\n");
+    rows().for_each(|(name, row, end, _)| text += &(row.replace("NAME", name) + end));
+    text = text.trim_end().trim_end_matches("j begin").trim_end().to_owned() + "\n";
     if is_first {
         text += part("first");
     } else {
         text += part("later");
         text += of_ports("port_relay", "relay");
-        text += part("take");
     }
-    text += part("receive");
-    text += if is_first { "CLEARED\n        j engine0_step0\n" } else { "ENTRY_JUMPS\n" };
     text += if idles { of_ports("port_idle", "idle") } else { "" };
     text += of_ports("port_send", "send");
+    text += if emits { of_ports("port_emit", "emit") } else { "" };
     text += if is_last { "" } else { part("pass") };
-    let bytes_lines = with_shared(part("bytes_lines").to_owned());
-    for name in ["finish", "send", "pass"] {
-        let bytes = bytes_lines.replace("NAME", name);
-        let all = part("send_lines").to_owned() + &bytes;
-        text = text.replace(&format!("SEND_LINES({name})\n"), &all);
-        text = text.replace(&format!("BYTES_LINES({name})\n"), &bytes);
-    }
-    for name in ["finish", "send", "relay"] {
-        for (lines, of) in [("HEAD_LINES", "port_head"), ("PORT_BYTES", "port_bytes")] {
-            let own = with_shared(part(of).to_owned()).replace("NAME", name);
+    text += part("take_row");
+    text += if is_first { part("first_taken") } else { part("later_taken") };
+    text = text.replace("RECEIVE\n", part("receive"));
+    let shifted = if is_aligned { "" } else { part("shifted_lines") };
+    let odd_test = if is_aligned { "" } else { part("odd_test") };
+    for (name, _, end, _) in rows() {
+        // Parts have others in them.
+        for (lines, own) in [
+            ("HEAD_LINES", part("port_head")),
+            ("PORT_BYTES", part("port_bytes")),
+            ("SEND_LINES", part("send_lines")),
+            ("BYTES_BEGIN", part("bytes_begin")),
+            ("BYTES_LINES", part("bytes_lines")),
+            ("SHIFTED_LINES", shifted),
+            ("ODD_TEST", odd_test),
+            ("END", end),
+        ] {
+            let own = with_shared(own.to_owned()).replace("NAME", name);
             text = text.replace(&format!("{lines}({name})\n"), &own);
         }
     }
     if let Some(ports) = ports {
         text = ports.put_in(&text, needs.takes);
     }
-    // Where parked packets are taken, the port by which a packet came leaves too.
-    for name in ["read", "keep", "pass", "own", "port", "out"] {
-        let name = format!("left_{name}");
-        let lines = if needs.takes { part(&name) } else { "" };
-        text = text.replace(&format!("{}\n", name.to_uppercase()), lines);
+    // Where parked packets are taken, the port by which a packet came leaves too. What leaves without a
+    // packet has two words in any case.
+    for (name, with, without) in [
+        ("READ", "left_read", ""),
+        ("PAST", "left_read", "left_past"),
+        ("KEEP", "left_keep", ""),
+        ("LAST", "left_own", "left_none"),
+        ("OWN", "left_own", ""),
+        ("PORT", "left_port", ""),
+        ("OUT", "left_out", ""),
+    ] {
+        let name_of = if needs.takes { with } else { without };
+        let lines = if name_of.is_empty() { "" } else { part(name_of) };
+        text = text.replace(&format!("LEFT_{name}\n"), lines);
     }
+    // On the first tile a message without a packet is taken for a long one.
+    let [is_many, is_other] = [idles && is_first, idles && !is_first];
     let text = text
         .replace("LEFT_WORDS+1", if needs.takes { "3" } else { "2" })
         .replace("LEFT_WORDS", if needs.takes { "2" } else { "1" })
-        .replace("IDLE_TEST\n", if idles { part("idle_test") } else { "" })
-        .replace("EXTRA_LINES\n", &(take(&words) + if needs.takes { part("hand") } else { "" }))
+        .replace("MANY_TEST\n", if is_many { part("idle_test") } else { "" })
+        .replace("IDLE_TEST\n", if is_other { part("idle_test") } else { "" })
         .replace("STATE_WORDS", &(state.len() + 1).to_string())
         .replace("MESSAGE_WORDS", &(state.len() + 2).to_string())
-        .replace("TAKE_LINES\n", &format!("        move $fp, $csti\n{}", take(&state)))
+        .replace("BEFORE_BYTES\n", &before_bytes)
         .replace("PASS_LINES\n", &format!("        move $csto, $fp\n{give}"))
-        .replace("ENTRY_TESTS\n", &tests)
-        .replace("ENTRY_JUMPS\n", &jumps)
+        .replace("ENTRY_TESTS\n", &entry_tests(&passage.entries))
+        .replace("ENTRY_JUMPS\n", &entry_jumps(&passage.entries))
         .replace("CLEARED\n", passage.clear);
     with_numbers(&with_shared(text), base)
 }

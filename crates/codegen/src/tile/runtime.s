@@ -1,21 +1,23 @@
 .part first
 # Takes a packet: the first word says port and length, then come the words that the program asked
-# for, then two bytes that only align, then those of the packet.
+# for, then two bytes that only align, then those of the packet. What can wait comes after these.
 begin:
         move $v0, $csti
-IDLE_TEST
+        andi $a0, $v0, 0xffff
+RECEIVE
+.part first_taken
         srl $v1, $v0, 16
         sw $v1, INGRESS($sp)
-        andi $a0, $v0, 0xffff
         sw $a0, LENGTH($sp)
         sw $zero, EGRESS($sp)
-        addiu $a1, $a0, 5
-        srl $a1, $a1, 2
-EXTRA_LINES
-        li $gp, ARRIVES
         li $fp, 128
         sltiu $v0, $a0, 128
         movn $fp, $a0, $v0
+CLEARED
+        j engine0_step0
+.part later_taken
+        sw $a0, LENGTH($sp)
+ENTRY_JUMPS
 .part idle_test
         addiu $v1, $v0, 1
         beq $v1, $zero, idle
@@ -23,17 +25,20 @@ EXTRA_LINES
 # Takes a message. One for a step of this tile is taken, others go through.
 begin:
         move $v0, $csti
+        srl $v1, $v0, 16
+ENTRY_TESTS
+take:
+        andi $a0, $v0, 0xffff
+RECEIVE
+other:
         srl $a1, $v0, 28
         xori $a1, $a1, 15
         bne $a1, $zero, relay_left
 IDLE_TEST
-        srl $v1, $v0, 16
-        andi $v1, $v1, 0xfff
-        andi $a0, $v0, 0xffff
-        addiu $a1, $a0, 5
-        srl $a1, $a1, 2
-ENTRY_TESTS
 .part relay
+        andi $a1, $v0, 0xffff
+        addiu $a1, $a1, 5
+        srl $a1, $a1, 2
         addiu $a1, $a1, STATE_WORDS
         move $a3, $a1
         li $a2, RELAYED
@@ -57,7 +62,7 @@ relay:
         addiu $a2, $a2, 4
         addiu $a1, $a1, -1
         bne $a1, $zero, relay
-        addiu $csto, $a3, 1
+        move $csto, $a3
         move $csto, $v0
         li $a2, RELAYED
 relay_word:
@@ -65,107 +70,153 @@ relay_word:
         addiu $a2, $a2, 4
         addiu $a3, $a3, -1
         bne $a3, $zero, relay_word
-        move $csto, $zero
         j begin
 relay_none:
-        addiu $csto, $zero, LEFT_WORDS
+        addiu $csto, $zero, 1
         move $csto, $v0
-LEFT_PASS
-        move $csto, $zero
+        move $csto, $csti
         j begin
-.part take
-take:
-TAKE_LINES
-        sw $a0, LENGTH($sp)
-        li $gp, ARRIVES
 .part receive
-        addiu $a2, $gp, -2
-        sll $v0, $a1, 2
-        addu $a3, $a2, $v0
-        srl $v0, $a1, 4
-        beq $v0, $zero, begin_rest
-begin_many:
-        SIXTEEN sw $csti, @($a2)
-        addiu $a2, $a2, 64
-        addiu $v0, $v0, -1
-        bne $v0, $zero, begin_many
-begin_rest:
-        beq $a2, $a3, begin_done
-begin_word:
-        sw $csti, 0($a2)
-        addiu $a2, $a2, 4
-        bne $a2, $a3, begin_word
-begin_done:
+        addiu $a1, $a0, 1
+        srl $a3, $a1, 7
+        andi $a2, $a1, 124
+        bne $a3, $zero, take_many
+        li $gp, ARRIVES
+BEFORE_BYTES
+        li $a3, take_last
+        subu $a3, $a3, $a2
+        addu $a2, $gp, $a2
+        jr $a3
+# Rows of words before the last one. A message without a packet has the greatest length.
+take_many:
+MANY_TEST
+        li $gp, ARRIVES
+BEFORE_BYTES
+        move $a1, $gp
+take_rows:
+        ROW -2 sw $csti, @($a1)
+        addiu $a1, $a1, 128
+        addiu $a3, $a3, -1
+        bne $a3, $zero, take_rows
+        li $a3, take_last
+        subu $a3, $a3, $a2
+        addu $a2, $a1, $a2
+        jr $a3
+.part take_row
+# The last words of a packet that comes: a jump leads to where as many are left.
+take_row:
+        ROW take -126 sw $csti, @($a2)
+.part send_row
+# The last words of a packet that leaves.
+NAME_row:
+        ROW NAME -126 lw $csto, @($v1)
 .part idle
 # A message without a packet goes on: it makes room for the packets before it.
 idle:
         addiu $csto, $zero, 1
         addiu $csto, $zero, -1
-        move $csto, $zero
+        move $csto, $csti
         j begin
 .part send
-# Ends with the packet sent to its port, or to the control processor; the side word is in $a0. A 0
-# ends what leaves of a packet.
+# Ends with the packet sent to its port, or to the control processor; the side word is in $a0.
 finish:
 FIRST_WORD
 finish_send:
 SEND_LINES(finish)
-        move $csto, $zero
-        j begin
 FINISH_CORE
 # Ends without a packet.
 leave:
-        addiu $csto, $zero, LEFT_WORDS
+        addiu $csto, $zero, 1
         move $csto, $a0
-LEFT_OWN
-        move $csto, $zero
+LEFT_LAST
         j begin
-# Sends the packet and returns.
+.part emit
+# Sends the packet and returns. A 0 says that more leaves after it.
 send_to_port:
 FIRST_WORD
+        move $csto, $zero
 SEND_LINES(send)
-        jr $ra
 .part send_lines
-# The number of words, the side word, the first word, and bytes from the front on with two before
-# them.
-        addiu $a2, $a2, 5
-        srl $a2, $a2, 2
+        addiu $v0, $a2, 1
+        srl $a2, $v0, 2
+BYTES_BEGIN(NAME)
+# The number of words but one, the side word, the first word, and bytes from the front on with two
+# before them.
+NAME_head:
         addiu $csto, $a2, LEFT_WORDS+1
         move $csto, $a0
 LEFT_OWN
         move $csto, $a1
+BYTES_LINES(NAME)
+.part send_row
+# The last words of a packet that leaves.
+NAME_row:
+        ROW -126 lw $csto, @($v1)
+END(NAME)
+.part bytes_begin
+        andi $a3, $v0, 124
+        li $t0, NAME_last
+        subu $t0, $t0, $a3
+        addu $v1, $gp, $a3
+        srl $a3, $v0, 7
+        bne $a3, $zero, NAME_long
+ODD_TEST(NAME)
+.part odd_test
+        addiu $a3, $gp, -2
+        andi $a3, $a3, 3
+        bne $a3, $zero, NAME_shifted
 .part bytes_lines
-MANY_BEGIN
-        SIXTEEN lw $csto, @($v1)
-MANY_END
-NAME_word:
-        lw $csto, 0($v1)
-        addiu $v1, $v1, 4
-        addiu $a2, $a2, -1
-        bne $a2, $zero, NAME_word
-        j NAME_done
-ODD_LINES
+        jr $t0
+# Rows of words before the last one.
+NAME_long:
+ODD_TEST(NAME)
+        li $t0, NAME_many
+        j NAME_head
+NAME_many:
+        srl $a3, $v0, 7
+        move $v1, $gp
+NAME_rows:
+        ROW -2 lw $csto, @($v1)
+        addiu $v1, $v1, 128
+        addiu $a3, $a3, -1
+        bne $a3, $zero, NAME_rows
+        andi $a3, $v0, 124
+        li $t0, NAME_last
+        subu $t0, $t0, $a3
+        addu $v1, $v1, $a3
+        jr $t0
+SHIFTED_LINES(NAME)
+.part shifted_lines
+# The front is not where words begin: each word that leaves is made of two.
+NAME_shifted:
+        li $t0, NAME_odd
+        j NAME_head
+NAME_odd:
+        addiu $a2, $a2, 1
+        addiu $v1, $gp, -2
+        andi $a3, $v1, 3
+ODD_BEGIN
 NAME_two:
 ODD_WORD
         or $csto, $v0, $a1
         move $v0, $t1
         addiu $a2, $a2, -1
         bne $a2, $zero, NAME_two
-NAME_done:
+END(NAME)
 .part pass
 # Goes on with step $a0 on another tile.
 pass:
         lw $a2, LENGTH($sp)
-        sll $v0, $a0, 16
-        or $v0, $v0, $a2
-        addiu $a2, $a2, 5
-        srl $a2, $a2, 2
+        sll $a0, $a0, 16
+        or $a0, $a0, $a2
+        addiu $v0, $a2, 1
+        srl $a2, $v0, 2
+BYTES_BEGIN(pass)
+pass_head:
         addiu $csto, $a2, MESSAGE_WORDS
-        move $csto, $v0
+        move $csto, $a0
 PASS_LINES
 BYTES_LINES(pass)
-        move $csto, $zero
-        j begin
 .part hand
         lw $t0, ARRIVAL($sp)
         sw $t0, HAND($sp)
@@ -177,8 +228,6 @@ BYTES_LINES(pass)
         sw $t1, 0($a2)
         addiu $a2, $a2, 4
         addiu $a3, $a3, 1
-.part left_pass
-        move $csto, $csti
 .part left_own
         lw $csto, INGRESS($sp)
 .part first_word
@@ -192,24 +241,6 @@ finish_core:
         lui $a1, 0xffff
         or $a1, $a1, $a2
         j finish_send
-.part many_begin
-        addiu $v1, $gp, -2
-        andi $a3, $v1, 3
-        bne $a3, $zero, NAME_odd
-        srl $v0, $a2, 4
-        andi $a2, $a2, 15
-        beq $v0, $zero, NAME_rest
-NAME_many:
-.part many_end
-        addiu $v0, $v0, -1
-        addiu $v1, $v1, 64
-        bne $v0, $zero, NAME_many
-NAME_rest:
-        beq $a2, $zero, NAME_done
-.part odd_lines
-# The front is not where words begin: each word that leaves is made of two.
-NAME_odd:
-ODD_BEGIN
 .part odd_begin
         subu $v1, $v1, $a3
         sll $a3, $a3, 3
@@ -221,3 +252,7 @@ ODD_BEGIN
         sllv $v0, $v0, $a3
         srlv $a1, $t1, $t0
         addiu $v1, $v1, 4
+.part left_none
+        move $csto, $zero
+.part left_past
+        move $zero, $csti

@@ -29,7 +29,7 @@ use crate::values::{Values, slug};
 /// The figure.
 pub const FIGURE: Figure = Figure {
     name: "raw-engines",
-    what: "RAW: engines in Loom C on all tiles of 4 x 4 and 8 x 8: rates, what tiles wait for, the memory's load",
+    what: "RAW: engines in Loom C on all tiles of 4 x 4 to 16 x 16: rates, what tiles wait for, the memory's load",
     choice: Choice::None,
     make,
     kept: Kept {
@@ -46,8 +46,14 @@ pub const FIGURE: Figure = Figure {
     },
 };
 
-/// Packets for each tile.
+/// Packets for each tile of up to 64, whose caches have filled in a quarter of a run.
 const PACKETS: usize = 400;
+/// Short packets for each of 256 tiles, whose caches take longer to fill through the one memory.
+const MANY: usize = 600;
+/// Packets for each tile of runs that would take minutes with more.
+const FEWER: usize = 200;
+const FEW: usize = 100;
+const FEWEST: usize = 25;
 /// Megabytes of the memory for the whole router and its tables (assumed).
 const ROUTER_MEGABYTES: u32 = 512;
 
@@ -79,32 +85,39 @@ struct Case {
     name: &'static str,
     engine: Engine,
     memory: Memory,
+    /// Packets for each tile.
+    packets: usize,
 }
 
 const SHORT: Engine = Engine::Ipv4 { bytes: 64 };
 const LONG: Engine = Engine::Ipv4 { bytes: 1500 };
+const MIXED: Engine = Engine::Router { traffic: "all six" };
 
 const fn case(side: u32, name: &'static str, engine: Engine, memory: Memory) -> Case {
-    Case { side, name, engine, memory }
+    Case { side, name, engine, memory, packets: PACKETS }
 }
 
-const CASES: [Case; 11] = [
+const CASES: [Case; 14] = [
     case(4, "IPv4, 64 bytes", SHORT, DESCRIBED),
     case(4, "IPv4, 1500 bytes", LONG, DESCRIBED),
     case(4, "router, IPv4", Engine::Router { traffic: "IPv4" }, DESCRIBED),
     case(4, "router, IPv6", Engine::Router { traffic: "IPv6" }, DESCRIBED),
     case(4, "router, MPLS", Engine::Router { traffic: "MPLS_1" }, DESCRIBED),
-    case(4, "router, all six", Engine::Router { traffic: "all six" }, DESCRIBED),
+    case(4, "router, all six", MIXED, DESCRIBED),
     case(8, "IPv4, 64 bytes", SHORT, DESCRIBED),
-    case(8, "IPv4, 1500 bytes", LONG, DESCRIBED),
-    case(8, "router, all six", Engine::Router { traffic: "all six" }, DESCRIBED),
-    case(8, "router, all six", Engine::Router { traffic: "all six" }, DEEP),
-    case(8, "router, all six", Engine::Router { traffic: "all six" }, QUICK),
+    Case { packets: FEW, ..case(8, "IPv4, 1500 bytes", LONG, DESCRIBED) },
+    case(8, "router, all six", MIXED, DESCRIBED),
+    case(8, "router, all six", MIXED, DEEP),
+    case(8, "router, all six", MIXED, QUICK),
+    Case { packets: MANY, ..case(16, "IPv4, 64 bytes", SHORT, DESCRIBED) },
+    Case { packets: FEWEST, ..case(16, "IPv4, 1500 bytes", LONG, DESCRIBED) },
+    Case { packets: FEWER, ..case(16, "router, all six", MIXED, DESCRIBED) },
 ];
 
 /// Columns of the tables: head, field and decimals.
 type Columns<const N: usize> = [(&'static str, &'static str, usize); N];
-const RATES: Columns<4> = [
+const RATES: Columns<5> = [
+    ("packets a tile", "packets", 0),
     ("Mpps", "rates.mpps", 2),
     ("Gb/s", "rates.gbps", 2),
     ("cycles a packet and tile", "tile_cycles", 0),
@@ -125,6 +138,8 @@ struct Row {
     side: String,
     engine: &'static str,
     memory: &'static str,
+    /// Packets for each tile.
+    packets: usize,
     rates: Rates,
     /// Cycles from a packet of a tile to its next one.
     tile_cycles: f64,
@@ -148,11 +163,12 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let kinds: Vec<Traffic> = CASES.iter().filter_map(Case::traffic).collect();
     let streams = settings.streams(&kinds)?;
     let cost = |case: &Case| u64::from(case.side);
+    let packets_of = |case: &Case| case.packets * (case.side * case.side) as usize;
     let rows = sweep_longest_first(&CASES, workers(), cost, |case| {
-        let tiles = (case.side * case.side) as usize;
+        let packets = packets_of(case);
         match case.engine {
             Engine::Ipv4 { bytes } => {
-                let trace = Trace::new(1, PACKETS * tiles, bytes);
+                let trace = Trace::new(1, packets, bytes);
                 let routes = store(&rig.meaning, &trace.routes)?;
                 let packets = trace.packets.into_iter().flatten().collect();
                 measured(spec, case, &rig.meaning.optimised, &routes, packets)
@@ -160,9 +176,9 @@ fn make(settings: &Settings) -> Result<Drawn> {
             Engine::Router { traffic } => {
                 let tables = tables.lock().expect("no thread panics with it").clone();
                 let stream = streams.iter().find(|stream| stream.traffic.name == traffic);
-                let packets = stream.into_iter().flat_map(|stream| &stream.packets);
-                let packets = sent(&router.optimised, &tables, packets);
-                let again = packets.iter().cycle().take(PACKETS * tiles).cloned().collect();
+                let stream = stream.into_iter().flat_map(|stream| &stream.packets);
+                let stream = sent(&router.optimised, &tables, stream);
+                let again = stream.iter().cycle().take(packets).cloned().collect();
                 measured(spec, case, &router.optimised, &tables, again)
             }
         }
@@ -174,7 +190,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let mut text = output::table(&heads, &(3..heads.len()).collect::<Vec<_>>());
     for row in &rows {
         let names = [row.side.as_str(), row.engine, row.memory].map(str::to_owned);
-        let rates = [row.rates.mpps, row.rates.gbps, row.tile_cycles, row.rates.latency];
+        let packets = row.packets as f64;
+        let rates = [packets, row.rates.mpps, row.rates.gbps, row.tile_cycles, row.rates.latency];
         let shares = [row.executed, row.pipeline, row.misses, row.empty, row.full, row.memory_busy];
         let numbers = rates.into_iter().chain(shares).map(|number| format!("{number:.2}"));
         text.add_row(names.into_iter().chain(numbers));
@@ -185,13 +202,27 @@ fn make(settings: &Settings) -> Result<Drawn> {
     });
     let series = ["instructions", "branches, operands", "cache", "network empty", "network full"];
     let bars = Bars::new("Cycles of tiles", "%", series, groups.collect());
-    let svg = Bars { is_stacked: true, ..bars }.svg();
+    let bars = Bars { is_stacked: true, ..bars };
+    let svg = Bars::svg_of([&over_sides(&rows), &bars]);
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     let text = format!(
-        "{text}\n\nFull load, {PACKETS} packets for each tile; rates are those of the middle half, \
-         shares those of the whole run. One memory for all tiles.\n"
+        "{text}\n\nFull load; rates are those of the middle half, shares those of the whole run. One \
+         memory for all tiles.\n"
     );
     Ok(Drawn { text, data, svg, faults: vec![] })
+}
+
+/// The rates of those engines that run on chips of all sizes.
+fn over_sides(rows: &[Row]) -> Bars {
+    let mut sides: Vec<&str> = rows.iter().map(|row| row.side.as_str()).collect();
+    sides.dedup();
+    let described = || rows.iter().filter(|row| row.memory == DESCRIBED.name);
+    let groups = described().filter(|row| row.side == sides[0]).filter_map(|first| {
+        let same = described().filter(|row| row.engine == first.engine);
+        let rates: Vec<f64> = same.map(|row| row.rates.gbps).collect();
+        (rates.len() == sides.len()).then(|| Group::new(first.engine, rates))
+    });
+    Bars::new("Rate by size of the chip", "Gb/s", sides.iter().copied(), groups.collect())
 }
 
 impl Case {
@@ -266,6 +297,7 @@ fn measured(
         side: format!("{0} x {0}", case.side),
         engine: case.name,
         memory: case.memory.name,
+        packets: case.packets,
         tile_cycles: rates.cycles * (side * side) as f64,
         rates,
         executed: share(sum.instructions()),

@@ -79,16 +79,17 @@ impl Code {
             address(name).ok_or_else(|| Error::new(format!("tile {place:?} has no label {name}")))
         };
         let begin = known("begin")?;
-        // The parts of a program follow each other: what comes, what leaves, steps.
-        let leaves = known("finish")?;
+        // The parts of a program follow each other: rows of what leaves, what comes, what leaves, the row of what
+        // comes, steps.
+        let (leaves, comes) = (known("finish")?, known("take_row")?);
         let steps = labels
             .iter()
             .filter(|((of, name), _)| *of == place && name.starts_with("engine0_step"));
         let steps = steps.map(|(_, at)| *at).min().unwrap_or(u32::MAX);
         let part = |at: u32| match at {
-            _ if at < leaves => Part::Comes,
-            _ if at < steps => Part::Leaves,
-            _ => Part::Step,
+            _ if at >= steps => Part::Step,
+            _ if at >= comes || (begin..leaves).contains(&at) => Part::Comes,
+            _ => Part::Leaves,
         };
         let instructions = (0..).step_by(4).zip(words).map(|(at, word)| {
             let decoded = tile::decode(*word).map_err(|error| Error::new(error.to_string()))?;

@@ -355,9 +355,9 @@ mod tests {
         assert!(busy.iter().all(|cycles| *cycles <= busy[1]), "{busy:?}");
         // A packet of 64 bytes is 17 words, and those before them.
         assert_eq!(tiles[0].comes.0[0], 18.0);
-        assert_eq!(tiles[3].leaves.0[1], 21.0);
+        assert_eq!(tiles[3].leaves.0[1], 20.0);
         // The steps and, last, sending. The checksum and the TTL wait for no load.
         assert_eq!(tiles.map(|tile| tile.step.busy()), [23.0, 66.0, 23.0, 5.0]);
-        assert_eq!(tiles[3].leaves.busy(), 49.0);
+        assert_eq!(tiles[3].leaves.busy(), 37.0);
     }
 }

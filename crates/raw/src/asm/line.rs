@@ -169,7 +169,19 @@ impl<'a> Line<'a> {
             "li" => {
                 count(2)?;
                 let rt = operands[0].register(false)?;
-                let value = operands[1].number(i64::from(i32::MIN), i64::from(u32::MAX))?;
+                let value = operands[1].number(i64::from(i32::MIN), i64::from(u32::MAX));
+                let label = find(operands[1].text()).filter(|_| value.is_err());
+                if let Some(index) = label {
+                    let near = Some(4 * index).filter(|address| *address <= 0xffff);
+                    let immediate = near.ok_or_else(|| {
+                        operands[1].error(
+                            "this label is past 65,535 bytes, and `li` has one instruction for it",
+                            Some("`la` loads the address of any label"),
+                        )
+                    })?;
+                    return one(Instruction { op: Op::Ori, rt, immediate, ..blank });
+                }
+                let value = value?;
                 if !is_long(value) {
                     let op = if value < 0 { Op::Addiu } else { Op::Ori };
                     return one(Instruction { op, rt, immediate: value as u32, ..blank });

@@ -151,10 +151,11 @@ fn code(
             needs = code.needs;
             let (x, y) = place;
             let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
+            let (from, to) = (letter(*from), letter(*to));
             text += &if ports.is_some() && stage + 1 == stages.count {
-                tile::schedule_in(letter(*from))
+                tile::schedule_in(from, stage == 0)
             } else {
-                tile::schedule(letter(*from), letter(*to), turn, stages.tiles[stage])
+                tile::schedule(from, to, turn, stages.tiles[stage], stage == 0)
             };
         }
         all.push(stages);

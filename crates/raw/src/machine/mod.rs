@@ -256,7 +256,7 @@ impl Raw {
     /// Puts a packet into the queue of its port.
     fn enter(&mut self, coming: &Coming) {
         let Coming { at, number, chain, arrival_ns, ingress, bytes } = coming;
-        // The number of words comes first.
+        // The number of words but one comes first.
         let mut words = vec![0, u32::from(*ingress) << 16 | bytes.len() as u32];
         let mut long = |value: u64| words.extend([(value >> 32) as u32, value as u32]);
         if self.compiled.needs.arrival {
@@ -272,7 +272,7 @@ impl Raw {
             word[..chunk.len()].copy_from_slice(chunk);
             u32::from_be_bytes(word)
         }));
-        words[0] = words.len() as u32 - 1;
+        words[0] = words.len() as u32 - 2;
         let pending = Pending { number: *number, arrival_ns: *arrival_ns, ingress: *ingress };
         let input = self.placement.chains[*chain].input();
         Self::port(&mut self.chip, input).offer(*number, *at, words);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use wireloom_codegen::tile::{ALIGN, IDLE};
+use wireloom_codegen::tile::{ALIGN, IDLE, Way};
 use wireloom_isa::raw::Network;
 
 use super::mapping::Place;
@@ -31,8 +31,11 @@ impl Left {
     /// What has left, from words that are the side word and what follows it.
     fn of(words: &[u32], has_ingress: bool, cycle: u64, sent: Option<(Place, u16)>) -> Self {
         let ingress = words.get(1).filter(|_| has_ingress).map(|word| *word as u16);
-        let rest = 1 + usize::from(has_ingress);
-        let (side, words) = (words[0], words[rest..].to_vec());
+        let side = words[0];
+        let is_packet = matches!(Way::of(side), Way::Port | Way::Core);
+        // What has no packet may have a word without meaning: a message has two at least.
+        let rest = if is_packet { 1 + usize::from(has_ingress) } else { words.len() };
+        let words = words[rest..].to_vec();
         Self { side, ingress, words, cycle, sent, is_dropped: false }
     }
 
@@ -68,7 +71,7 @@ struct Message {
 }
 
 /// Writes packets to the first static network, and reads what leaves. Both are messages: the number
-/// of words, then these.
+/// of words but one, then these.
 #[derive(Clone, Debug, Default)]
 pub struct PacketPort {
     /// Messages in the order in which they come.
@@ -160,8 +163,8 @@ impl PacketPort {
         let Some(word) = port.read(Network::Static1) else { return false };
         self.words_moved[1] += 1;
         if self.missing == 0 {
-            // A 0 ends what leaves of a packet.
-            self.missing = word;
+            // A 0 says that more leaves of the packet than the next message.
+            self.missing = if word == 0 { 0 } else { word + 1 };
             self.line.iter_mut().for_each(OutLine::begins);
             return true;
         }
@@ -227,7 +230,7 @@ impl Device for PacketPort {
         self.is_due = self.to_come.front().is_some_and(is_due);
         if !self.is_due && self.idles_left > 0 {
             self.idles_left -= 1;
-            self.to_come.push_front(Message { words: [1, IDLE].into(), ..Message::default() });
+            self.to_come.push_front(Message { words: [1, IDLE, 0].into(), ..Message::default() });
             self.is_due = true;
         }
         // A line on which a packet comes is no standstill.

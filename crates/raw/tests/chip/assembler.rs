@@ -43,6 +43,21 @@ fn data_is_big_endian_with_constants_and_labels() {
 }
 
 #[test]
+fn the_address_of_a_near_label_is_one_word() {
+    let words = |text: &str| assemble("a.rasm", text).map(|program| program.of((0, 0)).0.to_vec());
+    let near = words(".tile 0 0\n li $t0, near\nnear: la $t1, near\n").unwrap();
+    assert_eq!(near.len(), 3);
+    // `ori $t0, $zero, 4`
+    assert_eq!(near[0], 0x3408_0004);
+    // A constant comes before a label of its name.
+    let both = words(".equ both, 7\n.tile 0 0\nboth: li $t0, both\n").unwrap();
+    assert_eq!(both, [0x3408_0007]);
+    let far = format!(".tile 0 0\n li $t0, far\n{}far: nop\n", " nop\n".repeat(0x4000 - 1));
+    let error = words(&far).unwrap_err().render();
+    assert!(error.contains("past 65,535 bytes") && error.contains("`la` loads"), "{error}");
+}
+
+#[test]
 fn an_object_file_is_read_as_the_program_that_was_written() {
     let program = assemble("a.rasm", SOURCE).unwrap();
     assert_eq!(read_object(&write_object(&program)).unwrap(), program);

@@ -1,6 +1,7 @@
 //! Engines in Loom C on the chip, next to golden.
 
 mod energy;
+mod lengths;
 mod lines;
 mod mapping;
 mod programs;
