@@ -3,7 +3,8 @@
 //! A cache is a folder that only the user can write. An entry is a folder named by a hash of
 //! everything that its contents depend on. It is written elsewhere in the cache and then renamed,
 //! so it is complete or absent, even with concurrent runs. A list of the digests of its files shows
-//! whether they are unchanged; a damaged entry is rebuilt.
+//! whether they are unchanged; a damaged entry is rebuilt. Of many entries those are removed that no run has used
+//! for a long time.
 
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File};
@@ -11,6 +12,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 use wireloom_files::{TemporaryFile, TemporaryFolder};
@@ -24,6 +26,11 @@ const DIGESTS: &str = ".digests";
 const LOCK: &str = ".lock";
 /// Where an entry's files are put while it is built.
 const FINISHED: &str = "finished";
+
+/// So many entries of a cache stay, however old they are.
+const ENTRIES: usize = 200;
+/// For so long an entry stays after a run has used it. What is in use longer has been loaded.
+const UNUSED: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Why a cache cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -149,6 +156,7 @@ impl Cache {
         let folder = self.open()?;
         let entry = folder.join(key);
         if is_whole(&entry) {
+            mark_used(&entry);
             return Ok(entry);
         }
         let place = TemporaryFolder::within(folder, "building-");
@@ -175,7 +183,29 @@ impl Cache {
         if entry.symlink_metadata().is_ok() {
             fs::rename(entry, place.join("damaged")).map_err(file_error(entry))?;
         }
-        fs::rename(place.join(FINISHED), entry).map_err(file_error(entry))
+        fs::rename(place.join(FINISHED), entry).map_err(file_error(entry))?;
+        self.forget(place);
+        Ok(())
+    }
+
+    /// Moves entries that were not used for long to the folder that the new entry was built in, which is removed.
+    /// What cannot be read or moved stays.
+    fn forget(&self, place: &Path) {
+        let Ok(names) = fs::read_dir(&self.folder) else { return };
+        let used = |path: &Path| fs::metadata(path.join(DIGESTS)).ok()?.modified().ok();
+        let entries = names.filter_map(|name| {
+            let path = name.ok()?.path();
+            Some((used(&path)?, path))
+        });
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort();
+        let many = entries.len().saturating_sub(ENTRIES);
+        for (used, path) in &entries[..many] {
+            let is_old = SystemTime::now().duration_since(*used).is_ok_and(|age| age > UNUSED);
+            if let (true, Some(name)) = (is_old, path.file_name()) {
+                let _ = fs::rename(path, place.join(name));
+            }
+        }
     }
 
     /// Returns a single cached file, if it exists unchanged.
@@ -214,6 +244,12 @@ impl Cache {
 
 /// Bytes of a digest.
 const DIGEST_BYTES: usize = 32;
+
+/// Notes that a run uses an entry, by the time of its list; where it cannot be changed, the entry looks older than it is.
+fn mark_used(entry: &Path) {
+    let list = File::open(entry.join(DIGESTS));
+    let _ = list.and_then(|list| list.set_modified(SystemTime::now()));
+}
 
 /// Whether all files of an entry are complete and unchanged.
 fn is_whole(entry: &Path) -> bool {
@@ -295,6 +331,53 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(fs::read_dir(folder.path()).expect("the cache").count(), 0);
+    }
+
+    #[test]
+    fn of_many_entries_those_are_removed_that_were_not_used_for_long() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path());
+        let ask = |key: &str| {
+            let build = |_: &Path, finished: &Path| -> Result<(), CacheError> {
+                fs::write(finished.join("object"), key).expect("a file");
+                Ok(())
+            };
+            cache.entry(key, build).expect("an entry")
+        };
+        let age = |entry: &Path, age: Duration| {
+            let list = File::open(entry.join(DIGESTS)).expect("a list");
+            list.set_modified(SystemTime::now() - age).expect("a time");
+        };
+        let is_there = |key: &str| folder.path().join(key).exists();
+        for number in 0..ENTRIES {
+            ask(&format!("recent{number}"));
+        }
+        for key in ["old", "older", "used"] {
+            age(&ask(key), 2 * UNUSED);
+        }
+        age(&ask("month"), UNUSED - Duration::from_secs(3600));
+        // The new entry removed what was old before; the last ones are there until the next.
+        assert!(!is_there("old") && !is_there("older") && !is_there("used"));
+        assert!(is_there("month"));
+        age(&ask("again"), 2 * UNUSED);
+        ask("again");
+        ask("new");
+        assert!(is_there("again") && is_there("month") && is_there("new"));
+        let count = fs::read_dir(folder.path()).expect("the cache").count();
+        assert_eq!(count, ENTRIES + 3 + 1, "entries and the lock");
+    }
+
+    /// Fewer entries stay, however old they are.
+    #[test]
+    fn few_entries_stay() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = Cache::at(folder.path());
+        ask(&cache);
+        let list = File::open(folder.path().join("key").join(DIGESTS)).expect("a list");
+        list.set_modified(SystemTime::now() - 2 * UNUSED).expect("a time");
+        let build = |_: &Path, _: &Path| Ok::<_, CacheError>(());
+        cache.entry("other", build).expect("an entry");
+        assert_eq!(ask(&cache), ("contents".to_owned(), 0));
     }
 
     #[test]
