@@ -19,7 +19,7 @@
 //! one of them is full its use is the throughput. Other units do not tell it: threads that ask
 //! whether it is their turn keep the scratchpad and the FIFOs busy as well.
 //!
-//! A backlog is no failure of a level either while one of them is full, until a port is nearly full too.
+//! A backlog is no failure of a level either while one of them is full, whenever ports hold one.
 //!
 //! A change of voltage stops the engines for longer than a period, and leaves a backlog behind.
 //! Periods of a change and some after it say nothing about a level and do not count; a governor that
@@ -34,10 +34,6 @@ use window::{Throughput, Window};
 const DRAIN: u32 = 8;
 /// Periods over which a backlog is averaged: a large packet alone is none.
 const AVERAGED: f64 = 4.0;
-/// Marks in a port from which on a level has failed where engines limit the chip, and where SDRAM or the
-/// bus to the ports does: then faster engines help little, but a full port loses packets.
-const ENGINES: f64 = 2.0;
-const LIMITED: f64 = 3.0;
 /// Packets inside for each thread: with more, they wait to be sent.
 const GATHERED: f64 = 4.0;
 /// Windows without a backlog before a level is tried that is not predicted to be enough.
@@ -191,9 +187,8 @@ impl Demand {
             *count = (*count + 1).min(self.spec.window);
             *mean += (seen.busiest - *mean) / f64::from(*count);
         }
-        let is_free = !self.is_on_trial && self.level > self.proven.0;
-        let most = f64::from(self.mark) * if self.is_limited() { LIMITED } else { ENGINES };
-        if is_free && self.backlog >= most.max(self.inherited) {
+        let is_free = !self.is_on_trial && self.level > self.proven.0 && !self.is_limited();
+        if is_free && self.backlog >= f64::from(2 * self.mark).max(self.inherited) {
             return self.fail(self.level - 1);
         }
         self.window.add(seen);
