@@ -1,5 +1,8 @@
 //! Engines in Loom C on the simulated chip, next to golden.
 
+#[path = "support/written.rs"]
+mod written;
+
 use std::path::{Path, PathBuf};
 
 use wireloom_ir::{Execute, Golden, Verdict};
@@ -7,6 +10,7 @@ use wireloom_ixp::Spec;
 use wireloom_machine::{Configured, Contender, Options, Program, Source, Wanted, load_store};
 use wireloom_net::Packet;
 use wireloom_net::capture::Reader;
+use written::written;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -368,10 +372,7 @@ engine pushes() {
 
 #[test]
 fn pushes_pops_and_any_port_do_what_they_do_on_golden() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("pushes.loom");
-    std::fs::write(&file, PUSHES).expect("a file");
-    let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message));
+    let program = written(PUSHES);
     let mut rng = wireloom_sim::Rng::new(11, "pushes");
     let packet = |number: usize| {
         let mut bytes = vec![0; 1 + number * 13 % 300];
@@ -403,14 +404,6 @@ fn noise(seed: u64, count: usize) -> Vec<Packet> {
 
 fn own_program(name: &str) -> Program {
     let file = root().join(format!("crates/ixp/tests/{name}.loom"));
-    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
-}
-
-/// A program with this text.
-fn written(text: &str) -> Program {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("own.loom");
-    std::fs::write(&file, text).expect("a file");
     Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
 }
 

@@ -1,22 +1,17 @@
 //! What a thread does not write into its frame, because no step reads it.
 
-use std::sync::Arc;
+#[path = "support/written.rs"]
+mod written;
 
 use wireloom_ixp::Spec;
-use wireloom_machine::{Configured, Contender, Options, Program, Source};
-use wireloom_net::{Frame, Packet};
-
-fn program(text: &str) -> Program {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("own.loom");
-    std::fs::write(&file, text).expect("a file");
-    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
-}
+use wireloom_machine::Configured;
+use wireloom_net::Packet;
+use written::{agree_while_tables_change, written};
 
 /// The microcode of a program for `ixp1200`.
 fn microcode(text: &str) -> String {
     let files =
-        Spec::base().generate(&program(text)).unwrap_or_else(|error| panic!("{}", error.message));
+        Spec::base().generate(&written(text)).unwrap_or_else(|error| panic!("{}", error.message));
     files.into_iter().next().expect("a text").1
 }
 
@@ -60,7 +55,7 @@ fn variables_that_packets_write_before_they_read_them_are_not_cleared() {
     assert_eq!(cleared_variables(&microcode(&text(looped))), 1);
 }
 
-/// The word of the frame up to which there are zeros behind the window. A packet begins at byte 1,344.
+/// A packet begins at byte 1,344 of the frame. After it the frame is zero up to a word, which is compared here.
 #[test]
 fn zeros_are_where_fields_may_be_read() {
     let cleared = |body: &str| {
@@ -100,7 +95,7 @@ fn zeros_are_where_fields_may_be_read() {
 /// Short packets come after long ones, whose bytes are still in the frames of their threads.
 #[test]
 fn fields_behind_the_window_are_zero() {
-    let program = program(
+    let program = written(
         "header Ask { u8 at; u32 sum; };
         header Far { u8 a; u32 b; u8 c; };
         engine far() {
@@ -122,7 +117,6 @@ fn fields_behind_the_window_are_zero() {
             }
         }",
     );
-    let store = wireloom_ir::store(&program.optimised).expect("a store");
     let mut rng = wireloom_sim::Rng::new(71, "zeros");
     let packet = |number: u64| {
         let length = if rng.below(2) == 0 { 120 } else { 5 + rng.below(90) };
@@ -134,13 +128,6 @@ fn fields_behind_the_window_are_zero() {
     for machine in ["ixp1200", "ixp2400"] {
         let mut spec = Spec::installed(machine).unwrap_or_else(|error| panic!("{error}"));
         spec.ports.receive_mpkts = 2048;
-        let options = Options::default();
-        let contender = Contender::new(Arc::new(spec), &program, &store, &options, &|_| ());
-        let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
-        let frames: Vec<Frame<'_>> = all.iter().map(Packet::frame).collect();
-        contender.offer(&program.optimised, &frames, &mut |_| ()).expect("it works");
-        contender.finish(&program.optimised, &mut |_| ()).expect("it works");
-        assert!(contender.difference.is_none(), "{machine}: {:?}", contender.difference);
-        assert_eq!(contender.compared as usize, all.len(), "{machine}");
+        agree_while_tables_change(spec, &program, &[], &all, all.len());
     }
 }

@@ -1,15 +1,17 @@
 //! Arrays and counters in the scratchpad and in SRAM.
 
-use std::sync::Arc;
+#[path = "support/written.rs"]
+mod written;
 
 use wireloom_bits::Bits;
 use wireloom_codegen::microengine::layout::place;
 use wireloom_codegen::microengine::{FRAME, Memories, Place, Unit, inline};
 use wireloom_isa::microengine::Version;
 use wireloom_ixp::Spec;
-use wireloom_machine::{Configured, Contender, Options, Program, Source};
+use wireloom_machine::{Configured, Options};
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{EntryKey, Update};
+use written::{agree_while_tables_change, written};
 
 const TEXT: &str = "
 header Ask { u8 index; u24 value; u32 often; u32 seldom; u64 large; u32 sum; };
@@ -40,20 +42,13 @@ engine places() {
 }
 ";
 
-fn program() -> Program {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("places.loom");
-    std::fs::write(&file, TEXT).expect("a file");
-    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
-}
-
 fn spec(machine: &str) -> Spec {
     Spec::installed(machine).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The memory of each offload with elements, in the order of the program.
 fn units(spec: &Spec) -> Vec<Unit> {
-    let inlined = inline(&program().optimised).expect("no engine is called");
+    let inlined = inline(&written(TEXT).optimised).expect("no engine is called");
     let mut store = wireloom_ir::store(&inlined.program).expect("a store");
     let memories = Memories {
         sram: spec.sram.bytes / 4,
@@ -88,8 +83,7 @@ fn what_packets_use_most_for_its_size_is_in_the_scratchpad() {
 /// Numbers of packets and bytes also carry into their high words.
 #[test]
 fn elements_change_as_on_golden_wherever_they_are() {
-    let program = program();
-    let store = wireloom_ir::store(&program.optimised).expect("a store");
+    let program = written(TEXT);
     let mut rng = wireloom_sim::Rng::new(67, "places");
     let packet = |number: u64| {
         let mut bytes = vec![0; 40 + rng.below(200) as usize];
@@ -120,25 +114,14 @@ fn elements_change_as_on_golden_wherever_they_are() {
     for machine in ["ixp1200", "ixp2400"] {
         let mut spec = spec(machine);
         spec.ports.receive_mpkts = 1024;
-        let mut contender =
-            Contender::new(Arc::new(spec), &program, &store, &Options::default(), &|_| ())
-                .unwrap_or_else(|error| panic!("{}", error.message));
-        for (update, part) in updates.iter().zip(all.chunks(50)) {
-            contender.update(&program.optimised, update, &mut |_| ()).expect("it changes");
-            let frames: Vec<Frame<'_>> = part.iter().map(Packet::frame).collect();
-            contender.offer(&program.optimised, &frames, &mut |_| ()).expect("it works");
-        }
-        contender.finish(&program.optimised, &mut |_| ()).expect("it works");
-        contender.compare_state(&|_| ()).expect("it works");
-        assert!(contender.difference.is_none(), "{machine}: {:?}", contender.difference);
-        assert_eq!(contender.compared as usize, all.len(), "{machine}");
+        agree_while_tables_change(spec, &program, &updates, &all, 50);
     }
 }
 
 /// Threads use the same words of their frames most, so frames begin in different channels.
 #[test]
 fn all_channels_of_sram_carry_as_many_words() {
-    let program = program();
+    let program = written(TEXT);
     let mut spec = spec("ixp2800");
     spec.ports.receive_mpkts = 1024;
     let store = wireloom_ir::store(&program.optimised).expect("a store");

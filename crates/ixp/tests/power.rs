@@ -1,17 +1,21 @@
 //! Energy: sums are exact, and governors change voltages, clocks and engines without losing
 //! packets or changing what leaves.
 
+#[path = "support/written.rs"]
+mod written;
+
 use std::collections::BTreeMap;
 
 use wireloom_ixp::energy::{CHIP_PARTS, ENGINE_PARTS, engine_part, meter, regulator};
 use wireloom_ixp::governor::{GovernorKind, Mode};
 use wireloom_ixp::spec::Assignment;
 use wireloom_ixp::{Options, Processor, Spec, forwarder};
-use wireloom_machine::{Configured, Source, load_store};
+use wireloom_machine::{Configured, load_store};
 use wireloom_net::Packet;
 use wireloom_sim::energy::Class;
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Energy, EnergyMeter, Rng, Time};
+use written::written;
 
 /// A machine of four engines with four ports at 1 Gb/s.
 fn spec(kind: GovernorKind) -> Spec {
@@ -265,10 +269,7 @@ engine next_port() {
 /// Packets of up to five MPKTs, few, then many: engines stop and start while packets are in parts.
 #[test]
 fn compiled_programs_do_the_same_under_every_governor() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("next_port.loom");
-    std::fs::write(&file, NEXT_PORT).expect("a file");
-    let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message));
+    let program = written(NEXT_PORT);
     let mut rng = Rng::new(3, "packets");
     let mut at = 0;
     let packets: Vec<Packet> = (0..240)

@@ -1,10 +1,14 @@
 //! Tables of an engine in Loom C that change while packets flow.
 
+#[path = "support/written.rs"]
+mod written;
+
 use wireloom_bits::Bits;
 use wireloom_ixp::Spec;
-use wireloom_machine::{Configured, Contender, Machine, Options, Program, Source, UpdateError};
-use wireloom_net::{Frame, Packet};
+use wireloom_machine::{Configured, Machine, Options, Source, UpdateError};
+use wireloom_net::Packet;
 use wireloom_offloads::{EntryKey, Update};
+use written::{agree_while_tables_change, written};
 
 const TABLES: &str = "
 header Ask { u32 dst; u8 key; u24 value; u32 found; u32 more; };
@@ -31,13 +35,6 @@ engine tables() {
     }
 }
 ";
-
-fn program() -> Program {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("tables.loom");
-    std::fs::write(&file, TABLES).expect("a file");
-    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
-}
 
 fn packets(count: u32) -> Vec<Packet> {
     let mut rng = wireloom_sim::Rng::new(5, "updates");
@@ -69,11 +66,7 @@ fn pattern(text: &str, value: Option<u16>) -> Update {
 
 #[test]
 fn every_kind_of_table_changes_between_two_packets() {
-    let program = program();
-    let store = wireloom_ir::store(&program.optimised).expect("a store");
-    let spec = std::sync::Arc::new(Spec::base());
-    let mut contender = Contender::new(spec, &program, &store, &Options::default(), &|_| ())
-        .unwrap_or_else(|error| panic!("{}", error.message));
+    let program = written(TABLES);
     let whole = |key: u128| EntryKey::Exact(Bits::new(8, key));
     let counts = Bits::new(64, 70).concat(&Bits::new(64, 1 << 40));
     let updates = [
@@ -95,15 +88,7 @@ fn every_kind_of_table_changes_between_two_packets() {
         update("seen", EntryKey::Index(1), None),
     ];
     let all = packets(40 * updates.len() as u32);
-    for (update, part) in updates.iter().zip(all.chunks(40)) {
-        contender.update(&program.optimised, update, &mut |_| ()).expect("it changes");
-        let frames: Vec<Frame<'_>> = part.iter().map(Packet::frame).collect();
-        contender.offer(&program.optimised, &frames, &mut |_| ()).expect("it works");
-    }
-    contender.finish(&program.optimised, &mut |_| ()).expect("it works");
-    contender.compare_state(&|_| ()).expect("it works");
-    assert!(contender.difference.is_none(), "{:?}", contender.difference);
-    assert_eq!(contender.compared as usize, all.len());
+    agree_while_tables_change(Spec::base(), &program, &updates, &all, 40);
 }
 
 /// The control plane removes a key: the park is read from memory and written to it again with all other
@@ -113,7 +98,6 @@ fn packets_stay_parked_while_others_are_removed() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let file = folder.join("../machines/tests/conformance/park.loom");
     let program = Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message));
-    let store = wireloom_ir::store(&program.optimised).expect("a store");
     let mut rng = wireloom_sim::Rng::new(61, "parked");
     let packet = |number: u32| {
         let mut bytes = vec![0; 6 + rng.below(400) as usize];
@@ -122,29 +106,19 @@ fn packets_stay_parked_while_others_are_removed() {
         Packet { ingress, arrival_ns: u64::from(number) * 1_500, bytes }
     };
     let all: Vec<Packet> = (0..300).map(packet).collect();
+    let removed =
+        |number: usize| update("waiting", EntryKey::Exact(Bits::new(8, number as u128 % 8)), None);
+    let updates: Vec<Update> = (0..all.len().div_ceil(9)).map(removed).collect();
     for machine in ["ixp1200", "ixp2400"] {
         let mut spec = Spec::installed(machine).unwrap_or_else(|error| panic!("{error}"));
         spec.ports.receive_mpkts = 1024;
-        let spec = std::sync::Arc::new(spec);
-        let mut contender = Contender::new(spec, &program, &store, &Options::default(), &|_| ())
-            .unwrap_or_else(|error| panic!("{}", error.message));
-        for (number, part) in all.chunks(9).enumerate() {
-            let key = EntryKey::Exact(Bits::new(8, number as u128 % 8));
-            let update = update("waiting", key, None);
-            contender.update(&program.optimised, &update, &mut |_| ()).expect("it changes");
-            let frames: Vec<Frame<'_>> = part.iter().map(Packet::frame).collect();
-            contender.offer(&program.optimised, &frames, &mut |_| ()).expect("it works");
-        }
-        contender.finish(&program.optimised, &mut |_| ()).expect("it works");
-        contender.compare_state(&|_| ()).expect("it works");
-        assert!(contender.difference.is_none(), "{machine}: {:?}", contender.difference);
-        assert_eq!(contender.compared as usize, all.len(), "{machine}");
+        agree_while_tables_change(spec, &program, &updates, &all, 9);
     }
 }
 
 #[test]
 fn a_table_that_no_longer_fits_stays_as_it_is() {
-    let program = program();
+    let program = written(TABLES);
     let store = wireloom_ir::store(&program.optimised).expect("a store");
     let mut spec = Spec::base();
     // The frames, the tables and 64 K words for the root, and little more.
