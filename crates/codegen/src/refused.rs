@@ -1,6 +1,6 @@
 //! What has no place on a machine, and where it stands in the program.
 
-use wireloom_ir::{Block, Code, Engine, Op, OpKind, Step};
+use wireloom_ir::{Block, Code, Engine, Exit, Op, OpKind, Step};
 
 /// What has no place: a sentence, and the offload and the step that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,14 @@ pub(crate) fn ops(step: &Step) -> Vec<&Op> {
         Code::Regions { request, edit, jump } => vec![request, edit, jump],
     };
     blocks.into_iter().flat_map(|block| &block.ops).collect()
+}
+
+/// The step to which an operation passes the packet on, if it does so.
+pub(crate) fn next_step(op: &Op) -> Option<usize> {
+    match &op.kind {
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
+        _ => None,
+    }
 }
 
 /// The name of the first step that uses an offload.

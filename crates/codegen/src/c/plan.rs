@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use wireloom_compile::analysis::order;
-use wireloom_ir::{Block, Code, Engine, EngineId, Exit, Op, OpKind, Program, Step};
+use wireloom_ir::{Block, Code, Engine, EngineId, Op, OpKind, Program, Step};
 
 use super::calls::split_phase;
+use crate::refused::next_step;
 
 /// Returns the regions of a step, if it is in that form.
 pub fn regions(step: &Step) -> Option<[&Block; 3]> {
@@ -23,10 +24,7 @@ pub fn ops(step: &Step) -> impl Iterator<Item = &Op> {
 
 /// Returns the successors of a step, including jumps back to it or an earlier one.
 pub fn successors(step: &Step) -> impl Iterator<Item = usize> {
-    ops(step).filter_map(|op| match &op.kind {
-        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
-        _ => None,
-    })
+    ops(step).filter_map(next_step)
 }
 
 /// The facts about a step that the generator needs before it writes any step.

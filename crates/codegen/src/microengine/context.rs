@@ -6,7 +6,7 @@ use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step
 use wireloom_offloads::{StateUse, registry};
 
 use crate::facts::Taken;
-use crate::refused::ops;
+use crate::refused::{next_step, ops};
 
 /// Whether threads need the time of arrival of their packet.
 pub fn uses_arrival(engine: &Engine) -> bool {
@@ -65,7 +65,7 @@ pub fn read_unwritten_if(
             let ops = ops(step);
             let more: BTreeSet<usize> = (0..ops.len())
                 .filter_map(|at| {
-                    let to = goes_on(ops[at])?;
+                    let to = next_step(ops[at])?;
                     Some(unwritten(&ops, at, &|guard| holds(number, at, guard), &live[to]))
                 })
                 .flatten()
@@ -101,15 +101,7 @@ fn reads(step: &Step) -> BTreeSet<usize> {
 /// What is known at the exits of a step to others, by their places among the operations.
 fn taken(step: &Step) -> Vec<Option<Taken<'_>>> {
     let ops = ops(step);
-    (0..ops.len()).map(|at| goes_on(ops[at]).map(|_| Taken::of(step, &ops, at))).collect()
-}
-
-/// The step at which a packet goes on by an exit.
-fn goes_on(op: &Op) -> Option<usize> {
-    match &op.kind {
-        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
-        _ => None,
-    }
+    (0..ops.len()).map(|at| next_step(ops[at]).map(|_| Taken::of(step, &ops, at))).collect()
 }
 
 /// Those of some variables that are not written whenever an exit is taken. What is written without a guard is, and

@@ -36,14 +36,14 @@ mod words;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
-use wireloom_ir::{Engine, EngineKind, Exit, OffloadTarget, Op, OpKind, Program, Step};
+use wireloom_ir::{Engine, EngineKind, OffloadTarget, Op, OpKind, Program, Step};
 
 use self::aligned::Aligned;
 use self::code::{Code, FRAME, RETURN, ZERO};
 use crate::facts::facts;
 use crate::microengine::context;
 pub use crate::refused::Refused;
-use crate::refused::ops;
+use crate::refused::{next_step, ops};
 pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
 pub use frame::ALIGN;
 pub use home::{Home, TURN, generate_home, room};
@@ -218,7 +218,11 @@ pub fn generate(
     let own_steps = || (0..main.engine.steps.len()).filter(|step| stages.of[*step] == stage);
     let unwritten = unwritten(main.engine);
     let aligned = Aligned::of(main.engine, |variable| begins(main.engine, &unwritten, variable));
-    let is_aligned = own_steps().all(|step| keeps_front(&main.engine.steps[step], &aligned));
+    let is_aligned = own_steps().all(|number| {
+        let step = &main.engine.steps[number];
+        let ops = ops(step);
+        ops.iter().all(|op| keeps_front(step, &ops, op, &aligned))
+    });
     let mut text =
         format!("# Engine `{}`, written by Wireloom from the step IR.\n", main.engine.name);
     let mut carried: Vec<u32> =
@@ -428,19 +432,14 @@ fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Op
             let ops = ops(step);
             let mut own = is_known[number];
             for op in &ops {
-                match &op.kind {
-                    OpKind::Insert { count, .. }
-                    | OpKind::Remove { count, .. }
-                    | OpKind::Reset { count } => {
-                        own &= aligned.value(step, &ops, *count) == Some(0);
-                    }
-                    OpKind::Exit(Exit::Next(to) | Exit::Emit(to))
-                        if !own && is_known[to.index()] && !is_passed(number, to.index()) =>
-                    {
-                        is_known[to.index()] = false;
-                        is_stable = false;
-                    }
-                    _ => {}
+                own &= keeps_front(step, &ops, op, aligned);
+                if let Some(to) = next_step(op)
+                    && !own
+                    && is_known[to]
+                    && !is_passed(number, to)
+                {
+                    is_known[to] = false;
+                    is_stable = false;
                 }
             }
         }
@@ -452,21 +451,16 @@ fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Op
 
 /// Whether jumps back to a step are counted.
 fn goes_back(engine: &Engine) -> bool {
-    engine.steps.iter().enumerate().any(|(number, step)| {
-        let is_back = |op: &&Op| {
-            matches!(&op.kind, OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) if to.index() <= number)
-        };
-        ops(step).iter().any(is_back)
-    })
+    let mut steps = engine.steps.iter().enumerate();
+    steps.any(|(number, step)| stages::next_steps(step).any(|to| to <= number))
 }
 
-/// Whether a step moves the front of the packet by whole words only, if at all.
-fn keeps_front(step: &Step, aligned: &Aligned) -> bool {
-    let ops = ops(step);
-    ops.iter().all(|op| match &op.kind {
+/// Whether an operation moves the front of the packet by whole words, if at all.
+fn keeps_front(step: &Step, ops: &[&Op], op: &Op, aligned: &Aligned) -> bool {
+    match &op.kind {
         OpKind::Insert { count, .. } | OpKind::Remove { count, .. } | OpKind::Reset { count } => {
-            aligned.value(step, &ops, *count) == Some(0)
+            aligned.value(step, ops, *count) == Some(0)
         }
         _ => true,
-    })
+    }
 }

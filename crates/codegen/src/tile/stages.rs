@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, Exit, OffloadTarget, OpKind, Program, Step};
+use wireloom_ir::{Engine, OffloadTarget, OpKind, Program, Step};
 use wireloom_offloads::registry;
 
-use crate::refused::{Refused, ops};
+use crate::refused::{Refused, next_step, ops};
 
 /// The stage of each step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +24,8 @@ pub struct Stages {
 }
 
 /// The steps that a step can go on to.
-fn next_steps(step: &Step) -> impl Iterator<Item = usize> + '_ {
-    ops(step).into_iter().filter_map(|op| match &op.kind {
-        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
-        _ => None,
-    })
+pub(super) fn next_steps(step: &Step) -> impl Iterator<Item = usize> + '_ {
+    ops(step).into_iter().filter_map(next_step)
 }
 
 /// The offloads that change with calls of this engine, but for counters: each tile has its own.
