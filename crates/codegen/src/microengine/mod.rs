@@ -55,7 +55,7 @@ pub struct Microcode<'a> {
     multipliers: String,
     /// The set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
-    /// The word of a frame up to which there are zeros behind the window.
+    /// The word of a frame at which its zeros behind the window end.
     cleared: u32,
     /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
     /// program needs a layout with so many.

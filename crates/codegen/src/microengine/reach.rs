@@ -1,4 +1,4 @@
-//! How far behind the window of a packet fields may lie: so far the frame must have zeros, and no further.
+//! Fields may lie behind the end of a packet, where they read zeros. This says how far, so that no more is cleared.
 
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Step, Value};
 use wireloom_offloads::registry;
@@ -10,7 +10,7 @@ use crate::refused::ops;
 /// Where the longest window ends, as a word of the frame: what follows it is zero anyway.
 const ALL: u32 = frame::END / 4;
 
-/// The word of the frame up to which there are zeros behind the window.
+/// The word of the frame at which the zeros behind the window may end, since no field lies there or later.
 pub fn cleared(engine: &Engine) -> u32 {
     let fronts = fronts(engine);
     let own = |(step, front): (&Step, Option<u32>)| cleared_for(engine, step, front);

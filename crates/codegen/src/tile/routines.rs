@@ -116,7 +116,7 @@ pub fn with_shared(mut text: String) -> String {
     lines
 }
 
-/// An instruction for successive words, the last of which may have a label.
+/// The same instruction for each of some words in a row. The last one may have a label.
 fn repeated(count: usize, name: Option<&str>, first: i32, one: &str) -> String {
     let line = |word: usize| {
         let name = name.filter(|_| word + 1 == count);

@@ -1,8 +1,8 @@
 //! The line at the port of a queue, and its card.
 //!
 //! The card has room for two packets: one that is on the line, and the next. Whenever there is room
-//! it says so, and the tile may send a packet. The card takes a word of it in each cycle. A packet goes on
-//! the line when all of it is there (all assumed; the paper says that the card indicates when it can
+//! it says so, and the tile may send a packet. The card takes one word of the packet in each
+//! cycle, and sends it on the line once all of it is there (all assumed; the paper says that the card indicates when it can
 //! take the next packet).
 
 use std::collections::VecDeque;
