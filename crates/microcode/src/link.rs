@@ -43,7 +43,8 @@ pub fn link(mut program: Program, files: &[SourceFile]) -> Result<Image, Errors>
     if let Some((at, file, number)) = early_read(&instructions, &next) {
         return Err(vec![read_early(&program, at, file, number)]);
     }
-    let lines = program.items.iter().map(|item| source_line(files, &program, item)).collect();
+    let begins: Vec<Vec<usize>> = files.iter().map(|file| line_begins(&file.text)).collect();
+    let lines = program.items.iter().map(|item| source_line(&begins, &program, item)).collect();
     let end = program.items.len() as u16;
     let needed = needed(&program.items, &next, program.names.nodes.len());
     let nodes = program.names.nodes.iter().zip(&places).zip(needed);
@@ -428,7 +429,13 @@ fn unencodable(program: &Program, item: &Item, why: Unencodable) -> Diagnostic {
     error(program, item, slot, code, message)
 }
 
-fn source_line(files: &[SourceFile], program: &Program, item: &Item) -> Option<SourceLine> {
+/// Where each line of a text but the first begins.
+fn line_begins(text: &str) -> Vec<usize> {
+    text.match_indices('\n').map(|(at, _)| at + 1).collect()
+}
+
+/// The line of an instruction, with [`line_begins`] of all files.
+fn source_line(begins: &[Vec<usize>], program: &Program, item: &Item) -> Option<SourceLine> {
     // A line that a macro made is where the macro is called first: there the reader looks.
     let line = &program.lines[item.line];
     let mut place = &line.place;
@@ -437,9 +444,8 @@ fn source_line(files: &[SourceFile], program: &Program, item: &Item) -> Option<S
         place = &outer.place;
         call = outer.outer.as_ref();
     }
-    let text = files.get(place.file)?.text.get(..place.bytes.start)?;
-    let number = 1 + text.bytes().filter(|&byte| byte == b'\n').count() as u32;
-    Some(SourceLine { file: u16::try_from(place.file).ok()?, line: number })
+    let before = begins.get(place.file)?.partition_point(|&begin| begin <= place.bytes.start);
+    Some(SourceLine { file: u16::try_from(place.file).ok()?, line: 1 + before as u32 })
 }
 
 fn imports(program: &Program) -> Vec<Import> {

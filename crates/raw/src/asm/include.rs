@@ -52,8 +52,8 @@ impl Whole {
 
     /// The file in which bytes of the whole are, and where there.
     pub fn place(&self, bytes: &Range<usize>) -> (usize, Range<usize>) {
-        let is_here = |segment: &&Segment| bytes.start < segment.whole.end;
-        let segment = self.segments.iter().find(is_here).or(self.segments.last());
+        let at = self.segments.partition_point(|segment| segment.whole.end <= bytes.start);
+        let segment = self.segments.get(at).or(self.segments.last());
         let Some(segment) = segment else { return (0, 0..0) };
         let here = |at: usize| segment.offset + at.min(segment.whole.end) - segment.whole.start;
         (segment.file, here(bytes.start)..here(bytes.end))
