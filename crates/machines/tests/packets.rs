@@ -21,7 +21,7 @@ macro_rules! files {
     ($($name:ident)*) => {
         $(#[test] fn $name() { run(stringify!($name)); })*
 
-        /// On machines whose models take long to build, `make test` runs `md4_on_hardware` and
+        /// On machines whose models take long to build, `make test` runs
         /// `nat_on_hardware`, `make test-all` all. The router is in hardware in the command's tests.
         mod every_file_on_hardware {
             $(#[test] #[ignore = "builds a model: make test-all"] fn $name() {
@@ -45,11 +45,6 @@ macro_rules! files {
 }
 
 files! { figure2 flowcount ipv4 ipv6 md4 mpls multipath nat nat_full nat_pool router unchecked_source url }
-
-#[test]
-fn md4_on_hardware() {
-    on_hardware("md4");
-}
 
 #[test]
 fn nat_on_hardware() {

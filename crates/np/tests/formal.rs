@@ -16,35 +16,41 @@ fn hardware() -> PathBuf {
 
 /// Makes two tests of each proof: one that it succeeds, and one that its trials fail.
 macro_rules! proofs {
-    (quick: $($quick:ident)* ; slow: $($slow:ident)*) => {
-        const QUICK: &[&str] = &[$(stringify!($quick)),*];
-        const PROOFS: &[&str] = &[$(stringify!($quick),)* $(stringify!($slow),)*];
+    (seconds: $($quick:ident)* ; a_minute: $($longer:ident)* ; slow: $($slow:ident)*) => {
+        /// Those that take a minute at most.
+        const QUICK: &[&str] = &[$(stringify!($quick),)* $(stringify!($longer),)*];
+        const PROOFS: &[&str] =
+            &[$(stringify!($quick),)* $(stringify!($longer),)* $(stringify!($slow),)*];
         mod proof {
             $(#[test] fn $quick() { super::prove(stringify!($quick)); })*
+            $(#[test] #[ignore = "slow: make formal"] fn $longer() { super::prove(stringify!($longer)); })*
             $(#[test] #[ignore = "slow: make formal"] fn $slow() { super::prove(stringify!($slow)); })*
         }
         mod broken {
             $(#[test] #[ignore = "slow: make formal"] fn $quick() { super::refute(stringify!($quick)); })*
+            $(#[test] #[ignore = "slow: make formal"] fn $longer() { super::refute(stringify!($longer)); })*
             $(#[test] #[ignore = "slow: make formal"] fn $slow() { super::refute(stringify!($slow)); })*
         }
     };
 }
 
 proofs! {
-    quick:
-    wl_arbiter_fair_proof
+    seconds:
     wl_arbiter_fixed_proof
-    wl_clusters_proof
-    wl_exact_table_proof
     wl_fifo_block_proof
     wl_fifo_proof
     wl_flow_counter_proof
-    wl_order_gate_proof
     wl_random_proof
-    wl_rate_adapter_proof
     wl_skid_proof
     wl_table_proof
     wl_thread_scheduler_proof
+    ;
+    a_minute:
+    wl_arbiter_fair_proof
+    wl_clusters_proof
+    wl_exact_table_proof
+    wl_order_gate_proof
+    wl_rate_adapter_proof
     ;
     slow:
     wl_body_buffer_proof

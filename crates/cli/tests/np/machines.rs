@@ -40,6 +40,7 @@ fn the_router_does_on_two_lanes_what_it_does_on_golden() {
 }
 
 #[test]
+#[ignore = "builds a large model: make test-all"]
 fn the_router_does_with_shorter_words_of_the_header_what_it_does_on_golden() {
     let place = Workplace::new();
     capture(&place, "router.packets");
@@ -67,6 +68,7 @@ fn a_word_of_the_header_has_no_other_length() {
 }
 
 #[test]
+#[ignore = "builds several models: make test-all"]
 fn no_choice_of_a_description_changes_what_becomes_of_packets() {
     let machines = [
         "lanes = 2\nclusters = 4\nengines = 2\nthreads = 2\n\
