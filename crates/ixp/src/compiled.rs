@@ -75,7 +75,7 @@ pub fn compile(
     let mut layout = microengine::layout::place(program, store, memories)?;
     let words = spec.engine.control_store as usize;
     let steps = program.engines[program.main.index()].steps.len();
-    let mut local = Local { words: target.local(), has_context: target.local() > 0 };
+    let mut local = Local::of(target.local());
     // For each step: with fewer registers for its values, the assembler finds places for all.
     let mut kept = vec![microengine::KEPT[0]; steps];
     let mut assembled = HashMap::new();
@@ -91,8 +91,10 @@ pub fn compile(
             continue;
         }
         let parts = microcode.parts(room).map_err(|refused| vec![refused])?;
-        if parts.len() > 1 && local.has_context {
-            local.has_context = false;
+        if parts.len() > 1
+            && let Some(less) = local.less()
+        {
+            local = less;
             microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             continue;
         }

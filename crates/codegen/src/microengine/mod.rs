@@ -31,6 +31,7 @@ mod second;
 mod spill;
 mod spread;
 mod wide;
+mod window;
 mod words;
 
 use wireloom_ir::Engine;
@@ -57,6 +58,7 @@ pub struct Microcode<'a> {
     pub reasons: Vec<(u32, u16)>,
     /// The word of a frame at which its zeros behind the window end.
     cleared: u32,
+    local: Local,
     /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
     /// program needs a layout with so many.
     pub frame: u32,
@@ -159,7 +161,7 @@ pub fn generate<'a>(
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
     let cleared = reach::cleared(engine);
-    Ok(Microcode { engine, steps, multipliers, reasons, cleared, frame })
+    Ok(Microcode { engine, steps, multipliers, reasons, cleared, local, frame })
 }
 
 impl Microcode<'_> {
@@ -199,11 +201,15 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}\n{}\n",
+             {}{}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
             if number == 0 { "#define FIRST_PART 1\n" } else { "" },
+            match self.local.has_window {
+                true => format!("#define WINDOW_BASE {}\n", window::base(self.local)),
+                false => String::new(),
+            },
             target.contexts() * first,
             self.frame.trailing_zeros(),
             frame::STATE,

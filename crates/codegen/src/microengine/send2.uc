@@ -45,6 +45,15 @@ turn#:
     ; First of its packet.
     immed[mask, 128]
     alu[control, control, OR, mask]
+#ifdef WINDOW_BASE
+    br_bclr[near, 0, piece#]
+    alu[t, front, +, *l$index0[1]]
+    local_csr_wr[active_lm_addr_1, t]
+    nop
+    nop
+    nop
+    alu[p4, --, B, *l$index1++]
+#endif
 piece#:
     ; The element is free when the one before it in the same place has left: tx_sequence is at byte 16.
     msf[read, $0, 16, 0, 1], ctx_swap[memory]
@@ -58,6 +67,16 @@ piece#:
     br=0[control#]
     immed[g, 0]
 group#:
+#ifdef WINDOW_BASE
+    br_bclr[near, 0, stored#]
+    alu[p0, --, B, p4]
+    alu[p1, --, B, *l$index1++]
+    alu[p2, --, B, *l$index1++]
+    alu[p3, --, B, *l$index1++]
+    alu[p4, --, B, *l$index1++]
+    br[even#]
+stored#:
+#endif
     ; Four words: three quad words of the buffer.
     sdram[read, $$0, base, quad, 3], ctx_swap
     br_bset[parity, 0, odd#]
@@ -84,8 +103,12 @@ even#:
     msf[write, $0, place, n, 4], ctx_swap[memory]
     alu[quad, quad, +, 2]
     alu[g, g, +, 2]
+    ; Up to 64 bytes, or the last one.
     alu[--, g, -, 8]
-    br!=0[group#]
+    br=0[control#]
+    alu_shf[n, --, B, g, <<3]
+    alu[--, n, -, bytes]
+    br!=cout[group#]
 control#:
     ; 64 bytes, or the rest.
     immed[n, 64]

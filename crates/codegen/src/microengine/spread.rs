@@ -26,7 +26,9 @@ pub fn words(text: &str) -> usize {
     text.lines()
         .map(|line| match line.trim_start() {
             line if line.starts_with("immed32") => constant(line),
-            line if line.starts_with("clear_tail") => CLEAR_TAIL,
+            line if line.starts_with("clear_tail") || line.starts_with("clear_local_tail") => {
+                CLEAR_TAIL
+            }
             line if line.is_empty() || line.starts_with([';', '.']) || line.ends_with("#:") => 0,
             _ => 1,
         })
@@ -41,7 +43,7 @@ fn constant(line: &str) -> usize {
     if is_short(value) || is_short(!value) { 1 } else { 2 }
 }
 
-/// Words of the macro of thread.uc.
+/// Words of the longer one of the macros of thread.uc.
 const CLEAR_TAIL: usize = 42;
 
 /// Where a packet enters a part, from another one.

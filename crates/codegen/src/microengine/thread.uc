@@ -72,6 +72,53 @@ cleared#:
     .end
 #endm
 
+#ifdef WINDOW_BASE
+; The same of a window in local memory (window.rs), up to its end: zeros follow.
+#macro clear_local_tail()
+    .begin
+    .reg at keep left old mask
+    alu[at, front, +, window]
+    alu[old, at, +, *l$index0[1]]
+    local_csr_wr[active_lm_addr_1, old]
+    immed[left, 368]
+    alu_shf[old, --, B, at, >>2]
+    alu[left, left, -, old]
+    alu[keep, at, AND, 3]
+    br=0[clear_words#]
+    ; The bytes of this word before `at` stay.
+    alu_shf[keep, --, B, keep, <<3]
+    immed[mask, 31]
+    alu[keep, mask, -, keep]
+    alu_shf[old, --, B, *l$index1[0], >>1]
+    alu[--, keep, OR, 0]
+    alu_shf[old, --, B, old, >>indirect]
+    alu[--, keep, OR, 0]
+    alu_shf[old, --, B, old, <<indirect]
+    alu_shf[*l$index1++, --, B, old, <<1]
+    alu[left, left, -, 1]
+clear_words#:
+    ; The words that are left over from fours, and then four at a time.
+    br_bclr[left, 0, two#]
+    alu[*l$index1++, --, B, 0]
+two#:
+    br_bclr[left, 1, fours#]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+fours#:
+    alu_shf[left, --, B, left, >>2]
+clear_word#:
+    alu[left, left, -, 1]
+    br<0[cleared#]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    br[clear_word#]
+cleared#:
+    .end
+#endm
+#endif
+
 ; Threads send in the order in which packets came. One of the first 128 words of the scratchpad is for each
 ; packet in hand, by its number: threads have 128 at most. The thread with the packet sets bit 1 and its own number from bit 8
 ; on, and waits for a signal, unless bit 0 is set: its turn has come. Who passes the turn on sets bit 0, and
@@ -135,6 +182,28 @@ nobody_waits#:
     ; Pointer 0: the first 16 words of the context in local memory.
     alu_shf[first, --, B, context, <<6]
     local_csr_wr[active_lm_addr_0, first]
+#ifdef WINDOW_BASE
+    ; The window: 192 bytes for each context. The zeros after it begin where byte 1472 of the frame would be.
+    alu_shf[engine, --, B, context, <<7]
+    alu[engine, engine, +, first]
+    immed[first, WINDOW_BASE]
+    alu[engine, engine, -, first]
+    alu[*l$index0[1], --, B, engine]
+    immed[first, 1472]
+    alu[first, first, +, engine]
+    local_csr_wr[active_lm_addr_1, first]
+    nop
+    nop
+    nop
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+    alu[*l$index1++, --, B, 0]
+#endif
 #endif
     .end
 #ifdef FIRST_PART
