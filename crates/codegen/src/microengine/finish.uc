@@ -39,6 +39,9 @@ egress#:
 end#:
     .begin
     .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u base row known near
+#ifdef VERSION_2
+    .reg after number_after counter base_of_mail
+#endif
     alu[row, thread, AND, 3]
     alu_shf[row, --, B, row, <<8]
     alu_shf[base, row, OR, thread, <<14]

@@ -105,10 +105,11 @@ impl Target {
             ),
             Self::Two { elements } => format!(
                 ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
-                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n\
+                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define MAIL {}\n\
                  #define ARRIVAL {}\n\
                  .sig memory arrived\n",
-                4 * TURNS,
+                4 * COUNTER,
+                4 * MAIL,
                 frame::ARRIVAL
             ),
         }
@@ -125,11 +126,13 @@ impl Target {
 
 /// Bytes of the scratchpad that programs take at least.
 pub const SCRATCHPAD: u32 = 4096;
-/// Its first words are for turns to send, one for each thread that a chip can have (`thread.uc`). The next one
-/// counts elements of TBUF on version 2. Words for offloads that are called in order follow, then arrays and
-/// counters.
+/// Its first words are for turns to send, one for each packet in hand, of which a chip has as many as threads
+/// (`thread.uc`); after them zeros. Each thread of version 2 has a word of mail. The next one counts elements of TBUF.
+/// Words for offloads that are called in order follow, then arrays and counters.
 const TURNS: u32 = 128;
-const FIRST_GATE: u32 = TURNS + 1;
+const MAIL: u32 = TURNS + 8;
+const COUNTER: u32 = MAIL + 128;
+const FIRST_GATE: u32 = COUNTER + 1;
 const GATES: u32 = SCRATCHPAD / 4 - FIRST_GATE;
 
 /// The most reasons that control words can tell apart.

@@ -124,7 +124,47 @@ cleared#:
 ; on, and waits for a signal, unless bit 0 is set: its turn has come. Who passes the turn on sets bit 0, and
 ; sends the signal if somebody waits. Both set bits and see those before at once, so one of them sees the
 ; other's, and nobody polls.
+; On version 2 the turn goes to several packets at a time: who has it takes elements of TBUF for the next packets that
+; wait as well, up to TAKEN, says in the mail of their threads which are theirs, and passes the turn to the first
+; that does not wait. A word has bit 3 if its packet keeps the turn, and from bit 16 on the number of its elements.
+; Words after the 128 are 0, so nobody waits there.
 #ifdef VERSION_2
+#define TAKEN 7
+
+; Takes elements, from `w` on, for the packet of word `after`, if that says that it waits; `word` is what was read.
+#macro take_next(word, place, keeps)
+    .begin
+    .reg to count first
+    alu[t, --, B, word]
+    br_bclr[t, 1, last_taken#]
+    ; Bit 31, and the low bits of the number of its first element, for the thread.
+    alu_shf[first, --, B, w, <<8]
+    alu_shf[first, --, B, first, >>8]
+    alu_shf[word, first, OR, 1, <<31]
+    alu_shf[to, --, B, t, <<16]
+    alu_shf[to, --, B, to, >>22]
+    alu[to, to, +, base_of_mail]
+    scratch[write, word, to, 0, 1]
+    alu_shf[count, --, B, t, >>16]
+    alu[w, w, +, count]
+    alu[place, --, B, after]
+    br_bset[t, 3, keeps]
+    scratch[write, $10, after, 0, 1]
+    alu[after, after, +, 4]
+    alu[number_after, number_after, +, 1]
+    .end
+#endm
+
+; Wakes the thread of a packet whose elements were taken, and goes on if the next one's may have been.
+#macro wake_next(word)
+    alu[t, --, B, word]
+    br_bclr[t, 1, taken#]
+    alu_shf[u, --, B, t, <<16]
+    alu_shf[u, --, B, u, >>24]
+    cap[fast_wr, u, inter_thd_sig]
+    br_bset[t, 3, taken#]
+#endm
+
 #macro turn_of(at, number)
     alu_shf[at, --, B, number, <<25]
     alu_shf[at, --, B, at, >>23]
@@ -134,11 +174,12 @@ cleared#:
 #macro pass_turn(at, number, before)
     .begin
     turn_of(at, number)
-    alu[$2, --, B, 1]
-    scratch[test_and_set, $2, at, 0], ctx_swap[memory]
-    alu[before, --, B, $2]
+    alu[$9, --, B, 1]
+    scratch[test_and_set, $9, at, 0], ctx_swap[memory]
+    alu[before, --, B, $9]
     br_bclr[before, 1, nobody_waits#]
-    alu_shf[before, --, B, before, >>8]
+    alu_shf[before, --, B, before, <<16]
+    alu_shf[before, --, B, before, >>24]
     cap[fast_wr, before, inter_thd_sig]
 nobody_waits#:
     .end
