@@ -22,8 +22,8 @@ use crate::spec::{Assignment, MPKT_BYTES, Spec};
 use crate::tables::Tables;
 use crate::watch::Sources;
 
-/// Threads on version 1 at most: each has an element of the receive FIFO.
-const THREADS: u32 = 16;
+/// Threads on version 1 at most: two for each element of the receive FIFO.
+const THREADS: u32 = 32;
 /// Threads on version 2 at most: the chip's requests can name so many.
 const THREADS_2: u32 = 128;
 
@@ -61,7 +61,7 @@ pub fn compile(
     let target = target(spec).map_err(|what| whole(&what))?;
     let contexts = target.contexts();
     let most = match target {
-        Target::One { .. } => THREADS,
+        Target::One { .. } => THREADS.min(contexts * spec.engines),
         Target::Two { .. } => THREADS_2.min(contexts * spec.engines),
     };
     let mut memories = Memories {

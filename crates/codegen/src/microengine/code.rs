@@ -565,14 +565,6 @@ impl Code {
         [first, first + 1].map(|index| self.copy(Operand::Transfer(index)))
     }
 
-    /// Reads quad words of the receive FIFO.
-    pub fn read_receive(&mut self, a: Operand, b: Operand, count: u32) {
-        self.here = None;
-        let (a, b) = self.together(a, b);
-        let (a, b) = (self.operand(a), self.operand(b));
-        self.instruction(&format!("r_fifo_rd[$0, {a}, {b}, {count}], ctx_swap"));
-    }
-
     /// Sums or differences of words with a carry from each to the next, the lowest first: `+` and
     /// `+carry`, or `-` and `-carry`. The condition codes are those of the last.
     pub fn chain(

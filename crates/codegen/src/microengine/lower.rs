@@ -175,16 +175,9 @@ impl Lower<'_> {
         }
         let all = 0..self.engine.arrays.len();
         self.clear_arrays(all);
-        if context::uses_arrival(self.engine) {
-            // The time of a packet comes with its element of the receive FIFO.
-            let thread = self.code.pinned(0);
-            let at = self.code.copy(Operand::Number(144));
-            self.code.read_receive(at.into(), thread.into(), 1);
-            let pair = [0, 1].map(Operand::Transfer);
-            self.state.store(self.code, Operand::Number(frame::ARRIVAL), &pair);
-            if context::parks(self.engine) {
-                self.state.store(self.code, Operand::Number(frame::HAND), &pair);
-            }
+        if context::parks(self.engine) && context::uses_arrival(self.engine) {
+            let pair = self.load(frame::ARRIVAL, 2);
+            self.state.store(self.code, Operand::Number(frame::HAND), &words::of(&pair));
         }
     }
 

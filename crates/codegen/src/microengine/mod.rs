@@ -101,16 +101,14 @@ impl Target {
         match self {
             Self::One { elements } => format!(
                 ".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n\
-                 #define TRANSMIT_ELEMENTS {elements}\n"
+                 #define TRANSMIT_ELEMENTS {elements}\n#define MAIL {MAIL}\n"
             ),
             Self::Two { elements } => format!(
                 ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
                  #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define MAIL {}\n\
-                 #define ARRIVAL {}\n\
                  .sig memory arrived\n",
                 4 * COUNTER,
                 4 * MAIL,
-                frame::ARRIVAL
             ),
         }
     }
@@ -124,10 +122,14 @@ impl Target {
     }
 }
 
+/// Elements of the receive FIFO of version 1. Two threads share one at most.
+const RECEIVE_ELEMENTS: u32 = 16;
+
 /// Bytes of the scratchpad that programs take at least.
 pub const SCRATCHPAD: u32 = 4096;
 /// Its first words are for turns to send, one for each packet in hand, of which a chip has as many as threads
-/// (`thread.uc`); after them zeros. Each thread of version 2 has a word of mail. The next one counts elements of TBUF.
+/// (`thread.uc`); after them zeros. Each thread of version 2 has a word of mail, and each element of the receive FIFO of
+/// version 1 a word. The next one counts elements of TBUF.
 /// Words for offloads that are called in order follow, then arrays and counters.
 const TURNS: u32 = 128;
 const MAIL: u32 = TURNS + 8;
@@ -204,21 +206,30 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}{}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}\n{}\n",
+             {}{}{}{}#define ARRIVAL {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
             if number == 0 { "#define FIRST_PART 1\n" } else { "" },
+            match target {
+                Target::One { .. } if engines * target.contexts() > RECEIVE_ELEMENTS => format!(
+                    "#define SHARED_ELEMENTS {}\n",
+                    engines * target.contexts() - RECEIVE_ELEMENTS
+                ),
+                _ => String::new(),
+            },
             match self.local.has_window {
                 true => format!("#define WINDOW_BASE {}\n", window::base(self.local)),
                 false => String::new(),
             },
+            frame::ARRIVAL,
             target.contexts() * first,
             self.frame.trailing_zeros(),
             frame::STATE,
             self.cleared,
             if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
             if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },
+            if context::uses_arrival(self.engine) { "#define USES_ARRIVAL 1\n" } else { "" },
             include_str!("thread.uc"),
         );
         text.push_str(&self.multipliers);

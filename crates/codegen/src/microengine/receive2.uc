@@ -7,6 +7,7 @@
 ; same place, or in local memory (window.rs), until it leaves. The first words of the frame are its number, its port,
 ; and the jumps back so far.
 
+start#:
 receive#:
     immed[window, 0]
     immed[payload, 0]

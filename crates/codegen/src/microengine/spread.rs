@@ -260,7 +260,7 @@ pub fn part(
         let _ = writeln!(text, ".reg {name}");
     }
     if parts.len() > 1 {
-        let begin = if number == 0 { "receive" } else { "wait" };
+        let begin = if number == 0 { "start" } else { "wait" };
         let _ = writeln!(text, "    br[{begin}#]");
         text.push_str(include_str!("handover.uc"));
         let entries = entries(engine, parts, own);
