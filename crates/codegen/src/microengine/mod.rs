@@ -7,6 +7,7 @@
 //! is text for the assembler, which finds the places of registers. `second` turns it into one for version
 //! 2.
 
+mod bursts;
 mod calls;
 mod code;
 pub(crate) mod context;
@@ -241,6 +242,7 @@ impl Microcode<'_> {
             1 => text.extend([&runtime, "\n", &steps]),
             _ => text.extend([&steps, "\n", &runtime]),
         }
+        let text = bursts::joined(&text);
         match target {
             Target::One { .. } => posted::posted(&early(&text, Waits::Ordered)),
             Target::Two { .. } => second::translated(&early(&text, Waits::Signals)),
