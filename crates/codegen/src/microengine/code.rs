@@ -493,6 +493,13 @@ impl Code {
         self.instruction(&format!("alu[--, --, B, *l$index0[{word}]]"));
     }
 
+    /// Calls a macro of thread.uc.
+    pub(super) fn expand(&mut self, name: &str, registers: &[Register]) {
+        let names: Vec<&str> = registers.iter().map(|one| self.names[one.0].as_str()).collect();
+        let text = format!("    {name}({})", names.join(", "));
+        self.line(&text);
+    }
+
     /// Reads an operand that is no register by a text.
     pub(super) fn move_from(&mut self, register: Register, place: &str) {
         let register = self.names[register.0].clone();

@@ -60,6 +60,9 @@ pub struct Microcode<'a> {
     /// The word of a frame at which its zeros behind the window end.
     cleared: u32,
     local: Local,
+    /// Offloads that are called in the order of packets, and words of the scratchpad for each.
+    gates: usize,
+    ring: u32,
     /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
     /// program needs a layout with so many.
     pub frame: u32,
@@ -136,7 +139,6 @@ const TURNS: u32 = 128;
 const MAIL: u32 = TURNS + 8;
 const COUNTER: u32 = MAIL + 128;
 const FIRST_GATE: u32 = COUNTER + 1;
-const GATES: u32 = SCRATCHPAD / 4 - FIRST_GATE;
 
 /// The most reasons that control words can tell apart.
 const MOST_REASONS: usize = 1 << 16;
@@ -167,7 +169,9 @@ pub fn generate<'a>(
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
     let cleared = reach::cleared(engine);
-    Ok(Microcode { engine, steps, multipliers, reasons, cleared, local, frame })
+    let ring = layout.ring;
+    let gates = order::Order::of(engine, ring).count();
+    Ok(Microcode { engine, steps, multipliers, reasons, cleared, local, gates, ring, frame })
 }
 
 impl Microcode<'_> {
@@ -207,7 +211,8 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}{}{}{}#define ARRIVAL {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}{}\n{}\n",
+             {}{}{}{}#define ARRIVAL {}\n#define GATES {}\n#define FIRST_GATE {FIRST_GATE}\n\
+             #define RING {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
@@ -224,6 +229,8 @@ impl Microcode<'_> {
                 false => String::new(),
             },
             frame::ARRIVAL,
+            self.gates,
+            self.ring,
             target.contexts() * first,
             self.frame.trailing_zeros(),
             frame::STATE,

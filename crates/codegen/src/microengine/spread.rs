@@ -29,6 +29,8 @@ pub fn words(text: &str) -> usize {
             line if line.starts_with("clear_tail") || line.starts_with("clear_local_tail") => {
                 CLEAR_TAIL
             }
+            line if line.starts_with("wait_at_gate") => WAIT_AT_GATE,
+            line if line.starts_with("pass_gate") => PASS_GATE,
             line if line.is_empty() || line.starts_with([';', '.']) || line.ends_with("#:") => 0,
             _ => 1,
         })
@@ -45,6 +47,8 @@ fn constant(line: &str) -> usize {
 
 /// Words of the longer one of the macros of thread.uc.
 const CLEAR_TAIL: usize = 42;
+const WAIT_AT_GATE: usize = 12;
+const PASS_GATE: usize = 17;
 
 /// Where a packet enters a part, from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

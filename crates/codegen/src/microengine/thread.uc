@@ -206,6 +206,84 @@ nobody_waits#:
 #endm
 #endif
 
+; Offloads that are called in the order of packets have RING words each, one for each packet in hand, with the same bits:
+; who waits for its turn, and whether it has come.
+#ifdef VERSION_2
+#macro gate_of(at, gate, number)
+    immed[at, (RING - 1)]
+    alu[at, at, AND, number]
+    alu[at, at, +, gate]
+    alu_shf[at, --, B, at, <<2]
+#endm
+
+#macro set_at_gate(at, bits, before)
+    alu[$2, --, B, bits]
+    scratch[test_and_set, $2, at, 0], ctx_swap[memory]
+    alu[before, --, B, $2]
+#endm
+
+#macro signal(to)
+    cap[fast_wr, to, inter_thd_sig]
+#endm
+#else
+#macro gate_of(at, gate, number)
+    immed[at, (RING - 1)]
+    alu[at, at, AND, number]
+    alu[at, at, +, gate]
+#endm
+
+#macro set_at_gate(at, bits, before)
+    alu[$2, --, B, bits]
+    scratch[bit_wr, $2, at, 0, test_and_set_bits], ctx_swap
+    alu[before, --, B, $2]
+#endm
+
+#macro signal(to)
+    fast_wr[to, inter_thd_sig]
+#endm
+#endif
+
+#macro wait_at_gate(gate, number)
+    .begin
+    .reg at own before
+    gate_of(at, gate, number)
+    ; The number of the thread among those of all engines.
+    immed[own, FIRST_THREAD]
+    alu[own, own, +, thread]
+    alu_shf[own, 2, OR, own, <<8]
+    set_at_gate(at, own, before)
+    br_bset[before, 0, turn_is_here#]
+#ifdef VERSION_2
+    ctx_arb[s4]
+#else
+    ctx_arb[inter_thread]
+#endif
+turn_is_here#:
+    .end
+#endm
+
+; Gives the turn to the packet whose word is `at`.
+#macro open_gate(at, before)
+    set_at_gate(at, 1, before)
+    br_bclr[before, 1, nobody_waits#]
+    alu_shf[before, --, B, before, <<16]
+    alu_shf[before, --, B, before, >>24]
+    signal(before)
+nobody_waits#:
+#endm
+
+#macro pass_gate(gate, number)
+    .begin
+    .reg at before
+    gate_of(at, gate, number)
+    alu[$1, --, B, 0]
+    scratch[write, $1, at, 0, 1]
+    alu[before, number, +, 1]
+    gate_of(at, gate, before)
+    open_gate(at, before)
+    .end
+#endm
+
     .begin
     .reg engine context first
     local_csr_rd[me_number]
@@ -259,6 +337,19 @@ nobody_waits#:
 #else
     pass_turn(at, number, before, number)
 #endif
+    ; The same at each gate.
+    .reg gate left
+    immed[gate, FIRST_GATE]
+    immed[left, GATES]
+each_gate#:
+    alu[left, left, -, 1]
+    br<0[later#]
+    immed[number, 0]
+    gate_of(at, gate, number)
+    open_gate(at, before)
+    immed[before, RING]
+    alu[gate, gate, +, before]
+    br[each_gate#]
 later#:
     .end
 #endif

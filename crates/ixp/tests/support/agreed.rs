@@ -1,4 +1,5 @@
 //! Packets on golden and on the simulated chips.
+#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 
