@@ -22,8 +22,8 @@ use crate::spec::{Assignment, MPKT_BYTES, Spec};
 use crate::tables::Tables;
 use crate::watch::Sources;
 
-/// Threads on version 1 at most: each has an element of the receive FIFO.
-const THREADS: u32 = 16;
+/// Threads on version 1 at most: two for each element of the receive FIFO.
+const THREADS: u32 = 32;
 /// Threads on version 2 at most: the chip's requests can name so many.
 const THREADS_2: u32 = 128;
 
@@ -61,7 +61,7 @@ pub fn compile(
     let target = target(spec).map_err(|what| whole(&what))?;
     let contexts = target.contexts();
     let most = match target {
-        Target::One { .. } => THREADS,
+        Target::One { .. } => THREADS.min(contexts * spec.engines),
         Target::Two { .. } => THREADS_2.min(contexts * spec.engines),
     };
     let mut memories = Memories {
@@ -75,7 +75,7 @@ pub fn compile(
     let mut layout = microengine::layout::place(program, store, memories)?;
     let words = spec.engine.control_store as usize;
     let steps = program.engines[program.main.index()].steps.len();
-    let mut local = Local { words: target.local(), has_context: target.local() > 0 };
+    let mut local = Local::of(target.local());
     // For each step: with fewer registers for its values, the assembler finds places for all.
     let mut kept = vec![microengine::KEPT[0]; steps];
     let mut assembled = HashMap::new();
@@ -91,8 +91,10 @@ pub fn compile(
             continue;
         }
         let parts = microcode.parts(room).map_err(|refused| vec![refused])?;
-        if parts.len() > 1 && local.has_context {
-            local.has_context = false;
+        if parts.len() > 1
+            && let Some(less) = local.less()
+        {
+            local = less;
             microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             continue;
         }

@@ -1,20 +1,18 @@
 //! Engines in Loom C on the simulated chip, next to golden.
 
+#[path = "support/agreed.rs"]
+mod agreed;
 #[path = "support/written.rs"]
 mod written;
 
 use std::path::{Path, PathBuf};
 
-use wireloom_ir::{Execute, Golden, Verdict};
+use agreed::{agree_on, agree_with, noise, own_program, root};
 use wireloom_ixp::Spec;
-use wireloom_machine::{Configured, Contender, Options, Program, Source, Wanted, load_store};
+use wireloom_machine::{Configured, Contender, Options, Program, Source};
 use wireloom_net::Packet;
 use wireloom_net::capture::Reader;
 use written::written;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 fn program(name: &str, set: &[(&str, &str)]) -> Program {
     let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -51,59 +49,10 @@ fn known(program: &Program, tables: &str, folder: &Path) -> PathBuf {
     file
 }
 
-/// The number of a packet, its port, and what became of it.
-type Left = (u64, u16, Verdict, Vec<u8>);
-
 /// Runs packets on golden and on the chip, and compares what leaves and the tables.
 fn agree(program: &Program, tables: &str, packets: &[Packet]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     agree_with(program, &[known(program, tables, folder.path())], packets);
-}
-
-fn agree_with(program: &Program, tables: &[PathBuf], packets: &[Packet]) {
-    for name in ["ixp1200", "ixp2400"] {
-        eprintln!("on {name}");
-        let spec = Spec::installed(name).unwrap_or_else(|error| panic!("{error}"));
-        agree_on(spec, program, tables, packets);
-    }
-}
-
-/// Packets whose events are looked at.
-const FEW: usize = 100;
-
-fn agree_on(mut spec: Spec, program: &Program, tables: &[PathBuf], packets: &[Packet]) {
-    let stored = || load_store(&program.optimised, tables, &|_| ()).expect("tables").0;
-    let mut expected: Vec<Left> = Vec::new();
-    let mut golden = Golden::new(program.optimised.clone(), stored());
-    golden.execute(packets, &mut |output| {
-        // The chip has ports 0 to 7, and shows no bytes of what it drops.
-        let bytes = match output.verdict {
-            Verdict::Dropped(_) | Verdict::Sent { port: 8.. } => &[],
-            _ => output.bytes,
-        };
-        expected.push((output.sequence, output.ingress, output.verdict, bytes.to_vec()));
-    });
-    // Room for the longest packets.
-    spec.ports.receive_mpkts = 256;
-    // The events of a few packets are held to the rules of every machine.
-    let options = Options { assertions: packets.len() <= FEW, ..Options::default() };
-    let started = spec.start(program, stored(), &options, &|_| ());
-    let mut machine = started.unwrap_or_else(|error| panic!("{}", error.message));
-    let mut got: Vec<Left> = Vec::new();
-    let frames: Vec<_> = packets.iter().map(Packet::frame).collect();
-    let mut keep = |output: wireloom_ir::Output<'_>| {
-        got.push((output.sequence, output.ingress, output.verdict, output.bytes.to_vec()));
-    };
-    machine.offer(&frames, &mut keep).unwrap_or_else(|error| panic!("{}", error.message));
-    machine.finish(&mut keep).unwrap_or_else(|error| panic!("{}", error.message));
-    got.sort_by_key(|(number, ..)| *number);
-    for (got, expected) in got.iter().zip(&expected) {
-        assert_eq!(got, expected, "the chip (left) against golden");
-    }
-    assert_eq!(got.len(), expected.len());
-    machine.read_back(Wanted::All, &|_| ()).expect("it reads back");
-    let differing = wireloom_machine::differences(golden.store(), machine.store());
-    assert_eq!(differing.len(), 0, "rows of tables differ");
 }
 
 /// Frames of many lengths: random bytes behind headers that are right up to some byte.
@@ -387,26 +336,6 @@ fn pushes_pops_and_any_port_do_what_they_do_on_golden() {
     agree_with(&program, &[], &(0..300).map(packet).collect::<Vec<_>>());
 }
 
-/// Frames of random bytes of many lengths, on all ports.
-fn noise(seed: u64, count: usize) -> Vec<Packet> {
-    let mut rng = wireloom_sim::Rng::new(seed, "noise");
-    let packet = |number: usize| {
-        let mut bytes = vec![0; 1 + rng.below(260) as usize];
-        bytes.iter_mut().for_each(|byte| *byte = rng.below(256) as u8);
-        if bytes.len() > 3 && rng.below(4) > 0 {
-            bytes[2..4].copy_from_slice(&[0, rng.below(8) as u8]);
-        }
-        let arrival_ns = 300_000 * number as u64;
-        Packet { ingress: (number % 8) as u16, arrival_ns, bytes }
-    };
-    (0..count).map(packet).collect()
-}
-
-fn own_program(name: &str) -> Program {
-    let file = root().join(format!("crates/ixp/tests/{name}.loom"));
-    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
-}
-
 #[test]
 fn every_operation_does_what_it_does_on_golden() {
     agree_with(&own_program("operations"), &[], &noise(13, 400));
@@ -508,10 +437,10 @@ fn tables_that_packets_change_do_what_they_do_on_golden() {
     std::fs::write(&file, text).expect("a file");
     let (program, tables) = (own_program("tables"), [file]);
     agree_with(&program, &tables, &noise(29, 600));
-    // SRAM has room for 16 frames of 512 words, the table of a check and 16 words more: the tables
+    // SRAM has room for 24 frames of 512 words, the table of a check and 16 words more: the tables
     // are in SDRAM.
     let mut spec = Spec::base();
-    spec.sram.bytes = 4 * (16 * 512 + 256 + 16);
+    spec.sram.bytes = 4 * (24 * 512 + 256 + 16);
     agree_on(spec, &program, &tables, &noise(29, 600));
 }
 

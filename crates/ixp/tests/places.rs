@@ -69,11 +69,11 @@ fn units(spec: &Spec) -> Vec<Unit> {
 #[test]
 fn what_packets_use_most_for_its_size_is_in_the_scratchpad() {
     use Unit::{Scratch, Sram};
-    // 129 of 1,024 words are taken, and one for each of the two that are called in order. Every other packet reads
-    // `seldom`. Counters of version 1 have their locks in SRAM.
+    // 265 of 1,024 words are taken, and one for each thread and each of the two that are called in order. Every other
+    // packet reads `seldom`. Counters of version 1 have their locks in SRAM.
     let mut one = spec("ixp1200");
     assert_eq!(units(&one), [Sram, Scratch, Sram, Scratch, Sram, Sram]);
-    one.scratch.bytes = 4 * (131 + 600 + 400 + 8);
+    one.scratch.bytes = 4 * (265 + 2 * 16 + 600 + 400 + 8);
     assert_eq!(units(&one), [Scratch, Scratch, Sram, Scratch, Sram, Sram]);
     one.scratch.bytes -= 4;
     assert_eq!(units(&one), [Sram, Scratch, Sram, Scratch, Sram, Sram]);
@@ -128,13 +128,16 @@ fn all_channels_of_sram_carry_as_many_words() {
     let mut machine = spec
         .start(&program, store, &Options::default(), &|_| ())
         .unwrap_or_else(|error| panic!("{}", error.message));
-    let bytes = [0; 60];
-    let frame = |number: u64| Frame {
-        ingress: (number % 8) as u16,
-        arrival_ns: 50 * number,
-        bytes: &bytes,
-    };
-    let frames: Vec<Frame<'_>> = (0..1024).map(frame).collect();
+    // Their elements are in all channels too.
+    let bytes: Vec<[u8; 60]> = (0..1024_u32).map(|number| [number as u8; 60]).collect();
+    let frames: Vec<Frame<'_>> = (0_u64..)
+        .zip(&bytes)
+        .map(|(number, bytes)| Frame {
+            ingress: (number % 8) as u16,
+            arrival_ns: 50 * number,
+            bytes,
+        })
+        .collect();
     machine.offer(&frames, &mut |_| ()).unwrap_or_else(|error| panic!("{}", error.message));
     machine.finish(&mut |_| ()).unwrap_or_else(|error| panic!("{}", error.message));
     let record = machine.record(std::time::Duration::ZERO).expect("it has one");
@@ -142,7 +145,7 @@ fn all_channels_of_sram_carry_as_many_words() {
     let sram = &record["statistics"]["units"]["sram"];
     let words = |number| sram[&format!("channel_{number}_words")].as_integer().expect("words");
     let all: i64 = (0..4).map(words).sum();
-    assert!(all > 30 * frames.len() as i64, "{sram}");
+    assert!(all > 10 * frames.len() as i64, "{sram}");
     for number in 0..4 {
         assert!((all / 5..all / 3).contains(&words(number)), "{sram}");
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::local::Pointer;
 use super::routines::Routine;
 
 /// A general-purpose register of a context. The assembler finds its place.
@@ -27,6 +28,8 @@ pub enum Operand {
     Transfer(u8),
     /// A read transfer register of SDRAM.
     Wide(u8),
+    /// A word of local memory after that at which pointer 1 is.
+    Local(u8),
 }
 
 impl From<Register> for Operand {
@@ -46,6 +49,8 @@ pub enum Target {
     Transfer(u8),
     /// A write transfer register of SDRAM.
     Wide(u8),
+    /// A word of local memory after that at which pointer 1 is.
+    Local(u8),
 }
 
 impl From<Register> for Target {
@@ -91,8 +96,8 @@ pub struct Code {
     pub routines: Vec<Routine>,
     /// Words of the frame that the read transfer registers of SRAM hold.
     here: Option<Here>,
-    /// The group of local memory at which pointer 1 is, if that is known.
-    pub(super) group: Option<u32>,
+    /// Where pointer 1 into local memory is, if that is known.
+    pub(super) pointer: Option<Pointer>,
     /// The transfer registers of SRAM after those that were taken last, to read and to write.
     next_read: u32,
     next_write: u32,
@@ -179,9 +184,9 @@ impl Code {
         self.instruction(&format!("load_addr[{back}, {after_name}]"));
         self.branch_to(&routine.label());
         // Routines leave the pointers into local memory as they are.
-        let group = self.group;
+        let pointer = self.pointer;
         self.place(after);
-        self.group = group;
+        self.pointer = pointer;
     }
 
     /// The register with the address to return to. Those of different routines are in both banks.
@@ -245,7 +250,7 @@ impl Code {
     /// Puts a label here.
     pub fn place(&mut self, label: Label) {
         self.here = None;
-        self.group = None;
+        self.pointer = None;
         let name = self.name(label);
         let _ = writeln!(self.text, "{name}:");
     }
@@ -254,7 +259,7 @@ impl Code {
     pub fn line(&mut self, line: &str) {
         if !line.trim_start().starts_with(';') {
             self.here = None;
-            self.group = None;
+            self.pointer = None;
         }
         self.text.push_str(line);
         self.text.push('\n');
@@ -304,6 +309,7 @@ impl Code {
             Operand::Register(register) => self.names[register.0].clone(),
             Operand::Transfer(number) => format!("${number}"),
             Operand::Wide(number) => format!("$${number}"),
+            Operand::Local(word) => format!("*l$index1[{word}]"),
         }
     }
 
@@ -313,6 +319,7 @@ impl Code {
             Target::Register(register) => self.names[register.0].clone(),
             Target::Transfer(number) => format!("${number}"),
             Target::Wide(number) => format!("$${number}"),
+            Target::Local(word) => format!("*l$index1[{word}]"),
         }
     }
 
@@ -349,9 +356,9 @@ impl Code {
                 debug_assert!(is_apart, "nothing is known of a new register");
                 (a, copy.into())
             }
-            (Operand::Transfer(_), Operand::Transfer(_)) | (Operand::Wide(_), Operand::Wide(_)) => {
-                (a, self.copy(b).into())
-            }
+            (Operand::Transfer(_), Operand::Transfer(_))
+            | (Operand::Wide(_), Operand::Wide(_))
+            | (Operand::Local(_), Operand::Local(_)) => (a, self.copy(b).into()),
             _ => (a, b),
         }
     }
@@ -461,11 +468,36 @@ impl Code {
         self.instruction(&text);
     }
 
-    /// Sets pointer 1 into local memory, which takes effect four cycles later.
-    pub(super) fn point(&mut self, at: Register) {
+    /// Sets pointer 1 into local memory, which takes effect four cycles later: three instructions come first.
+    pub(super) fn point_later(&mut self, at: Register) {
         let at = self.names[at.0].clone();
+        self.pointer = None;
         self.instruction(&format!("local_csr_wr[active_lm_addr_1, {at}]"));
+    }
+
+    /// Sets pointer 1 into local memory, and lets the time go by until it takes effect.
+    pub(super) fn point(&mut self, at: Register) {
+        self.point_later(at);
         (0..3).for_each(|_| self.instruction("nop"));
+    }
+
+    /// Adds a word of local memory near pointer 0 to a register.
+    pub(super) fn add_near(&mut self, register: Register, from: Register, word: u32) {
+        let (register, from) = (&self.names[register.0], &self.names[from.0]);
+        let text = format!("alu[{register}, {from}, +, *l$index0[{word}]]");
+        self.instruction(&text);
+    }
+
+    /// The condition codes of a word of local memory near pointer 0.
+    pub(super) fn test_near(&mut self, word: u32) {
+        self.instruction(&format!("alu[--, --, B, *l$index0[{word}]]"));
+    }
+
+    /// Calls a macro of thread.uc.
+    pub(super) fn expand(&mut self, name: &str, registers: &[Register]) {
+        let names: Vec<&str> = registers.iter().map(|one| self.names[one.0].as_str()).collect();
+        let text = format!("    {name}({})", names.join(", "));
+        self.line(&text);
     }
 
     /// Reads an operand that is no register by a text.
@@ -538,14 +570,6 @@ impl Code {
         self.here = None;
         self.instruction(&format!("hash1_{bits}[${first}], ctx_swap"));
         [first, first + 1].map(|index| self.copy(Operand::Transfer(index)))
-    }
-
-    /// Reads quad words of the receive FIFO.
-    pub fn read_receive(&mut self, a: Operand, b: Operand, count: u32) {
-        self.here = None;
-        let (a, b) = self.together(a, b);
-        let (a, b) = (self.operand(a), self.operand(b));
-        self.instruction(&format!("r_fifo_rd[$0, {a}, {b}, {count}], ctx_swap"));
     }
 
     /// Sums or differences of words with a carry from each to the next, the lowest first: `+` and

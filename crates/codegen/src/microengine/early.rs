@@ -179,7 +179,7 @@ fn found(lines: &[String], at: usize, sources: &HashMap<String, usize>) -> Optio
 
 /// The constant that an operand is on the last of these lines: a number, or a register that has got it since the
 /// last label or branch.
-fn constant(lines: &[String], operand: &str) -> Option<u32> {
+pub(super) fn constant(lines: &[String], operand: &str) -> Option<u32> {
     let own = number(operand);
     if own.is_some() {
         return own;
@@ -200,7 +200,7 @@ fn constant(lines: &[String], operand: &str) -> Option<u32> {
     None
 }
 
-fn number(text: &str) -> Option<u32> {
+pub(super) fn number(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),

@@ -38,11 +38,49 @@ egress#:
 ; The packet ends with the way and the reason in `control`.
 end#:
     .begin
-    .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u base row known
+    .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u base row known near
+#ifdef VERSION_2
+    .reg after number_after counter base_of_mail
+#endif
     alu[row, thread, AND, 3]
     alu_shf[row, --, B, row, <<8]
     alu_shf[base, row, OR, thread, <<14]
+#ifdef WINDOW_BASE
+    ; `near` is 1 if all bytes are in local memory: they leave from there.
+    immed[near, 0]
+#endif
     br_bset[control, 19, no_bytes#]
+#ifdef WINDOW_BASE
+    alu[--, --, B, *l$index0[0]]
+    br!=0[from_frame#]
+    immed[near, 1]
+    alu[--, --, B, payload]
+    br=0[no_bytes#]
+    immed[near, 0]
+    alu_shf[g, --, B, front, >>5]
+    alu_shf[g, --, B, g, <<2]
+    alu_shf[w, --, B, g, <<3]
+    alu[w, w, +, *l$index0[1]]
+    local_csr_wr[active_lm_addr_1, w]
+    alu[limit, front, +, window]
+    alu[limit, limit, +, 7]
+    alu_shf[limit, --, B, limit, >>3]
+back_near#:
+    alu[--, g, -, limit]
+    br>=0[no_bytes#]
+    alu[$$0, --, B, *l$index1++]
+    alu[$$1, --, B, *l$index1++]
+    alu[$$2, --, B, *l$index1++]
+    alu[$$3, --, B, *l$index1++]
+    alu[$$4, --, B, *l$index1++]
+    alu[$$5, --, B, *l$index1++]
+    alu[$$6, --, B, *l$index1++]
+    alu[$$7, --, B, *l$index1++]
+    sdram[write, $$0, base, g, 4], ctx_swap
+    alu[g, g, +, 4]
+    br[back_near#]
+from_frame#:
+#endif
     ; The window goes back into the buffer, in pieces of 4 granules.
     alu_shf[g, --, B, front, >>5]
     alu_shf[g, --, B, g, <<2]

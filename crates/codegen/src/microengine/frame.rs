@@ -15,6 +15,7 @@
 use wireloom_bits::Bits;
 
 use super::code::{Code, Label, Operand, Register, Shift, TRANSFERS, Target};
+use super::window::{self, Home};
 use super::words::{self, Words};
 
 /// Words of a frame.
@@ -66,6 +67,8 @@ pub struct State {
     pub control: Register,
     /// The byte at which the window begins, if all packets have it there at this point.
     pub known: Option<u32>,
+    /// Where it is at this point.
+    pub home: Home,
 }
 
 /// Names of the registers that have fixed places, and whether they are in bank A.
@@ -90,6 +93,7 @@ impl State {
             egress: code.pinned(5),
             control: code.pinned(6),
             known: None,
+            home: Home::Frame,
         }
     }
 
@@ -135,6 +139,12 @@ impl State {
             Operand::Number(number) => {
                 let number = (number + offset).min(REACH);
                 code.alu(at, self.front.into(), "+", Operand::Number(number));
+                self.clamp(code, at, number);
+            }
+            _ if self.home != Home::Frame => {
+                code.alu(at, base, "+", Operand::Number(offset));
+                code.alu(at, self.front.into(), "+", at.into());
+                self.clamp(code, at, most + offset);
             }
             _ => {
                 let within = code.register();
@@ -152,21 +162,49 @@ impl State {
         at
     }
 
+    /// Moves a byte that is `most` bytes after the front at most to the end of the longest window in local memory, if
+    /// it lies after that: there are zeros.
+    fn clamp(&self, code: &mut Code, at: Register, most: u32) {
+        if self.home == Home::Frame || self.known.is_some_and(|front| front + most <= END) {
+            return;
+        }
+        let inside = code.label();
+        let end = code.copy(Operand::Number(END));
+        words::compare(code, &vec![end.into()], &vec![at.into()]);
+        code.branch("br=cout", inside);
+        code.set(at, end.into());
+        code.place(inside);
+    }
+
     /// Reads a field of `width` bits, `bit` bits after byte `base`, which is `most` at most.
     pub fn read(&self, code: &mut Code, base: Operand, most: u32, bit: u32, width: u32) -> Words {
         let count = (bit % 8 + width).div_ceil(32);
         let at = self.byte(code, base, most, bit / 8);
-        let (left, right) = offsets(code, at);
         let mut aligned: Vec<Operand> = Vec::new();
+        let is_in_frame = self.home == Home::Frame;
+        let mut shifts = is_in_frame.then(|| offsets(code, at));
         while (aligned.len() as u32) < count {
-            // One more is read: each word of the field is made of two of the frame.
+            // One more is read: each word of the field is made of two of the window.
             let part = (count - aligned.len() as u32).min(TRANSFERS - 1);
             if !aligned.is_empty() {
-                code.alu(at, at.into(), "+", Operand::Number(TRANSFERS - 1));
+                let bytes = if is_in_frame { 1 } else { 4 };
+                code.alu(at, at.into(), "+", Operand::Number(bytes * (TRANSFERS - 1)));
             }
-            let first = code.read_frame(self.frame.into(), at.into(), part + 1);
+            let first = match is_in_frame {
+                true => code.read_frame(self.frame.into(), at.into(), part + 1),
+                false => {
+                    window::point(code, self, at, part + 1);
+                    shifts = Some(bits_before(code, at));
+                    0
+                }
+            };
+            let Some((left, right)) = shifts else { break };
             for index in first..first + part as u8 {
-                let (high, low) = (Operand::Transfer(index), Operand::Transfer(index + 1));
+                let word = match is_in_frame {
+                    true => Operand::Transfer,
+                    false => Operand::Local,
+                };
+                let (high, low) = (word(index), word(index + 1));
                 let (upper, lower, word) = (code.register(), code.register(), code.register());
                 code.shift_by(upper, Operand::None, "B", high, Shift::LeftIndirect, left);
                 code.shift(lower, Operand::None, "B", low, Shift::Right(1));
@@ -205,7 +243,6 @@ impl State {
         let at = code.register();
         code.alu(at, self.front.into(), "+", end.into());
         code.alu(at, at.into(), "-", Operand::Number(bytes));
-        let (right, left) = offsets(code, at);
         let by = 32 * count - bit % 8 - width;
         let mut value = words::shift_left(code, value, by, 32 * count);
         let ones = words::constant(&Bits::ones(width));
@@ -214,6 +251,22 @@ impl State {
         mask.reverse();
         // A field of a byte, or of a byte more than whole words, never reaches into one more.
         let all = count + u32::from(bytes % 4 != 1);
+        if self.home != Home::Frame {
+            debug_assert!(all <= TRANSFERS, "a piece has at most 128 bits");
+            window::point(code, self, at, all);
+            let (right, left) = bits_before(code, at);
+            for index in 0..all {
+                let own = spread(code, &value, index as usize, left, right);
+                let keeps = spread(code, &mask, index as usize, left, right);
+                let word = index as u8;
+                code.alu(keeps, Operand::Local(word), "AND~", keeps.into());
+                code.alu(Target::Local(word), keeps.into(), "OR", own.into());
+            }
+            window::written(code, self, at, all);
+            code.place(outside);
+            return;
+        }
+        let (right, left) = offsets(code, at);
         let mut first = 0;
         while first < all {
             let part = (all - first).min(TRANSFERS);
@@ -238,15 +291,20 @@ impl State {
     }
 }
 
-/// For a byte address: 8 times its offset in a word, and 31 less that. The address becomes that of
-/// the word.
-fn offsets(code: &mut Code, at: Register) -> (Register, Register) {
+/// For a byte address: 8 times its offset in a word, and 31 less that. These are three instructions.
+fn bits_before(code: &mut Code, at: Register) -> (Register, Register) {
     let (by, rest) = (code.register(), code.register());
     code.alu(by, at.into(), "AND", Operand::Number(3));
     code.shift(by, Operand::None, "B", by.into(), Shift::Left(3));
     code.alu(rest, Operand::Number(31), "-", by.into());
-    code.shift(at, Operand::None, "B", at.into(), Shift::Right(2));
     (by, rest)
+}
+
+/// The same. The address becomes that of the word.
+fn offsets(code: &mut Code, at: Register) -> (Register, Register) {
+    let both = bits_before(code, at);
+    code.shift(at, Operand::None, "B", at.into(), Shift::Right(2));
+    both
 }
 
 /// Makes a word of the frame of aligned words, the most significant first: those are shifted right

@@ -14,7 +14,8 @@
 //! of the context, are reached by commands with computed addresses, and so in the frame. The variables
 //! that steps name most often come first. If some find no room, variables of at most 16 bits are packed: up to four
 //! share a word of local memory. In the frame they would cost a read of SRAM more for each write. If the steps are
-//! spread over engines, no part of the context is in local memory: each engine has its own.
+//! spread over engines, no part of the context is in local memory: each engine has its own. Otherwise the header
+//! window may be there too (`window.rs`), after the words of all contexts that this is about.
 
 use std::ops::Range;
 
@@ -22,6 +23,7 @@ use wireloom_ir::{Engine, OpKind};
 
 use super::frame;
 use super::wide::is_wide;
+use super::window;
 use super::words;
 use crate::refused::ops;
 
@@ -44,6 +46,37 @@ pub struct Local {
     pub words: u32,
     /// Whether the context may be there: all steps are in one control store.
     pub has_context: bool,
+    /// Whether the header window may be there: likewise.
+    pub has_window: bool,
+}
+
+impl Local {
+    /// Local memory of so many words, for all that may be there.
+    pub fn of(words: u32) -> Self {
+        Self { words, has_context: words > 0, has_window: words > 0 }
+    }
+
+    /// Less may be there, if that is possible: code for it was too long.
+    pub fn less(self) -> Option<Self> {
+        match self {
+            Self { has_window: true, .. } => Some(Self { has_window: false, ..self }),
+            Self { has_context: true, .. } => Some(Self { has_context: false, ..self }),
+            _ => None,
+        }
+    }
+
+    /// Words for the context and for values, a multiple of [`GROUP`]. The window is after those of all contexts.
+    pub fn values(self) -> u32 {
+        if self.has_window { self.words - window::WORDS } else { self.words }
+    }
+
+    /// Words for values, before the context and after it.
+    fn ends(self) -> [Range<u32>; 2] {
+        match self.has_window {
+            true => [window::OWN..window::OWN + 4, self.values() - GROUP / 2..self.values()],
+            false => [0..BEFORE, self.values().saturating_sub(AFTER)..self.values()],
+        }
+    }
 }
 
 /// Where the context is, and which words are for values of steps.
@@ -80,12 +113,13 @@ impl Homes {
             bytes: vec![None; engine.context.len()],
             arrays: Vec::new(),
             words: 0,
-            local: groups(0..local.words),
+            local: groups(if local.has_window { window::OWN } else { 0 }..local.values()),
             frame: Vec::new(),
         };
         let mut is_local = vec![false; engine.context.len()];
-        if local.has_context && local.words > BEFORE + AFTER {
-            let mut free = groups(BEFORE..local.words - AFTER);
+        let ends = local.ends();
+        if local.has_context && ends[0].end < ends[1].start {
+            let mut free = groups(ends[0].end..ends[1].start);
             let uses = uses(engine);
             let narrow = |variable: &usize| !is_wide(engine.context[*variable].width);
             let mut order: Vec<usize> = (0..engine.context.len()).filter(narrow).collect();
@@ -118,7 +152,6 @@ impl Homes {
                     shared.push((homes.variables[variable], size));
                 }
             }
-            let ends = [0..BEFORE, local.words - AFTER..local.words];
             homes.local = ends.into_iter().flat_map(groups).collect();
             homes.local.extend(free.into_iter().filter(|group| !group.is_empty()));
         }

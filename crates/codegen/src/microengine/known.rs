@@ -8,6 +8,7 @@ use wireloom_offloads::registry;
 use super::code::{Operand, Target};
 use super::frame::{self, ARRIVES};
 use super::lower::Lower;
+use super::window::{self, Home};
 use super::words::{self, Words};
 use crate::refused::ops;
 
@@ -124,6 +125,11 @@ impl Field {
     fn end(self) -> u32 {
         self.first + self.count()
     }
+
+    /// Whether it begins after the longest window in local memory.
+    fn is_outside(self) -> bool {
+        self.first >= frame::END / 4
+    }
 }
 
 impl Lower<'_> {
@@ -137,6 +143,9 @@ impl Lower<'_> {
     }
 
     fn field_at(&self, base: u32, bit: u32, width: u32) -> Option<Field> {
+        if self.state.home == Home::Either {
+            return None;
+        }
         let within = base.checked_add(bit / 8).filter(|within| *within <= frame::REACH)?;
         let byte = self.state.known? + within;
         let field = Field { first: byte / 4, before: 8 * (byte % 4) + bit % 8, width };
@@ -145,28 +154,40 @@ impl Lower<'_> {
 
     /// Reads a field. What the next operations read near it is read with it.
     pub(super) fn read_field(&mut self, field: Field) -> Words {
-        let (first, count) = self.with_next(field);
-        let from =
-            match self.code.here().and_then(|here| here.transfer_of(field.first, field.count())) {
-                Some(transfer) => transfer,
-                None => {
-                    let at = Operand::Number(first);
-                    let transfer = self.code.read_frame(self.state.frame.into(), at, count);
-                    transfer + (field.first - first) as u8
-                }
-            };
-        let transfers = from..from + field.count() as u8;
-        let words: Vec<Operand> = transfers.rev().map(Operand::Transfer).collect();
+        let count = field.count() as u8;
+        let words: Vec<Operand> = if self.state.home == Home::Local {
+            if field.is_outside() {
+                return vec![Operand::Number(0); words::count(field.width)];
+            }
+            let from = self.code.window_at(field.first);
+            (from..from + count).rev().map(Operand::Local).collect()
+        } else {
+            let from = self.transfers_of(field);
+            (from..from + count).rev().map(Operand::Transfer).collect()
+        };
         let lo = 32 * field.count() - field.before - field.width;
         let words = words::slice(self.code, &words, lo, field.width);
-        // Transfer registers do not keep it.
+        // Neither transfer registers nor local memory keep it.
         words
             .into_iter()
             .map(|word| match word {
-                Operand::Transfer(_) => self.code.copy(word).into(),
+                Operand::Transfer(_) | Operand::Local(_) => self.code.copy(word).into(),
                 other => other,
             })
             .collect()
+    }
+
+    /// The transfer register with the first word of a field, which is read if it is not there.
+    fn transfers_of(&mut self, field: Field) -> u8 {
+        let (first, count) = self.with_next(field);
+        match self.code.here().and_then(|here| here.transfer_of(field.first, field.count())) {
+            Some(transfer) => transfer,
+            None => {
+                let at = Operand::Number(first);
+                let transfer = self.code.read_frame(self.state.frame.into(), at, count);
+                transfer + (field.first - first) as u8
+            }
+        }
     }
 
     /// The words of a field, and those of the fields that are read after it before any command or
@@ -216,13 +237,8 @@ impl Lower<'_> {
     }
 
     /// The value of a constant of this step, wherever it is defined.
-    fn constant(&self, value: Value) -> Option<u32> {
-        let op = self.ops.iter().find(|op| op.results.contains(&value))?;
-        match &op.kind {
-            OpKind::Const(bits) => u32::try_from(bits.to_u128()?).ok(),
-            OpKind::Extend(inner) => self.constant(*inner),
-            _ => None,
-        }
+    pub(super) fn constant(&self, value: Value) -> Option<u32> {
+        window::constant(&self.ops, value)
     }
 
     /// Writes a field, whose words are given, if it lies within the window: that was looked at.
@@ -236,6 +252,23 @@ impl Lower<'_> {
         own.reverse();
         mask.reverse();
         let is_whole = |word: &Operand| *word == Operand::Number(u32::MAX);
+        if self.state.home == Home::Local {
+            if field.is_outside() {
+                return;
+            }
+            let first = code.window_at(field.first);
+            for (word, (own, mask)) in (first..).zip(own.into_iter().zip(mask)) {
+                if is_whole(&mask) {
+                    let own = code.readable(own);
+                    code.set(Target::Local(word), own);
+                    continue;
+                }
+                let kept = code.register();
+                code.alu(kept, Operand::Local(word), "AND~", mask);
+                code.alu(Target::Local(word), kept.into(), "OR", own);
+            }
+            return;
+        }
         let here = code.here().and_then(|here| here.transfer_of(field.first, count));
         let from = match here {
             Some(transfer) => transfer,

@@ -17,9 +17,19 @@
 
 use super::code::{Code, Operand, Register, Shift};
 use super::homes::GROUP;
+use super::window;
 
 /// The contexts of an engine with local memory.
-const CONTEXTS: u32 = 8;
+pub(super) const CONTEXTS: u32 = 8;
+
+/// Where pointer 1 is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pointer {
+    /// At a group of the context.
+    Group(u32),
+    /// At a word of the window, by its word of the frame.
+    Window(u32),
+}
 
 impl Code {
     /// Reads a word of the context's local memory.
@@ -43,16 +53,28 @@ impl Code {
         if group == 0 {
             return format!("*l$index0[{offset}]");
         }
-        if self.group != Some(group) {
+        if self.pointer != Some(Pointer::Group(group)) {
             let thread = self.pinned(0);
             let at = self.register();
             self.alu(at, thread.into(), "AND", Operand::Number(CONTEXTS - 1));
             self.alu(at, at.into(), "OR", Operand::Number(CONTEXTS * group));
             self.shift(at, Operand::None, "B", at.into(), Shift::Left(6));
             self.point(at);
-            self.group = Some(group);
+            self.pointer = Some(Pointer::Group(group));
         }
         format!("*l$index1[{offset}]")
+    }
+
+    /// Sets pointer 1 near some words of the window, of which it reaches 8 at least. Returns the offset of the first.
+    pub fn window_at(&mut self, first: u32) -> u8 {
+        let begin = first - first % (GROUP / 2);
+        if self.pointer != Some(Pointer::Window(begin)) {
+            let at = self.copy(Operand::Number(4 * begin));
+            self.add_near(at, at, window::BASE);
+            self.point(at);
+            self.pointer = Some(Pointer::Window(begin));
+        }
+        (first - begin) as u8
     }
 }
 

@@ -20,6 +20,7 @@ use super::reach;
 use super::routines::{Pass, Routine, Turn};
 use super::spread;
 use super::wide::is_wide;
+use super::window;
 use super::words::{self, Words};
 use crate::refused::{Refused, ops};
 
@@ -119,11 +120,12 @@ pub fn steps(
     let mut most = homes.words;
     let mut refused = Vec::new();
     let mut steps = Vec::new();
-    let order = Order::of(engine).map_err(|refused| vec![refused])?;
+    let order = Order::of(engine, layout.ring);
     let fronts = known::fronts(engine);
+    let windows = window::homes(engine, local);
     for (number, step) in engine.steps.iter().enumerate() {
         let mut code = Code::new(number, &frame::PINNED);
-        let state = State { known: fronts[number], ..State::of(&code) };
+        let state = State { known: fronts[number], home: windows[number], ..State::of(&code) };
         let mut lower = Lower {
             files: &program.files,
             engine,
@@ -173,16 +175,9 @@ impl Lower<'_> {
         }
         let all = 0..self.engine.arrays.len();
         self.clear_arrays(all);
-        if context::uses_arrival(self.engine) {
-            // The time of a packet comes with its element of the receive FIFO.
-            let thread = self.code.pinned(0);
-            let at = self.code.copy(Operand::Number(144));
-            self.code.read_receive(at.into(), thread.into(), 1);
-            let pair = [0, 1].map(Operand::Transfer);
-            self.state.store(self.code, Operand::Number(frame::ARRIVAL), &pair);
-            if context::parks(self.engine) {
-                self.state.store(self.code, Operand::Number(frame::HAND), &pair);
-            }
+        if context::parks(self.engine) && context::uses_arrival(self.engine) {
+            let pair = self.load(frame::ARRIVAL, 2);
+            self.state.store(self.code, Operand::Number(frame::HAND), &words::of(&pair));
         }
     }
 
@@ -239,7 +234,9 @@ impl Lower<'_> {
             if is_far {
                 self.put_all_away(op);
             }
+            let home = self.state.home;
             self.op(op)?;
+            self.state.home = window::after(self.engine, &self.ops, op, home);
             if known::moves_front(self.engine, op) {
                 self.state.known = None;
             }
@@ -421,10 +418,7 @@ impl Lower<'_> {
             OpKind::Binary(BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem, ..)
             | OpKind::Insert { .. }
             | OpKind::Reset { .. } => true,
-            OpKind::Remove { offset, .. } => {
-                let offset = self.values.get(offset).and_then(|place| place.words.as_ref());
-                !offset.is_some_and(|words| words[0] == Operand::Number(0))
-            }
+            OpKind::Remove { offset, .. } => self.constant(*offset) != Some(0),
             OpKind::Exit(_) => false,
             _ => !calls::is_near(self, op),
         }

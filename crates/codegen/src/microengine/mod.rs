@@ -7,6 +7,7 @@
 //! is text for the assembler, which finds the places of registers. `second` turns it into one for version
 //! 2.
 
+mod bursts;
 mod calls;
 mod code;
 pub(crate) mod context;
@@ -31,6 +32,7 @@ mod second;
 mod spill;
 mod spread;
 mod wide;
+mod window;
 mod words;
 
 use wireloom_ir::Engine;
@@ -57,6 +59,10 @@ pub struct Microcode<'a> {
     pub reasons: Vec<(u32, u16)>,
     /// The word of a frame at which its zeros behind the window end.
     cleared: u32,
+    local: Local,
+    /// Offloads that are called in the order of packets, and words of the scratchpad for each.
+    gates: usize,
+    ring: u32,
     /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
     /// program needs a layout with so many.
     pub frame: u32,
@@ -99,15 +105,14 @@ impl Target {
         match self {
             Self::One { elements } => format!(
                 ".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n\
-                 #define TRANSMIT_ELEMENTS {elements}\n"
+                 #define TRANSMIT_ELEMENTS {elements}\n#define MAIL {MAIL}\n"
             ),
             Self::Two { elements } => format!(
                 ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
-                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n\
-                 #define ARRIVAL {}\n\
+                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define MAIL {}\n\
                  .sig memory arrived\n",
-                4 * TURNS,
-                frame::ARRIVAL
+                4 * COUNTER,
+                4 * MAIL,
             ),
         }
     }
@@ -121,14 +126,19 @@ impl Target {
     }
 }
 
+/// Elements of the receive FIFO of version 1. Two threads share one at most.
+const RECEIVE_ELEMENTS: u32 = 16;
+
 /// Bytes of the scratchpad that programs take at least.
 pub const SCRATCHPAD: u32 = 4096;
-/// Its first words are for turns to send, one for each thread that a chip can have (`thread.uc`). The next one
-/// counts elements of TBUF on version 2. Words for offloads that are called in order follow, then arrays and
-/// counters.
+/// Its first words are for turns to send, one for each packet in hand, of which a chip has as many as threads
+/// (`thread.uc`); after them zeros. Each thread of version 2 has a word of mail, and each element of the receive FIFO of
+/// version 1 a word. The next one counts elements of TBUF.
+/// Words for offloads that are called in order follow, then arrays and counters.
 const TURNS: u32 = 128;
-const FIRST_GATE: u32 = TURNS + 1;
-const GATES: u32 = SCRATCHPAD / 4 - FIRST_GATE;
+const MAIL: u32 = TURNS + 8;
+const COUNTER: u32 = MAIL + 128;
+const FIRST_GATE: u32 = COUNTER + 1;
 
 /// The most reasons that control words can tell apart.
 const MOST_REASONS: usize = 1 << 16;
@@ -159,7 +169,9 @@ pub fn generate<'a>(
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
     let cleared = reach::cleared(engine);
-    Ok(Microcode { engine, steps, multipliers, reasons, cleared, frame })
+    let ring = layout.ring;
+    let gates = order::Order::of(engine, ring).count();
+    Ok(Microcode { engine, steps, multipliers, reasons, cleared, local, gates, ring, frame })
 }
 
 impl Microcode<'_> {
@@ -199,17 +211,33 @@ impl Microcode<'_> {
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
              microengines {first} to {last}.\n\
-             {}{}#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}\n{}\n",
+             {}{}{}{}#define ARRIVAL {}\n#define GATES {}\n#define FIRST_GATE {FIRST_GATE}\n\
+             #define RING {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}{}\n{}\n",
             number + 1,
             parts.len(),
             target.header(),
             if number == 0 { "#define FIRST_PART 1\n" } else { "" },
+            match target {
+                Target::One { .. } if engines * target.contexts() > RECEIVE_ELEMENTS => format!(
+                    "#define SHARED_ELEMENTS {}\n",
+                    engines * target.contexts() - RECEIVE_ELEMENTS
+                ),
+                _ => String::new(),
+            },
+            match self.local.has_window {
+                true => format!("#define WINDOW_BASE {}\n", window::base(self.local)),
+                false => String::new(),
+            },
+            frame::ARRIVAL,
+            self.gates,
+            self.ring,
             target.contexts() * first,
             self.frame.trailing_zeros(),
             frame::STATE,
             self.cleared,
             if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
             if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },
+            if context::uses_arrival(self.engine) { "#define USES_ARRIVAL 1\n" } else { "" },
             include_str!("thread.uc"),
         );
         text.push_str(&self.multipliers);
@@ -221,6 +249,7 @@ impl Microcode<'_> {
             1 => text.extend([&runtime, "\n", &steps]),
             _ => text.extend([&steps, "\n", &runtime]),
         }
+        let text = bursts::joined(&text);
         match target {
             Target::One { .. } => posted::posted(&early(&text, Waits::Ordered)),
             Target::Two { .. } => second::translated(&early(&text, Waits::Signals)),

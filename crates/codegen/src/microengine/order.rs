@@ -6,7 +6,7 @@ use wireloom_ir::{Engine, Exit, OffloadTarget, Op, OpKind};
 use wireloom_offloads::StateUse;
 use wireloom_offloads::registry;
 
-use super::{FIRST_GATE, GATES};
+use super::FIRST_GATE;
 use crate::refused::{Refused, ops};
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
@@ -15,6 +15,8 @@ use crate::refused::{Refused, ops};
 pub struct Order {
     /// The numbers of offloads, in the order of their words of the scratchpad.
     gates: Vec<usize>,
+    /// Words of each: one for each packet in hand.
+    ring: u32,
     /// For each step, those that it or a later one may call.
     reached: Vec<BTreeSet<usize>>,
 }
@@ -37,11 +39,8 @@ fn is_ordered(kind: &str, uses: &[StateUse]) -> bool {
 }
 
 impl Order {
-    /// Finds them.
-    ///
-    /// # Errors
-    /// More of them than the scratchpad has words for.
-    pub fn of(engine: &Engine) -> Result<Self, Refused> {
+    /// Finds them. Each has so many words of the scratchpad.
+    pub fn of(engine: &Engine, ring: u32) -> Self {
         let mut uses = vec![Vec::new(); engine.offloads.len()];
         for op in engine.steps.iter().flat_map(ops) {
             if let Some((offload, state)) = used(engine, op) {
@@ -53,13 +52,6 @@ impl Order {
             OffloadTarget::Engine(_) => false,
         };
         let gates: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();
-        if gates.len() > GATES as usize {
-            let count = gates.len();
-            let message = format!(
-                "{count} offloads are called in the order of packets, and the scratchpad has words for {GATES}"
-            );
-            return Err(Refused { offload: None, step: None, message });
-        }
         let own = |step| {
             let used = ops(step).into_iter().filter_map(|op| used(engine, op));
             used.map(|(offload, _)| offload).filter(|offload| gates.contains(offload)).collect()
@@ -79,18 +71,39 @@ impl Order {
                 }
             }
         }
-        Ok(Self { gates, reached })
+        Self { gates, ring, reached }
     }
 
-    /// The word of the scratchpad of an offload that is called in order.
+    /// Whether a scratchpad of so many words has room for theirs.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub fn fits(&self, words: u32) -> Result<(), Refused> {
+        if self.words() <= words {
+            return Ok(());
+        }
+        let most = words.saturating_sub(FIRST_GATE) / self.ring;
+        let message = format!(
+            "{} offloads are called in the order of packets, and the scratchpad has words for {most}",
+            self.gates.len()
+        );
+        Err(Refused { offload: None, step: None, message })
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.gates.len()
+    }
+
+    /// The first word of the scratchpad of an offload that is called in order.
     pub fn gate(&self, offload: usize) -> Option<u32> {
         let position = self.gates.iter().position(|gate| *gate == offload);
-        position.map(|position| FIRST_GATE + position as u32)
+        position.map(|position| FIRST_GATE + self.ring * position as u32)
     }
 
     /// The words of the scratchpad up to the last one of such an offload.
     pub fn words(&self) -> u32 {
-        FIRST_GATE + self.gates.len() as u32
+        FIRST_GATE + self.ring * self.gates.len() as u32
     }
 
     /// The words of the offloads that a thread no longer calls when it goes from a step to another

@@ -2,24 +2,29 @@
 
 use wireloom_ir::Value;
 
-use super::code::{Code, Label, Operand};
+use super::code::{Code, Label, Operand, Target};
 use super::frame::{self, State};
 use super::known;
 use super::lower::Lower;
 use super::routines::{Clear, Move, Routine};
+use super::window::{self, Home};
 use super::words::{self, Words};
 
 impl Lower<'_> {
     /// Inserts zeros. Returns whether that was possible.
     pub(super) fn insert(&mut self, offset: Value, count: Value) -> Words {
         let [at, bytes] = [offset, count];
+        let (refused, inserted) = (self.code.label(), self.code.label());
+        if self.state.home != Home::Frame && self.constant(at) == Some(0) {
+            self.insert_near(bytes, refused, inserted);
+        }
+        self.move_to_frame();
         if known::cuts_windows(self.engine) {
             self.move_up(bytes);
         }
         let (offset, count) = (self.again(at)[0], self.again(bytes)[0]);
         let State { front, window, payload, .. } = self.state;
         let code = &mut *self.code;
-        let refused = code.label();
         fits(code, offset, window.into(), refused);
         // The window stays within 256 bytes, the packet within 65,535.
         let (more, total) = (code.register(), code.register());
@@ -45,13 +50,44 @@ impl Lower<'_> {
         code.alu(clear.from, front.into(), "+", offset);
         code.set(clear.count, count);
         code.call(&Routine::Clear);
+        code.place(inserted);
         self.whether(refused)
+    }
+
+    /// Inserts zeros in front of a window in local memory, if there is room; then branches.
+    fn insert_near(&mut self, bytes: Value, refused: Label, inserted: Label) {
+        let State { front, window, payload, home, .. } = self.state;
+        let far = self.code.label();
+        if home == Home::Either {
+            window::in_frame(self.code, far);
+        }
+        let count = self.again(bytes)[0];
+        let code = &mut *self.code;
+        let (more, total) = (code.register(), code.register());
+        let begin = code.register();
+        code.alu(begin, front.into(), "-", count);
+        let least = code.copy(Operand::Number(4 * window::FIRST));
+        code.alu(Target::None, begin.into(), "-", least.into());
+        code.branch("br<0", far);
+        // A window there is shorter than 256 bytes.
+        code.alu(more, window.into(), "+", count);
+        code.alu(total, more.into(), "+", payload.into());
+        fits(code, total.into(), Operand::Number(65_535), refused);
+        code.set(window, more.into());
+        code.set(front, begin.into());
+        let clear = Clear::of(code);
+        code.set(clear.from, begin.into());
+        code.set(clear.count, count);
+        code.call(&Routine::ClearNear);
+        code.branch("br", inserted);
+        code.place(far);
+        self.state.home = Home::Either;
     }
 
     /// Moves a window to the end of the area if there is no room in front of it for so many bytes.
     /// That happens to windows whose ends were cut off; then there is no payload.
     fn move_up(&mut self, count: Value) {
-        let count = self.get(count)[0];
+        let count = self.again(count)[0];
         let State { front, window, .. } = self.state;
         let code = &mut *self.code;
         let (low, end, room) = (code.register(), code.register(), code.label());
@@ -71,6 +107,9 @@ impl Lower<'_> {
 
     /// Removes bytes. Returns whether that was possible.
     pub(super) fn remove(&mut self, offset: Value, count: Value) -> Words {
+        if self.constant(offset) != Some(0) {
+            self.move_to_frame();
+        }
         let (offset, count) = (self.get(offset)[0], self.get(count)[0]);
         let State { front, window, .. } = self.state;
         let code = &mut *self.code;
@@ -94,6 +133,7 @@ impl Lower<'_> {
 
     /// Replaces the packet by zeros. Returns whether that was possible.
     pub(super) fn reset(&mut self, count: Value) -> Words {
+        self.move_to_frame();
         let count = self.get(count)[0];
         let State { front, window, payload, .. } = self.state;
         let code = &mut *self.code;

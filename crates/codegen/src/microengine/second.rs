@@ -57,16 +57,6 @@ pub fn translated(text: &str) -> String {
                     "    dram[{what}, {transfer}, byte_at, 0, {count}], ctx_swap[memory]\n    .end"
                 );
             }
-            // The time of arrival came with the status of the MPKT, and is in the frame.
-            ("r_fifo_rd", _) => {
-                let at = super::frame::ARRIVAL.to_string();
-                let _ = write!(
-                    out,
-                    "    .begin\n    .reg byte_at\n    immed[byte_at, {at}]\n    alu[byte_at, frame, +, byte_at]\n{}    \
-                     .end\n",
-                    memory("sram", &["read", "$0", "byte_at", "0", "2"], 2)
-                );
-            }
             ("csr", [what, transfer, register]) => {
                 let _ = writeln!(out, "    cap[{what}, {transfer}, {register}], ctx_swap[memory]");
             }
@@ -125,14 +115,6 @@ fn address(a: &str, b: &str, shift: u32) -> String {
             "    alu[byte_at, {a}, +, {b}]\n    alu_shf[byte_at, --, B, byte_at, <<{shift}]\n"
         ),
     }
-}
-
-/// A command at the address `byte_at`, which still counts granules.
-fn memory(unit: &str, operands: &[&str], shift: u32) -> String {
-    format!(
-        "    alu_shf[byte_at, --, B, byte_at, <<{shift}]\n    {unit}[{}], ctx_swap[memory]\n",
-        operands.join(", ")
-    )
 }
 
 #[cfg(test)]

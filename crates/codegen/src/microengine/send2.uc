@@ -13,27 +13,68 @@ all_bytes#:
     br!=0[elements#]
     immed[n, 1]
 elements#:
+    ; Its word says that it waits, whether it keeps the turn, its thread, and its elements.
     alu_shf[t, 1, AND, control, >>17]
-    alu[t, 1, -, t]
-    alu[u, number, +, t]
+    alu_shf[u, 2, OR, t, <<3]
+    alu_shf[u, u, OR, thread, <<8]
+    alu_shf[u, u, OR, n, <<16]
     turn_of(place, number)
-    immed[w, TURN]
-    ; Waits: bit 1 and the thread. Bit 0 in what was there: its turn has come already.
-    alu_shf[t, 2, OR, thread, <<8]
-    alu[$0, --, B, t]
+    immed[base_of_mail, MAIL]
+    alu[$0, --, B, u]
     scratch[test_and_set, $0, place, 0], ctx_swap[memory]
-    alu[t, --, B, $0]
-    br_bset[t, 0, turn#]
+    alu[u, --, B, $0]
+    br_bset[u, 0, turn#]
     ctx_arb[s4]
-turn#:
-    ; All wait for the packet that has the turn, so it waits but once: the scratchpad serves commands in their
-    ; order. The word is for a later packet then.
+    ; Its first element is in the mail of its thread, if an earlier packet took its elements; otherwise it is its turn.
+    alu_shf[u, --, B, thread, <<2]
+    alu[u, u, +, base_of_mail]
     alu[$0, --, B, 0]
-    scratch[write, $0, place, 0, 1]
-    alu[$1, --, B, n]
-    scratch[test_and_add, $1, w, 0]
-    pass_turn(place, u, t)
-    alu[out, --, B, $1]
+    scratch[swap, $0, u, 0], ctx_swap[memory]
+    alu[out, --, B, $0]
+    br_bset[out, 31, taken#]
+turn#:
+    ; It takes its own elements, and those of the next packets that wait already: nobody else does meanwhile.
+    alu[number_after, number, +, 1]
+    turn_of(after, number_after)
+    immed[counter, TURN]
+    scratch[read, $0, after, 0, TAKEN], sig_done[s8]
+    scratch[read, $8, counter, 0, 1], sig_done[memory]
+    ctx_arb[memory, s8]
+    alu[out, --, B, $8]
+    alu[w, --, B, out]
+    alu[w, w, +, n]
+    alu[$9, --, B, 1]
+    alu[$10, --, B, 0]
+    br_bset[control, 17, keeps#]
+    scratch[write, $10, place, 0, 1]
+    take_next($0, place, keeps#)
+    take_next($1, place, keeps#)
+    take_next($2, place, keeps#)
+    take_next($3, place, keeps#)
+    take_next($4, place, keeps#)
+    take_next($5, place, keeps#)
+    take_next($6, place, keeps#)
+last_taken#:
+    ; All wait for the packet that gets the turn, so it waits but once: the scratchpad serves commands in their order.
+    alu[$8, --, B, w]
+    scratch[write, $8, counter, 0, 1]
+    pass_turn(place, number_after, t)
+    br[wake#]
+keeps#:
+    ; A packet with further outputs keeps the turn.
+    alu[$8, --, B, w]
+    scratch[write, $8, counter, 0, 1]
+    scratch[write, $9, place, 0, 1], ctx_swap[memory]
+    br_bset[control, 17, taken#]
+wake#:
+    wake_next($0)
+    wake_next($1)
+    wake_next($2)
+    wake_next($3)
+    wake_next($4)
+    wake_next($5)
+    wake_next($6)
+taken#:
     ; A word of the packet is made of two of the buffer: by 8 times the offset to the left, and by
     ; 32 less that to the right.
     alu_shf[quad, --, B, front, >>3]
@@ -45,12 +86,23 @@ turn#:
     ; First of its packet.
     immed[mask, 128]
     alu[control, control, OR, mask]
+#ifdef WINDOW_BASE
+    br_bclr[near, 0, piece#]
+    alu[t, front, +, *l$index0[1]]
+    local_csr_wr[active_lm_addr_1, t]
+    nop
+    nop
+    nop
+    alu[p4, --, B, *l$index1++]
+#endif
 piece#:
     ; The element is free when the one before it in the same place has left: tx_sequence is at byte 16.
     msf[read, $0, 16, 0, 1], ctx_swap[memory]
     alu[t, out, -, $0]
+    alu_shf[t, --, B, t, <<8]
     immed[u, TBUF_ELEMENTS]
-    alu[--, t, -, u]
+    alu_shf[counter, --, B, u, <<8]
+    alu[--, t, -, counter]
     br=cout[piece#]
     alu[u, u, -, 1]
     alu[limit, out, AND, u]
@@ -58,6 +110,16 @@ piece#:
     br=0[control#]
     immed[g, 0]
 group#:
+#ifdef WINDOW_BASE
+    br_bclr[near, 0, stored#]
+    alu[p0, --, B, p4]
+    alu[p1, --, B, *l$index1++]
+    alu[p2, --, B, *l$index1++]
+    alu[p3, --, B, *l$index1++]
+    alu[p4, --, B, *l$index1++]
+    br[even#]
+stored#:
+#endif
     ; Four words: three quad words of the buffer.
     sdram[read, $$0, base, quad, 3], ctx_swap
     br_bset[parity, 0, odd#]
@@ -84,8 +146,12 @@ even#:
     msf[write, $0, place, n, 4], ctx_swap[memory]
     alu[quad, quad, +, 2]
     alu[g, g, +, 2]
+    ; Up to 64 bytes, or the last one.
     alu[--, g, -, 8]
-    br!=0[group#]
+    br=0[control#]
+    alu_shf[n, --, B, g, <<3]
+    alu[--, n, -, bytes]
+    br!=cout[group#]
 control#:
     ; 64 bytes, or the rest.
     immed[n, 64]

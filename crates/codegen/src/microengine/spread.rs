@@ -26,7 +26,11 @@ pub fn words(text: &str) -> usize {
     text.lines()
         .map(|line| match line.trim_start() {
             line if line.starts_with("immed32") => constant(line),
-            line if line.starts_with("clear_tail") => CLEAR_TAIL,
+            line if line.starts_with("clear_tail") || line.starts_with("clear_local_tail") => {
+                CLEAR_TAIL
+            }
+            line if line.starts_with("wait_at_gate") => WAIT_AT_GATE,
+            line if line.starts_with("pass_gate") => PASS_GATE,
             line if line.is_empty() || line.starts_with([';', '.']) || line.ends_with("#:") => 0,
             _ => 1,
         })
@@ -41,8 +45,10 @@ fn constant(line: &str) -> usize {
     if is_short(value) || is_short(!value) { 1 } else { 2 }
 }
 
-/// Words of the macro of thread.uc.
+/// Words of the longer one of the macros of thread.uc.
 const CLEAR_TAIL: usize = 42;
+const WAIT_AT_GATE: usize = 12;
+const PASS_GATE: usize = 17;
 
 /// Where a packet enters a part, from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -258,7 +264,7 @@ pub fn part(
         let _ = writeln!(text, ".reg {name}");
     }
     if parts.len() > 1 {
-        let begin = if number == 0 { "receive" } else { "wait" };
+        let begin = if number == 0 { "start" } else { "wait" };
         let _ = writeln!(text, "    br[{begin}#]");
         text.push_str(include_str!("handover.uc"));
         let entries = entries(engine, parts, own);

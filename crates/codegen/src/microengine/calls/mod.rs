@@ -15,6 +15,7 @@ use wireloom_offloads::registry;
 use super::code::{Code, Label, Operand, Register, Shift};
 use super::layout::{Place, Unit};
 use super::lower::Lower;
+use super::window;
 use super::words::{self, Words};
 use crate::refused::Refused;
 
@@ -29,6 +30,9 @@ pub fn call(
     method: usize,
     args: &[Value],
 ) -> Result<Option<Words>, Refused> {
+    if window::reaches_packet(lower.engine, op) {
+        lower.move_to_frame();
+    }
     let called = &lower.engine.offloads[offload.index()];
     let name = called.name.clone();
     let OffloadTarget::Kind(config) = called.target.clone() else {
@@ -199,7 +203,7 @@ fn truncate(lower: &mut Lower<'_>, length: Value) -> Words {
     code.place(inside);
     code.set(window, length.into());
     code.set(payload, Operand::Number(0));
-    code.line("    clear_tail()");
-    code.place(done);
+    lower.clear_tail();
+    lower.code.place(done);
     vec![result.into()]
 }

@@ -143,6 +143,8 @@ pub struct Layout {
     pub fixed: Vec<Image>,
     /// Words of SRAM for the frame of each thread.
     pub frame: u32,
+    /// Words of the scratchpad for each offload that is called in the order of packets.
+    pub ring: u32,
     /// The words of each offload, if it has any.
     regions: Vec<Option<Region>>,
 }
@@ -299,7 +301,10 @@ pub fn place(
         return Err(vec![Refused { offload: None, step: None, message }]);
     }
     let engine = &program.engines[program.main.index()];
-    let order = Order::of(engine).map_err(|refused| vec![refused])?;
+    // As many packets are in hand as threads, and their numbers follow each other.
+    let ring = memories.threads.next_power_of_two();
+    let order = Order::of(engine, ring);
+    order.fits(memories.scratch).map_err(|refused| vec![refused])?;
     let mut room = Room {
         next: [frames as u32, memories.threads * BUFFER, order.words()],
         promised: [0; 3],
@@ -308,6 +313,7 @@ pub fn place(
     let mut layout = Layout {
         frame: memories.frame,
         adds: memories.version == Version::Two,
+        ring,
         ..Layout::default()
     };
     let mut refused = Vec::new();

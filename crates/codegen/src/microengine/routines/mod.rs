@@ -10,6 +10,7 @@ mod clear;
 mod fetch;
 mod long;
 pub mod meter;
+mod near;
 mod order;
 mod packet;
 pub mod park;
@@ -60,6 +61,10 @@ pub enum Routine {
     Move,
     /// [`Clear`]
     Clear,
+    /// [`Clear`], in local memory.
+    ClearNear,
+    /// Moves the window from local memory to the frame.
+    ToFrame,
     /// [`Crc`]
     Crc,
     /// [`Bucket`]
@@ -139,6 +144,8 @@ impl Routine {
             Self::Quotient => long::Quotient::write(&mut code, state),
             Self::Move => Move::of(&mut code).write(&mut code, state),
             Self::Clear => Clear::of(&mut code).write(&mut code, state),
+            Self::ClearNear => Clear::of(&mut code).write_near(&mut code),
+            Self::ToFrame => near::write_to_frame(&mut code, state),
             Self::Crc => Crc::of(&mut code).write(&mut code, state),
             Self::Bucket => Bucket::of(&mut code).write(&mut code, state),
             Self::Fetch => Fetch::of(&mut code).write(&mut code, state),

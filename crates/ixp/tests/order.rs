@@ -1,0 +1,111 @@
+//! Packets leave in the order in which they came, and call offloads in it, however long each takes.
+
+#[path = "support/agreed.rs"]
+mod agreed;
+#[path = "support/written.rs"]
+mod written;
+
+use agreed::{agree_on, agree_with, noise};
+use wireloom_ixp::Spec;
+use wireloom_ixp::spec::Assignment;
+use written::written;
+
+/// Packets that take very different times, some with several outputs, so that many wait for one and then leave
+/// together.
+#[test]
+fn packets_that_wait_for_others_leave_in_their_order() {
+    let text = "
+        enum Reason : u8 { LAST };
+        header Ask { u8 kind; u8 times; u8 port; u64 value; };
+        engine uneven() {
+            u8 rounds;
+            u8 outputs;
+            Ask ask @ 0;
+            step begin {
+                packet.egress = (u16)(ask.port % 2);
+                rounds = ask.kind % 16 == 3 ? ask.times % 24 : 0;
+                next work;
+            }
+            step work {
+                ask.value = ask.value * 77 + 1;
+                rounds = rounds - 1;
+                if (rounds < 24) next work;
+                if (ask.kind % 4 == 0) drop(LAST);
+                next leave;
+            }
+            step leave {
+                outputs = outputs + 1;
+                ask.port = outputs;
+                if (ask.kind % 4 == 1 && outputs < 3) emit(more);
+                finish;
+            }
+            step more {
+                packet.push(4);
+                packet.egress = (u16)(ask.kind % 2);
+                outputs = outputs + 1;
+                if (outputs == 2) emit(leave);
+                finish;
+            }
+        }";
+    let program = written(text);
+    let mut packets = noise(67, 400);
+    for (number, packet) in packets.iter_mut().enumerate() {
+        packet.arrival_ns = 40 * number as u64;
+        if packet.bytes.len() < 11 {
+            packet.bytes.resize(11, 0x77);
+        }
+    }
+    agree_with(&program, &[], &packets);
+}
+
+/// The same at offloads that are called in the order of packets. Some packets call neither, or only one. All come on
+/// one port, so golden takes them in the same order.
+#[test]
+fn packets_call_offloads_in_their_order() {
+    let text = "
+        header Ask { u8 kind; u8 times; u16 port; u64 value; };
+        struct Seen { u32 count; u32 bytes; };
+        engine in_order() {
+            offload seen : exact<u8, Seen, size = 16>;
+            offload sums : array<u64, size = 8>;
+            u8 rounds;
+            Ask ask @ 0;
+            step begin {
+                packet.egress = 0;
+                rounds = ask.kind % 8 == 3 ? ask.times % 24 : 0;
+                next work;
+            }
+            step work {
+                ask.value = ask.value * 77 + 1;
+                rounds = rounds - 1;
+                if (rounds < 24) next work;
+                if (ask.kind % 5 == 0) finish;
+                if (ask.kind % 5 == 1) next sum;
+                next look;
+            }
+            step look {
+                auto now = seen.accumulate(ask.times % 12, { .count = 1, .bytes = (u32)ask.kind });
+                ask.value = concat(now.value.count, now.value.bytes);
+                next sum;
+            }
+            step sum {
+                u64 sum = sums.read(ask.times % 8);
+                sums.write(ask.times % 8, sum * 3 + ask.value);
+                ask.value = sum;
+                finish;
+            }
+        }";
+    let program = written(text);
+    let mut packets = noise(71, 240);
+    for (number, packet) in packets.iter_mut().enumerate() {
+        packet.arrival_ns = 40 * number as u64;
+        packet.ingress = 0;
+        // One MPKT each: a port has room for 256.
+        packet.bytes.resize(packet.bytes.len().clamp(12, 64), 0x77);
+    }
+    for name in ["ixp1200", "ixp2400"] {
+        let mut spec = Spec::installed(name).unwrap_or_else(|error| panic!("{error}"));
+        spec.ports.assignment = Assignment::Any;
+        agree_on(spec, &program, &[], &packets);
+    }
+}
