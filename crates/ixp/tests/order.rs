@@ -109,3 +109,50 @@ fn packets_call_offloads_in_their_order() {
         agree_on(spec, &program, &[], &packets);
     }
 }
+
+/// More such offloads than the scratchpad has words for: some have their turns in common.
+#[test]
+fn many_offloads_are_called_in_the_order_of_packets() {
+    let part = |from: u32, next: &str| {
+        let calls = (from..from + 10).map(|number| {
+            format!(
+                "u32 was_{number} = sums_{number}.read(ask.kind % 4);
+                 sums_{number}.write(ask.kind % 4, was_{number} * 3 + ask.value);
+                 ask.value = ask.value ^ was_{number};
+                "
+            )
+        });
+        format!("step part_{from} {{ {} {next} }}\n", calls.collect::<String>())
+    };
+    let offloads = (0..30).map(|number| format!("offload sums_{number} : array<u32, size = 4>;\n"));
+    let text = format!(
+        "header Ask {{ u8 kind; u8 times; u32 value; }};
+        engine many() {{
+            {}
+            Ask ask @ 0;
+            step begin {{
+                packet.egress = 0;
+                if (ask.kind % 3 == 0) next part_0;
+                if (ask.kind % 3 == 1) next part_10;
+                next part_20;
+            }}
+            {}{}{}
+        }}",
+        offloads.collect::<String>(),
+        part(0, "if (ask.kind % 2 == 0) next part_20; next part_10;"),
+        part(10, "if (ask.times % 2 == 0) finish; next part_20;"),
+        part(20, "finish;"),
+    );
+    let program = written(&text);
+    let mut packets = noise(73, 240);
+    for (number, packet) in packets.iter_mut().enumerate() {
+        packet.arrival_ns = 40 * number as u64;
+        packet.ingress = 0;
+        packet.bytes.resize(packet.bytes.len().clamp(12, 64), 0x77);
+    }
+    for name in ["ixp1200", "ixp2800"] {
+        let mut spec = Spec::installed(name).unwrap_or_else(|error| panic!("{error}"));
+        spec.ports.assignment = Assignment::Any;
+        agree_on(spec, &program, &[], &packets);
+    }
+}

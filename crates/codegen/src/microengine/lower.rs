@@ -120,7 +120,7 @@ pub fn steps(
     let mut most = homes.words;
     let mut refused = Vec::new();
     let mut steps = Vec::new();
-    let order = Order::of(engine, layout.ring);
+    let order = Order::of(engine, layout.gates, layout.ring);
     let fronts = known::fronts(engine);
     let windows = window::homes(engine, local);
     for (number, step) in engine.steps.iter().enumerate() {

@@ -60,8 +60,8 @@ pub struct Microcode<'a> {
     /// The word of a frame at which its zeros behind the window end.
     cleared: u32,
     local: Local,
-    /// Offloads that are called in the order of packets, and words of the scratchpad for each.
-    gates: usize,
+    /// Gates of offloads that are called in the order of packets, and words of the scratchpad for each.
+    gates: u32,
     ring: u32,
     /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
     /// program needs a layout with so many.
@@ -169,8 +169,7 @@ pub fn generate<'a>(
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
     let cleared = reach::cleared(engine);
-    let ring = layout.ring;
-    let gates = order::Order::of(engine, ring).count();
+    let (gates, ring) = (layout.gates, layout.ring);
     Ok(Microcode { engine, steps, multipliers, reasons, cleared, local, gates, ring, frame })
 }
 

@@ -7,15 +7,17 @@ use wireloom_offloads::StateUse;
 use wireloom_offloads::registry;
 
 use super::FIRST_GATE;
-use crate::refused::{Refused, ops};
+use crate::refused::ops;
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
 /// them.
 #[derive(Clone, Debug)]
 pub struct Order {
-    /// The numbers of offloads, in the order of their words of the scratchpad.
-    gates: Vec<usize>,
-    /// Words of each: one for each packet in hand.
+    /// The numbers of offloads.
+    offloads: Vec<usize>,
+    /// The gates, at which packets wait for their turn. If there are fewer than offloads, several have one.
+    gates: usize,
+    /// Words of the scratchpad of each gate: one for each packet in hand.
     ring: u32,
     /// For each step, those that it or a later one may call.
     reached: Vec<BTreeSet<usize>>,
@@ -39,8 +41,8 @@ fn is_ordered(kind: &str, uses: &[StateUse]) -> bool {
 }
 
 impl Order {
-    /// Finds them. Each has so many words of the scratchpad.
-    pub fn of(engine: &Engine, ring: u32) -> Self {
+    /// Finds them. There are at most so many gates, each of so many words.
+    pub fn of(engine: &Engine, most: u32, ring: u32) -> Self {
         let mut uses = vec![Vec::new(); engine.offloads.len()];
         for op in engine.steps.iter().flat_map(ops) {
             if let Some((offload, state)) = used(engine, op) {
@@ -51,10 +53,10 @@ impl Order {
             OffloadTarget::Kind(config) => is_ordered(&config.kind, &uses[*number]),
             OffloadTarget::Engine(_) => false,
         };
-        let gates: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();
+        let offloads: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();
         let own = |step| {
             let used = ops(step).into_iter().filter_map(|op| used(engine, op));
-            used.map(|(offload, _)| offload).filter(|offload| gates.contains(offload)).collect()
+            used.map(|(offload, _)| offload).filter(|offload| offloads.contains(offload)).collect()
         };
         let mut reached: Vec<BTreeSet<usize>> = engine.steps.iter().map(own).collect();
         let mut is_stable = false;
@@ -71,46 +73,37 @@ impl Order {
                 }
             }
         }
-        Self { gates, ring, reached }
+        let gates = offloads.len().min(most as usize);
+        Self { offloads, gates, ring, reached }
     }
 
-    /// Whether a scratchpad of so many words has room for theirs.
-    ///
-    /// # Errors
-    /// If it has not.
-    pub fn fits(&self, words: u32) -> Result<(), Refused> {
-        if self.words() <= words {
-            return Ok(());
-        }
-        let most = words.saturating_sub(FIRST_GATE) / self.ring;
-        let message = format!(
-            "{} offloads are called in the order of packets, and the scratchpad has words for {most}",
-            self.gates.len()
-        );
-        Err(Refused { offload: None, step: None, message })
+    /// How many gates there can be in so many words of the scratchpad.
+    pub fn most(words: u32, ring: u32) -> u32 {
+        words.saturating_sub(FIRST_GATE) / ring
     }
 
-    /// How many they are.
-    pub fn count(&self) -> usize {
-        self.gates.len()
+    /// How many there are.
+    pub fn gates(&self) -> u32 {
+        self.gates as u32
     }
 
-    /// The first word of the scratchpad of an offload that is called in order.
+    /// The first word of the gate of an offload that is called in order.
     pub fn gate(&self, offload: usize) -> Option<u32> {
-        let position = self.gates.iter().position(|gate| *gate == offload);
-        position.map(|position| FIRST_GATE + self.ring * position as u32)
+        let position = self.offloads.iter().position(|ordered| *ordered == offload)?;
+        Some(FIRST_GATE + self.ring * (position % self.gates) as u32)
     }
 
-    /// The words of the scratchpad up to the last one of such an offload.
+    /// The words of the scratchpad up to the last one of a gate.
     pub fn words(&self) -> u32 {
-        FIRST_GATE + self.ring * self.gates.len() as u32
+        FIRST_GATE + self.ring * self.gates()
     }
 
-    /// The words of the offloads that a thread no longer calls when it goes from a step to another
-    /// one, or ends.
-    pub fn passed(&self, from: usize, to: Option<usize>) -> Vec<u32> {
-        let is_kept = |offload: &usize| to.is_some_and(|to| self.reached[to].contains(offload));
-        let passed = self.reached[from].iter().filter(|offload| !is_kept(offload));
-        passed.filter_map(|offload| self.gate(*offload)).collect()
+    /// The gates whose offloads a thread no longer calls when it goes from a step to another one, or ends.
+    pub fn passed(&self, from: usize, to: Option<usize>) -> BTreeSet<u32> {
+        let gates = |step: usize| -> BTreeSet<u32> {
+            self.reached[step].iter().filter_map(|offload| self.gate(*offload)).collect()
+        };
+        let kept = to.map(gates).unwrap_or_default();
+        gates(from).difference(&kept).copied().collect()
     }
 }

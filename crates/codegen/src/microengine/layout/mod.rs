@@ -143,7 +143,9 @@ pub struct Layout {
     pub fixed: Vec<Image>,
     /// Words of SRAM for the frame of each thread.
     pub frame: u32,
-    /// Words of the scratchpad for each offload that is called in the order of packets.
+    /// Gates at which packets wait for their turn at offloads.
+    pub gates: u32,
+    /// Words of the scratchpad for each gate.
     pub ring: u32,
     /// The words of each offload, if it has any.
     regions: Vec<Option<Region>>,
@@ -303,8 +305,7 @@ pub fn place(
     let engine = &program.engines[program.main.index()];
     // As many packets are in hand as threads, and their numbers follow each other.
     let ring = memories.threads.next_power_of_two();
-    let order = Order::of(engine, ring);
-    order.fits(memories.scratch).map_err(|refused| vec![refused])?;
+    let order = Order::of(engine, Order::most(memories.scratch, ring), ring);
     let mut room = Room {
         next: [frames as u32, memories.threads * BUFFER, order.words()],
         promised: [0; 3],
@@ -313,6 +314,7 @@ pub fn place(
     let mut layout = Layout {
         frame: memories.frame,
         adds: memories.version == Version::Two,
+        gates: order.gates(),
         ring,
         ..Layout::default()
     };
