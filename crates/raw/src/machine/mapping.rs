@@ -7,6 +7,7 @@ use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
 use super::queues::Queues;
+use super::rests::{MOST_CARDS, RestSpec};
 use crate::layout::Layout;
 use crate::{Side, Spec};
 
@@ -62,6 +63,9 @@ pub struct Mapping {
     /// Queues at the ports of egresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
+    /// What of long packets stays outside of the tiles; without it they take all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<RestSpec>,
 }
 
 /// Where packets leave.
@@ -211,6 +215,16 @@ impl MachineSpec {
                 ));
             }
             queues.check(&spec.chip).map_err(wrong)?;
+        }
+        if let Some(rest) = &spec.mapping.rest {
+            rest.check().map_err(wrong)?;
+            let chains = spec.mapping.chains.len();
+            if chains > MOST_CARDS {
+                return Err(wrong(format!(
+                    "`mapping.rest` is for {MOST_CARDS} line cards at most, one for each chain, and there are \
+                     {chains} chains"
+                )));
+            }
         }
         spec.placement().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
         spec.check_home().map_err(|message| wrong(format!("`mapping.home`: {message}")))?;

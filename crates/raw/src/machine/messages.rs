@@ -4,7 +4,8 @@
 //! it wait for it. Which queue is next the router says ([`Router::output`]). Devices and tiles
 //! that have asked take each word at once; a home that has taken a request takes the next word
 //! only after its answer has gone, and the tile of a queue of packets only after its message to its
-//! port. That tile waits for nothing else: its line card has room before a packet goes there. If the
+//! port. That tile waits for nothing else: its line card has room before a packet goes there. Cards that are asked
+//! for rests of packets take each request at once, and those that asked take each word of the answer. If the
 //! queues that wait for others so form no circle, the one at the end of each row of waiting queues is
 //! taken from, and all go on.
 
@@ -31,8 +32,12 @@ impl Waits {
 
     /// Adds the queues of a message from a tile.
     fn message(&mut self, layout: &Layout, from: Place, header: Header) {
-        let mut tile = usize::from(from.1) * layout.columns + usize::from(from.0);
-        let mut queue = layout.input(tile, GENERAL, PROCESSOR);
+        let tile = usize::from(from.1) * layout.columns + usize::from(from.0);
+        self.route(layout, tile, layout.input(tile, GENERAL, PROCESSOR), header);
+    }
+
+    /// Adds the queues of a message from a queue of a tile on.
+    fn route(&mut self, layout: &Layout, mut tile: usize, mut queue: usize, header: Header) {
         loop {
             let end = Router::new(tile, GENERAL).output(layout, header);
             let next = layout.output(tile, GENERAL, end);
@@ -78,6 +83,24 @@ impl Waits {
         self.hands_on(layout, home);
     }
 
+    /// Adds the requests for rests of packets that devices send to cards, and the answers. A device that is a
+    /// card needs none to itself.
+    fn rests(&mut self, layout: &Layout, devices: &[Edge], cards: &[Edge]) {
+        for device in devices {
+            for card in cards.iter().filter(|card| *card != device) {
+                self.between(layout, *device, *card);
+                self.between(layout, *card, *device);
+            }
+        }
+    }
+
+    /// Adds a message from the device at a port to that at another.
+    fn between(&mut self, layout: &Layout, (from, side): Edge, (destination, last): Edge) {
+        let tile = usize::from(from.1) * layout.columns + usize::from(from.0);
+        let header = Header { destination, last: 1 + last as u8, ..Header::default() };
+        self.route(layout, tile, layout.input(tile, GENERAL, side as usize), header);
+    }
+
     /// A queue of a circle, if there is one.
     fn circle(mut self) -> Option<usize> {
         loop {
@@ -94,7 +117,7 @@ impl Waits {
     }
 }
 
-/// Proves the messages of chains to ports and queues, and to a home of state.
+/// Proves the messages of chains to ports and queues, to a home of state, and between line cards.
 ///
 /// # Errors
 /// A sentence about a queue of a circle.
@@ -113,6 +136,10 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
     if let Some(home) = mapping.home {
         waits.home(layout, home, chains.iter().flat_map(|chain| chain.tiles.iter().copied()));
     }
+    if mapping.rest.is_some() {
+        let cards: Vec<Edge> = chains.iter().map(|chain| chain.input()).collect();
+        waits.rests(layout, ports, &cards);
+    }
     match waits.circle() {
         None => Ok(()),
         Some(queue) => {
@@ -128,6 +155,7 @@ mod tests {
     use crate::Side;
     use crate::machine::mapping::Chain;
     use crate::machine::queues::{QueueMemory, Queues};
+    use crate::machine::rests::{Keep, RestSpec};
     use wireloom_codegen::tile::Ready;
 
     fn places(layout: &Layout) -> Vec<Place> {
@@ -201,6 +229,54 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A mapping whose packets leave at the port of their egress, and whose cards keep rests.
+    fn resting(home: Option<Place>, queues: &[Place]) -> Mapping {
+        let queues = (!queues.is_empty()).then(|| Queues {
+            tiles: queues.to_vec(),
+            memory: QueueMemory::Tile,
+            bytes: 2048,
+            ready: Ready::Polling,
+            line_mbps: None,
+        });
+        let rest = Some(RestSpec { keep: Keep::Card, words: 16, packets: 16 });
+        Mapping { outputs: Outputs::Egress, home, queues, rest, ..Mapping::default() }
+    }
+
+    #[test]
+    fn rests_of_packets_between_all_ports_wait_in_no_circle() {
+        for (columns, rows) in [(1, 2), (2, 2), (4, 4), (5, 3), (3, 6)] {
+            let layout = Layout::new(columns, rows);
+            for home in std::iter::once(None).chain(places(&layout).into_iter().map(Some)) {
+                let chains = chains(&layout, home.as_slice());
+                assert_eq!(prove(&layout, &chains, &resting(home, &[])), Ok(()), "{home:?}");
+                let end: Vec<Place> = (0..columns as u8).map(|x| (x, rows as u8 - 1)).collect();
+                if home.is_none_or(|home| !end.contains(&home)) {
+                    let placement = queued(&layout, &end, home);
+                    assert_eq!(
+                        prove(&layout, &placement, &resting(home, &end)),
+                        Ok(()),
+                        "{home:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cards_that_took_no_word_before_their_answer_had_gone_would_wait_for_each_other() {
+        let layout = Layout::new(4, 4);
+        let placement = chains(&layout, &[]);
+        let mut waits = Waits::default();
+        waits.rests(&layout, &placement.ports, &placement.ports);
+        assert_eq!(waits.clone().circle(), None);
+        for ((x, y), side) in placement.ports {
+            let tile = usize::from(y) * layout.columns + usize::from(x);
+            let asked = layout.output(tile, GENERAL, side as usize);
+            waits.add(asked, layout.input(tile, GENERAL, side as usize));
+        }
+        assert!(waits.circle().is_some());
     }
 
     #[test]
