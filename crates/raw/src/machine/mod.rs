@@ -41,7 +41,7 @@ use out_line::OutLine;
 use port::{Left, PacketPort};
 pub use queues::{QueueMemory, Queues};
 use report::Measured;
-use rests::{Card, Rests};
+use rests::{Card, Memories, Rests};
 pub use rests::{Keep, RestSpec};
 use watch::Programs;
 
@@ -386,7 +386,7 @@ fn chip(
     let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
-    let Placement { chains, ports, memory: (place, side) } =
+    let Placement { chains, ports, memory: (place, side), rests: edges } =
         spec.placement().map_err(Error::new)?;
     let mut memory = Memory::new(MemorySpec {
         latency_cycles: spec.memory.latency_cycles,
@@ -402,14 +402,25 @@ fn chip(
     chip.attach(place, side, memory).map_err(failed)?;
     let inputs: Vec<Edge> = chains.iter().map(|chain| chain.input()).collect();
     let beside = compiled.beside();
+    let rest = spec.mapping.rest.as_ref();
+    let memories = rest.and_then(|rest| Memories::of(rest, &edges, chains.len()));
+    for ((place, side), base, bytes) in memories.iter().flat_map(Memories::all) {
+        let described = MemorySpec {
+            base,
+            latency_cycles: spec.memory.latency_cycles,
+            outstanding: spec.memory.outstanding as usize,
+            ..MemorySpec::full_duplex(bytes)
+        };
+        chip.attach(place, side, Memory::new(described)).map_err(failed)?;
+    }
     for (number, (place, side)) in inputs.iter().copied().enumerate() {
-        let card = spec.mapping.rest.map(|rest| Card::new(number, rest.packets));
-        let rests = Rests::new(card, inputs.clone());
+        let card = rest.map(|rest| Card::new(number, rest.packets, memories.clone()));
+        let rests = Rests::new(card, inputs.clone(), memories.clone());
         let port = PacketPort::new(spec.mapping.idles(), beside, rests);
         chip.attach(place, side, port).map_err(failed)?;
     }
     for (place, side) in ports.into_iter().filter(|port| !inputs.contains(port)) {
-        let rests = Rests::new(None, inputs.clone());
+        let rests = Rests::new(None, inputs.clone(), memories.clone());
         let port = match &spec.mapping.queues {
             None => PacketPort::new(0, beside, rests),
             Some(queues) => {

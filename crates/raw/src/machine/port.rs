@@ -92,6 +92,8 @@ struct Message {
     words: VecDeque<u32>,
     /// What does not go into the chip, and the place of the word by which it is known.
     rest: Option<(usize, Vec<u8>)>,
+    /// Whether that is being written to a memory.
+    waits: bool,
 }
 
 /// Writes packets to the first static network, and reads what leaves. Both are messages: the number
@@ -107,7 +109,7 @@ pub struct PacketPort {
     pub stood: u64,
     /// Packets that come and are not among the messages yet.
     pub awaited: usize,
-    /// Whether the next message can go, and whether it is a packet whose rest has no room here.
+    /// Whether the next message can go, and whether it is a packet whose rest waits for room.
     is_due: bool,
     is_full: bool,
     /// The cycles at which packets began to enter, by their numbers.
@@ -151,7 +153,7 @@ impl PacketPort {
     /// not go into the chip, but the word by which it is known, which has a place in the message.
     pub fn offer(&mut self, number: u64, at: u64, words: Vec<u32>, rest: Option<(usize, Vec<u8>)>) {
         let words = words.into();
-        self.to_come.push_back(Message { number: Some(number), at, words, rest });
+        self.to_come.push_back(Message { number: Some(number), at, words, rest, waits: false });
     }
 
     /// The card here, if packets have rests that it keeps.
@@ -173,11 +175,6 @@ impl PacketPort {
             return false;
         }
         self.words_moved[0] += 1;
-        if let Some((place, rest)) = next.rest.take()
-            && let Some(card) = &mut self.rests.card
-        {
-            next.words[place] = card.keep(rest);
-        }
         next.words.pop_front();
         if let Some(number) = next.number.take() {
             self.entered.push_back((number, port.now));
@@ -191,6 +188,30 @@ impl PacketPort {
             }
         }
         true
+    }
+
+    /// Keeps the rests of packets that come next, if there is room: of two, if memories have to take them
+    /// before their heads go.
+    fn keep_rests(&mut self, port: &Port<'_>) {
+        let now = self.base + port.now;
+        let uses_memory = self.rests.uses_memory();
+        for message in self.to_come.iter_mut().take(1 + usize::from(uses_memory)) {
+            if message.at.saturating_add(self.stood) > now {
+                break;
+            }
+            if let Some((place, rest)) = message.rest.take_if(|_| self.rests.has_room()) {
+                message.words[place] = self.rests.keep(rest, port);
+                message.waits = uses_memory;
+            }
+            if message.rest.is_some() {
+                break;
+            }
+        }
+        if let Some(first) = self.to_come.iter_mut().find(|message| message.waits)
+            && self.rests.is_confirmed()
+        {
+            first.waits = false;
+        }
     }
 
     /// Words that went into the chip, and that came out of it.
@@ -241,7 +262,8 @@ impl PacketPort {
         let before = self.left.len();
         self.left.extend(std::iter::from_fn(|| line.next_left(port.now)));
         let is_receiving = self.missing > 0;
-        let is_told = !is_receiving && line.tell(port, self.rests.to_line());
+        let can_tell = !is_receiving && self.rests.is_between();
+        let is_told = can_tell && line.tell(port, self.rests.to_line());
         is_told || self.left.len() > before || line.next().is_some()
     }
 
@@ -282,12 +304,15 @@ impl Device for PacketPort {
         let is_received = self.receive(port) | self.receive_message(port);
         let has_left = self.leave(port.now);
         let is_on_line = self.cycle_line(port);
-        let is_written = self.beside == Beside::Rest && self.rests.write(port);
+        let mut has_moved = false;
+        if self.beside == Beside::Rest {
+            self.keep_rests(port);
+            has_moved = self.rests.cycle(port);
+        }
         let now = self.base + port.now;
         let is_due = |next: &&Message| next.at.saturating_add(self.stood) <= now;
         let due = self.to_come.front().filter(is_due);
-        let has_room = self.rests.card.as_ref().is_none_or(Card::has_room);
-        self.is_full = !has_room && due.is_some_and(|next| next.rest.is_some());
+        self.is_full = due.is_some_and(|next| next.rest.is_some() || next.waits);
         self.is_due = due.is_some() && !self.is_full;
         if !self.is_due && self.idles_left > 0 {
             self.idles_left -= 1;
@@ -298,7 +323,7 @@ impl Device for PacketPort {
         let is_coming = !self.is_due && !self.is_full && !self.to_come.is_empty();
         let comes = self.awaited > 0 || is_coming;
         let is_sent = self.send(port);
-        is_received || has_left || is_written || is_sent || comes || is_on_line
+        is_received || has_left || has_moved || is_sent || comes || is_on_line
     }
 
     fn next(&self, _: u64) -> u64 {
@@ -310,9 +335,10 @@ impl Device for PacketPort {
     }
 
     fn waits_for(&self) -> Option<(Network, bool)> {
-        if self.is_full || self.rests.is_waiting() {
-            return Some((Network::General, true));
+        let rest = self.rests.awaits().or(self.is_full.then_some(Network::General));
+        match rest {
+            Some(network) => Some((network, true)),
+            None => self.is_due.then_some((Network::Static1, false)),
         }
-        self.is_due.then_some((Network::Static1, false))
     }
 }

@@ -10,8 +10,8 @@ const MOST_STAGES: usize = 8;
 pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
     let (columns, rows) = (spec.chip.columns as u8, spec.chip.rows as u8);
     // What does not depend on the tiles.
-    let Mapping { outputs, rest, .. } = spec.mapping;
-    let kept = Mapping { outputs, rest, ..Mapping::default() };
+    let Mapping { outputs, rest, .. } = &spec.mapping;
+    let kept = Mapping { outputs: *outputs, rest: rest.clone(), ..Mapping::default() };
     let mut all = Vec::new();
     // Along the first row, which has a port at each tile.
     for tiles in 1..columns {

@@ -22,6 +22,14 @@ fn resting(mapping: &str, words: u32, packets: u32) -> Result<Arc<dyn Configured
     machine(&format!("[mapping]\n{mapping}\n{rest}"))
 }
 
+/// The machine of a mapping whose cards keep it in memories at tiles.
+fn in_memory(mapping: &str, words: u32, packets: u32, tiles: &str) -> Arc<dyn Configured> {
+    let rest = format!(
+        "[mapping.rest]\nkeep = \"memory\"\nwords = {words}\npackets = {packets}\nmemories = {tiles}\n"
+    );
+    machine(&format!("[mapping]\n{mapping}\n{rest}")).unwrap_or_else(|error| panic!("{error}"))
+}
+
 fn rests(mapping: &str, words: u32, packets: u32) -> Arc<dyn Configured> {
     resting(mapping, words, packets).unwrap_or_else(|error| panic!("{mapping}: {error}"))
 }
@@ -70,6 +78,43 @@ fn packets_of_all_lengths_leave_whole_wherever_they_leave() {
             agree(&rests(&mapping, 16, 16), &compiled(program), &all);
         }
     }
+}
+
+#[test]
+fn packets_whose_rest_is_in_a_memory_leave_whole() {
+    let all = packets((0..=140).chain((300..9000).step_by(1211)));
+    for (mapping, tiles, programs) in [
+        // A device that is card and output, and a memory for it.
+        ("chains = [[[0, 0]]]", "[[3, 3]]", ["lengths.loom", "cut.loom"]),
+        (
+            "chains = [[[0, 0], [1, 0], [2, 0]]]\nreplicas = [1, 2]",
+            "[[0, 1]]",
+            ["lengths.loom", "cut.loom"],
+        ),
+        // Four cards, and two memories; state with a home.
+        (
+            "chains = [[[0, 0], [0, 1]], [[1, 0], [2, 0]], [[3, 0], [3, 1]], [[3, 3], [3, 2]]]\nhome = [1, 1]",
+            "[[0, 3], [2, 3]]",
+            ["homed.loom", "plain.loom"],
+        ),
+    ] {
+        for program in programs {
+            agree(&in_memory(mapping, 1, 2, tiles), &compiled(program), &all);
+        }
+    }
+    for ready in ["polling", "interrupts"] {
+        let queues =
+            format!("{COLUMNS}{QUEUES}memory = \"tile\"\nready = \"{ready}\"\nline_mbps = 4000\n");
+        for program in ["plain.loom", "hot.loom", "cut.loom"] {
+            let machine = in_memory(&queues, 16, 16, "[[0, 1], [0, 3], [3, 3], [3, 1]]");
+            agree(&machine, &compiled(program), &all);
+        }
+    }
+    let version = super::programs::machine("raw-version-3");
+    let (ipv4, store, mut packets) = super::programs::forwarded(80);
+    packets.iter_mut().for_each(|packet| packet.bytes.resize(700, 3));
+    let text = ran(&version, &ipv4, store, &packets, &Options::default());
+    assert!(text.starts_with("80 packets of more than 62 bytes"), "{text}");
 }
 
 /// Runs packets next to golden; returns the line of the report about rests.
@@ -200,6 +245,31 @@ fn sizes_that_cannot_be_are_refused_by_key() {
     ] {
         let error =
             resting("chains = [[[0, 0]]]", words, packets).err().unwrap_or_else(|| panic!("{why}"));
+        assert!(error.contains(why), "{error}");
+    }
+    for (keep, memories, packets, why) in [
+        ("memory", "[[3, 3]]", 256, "`mapping.rest.packets` is 256, and each of them needs 64 KB"),
+        ("card", "[[0, 0]]", 1, "`mapping.rest.memories` is for `keep = \"memory\"`"),
+        ("memory", "[]", 1, "`mapping.rest.memories` is missing"),
+        (
+            "memory",
+            "[[1, 1]]",
+            1,
+            "tile (1,1) has no free port of the chip, so no memory for rests",
+        ),
+        ("memory", "[[4, 0]]", 1, "there is no tile (4,0) for `mapping.rest.memories`"),
+        ("disk", "[[0, 0]]", 1, "unknown variant `disk`"),
+    ] {
+        let text = format!(
+            "[mapping]\nchains = [{}]\n[mapping.rest]\nkeep = \"{keep}\"\nwords = 16\n\
+             packets = {packets}\nmemories = {memories}\n",
+            [
+                "[[0, 0]]", "[[1, 0]]", "[[2, 0]]", "[[3, 0]]", "[[0, 1]]", "[[0, 2]]", "[[0, 3]]",
+                "[[1, 3]]", "[[2, 3]]"
+            ]
+            .join(", ")
+        );
+        let error = machine(&text).err().unwrap_or_else(|| panic!("{why}"));
         assert!(error.contains(why), "{error}");
     }
 }
