@@ -49,7 +49,7 @@ mod tests {
 
     use wireloom_isa::raw::Network;
     use wireloom_machine::{Machine, Options, Rate, Registry, Source, load_store};
-    use wireloom_net::traffic::{Generator, Spec as Traffic};
+    use wireloom_net::traffic::{Generator, Sizes, Spec as Traffic};
     use wireloom_net::{Frame, Packet};
 
     use crate::asm::assemble;
@@ -72,7 +72,9 @@ mod tests {
         let (store, _) = load_store(&program, &[folder.join(tables)], &|_| ()).expect("tables");
         let mut raw = Raw::start(spec, &program, store, options).expect("it starts");
         raw.chip.simulates_rest = simulates_rest;
-        let traffic = Traffic { count: Some(12), ports: 4, ..Traffic::default() };
+        // Long ones where their rests go past the tiles.
+        let sizes = Sizes::Fixed(if spec.mapping.rest.is_some() { 300 } else { 64 });
+        let traffic = Traffic { count: Some(12), ports: 4, sizes, ..Traffic::default() };
         let packets: Vec<Packet> = Generator::new(&traffic).expect("packets").collect();
         let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
         let mut did = Vec::new();
@@ -103,6 +105,9 @@ mod tests {
             ("raw-rows", ipv4, at(0.2, None)),
             ("raw-egress", ipv4, over_time),
             ("raw-queues", ipv4, at(0.2, None)),
+            // Rests go from card to card, and through memories.
+            ("raw-version-4", ipv4, at(0.2, None)),
+            ("raw-version-3", ipv4, at(0.2, None)),
             ("raw-rows", nat, at(0.2, Some(2))),
             // Cards that lose packets, and lines that stand still.
             ("raw-1", ipv4, at(2.0, Some(1))),

@@ -36,6 +36,10 @@ pub(crate) mod kind {
     /// To a memory: a message without words under the header that is in this one comes back once
     /// all lines before are written.
     pub const CONFIRM: u8 = 10;
+    /// Between devices, on the general network: asks a line card for the rest of a packet that it keeps.
+    pub const REST: u8 = 11;
+    /// The rest that comes back, and the three kinds after this: rests of several packets at a time.
+    pub const REST_COMES: u8 = 12;
     /// From a device, on the memory network, without words: interrupts the tile.
     pub const INTERRUPT: u8 = 15;
 }

@@ -23,6 +23,9 @@ pub const LINK: u32 = 72;
 pub const HAND: u32 = 80;
 /// The header of messages to the port of the packet that leaves, without a length.
 pub const PORT_HEADER: u32 = 88;
+/// Where the rest of the packet is that stays outside of the tiles, and in the lower half how many of
+/// its bytes belong to the packet; 0 if all of it is here.
+pub const REST: u32 = 92;
 /// Operands of routines that work on values in memory.
 pub const WORK: u32 = 96;
 /// The words of [`WORK`]: four values of 1,024 bits, and a word after each.

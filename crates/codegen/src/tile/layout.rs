@@ -36,6 +36,8 @@ pub struct Memories {
     pub end: u32,
     /// The number of tiles. Each has its own counters, which are added up when they are read back.
     pub tiles: u32,
+    /// Whether the rest of long packets stays outside of the tiles.
+    pub has_rest: bool,
 }
 
 /// Where an offload is.
@@ -115,6 +117,8 @@ pub struct Layout<'a> {
     /// Whether parked packets are taken: then a packet may have come at another time and port than
     /// that which began the thread.
     pub takes: bool,
+    /// Whether the rest of long packets stays outside of the tiles.
+    pub has_rest: bool,
     tiles: u32,
 }
 
@@ -193,6 +197,7 @@ pub fn place<'a>(
             end: frame::STATE,
             tiles: memories.tiles,
             takes: takes(&program.engines[program.main.index()]),
+            has_rest: memories.has_rest,
             ..Layout::default()
         },
         room: Room { next: memories.first, end: memories.end.max(memories.first) },

@@ -13,6 +13,10 @@
 //! side word that says what becomes of the packet ([`Way`]), and if it is sent its first word and bytes.
 //! A 0 before a message says that more leaves of the same packet after it. [`IDLE`] is a message
 //! without a packet.
+//!
+//! If the rest of long packets stays outside of the tiles ([`head`]), a packet that comes has the bytes of
+//! its head only, whose number the first word then says, and a word by which the rest is known, whose
+//! lower half is how many bytes that has. The word goes beside the side word when the packet leaves.
 
 mod aligned;
 mod allocate;
@@ -22,6 +26,7 @@ mod direct;
 mod exits;
 mod fast;
 mod frame;
+pub mod head;
 mod home;
 pub mod layout;
 mod lower;
@@ -66,6 +71,22 @@ pub struct Needs {
     /// Parked packets are taken: what leaves has the port on which its packet came after the side
     /// word.
     pub takes: bool,
+    /// The rest of long packets stays outside: a packet that comes and what leaves have the word by
+    /// which it is known.
+    pub rest: bool,
+}
+
+impl Needs {
+    /// The word of the frame that goes beside the side word of what leaves.
+    fn beside(self) -> Option<u32> {
+        let ingress = self.takes.then_some(frame::INGRESS);
+        if self.rest { Some(frame::REST) } else { ingress }
+    }
+
+    /// Whether what leaves has a word beside its side word.
+    pub fn has_beside(self) -> bool {
+        self.beside().is_some()
+    }
 }
 
 /// A program of a tile.
@@ -211,7 +232,7 @@ pub fn generate(
         return Err(refused);
     }
     let main = &instances[0];
-    let needs = Needs { takes: layout.takes, ..needs(program, main.engine) };
+    let needs = Needs { takes: layout.takes, rest: layout.has_rest, ..needs(program, main.engine) };
     // A home calls offloads in the order of packets.
     let needs = Needs { sequence: needs.sequence || reach.home.is_some(), ..needs };
     // A packet comes where a word begins, and steps of this stage move it by whole words only, if at all.

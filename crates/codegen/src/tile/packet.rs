@@ -246,7 +246,26 @@ impl Lower<'_> {
             "replace" if self.front != Some(frame::ALIGN) => None,
             _ => self.front.filter(|_| is_whole),
         };
-        self.code.call(routine, &words, 1)
+        let done = self.code.call(routine, &words, 1);
+        if routine == "replace" {
+            self.cut_rest(|lower| lower.code.choose(done[0], Operand::Number(0xffff), NOTHING));
+        }
+        done
+    }
+
+    /// Takes bytes off the rest of the packet that stays outside of the tiles, as many as it has at the most.
+    /// The word by which it is known stays, as what keeps it must be told in the end.
+    pub fn cut_rest(&mut self, count: impl FnOnce(&mut Self) -> Operand) {
+        if !self.layout.has_rest {
+            return;
+        }
+        let count = count(self);
+        let word = self.load(frame::REST, 1)[0];
+        let bytes = self.code.two(Do::And, word, Operand::Number(0xffff));
+        let is_more = self.code.two(Do::Sltu, bytes, count);
+        let cut = self.code.choose(is_more, bytes, count);
+        let word = self.code.two(Do::Subu, word, cut);
+        self.store(frame::REST, &[word]);
     }
 }
 

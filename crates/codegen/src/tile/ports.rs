@@ -23,14 +23,14 @@ pub struct Ports {
 
 impl Ports {
     /// Puts the numbers in place of their names.
-    pub(super) fn put_in(self, text: &str, has_ingress: bool) -> String {
+    pub(super) fn put_in(self, text: &str, has_beside: bool) -> String {
         let Self { count, table, own } = self;
         let modulo = if count.is_power_of_two() {
             format!("        andi $v0, $v0, {}\n", count - 1)
         } else {
             format!("        li $v1, {count}\n        divu $v0, $v1\n        mfhi $v0\n")
         };
-        let more = u32::from(has_ingress);
+        let more = u32::from(has_beside);
         // The length is in the upper half of a header, from bit 24 on.
         let length = |words: u32| (words + more) << 8;
         text.replace("PORT_MODULO\n", &modulo)

@@ -80,7 +80,7 @@ PORT_BYTES(send)
         jr $ra
 .part port_head
 # The first message of a packet, to the device at its port: the number of what leaves and that of
-# its words, the side word $a0, the port $t1 by which it came if that is needed, and the first word
+# its words, the side word $a0, the word $t1 that goes beside it if there is one, and the first word
 # $a1. $a2 gets the words that follow, and the header of their messages is kept. If the message has
 # room for them, they follow in it, and $t0 is not 0.
         srl $v0, $a0, 30
@@ -97,6 +97,7 @@ NAME_own:
 NAME_head:
         sw $v0, PORT_HEADER($sp)
         andi $a2, $a1, 0xffff
+REST_OUT
         addiu $a2, $a2, 5
         srl $a2, $a2, 2
         addiu $a3, $a2, HEAD_WORDS
@@ -184,7 +185,7 @@ ODD_WORD
         bne $a2, $zero, NAME_message
 NAME_done:
 .part left_port
-        lw $t1, INGRESS($sp)
+        lw $t1, BESIDE($sp)
 .part left_out
         move $cgno, $t1
 .part port_row

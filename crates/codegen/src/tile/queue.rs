@@ -40,8 +40,8 @@ pub struct Queue {
     pub bytes: u32,
     /// The header of messages to the device at the port, without a length.
     pub port: u32,
-    /// Whether what leaves has the port on which its packet came.
-    pub has_ingress: bool,
+    /// Whether what leaves has a word beside its side word.
+    pub has_beside: bool,
     /// How the line is known to be ready.
     pub ready: Ready,
 }
@@ -63,10 +63,10 @@ impl Queue {
 
     /// Writes the program of the tile.
     pub fn program(&self) -> String {
-        let Self { base, rows, bytes, port, has_ingress, ready } = *self;
+        let Self { base, rows, bytes, port, has_beside, ready } = *self;
         let ring = base + Self::senders(rows);
-        // Side word, first word, and between them the port of ingress.
-        let words = 2 + u32::from(has_ingress);
+        // Side word, first word, and between them what goes beside.
+        let words = 2 + u32::from(has_beside);
         let mut store: String =
             (0..words).map(|word| format!("        sw $cgni, {}($a3)\n", 8 + 4 * word)).collect();
         store += &format!("        addiu $a3, $a3, {}\n", 8 + 4 * words);

@@ -29,8 +29,7 @@ queue_take:
         srl $v0, $t0, WHOLE_BIT
         andi $v0, $v0, 1
         beq $v0, $zero, queue_part
-# A whole packet: its number, side word, port by which it came if that is needed, first word and
-# bytes.
+# A whole packet: its number, side word, the word beside it if there is one, first word and bytes.
         move $t1, $cgni
         sll $t2, $a0, 2
         addiu $t4, $t2, 8
@@ -177,8 +176,8 @@ queue_send_word_around:
         addiu $a0, $a0, -1
         bne $a0, $zero, queue_send_word_around
         j queue_next
-# The first message of a packet: its number, side word, port by which it came if that is needed, and
-# first word.
+# The first message of a packet: its number, side word, the word beside it if there is one, and first
+# word.
 queue_head:
         move $t1, $cgni
         andi $t2, $t1, 0xffff

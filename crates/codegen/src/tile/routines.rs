@@ -25,6 +25,7 @@ fn with_numbers(text: &str, base: u32) -> String {
         ("SERIAL", frame::SERIAL),
         ("PORT_HEADER", frame::PORT_HEADER),
         ("ARRIVAL", frame::ARRIVAL),
+        ("REST", frame::REST),
         ("WORK", frame::WORK),
         ("OWN3", 3 * OWN),
         ("OWN", OWN),
@@ -176,6 +177,9 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     };
     let hand = [frame::HAND, frame::HAND + 4];
     let hand = if needs.takes { &hand[..] } else { &[] };
+    if needs.rest {
+        words.push(frame::REST);
+    }
     // The window, ports, what the first tile was told, and the context.
     let state = [&[frame::INGRESS, frame::EGRESS], &words[..], hand, &passage.carried].concat();
     let give: String = state.iter().map(|at| format!("        lw $csto, {at}($sp)\n")).collect();
@@ -228,10 +232,10 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         }
     }
     if let Some(ports) = ports {
-        text = ports.put_in(&text, needs.takes);
+        text = ports.put_in(&text, needs.beside().is_some());
     }
-    // Where parked packets are taken, the port by which a packet came leaves too. What leaves without a
-    // packet has two words in any case.
+    // What leaves without a packet has two words in any case.
+    let beside = needs.beside();
     for (name, with, without) in [
         ("READ", "left_read", ""),
         ("PAST", "left_read", "left_past"),
@@ -241,15 +245,22 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         ("PORT", "left_port", ""),
         ("OUT", "left_out", ""),
     ] {
-        let name_of = if needs.takes { with } else { without };
+        let name_of = if beside.is_some() { with } else { without };
         let lines = if name_of.is_empty() { "" } else { part(name_of) };
         text = text.replace(&format!("LEFT_{name}\n"), lines);
+    }
+    for (name, with) in
+        [("ADD", "rest_add"), ("OFF", "rest_off"), ("PAST", "rest_past"), ("OUT", "rest_out")]
+    {
+        let lines = if needs.rest { part(with) } else { "" };
+        text = text.replace(&format!("REST_{name}\n"), lines);
     }
     // On the first tile a message without a packet is taken for a long one.
     let [is_many, is_other] = [idles && is_first, idles && !is_first];
     let text = text
-        .replace("LEFT_WORDS+1", if needs.takes { "3" } else { "2" })
-        .replace("LEFT_WORDS", if needs.takes { "2" } else { "1" })
+        .replace("BESIDE", &beside.unwrap_or_default().to_string())
+        .replace("LEFT_WORDS+1", if beside.is_some() { "3" } else { "2" })
+        .replace("LEFT_WORDS", if beside.is_some() { "2" } else { "1" })
         .replace("MANY_TEST\n", if is_many { part("idle_test") } else { "" })
         .replace("IDLE_TEST\n", if is_other { part("idle_test") } else { "" })
         .replace("STATE_WORDS", &(state.len() + 1).to_string())

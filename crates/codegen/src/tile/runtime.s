@@ -8,6 +8,7 @@ RECEIVE
 .part first_taken
         srl $v1, $v0, 16
         sw $v1, INGRESS($sp)
+REST_ADD
         sw $a0, LENGTH($sp)
         sw $zero, EGRESS($sp)
         li $fp, 128
@@ -16,6 +17,7 @@ RECEIVE
 CLEARED
         j engine0_step0
 .part later_taken
+REST_ADD
         sw $a0, LENGTH($sp)
 ENTRY_JUMPS
 .part idle_test
@@ -50,6 +52,7 @@ relay_left:
 LEFT_READ
         move $v1, $csti
         andi $a1, $v1, 0xffff
+REST_PAST
         addiu $a1, $a1, 5
         srl $a1, $a1, 2
         addiu $a3, $a1, 1
@@ -137,6 +140,7 @@ FIRST_WORD
         move $csto, $zero
 SEND_LINES(send)
 .part send_lines
+REST_OFF
         addiu $v0, $a2, 1
         srl $a2, $v0, 2
 BYTES_BEGIN(NAME)
@@ -207,6 +211,7 @@ END(NAME)
 # Goes on with step $a0 on another tile.
 pass:
         lw $a2, LENGTH($sp)
+REST_OFF
         sll $a0, $a0, 16
         or $a0, $a0, $a2
         addiu $v0, $a2, 1
@@ -229,7 +234,7 @@ BYTES_LINES(pass)
         addiu $a2, $a2, 4
         addiu $a3, $a3, 1
 .part left_own
-        lw $csto, INGRESS($sp)
+        lw $csto, BESIDE($sp)
 .part first_word
         lw $a1, EGRESS($sp)
         lw $a2, LENGTH($sp)
@@ -256,3 +261,15 @@ finish_core:
         move $csto, $zero
 .part left_past
         move $zero, $csti
+.part rest_add
+        lhu $v0, REST+2($sp)
+        addu $a0, $a0, $v0
+.part rest_off
+        lhu $v1, REST+2($sp)
+        subu $a2, $a2, $v1
+.part rest_past
+        andi $a2, $t1, 0xffff
+        subu $a1, $a1, $a2
+.part rest_out
+        andi $v1, $t1, 0xffff
+        subu $a2, $a2, $v1

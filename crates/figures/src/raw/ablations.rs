@@ -2,12 +2,14 @@
 //! load.
 
 use serde::Serialize;
-use wireloom_raw::routers::{Setting, Version};
+use wireloom_net::Packet;
+use wireloom_raw::mapper::{self, Keep, RestSpec};
+use wireloom_raw::routers::{Setting, Version, store};
 use wireloom_sim::sweep;
 
 use super::ipv4::SEEDS;
 use super::rig::Rig;
-use super::{Trace, gbps, mpps};
+use super::{Trace, gbps, mpps, tiled};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
@@ -26,13 +28,14 @@ pub const FIGURE: Figure = Figure {
     make,
     kept: Kept {
         cost: Cost::Cheap,
-        built: "programs/raw/version-*.rasm and step-*.rasm on machines/raw.toml",
+        built: "programs/raw/version-*.rasm, step-*.rasm and ipv4.loom on machines/raw*.toml",
         names: &["router", "memory"],
         skip: &[],
         tools: &[],
         tables: &[
             PageTable { name: "named", write: |values| table(values, &NAMED) },
             PageTable { name: "steps", write: |values| table(values, &STEPS) },
+            PageTable { name: "engines", write: engines },
         ],
     },
 };
@@ -134,6 +137,78 @@ const ROUTERS: [&str; 14] = [
     "IV-rows",
 ];
 
+/// programs/raw/ipv4.loom on a machine, next to a version by hand.
+struct Engine {
+    router: &'static str,
+    machine: &'static str,
+    /// Whether the rest of packets stays in the cards, if the machine does not say it.
+    rests: bool,
+    what: &'static str,
+    by_hand: &'static str,
+    /// The paper's rates of that version: millions of packets of 64 bytes, and Gb/s of 1,500.
+    published: [&'static str; 2],
+}
+
+const ROWS: Engine = Engine {
+    router: "rows",
+    machine: "raw-rows",
+    rests: false,
+    what: "`raw-rows`",
+    by_hand: "",
+    published: ["", ""],
+};
+const EGRESS: Engine =
+    Engine { router: "egress", machine: "raw-egress", what: "`raw-egress`", ..ROWS };
+const QUEUED: Engine =
+    Engine { router: "queues", machine: "raw-queues", what: "`raw-queues`", ..ROWS };
+const ENGINES: [Engine; 8] = [
+    Engine {
+        router: "version-4",
+        machine: "raw-version-4",
+        what: "`raw-version-4`",
+        by_hand: "IV",
+        published: ["9.75", "15"],
+        ..ROWS
+    },
+    Engine {
+        router: "version-3",
+        machine: "raw-version-3",
+        what: "`raw-version-3`",
+        by_hand: "III",
+        published: ["9.75", "11"],
+        ..ROWS
+    },
+    QUEUED,
+    Engine { router: "queues-rests", rests: true, what: "`raw-queues`, rests in cards", ..QUEUED },
+    EGRESS,
+    Engine { router: "egress-rests", rests: true, what: "`raw-egress`, rests in cards", ..EGRESS },
+    ROWS,
+    Engine { router: "rows-rests", rests: true, what: "`raw-rows`, rests in cards", ..ROWS },
+];
+
+impl Engine {
+    /// Packets and bits a second of a trace.
+    fn run(&self, rig: &Rig, trace: Trace) -> Result<(f64, f64)> {
+        let mut spec = tiled(self.machine)?;
+        if self.rests {
+            spec.mapping.rest =
+                Some(RestSpec { keep: Keep::Card, words: 16, packets: 16, memories: Vec::new() });
+        }
+        let routes = store(&rig.meaning, &trace.routes)?;
+        let inputs = trace.packets.into_iter().zip(0..);
+        let of = |(packets, ingress): (Vec<Vec<u8>>, u16)| {
+            let packet = move |bytes| Packet { ingress, arrival_ns: 0, bytes };
+            packets.into_iter().map(packet).enumerate()
+        };
+        // In the order in which inputs get them: one of each after the other.
+        let mut packets: Vec<(usize, Packet)> = inputs.flat_map(of).collect();
+        packets.sort_by_key(|(number, _)| *number);
+        let packets: Vec<Packet> = packets.into_iter().map(|(_, packet)| packet).collect();
+        let rates = mapper::measure(&spec, &rig.meaning.optimised, &routes, &packets)?;
+        Ok((rates.gbps, rates.mpps))
+    }
+}
+
 /// The latency of memories: that of the description, and that which fits the misses of Table 2.
 const MEMORIES: [(&str, Option<u32>); 2] = [("described", None), ("table-2", Some(56))];
 
@@ -172,7 +247,19 @@ fn make(settings: &Settings) -> Result<Drawn> {
         let router = router.replace('.', "-");
         Ok(Row { router, memory, mpps: mpps(short.1), gbps: gbps(long.0) })
     });
-    let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
+    let mut rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
+    let compiled = sweep(&ENGINES, workers(), |engine| {
+        let mean = |packets, bytes| {
+            let all = SEEDS.iter().map(|seed| engine.run(&rig, Trace::new(*seed, packets, bytes)));
+            let all: Vec<_> = all.collect::<Result<_>>()?;
+            let sum = all.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            Ok::<_, Error>((sum.0 / all.len() as f64, sum.1 / all.len() as f64))
+        };
+        let (short, long) = (mean(4000, 64)?, mean(400, 1500)?);
+        let router = engine.router.to_owned();
+        Ok(Row { router, memory: MEMORIES[0].0, mpps: short.1, gbps: long.0 })
+    });
+    rows.extend(compiled.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?);
     let heads = ["router", "memory", "64 bytes, Mpps", "1,500 bytes, Gb/s"];
     let mut text = output::table(&heads, &[2, 3]);
     for row in &rows {
@@ -231,6 +318,39 @@ fn table(values: &Values, ablations: &[Ablation]) -> Result<Table> {
             format!("{:.2}", of(ablation.to, described, "gbps")?),
             gain(described, "gbps")?,
             gain(slow, "gbps")?,
+        ]);
+    }
+    Ok(table)
+}
+
+/// Engines in Loom C next to versions by hand, for pages.
+fn engines(values: &Values) -> Result<Table> {
+    let mut table = Table::new([
+        "mapping",
+        "64 bytes, Mpps",
+        "by hand",
+        "published",
+        "1,500 bytes, Gb/s",
+        "by hand",
+        "published",
+    ]);
+    for engine in &ENGINES {
+        let of = |router: &str, field: &str| {
+            let path = format!("{}.{}.{field}", router.to_lowercase(), MEMORIES[0].0);
+            values.get(&path).map(|rate| format!("{rate:.2}"))
+        };
+        let by_hand = |field| match engine.by_hand {
+            "" => Ok(String::new()),
+            version => of(version, field),
+        };
+        table.row([
+            engine.what.to_owned(),
+            of(engine.router, "mpps")?,
+            by_hand("mpps")?,
+            engine.published[0].to_owned(),
+            of(engine.router, "gbps")?,
+            by_hand("gbps")?,
+            engine.published[1].to_owned(),
         ]);
     }
     Ok(table)

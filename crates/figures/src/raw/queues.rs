@@ -10,7 +10,7 @@ use wireloom_machine::{Contender, Error, Options, Rate, Result};
 use wireloom_net::{Frame, Packet};
 use wireloom_plot::{Line, Lines};
 use wireloom_raw::dir24::Route;
-use wireloom_raw::mapper::{MachineSpec, QueueMemory, Queues};
+use wireloom_raw::mapper::{Keep, MachineSpec, QueueMemory, Queues, RestSpec};
 use wireloom_raw::routers::store;
 use wireloom_sim::sweep;
 
@@ -51,10 +51,12 @@ struct Place {
     memory: QueueMemory,
     bytes: u32,
     ready: Ready,
+    /// Whether only the heads of packets go to the tiles.
+    rests: bool,
 }
 
 const fn tile(name: &'static str, bytes: u32) -> Place {
-    Place { name, memory: QueueMemory::Tile, bytes, ready: Ready::Interrupts }
+    Place { name, memory: QueueMemory::Tile, bytes, ready: Ready::Interrupts, rests: false }
 }
 
 const fn dram(name: &'static str, bytes: u32) -> Place {
@@ -69,11 +71,13 @@ const PLACES: [Place; 4] = [
     dram("128 KB, DRAM", 128 << 10),
 ];
 /// Queues whose lines take all.
-const ALONE: [Place; 4] = [
+const ALONE: [Place; 6] = [
     Place { ready: Ready::Polling, ..tile("tile memory, polling", 28 << 10) },
     tile("tile memory, interrupts", 28 << 10),
     Place { ready: Ready::Polling, ..dram("DRAM, polling", 1 << 20) },
     dram("DRAM, interrupts", 1 << 20),
+    Place { rests: true, ..tile("tile memory, interrupts, rests in cards", 28 << 10) },
+    Place { rests: true, ..dram("DRAM, interrupts, rests in cards", 1 << 20) },
 ];
 /// Packets of a burst to one output.
 const BURSTS: [(&str, usize); 4] = [("16", 16), ("64", 64), ("256", 256), ("1024", 1024)];
@@ -165,9 +169,14 @@ impl Case {
         let mut spec = spec.clone();
         let queues = spec.mapping.queues.as_mut();
         let queues = queues.ok_or_else(|| Error::new("raw-queues has no queues"))?;
-        let Place { name, memory, bytes, ready } = self.place;
+        let Place { name, memory, bytes, ready, rests } = self.place;
         let line_mbps = self.burst.map(|_| LINE_MBPS);
         *queues = Queues { memory, bytes, ready, line_mbps, ..queues.clone() };
+        if rests {
+            let keep = Keep::Card;
+            let rest = RestSpec { keep, words: 16, packets: 16, memories: Vec::new() };
+            spec.mapping.rest = Some(rest);
+        }
         let routes: Vec<Route> = (0..PORTS)
             .map(|port| Route { prefix: address(port), length: 32, port: port as u16 })
             .collect();

@@ -10,6 +10,7 @@ use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
 use super::mapping::{Chain, Edge, MachineSpec, Outputs, Place, Placement};
+use super::port::Beside;
 use super::proof::prove;
 use crate::Side;
 use crate::asm::{self, Program as Image};
@@ -31,8 +32,21 @@ pub struct Compiled {
     pub stages: Vec<Stages>,
     /// The number of tiles in use, with the home.
     pub tiles: u32,
+    /// The bytes of a packet that go to the tiles, if the rest of longer ones stays outside.
+    pub head: Option<u32>,
     /// Where the home of state has the number of the packet whose turn it is.
     pub turn: Option<u32>,
+}
+
+impl Compiled {
+    /// What goes beside the side word of what leaves.
+    pub fn beside(&self) -> Beside {
+        match self.needs {
+            Needs { rest: true, .. } => Beside::Rest,
+            Needs { takes: true, .. } => Beside::Ingress,
+            _ => Beside::Nothing,
+        }
+    }
 }
 
 /// Compiles an engine with the contents of its tables.
@@ -60,6 +74,7 @@ pub fn compile(
         );
         return Err(vec![Refused { offload: Some(offload), step: Some(step), message }]);
     }
+    let head = head(spec, program)?;
     let tiles = frames(spec, chains);
     let end = spec.memory.megabytes << 20;
     let headers = headers(spec, &placement);
@@ -79,7 +94,7 @@ pub fn compile(
             spec.memory.megabytes
         ))
     })?;
-    let memories = Memories { first, end, tiles };
+    let memories = Memories { first, end, tiles, has_rest: head.is_some() };
     let layout: Layout<'_> = tile::layout::place(program, store, memories)?;
     let of_home =
         home.map(|_| tile::generate_home(program, &layout, tiles - 1, kept, latencies(spec)));
@@ -95,7 +110,25 @@ pub fn compile(
     images.push((table, headers));
     let Code { text, image, needs, stages } = code;
     let turn = home.map(|_| (tiles - 1) * FRAME_BYTES + tile::TURN);
-    Ok(Compiled { text, image, needs, places, images, stages, tiles, turn })
+    Ok(Compiled { text, image, needs, places, images, stages, tiles, head, turn })
+}
+
+/// The bytes of a packet that go to the tiles, if the rest of longer ones stays outside: all that steps can
+/// touch.
+fn head(spec: &MachineSpec, program: &Program) -> Result<Option<u32>, Vec<Refused>> {
+    let Some(rest) = &spec.mapping.rest else { return Ok(None) };
+    if spec.mapping.outputs == Outputs::Egress
+        && let Some(step) = tile::head::sends_twice(program)
+    {
+        let message = format!(
+            "step `{step}` sends a packet and goes on (`emit`), and what leaves next may be at another port \
+             before it, where the card would give up the rest (`mapping.rest`): say `outputs = \"chain\"` or \
+             leave out one of them"
+        );
+        return Err(vec![Refused { offload: None, step: Some(step.to_owned()), message }]);
+    }
+    let words = rest.words.max(tile::head::words(program)?);
+    Ok(Some(tile::head::bytes(words)))
 }
 
 /// The times of the processors.
@@ -243,7 +276,7 @@ fn queues(spec: &MachineSpec, layout: &Layout<'_>, placement: &Placement, first:
             rows: spec.chip.rows,
             bytes: queues.bytes,
             port: to_device(*place, (*place, *side)),
-            has_ingress: layout.takes,
+            has_beside: layout.takes || layout.has_rest,
             ready: queues.ready,
         };
         let (x, y) = place;

@@ -7,6 +7,7 @@ use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
 use super::queues::Queues;
+use super::rests::{MOST_BYTES, MOST_CARDS, Memories, RestSpec};
 use crate::layout::Layout;
 use crate::{Side, Spec};
 
@@ -62,6 +63,9 @@ pub struct Mapping {
     /// Queues at the ports of egresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queues: Option<Queues>,
+    /// What of long packets stays outside of the tiles; without it they take all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<RestSpec>,
 }
 
 /// Where packets leave.
@@ -134,6 +138,8 @@ pub struct Placement {
     pub ports: Vec<Edge>,
     /// Where the memory is.
     pub memory: Edge,
+    /// Where memories for the rest of packets are, if there are some.
+    pub rests: Vec<Edge>,
 }
 
 impl Placement {
@@ -211,6 +217,24 @@ impl MachineSpec {
                 ));
             }
             queues.check(&spec.chip).map_err(wrong)?;
+        }
+        if let Some(rest) = &spec.mapping.rest {
+            rest.check().map_err(wrong)?;
+            let chains = spec.mapping.chains.len();
+            if Memories::bytes_of(rest, chains) > MOST_BYTES {
+                return Err(wrong(format!(
+                    "`mapping.rest.packets` is {}, and each of them needs 64 KB for each of {chains} chains: \
+                     memories for rests have {} MB at most",
+                    rest.packets,
+                    MOST_BYTES >> 20
+                )));
+            }
+            if chains > MOST_CARDS {
+                return Err(wrong(format!(
+                    "`mapping.rest` is for {MOST_CARDS} line cards at most, one for each chain, and there are \
+                     {chains} chains"
+                )));
+            }
         }
         spec.placement().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
         spec.check_home().map_err(|message| wrong(format!("`mapping.home`: {message}")))?;
@@ -350,12 +374,26 @@ impl MachineSpec {
             })?;
             ports.push((*tile, side));
         }
+        let mut rests = Vec::new();
+        for tile in self.mapping.rest.iter().flat_map(|rest| &rest.memories) {
+            let (x, y) = *tile;
+            if usize::from(x) >= layout.columns || usize::from(y) >= layout.rows {
+                return Err(format!(
+                    "there is no tile ({x},{y}) for `mapping.rest.memories` on a chip of {} x {}",
+                    layout.columns, layout.rows
+                ));
+            }
+            let side = free(*tile, [West, East, North, South]).ok_or_else(|| {
+                format!("{}, so no memory for rests can be there", no_port(*tile))
+            })?;
+            rests.push((*tile, side));
+        }
         let places = layout.ports.iter().rev().map(|(tile, side)| {
             let (x, y) = (tile % layout.columns, tile / layout.columns);
             ((x as u8, y as u8), Side::ALL[*side])
         });
         let memory = places.into_iter().find(|port| !taken.contains(port));
         let memory = memory.ok_or("no port of the chip is left for the memory")?;
-        Ok(Placement { chains, ports, memory })
+        Ok(Placement { chains, ports, memory, rests })
     }
 }

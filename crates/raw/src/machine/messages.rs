@@ -1,10 +1,13 @@
-//! Proves that messages of the general network do not wait for each other in a circle.
+//! Proves that messages of the general network do not wait for each other in a circle, and those of the memory
+//! network neither if rests of packets are in memories.
 //!
 //! A word waits in a queue for room in the next one on the way of its message, and the words behind
 //! it wait for it. Which queue is next the router says ([`Router::output`]). Devices and tiles
 //! that have asked take each word at once; a home that has taken a request takes the next word
 //! only after its answer has gone, and the tile of a queue of packets only after its message to its
-//! port. That tile waits for nothing else: its line card has room before a packet goes there. If the
+//! port. That tile waits for nothing else: its line card has room before a packet goes there. Cards that are asked
+//! for rests of packets take each request at once, and those that asked take each word of the answer; memories take
+//! all requests, and caches their lines. If the
 //! queues that wait for others so form no circle, the one at the end of each row of waiting queues is
 //! taken from, and all go on.
 
@@ -18,6 +21,7 @@ use crate::message::Header;
 use crate::router::Router;
 
 const GENERAL: usize = Network::General as usize;
+const MEMORY: usize = Network::Memory as usize;
 
 /// The queues that wait for others.
 #[derive(Clone, Debug, Default)]
@@ -31,11 +35,21 @@ impl Waits {
 
     /// Adds the queues of a message from a tile.
     fn message(&mut self, layout: &Layout, from: Place, header: Header) {
-        let mut tile = usize::from(from.1) * layout.columns + usize::from(from.0);
-        let mut queue = layout.input(tile, GENERAL, PROCESSOR);
+        let tile = usize::from(from.1) * layout.columns + usize::from(from.0);
+        self.route(layout, (tile, GENERAL, PROCESSOR), header);
+    }
+
+    /// Adds the queues of a message that enters a router of a tile and network at an end.
+    fn route(
+        &mut self,
+        layout: &Layout,
+        (mut tile, network, end): (usize, usize, usize),
+        header: Header,
+    ) {
+        let mut queue = layout.input(tile, network, end);
         loop {
-            let end = Router::new(tile, GENERAL).output(layout, header);
-            let next = layout.output(tile, GENERAL, end);
+            let end = Router::new(tile, network).output(layout, header);
+            let next = layout.output(tile, network, end);
             self.add(queue, next);
             let neighbour = (end != PROCESSOR).then(|| layout.neighbour(tile, end)).flatten();
             let Some(neighbour) = neighbour else { return };
@@ -78,6 +92,50 @@ impl Waits {
         self.hands_on(layout, home);
     }
 
+    /// Adds the requests for rests of packets that devices send to cards, and the answers. A device that is a
+    /// card needs none to itself.
+    fn rests(&mut self, layout: &Layout, devices: &[Edge], cards: &[Edge]) {
+        for device in devices {
+            for card in cards.iter().filter(|card| *card != device) {
+                self.between(layout, GENERAL, *device, *card);
+                self.between(layout, GENERAL, *card, *device);
+            }
+        }
+    }
+
+    /// Adds a message from the device at a port to that at another.
+    fn between(
+        &mut self,
+        layout: &Layout,
+        network: usize,
+        (from, side): Edge,
+        (destination, last): Edge,
+    ) {
+        let tile = usize::from(from.1) * layout.columns + usize::from(from.0);
+        let header = Header { destination, last: 1 + last as u8, ..Header::default() };
+        self.route(layout, (tile, network, side as usize), header);
+    }
+
+    /// Adds the requests that caches and devices send to memories, and the lines that come back.
+    fn memories(&mut self, layout: &Layout, placement: &Placement) {
+        let (table, side) = placement.memory;
+        for tile in 0..layout.tiles() {
+            let place = ((tile % layout.columns) as u8, (tile / layout.columns) as u8);
+            let to = Header { destination: table, last: 1 + side as u8, ..Header::default() };
+            self.route(layout, (tile, MEMORY, PROCESSOR), to);
+            let number = usize::from(table.1) * layout.columns + usize::from(table.0);
+            let back = Header { destination: place, ..Header::default() };
+            self.route(layout, (number, MEMORY, side as usize), back);
+        }
+        let cards = placement.chains.iter().map(|chain| chain.input());
+        for device in cards.chain(placement.ports.iter().copied()) {
+            for memory in &placement.rests {
+                self.between(layout, MEMORY, device, *memory);
+                self.between(layout, MEMORY, *memory, device);
+            }
+        }
+    }
+
     /// A queue of a circle, if there is one.
     fn circle(mut self) -> Option<usize> {
         loop {
@@ -94,7 +152,7 @@ impl Waits {
     }
 }
 
-/// Proves the messages of chains to ports and queues, and to a home of state.
+/// Proves the messages of chains to ports and queues, to a home of state, and between line cards.
 ///
 /// # Errors
 /// A sentence about a queue of a circle.
@@ -113,6 +171,13 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
     if let Some(home) = mapping.home {
         waits.home(layout, home, chains.iter().flat_map(|chain| chain.tiles.iter().copied()));
     }
+    if mapping.rest.is_some() {
+        let cards: Vec<Edge> = chains.iter().map(|chain| chain.input()).collect();
+        waits.rests(layout, ports, &cards);
+    }
+    if !placement.rests.is_empty() {
+        waits.memories(layout, placement);
+    }
     match waits.circle() {
         None => Ok(()),
         Some(queue) => {
@@ -128,6 +193,7 @@ mod tests {
     use crate::Side;
     use crate::machine::mapping::Chain;
     use crate::machine::queues::{QueueMemory, Queues};
+    use crate::machine::rests::{Keep, RestSpec};
     use wireloom_codegen::tile::Ready;
 
     fn places(layout: &Layout) -> Vec<Place> {
@@ -143,7 +209,7 @@ mod tests {
         let chain =
             |(place, side): &Edge| Chain { tiles: vec![*place], sides: vec![(*side, *side)] };
         let chains = ports.iter().map(chain).collect();
-        Placement { chains, ports, memory: ((0, 0), Side::North) }
+        Placement { chains, ports, memory: ((0, 0), Side::North), rests: Vec::new() }
     }
 
     #[test]
@@ -200,6 +266,76 @@ mod tests {
                     assert_eq!(prove(&layout, &placement, &mapping), Ok(()), "{queues:?} {home:?}");
                 }
             }
+        }
+    }
+
+    /// A mapping whose packets leave at the port of their egress, and whose cards keep rests.
+    fn resting(home: Option<Place>, queues: &[Place]) -> Mapping {
+        let queues = (!queues.is_empty()).then(|| Queues {
+            tiles: queues.to_vec(),
+            memory: QueueMemory::Tile,
+            bytes: 2048,
+            ready: Ready::Polling,
+            line_mbps: None,
+        });
+        let (keep, memories) = (Keep::Card, Vec::new());
+        let rest = Some(RestSpec { keep, words: 16, packets: 16, memories });
+        Mapping { outputs: Outputs::Egress, home, queues, rest, ..Mapping::default() }
+    }
+
+    #[test]
+    fn rests_of_packets_between_all_ports_wait_in_no_circle() {
+        for (columns, rows) in [(1, 2), (2, 2), (4, 4), (5, 3), (3, 6)] {
+            let layout = Layout::new(columns, rows);
+            for home in std::iter::once(None).chain(places(&layout).into_iter().map(Some)) {
+                let chains = chains(&layout, home.as_slice());
+                assert_eq!(prove(&layout, &chains, &resting(home, &[])), Ok(()), "{home:?}");
+                let end: Vec<Place> = (0..columns as u8).map(|x| (x, rows as u8 - 1)).collect();
+                if home.is_none_or(|home| !end.contains(&home)) {
+                    let placement = queued(&layout, &end, home);
+                    assert_eq!(
+                        prove(&layout, &placement, &resting(home, &end)),
+                        Ok(()),
+                        "{home:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn cards_that_took_no_word_before_their_answer_had_gone_would_wait_for_each_other() {
+        let layout = Layout::new(4, 4);
+        let placement = chains(&layout, &[]);
+        let mut waits = Waits::default();
+        waits.rests(&layout, &placement.ports, &placement.ports);
+        assert_eq!(waits.clone().circle(), None);
+        for ((x, y), side) in placement.ports {
+            let tile = usize::from(y) * layout.columns + usize::from(x);
+            let asked = layout.output(tile, GENERAL, side as usize);
+            waits.add(asked, layout.input(tile, GENERAL, side as usize));
+        }
+        assert!(waits.circle().is_some());
+    }
+
+    #[test]
+    fn rests_in_memories_wait_in_no_circle_and_would_if_memories_took_requests_one_by_one() {
+        for (columns, rows) in [(2, 2), (4, 4), (5, 3), (3, 6)] {
+            let layout = Layout::new(columns, rows);
+            let (last, end) = (columns as u8 - 1, rows as u8 - 1);
+            let rests =
+                vec![((0, end), Side::West), ((last, end), Side::East), ((last, 0), Side::North)];
+            let placement = Placement { rests, ..chains(&layout, &[]) };
+            let mapping = resting(None, &[]);
+            assert_eq!(prove(&layout, &placement, &mapping), Ok(()), "{columns} x {rows}");
+            let mut waits = Waits::default();
+            waits.memories(&layout, &placement);
+            for ((x, y), side) in &placement.rests {
+                let tile = usize::from(*y) * columns + usize::from(*x);
+                let asked = layout.output(tile, MEMORY, *side as usize);
+                waits.add(asked, layout.input(tile, MEMORY, *side as usize));
+            }
+            assert!(waits.circle().is_some(), "{columns} x {rows}");
         }
     }
 

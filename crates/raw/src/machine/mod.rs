@@ -11,6 +11,7 @@ mod port;
 mod proof;
 mod queues;
 mod report;
+mod rests;
 mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -40,6 +41,8 @@ use out_line::OutLine;
 use port::{Left, PacketPort};
 pub use queues::{QueueMemory, Queues};
 use report::Measured;
+use rests::{Card, Memories, Rests};
+pub use rests::{Keep, RestSpec};
 use watch::Programs;
 
 use crate::Chip;
@@ -191,6 +194,19 @@ impl Raw {
         chip.device(place, side).expect("each chain has its ports")
     }
 
+    /// What cards have kept, for the report.
+    fn rests(&self) -> Option<Line> {
+        let head = self.compiled.head?;
+        let cards: Vec<&Card> = self.inputs().filter_map(PacketPort::card).collect();
+        let all = cards.iter().map(|card| card.all).sum();
+        let largest = cards.iter().map(|card| card.largest).max().unwrap_or_default();
+        let text = format!(
+            "{} packets of more than {head} bytes, at most {largest} in a card at a time",
+            thousands(all)
+        );
+        Some(Line::new("rests that went past the tiles", text))
+    }
+
     /// The cycles for which the line of each chain has stood still.
     fn stood(&self) -> Vec<u64> {
         self.inputs().map(|port| port.stood).collect()
@@ -256,6 +272,8 @@ impl Raw {
     /// Puts a packet into the queue of its port.
     fn enter(&mut self, coming: &Coming) {
         let Coming { at, number, chain, arrival_ns, ingress, bytes } = coming;
+        let head = self.compiled.head.map_or(bytes.len(), |head| bytes.len().min(head as usize));
+        let (bytes, rest) = bytes.split_at(head);
         // The number of words but one comes first.
         let mut words = vec![0, u32::from(*ingress) << 16 | bytes.len() as u32];
         let mut long = |value: u64| words.extend([(value >> 32) as u32, value as u32]);
@@ -266,7 +284,9 @@ impl Raw {
             long(self.accepted);
         }
         self.accepted += 1;
-        let aligned = [&[0; tile::ALIGN as usize], &bytes[..]].concat();
+        let place = words.len();
+        words.extend(self.compiled.head.map(|_| 0));
+        let aligned = [&[0; tile::ALIGN as usize], bytes].concat();
         words.extend(aligned.chunks(4).map(|chunk| {
             let mut word = [0; 4];
             word[..chunk.len()].copy_from_slice(chunk);
@@ -275,7 +295,8 @@ impl Raw {
         words[0] = words.len() as u32 - 2;
         let pending = Pending { number: *number, arrival_ns: *arrival_ns, ingress: *ingress };
         let input = self.placement.chains[*chain].input();
-        Self::port(&mut self.chip, input).offer(*number, *at, words);
+        let rest = (!rest.is_empty()).then(|| (place, rest.to_vec()));
+        Self::port(&mut self.chip, input).offer(*number, *at, words, rest);
         self.pending[*chain].push_back(pending);
         self.order.push_back(pending);
     }
@@ -365,7 +386,7 @@ fn chip(
     let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
-    let Placement { chains, ports, memory: (place, side) } =
+    let Placement { chains, ports, memory: (place, side), rests: edges } =
         spec.placement().map_err(Error::new)?;
     let mut memory = Memory::new(MemorySpec {
         latency_cycles: spec.memory.latency_cycles,
@@ -379,22 +400,35 @@ fn chip(
         }
     }
     chip.attach(place, side, memory).map_err(failed)?;
-    for chain in &chains {
-        let takes = compiled.needs.takes;
-        let port = PacketPort::new(spec.mapping.idles(), takes);
-        chip.attach(chain.input().0, chain.input().1, port).map_err(failed)?;
-    }
     let inputs: Vec<Edge> = chains.iter().map(|chain| chain.input()).collect();
+    let beside = compiled.beside();
+    let rest = spec.mapping.rest.as_ref();
+    let memories = rest.and_then(|rest| Memories::of(rest, &edges, chains.len()));
+    for ((place, side), base, bytes) in memories.iter().flat_map(Memories::all) {
+        let described = MemorySpec {
+            base,
+            latency_cycles: spec.memory.latency_cycles,
+            outstanding: spec.memory.outstanding as usize,
+            ..MemorySpec::full_duplex(bytes)
+        };
+        chip.attach(place, side, Memory::new(described)).map_err(failed)?;
+    }
+    for (number, (place, side)) in inputs.iter().copied().enumerate() {
+        let card = rest.map(|rest| Card::new(number, rest.packets, memories.clone()));
+        let rests = Rests::new(card, inputs.clone(), memories.clone());
+        let port = PacketPort::new(spec.mapping.idles(), beside, rests);
+        chip.attach(place, side, port).map_err(failed)?;
+    }
     for (place, side) in ports.into_iter().filter(|port| !inputs.contains(port)) {
-        let takes = compiled.needs.takes;
+        let rests = Rests::new(None, inputs.clone(), memories.clone());
         let port = match &spec.mapping.queues {
-            None => PacketPort::new(0, takes),
+            None => PacketPort::new(0, beside, rests),
             Some(queues) => {
                 let rate = queues.line_mbps.map_or(LineRate::UNLIMITED, |mbps| LineRate {
                     bits_per_second: u64::from(mbps) * 1_000_000,
                     clock_hertz: u64::from(spec.chip.clock_mhz) * 1_000_000,
                 });
-                PacketPort::of_queue(OutLine::new(rate, queues.ready), takes)
+                PacketPort::of_queue(OutLine::new(rate, queues.ready), beside, rests)
             }
         };
         chip.attach(place, side, port).map_err(failed)?;
@@ -417,6 +451,10 @@ impl Machine for Raw {
 
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let settled = self.work((Self::inside, 0), u64::MAX, sink)?;
+        // Cards are told of what was dropped last. If one were not, nothing would move any more.
+        while self.inputs().filter_map(PacketPort::card).any(|card| card.kept() > 0) {
+            self.run(STEP)?;
+        }
         self.series = self.metering.over_time(&self.chip);
         Ok(settled)
     }
@@ -502,6 +540,7 @@ impl Machine for Raw {
                 }
             });
         }
+        record.lines.extend(self.rests());
         if let Some((x, y)) = self.spec.mapping.home {
             let words = self.compiled.image.of((x, y)).0.len();
             let home = format!("({x},{y}) for all tiles ({words} instructions)");

@@ -53,9 +53,10 @@ impl OutLine {
         Some(Left { cycle, ..left })
     }
 
-    /// Tells the tile that there is room, if it does not know; returns whether a word went.
-    pub fn tell(&mut self, port: &mut Port<'_>) -> bool {
-        if self.is_told || self.leaving.len() >= ROOM {
+    /// Tells the tile that there is room, if it does not know; returns whether a word went. So many more packets
+    /// are in the card, whose rest is awaited.
+    pub fn tell(&mut self, port: &mut Port<'_>, awaited: usize) -> bool {
+        if self.is_told || self.leaving.len() + awaited >= ROOM {
             return false;
         }
         self.is_told = match self.ready {

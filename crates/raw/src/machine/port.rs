@@ -7,6 +7,7 @@ use wireloom_isa::raw::Network;
 
 use super::mapping::Place;
 use super::out_line::OutLine;
+use super::rests::{Card, Reference, Rests};
 use crate::device::{Device, Port};
 use crate::message::Header;
 
@@ -17,8 +18,11 @@ pub struct Left {
     pub side: u32,
     /// The port on which its packet came, if that may be another than the thread's.
     pub ingress: Option<u16>,
-    /// The first word and the packet's words, if there is a packet.
+    /// The first word and the packet's words, if there is a packet: those that the tiles had.
     pub words: Vec<u32>,
+    /// The rest of the packet that went past the tiles, and by what it is known.
+    pub rest: Vec<u8>,
+    pub reference: Option<Reference>,
     /// The cycle of the last word.
     pub cycle: u64,
     /// The tile that sent it over the general network, and its number there, modulo 2^16.
@@ -29,14 +33,18 @@ pub struct Left {
 
 impl Left {
     /// What has left, from words that are the side word and what follows it.
-    fn of(words: &[u32], has_ingress: bool, cycle: u64, sent: Option<(Place, u16)>) -> Self {
-        let ingress = words.get(1).filter(|_| has_ingress).map(|word| *word as u16);
+    fn of(words: &[u32], beside: Beside, cycle: u64, sent: Option<(Place, u16)>) -> Self {
+        let word = words.get(1);
+        let ingress = word.filter(|_| beside == Beside::Ingress).map(|word| *word as u16);
+        let reference = word.filter(|_| beside == Beside::Rest);
+        let reference = reference.and_then(|word| Reference::of(*word));
         let side = words[0];
         let is_packet = matches!(Way::of(side), Way::Port | Way::Core);
         // What has no packet may have a word without meaning: a message has two at least.
-        let rest = if is_packet { 1 + usize::from(has_ingress) } else { words.len() };
-        let words = words[rest..].to_vec();
-        Self { side, ingress, words, cycle, sent, is_dropped: false }
+        let before = 1 + usize::from(beside != Beside::Nothing);
+        let words = words[if is_packet { before } else { words.len() }..].to_vec();
+        let rest = Vec::new();
+        Self { side, ingress, words, rest, reference, cycle, sent, is_dropped: false }
     }
 
     /// The port in the first word.
@@ -48,10 +56,24 @@ impl Left {
     pub fn bytes(&self) -> Vec<u8> {
         let Some((first, words)) = self.words.split_first() else { return Vec::new() };
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-        bytes.truncate((first & 0xffff) as usize + ALIGN as usize);
+        let head = ((first & 0xffff) as usize).saturating_sub(self.rest.len());
+        bytes.truncate(head + ALIGN as usize);
         bytes.drain(..ALIGN as usize);
+        bytes.extend(&self.rest);
         bytes
     }
+}
+
+/// What goes beside the side word of what leaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Beside {
+    /// No word.
+    #[default]
+    Nothing,
+    /// The port on which the packet came.
+    Ingress,
+    /// Where the rest of the packet is.
+    Rest,
 }
 
 /// Who sent what comes from a queue, and its number there: the header of its first message, and the
@@ -68,6 +90,10 @@ struct Message {
     /// The cycle in which its packet comes if the line has not stood still.
     at: u64,
     words: VecDeque<u32>,
+    /// What does not go into the chip, and the place of the word by which it is known.
+    rest: Option<(usize, Vec<u8>)>,
+    /// Whether that is being written to a memory.
+    waits: bool,
 }
 
 /// Writes packets to the first static network, and reads what leaves. Both are messages: the number
@@ -83,22 +109,25 @@ pub struct PacketPort {
     pub stood: u64,
     /// Packets that come and are not among the messages yet.
     pub awaited: usize,
-    /// Whether the next message can go.
+    /// Whether the next message can go, and whether it is a packet whose rest waits for room.
     is_due: bool,
+    is_full: bool,
     /// The cycles at which packets began to enter, by their numbers.
     pub entered: VecDeque<(u64, u64)>,
     /// Messages without a packet that follow one that no other follows in time, and those that are
     /// still to come: tiles that take packets in turn send none on before the others have theirs.
     idles: usize,
     idles_left: usize,
-    /// Whether what leaves has the port on which its packet came after the side word.
-    has_ingress: bool,
+    /// What goes beside the side word of what leaves.
+    beside: Beside,
+    /// The rests of packets that come or leave here.
+    rests: Rests,
     /// The message that comes, and how many words of it are missing.
     words: Vec<u32>,
     missing: u32,
-    /// The message of the general network that comes: its sender, and how many words are missing;
+    /// The message of the general network that comes: its header, and how many words are missing;
     /// and the words from each sender.
-    message: Option<(Place, u8)>,
+    message: Option<(Header, u8)>,
     parts: BTreeMap<Place, Vec<u32>>,
     /// The line, if packets come from a queue.
     line: Option<OutLine>,
@@ -110,19 +139,26 @@ pub struct PacketPort {
 
 impl PacketPort {
     /// A port that sends so many messages without a packet after one that no other follows in time,
-    /// and takes what leaves, with the port on which its packet came or without.
-    pub fn new(idles: usize, has_ingress: bool) -> Self {
-        Self { idles, has_ingress, ..Self::default() }
+    /// and takes what leaves, with a word beside it or without. Some packets have rests.
+    pub fn new(idles: usize, beside: Beside, rests: Rests) -> Self {
+        Self { idles, beside, rests, ..Self::default() }
     }
 
     /// A port that takes what leaves from a queue, for a line.
-    pub fn of_queue(line: OutLine, has_ingress: bool) -> Self {
-        Self { line: Some(line), has_ingress, ..Self::default() }
+    pub fn of_queue(line: OutLine, beside: Beside, rests: Rests) -> Self {
+        Self { line: Some(line), beside, rests, ..Self::default() }
     }
 
-    /// Puts a packet's message into the queue. The packet comes in a cycle since the start.
-    pub fn offer(&mut self, number: u64, at: u64, words: Vec<u32>) {
-        self.to_come.push_back(Message { number: Some(number), at, words: words.into() });
+    /// Puts a packet's message into the queue. The packet comes in a cycle since the start. Its rest does
+    /// not go into the chip, but the word by which it is known, which has a place in the message.
+    pub fn offer(&mut self, number: u64, at: u64, words: Vec<u32>, rest: Option<(usize, Vec<u8>)>) {
+        let words = words.into();
+        self.to_come.push_back(Message { number: Some(number), at, words, rest, waits: false });
+    }
+
+    /// The card here, if packets have rests that it keeps.
+    pub fn card(&self) -> Option<&Card> {
+        self.rests.card.as_ref()
     }
 
     /// Packets that have not wholly gone into the chip.
@@ -154,6 +190,30 @@ impl PacketPort {
         true
     }
 
+    /// Keeps the rests of packets that come next, if there is room: of two, if memories have to take them
+    /// before their heads go.
+    fn keep_rests(&mut self, port: &Port<'_>) {
+        let now = self.base + port.now;
+        let uses_memory = self.rests.uses_memory();
+        for message in self.to_come.iter_mut().take(1 + usize::from(uses_memory)) {
+            if message.at.saturating_add(self.stood) > now {
+                break;
+            }
+            if let Some((place, rest)) = message.rest.take_if(|_| self.rests.has_room()) {
+                message.words[place] = self.rests.keep(rest, port);
+                message.waits = uses_memory;
+            }
+            if message.rest.is_some() {
+                break;
+            }
+        }
+        if let Some(first) = self.to_come.iter_mut().find(|message| message.waits)
+            && self.rests.is_confirmed()
+        {
+            first.waits = false;
+        }
+    }
+
     /// Words that went into the chip, and that came out of it.
     pub fn words(&self) -> [u64; 2] {
         self.words_moved
@@ -172,14 +232,27 @@ impl PacketPort {
         self.missing -= 1;
         if self.missing == 0 {
             let words = std::mem::take(&mut self.words);
-            if let Some(line) = &mut self.line {
-                let left = Left::of(&words[2..], self.has_ingress, port.now, Some(sent(&words)));
-                line.takes(port.now, left);
+            if self.line.is_some() {
+                let left = Left::of(&words[2..], self.beside, port.now, Some(sent(&words)));
+                self.rests.take(left, true, port);
             } else if words[0] != IDLE {
-                self.left.push_back(Left::of(&words, self.has_ingress, port.now, None));
+                self.rests.take(Left::of(&words, self.beside, port.now, None), false, port);
             }
         }
         true
+    }
+
+    /// Lets what is whole leave, or go to the line; returns whether something did.
+    fn leave(&mut self, now: u64) -> bool {
+        let mut has_left = false;
+        while let Some((left, to_line)) = self.rests.next() {
+            has_left = true;
+            match self.line.as_mut().filter(|_| to_line) {
+                Some(line) => line.takes(now, left),
+                None => self.left.push_back(Left { cycle: now, ..left }),
+            }
+        }
+        has_left
     }
 
     /// Lets packets leave by the line; returns whether some do, now or later, or the tile is told
@@ -189,7 +262,8 @@ impl PacketPort {
         let before = self.left.len();
         self.left.extend(std::iter::from_fn(|| line.next_left(port.now)));
         let is_receiving = self.missing > 0;
-        let is_told = !is_receiving && line.tell(port);
+        let can_tell = !is_receiving && self.rests.is_between();
+        let is_told = can_tell && line.tell(port, self.rests.to_line());
         is_told || self.left.len() > before || line.next().is_some()
     }
 
@@ -198,24 +272,28 @@ impl PacketPort {
     /// queue here is the beginning of a packet that found no room.
     fn receive_message(&mut self, port: &mut Port<'_>) -> bool {
         let Some(word) = port.read(Network::General) else { return false };
-        let Some((sender, missing)) = self.message else {
+        let Some((header, missing)) = self.message else {
             let header = Header::of(word);
-            self.message = (header.length > 0).then_some((header.origin, header.length));
+            self.message = (header.length > 0).then_some((header, header.length));
             return true;
         };
-        self.message = (missing > 1).then_some((sender, missing - 1));
+        self.message = (missing > 1).then_some((header, missing - 1));
+        if self.beside == Beside::Rest && self.rests.takes(header, word, port) {
+            return true;
+        }
+        let sender = header.origin;
         let words = self.parts.entry(sender).or_default();
         words.push(word);
         if sender == port.tile && self.line.is_some() {
             if self.message.is_none() {
                 let words = std::mem::take(words);
-                let left = Left::of(&words[2..], self.has_ingress, port.now, Some(sent(&words)));
-                self.left.push_back(Left { is_dropped: true, ..left });
+                let left = Left::of(&words[2..], self.beside, port.now, Some(sent(&words)));
+                self.rests.take(Left { is_dropped: true, ..left }, false, port);
             }
         } else if words.len() as u32 == 1 + (words[0] & 0xffff) {
             let words = std::mem::take(words);
             let sent = Some((sender, (words[0] >> 16) as u16));
-            self.left.push_back(Left::of(&words[1..], self.has_ingress, port.now, sent));
+            self.rests.take(Left::of(&words[1..], self.beside, port.now, sent), false, port);
         }
         true
     }
@@ -224,30 +302,43 @@ impl PacketPort {
 impl Device for PacketPort {
     fn cycle(&mut self, port: &mut Port<'_>) -> bool {
         let is_received = self.receive(port) | self.receive_message(port);
+        let has_left = self.leave(port.now);
         let is_on_line = self.cycle_line(port);
+        let mut has_moved = false;
+        if self.beside == Beside::Rest {
+            self.keep_rests(port);
+            has_moved = self.rests.cycle(port);
+        }
         let now = self.base + port.now;
-        let is_due = |next: &Message| next.at.saturating_add(self.stood) <= now;
-        self.is_due = self.to_come.front().is_some_and(is_due);
+        let is_due = |next: &&Message| next.at.saturating_add(self.stood) <= now;
+        let due = self.to_come.front().filter(is_due);
+        self.is_full = due.is_some_and(|next| next.rest.is_some() || next.waits);
+        self.is_due = due.is_some() && !self.is_full;
         if !self.is_due && self.idles_left > 0 {
             self.idles_left -= 1;
             self.to_come.push_front(Message { words: [1, IDLE, 0].into(), ..Message::default() });
             self.is_due = true;
         }
         // A line on which a packet comes is no standstill.
-        let comes = self.awaited > 0 || !self.is_due && !self.to_come.is_empty();
+        let is_coming = !self.is_due && !self.is_full && !self.to_come.is_empty();
+        let comes = self.awaited > 0 || is_coming;
         let is_sent = self.send(port);
-        is_received || is_sent || comes || is_on_line
+        is_received || has_left || has_moved || is_sent || comes || is_on_line
     }
 
     fn next(&self, _: u64) -> u64 {
         // One that is due waits for room.
-        let next = self.to_come.front().filter(|_| !self.is_due);
+        let next = self.to_come.front().filter(|_| !self.is_due && !self.is_full);
         let comes = next.map(|next| next.at.saturating_add(self.stood).saturating_sub(self.base));
         let leaves = self.line.as_ref().and_then(OutLine::next);
         comes.into_iter().chain(leaves).min().unwrap_or(u64::MAX)
     }
 
     fn waits_for(&self) -> Option<(Network, bool)> {
-        self.is_due.then_some((Network::Static1, false))
+        let rest = self.rests.awaits().or(self.is_full.then_some(Network::General));
+        match rest {
+            Some(network) => Some((network, true)),
+            None => self.is_due.then_some((Network::Static1, false)),
+        }
     }
 }

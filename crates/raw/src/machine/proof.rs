@@ -162,7 +162,8 @@ mod tests {
         let image = assemble("test", text).expect("it assembles");
         let ports = chains.iter().map(|chain| (chain.last(), chain.sides[chain.sides.len() - 1].1));
         let (chains, ports) = (chains.to_vec(), ports.collect());
-        let placement = Placement { chains, ports, memory: ((3, 3), Side::South) };
+        let (memory, rests) = (((3, 3), Side::South), Vec::new());
+        let placement = Placement { chains, ports, memory, rests };
         let mapping = Mapping { outputs, ..Mapping::default() };
         prove(&Spec::built_in(), &image, &placement, &mapping)
     }

@@ -9,11 +9,14 @@ const MOST_STAGES: usize = 8;
 /// The mappings of a machine's chip: each has ports for its chains and for the memory.
 pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
     let (columns, rows) = (spec.chip.columns as u8, spec.chip.rows as u8);
-    let (mut all, outputs) = (Vec::new(), spec.mapping.outputs);
+    // What does not depend on the tiles.
+    let Mapping { outputs, rest, .. } = &spec.mapping;
+    let kept = Mapping { outputs: *outputs, rest: rest.clone(), ..Mapping::default() };
+    let mut all = Vec::new();
     // Along the first row, which has a port at each tile.
     for tiles in 1..columns {
         let chain: Vec<_> = (0..tiles).map(|x| (x, 0)).collect();
-        add(&mut all, &[chain], outputs);
+        add(&mut all, &[chain], &kept);
     }
     // Each chain enters at the first column and goes through some rows, there and back.
     for together in (1..=rows).filter(|together| rows.is_multiple_of(*together)) {
@@ -28,7 +31,7 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
                 tiles.collect()
             })
             .collect();
-        add(&mut all, &chains, outputs);
+        add(&mut all, &chains, &kept);
     }
     // Around the chip, each tile by itself.
     let edge = (0..rows).flat_map(|y| (0..columns).map(move |x| (x, y)));
@@ -38,7 +41,7 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
         // The memory needs a port too.
         edge.pop();
     }
-    add(&mut all, &edge, outputs);
+    add(&mut all, &edge, &kept);
     let has_ports = |candidate: &Candidate| {
         MachineSpec { mapping: candidate.mapping.clone(), ..spec.clone() }.placement().is_ok()
     };
@@ -47,7 +50,7 @@ pub fn candidates(spec: &MachineSpec) -> Vec<Candidate> {
 }
 
 /// Adds chains with each way to cut them into stages.
-fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>], outputs: Outputs) {
+fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>], kept: &Mapping) {
     let tiles = chains[0].len();
     let mut ways = vec![vec![tiles]];
     if tiles > 1 {
@@ -60,12 +63,10 @@ fn add(all: &mut Vec<Candidate>, chains: &[Vec<(u8, u8)>], outputs: Outputs) {
         }
     }
     for replicas in ways {
-        if outputs == Outputs::Egress && replicas.last() != Some(&1) {
+        if kept.outputs == Outputs::Egress && replicas.last() != Some(&1) {
             continue;
         }
-        let (all_chains, steps) = (chains.to_vec(), Vec::new());
-        let mapping =
-            Mapping { chains: all_chains, steps, replicas, outputs, ..Mapping::default() };
+        let mapping = Mapping { chains: chains.to_vec(), replicas, ..kept.clone() };
         if all.iter().any(|other| other.mapping == mapping) {
             continue;
         }

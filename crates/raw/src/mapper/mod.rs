@@ -14,7 +14,7 @@ use wireloom_machine::{Error, Result};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 
-pub use crate::machine::{MachineSpec, Mapping, Outputs, QueueMemory, Queues};
+pub use crate::machine::{Keep, MachineSpec, Mapping, Outputs, QueueMemory, Queues, RestSpec};
 pub use candidates::candidates;
 pub use measure::{Rates, measure, play, rates};
 
@@ -35,7 +35,8 @@ impl Candidate {
 
     /// The text of a machine description that extends another one.
     pub fn description(&self, extends: &str, about: &str) -> String {
-        let Mapping { chains, replicas, outputs, .. } = &self.mapping;
+        let Mapping { chains, replicas, outputs, rest, .. } = &self.mapping;
+        let rest = rest.as_ref().map(RestSpec::section).unwrap_or_default();
         let outputs = if *outputs == Outputs::Egress { "outputs = \"egress\"\n" } else { "" };
         let chain = |chain: &Vec<(u8, u8)>| {
             let tiles: Vec<String> = chain.iter().map(|(x, y)| format!("[{x}, {y}]")).collect();
@@ -44,7 +45,7 @@ impl Candidate {
         let chains: Vec<String> = chains.iter().map(chain).collect();
         format!(
             "extends = {extends:?}\nabout = {about:?}\n\n[mapping]\nchains = [\n    {},\n]\n\
-             replicas = {replicas:?}\n{outputs}",
+             replicas = {replicas:?}\n{outputs}{rest}",
             chains.join(",\n    ")
         )
     }
@@ -121,6 +122,7 @@ fn choose(tried: &[Tried], wanted: Option<f64>) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wireloom_description::Description;
 
     fn tried(tiles: u8, mpps: Option<f64>) -> Tried {
         let chains = vec![(0..tiles).map(|x| (x, 0)).collect()];
@@ -129,6 +131,25 @@ mod tests {
         let rates = mpps.map(|mpps| Rates { mpps, ..Rates::default() });
         let candidate = Candidate { name: String::new(), mapping };
         Tried { candidate, rates: rates.ok_or_else(|| "it is refused".to_owned()) }
+    }
+
+    #[test]
+    fn what_is_tried_keeps_rests_as_the_machine_does_and_so_does_its_description() {
+        let built = |text: &str| {
+            let description = Description::parse("test.toml", text).expect("it is TOML");
+            MachineSpec::build("test", &description).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let spec = built(
+            "extends = \"raw\"\nabout = \"a test\"\n[mapping]\nchains = [[[0, 0]]]\n[mapping.rest]\n\
+             keep = \"card\"\nwords = 20\npackets = 5\n",
+        );
+        let all = candidates(&spec);
+        assert!(all.len() > 10);
+        for candidate in all {
+            let again = built(&candidate.description("raw", "a test"));
+            assert_eq!(again.mapping.rest, spec.mapping.rest, "{}", candidate.name);
+            assert_eq!(again.mapping, candidate.mapping);
+        }
     }
 
     #[test]

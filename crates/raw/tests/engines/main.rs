@@ -7,5 +7,6 @@ mod mapping;
 mod programs;
 mod queues;
 mod random;
+mod rests;
 mod tasks;
 mod windows;

@@ -49,6 +49,7 @@ pub fn payload(lower: &mut Lower<'_>, method: &str, args: &[Value], width: u32) 
                 let is_longer = lower.code.two(Do::Sltu, length, to);
                 let fits = lower.code.two(Do::Xor, is_longer, Operand::Number(1));
                 lower.unless(fits, done);
+                lower.cut_rest(|lower| lower.code.two(Do::Subu, length, to));
                 lower.store(frame::LENGTH, &[to]);
                 let is_less = lower.code.two(Do::Sltu, to, WINDOW.into());
                 let (to, is_less) = (lower.code.in_register(to), lower.code.in_register(is_less));

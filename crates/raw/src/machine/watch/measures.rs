@@ -124,6 +124,11 @@ pub fn list(machine: &Raw) -> List {
         let places = super::PORT_PLACES;
         list.measure(part, "packets", Level { places }, waiting);
         list.measure(part, "words in", Count, words(chain.input())[0]);
+        let card = |(place, side)| chip.device_at(place, side).and_then(PacketPort::card);
+        if let (Some(rest), Some(card)) = (&machine.spec.mapping.rest, card(chain.input())) {
+            let places = u64::from(rest.packets);
+            list.measure(part, "rests kept", Level { places }, card.kept() as u64);
+        }
         if machine.spec.mapping.queues.is_none() {
             list.measure(part, "words out", Count, words(placement.ports[number])[1]);
         }

@@ -1,0 +1,168 @@
+//! Rests as the card has them by which their packets came.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use wireloom_isa::raw::Network;
+
+use super::{Memories, Reference};
+use crate::cache::{LINE_BYTES, LINE_WORDS};
+use crate::device::Port;
+use crate::message::Header;
+use crate::tile::kind;
+
+/// The most words of a message.
+const MESSAGE_WORDS: usize = 31;
+
+/// What a card keeps, or has written to a memory.
+#[derive(Clone, Debug, Default)]
+pub struct Card {
+    number: u8,
+    most: usize,
+    /// The rests, which are empty here if they are in a memory.
+    kept: BTreeMap<u8, Vec<u8>>,
+    /// The place where the next rest goes if it is free.
+    next: u8,
+    /// The memories, if rests go there.
+    memories: Option<Memories>,
+    /// The request that comes.
+    request: Vec<u32>,
+    /// Rests that were kept, and how many at a time at most.
+    pub all: u64,
+    pub largest: usize,
+}
+
+/// The words of bytes, the last one filled with zeros.
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let word = |bytes: &[u8]| {
+        let mut word = [0; 4];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u32::from_be_bytes(word)
+    };
+    bytes.chunks(4).map(word).collect()
+}
+
+impl Card {
+    /// A card by its number among all, which keeps so many rests, here or in memories.
+    pub fn new(number: usize, most: u32, memories: Option<Memories>) -> Self {
+        Self { number: number as u8, most: most as usize, memories, ..Self::default() }
+    }
+
+    /// Whether there is room for a rest.
+    pub fn has_room(&self) -> bool {
+        self.kept.len() < self.most
+    }
+
+    /// Rests that are kept now.
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether rests go to a memory.
+    pub fn writes(&self) -> bool {
+        self.memories.is_some()
+    }
+
+    /// Keeps a rest; returns the word by which it is known, and the messages that write it to a memory, if it goes
+    /// there. The last one asks the memory to confirm that all are written.
+    pub fn keep(&mut self, rest: Vec<u8>, port: &Port<'_>) -> (u32, Vec<Vec<u32>>) {
+        // Places are taken in turn, as in a circular buffer.
+        let turn = (0..self.most).map(|ahead| ((usize::from(self.next) + ahead) % self.most) as u8);
+        let free = turn.into_iter().find(|slot| !self.kept.contains_key(slot));
+        let slot = free.expect("there is room");
+        self.next = ((usize::from(slot) + 1) % self.most) as u8;
+        let reference = Reference { card: self.number, slot, bytes: rest.len() as u16 };
+        let messages = self.memories.as_ref().map(|memories| {
+            let (destination, side) = memories.of_card(self.number.into());
+            let to = Header {
+                last: 1 + side as u8,
+                origin: port.tile,
+                destination,
+                ..Header::default()
+            };
+            let words = words(&rest);
+            let lines = words
+                .chunks(LINE_WORDS)
+                .zip((memories.address(reference)..).step_by(LINE_BYTES as usize));
+            let line = |(words, address): (&[u32], u32)| {
+                let header = Header { length: 1 + LINE_WORDS as u8, user: kind::WRITE_LINE, ..to };
+                let mut message = [&[header.word(), address], words].concat();
+                message.resize(2 + LINE_WORDS, 0);
+                message
+            };
+            let mut messages: Vec<Vec<u32>> = lines.map(line).collect();
+            let back = Header {
+                last: port.last,
+                user: kind::CONFIRM,
+                destination: port.tile,
+                ..Header::default()
+            };
+            let header = Header { length: 1, user: kind::CONFIRM, ..to };
+            messages.push(vec![header.word(), back.word()]);
+            messages
+        });
+        let rest = if messages.is_some() { Vec::new() } else { rest };
+        self.kept.insert(slot, rest);
+        self.all += 1;
+        self.largest = self.largest.max(self.kept.len());
+        (reference.word(), messages.unwrap_or_default())
+    }
+
+    /// The bytes of a rest that belong to a packet, if they are here. Gives it up if nothing else leaves with it.
+    pub fn give(&mut self, reference: Reference, is_last: bool) -> Vec<u8> {
+        let mut bytes = match is_last {
+            true => self.kept.remove(&reference.slot),
+            false => self.kept.get(&reference.slot).cloned(),
+        };
+        bytes.iter_mut().for_each(|bytes| bytes.truncate(reference.bytes.into()));
+        bytes.unwrap_or_default()
+    }
+
+    /// Takes a word of a request; returns the messages of the answer once all of it is there.
+    pub fn ask(&mut self, word: u32, port: &Port<'_>) -> Vec<Vec<u32>> {
+        self.request.push(word);
+        let [asked, back] = self.request[..] else { return Vec::new() };
+        self.request.clear();
+        let Some(reference) = Reference::of(asked | Reference::IS) else { return Vec::new() };
+        let bytes = self.give(reference, asked & Reference::IS != 0);
+        if back == 0 {
+            return Vec::new();
+        }
+        let message = |words: &[u32]| {
+            let length = words.len() as u8;
+            let header = Header { length, origin: port.tile, ..Header::of(back) };
+            [&[header.word()], words].concat()
+        };
+        words(&bytes).chunks(MESSAGE_WORDS).map(message).collect()
+    }
+}
+
+/// Messages for a network, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Outgoing {
+    /// What is left of the message that goes.
+    sending: VecDeque<u32>,
+    /// Those that go before all others.
+    pub first: VecDeque<Vec<u32>>,
+    pub others: VecDeque<Vec<u32>>,
+}
+
+impl Outgoing {
+    /// Whether no message has begun and not ended.
+    pub fn is_between(&self) -> bool {
+        self.sending.is_empty()
+    }
+
+    /// Writes a word of a message; returns whether one went.
+    pub fn write(&mut self, network: Network, port: &mut Port<'_>) -> bool {
+        if self.sending.is_empty() {
+            let next = self.first.pop_front().or_else(|| self.others.pop_front());
+            self.sending = next.unwrap_or_default().into();
+        }
+        let Some(word) = self.sending.front().copied() else { return false };
+        let is_written = port.write(network, word);
+        if is_written {
+            self.sending.pop_front();
+        }
+        is_written
+    }
+}

@@ -1,0 +1,283 @@
+//! Rests as the device has them at the port where their packets leave.
+
+use std::collections::VecDeque;
+
+use wireloom_codegen::tile::{LAST, Way};
+use wireloom_isa::raw::Network;
+
+use super::card::{Card, Outgoing};
+use super::{Memories, Reference};
+use crate::cache::LINE_BYTES;
+use crate::device::Port;
+use crate::machine::mapping::Edge;
+use crate::machine::port::Left;
+use crate::message::Header;
+use crate::tile::kind;
+
+/// Rests that come to a device from cards at a time, or lines from a memory ("up to four outstanding", the paper, of
+/// lines).
+const UNDER_WAY: usize = 4;
+
+/// A packet whose head has left the tiles.
+#[derive(Clone, Debug)]
+struct Leaving {
+    left: Left,
+    to_line: bool,
+    fetch: Fetch,
+}
+
+/// How far the rest of a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fetch {
+    /// It has to be asked for.
+    Wanted(Reference),
+    /// It comes, under the kind of answers of this number.
+    Coming(u8),
+    /// Its lines come: the address of the next one, how many are to be asked for, and how many are under way.
+    Lines { reference: Reference, next: u32, to_ask: usize, under_way: usize },
+    /// All of it is there.
+    Done,
+}
+
+/// What a device at a port does with rests: it keeps those of a card, and fetches others.
+#[derive(Clone, Debug, Default)]
+pub struct Rests {
+    /// The card here, if packets come here.
+    pub card: Option<Card>,
+    /// The ports of all cards, and the memories for rests.
+    cards: Vec<Edge>,
+    memories: Option<Memories>,
+    leaving: VecDeque<Leaving>,
+    /// Messages of the general network, requests first, and of the memory network, likewise.
+    general: Outgoing,
+    memory: Outgoing,
+    /// Words of the memory network's message that comes that are missing, and how often memories have confirmed
+    /// that rests are written.
+    missing: u8,
+    confirmed: usize,
+}
+
+impl Rests {
+    /// Those of a device, where cards are at these ports.
+    pub fn new(card: Option<Card>, cards: Vec<Edge>, memories: Option<Memories>) -> Self {
+        Self { card, cards, memories, ..Self::default() }
+    }
+
+    /// Whether the card here has room for a rest, if there is one, and can begin with it now.
+    pub fn has_room(&self) -> bool {
+        let has_room = self.card.as_ref().is_some_and(Card::has_room);
+        has_room && self.memory.others.is_empty()
+    }
+
+    /// Keeps a rest, or begins to write it to a memory; returns the word by which it is known.
+    pub fn keep(&mut self, rest: Vec<u8>, port: &Port<'_>) -> u32 {
+        let card = self.card.as_mut().expect("packets come by a card");
+        let (word, messages) = card.keep(rest, port);
+        self.memory.others.extend(messages);
+        word
+    }
+
+    /// Whether a memory has confirmed the next rest.
+    pub fn is_confirmed(&mut self) -> bool {
+        let is_confirmed = self.confirmed > 0;
+        self.confirmed -= usize::from(is_confirmed);
+        is_confirmed
+    }
+
+    /// Takes the head of a packet that leaves, for the line or not; or what has no packet.
+    pub fn take(&mut self, left: Left, to_line: bool, port: &Port<'_>) {
+        let mut leaving = Leaving { left, to_line, fetch: Fetch::Done };
+        let left = &mut leaving.left;
+        let is_last = left.side & LAST != 0;
+        let is_packet = matches!(Way::of(left.side), Way::Port | Way::Core) && !left.is_dropped;
+        match left.reference {
+            Some(reference) if is_packet && reference.bytes > 0 => {
+                match self.own(reference, port) {
+                    Some(card) if !card.writes() => left.rest = card.give(reference, is_last),
+                    _ => leaving.fetch = Fetch::Wanted(reference),
+                }
+            }
+            // What is dropped needs no rest, and the card no longer either.
+            Some(reference) if is_last => self.give_up(reference, port),
+            _ => {}
+        }
+        self.leaving.push_back(leaving);
+    }
+
+    /// The card that keeps a rest, if it is the one here.
+    fn own(&mut self, reference: Reference, port: &Port<'_>) -> Option<&mut Card> {
+        let (tile, side) = self.cards[usize::from(reference.card)];
+        let is_here = tile == port.tile && 1 + side as u8 == port.last;
+        self.card.as_mut().filter(|_| is_here)
+    }
+
+    /// Tells the card of a rest that nobody needs it any longer.
+    fn give_up(&mut self, reference: Reference, port: &Port<'_>) {
+        match self.own(reference, port) {
+            Some(card) => drop(card.give(reference, true)),
+            None => self.request(reference, true, 0, port),
+        }
+    }
+
+    /// Asks a card for a rest, which comes back under a header; or tells the card that nobody needs it.
+    fn request(&mut self, reference: Reference, is_last: bool, back: u32, port: &Port<'_>) {
+        let (destination, side) = self.cards[usize::from(reference.card)];
+        let (last, user) = (1 + side as u8, kind::REST);
+        let header = Header { last, length: 2, user, origin: port.tile, destination };
+        let word = if is_last { reference.word() } else { reference.word() & !Reference::IS };
+        self.general.first.push_back(vec![header.word(), word, back]);
+    }
+
+    /// Asks for the rests of the packets that leave next.
+    fn ask(&mut self, port: &Port<'_>) {
+        if self.leaving.is_empty() {
+            return;
+        }
+        if self.memories.is_some() {
+            return self.ask_memory(port);
+        }
+        let coming = |tag: u8| move |one: &Leaving| one.fetch == Fetch::Coming(tag);
+        while let Some(tag) =
+            (0..UNDER_WAY as u8).find(|tag| !self.leaving.iter().any(coming(*tag)))
+            && let Some(at) = self.wanted()
+            && let Fetch::Wanted(reference) = self.leaving[at].fetch
+        {
+            self.leaving[at].fetch = Fetch::Coming(tag);
+            let is_last = self.leaving[at].left.side & LAST != 0;
+            let (last, destination) = (port.last, port.tile);
+            let user = kind::REST_COMES + tag;
+            let back = Header { last, destination, user, ..Header::default() };
+            self.request(reference, is_last, back.word(), port);
+        }
+    }
+
+    /// The first packet whose rest has to be asked for.
+    fn wanted(&self) -> Option<usize> {
+        self.leaving.iter().position(|one| matches!(one.fetch, Fetch::Wanted(_)))
+    }
+
+    /// Asks a memory for lines of the rest of the packet that leaves next.
+    fn ask_memory(&mut self, port: &Port<'_>) {
+        let Some(memories) = &self.memories else { return };
+        let is_begun = self.leaving.iter().any(|one| matches!(one.fetch, Fetch::Lines { .. }));
+        if !is_begun
+            && let Some(at) = self.wanted()
+            && let Fetch::Wanted(reference) = self.leaving[at].fetch
+        {
+            let to_ask = u32::from(reference.bytes).div_ceil(LINE_BYTES) as usize;
+            let next = memories.address(reference);
+            self.leaving[at].fetch = Fetch::Lines { reference, next, to_ask, under_way: 0 };
+        }
+        for one in &mut self.leaving {
+            let Fetch::Lines { reference, next, to_ask, under_way } = &mut one.fetch else {
+                continue;
+            };
+            let (destination, side) = memories.of_card(reference.card.into());
+            let back = Header { last: port.last, destination: port.tile, ..Header::default() };
+            let (last, origin) = (1 + side as u8, port.tile);
+            let header = Header { last, length: 2, user: kind::DMA_READ, origin, destination };
+            while *to_ask > 0 && *under_way < UNDER_WAY {
+                self.memory.first.push_back(vec![header.word(), *next, back.word()]);
+                (*next, *to_ask, *under_way) = (*next + LINE_BYTES, *to_ask - 1, *under_way + 1);
+            }
+        }
+    }
+
+    /// The next packet that is whole, and whether it goes to the line.
+    pub fn next(&mut self) -> Option<(Left, bool)> {
+        self.leaving.front().filter(|first| first.fetch == Fetch::Done)?;
+        self.leaving.pop_front().map(|first| (first.left, first.to_line))
+    }
+
+    /// Packets on their way to the line.
+    pub fn to_line(&self) -> usize {
+        self.leaving.iter().filter(|one| one.to_line).count()
+    }
+
+    /// The network of a word that is awaited, if one is.
+    pub fn awaits(&self) -> Option<Network> {
+        let is_line = |one: &Leaving| matches!(one.fetch, Fetch::Lines { .. });
+        match self.leaving.iter().any(is_line) || self.card.as_ref().is_some_and(Card::writes) {
+            true => Some(Network::Memory),
+            false => (!self.leaving.is_empty()).then_some(Network::General),
+        }
+    }
+
+    /// Takes a word of a message under a header, if that is a request or an answer; returns whether it is.
+    pub fn takes(&mut self, header: Header, word: u32, port: &Port<'_>) -> bool {
+        if header.user == kind::REST {
+            let answer = self.card.as_mut().map(|card| card.ask(word, port)).unwrap_or_default();
+            self.general.others.extend(answer);
+            return true;
+        }
+        let tag = header.user.checked_sub(kind::REST_COMES);
+        let Some(tag) = tag.filter(|tag| usize::from(*tag) < UNDER_WAY) else { return false };
+        let coming = |one: &&mut Leaving| one.fetch == Fetch::Coming(tag);
+        if let Some(leaving) = self.leaving.iter_mut().find(coming)
+            && leaving.add(word)
+        {
+            leaving.fetch = Fetch::Done;
+        }
+        true
+    }
+
+    /// Takes a word of the memory network: a line of a rest, or that one is written. Returns whether one came.
+    fn takes_line(&mut self, port: &mut Port<'_>) -> bool {
+        let Some(word) = port.read(Network::Memory) else { return false };
+        if self.missing == 0 {
+            let header = Header::of(word);
+            self.missing = header.length;
+            self.confirmed += usize::from(header.length == 0 && header.user == kind::CONFIRM);
+            return true;
+        }
+        self.missing -= 1;
+        let mut given_up = None;
+        for one in &mut self.leaving {
+            let Fetch::Lines { .. } = one.fetch else { continue };
+            // What follows in the last line is not of the packet.
+            let is_whole = one.add(word);
+            let Fetch::Lines { reference, to_ask, under_way, .. } = &mut one.fetch else {
+                continue;
+            };
+            *under_way -= usize::from(self.missing == 0);
+            if is_whole && *to_ask == 0 && *under_way == 0 {
+                given_up = (one.left.side & LAST != 0).then_some(*reference);
+                one.fetch = Fetch::Done;
+            }
+            break;
+        }
+        given_up.into_iter().for_each(|reference| self.give_up(reference, port));
+        true
+    }
+
+    /// Moves words of messages; returns whether some moved.
+    pub fn cycle(&mut self, port: &mut Port<'_>) -> bool {
+        let is_taken = self.uses_memory() && self.takes_line(port);
+        self.ask(port);
+        let is_written = self.general.write(Network::General, port);
+        is_taken | is_written | self.memory.write(Network::Memory, port)
+    }
+
+    /// Whether rests are in memories.
+    pub fn uses_memory(&self) -> bool {
+        self.memories.is_some()
+    }
+
+    /// Whether a message of the memory network can begin now that is none of a rest.
+    pub fn is_between(&self) -> bool {
+        self.memory.is_between()
+    }
+}
+
+impl Leaving {
+    /// Adds a word of the rest, if it has not all of it; returns whether it has then.
+    fn add(&mut self, word: u32) -> bool {
+        let wanted = self.left.reference.map_or(0, |rest| usize::from(rest.bytes));
+        let rest = &mut self.left.rest;
+        if rest.len() < wanted {
+            rest.extend(word.to_be_bytes());
+            rest.truncate(wanted);
+        }
+        rest.len() == wanted
+    }
+}
