@@ -31,6 +31,7 @@ fn sums_go_over_the_header_window_and_what_lies_behind() {
 }
 
 #[test]
+#[ignore = "builds a large model: make test-all"]
 fn several_offloads_look_at_bodies_in_turn() {
     let place = Workplace::new();
     place.write("shared.loom", include_bytes!("shared.loom"));

@@ -107,6 +107,7 @@ fn a_trace_shows_the_steps_of_a_pipelined_engine() {
 }
 
 #[test]
+#[ignore = "builds a large model: make test-all"]
 fn a_trace_shows_copies_and_packets_of_narrow_ports() {
     let place = Workplace::new();
     place.write("ports.loom", include_bytes!("ports.loom"));
