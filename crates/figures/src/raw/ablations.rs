@@ -1,6 +1,8 @@
 //! What each decision of the paper's design is worth: routers that differ in one thing, under full
 //! load.
 
+use std::path::Path;
+
 use serde::Serialize;
 use wireloom_net::Packet;
 use wireloom_raw::mapper::{self, Keep, RestSpec};
@@ -17,7 +19,7 @@ use crate::pages::{PageTable, Table};
 use crate::store::Cost;
 use crate::values::Values;
 use wireloom_console::{Working, output};
-use wireloom_machine::{Error, Result};
+use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
 
 /// The figure.
@@ -28,7 +30,7 @@ pub const FIGURE: Figure = Figure {
     make,
     kept: Kept {
         cost: Cost::Cheap,
-        built: "programs/raw/version-*.rasm, step-*.rasm and ipv4.loom on machines/raw*.toml",
+        built: "programs/raw/version-*.rasm, step-*.rasm, ipv4.loom and ipv4-tasks.loom on machines/raw*.toml",
         names: &["router", "memory"],
         skip: &[],
         tools: &[],
@@ -137,9 +139,12 @@ const ROUTERS: [&str; 14] = [
     "IV-rows",
 ];
 
-/// programs/raw/ipv4.loom on a machine, next to a version by hand.
+/// An engine on a machine, next to a version by hand.
 struct Engine {
     router: &'static str,
+    /// Its name in programs/raw.
+    program: &'static str,
+    /// The machine's name, or its file there.
     machine: &'static str,
     /// Whether the rest of packets stays in the cards, if the machine does not say it.
     rests: bool,
@@ -151,6 +156,7 @@ struct Engine {
 
 const ROWS: Engine = Engine {
     router: "rows",
+    program: "ipv4.loom",
     machine: "raw-rows",
     rests: false,
     what: "`raw-rows`",
@@ -161,7 +167,25 @@ const EGRESS: Engine =
     Engine { router: "egress", machine: "raw-egress", what: "`raw-egress`", ..ROWS };
 const QUEUED: Engine =
     Engine { router: "queues", machine: "raw-queues", what: "`raw-queues`", ..ROWS };
-const ENGINES: [Engine; 8] = [
+const ENGINES: [Engine; 10] = [
+    Engine {
+        router: "tasks-version-4",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-4.toml",
+        what: "`tasks-version-4.toml`",
+        by_hand: "IV",
+        published: ["9.75", "15"],
+        ..ROWS
+    },
+    Engine {
+        router: "tasks-version-3",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-3.toml",
+        what: "`tasks-version-3.toml`",
+        by_hand: "III",
+        published: ["9.75", "11"],
+        ..ROWS
+    },
     Engine {
         router: "version-4",
         machine: "raw-version-4",
@@ -188,13 +212,17 @@ const ENGINES: [Engine; 8] = [
 
 impl Engine {
     /// Packets and bits a second of a trace.
-    fn run(&self, rig: &Rig, trace: Trace) -> Result<(f64, f64)> {
-        let mut spec = tiled(self.machine)?;
+    fn run(&self, root: &Path, trace: Trace) -> Result<(f64, f64)> {
+        let folder = root.join("programs/raw");
+        let file = folder.join(self.machine);
+        let name = if file.exists() { &*file.to_string_lossy() } else { self.machine };
+        let mut spec = tiled(name)?;
+        let program = Source::of(folder.join(self.program)).compiled()?;
         if self.rests {
             spec.mapping.rest =
                 Some(RestSpec { keep: Keep::Card, words: 16, packets: 16, memories: Vec::new() });
         }
-        let routes = store(&rig.meaning, &trace.routes)?;
+        let routes = store(&program, &trace.routes)?;
         let inputs = trace.packets.into_iter().zip(0..);
         let of = |(packets, ingress): (Vec<Vec<u8>>, u16)| {
             let packet = move |bytes| Packet { ingress, arrival_ns: 0, bytes };
@@ -204,7 +232,7 @@ impl Engine {
         let mut packets: Vec<(usize, Packet)> = inputs.flat_map(of).collect();
         packets.sort_by_key(|(number, _)| *number);
         let packets: Vec<Packet> = packets.into_iter().map(|(_, packet)| packet).collect();
-        let rates = mapper::measure(&spec, &rig.meaning.optimised, &routes, &packets)?;
+        let rates = mapper::measure(&spec, &program.optimised, &routes, &packets)?;
         Ok((rates.gbps, rates.mpps))
     }
 }
@@ -250,7 +278,9 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let mut rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
     let compiled = sweep(&ENGINES, workers(), |engine| {
         let mean = |packets, bytes| {
-            let all = SEEDS.iter().map(|seed| engine.run(&rig, Trace::new(*seed, packets, bytes)));
+            let all = SEEDS
+                .iter()
+                .map(|seed| engine.run(&settings.root, Trace::new(*seed, packets, bytes)));
             let all: Vec<_> = all.collect::<Result<_>>()?;
             let sum = all.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             Ok::<_, Error>((sum.0 / all.len() as f64, sum.1 / all.len() as f64))

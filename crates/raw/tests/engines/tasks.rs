@@ -1,7 +1,9 @@
 //! The engine with the tasks of the paper's Table 2 as steps, next to the one with two steps.
 
+use std::sync::Arc;
+
 use wireloom_ir::{Execute, Golden, Reason, Verdict};
-use wireloom_machine::{Contender, Options, Program};
+use wireloom_machine::{Configured, Contender, Options, Program};
 use wireloom_net::Packet;
 use wireloom_raw::dir24::Route;
 use wireloom_raw::routers::store;
@@ -74,12 +76,30 @@ fn the_engine_with_the_tasks_as_steps_does_what_that_with_two_steps_does() {
 
 #[test]
 fn the_tasks_do_on_a_tile_each_what_they_do_on_golden() {
+    agree(machine(CHAIN).unwrap_or_else(|error| panic!("{error}")), &packets());
+}
+
+/// Packets from all ports, and longer ones, whose rest goes past the tiles.
+#[test]
+fn the_tasks_do_as_the_papers_stages_what_they_do_on_golden() {
+    let mut packets = packets();
+    for (number, packet) in packets.iter_mut().enumerate() {
+        packet.ingress = number as u16 % 4;
+        let length = [0, 62, 63, 64, 200, 1500][number / 4 % 6];
+        packet.bytes.resize(packet.bytes.len().max(length), number as u8);
+    }
+    for version in ["tasks-version-3", "tasks-version-4"] {
+        let root = wireloom_install::checkout().expect("tests run in a checkout");
+        let file = root.join(format!("programs/raw/{version}.toml"));
+        agree(super::programs::machine(&file.to_string_lossy()), &packets);
+    }
+}
+
+fn agree(machine: Arc<dyn Configured>, packets: &[Packet]) {
     let program = program("raw/ipv4-tasks");
     let store = store(&program, &routes()).unwrap_or_else(|error| panic!("{}", error.message));
-    let machine = machine(CHAIN).unwrap_or_else(|error| panic!("{error}"));
     let contender = Contender::new(machine, &program, &store, &Options::default(), &|_| ());
     let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
-    let packets = packets();
     let frames: Vec<_> = packets.iter().map(Packet::frame).collect();
     contender
         .offer(&program.optimised, &frames, &mut |_| ())
