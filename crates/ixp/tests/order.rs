@@ -95,19 +95,7 @@ fn packets_call_offloads_in_their_order() {
                 finish;
             }
         }";
-    let program = written(text);
-    let mut packets = noise(71, 240);
-    for (number, packet) in packets.iter_mut().enumerate() {
-        packet.arrival_ns = 40 * number as u64;
-        packet.ingress = 0;
-        // One MPKT each: a port has room for 256.
-        packet.bytes.resize(packet.bytes.len().clamp(12, 64), 0x77);
-    }
-    for name in ["ixp1200", "ixp2400"] {
-        let mut spec = Spec::installed(name).unwrap_or_else(|error| panic!("{error}"));
-        spec.ports.assignment = Assignment::Any;
-        agree_on(spec, &program, &[], &packets);
-    }
+    agree_in_order(text, 71, ["ixp1200", "ixp2400"]);
 }
 
 /// More such offloads than the scratchpad has words for: some have their turns in common.
@@ -143,14 +131,20 @@ fn many_offloads_are_called_in_the_order_of_packets() {
         part(10, "if (ask.times % 2 == 0) finish; next part_20;"),
         part(20, "finish;"),
     );
-    let program = written(&text);
-    let mut packets = noise(73, 240);
+    agree_in_order(&text, 73, ["ixp1200", "ixp2800"]);
+}
+
+/// Plays packets of one port, which threads of all ports take.
+fn agree_in_order(text: &str, seed: u64, machines: [&str; 2]) {
+    let program = written(text);
+    let mut packets = noise(seed, 240);
     for (number, packet) in packets.iter_mut().enumerate() {
         packet.arrival_ns = 40 * number as u64;
         packet.ingress = 0;
+        // One MPKT each: a port has room for 256.
         packet.bytes.resize(packet.bytes.len().clamp(12, 64), 0x77);
     }
-    for name in ["ixp1200", "ixp2800"] {
+    for name in machines {
         let mut spec = Spec::installed(name).unwrap_or_else(|error| panic!("{error}"));
         spec.ports.assignment = Assignment::Any;
         agree_on(spec, &program, &[], &packets);

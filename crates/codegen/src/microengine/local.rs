@@ -65,7 +65,7 @@ impl Code {
         format!("*l$index1[{offset}]")
     }
 
-    /// Sets pointer 1 near some words of the window, of which it reaches 8 at least. Returns the offset of the first.
+    /// Sets pointer 1 so that it reaches a word of the window and the seven after it. Returns the offset of that word.
     pub fn window_at(&mut self, first: u32) -> u8 {
         let begin = first - first % (GROUP / 2);
         if self.pointer != Some(Pointer::Window(begin)) {

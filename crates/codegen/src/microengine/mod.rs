@@ -57,7 +57,7 @@ pub struct Microcode<'a> {
     multipliers: String,
     /// The set and the value of each reason, by its number in control words.
     pub reasons: Vec<(u32, u16)>,
-    /// The word of a frame at which its zeros behind the window end.
+    /// The first word of a frame after the zeros that follow the window.
     cleared: u32,
     local: Local,
     /// Gates of offloads that are called in the order of packets, and words of the scratchpad for each.
@@ -131,8 +131,8 @@ const RECEIVE_ELEMENTS: u32 = 16;
 
 /// Bytes of the scratchpad that programs take at least.
 pub const SCRATCHPAD: u32 = 4096;
-/// Its first words are for turns to send, one for each packet in hand, of which a chip has as many as threads
-/// (`thread.uc`); after them zeros. Each thread of version 2 has a word of mail, and each element of the receive FIFO of
+/// Its first words are for turns to send (`thread.uc`): one for each thread that a chip can have, since each has one
+/// packet in hand. Zeros follow. Each thread of version 2 has a word of mail, and each element of the receive FIFO of
 /// version 1 a word. The next one counts elements of TBUF.
 /// Words for offloads that are called in order follow, then arrays and counters.
 const TURNS: u32 = 128;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use wireloom_ir::{Engine, Exit, OffloadTarget, Op, OpKind};
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
 use wireloom_offloads::StateUse;
 use wireloom_offloads::registry;
 
 use super::FIRST_GATE;
-use crate::refused::ops;
+use crate::refused::{next_step, ops};
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
 /// them.
@@ -17,7 +17,7 @@ pub struct Order {
     offloads: Vec<usize>,
     /// The gates, at which packets wait for their turn. If there are fewer than offloads, several have one.
     gates: usize,
-    /// Words of the scratchpad of each gate: one for each packet in hand.
+    /// How many words of the scratchpad a gate has. Each packet in hand has one of them.
     ring: u32,
     /// For each step, those that it or a later one may call.
     reached: Vec<BTreeSet<usize>>,
@@ -64,8 +64,8 @@ impl Order {
             is_stable = true;
             for (number, step) in engine.steps.iter().enumerate().rev() {
                 for op in ops(step) {
-                    let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &op.kind else { continue };
-                    let more = reached[to.index()].clone();
+                    let Some(to) = next_step(op) else { continue };
+                    let more = reached[to].clone();
                     if !more.is_subset(&reached[number]) {
                         reached[number].extend(more);
                         is_stable = false;

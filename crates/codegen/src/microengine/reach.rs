@@ -1,16 +1,17 @@
-//! Fields may lie behind the end of a packet, where they read zeros. This says how far, so that no more is cleared.
+//! A step may read a field that lies after the end of a packet, and gets zeros. This finds the last word that such a
+//! field can have, so that no more words are cleared.
 
-use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Step, Value};
-use wireloom_offloads::registry;
+use wireloom_ir::{Engine, Op, OpKind, Step, Value};
 
 use super::frame;
 use super::known::{fronts, moves_front};
+use super::window::reaches_packet;
 use crate::refused::ops;
 
 /// Where the longest window ends, as a word of the frame: what follows it is zero anyway.
 const ALL: u32 = frame::END / 4;
 
-/// The word of the frame at which the zeros behind the window may end, since no field lies there or later.
+/// The first word of the frame after all fields that a step may read. Zeros after the window need to reach no farther.
 pub fn cleared(engine: &Engine) -> u32 {
     let fronts = fronts(engine);
     let own = |(step, front): (&Step, Option<u32>)| cleared_for(engine, step, front);
@@ -30,12 +31,7 @@ fn cleared_for(engine: &Engine, step: &Step, mut front: Option<u32>) -> u32 {
                 let end = front + within + (bit % 8 + width).div_ceil(8);
                 cleared = cleared.max(end.div_ceil(4).min(ALL));
             }
-            OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. } => {
-                let target = &engine.offloads[offload.index()].target;
-                if reads_packets(target, *method) {
-                    return ALL;
-                }
-            }
+            _ if reaches_packet(engine, op) => return ALL,
             _ => {}
         }
         if moves_front(engine, op) {
@@ -43,18 +39,6 @@ fn cleared_for(engine: &Engine, step: &Step, mut front: Option<u32>) -> u32 {
         }
     }
     cleared
-}
-
-/// Whether a method may read bytes of the packet.
-fn reads_packets(target: &OffloadTarget, method: usize) -> bool {
-    let OffloadTarget::Kind(config) = target else { return true };
-    match config.kind.as_str() {
-        "payload" => {
-            registry::kind("payload").is_none_or(|kind| kind.methods[method].name != "truncate")
-        }
-        "checksum" | "match" | "park" => true,
-        _ => false,
-    }
 }
 
 /// The largest value that a value can have, as far as its operation shows.

@@ -14,7 +14,7 @@
 //! `far` is 1 if the window is in the frame. `base` is what a byte of the frame is less than its byte of local memory.
 //! A window in local memory ends with byte 1472 of the frame, as the longest one that arrives does, and zeros follow.
 
-use wireloom_ir::{Engine, Exit, OffloadTarget, Op, OpKind, Value};
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Value};
 use wireloom_offloads::registry;
 
 use super::code::{Code, Label, Operand, Register, Shift, Target};
@@ -23,7 +23,7 @@ use super::homes::Local;
 use super::local::CONTEXTS;
 use super::lower::Lower;
 use super::routines::Routine;
-use crate::refused::ops;
+use crate::refused::{next_step, ops};
 
 /// The word of local memory that says whether the window is in the frame.
 pub const FAR: u32 = 0;
@@ -74,12 +74,12 @@ pub fn homes(engine: &Engine, local: Local) -> Vec<Home> {
         let ops = ops(&engine.steps[step]);
         for op in &ops {
             home = after(engine, &ops, op, home);
-            let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &op.kind else { continue };
-            let known = &mut found[to.index()];
+            let Some(to) = next_step(op) else { continue };
+            let known = &mut found[to];
             let both = known.map_or(home, |known| known.or(home));
             if *known != Some(both) {
                 *known = Some(both);
-                work.push(to.index());
+                work.push(to);
             }
         }
     }

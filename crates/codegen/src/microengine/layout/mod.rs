@@ -303,7 +303,7 @@ pub fn place(
         return Err(vec![Refused { offload: None, step: None, message }]);
     }
     let engine = &program.engines[program.main.index()];
-    // As many packets are in hand as threads, and their numbers follow each other.
+    // Each thread has one packet in hand, and their numbers are consecutive.
     let ring = memories.threads.next_power_of_two();
     let order = Order::of(engine, Order::most(memories.scratch, ring), ring);
     let mut room = Room {

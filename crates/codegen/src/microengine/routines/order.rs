@@ -1,7 +1,7 @@
 //! The order of packets at an offload whose calls must come in it.
 //!
-//! An offload has a word of the scratchpad for each packet in hand. A thread waits for its turn before its first call,
-//! until it gets a signal (thread.uc: `wait_at_gate`). It gives the turn to the next packet when no step that it can
+//! For each offload the scratchpad has a word for every packet that a thread works on. Before its first call a thread
+//! waits for its turn, which comes by a signal (thread.uc: `wait_at_gate`). It gives the turn to the next packet when no step that it can
 //! still reach calls the offload. So calls of different packets never overlap, and need no locks.
 
 use super::super::code::{Code, Operand, Register};
