@@ -18,7 +18,7 @@ use crate::queue::Queue;
 pub use ends::{Sink, Source};
 pub use fetch::Place;
 pub use input::{Buffer, Entered, InputCard, InputCounts, InputSpec};
-pub(crate) use line::LineClock;
+pub(crate) use line::{LineClock, words_of};
 pub use line::{LineRate, framed};
 pub use memory::{Accesses, Begun, Memory, MemorySpec};
 pub use output::{Delivered, OutputCard, OutputSpec};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_raw::mapper::{self, Keep, RestSpec};
+use wireloom_raw::mapper::{self, Keep, MachineSpec, RestSpec};
 use wireloom_raw::routers::{Setting, Version, store};
 use wireloom_sim::sweep;
 
@@ -19,7 +19,7 @@ use crate::pages::{PageTable, Table};
 use crate::store::Cost;
 use crate::values::Values;
 use wireloom_console::{Working, output};
-use wireloom_machine::{Error, Result, Source};
+use wireloom_machine::{Error, Program, Result, Source};
 use wireloom_plot::{Bars, Group};
 
 /// The figure.
@@ -211,18 +211,22 @@ const ENGINES: [Engine; 10] = [
 ];
 
 impl Engine {
-    /// Packets and bits a second of a trace.
-    fn run(&self, root: &Path, trace: Trace) -> Result<(f64, f64)> {
+    /// Its machine and program.
+    fn compiled(&self, root: &Path) -> Result<(MachineSpec, Program)> {
         let folder = root.join("programs/raw");
         let file = folder.join(self.machine);
         let name = if file.exists() { &*file.to_string_lossy() } else { self.machine };
         let mut spec = tiled(name)?;
-        let program = Source::of(folder.join(self.program)).compiled()?;
         if self.rests {
             spec.mapping.rest =
                 Some(RestSpec { keep: Keep::Card, words: 16, packets: 16, memories: Vec::new() });
         }
-        let routes = store(&program, &trace.routes)?;
+        Ok((spec, Source::of(folder.join(self.program)).compiled()?))
+    }
+
+    /// Packets and bits a second of a trace.
+    fn run((spec, program): &(MachineSpec, Program), trace: Trace) -> Result<(f64, f64)> {
+        let routes = store(program, &trace.routes)?;
         let inputs = trace.packets.into_iter().zip(0..);
         let of = |(packets, ingress): (Vec<Vec<u8>>, u16)| {
             let packet = move |bytes| Packet { ingress, arrival_ns: 0, bytes };
@@ -232,7 +236,7 @@ impl Engine {
         let mut packets: Vec<(usize, Packet)> = inputs.flat_map(of).collect();
         packets.sort_by_key(|(number, _)| *number);
         let packets: Vec<Packet> = packets.into_iter().map(|(_, packet)| packet).collect();
-        let rates = mapper::measure(&spec, &program.optimised, &routes, &packets)?;
+        let rates = mapper::measure(spec, &program.optimised, &routes, &packets)?;
         Ok((rates.gbps, rates.mpps))
     }
 }
@@ -277,10 +281,10 @@ fn make(settings: &Settings) -> Result<Drawn> {
     });
     let mut rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
     let compiled = sweep(&ENGINES, workers(), |engine| {
+        let ready = engine.compiled(&settings.root)?;
         let mean = |packets, bytes| {
-            let all = SEEDS
-                .iter()
-                .map(|seed| engine.run(&settings.root, Trace::new(*seed, packets, bytes)));
+            let all =
+                SEEDS.iter().map(|seed| Engine::run(&ready, Trace::new(*seed, packets, bytes)));
             let all: Vec<_> = all.collect::<Result<_>>()?;
             let sum = all.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             Ok::<_, Error>((sum.0 / all.len() as f64, sum.1 / all.len() as f64))

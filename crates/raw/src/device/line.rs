@@ -54,11 +54,17 @@ impl LineClock {
 pub fn framed(port: u16, bytes: &[u8]) -> Vec<u32> {
     let length = u16::try_from(bytes.len()).expect("a packet of at most 65,535 bytes");
     let mut words = vec![u32::from(port) << 16 | u32::from(length)];
-    words.extend(bytes.chunks(4).map(|chunk| {
-        let byte = |number: usize| u32::from(chunk.get(number).copied().unwrap_or(0));
-        byte(0) << 24 | byte(1) << 16 | byte(2) << 8 | byte(3)
-    }));
+    words.extend(words_of(bytes));
     words
+}
+
+/// Bytes as words, the first byte highest, the last word filled with zeros.
+pub(crate) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u32> + '_ {
+    bytes.chunks(4).map(|chunk| {
+        let mut word = [0; 4];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u32::from_be_bytes(word)
+    })
 }
 
 /// Words after the first one of a packet with this first word.

@@ -46,7 +46,7 @@ pub use rests::{Keep, RestSpec};
 use watch::Programs;
 
 use crate::Chip;
-use crate::device::LineRate;
+use crate::device::{LineRate, words_of};
 use crate::device::{Memory, MemorySpec};
 use crate::kind::first;
 
@@ -287,11 +287,7 @@ impl Raw {
         let place = words.len();
         words.extend(self.compiled.head.map(|_| 0));
         let aligned = [&[0; tile::ALIGN as usize], bytes].concat();
-        words.extend(aligned.chunks(4).map(|chunk| {
-            let mut word = [0; 4];
-            word[..chunk.len()].copy_from_slice(chunk);
-            u32::from_be_bytes(word)
-        }));
+        words.extend(words_of(&aligned));
         words[0] = words.len() as u32 - 2;
         let pending = Pending { number: *number, arrival_ns: *arrival_ns, ingress: *ingress };
         let input = self.placement.chains[*chain].input();

@@ -6,7 +6,7 @@ use wireloom_isa::raw::Network;
 
 use super::{Memories, Reference};
 use crate::cache::{LINE_BYTES, LINE_WORDS};
-use crate::device::Port;
+use crate::device::{Port, words_of};
 use crate::message::Header;
 use crate::tile::kind;
 
@@ -29,16 +29,6 @@ pub struct Card {
     /// Rests that were kept, and how many at a time at most.
     pub all: u64,
     pub largest: usize,
-}
-
-/// The words of bytes, the last one filled with zeros.
-fn words(bytes: &[u8]) -> Vec<u32> {
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 4];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u32::from_be_bytes(word)
-    };
-    bytes.chunks(4).map(word).collect()
 }
 
 impl Card {
@@ -79,7 +69,7 @@ impl Card {
                 destination,
                 ..Header::default()
             };
-            let words = words(&rest);
+            let words: Vec<u32> = words_of(&rest).collect();
             let lines = words
                 .chunks(LINE_WORDS)
                 .zip((memories.address(reference)..).step_by(LINE_BYTES as usize));
@@ -132,7 +122,8 @@ impl Card {
             let header = Header { length, origin: port.tile, ..Header::of(back) };
             [&[header.word()], words].concat()
         };
-        words(&bytes).chunks(MESSAGE_WORDS).map(message).collect()
+        let words: Vec<u32> = words_of(&bytes).collect();
+        words.chunks(MESSAGE_WORDS).map(message).collect()
     }
 }
 
