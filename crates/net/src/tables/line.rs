@@ -331,7 +331,7 @@ impl<'a> Cursor<'a> {
             if !self.rest.starts_with('=') {
                 let found = if name.is_empty() { self.rest } else { name };
                 return Err(format!(
-                    "unexpected `{}`; a field is written `name=value`",
+                    "unexpected `{}`; a field is written `name=value`, a scalar `= value`",
                     found.trim_end()
                 ));
             }
@@ -475,6 +475,7 @@ mod tests {
             ("5 port=(1", "`)` is missing"),
             ("5 port=asn.x", "`asn.x` is not a number"),
             ("5 1=1", "`1` is not a field name"),
+            ("a=1 -> 2", "unexpected `2`; a field is written `name=value`, a scalar `= value`"),
             ("5 a=1 = 2", "a name is missing before `=`"),
             ("\"GET port=1", "the closing `\"` is missing"),
             (r#""\q" port=1"#, "`\\q` is not an escape"),
