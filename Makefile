@@ -19,8 +19,8 @@ export WIRELOOM_CACHE := $(CURDIR)/$(CACHE)
 HOURS ?= 4
 # What `make soak` forwards before that.
 PACKETS ?= 1000000000
-# Tests that run at once: more than cores, since those of live forwarding and of builds wait.
-export RUST_TEST_THREADS ?= $(shell expr 2 \* $$(nproc))
+# Tests of a program that run at once. Two programs do, since tests of live forwarding and of builds wait.
+export RUST_TEST_THREADS ?= $(shell nproc)
 # What `make figures` measures: those that take some minutes at most.
 FIGURES ?= cheap
 
@@ -36,10 +36,11 @@ demo: ## the router on real captures and generated traffic: in software, as hard
 test: ## what CI runs: formatting, lints, licences, tests, the comparison with the Linux kernel
 	@scripts/page.sh
 	@$(MAKE) --no-print-directory --jobs=2 tools data deny lint # while one downloads or waits for a last crate, another compiles
-	cargo test --workspace --locked
+	scripts/test.py
+	cargo test --workspace --locked --doc --quiet
 
 test-all: test tools-icarus ## what CI runs, then what takes long and seldom fails: slow proofs, benches in a four-state simulator, every packet test and 100 random programs in hardware, native engines on 64-bit ARM
-	cargo test --workspace --locked -- --ignored
+	scripts/test.py --ignored
 	@$(MAKE) --no-print-directory test-aarch64
 
 test-aarch64: ## native engines on 64-bit ARM, in QEMU
