@@ -22,6 +22,7 @@ mod known;
 pub mod layout;
 mod local;
 mod lower;
+mod merged;
 mod operations;
 mod order;
 mod posted;
@@ -47,6 +48,7 @@ pub use inline::{Inlined, inline};
 pub use layout::trie;
 pub use layout::{Image, Layout, Memories, Place, Slot, Unit, slots};
 use lower::Written;
+use merged::merged;
 
 /// A program as microcode.
 #[derive(Clone, Debug)]
@@ -251,7 +253,7 @@ impl Microcode<'_> {
         let text = bursts::joined(&text);
         match target {
             Target::One { .. } => posted::posted(&early(&text, Waits::Ordered)),
-            Target::Two { .. } => second::translated(&early(&text, Waits::Signals)),
+            Target::Two { .. } => second::translated(&merged(&early(&text, Waits::Signals))),
         }
     }
 }
