@@ -92,7 +92,9 @@ pub fn compile(
             microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             continue;
         }
-        let cut = microcode.cut(room, target).map_err(|refused| vec![refused])?;
+        // In a chain each context of every part has a packet.
+        let chained = spec.engines.min(most / contexts);
+        let cut = microcode.cut(room, chained, target).map_err(|refused| vec![refused])?;
         let parts = cut.parts.len() as u32;
         let less = local.of_part(cut.is_chain);
         if parts > 1 && less != local {
@@ -100,7 +102,10 @@ pub fn compile(
             microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             continue;
         }
-        let engines = spec.engines.min(most / contexts) / parts;
+        let engines = match cut.is_chain {
+            true => chained / parts,
+            false => (spec.engines / parts).min(most / contexts),
+        };
         if engines == 0 {
             return Err(whole(&format!(
                 "its steps need {parts} control stores of {words} words, and there are {} engines",

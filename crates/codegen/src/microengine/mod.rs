@@ -190,13 +190,17 @@ pub fn generate<'a>(
 }
 
 impl Microcode<'_> {
-    /// Cuts the steps into as few parts as control stores of so many words allow.
+    /// Cuts the steps into as few parts as control stores of so many words allow, for a chip with so many engines.
     ///
     /// # Errors
     /// A step that is too long for one.
-    pub fn cut(&self, store: usize, target: Target) -> Result<Cut, Refused> {
-        let may_be_chain = matches!(target, Target::Two { .. });
-        spread::cut(self.engine, &self.steps, store, may_be_chain).map_err(|step| Refused {
+    pub fn cut(&self, store: usize, engines: u32, target: Target) -> Result<Cut, Refused> {
+        // Version 1 has no next neighbours.
+        let chained = match target {
+            Target::One { .. } => 0,
+            Target::Two { .. } => engines as usize,
+        };
+        spread::cut(self.engine, &self.steps, store, chained).map_err(|step| Refused {
             offload: None,
             step: Some(self.engine.steps[step].name.clone()),
             message: format!(

@@ -165,24 +165,22 @@ pub struct Cut {
     pub is_chain: bool,
 }
 
-/// Cuts the steps into as few parts as control stores of so many words allow: into a chain, if that is wanted and
-/// possible, with as little work as possible for the part that has most. Otherwise with as few handovers as possible.
+/// Cuts the steps into as few parts as control stores of so many words allow: into a chain, if it has at most `chained`
+/// parts, with as little work as possible for the part that has most. Otherwise with as few handovers as possible.
 ///
 /// # Errors
 /// The number of a step that is too long for any.
-pub fn cut(
-    engine: &Engine,
-    steps: &[Written],
-    store: usize,
-    may_be_chain: bool,
-) -> Result<Cut, usize> {
+pub fn cut(engine: &Engine, steps: &[Written], store: usize, chained: usize) -> Result<Cut, usize> {
     let routines = routines::all(steps.iter().flat_map(|step| step.routines.clone()));
     let shared: usize = routines.values().map(|routine| routine.words).sum();
     let whole = steps.iter().map(|step| step.words).sum::<usize>() + shared;
     if whole + RUNTIME <= store {
         return Ok(Cut { parts: vec![(0..steps.len()).collect()], is_chain: false });
     }
-    if may_be_chain && let Some(parts) = chain(engine, steps, &routines, store) {
+    if chained > 1
+        && let Some(parts) = chain(engine, steps, &routines, store)
+        && parts.len() <= chained
+    {
         return Ok(Cut { parts, is_chain: true });
     }
     let parts = any(engine, steps, &routines, store)?;
