@@ -143,6 +143,7 @@ pub const FIGURES: &[Figure] = &[
     ixp::throughput::FIGURE,
     ixp::ipv4::FIGURE,
     ixp::networks::FIGURE,
+    ixp::compiled::FIGURE,
     ixp::idle::FIGURE,
     ixp::power::FIGURE,
     ixp::dvs::FIGURE,

@@ -31,6 +31,8 @@ const THREADS_2: u32 = 128;
 pub struct Compiled {
     /// For each part.
     images: Vec<Image>,
+    /// Whether engines of different parts take turns.
+    is_chain: bool,
     /// Engines of each part, and their contexts.
     engines: u32,
     contexts: u32,
@@ -90,29 +92,43 @@ pub fn compile(
             microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             continue;
         }
-        let parts = microcode.parts(room).map_err(|refused| vec![refused])?;
-        if parts.len() > 1
-            && let Some(less) = local.less()
-        {
+        // In a chain each context of every part has a packet.
+        let chained = spec.engines.min(most / contexts);
+        let cut = microcode.cut(room, chained, target).map_err(|refused| vec![refused])?;
+        let parts = cut.parts.len() as u32;
+        let less = local.of_part(cut.is_chain);
+        if parts > 1 && less != local {
             local = less;
             microcode = microengine::generate(&inlined, &layout, &kept, local)?;
             continue;
         }
-        let engines = (spec.engines / parts.len() as u32).min(most / contexts);
+        let engines = match cut.is_chain {
+            true => chained / parts,
+            false => (spec.engines / parts).min(most / contexts),
+        };
         if engines == 0 {
             return Err(whole(&format!(
-                "its steps need {} control stores of {words} words, and there are {} engines",
-                parts.len(),
+                "its steps need {parts} control stores of {words} words, and there are {} engines",
                 spec.engines
             )));
         }
-        let text = |number| microcode.text(&parts, number, engines, target);
-        let texts: Vec<String> = (0..parts.len()).map(text).collect();
+        let text = |number| microcode.text(&cut, number, engines, target);
+        let texts: Vec<String> = (0..cut.parts.len()).map(text).collect();
         match assemble(spec, &texts, &mut assembled) {
             Ok(images) => {
                 let reasons = microcode.reasons;
                 let files = program.files.clone();
-                return Ok(Compiled { images, engines, contexts, layout, reasons, texts, files });
+                let is_chain = cut.is_chain;
+                return Ok(Compiled {
+                    images,
+                    is_chain,
+                    engines,
+                    contexts,
+                    layout,
+                    reasons,
+                    texts,
+                    files,
+                });
             }
             Err((part, refused)) => {
                 let is = |code| refused.diagnostics.iter().find(|error| error.code == code);
@@ -226,6 +242,17 @@ impl Compiled {
         texts.map(|(part, text)| (file_name(part, self.texts.len()), text.clone())).collect()
     }
 
+    /// The instructions of each part.
+    pub fn words(&self) -> Vec<usize> {
+        self.images.iter().map(|image| image.words.len()).collect()
+    }
+
+    /// Packets that it has in hand at a time.
+    pub fn threads(&self) -> u32 {
+        let parts = if self.is_chain { self.images.len() as u32 } else { 1 };
+        parts * self.engines * self.contexts
+    }
+
     /// Starts a machine with it.
     ///
     /// # Errors
@@ -242,10 +269,15 @@ impl Compiled {
             let stored = Stored::load(image, spec.engine.control_store)
                 .map_err(|refused| Error::new(refused.0))?;
             let contexts = ((1_u32 << self.contexts) - 1) as u8;
-            programs.extend(vec![(stored, contexts); self.engines as usize]);
+            programs.push((stored, contexts));
         }
+        let engines = self.engines as usize;
+        let programs: Vec<_> = match self.is_chain {
+            true => std::iter::repeat_n(&programs, engines).flatten().cloned().collect(),
+            false => programs.into_iter().flat_map(|own| vec![own; engines]).collect(),
+        };
         let mut spec = spec.clone();
-        if self.engines * self.contexts < spec.ports.count {
+        if engines as u32 * self.contexts < spec.ports.count {
             // No thread would ask for some of the ports.
             spec.ports.assignment = Assignment::Any;
         }

@@ -36,6 +36,7 @@ pub mod units;
 mod watch;
 
 pub use chip::Chip;
+pub use compiled::{Compiled, compile};
 pub use engine::{Engine, Program};
 pub use kind::KIND;
 pub use machine::Ixp;

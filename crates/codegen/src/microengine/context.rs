@@ -57,6 +57,18 @@ pub fn read_unwritten_if(
     engine: &Engine,
     holds: &dyn Fn(usize, usize, Value) -> bool,
 ) -> BTreeSet<usize> {
+    live_if(engine, holds).swap_remove(0)
+}
+
+/// For each step, the variables that it or a later one may read before they are written.
+pub fn live(engine: &Engine) -> Vec<BTreeSet<usize>> {
+    let taken: Vec<_> = engine.steps.iter().map(taken).collect();
+    live_if(engine, &|step, exit, guard| {
+        taken[step][exit].as_ref().is_some_and(|taken| taken.holds(guard))
+    })
+}
+
+fn live_if(engine: &Engine, holds: &dyn Fn(usize, usize, Value) -> bool) -> Vec<BTreeSet<usize>> {
     let mut live: Vec<BTreeSet<usize>> = engine.steps.iter().map(reads).collect();
     loop {
         let mut is_stable = true;
@@ -76,7 +88,7 @@ pub fn read_unwritten_if(
             }
         }
         if is_stable {
-            return live.swap_remove(0);
+            return live;
         }
     }
 }

@@ -13,14 +13,17 @@
 //! Local memory has what is at most 128 bits wide: instructions name its words. What is wider, and arrays
 //! of the context, are reached by commands with computed addresses, and so in the frame. The variables
 //! that steps name most often come first. If some find no room, variables of at most 16 bits are packed: up to four
-//! share a word of local memory. In the frame they would cost a read of SRAM more for each write. If the steps are
-//! spread over engines, no part of the context is in local memory: each engine has its own. Otherwise the header
-//! window may be there too (`window.rs`), after the words of all contexts that this is about.
+//! share a word of local memory. In the frame they would cost a read of SRAM more for each write. The header
+//! window may be there too (`window.rs`), after the words of all contexts that this is about. If the steps are spread over
+//! engines, neither is in local memory, since each engine has its own, unless the parts are a chain: packets take both along
+//! (`carried.rs`).
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use wireloom_ir::{Engine, OpKind};
 
+use super::context;
 use super::frame;
 use super::wide::is_wide;
 use super::window;
@@ -56,13 +59,9 @@ impl Local {
         Self { words, has_context: words > 0, has_window: words > 0 }
     }
 
-    /// Less may be there, if that is possible: code for it was too long.
-    pub fn less(self) -> Option<Self> {
-        match self {
-            Self { has_window: true, .. } => Some(Self { has_window: false, ..self }),
-            Self { has_context: true, .. } => Some(Self { has_context: false, ..self }),
-            _ => None,
-        }
+    /// What may be there if the steps are spread over engines: in a chain, packets take it along.
+    pub fn of_part(self, is_chain: bool) -> Self {
+        if is_chain { self } else { Self { has_context: false, has_window: false, ..self } }
     }
 
     /// Words for the context and for values, a multiple of [`GROUP`]. The window is after those of all contexts.
@@ -180,6 +179,17 @@ impl Homes {
         }
         homes.frame.push(next.max(frame::WORDS)..LOCAL);
         homes
+    }
+
+    /// For each step, the words of local memory with variables that it or a later one may read before they are written.
+    pub fn live(&self, engine: &Engine) -> Vec<BTreeSet<u32>> {
+        let words = |variable: usize| {
+            let first = self.variables[variable].checked_sub(LOCAL);
+            let count = words::count(engine.context[variable].width) as u32;
+            first.into_iter().flat_map(move |first| first..first + count)
+        };
+        let live = context::live(engine).into_iter();
+        live.map(|variables| variables.into_iter().flat_map(words).collect()).collect()
     }
 
     /// The words of these arrays, as ranges that do not touch.

@@ -2,13 +2,14 @@
 //!
 //! A thread is a context that takes a packet through all its steps (thread.uc; receive.uc, finish.uc,
 //! send.uc and resume.uc). Steps that do not fit into one control store are spread over engines (`spread`,
-//! handover.uc). [`layout`] places tables in the memories; `lower` writes the steps, with `words`
+//! chain.uc, handover.uc). [`layout`] places tables in the memories; `lower` writes the steps, with `words`
 //! for values of any width, `frame` for fields of the packet and `calls` for offloads. The result
 //! is text for the assembler, which finds the places of registers. `second` turns it into one for version
 //! 2.
 
 mod bursts;
 mod calls;
+mod carried;
 mod code;
 pub(crate) mod context;
 mod early;
@@ -22,6 +23,7 @@ mod known;
 pub mod layout;
 mod local;
 mod lower;
+mod merged;
 mod operations;
 mod order;
 mod posted;
@@ -35,6 +37,8 @@ mod wide;
 mod window;
 mod words;
 
+use std::collections::BTreeSet;
+
 use wireloom_ir::Engine;
 use wireloom_isa::microengine::Version;
 
@@ -47,6 +51,8 @@ pub use inline::{Inlined, inline};
 pub use layout::trie;
 pub use layout::{Image, Layout, Memories, Place, Slot, Unit, slots};
 use lower::Written;
+use merged::merged;
+pub use spread::Cut;
 
 /// A program as microcode.
 #[derive(Clone, Debug)]
@@ -60,6 +66,8 @@ pub struct Microcode<'a> {
     /// The first word of a frame after the zeros that follow the window.
     cleared: u32,
     local: Local,
+    /// For each step, the words of local memory with variables that it or a later one may read.
+    live: Vec<BTreeSet<u32>>,
     /// Gates of offloads that are called in the order of packets, and words of the scratchpad for each.
     gates: u32,
     ring: u32,
@@ -117,12 +125,19 @@ impl Target {
         }
     }
 
-    fn runtime(self) -> String {
-        let (receive, send) = match self {
-            Self::One { .. } => (include_str!("receive.uc"), include_str!("send.uc")),
-            Self::Two { .. } => (include_str!("receive2.uc"), include_str!("send2.uc")),
+    fn receive(self) -> &'static str {
+        match self {
+            Self::One { .. } => include_str!("receive.uc"),
+            Self::Two { .. } => include_str!("receive2.uc"),
+        }
+    }
+
+    fn send(self) -> String {
+        let send = match self {
+            Self::One { .. } => include_str!("send.uc"),
+            Self::Two { .. } => include_str!("send2.uc"),
         };
-        [receive, include_str!("finish.uc"), send, include_str!("resume.uc")].concat()
+        [include_str!("finish.uc"), send, include_str!("resume.uc")].concat()
     }
 }
 
@@ -170,16 +185,22 @@ pub fn generate<'a>(
     let frame = words.next_power_of_two().max(layout.frame);
     let cleared = reach::cleared(engine);
     let (gates, ring) = (layout.gates, layout.ring);
-    Ok(Microcode { engine, steps, multipliers, reasons, cleared, local, gates, ring, frame })
+    let live = homes::Homes::of(engine, local).live(engine);
+    Ok(Microcode { live, engine, steps, multipliers, reasons, cleared, local, gates, ring, frame })
 }
 
 impl Microcode<'_> {
-    /// Cuts the steps into as few parts as control stores of so many words allow.
+    /// Cuts the steps into as few parts as control stores of so many words allow, for a chip with so many engines.
     ///
     /// # Errors
     /// A step that is too long for one.
-    pub fn parts(&self, store: usize) -> Result<Vec<Vec<usize>>, Refused> {
-        spread::cut(self.engine, &self.steps, store).map_err(|step| Refused {
+    pub fn cut(&self, store: usize, engines: u32, target: Target) -> Result<Cut, Refused> {
+        // Version 1 has no next neighbours.
+        let chained = match target {
+            Target::One { .. } => 0,
+            Target::Two { .. } => engines as usize,
+        };
+        spread::cut(self.engine, &self.steps, store, chained).map_err(|step| Refused {
             offload: None,
             step: Some(self.engine.steps[step].name.clone()),
             message: format!(
@@ -196,26 +217,28 @@ impl Microcode<'_> {
         label.parse().ok()
     }
 
-    /// The text of a part, for `engines` engines, which follow those of the parts before.
-    pub fn text(
-        &self,
-        parts: &[Vec<usize>],
-        number: usize,
-        engines: u32,
-        target: Target,
-    ) -> String {
+    /// The text of a part, for `engines` engines. In a chain they are between those of the parts before and after it,
+    /// otherwise after those of all parts before.
+    pub fn text(&self, cut: &Cut, number: usize, engines: u32, target: Target) -> String {
         let name = &self.engine.name;
-        let first = number as u32 * engines;
-        let last = first + engines - 1;
+        let parts = cut.parts.len();
+        let first = if cut.is_chain { number as u32 } else { number as u32 * engines };
+        let own = match cut.is_chain {
+            true => format!("every {parts}th microengine from {first} on"),
+            false => format!("microengines {first} to {}", first + engines - 1),
+        };
         let mut text = format!(
-            "; Engine `{name}`, written by Wireloom from the step IR: part {} of {}, for \
-             microengines {first} to {last}.\n\
-             {}{}{}{}#define ARRIVAL {}\n#define GATES {}\n#define FIRST_GATE {FIRST_GATE}\n\
+            "; Engine `{name}`, written by Wireloom from the step IR: part {} of {parts}, for {own}.\n\
+             {}{}{}{}{}#define ARRIVAL {}\n#define GATES {}\n#define FIRST_GATE {FIRST_GATE}\n\
              #define RING {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}{}\n{}\n",
             number + 1,
-            parts.len(),
             target.header(),
             if number == 0 { "#define FIRST_PART 1\n" } else { "" },
+            match (cut.is_chain, number + 1 == parts) {
+                (true, true) => "#define CHAIN 1\n#define LAST_PART 1\n",
+                (true, false) => "#define CHAIN 1\n",
+                (false, _) => "",
+            },
             match target {
                 Target::One { .. } if engines * target.contexts() > RECEIVE_ELEMENTS => format!(
                     "#define SHARED_ELEMENTS {}\n",
@@ -241,17 +264,21 @@ impl Microcode<'_> {
         );
         text.push_str(&self.multipliers);
         let threads = target.contexts() * engines;
-        let steps = spread::part(self.engine, &self.steps, parts, number, threads);
-        let runtime = if number == 0 { target.runtime() } else { String::new() };
+        let steps = cut.part(self.engine, &self.steps, &self.live, number, threads);
+        let runtime = match number {
+            0 => [target.receive(), &target.send()].concat(),
+            _ if cut.is_chain => target.send(),
+            _ => String::new(),
+        };
         // With several parts, the way into the first one is a branch.
-        match parts.len() {
+        match parts {
             1 => text.extend([&runtime, "\n", &steps]),
             _ => text.extend([&steps, "\n", &runtime]),
         }
         let text = bursts::joined(&text);
         match target {
             Target::One { .. } => posted::posted(&early(&text, Waits::Ordered)),
-            Target::Two { .. } => second::translated(&early(&text, Waits::Signals)),
+            Target::Two { .. } => second::translated(&merged(&early(&text, Waits::Signals))),
         }
     }
 }

@@ -15,6 +15,10 @@ receive#:
     immed[front, 1344]
     .begin
     .reg mask status bytes more element fifo at word to place number base
+#ifdef CHAIN
+    .reg own
+    own_context(own)
+#endif
     immed[at, 168]
     alu[base, thread, AND, 3]
     alu_shf[base, --, B, base, <<8]
@@ -23,7 +27,11 @@ receive#:
 mpkt#:
     ; The signal, the first register, and the thread: context in bits 10 to 8, engine from 11 on.
     immed[place, ((8 << 4) | &arrived)]
+#ifdef CHAIN
+    alu_shf[place, place, OR, own, <<8]
+#else
     alu_shf[place, place, OR, thread, <<8]
+#endif
     msf[fast_wr, place, rx_thread_freelist_0]
     ctx_arb[arrived]
     alu[status, --, B, $8]
@@ -87,6 +95,9 @@ next_mpkt#:
     br_bclr[status, 8, mpkt#]
     ; The number, the port, and a count of jumps back; the time of arrival.
     alu[$0, --, B, number]
+#ifdef WINDOW_BASE
+    alu[*l$index0[2], --, B, number]
+#endif
     alu_shf[number, --, B, status, >>12]
     alu[number, 31, AND, number]
     alu[$1, --, B, number]

@@ -68,15 +68,23 @@ pub fn translated(text: &str) -> String {
     out
 }
 
-/// A read that begins early, or that ends together with such ones ([`early`](super::early)).
+/// A read that begins early, or a write that ends late, or a command that ends together with such ones
+/// ([`early`](super::early), [`merged`](super::merged)).
 fn with_signals(command: &str) -> Option<String> {
-    let operands = command.strip_prefix("sram[read, ")?;
-    let (operands, tokens) = operands.split_once("], ")?;
+    let (unit, rest) = command.split_once('[')?;
+    let (operands, tokens) = rest.split_once("], ")?;
+    let waits = tokens.starts_with("ctx_swap[s");
+    if !(unit == "sram" || unit == "scratch" && waits) {
+        return None;
+    }
     let (own, then) = signals(tokens)?;
-    let [to, a, b, count] = operands.split(", ").collect::<Vec<_>>()[..] else { return None };
+    let [what @ ("read" | "write"), to, a, b, count] = operands.split(", ").collect::<Vec<_>>()[..]
+    else {
+        return None;
+    };
     let words = address(a, b, 2);
     Some(format!(
-        "    .begin\n    .reg byte_at\n{words}    sram[read, {to}, byte_at, 0, {count}], {own}\n    \
+        "    .begin\n    .reg byte_at\n{words}    {unit}[{what}, {to}, byte_at, 0, {count}], {own}\n    \
          .end\n{then}"
     ))
 }

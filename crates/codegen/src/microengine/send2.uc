@@ -1,7 +1,6 @@
     ; In the order in which packets came (thread.uc: `turn_of`). TURN is the byte of the scratchpad with the word that
     ; counts the elements of TBUF that were taken.
-    sram[read, $0, frame, 0, 1], ctx_swap
-    alu[number, --, B, $0]
+    number_of_packet(number)
     alu[bytes, payload, +, window]
     br_bclr[control, 19, all_bytes#]
     immed[bytes, 0]
@@ -16,7 +15,13 @@ elements#:
     ; Its word says that it waits, whether it keeps the turn, its thread, and its elements.
     alu_shf[t, 1, AND, control, >>17]
     alu_shf[u, 2, OR, t, <<3]
+#ifdef CHAIN
+    .reg own
+    own_context(own)
+    alu_shf[u, u, OR, own, <<8]
+#else
     alu_shf[u, u, OR, thread, <<8]
+#endif
     alu_shf[u, u, OR, n, <<16]
     turn_of(place, number)
     immed[base_of_mail, MAIL]
@@ -26,7 +31,11 @@ elements#:
     br_bset[u, 0, turn#]
     ctx_arb[s4]
     ; Its first element is in the mail of its thread, if an earlier packet took its elements; otherwise it is its turn.
+#ifdef CHAIN
+    alu_shf[u, --, B, own, <<2]
+#else
     alu_shf[u, --, B, thread, <<2]
+#endif
     alu[u, u, +, base_of_mail]
     alu[$0, --, B, 0]
     scratch[swap, $0, u, 0], ctx_swap[memory]

@@ -1,5 +1,6 @@
 ; What every part of a program written from Loom C begins with. Each context of a part's engines is
-; a thread. FIRST_THREAD is the number of the first one among those of all engines.
+; a thread. FIRST_THREAD is the number of the first one among those of all engines. In a chain each context of all engines is
+; a thread, and packets take its number along (chain.uc).
 
 .reg thread=a0 frame=a1 window=a2
 .reg front=b0 payload=b1 egress=b2 control=b3
@@ -206,6 +207,18 @@ nobody_waits#:
 #endm
 #endif
 
+; The number of the packet.
+#ifdef WINDOW_BASE
+#macro number_of_packet(number)
+    alu[number, --, B, *l$index0[2]]
+#endm
+#else
+#macro number_of_packet(number)
+    sram[read, $0, frame, 0, 1], ctx_swap
+    alu[number, --, B, $0]
+#endm
+#endif
+
 ; Offloads that are called in the order of packets have RING words each, one for each packet in hand, with the same bits:
 ; who waits for its turn, and whether it has come.
 #ifdef VERSION_2
@@ -243,13 +256,28 @@ nobody_waits#:
 #endm
 #endif
 
+; The number of the context among those of all engines.
+#macro own_context(own)
+#ifdef CHAIN
+    .begin
+    .reg number
+    local_csr_rd[me_number]
+    immed[number, 0]
+    local_csr_rd[active_ctx]
+    immed[own, 0]
+    alu_shf[own, own, OR, number, <<CONTEXT_BITS]
+    .end
+#else
+    immed[own, FIRST_THREAD]
+    alu[own, own, +, thread]
+#endif
+#endm
+
 #macro wait_at_gate(gate, number)
     .begin
     .reg at own before
     gate_of(at, gate, number)
-    ; The number of the thread among those of all engines.
-    immed[own, FIRST_THREAD]
-    alu[own, own, +, thread]
+    own_context(own)
     alu_shf[own, 2, OR, own, <<8]
     set_at_gate(at, own, before)
     br_bset[before, 0, turn_is_here#]
@@ -291,8 +319,10 @@ nobody_waits#:
     local_csr_rd[active_ctx]
     immed[context, 0]
     alu_shf[thread, context, OR, engine, <<CONTEXT_BITS]
+#ifndef CHAIN
     immed[first, FIRST_THREAD]
     alu[thread, thread, -, first]
+#endif
     alu_shf[frame, --, B, thread, <<FRAME_BITS]
 #ifdef VERSION_2
     ; Frames begin in different channels of SRAM.

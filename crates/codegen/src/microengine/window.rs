@@ -6,12 +6,12 @@
 //! operations when a program is compiled ([`Home`]); otherwise a word of local memory says it.
 //!
 //! ```text
-//! local  0     1     2                values            values + 8        values + 40     values + 48
-//!        | far | base | context, values | room in front | bytes 0 to 127 ... | zeros       |
-//! frame                                 328             336                368             376
+//! local  0     1      2        3                 values          values + 8           values + 40   values + 48
+//!        | far | base | number | context, values | room in front | bytes 0 to 127 ... | zeros       |
+//! frame                                           328             336                  368           376
 //! ```
 //!
-//! `far` is 1 if the window is in the frame. `base` is what a byte of the frame is less than its byte of local memory.
+//! `number` is that of the packet (thread.uc). `far` is 1 if the window is in the frame. `base` is what a byte of the frame is less than its byte of local memory.
 //! A window in local memory ends with byte 1472 of the frame, as the longest one that arrives does, and zeros follow.
 
 use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Value};
@@ -30,7 +30,7 @@ pub const FAR: u32 = 0;
 /// The word with what is added to a byte of the frame to get its byte of local memory.
 pub const BASE: u32 = 1;
 /// Words of local memory before those for values.
-pub const OWN: u32 = 2;
+pub const OWN: u32 = 3;
 /// The word of the frame that the first one in local memory stands for.
 pub const FIRST: u32 = END / 4 - 40;
 /// Words of local memory with the room in front, the window, and the zeros after it.

@@ -2,6 +2,7 @@
 //!
 //! A [`Trial`] says what runs; the figures differ in what they change.
 
+pub mod compiled;
 pub mod dvs;
 mod energy;
 pub mod gating;

@@ -4,8 +4,7 @@
 //! waits for its turn, which comes by a signal (thread.uc: `wait_at_gate`). It gives the turn to the next packet when no step that it can
 //! still reach calls the offload. So calls of different packets never overlap, and need no locks.
 
-use super::super::code::{Code, Operand, Register};
-use super::super::frame::State;
+use super::super::code::{Code, Register};
 
 /// Waits for the turn at an offload.
 pub struct Turn {
@@ -19,8 +18,8 @@ impl Turn {
         Self { gate: code.shared("turn_gate", true) }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State) {
-        let number = number(code, state);
+    pub(super) fn write(&self, code: &mut Code) {
+        let number = number(code);
         code.expand("wait_at_gate", &[self.gate, number]);
     }
 }
@@ -37,14 +36,16 @@ impl Pass {
         Self { gate: code.shared("turn_gate", true) }
     }
 
-    pub(super) fn write(&self, code: &mut Code, state: State) {
-        let number = number(code, state);
+    pub(super) fn write(&self, code: &mut Code) {
+        let number = number(code);
         code.expand("wait_at_gate", &[self.gate, number]);
         code.expand("pass_gate", &[self.gate, number]);
     }
 }
 
 /// The number of the packet.
-fn number(code: &mut Code, state: State) -> Register {
-    state.load(code, Operand::Number(0), 1)[0]
+fn number(code: &mut Code) -> Register {
+    let number = code.register();
+    code.expand("number_of_packet", &[number]);
+    number
 }

@@ -1,0 +1,101 @@
+//! The context in local memory, from a part of a chain to the next one: in next neighbours as far as they have room, and
+//! through the frame. Only words that the next parts may read go along.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::frame::ARGUMENTS;
+use super::homes::GROUP;
+use super::local::CONTEXTS;
+
+/// Next neighbours of a context, and those with its registers (chain.uc).
+const NEIGHBOURS: usize = 16;
+const REGISTERS: usize = 8;
+/// Words that a command moves at most.
+const COMMAND: usize = 8;
+
+/// The macros `NAME_near` and `NAME_far` of chain.uc, which move words of local memory to next neighbours and to the
+/// frame, or back.
+pub fn macros(name: &str, words: &BTreeSet<u32>, gives: bool) -> String {
+    let words: Vec<u32> = words.iter().copied().collect();
+    let (near, far) = words.split_at(words.len().min(NEIGHBOURS - REGISTERS));
+    let mut text = format!("#macro {name}_near()\n");
+    let mut places = Places::default();
+    for (number, word) in near.iter().enumerate() {
+        let neighbour = format!("n${}", REGISTERS + number);
+        places.moved(&mut text, &neighbour, *word, gives);
+    }
+    let _ = write!(text, "#endm\n\n#macro {name}_far()\n");
+    for (part, words) in far.chunks(COMMAND).enumerate() {
+        // Nothing is among the arguments of routines between two steps.
+        let first = ARGUMENTS as usize + COMMAND * part;
+        let what = if gives { "write" } else { "read" };
+        let command = format!(
+            "    .begin\n    .reg place\n    immed[place, {first}]\n    sram[{what}, $0, frame, place, {}], \
+             ctx_swap\n    .end\n",
+            words.len()
+        );
+        // Pointer 1 belongs to the context, and stays.
+        if !gives {
+            text.push_str(&command);
+        }
+        for (number, word) in words.iter().enumerate() {
+            places.moved(&mut text, &format!("${number}"), *word, gives);
+        }
+        if gives {
+            text.push_str(&command);
+        }
+    }
+    text.push_str("#endm\n\n");
+    text
+}
+
+/// Where pointer 1 is.
+#[derive(Debug, Default)]
+struct Places {
+    group: u32,
+}
+
+impl Places {
+    /// Moves a word to a register, or from it.
+    fn moved(&mut self, text: &mut String, register: &str, word: u32, gives: bool) {
+        let (group, offset) = (word / GROUP, word % GROUP);
+        if group != 0 && group != self.group {
+            self.group = group;
+            let _ = write!(
+                text,
+                "    .begin\n    .reg group\n    alu[group, thread, AND, {}]\n    \
+                 alu[group, group, OR, {}]\n    alu_shf[group, --, B, group, <<6]\n    \
+                 local_csr_wr[active_lm_addr_1, group]\n    nop\n    nop\n    nop\n    .end\n",
+                CONTEXTS - 1,
+                CONTEXTS * group
+            );
+        }
+        let place = format!("*l$index{}[{offset}]", u32::from(group != 0));
+        let _ = match gives {
+            true => writeln!(text, "    alu[{register}, --, B, {place}]"),
+            false => writeln!(text, "    alu[{place}, --, B, {register}]"),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::macros;
+
+    #[test]
+    fn words_beyond_the_next_neighbours_go_through_the_frame() {
+        let words = (6..20).collect();
+        let text = macros("give", &words, true);
+        assert!(text.contains("alu[n$8, --, B, *l$index0[6]]"), "{text}");
+        assert!(text.contains("alu[n$15, --, B, *l$index0[13]]"), "{text}");
+        assert!(text.contains("alu[$0, --, B, *l$index0[14]]"), "{text}");
+        assert!(text.contains("alu[$5, --, B, *l$index1[3]]"), "{text}");
+        assert_eq!(text.matches("local_csr_wr").count(), 1, "{text}");
+        assert!(text.contains("sram[write, $0, frame, place, 6]"), "{text}");
+        let back = macros("take", &words, false);
+        assert!(back.contains("alu[*l$index0[6], --, B, n$8]"), "{back}");
+        assert!(back.contains("alu[*l$index1[3], --, B, $5]"), "{back}");
+        assert!(!macros("give", &[6].into(), true).contains("sram"), "one word has room");
+    }
+}
