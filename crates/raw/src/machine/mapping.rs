@@ -7,7 +7,8 @@ use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
 use super::queues::Queues;
-use super::rests::{MOST_BYTES, MOST_CARDS, Memories, RestSpec};
+use super::rests::RestSpec;
+use super::ways::{self, Way};
 use crate::layout::Layout;
 use crate::{Side, Spec};
 
@@ -140,6 +141,8 @@ pub struct Placement {
     pub memory: Edge,
     /// Where memories for the rest of packets are, if there are some.
     pub rests: Vec<Edge>,
+    /// The way of the rests of each chain by switches, if they go so.
+    pub ways: Vec<Way>,
 }
 
 impl Placement {
@@ -219,21 +222,13 @@ impl MachineSpec {
             queues.check(&spec.chip).map_err(wrong)?;
         }
         if let Some(rest) = &spec.mapping.rest {
-            rest.check().map_err(wrong)?;
-            let chains = spec.mapping.chains.len();
-            if Memories::bytes_of(rest, chains) > MOST_BYTES {
-                return Err(wrong(format!(
-                    "`mapping.rest.packets` is {}, and each of them needs 64 KB for each of {chains} chains: \
-                     memories for rests have {} MB at most",
-                    rest.packets,
-                    MOST_BYTES >> 20
-                )));
-            }
-            if chains > MOST_CARDS {
-                return Err(wrong(format!(
-                    "`mapping.rest` is for {MOST_CARDS} line cards at most, one for each chain, and there are \
-                     {chains} chains"
-                )));
+            rest.check(spec.mapping.chains.len()).map_err(wrong)?;
+            if rest.is_switched() && replicas.iter().any(|tiles| *tiles > 1) {
+                return Err(wrong(
+                    "`mapping.rest.network` is \"static\", and switches count the rests of packets where a stage has \
+                     one tile: leave out `mapping.replicas`, or say `network = \"memory\"`"
+                        .into(),
+                ));
             }
         }
         spec.placement().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
@@ -394,6 +389,10 @@ impl MachineSpec {
         });
         let memory = places.into_iter().find(|port| !taken.contains(port));
         let memory = memory.ok_or("no port of the chip is left for the memory")?;
-        Ok(Placement { chains, ports, memory, rests })
+        let mut placement = Placement { chains, ports, memory, rests, ways: Vec::new() };
+        if self.mapping.rest.as_ref().is_some_and(RestSpec::is_switched) {
+            placement.ways = ways::of(&layout, &placement, &self.mapping)?;
+        }
+        Ok(placement)
     }
 }

@@ -7,7 +7,7 @@
 //! only after its answer has gone, and the tile of a queue of packets only after its message to its
 //! port. That tile waits for nothing else: its line card has room before a packet goes there. Cards that are asked
 //! for rests of packets take each request at once, and those that asked take each word of the answer; memories take
-//! all requests, and caches their lines. If the
+//! all requests, and caches their lines; a half-duplex memory takes none while it gives a line. If the
 //! queues that wait for others so form no circle, the one at the end of each row of waiting queues is
 //! taken from, and all go on.
 
@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wireloom_isa::raw::Network;
 
 use super::mapping::{Edge, Mapping, Outputs, Place, Placement};
+use super::rests::Duplex;
 use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;
 use crate::router::Router;
@@ -136,6 +137,15 @@ impl Waits {
         }
     }
 
+    /// Lets memories for rests take a word only once the line that they give has gone.
+    fn half_duplex(&mut self, layout: &Layout, memories: &[Edge]) {
+        for ((x, y), side) in memories {
+            let tile = usize::from(*y) * layout.columns + usize::from(*x);
+            let asked = layout.output(tile, MEMORY, *side as usize);
+            self.add(asked, layout.input(tile, MEMORY, *side as usize));
+        }
+    }
+
     /// A queue of a circle, if there is one.
     fn circle(mut self) -> Option<usize> {
         loop {
@@ -177,6 +187,18 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
     }
     if !placement.rests.is_empty() {
         waits.memories(layout, placement);
+        let is_proved = waits.clone().circle().is_none();
+        if mapping.rest.as_ref().is_some_and(|rest| rest.duplex == Duplex::Half) {
+            waits.half_duplex(layout, &placement.rests);
+            if is_proved && waits.clone().circle().is_some() {
+                return Err(
+                    "a memory takes no request while it gives a line (`duplex = \"half\"` in `mapping.rest`), and so \
+                     requests and lines could wait for each other in a circle: move `mapping.rest.memories`, or say \
+                     `duplex = \"full\"`"
+                        .into(),
+                );
+            }
+        }
     }
     match waits.circle() {
         None => Ok(()),
@@ -193,8 +215,8 @@ mod tests {
     use crate::Side;
     use crate::machine::mapping::Chain;
     use crate::machine::queues::{QueueMemory, Queues};
-    use crate::machine::rests::{Keep, RestSpec};
-    use wireloom_codegen::tile::Ready;
+    use crate::machine::rests::RestSpec;
+    use wireloom_codegen::tile::{Link, Ready};
 
     fn places(layout: &Layout) -> Vec<Place> {
         let tiles = 0..layout.tiles();
@@ -209,7 +231,8 @@ mod tests {
         let chain =
             |(place, side): &Edge| Chain { tiles: vec![*place], sides: vec![(*side, *side)] };
         let chains = ports.iter().map(chain).collect();
-        Placement { chains, ports, memory: ((0, 0), Side::North), rests: Vec::new() }
+        let memory = ((0, 0), Side::North);
+        Placement { chains, ports, memory, rests: Vec::new(), ways: Vec::new() }
     }
 
     #[test]
@@ -259,6 +282,7 @@ mod tests {
                             memory: QueueMemory::Tile,
                             bytes: 2048,
                             ready: Ready::Polling,
+                            network: Link::Static,
                             line_mbps: None,
                         }),
                         ..Mapping::default()
@@ -276,10 +300,10 @@ mod tests {
             memory: QueueMemory::Tile,
             bytes: 2048,
             ready: Ready::Polling,
+            network: Link::Static,
             line_mbps: None,
         });
-        let (keep, memories) = (Keep::Card, Vec::new());
-        let rest = Some(RestSpec { keep, words: 16, packets: 16, memories });
+        let rest = Some(RestSpec::in_cards());
         Mapping { outputs: Outputs::Egress, home, queues, rest, ..Mapping::default() }
     }
 
@@ -330,11 +354,7 @@ mod tests {
             assert_eq!(prove(&layout, &placement, &mapping), Ok(()), "{columns} x {rows}");
             let mut waits = Waits::default();
             waits.memories(&layout, &placement);
-            for ((x, y), side) in &placement.rests {
-                let tile = usize::from(*y) * columns + usize::from(*x);
-                let asked = layout.output(tile, MEMORY, *side as usize);
-                waits.add(asked, layout.input(tile, MEMORY, *side as usize));
-            }
+            waits.half_duplex(&layout, &placement.rests);
             assert!(waits.circle().is_some(), "{columns} x {rows}");
         }
     }

@@ -13,6 +13,7 @@ mod queues;
 mod report;
 mod rests;
 mod watch;
+mod ways;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -42,7 +43,7 @@ use port::{Left, PacketPort};
 pub use queues::{QueueMemory, Queues};
 use report::Measured;
 use rests::{Card, Memories, Rests};
-pub use rests::{Keep, RestSpec};
+pub use rests::{Carrier, Duplex, Keep, Protocol, RestSpec};
 use watch::Programs;
 
 use crate::Chip;
@@ -382,7 +383,7 @@ fn chip(
     let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
-    let Placement { chains, ports, memory: (place, side), rests: edges } =
+    let Placement { chains, ports, memory: (place, side), rests: edges, .. } =
         spec.placement().map_err(Error::new)?;
     let mut memory = Memory::new(MemorySpec {
         latency_cycles: spec.memory.latency_cycles,
@@ -400,23 +401,20 @@ fn chip(
     let beside = compiled.beside();
     let rest = spec.mapping.rest.as_ref();
     let memories = rest.and_then(|rest| Memories::of(rest, &edges, chains.len()));
-    for ((place, side), base, bytes) in memories.iter().flat_map(Memories::all) {
-        let described = MemorySpec {
-            base,
-            latency_cycles: spec.memory.latency_cycles,
-            outstanding: spec.memory.outstanding as usize,
-            ..MemorySpec::full_duplex(bytes)
-        };
-        chip.attach(place, side, Memory::new(described)).map_err(failed)?;
+    let requests = rest.map_or(0, |rest| rest.requests);
+    if let Some(memories) = &memories {
+        for (place, side, described) in memories.all(spec.memory.latency_cycles) {
+            chip.attach(place, side, Memory::new(described)).map_err(failed)?;
+        }
     }
     for (number, (place, side)) in inputs.iter().copied().enumerate() {
         let card = rest.map(|rest| Card::new(number, rest.packets, memories.clone()));
-        let rests = Rests::new(card, inputs.clone(), memories.clone());
+        let rests = Rests::new(card, inputs.clone(), memories.clone(), requests);
         let port = PacketPort::new(spec.mapping.idles(), beside, rests);
         chip.attach(place, side, port).map_err(failed)?;
     }
     for (place, side) in ports.into_iter().filter(|port| !inputs.contains(port)) {
-        let rests = Rests::new(None, inputs.clone(), memories.clone());
+        let rests = Rests::new(None, inputs.clone(), memories.clone(), requests);
         let port = match &spec.mapping.queues {
             None => PacketPort::new(0, beside, rests),
             Some(queues) => {

@@ -90,11 +90,11 @@ pub fn prove(
         }
     }
     messages::prove(&layout, placement, mapping)?;
-    let mut sides = BTreeMap::new();
+    let mut sides: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut devices = BTreeSet::new();
     for chain in chains {
         for (place, (from, to)) in chain.tiles.iter().zip(&chain.sides) {
-            sides.insert(number(*place), [*from as usize, *to as usize]);
+            sides.insert(number(*place), vec![*from as usize, *to as usize]);
         }
         let (place, side) = chain.input();
         devices.insert((number(place), side as usize));
@@ -102,8 +102,17 @@ pub fn prove(
     for (place, side) in ports {
         devices.insert((number(*place), *side as usize));
         if queues.is_some() {
-            sides.insert(number(*place), [*side as usize; 2]);
+            sides.insert(number(*place), vec![*side as usize]);
         }
+    }
+    for (way, memory) in placement.ways.iter().zip(&placement.rests) {
+        for (place, from, to) in way {
+            // The proof of ways: what is not of this chain has no other use.
+            let own = sides.entry(number(*place)).or_default();
+            own.extend([*from as usize, *to as usize]);
+        }
+        let (place, side) = memory;
+        devices.insert((number(*place), *side as usize));
     }
     for (tile, own) in &uses {
         for (way, ends) in [("from", &own.read), ("to", &own.written)] {
@@ -163,7 +172,7 @@ mod tests {
         let ports = chains.iter().map(|chain| (chain.last(), chain.sides[chain.sides.len() - 1].1));
         let (chains, ports) = (chains.to_vec(), ports.collect());
         let (memory, rests) = (((3, 3), Side::South), Vec::new());
-        let placement = Placement { chains, ports, memory, rests };
+        let placement = Placement { chains, ports, memory, rests, ways: Vec::new() };
         let mapping = Mapping { outputs, ..Mapping::default() };
         prove(&Spec::built_in(), &image, &placement, &mapping)
     }

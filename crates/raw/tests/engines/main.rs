@@ -9,4 +9,5 @@ mod queues;
 mod random;
 mod rests;
 mod tasks;
+mod versions;
 mod windows;
