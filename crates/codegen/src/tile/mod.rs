@@ -109,6 +109,8 @@ pub struct Reach {
     pub ports: Option<Ports>,
     /// The tile that calls the offloads that packets change.
     pub home: Option<Home>,
+    /// The header of messages to the next tile of the chain, if messages of the chain go over the general network.
+    pub hop: Option<u32>,
 }
 
 /// How programs are written.
@@ -120,6 +122,8 @@ pub struct Style {
     pub latencies: Latencies,
 }
 
+/// The most words of a message of a dynamic network.
+const MESSAGE_WORDS: usize = 31;
 /// Bytes of memory from one tile's frame to the next.
 pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
 
@@ -255,7 +259,7 @@ pub fn generate(
         carried.extend((0..count).map(|word| main.variables[variable] + 4 * word));
     }
     let entries = stages.entries(main.engine, stage);
-    text += &routines::runtime(&Passage {
+    let passage = Passage {
         base: frame,
         needs,
         clear: &clear(main),
@@ -267,7 +271,17 @@ pub fn generate(
         emits: bodies.iter().any(|body| body.contains("send_to_port")),
         is_aligned,
         ports: reach.ports.filter(|_| stage + 1 == stages.count),
-    });
+        hop: reach.hop,
+    };
+    let before = routines::before_count(&passage);
+    if reach.hop.is_some() && before > MESSAGE_WORDS {
+        let message = format!(
+            "packets have {before} words of state on their way to stage {stage}, and a message of the general network \
+             has {MESSAGE_WORDS}: cut the steps elsewhere, or let chains go over the static network"
+        );
+        return Err(vec![Refused { offload: None, step: None, message }]);
+    }
+    text += &routines::runtime(&passage);
     // The first step here may follow, rather than be jumped to.
     let first = bodies.pop().unwrap_or_default();
     let label = first.lines().find_map(|line| line.strip_suffix(':')).unwrap_or_default();

@@ -167,7 +167,7 @@ const EGRESS: Engine =
     Engine { router: "egress", machine: "raw-egress", what: "`raw-egress`", ..ROWS };
 const QUEUED: Engine =
     Engine { router: "queues", machine: "raw-queues", what: "`raw-queues`", ..ROWS };
-const ENGINES: [Engine; 14] = [
+const ENGINES: [Engine; 16] = [
     Engine {
         router: "tasks-version-4",
         program: "ipv4-tasks.loom",
@@ -184,6 +184,15 @@ const ENGINES: [Engine; 14] = [
         what: "`tasks-version-3.toml`",
         by_hand: "III",
         published: ["9.75", "11"],
+        ..ROWS
+    },
+    Engine {
+        router: "tasks-version-3d",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-3d.toml",
+        what: "`tasks-version-3d.toml`",
+        by_hand: "III-d",
+        published: ["6.8", "9.9"],
         ..ROWS
     },
     Engine {
@@ -221,6 +230,14 @@ const ENGINES: [Engine; 14] = [
         ..ROWS
     },
     Engine {
+        router: "version-3d",
+        machine: "raw-version-3d",
+        what: "`raw-version-3d`",
+        by_hand: "III-d",
+        published: ["6.8", "9.9"],
+        ..ROWS
+    },
+    Engine {
         router: "version-2",
         machine: "raw-version-2",
         what: "`raw-version-2`",
@@ -252,7 +269,8 @@ impl Engine {
         let name = if file.exists() { &*file.to_string_lossy() } else { self.machine };
         let mut spec = tiled(name)?;
         if self.rests {
-            spec.mapping.rest = Some(RestSpec::in_cards());
+            // Heads have all of 64 bytes, as in the versions.
+            spec.mapping.rest = Some(RestSpec { words: 17, ..RestSpec::in_cards() });
         }
         Ok((spec, Source::of(folder.join(self.program)).compiled()?))
     }

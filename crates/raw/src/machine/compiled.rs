@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use wireloom_codegen::tile::{
-    self, FRAME_BYTES, Home, Latencies, Layout, Memories, Needs, Ports, Queue, Reach, Refused,
-    RestWay, STEPS, Stages, Style, Switch,
+    self, FRAME_BYTES, Home, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
+    Refused, RestWay, STEPS, Stages, Style, Switch,
 };
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
@@ -188,12 +188,16 @@ fn code(
         for ((place, (from, to)), (stage, turn)) in
             chain.tiles.iter().zip(&chain.sides).zip(turns(&stages))
         {
-            let reach = Reach { ports, home: home(spec, *place) };
+            let reach = Reach { ports, home: home(spec, *place), hop: hop(spec, chain, *place) };
             let code = tile::generate(program, layout, tile, &stages, stage, style, reach)?;
             tile += 1;
             needs = code.needs;
             let (x, y) = place;
-            let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
+            let _ = write!(text, ".tile {x} {y}\n{}", code.text);
+            if spec.mapping.links == Link::General {
+                continue;
+            }
+            let _ = writeln!(text, ".switch {x} {y}");
             let (from, to) = (letter(*from), letter(*to));
             let sends = ports.is_none() || stage + 1 < stages.count;
             let switch = Switch {
@@ -288,6 +292,15 @@ fn headers(spec: &MachineSpec, placement: &Placement) -> Vec<u32> {
         placement.ports.iter().map(header)
     };
     placement.chains.iter().flat_map(all).collect()
+}
+
+/// The header of messages to the tile of a chain after this one, if they go over the general network; the last
+/// one sends none.
+fn hop(spec: &MachineSpec, chain: &Chain, origin: Place) -> Option<u32> {
+    let next = chain.tiles.iter().skip_while(|tile| **tile != origin).nth(1);
+    let destination = *next.unwrap_or(&origin);
+    let header = Header { origin, destination, ..Header::default() };
+    (spec.mapping.links == Link::General).then(|| header.word())
 }
 
 /// The home of state as a tile sees it.

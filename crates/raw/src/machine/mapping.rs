@@ -1,12 +1,12 @@
 //! The description of the machine around the chip: its memory, and where engines run.
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::tile::Stages;
+use wireloom_codegen::tile::{Link, Stages};
 use wireloom_description::Description;
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
-use super::queues::Queues;
+use super::queues::{LinkKey, Queues};
 use super::rests::RestSpec;
 use super::ways::{self, Way};
 use crate::layout::Layout;
@@ -54,6 +54,9 @@ pub struct Mapping {
     /// tile is a stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<usize>,
+    /// The network over which packets come to a chain, and go from tile to tile.
+    #[serde(default, with = "LinkKey")]
+    pub links: Link,
     /// Where packets leave.
     #[serde(default)]
     pub outputs: Outputs,
@@ -95,6 +98,25 @@ impl Mapping {
             *largest -= 1;
         }
         stages
+    }
+
+    /// Checks that nothing needs switches if chains go over the general network.
+    fn check_links(&self) -> Result<(), String> {
+        if self.links == Link::Static {
+            return Ok(());
+        }
+        let why = if self.outputs != Outputs::Egress {
+            "last tiles send packets to ports over that network too: say `outputs = \"egress\"` as well"
+        } else if self.replicas.iter().any(|tiles| *tiles > 1) {
+            "switches keep the order of tiles that take packets in turn: leave out `mapping.replicas`"
+        } else if self.home.is_some() {
+            "tiles would take answers of the home from among packets: leave out `mapping.home`"
+        } else if self.rest.as_ref().is_some_and(RestSpec::is_switched) {
+            "the switches of chains are what rests go by: say `network = \"memory\"` in `mapping.rest`"
+        } else {
+            return Ok(());
+        };
+        Err(format!("`mapping.links` is \"general\", and {why}"))
     }
 
     /// Messages that make room for the last packets of a chain: as many without a packet as there
@@ -221,6 +243,7 @@ impl MachineSpec {
             }
             queues.check(&spec.chip).map_err(wrong)?;
         }
+        spec.mapping.check_links().map_err(wrong)?;
         if let Some(rest) = &spec.mapping.rest {
             rest.check(spec.mapping.chains.len()).map_err(wrong)?;
             if rest.is_switched() && replicas.iter().any(|tiles| *tiles > 1) {

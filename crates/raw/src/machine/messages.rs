@@ -4,7 +4,8 @@
 //! A word waits in a queue for room in the next one on the way of its message, and the words behind
 //! it wait for it. Which queue is next the router says ([`Router::output`]). Devices and tiles
 //! that have asked take each word at once; a home that has taken a request takes the next word
-//! only after its answer has gone, and the tile of a queue of packets only after its message to its
+//! only after its answer has gone, a tile of a chain whose messages go over this network only after it has sent
+//! what it makes of them, and the tile of a queue of packets only after its message to its
 //! port. That tile waits for nothing else: its line card has room before a packet goes there. Cards that are asked
 //! for rests of packets take each request at once, and those that asked take each word of the answer; memories take
 //! all requests, and caches their lines; a half-duplex memory takes none while it gives a line. If the
@@ -13,9 +14,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wireloom_codegen::tile::Link;
 use wireloom_isa::raw::Network;
 
-use super::mapping::{Edge, Mapping, Outputs, Place, Placement};
+use super::mapping::{Chain, Edge, Mapping, Outputs, Place, Placement};
 use super::rests::Duplex;
 use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;
@@ -82,6 +84,18 @@ impl Waits {
             self.hands_on(layout, *queue);
             self.message_to(layout, *queue, (*queue, *side));
         }
+    }
+
+    /// Adds the messages that bring packets to a chain and go from tile to tile, which hand on what they take.
+    fn links(&mut self, layout: &Layout, chain: &Chain) {
+        let ((x, y), side) = chain.input();
+        let tile = usize::from(y) * layout.columns + usize::from(x);
+        let header = Header { destination: (x, y), ..Header::default() };
+        self.route(layout, (tile, GENERAL, side as usize), header);
+        for pair in chain.tiles.windows(2) {
+            self.message(layout, pair[0], Header { destination: pair[1], ..Header::default() });
+        }
+        chain.tiles.iter().for_each(|tile| self.hands_on(layout, *tile));
     }
 
     /// Adds the requests that tiles send to a home, and the answers that it sends back.
@@ -175,6 +189,9 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
             ports.iter().for_each(|port| waits.message_to(layout, *from, *port));
         }
     }
+    if mapping.links == Link::General {
+        chains.iter().for_each(|chain| waits.links(layout, chain));
+    }
     if mapping.queues.is_some() {
         waits.queues(layout, &senders, ports);
     }
@@ -213,10 +230,9 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
 mod tests {
     use super::*;
     use crate::Side;
-    use crate::machine::mapping::Chain;
     use crate::machine::queues::{QueueMemory, Queues};
     use crate::machine::rests::RestSpec;
-    use wireloom_codegen::tile::{Link, Ready};
+    use wireloom_codegen::tile::Ready;
 
     fn places(layout: &Layout) -> Vec<Place> {
         let tiles = 0..layout.tiles();

@@ -18,7 +18,7 @@ mod ways;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use wireloom_codegen::tile;
+use wireloom_codegen::tile::{self, Link};
 use wireloom_ir::Program;
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
@@ -50,6 +50,7 @@ use crate::Chip;
 use crate::device::{LineRate, words_of};
 use crate::device::{Memory, MemorySpec};
 use crate::kind::first;
+use crate::message::Header;
 
 /// Packets that are offered before the machine begins to work on them.
 const AHEAD: usize = 64;
@@ -410,13 +411,15 @@ fn chip(
     for (number, (place, side)) in inputs.iter().copied().enumerate() {
         let card = rest.map(|rest| Card::new(number, rest.packets, memories.clone()));
         let rests = Rests::new(card, inputs.clone(), memories.clone(), requests);
-        let port = PacketPort::new(spec.mapping.idles(), beside, rests);
+        let header = Header { origin: place, destination: place, ..Header::default() };
+        let hop = (spec.mapping.links == Link::General).then_some(header);
+        let port = PacketPort::new(spec.mapping.idles(), hop, beside, rests);
         chip.attach(place, side, port).map_err(failed)?;
     }
     for (place, side) in ports.into_iter().filter(|port| !inputs.contains(port)) {
         let rests = Rests::new(None, inputs.clone(), memories.clone(), requests);
         let port = match &spec.mapping.queues {
-            None => PacketPort::new(0, beside, rests),
+            None => PacketPort::new(0, None, beside, rests),
             Some(queues) => {
                 let rate = queues.line_mbps.map_or(LineRate::UNLIMITED, |mbps| LineRate {
                     bits_per_second: u64::from(mbps) * 1_000_000,

@@ -7,7 +7,7 @@ use wireloom_isa::raw::Network;
 
 use super::mapping::Place;
 use super::out_line::OutLine;
-use super::rests::{Card, Reference, Rests};
+use super::rests::{Card, MESSAGE_WORDS, Reference, Rests};
 use crate::device::{Device, Port};
 use crate::message::Header;
 
@@ -100,7 +100,7 @@ struct Message {
 }
 
 /// Writes packets to the first static network, and reads what leaves. Both are messages: the number
-/// of words but one, then these.
+/// of words but one, then these. Over the general network packets go without that number, in messages of 31 words.
 #[derive(Clone, Debug, Default)]
 pub struct PacketPort {
     /// Messages in the order in which they come.
@@ -121,6 +121,10 @@ pub struct PacketPort {
     /// still to come: tiles that take packets in turn send none on before the others have theirs.
     idles: usize,
     idles_left: usize,
+    /// The header of messages to the chain without a length, if they go over the general network; and how many
+    /// words of the one that goes are missing.
+    hop: Option<Header>,
+    hop_left: usize,
     /// What goes beside the side word of what leaves.
     beside: Beside,
     /// The rests of packets that come or leave here.
@@ -142,9 +146,10 @@ pub struct PacketPort {
 
 impl PacketPort {
     /// A port that sends so many messages without a packet after one that no other follows in time,
-    /// and takes what leaves, with a word beside it or without. Some packets have rests.
-    pub fn new(idles: usize, beside: Beside, rests: Rests) -> Self {
-        Self { idles, beside, rests, ..Self::default() }
+    /// over a static network or under a header, and takes what leaves, with a word beside it or without. Some packets
+    /// have rests.
+    pub fn new(idles: usize, hop: Option<Header>, beside: Beside, rests: Rests) -> Self {
+        Self { idles, hop, beside, rests, ..Self::default() }
     }
 
     /// A port that takes what leaves from a queue, for a line.
@@ -176,10 +181,27 @@ impl PacketPort {
         let now = self.base + port.now;
         let Some(next) = self.to_come.front_mut().filter(|_| self.is_due) else { return false };
         let words = if next.before.is_empty() { &mut next.words } else { &mut next.before };
+        let network = if self.hop.is_some() { Network::General } else { Network::Static1 };
+        if let Some(header) = self.hop
+            && self.hop_left == 0
+        {
+            // Between its messages the port may have begun one for a rest.
+            if !self.rests.is_general_free() || !port.has_room(network) {
+                return false;
+            }
+            // The number of words is for switches.
+            if next.number.is_some() {
+                words.pop_front();
+            }
+            let length = words.len().min(MESSAGE_WORDS);
+            self.hop_left = 1 + length;
+            words.push_front(Header { length: length as u8, ..header }.word());
+        }
         let Some(word) = words.front().copied() else { return false };
-        if !port.write(Network::Static1, word) {
+        if !port.write(network, word) {
             return false;
         }
+        self.hop_left = self.hop_left.saturating_sub(1);
         self.words_moved[0] += 1;
         words.pop_front();
         if let Some(number) = next.number.take() {
@@ -196,12 +218,12 @@ impl PacketPort {
         true
     }
 
-    /// Keeps the rests of packets that come next, if there is room: of two, if memories have to take them
-    /// over the memory network before their heads go.
+    /// Keeps the rests of packets that come next, if there is room: of two, if memories have to be told over the memory
+    /// network before their heads go.
     fn keep_rests(&mut self, port: &Port<'_>) {
         let now = self.base + port.now;
         let uses_memory = self.rests.uses_memory();
-        let is_ahead = uses_memory && !self.rests.is_switched();
+        let is_ahead = self.rests.tells_memory();
         for message in self.to_come.iter_mut().take(1 + usize::from(is_ahead)) {
             if message.at.saturating_add(self.stood) > now {
                 break;
@@ -338,7 +360,7 @@ impl Device for PacketPort {
         let mut has_moved = false;
         if self.beside == Beside::Rest {
             self.keep_rests(port);
-            has_moved = self.rests.cycle(port);
+            has_moved = self.rests.cycle(port, self.hop_left == 0);
         }
         let now = self.base + port.now;
         let is_due = |next: &&Message| next.at.saturating_add(self.stood) <= now;
@@ -370,7 +392,10 @@ impl Device for PacketPort {
         let rest = self.rests.awaits().or(self.is_full.then_some(Network::General));
         match rest {
             Some(network) => Some((network, true)),
-            None => self.is_due.then_some((Network::Static1, false)),
+            None => {
+                let network = if self.hop.is_some() { Network::General } else { Network::Static1 };
+                self.is_due.then_some((network, false))
+            }
         }
     }
 }

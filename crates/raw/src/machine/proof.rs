@@ -10,12 +10,13 @@
 //!   waits for its neighbours only, so none waits for itself through others;
 //! - without a home of state no processor takes words of the general network but those of queues, and
 //!   only these and last tiles of chains write some, if packets leave at the port of their egress; with
-//!   one, tiles of chains and the home do as well and no others;
+//!   one, tiles of chains and the home do as well and no others, and tiles of chains if these go over that
+//!   network;
 //! - the messages of these tiles wait for each other in no circle ([`messages`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wireloom_codegen::tile::uses_general;
+use wireloom_codegen::tile::{Link, uses_general};
 use wireloom_isa::raw::switch::{self, Source};
 
 use super::mapping::{Mapping, Outputs, Place, Placement};
@@ -79,7 +80,8 @@ pub fn prove(
         let is_in_chain = || chains.iter().any(|chain| chain.tiles.contains(&place));
         let sends = is_last && mapping.outputs == Outputs::Egress;
         let is_queue = queues.is_some_and(|queues| queues.contains(&place));
-        let may = is_queue || home.is_some_and(|home| home == place || is_in_chain());
+        let is_linked = mapping.links == Link::General && is_in_chain();
+        let may = is_queue || is_linked || home.is_some_and(|home| home == place || is_in_chain());
         if !may && (reads || writes && !sends) {
             let does = if reads { "takes words of" } else { "writes words to" };
             let (x, y) = place;

@@ -19,7 +19,7 @@ use wireloom_codegen::tile::head;
 use super::mapping::{Edge, Place};
 use crate::Side;
 use crate::device::MemorySpec;
-pub use card::Card;
+pub use card::{Card, MESSAGE_WORDS};
 pub use fetch::Rests;
 pub use write::Written;
 
@@ -305,6 +305,11 @@ impl Memories {
     /// Whether rests come by switches.
     pub fn is_switched(&self) -> bool {
         self.spec.is_switched()
+    }
+
+    /// Whether cards send messages over the memory network: with rests, or of streams that come by switches.
+    pub fn are_told(&self) -> bool {
+        !self.is_switched() || self.spec.protocol == Protocol::Stream
     }
 
     /// The port of the memory of a card.

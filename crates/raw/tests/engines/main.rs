@@ -3,6 +3,7 @@
 mod energy;
 mod lengths;
 mod lines;
+mod links;
 mod mapping;
 mod programs;
 mod queues;

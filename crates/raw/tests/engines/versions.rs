@@ -116,8 +116,10 @@ fn routers_forward_mixed_packets_on_the_machines_of_the_versions() {
         ("raw-version-1", "router", "ipv4,ipv6,mpls1..3", 4),
         ("raw-version-2", "mpls", "mpls1..3", 4),
         ("raw-version-3", "router", "ipv4,ipv6,mpls1..3", 4),
+        ("raw-version-3d", "router", "ipv4,ipv6,mpls1..3", 4),
         // Two lines are idle.
         ("raw-version-3", "ipv6", "ipv6", 2),
+        ("raw-version-3d", "ipv4", "ipv4", 2),
     ] {
         let (program, store, packets) = mixed(name, mix, 24, ports);
         verifies(programs::machine(version), &program, &store, &packets);
@@ -127,7 +129,7 @@ fn routers_forward_mixed_packets_on_the_machines_of_the_versions() {
 #[test]
 fn slow_memories_hold_up_packets_and_change_none() {
     let (program, store, packets) = mixed("ipv4", "ipv4", 12, 4);
-    for version in ["raw-version-1", "raw-version-2", "raw-version-3"] {
+    for version in ["raw-version-1", "raw-version-2", "raw-version-3", "raw-version-3d"] {
         let text = format!(
             "extends = \"{version}\"\nabout = \"slow\"\n[memory]\nlatency_cycles = 150\noutstanding = 1\n"
         );

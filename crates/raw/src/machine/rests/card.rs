@@ -9,7 +9,7 @@ use crate::device::{Port, words_of};
 use crate::message::Header;
 
 /// The most words of a message.
-const MESSAGE_WORDS: usize = 31;
+pub const MESSAGE_WORDS: usize = 31;
 
 /// What a card keeps, or has written to a memory.
 #[derive(Clone, Debug, Default)]

@@ -257,11 +257,16 @@ impl Rests {
         true
     }
 
-    /// Moves words of messages; returns whether some moved.
-    pub fn cycle(&mut self, port: &mut Port<'_>) -> bool {
+    /// Whether no message of the general network has begun and not ended.
+    pub fn is_general_free(&self) -> bool {
+        self.general.is_between()
+    }
+
+    /// Moves words of messages, those of the general network only if that is free; returns whether some moved.
+    pub fn cycle(&mut self, port: &mut Port<'_>, is_free: bool) -> bool {
         let is_taken = self.uses_memory() && self.takes_line(port);
         self.ask(port);
-        let is_written = self.general.write(Network::General, port);
+        let is_written = is_free && self.general.write(Network::General, port);
         is_taken | is_written | self.memory.write(Network::Memory, port)
     }
 
@@ -273,6 +278,11 @@ impl Rests {
     /// Whether rests go to memories by switches.
     pub fn is_switched(&self) -> bool {
         self.memories.as_ref().is_some_and(Memories::is_switched)
+    }
+
+    /// Whether memories are told of rests over the memory network.
+    pub fn tells_memory(&self) -> bool {
+        self.memories.as_ref().is_some_and(Memories::are_told)
     }
 
     /// Whether a message of the memory network can begin now that is none of a rest.
