@@ -276,8 +276,8 @@ pub fn generate(
     let before = routines::before_count(&passage);
     if reach.hop.is_some() && before > MESSAGE_WORDS {
         let message = format!(
-            "packets have {before} words of state on their way to stage {stage}, and a message of the general network \
-             has {MESSAGE_WORDS}: cut the steps elsewhere, or let chains go over the static network"
+            "packets have no place on their way to stage {stage}: they have {before} words of state, and a message of the \
+             general network has {MESSAGE_WORDS}: cut the steps elsewhere, or let chains go over the static network"
         );
         return Err(vec![Refused { offload: None, step: None, message }]);
     }

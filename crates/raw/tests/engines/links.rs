@@ -68,4 +68,10 @@ fn what_needs_switches_is_refused_by_key() {
             machine(&format!("[mapping]\n{mapping}")).err().unwrap_or_else(|| panic!("{why}"));
         assert!(error.contains(why), "{error}");
     }
+    let machine = machine(&format!("[mapping]\n{ROW}")).unwrap_or_else(|why| panic!("{why}"));
+    let refused = machine.refusals(&compiled("wide.loom"));
+    assert!(
+        refused[0].message.contains("no place on their way to stage 1: they have"),
+        "{refused:?}"
+    );
 }

@@ -184,4 +184,6 @@ fn rests_that_have_no_way_are_refused_by_key() {
     let twice = rested(row, "[[0, 3]]", switched).refusals(&compiled("lengths.loom"));
     assert!(twice[0].message.contains("let one rest pass before each message"), "{twice:?}");
     assert_eq!(twice[0].step.as_deref(), Some("send"), "{twice:?}");
+    let half = rested(&columns, FOUR, "duplex = \"half\"").refusals(&compiled("plain.loom"));
+    assert!(half[0].message.contains("requests and lines could wait for each other"), "{half:?}");
 }
