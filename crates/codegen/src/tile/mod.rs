@@ -36,6 +36,7 @@ mod queue;
 mod routines;
 mod schedule;
 mod stages;
+mod switches;
 mod words;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -55,10 +56,11 @@ pub use home::{Home, TURN, generate_home, room};
 pub use layout::{Layout, Memories, Place};
 use lower::Lower;
 pub use ports::{Ports, uses_general};
-pub use queue::{Queue, Ready};
+pub use queue::{Link, QUEUED, Queue, Ready};
 use routines::Passage;
 pub use schedule::{Latencies, ordered};
 pub use stages::Stages;
+pub use switches::{RestWay, Switch, hand_on};
 
 /// What a program needs to be told about a packet besides its port and length. The words follow the
 /// first one, each pair with its upper word first.
@@ -107,6 +109,8 @@ pub struct Reach {
     pub ports: Option<Ports>,
     /// The tile that calls the offloads that packets change.
     pub home: Option<Home>,
+    /// The header of messages to the next tile of the chain, if messages of the chain go over the general network.
+    pub hop: Option<u32>,
 }
 
 /// How programs are written.
@@ -118,6 +122,8 @@ pub struct Style {
     pub latencies: Latencies,
 }
 
+/// The most words of a message of a dynamic network.
+const MESSAGE_WORDS: usize = 31;
 /// Bytes of memory from one tile's frame to the next.
 pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
 
@@ -253,7 +259,7 @@ pub fn generate(
         carried.extend((0..count).map(|word| main.variables[variable] + 4 * word));
     }
     let entries = stages.entries(main.engine, stage);
-    text += &routines::runtime(&Passage {
+    let passage = Passage {
         base: frame,
         needs,
         clear: &clear(main),
@@ -265,7 +271,17 @@ pub fn generate(
         emits: bodies.iter().any(|body| body.contains("send_to_port")),
         is_aligned,
         ports: reach.ports.filter(|_| stage + 1 == stages.count),
-    });
+        hop: reach.hop,
+    };
+    let before = routines::before_count(&passage);
+    if reach.hop.is_some() && before > MESSAGE_WORDS {
+        let message = format!(
+            "packets have no place on their way to stage {stage}: they have {before} words of state, and a message of the \
+             general network has {MESSAGE_WORDS}: cut the steps elsewhere, or let chains go over the static network"
+        );
+        return Err(vec![Refused { offload: None, step: None, message }]);
+    }
+    text += &routines::runtime(&passage);
     // The first step here may follow, rather than be jumped to.
     let first = bodies.pop().unwrap_or_default();
     let label = first.lines().find_map(|line| line.strip_suffix(':')).unwrap_or_default();
@@ -276,89 +292,6 @@ pub fn generate(
     text.extend(bodies.into_iter().rev());
     text += &routines::needed(frame, &needed);
     Ok(TileCode { text, needs, steps: sizes })
-}
-
-/// Writes the schedule of the switch of a tile that takes packets from one side (`N`, `E`, `S` or
-/// `W`) and sends them to another. The tile is number `own` of `tiles` that execute its stage in
-/// turn: in each round it takes a message, lets those for the tiles after it go by, then what leaves
-/// of those before it, and sends what its processor has made of its own. So the order stays. To the
-/// first stage come packets, to others what leaves of the stage before.
-///
-/// A message's number of words but one goes to the switch itself. A loop routes a word in each round:
-/// backward branches are predicted taken. A 0, which comes with no packet, is rare.
-pub fn schedule(from: char, to: char, own: usize, tiles: usize, is_first: bool) -> String {
-    let by = format!("$c{from}i->$c{to}o");
-    // What is rare comes after all, where no branch that is not taken leads past it.
-    let mut rare = String::new();
-    let mut text = taken(from, is_first, &mut rare);
-    for other in 0..tiles - 1 - own {
-        let _ = write!(
-            text,
-            "# A message for a later tile of the stage.
-later{other}: recv $1 route $c{from}i->$swi, {by}
-"
-        );
-        if !is_first {
-            let _ = writeln!(text, "        beqz $1, zero{other}");
-            let _ = writeln!(rare, "zero{other}:  j later{other}");
-        }
-        let _ = writeln!(text, "by{other}:    bnezd $1, $1, by{other} route {by}");
-    }
-    for other in 0..own {
-        let _ = write!(
-            text,
-            "# What leaves of an earlier tile of the stage.
-earlier{other}: recv $1 route $c{from}i->$swi, {by}
-        beqz $1, again{other}
-past{other}:  bnezd $1, $1, past{other} route {by}
-"
-        );
-        let _ = write!(
-            rare,
-            "# More leaves of it after the next message.
-again{other}: recv $1 route $c{from}i->$swi, {by}
-more{other}:  bnezd $1, $1, more{other} route {by}
-        j earlier{other}
-"
-        );
-    }
-    let _ = write!(
-        text,
-        "# What leaves of the processor.
-out:    recv $1 route $csto->$swi, $csto->$c{to}o
-        beqz $1, again
-send:   bnezd $1, $1, send route $csto->$c{to}o
-        j take
-{rare}# More leaves of the processor after the next message.
-again:  recv $1 route $csto->$swi, $csto->$c{to}o
-more:   bnezd $1, $1, more route $csto->$c{to}o
-        j out
-"
-    );
-    text
-}
-
-/// Writes the schedule of the switch of a tile that takes all packets and sends none to its switch.
-pub fn schedule_in(from: char, is_first: bool) -> String {
-    let mut rare = String::new();
-    let text = taken(from, is_first, &mut rare);
-    text + "        j take\n" + &rare
-}
-
-/// The part of a schedule that gives a message to the processor.
-fn taken(from: char, is_first: bool, rare: &mut String) -> String {
-    let skip = if is_first {
-        ""
-    } else {
-        *rare += "zero:   j take\n";
-        "        beqz $1, zero\n"
-    };
-    format!(
-        "# A message for the processor.
-take:   recv $1 route $c{from}i->$swi
-{skip}in:     bnezd $1, $1, in route $c{from}i->$csti
-"
-    )
 }
 
 /// The entry of a called engine: it keeps its return, and clears its context but for parameters.

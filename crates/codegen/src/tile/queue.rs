@@ -9,6 +9,9 @@
 use super::ports::WHOLE;
 use super::routines;
 
+/// The user bits of messages that give a line card a packet over the general network.
+pub const QUEUED: u8 = 2;
+
 /// Stores the header and the number of a first message where the ring ends before them, between them, or not.
 const TWO_AROUND: &str = "        xor $t5, $a3, $s5
         movz $a3, $s6, $t5
@@ -29,6 +32,16 @@ pub enum Ready {
     Interrupts,
 }
 
+/// The network over which two neighbours exchange messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Link {
+    /// The first static network, by switches.
+    #[default]
+    Static,
+    /// The general dynamic network, in messages of at most 31 words.
+    General,
+}
+
 /// A queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
@@ -44,6 +57,8 @@ pub struct Queue {
     pub has_beside: bool,
     /// How the line is known to be ready.
     pub ready: Ready,
+    /// The network over which packets go to the line card.
+    pub network: Link,
 }
 
 impl Queue {
@@ -63,7 +78,7 @@ impl Queue {
 
     /// Writes the program of the tile.
     pub fn program(&self) -> String {
-        let Self { base, rows, bytes, port, has_beside, ready } = *self;
+        let Self { base, rows, bytes, port, has_beside, ready, network } = *self;
         let ring = base + Self::senders(rows);
         // Side word, first word, and between them what goes beside.
         let words = 2 + u32::from(has_beside);
@@ -89,9 +104,21 @@ impl Queue {
                  li $s4, 1\n        eret\n",
             ],
         };
+        let (line, out, header) = match network {
+            Link::Static => ("static", "$csto", String::new()),
+            Link::General => {
+                let header = port | u32::from(QUEUED) << 20;
+                ("general", "$cgno", format!("        li $gp, {header}\n"))
+            }
+        };
         let text = include_str!("queue.s")
+            .replace("LINE_COUNT\n", part(line, "count"))
+            .replace("LINE_SHORT\n", part(line, "short"))
+            .replace("LINE_LONG\n", part(line, "long"))
+            .replace("LINE_AROUND\n", part(line, "around"))
+            .replace("LINE_NETWORK", out)
             .replace("TWO_AROUND\n", TWO_AROUND)
-            .replace("LINE_BEGIN\n", begin)
+            .replace("LINE_BEGIN\n", &(header + begin))
             .replace("LINE_POLL\n", poll)
             .replace("LINE_WAIT\n", wait)
             .replace("LINE_TAKEN\n", taken)
@@ -112,19 +139,29 @@ impl Queue {
     }
 
     /// Writes the schedule of the switch of a tile whose line card is at a side (`N`, `E`, `S` or
-    /// `W`): a word of the card that it takes a packet, if that does not come as an interrupt, and
-    /// the packet.
-    pub fn schedule(side: char, ready: Ready) -> String {
+    /// `W`), if it has something to do: a word of the card that it takes a packet, if that does not come as an
+    /// interrupt, and the packet, if that goes over the static network.
+    pub fn schedule(side: char, ready: Ready, network: Link) -> Option<String> {
         let word = match ready {
             Ready::Polling => format!("        route $c{side}i->$csti\n"),
             Ready::Interrupts => String::new(),
         };
-        format!(
-            "take:
-{word}        recv $1 route $csto->$swi, $csto->$c{side}o
+        let packet = format!(
+            "        recv $1 route $csto->$swi, $csto->$c{side}o
 send:   bnezd $1, $1, send route $csto->$c{side}o
-        j take
 "
-        )
+        );
+        match (network, ready) {
+            (Link::Static, _) => Some(format!("take:\n{word}{packet}        j take\n")),
+            (Link::General, Ready::Polling) => Some(format!("take:\n{word}        j take\n")),
+            (Link::General, Ready::Interrupts) => None,
+        }
     }
+}
+
+/// A part of queue_line.s, of a network.
+fn part(line: &str, name: &str) -> &'static str {
+    let begin = format!(".part {line}_{name}\n");
+    let (_, rest) = include_str!("queue_line.s").split_once(&begin).expect("a part of queues");
+    rest.split(".part ").next().unwrap_or_default()
 }

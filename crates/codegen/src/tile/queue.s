@@ -9,6 +9,7 @@
 #   $s4  whether the line takes a packet    $s5  where the ring ends
 #   $s6  where the ring begins              $s7  the senders
 #   $fp  the header of messages to the device at the port
+#   $gp  that of messages with packets, if these go over the general network
 #
 # A sender has four words: where its next words go, or 0 if its packet found no room; how many words
 # of its packet are to come; where that begins; and the number of its words.
@@ -105,18 +106,17 @@ LINE_TAKEN
         addu $a3, $s0, $t0
         addiu $a3, $a3, 4
         sltu $t1, $s5, $a3
-        addiu $csto, $a0, -1
+LINE_COUNT
         addu $s2, $s2, $t0
         addiu $s2, $s2, 4
         bne $t1, $zero, queue_send_around
-        sltiu $v0, $a0, 33
-        beq $v0, $zero, queue_send_long
+LINE_SHORT
         li $t1, queue_sent
         subu $t1, $t1, $t0
         move $s0, $a3
         jr $t1
 # The last words of a packet that leaves, which end at $a3.
-        ROW -128 lw $csto, @($a3)
+        ROW -128 lw LINE_NETWORK, @($a3)
 queue_sent:
         xor $t0, $s0, $s5
         movz $s0, $s6, $t0
@@ -153,28 +153,14 @@ LINE_WAIT
         beq $t0, $zero, queue_poll
         j queue_take
 queue_send_long:
-        addiu $v1, $s0, 4
-        move $s0, $a3
-queue_send_many:
-        TIMES 16 lw $csto, @($v1)
-        addiu $v1, $v1, 64
-        addiu $a0, $a0, -16
-        sltiu $v0, $a0, 33
-        beq $v0, $zero, queue_send_many
-        sll $t0, $a0, 2
+LINE_LONG
         li $t1, queue_sent
         subu $t1, $t1, $t0
         jr $t1
 queue_send_around:
         addiu $v1, $s0, 4
         subu $s0, $a3, $s3
-queue_send_word_around:
-        xor $t0, $v1, $s5
-        movz $v1, $s6, $t0
-        lw $csto, 0($v1)
-        addiu $v1, $v1, 4
-        addiu $a0, $a0, -1
-        bne $a0, $zero, queue_send_word_around
+LINE_AROUND
         j queue_next
 # The first message of a packet: its number, side word, the word beside it if there is one, and first
 # word.

@@ -84,6 +84,9 @@ pub struct Passage<'a> {
     pub is_aligned: bool,
     /// Where packets leave, if this is the last tile and they do so at the port of their egress.
     pub ports: Option<Ports>,
+    /// The header of messages to the next tile without a length, if messages come and go over the general
+    /// network.
+    pub hop: Option<u32>,
 }
 
 /// The lines that more than one part has.
@@ -131,7 +134,7 @@ fn repeated(count: usize, name: Option<&str>, first: i32, one: &str) -> String {
 /// A part of the runtime.
 fn part(name: &str) -> &'static str {
     let begin = format!(".part {name}\n");
-    let texts = [include_str!("runtime.s"), include_str!("ports.s")];
+    let texts = [include_str!("runtime.s"), include_str!("ports.s"), include_str!("hops.s")];
     let found = texts.into_iter().find_map(|text| text.split_once(&begin));
     let (_, rest) = found.expect("a part of the runtime");
     rest.split(".part ").next().unwrap_or_default()
@@ -163,25 +166,45 @@ fn entry_jumps(entries: &[(usize, String)]) -> String {
     others.iter().map(other).collect::<String>() + &format!("        j {last}\n")
 }
 
-/// The way in and out. It ends with a jump to a step.
-pub fn runtime(passage: &Passage<'_>) -> String {
-    let Passage { base, needs, is_first, is_last, idles, emits, is_aligned, ports, .. } = *passage;
+/// Words of the frame that the first tile is told about a packet: the offset of each.
+fn told(needs: Needs) -> Vec<u32> {
     let mut words = Vec::new();
     for (is_needed, first) in [(needs.arrival, frame::ARRIVAL), (needs.sequence, frame::SEQUENCE)] {
         if is_needed {
             words.extend([first + 4, first]);
         }
     }
+    words.extend(needs.rest.then_some(frame::REST));
+    words
+}
+
+/// Words of the frame that go to a later tile: ports, what the first tile was told, and the context.
+fn state(passage: &Passage<'_>) -> Vec<u32> {
+    let hand = [frame::HAND, frame::HAND + 4];
+    let hand = if passage.needs.takes { &hand[..] } else { &[] };
+    let told = told(passage.needs);
+    [&[frame::INGRESS, frame::EGRESS], &told[..], hand, &passage.carried].concat()
+}
+
+/// The words of a message that come before the bytes of a packet: the first one, what the first tile is told, or the
+/// window and the state.
+pub fn before_count(passage: &Passage<'_>) -> usize {
+    match passage.is_first {
+        true => 1 + told(passage.needs).len(),
+        false => 2 + state(passage).len(),
+    }
+}
+
+/// The way in and out. It ends with a jump to a step.
+pub fn runtime(passage: &Passage<'_>) -> String {
+    let Passage { base, needs, is_first, is_last, idles, emits, is_aligned, ports, hop, .. } =
+        *passage;
+    let is_general = hop.is_some();
+    let words = told(needs);
     let take = |words: &[u32]| {
         words.iter().map(|at| format!("        sw $csti, {at}($sp)\n")).collect::<String>()
     };
-    let hand = [frame::HAND, frame::HAND + 4];
-    let hand = if needs.takes { &hand[..] } else { &[] };
-    if needs.rest {
-        words.push(frame::REST);
-    }
-    // The window, ports, what the first tile was told, and the context.
-    let state = [&[frame::INGRESS, frame::EGRESS], &words[..], hand, &passage.carried].concat();
+    let state = state(passage);
     let give: String = state.iter().map(|at| format!("        lw $csto, {at}($sp)\n")).collect();
     let before_bytes = match is_first {
         true => take(&words) + if needs.takes { part("hand") } else { "" },
@@ -189,35 +212,47 @@ pub fn runtime(passage: &Passage<'_>) -> String {
     };
     // The rows of what leaves, each with how it ends. What follows the last one is where most packets end.
     let of_ports = |with: &'static str, without| part(if ports.is_some() { with } else { without });
-    let row = of_ports("port_row", "send_row");
+    let row = if is_general { part("port_row") } else { of_ports("port_row", "send_row") };
+    // Over the general network what an earlier tile has sent is copied word by word.
+    let relay = if is_general { "" } else { part("relay_row") };
     let rows = [
         ("send", row, "        jr $ra\n", emits),
         ("pass", row, "        j begin\n", !is_last),
-        ("relay", part("relay_row"), "        j begin\n", !is_first && ports.is_some()),
+        ("relay", relay, "        j begin\n", !is_first && ports.is_some()),
         ("finish", row, "        j begin\n", true),
     ];
     let rows = || rows.into_iter().filter(|(.., is_there)| *is_there);
     let mut text = format!("        li $sp, {base}\n        j begin\n");
-    rows().for_each(|(name, row, end, _)| text += &(row.replace("NAME", name) + end));
+    for (name, row, end, _) in rows().filter(|(_, row, ..)| !row.is_empty()) {
+        text += &(row.replace("NAME", name) + end);
+    }
     text = text.trim_end().trim_end_matches("j begin").trim_end().to_owned() + "\n";
+    let of = |with: &'static str, without| part(if is_general { with } else { without });
     if is_first {
-        text += part("first");
+        text += of("hop_first", "first");
     } else {
-        text += part("later");
-        text += of_ports("port_relay", "relay");
+        text += of("hop_later", "later");
+        text += match (is_general, ports) {
+            (false, _) => of_ports("port_relay", "relay"),
+            (true, _) => of_ports("hop_port_relay", "hop_relay"),
+        };
     }
     text += if idles { of_ports("port_idle", "idle") } else { "" };
-    text += of_ports("port_send", "send");
-    text += if emits { of_ports("port_emit", "emit") } else { "" };
-    text += if is_last { "" } else { part("pass") };
+    let [send, emit] = if is_general { ["hop_send", "hop_emit"] } else { ["send", "emit"] };
+    text += of_ports("port_send", send);
+    text += if emits { of_ports("port_emit", emit) } else { "" };
+    text += if is_last { "" } else { of("hop_pass", "pass") };
     text += part("take_row");
+    text += if is_general { part("hop_taken") } else { "" };
     text += if is_first { part("first_taken") } else { part("later_taken") };
+    text = text.replace("HOP_RECEIVE\n", part("hop_receive"));
     text = text.replace("RECEIVE\n", part("receive"));
     let shifted = if is_aligned { "" } else { part("shifted_lines") };
     let odd_test = if is_aligned { "" } else { part("odd_test") };
     for (name, _, end, _) in rows() {
         // Parts have others in them.
         for (lines, own) in [
+            ("HOP_LEFT", part("hop_left")),
             ("HEAD_LINES", part("port_head")),
             ("PORT_BYTES", part("port_bytes")),
             ("SEND_LINES", part("send_lines")),
@@ -230,6 +265,9 @@ pub fn runtime(passage: &Passage<'_>) -> String {
             let own = with_shared(own.to_owned()).replace("NAME", name);
             text = text.replace(&format!("{lines}({name})\n"), &own);
         }
+    }
+    if let Some(next) = hop {
+        text = hop_lines(&text, next);
     }
     if let Some(ports) = ports {
         text = ports.put_in(&text, needs.beside().is_some());
@@ -265,12 +303,24 @@ pub fn runtime(passage: &Passage<'_>) -> String {
         .replace("IDLE_TEST\n", if is_other { part("idle_test") } else { "" })
         .replace("STATE_WORDS", &(state.len() + 1).to_string())
         .replace("MESSAGE_WORDS", &(state.len() + 2).to_string())
+        .replace("COUNT_BEFORE", &before_count(passage).to_string())
         .replace("BEFORE_BYTES\n", &before_bytes)
         .replace("PASS_LINES\n", &format!("        move $csto, $fp\n{give}"))
         .replace("ENTRY_TESTS\n", &entry_tests(&passage.entries))
         .replace("ENTRY_JUMPS\n", &entry_jumps(&passage.entries))
         .replace("CLEARED\n", passage.clear);
-    with_numbers(&with_shared(text), base)
+    let text = with_numbers(&with_shared(text), base);
+    if is_general { text.replace("$csti", "$cgni").replace("$csto", "$cgno") } else { text }
+}
+
+/// Puts in what only messages of the general network to the next tile have.
+fn hop_lines(text: &str, next: u32) -> String {
+    let line = |line: &str| match line.strip_prefix("HOP_HEAD ") {
+        Some(besides) => part("hop_head").replace("HOP_BESIDES", besides),
+        None => format!("{line}\n"),
+    };
+    let text: String = text.lines().map(line).collect();
+    text.replace("HOP_SAME\n", part("hop_same")).replace("NEXT_TILE", &next.to_string())
 }
 
 /// The texts of the routines: their names, each with the comment before it and its lines.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use wireloom_net::Packet;
-use wireloom_raw::mapper::{self, Keep, MachineSpec, RestSpec};
+use wireloom_raw::mapper::{self, MachineSpec, RestSpec};
 use wireloom_raw::routers::{Setting, Version, store};
 use wireloom_sim::sweep;
 
@@ -167,7 +167,7 @@ const EGRESS: Engine =
     Engine { router: "egress", machine: "raw-egress", what: "`raw-egress`", ..ROWS };
 const QUEUED: Engine =
     Engine { router: "queues", machine: "raw-queues", what: "`raw-queues`", ..ROWS };
-const ENGINES: [Engine; 10] = [
+const ENGINES: [Engine; 16] = [
     Engine {
         router: "tasks-version-4",
         program: "ipv4-tasks.loom",
@@ -187,6 +187,33 @@ const ENGINES: [Engine; 10] = [
         ..ROWS
     },
     Engine {
+        router: "tasks-version-3d",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-3d.toml",
+        what: "`tasks-version-3d.toml`",
+        by_hand: "III-d",
+        published: ["6.8", "9.9"],
+        ..ROWS
+    },
+    Engine {
+        router: "tasks-version-2",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-2.toml",
+        what: "`tasks-version-2.toml`",
+        by_hand: "II",
+        published: ["7.5", "10"],
+        ..ROWS
+    },
+    Engine {
+        router: "tasks-version-1",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-1.toml",
+        what: "`tasks-version-1.toml`",
+        by_hand: "I",
+        published: ["6.8", "7.7"],
+        ..ROWS
+    },
+    Engine {
         router: "version-4",
         machine: "raw-version-4",
         what: "`raw-version-4`",
@@ -200,6 +227,30 @@ const ENGINES: [Engine; 10] = [
         what: "`raw-version-3`",
         by_hand: "III",
         published: ["9.75", "11"],
+        ..ROWS
+    },
+    Engine {
+        router: "version-3d",
+        machine: "raw-version-3d",
+        what: "`raw-version-3d`",
+        by_hand: "III-d",
+        published: ["6.8", "9.9"],
+        ..ROWS
+    },
+    Engine {
+        router: "version-2",
+        machine: "raw-version-2",
+        what: "`raw-version-2`",
+        by_hand: "II",
+        published: ["7.5", "10"],
+        ..ROWS
+    },
+    Engine {
+        router: "version-1",
+        machine: "raw-version-1",
+        what: "`raw-version-1`",
+        by_hand: "I",
+        published: ["6.8", "7.7"],
         ..ROWS
     },
     QUEUED,
@@ -218,8 +269,8 @@ impl Engine {
         let name = if file.exists() { &*file.to_string_lossy() } else { self.machine };
         let mut spec = tiled(name)?;
         if self.rests {
-            spec.mapping.rest =
-                Some(RestSpec { keep: Keep::Card, words: 16, packets: 16, memories: Vec::new() });
+            // Heads have all of 64 bytes, as in the versions.
+            spec.mapping.rest = Some(RestSpec { words: 17, ..RestSpec::in_cards() });
         }
         Ok((spec, Source::of(folder.join(self.program)).compiled()?))
     }

@@ -10,7 +10,7 @@ use wireloom_machine::{Contender, Error, Options, Rate, Result};
 use wireloom_net::{Frame, Packet};
 use wireloom_plot::{Line, Lines};
 use wireloom_raw::dir24::Route;
-use wireloom_raw::mapper::{Keep, MachineSpec, QueueMemory, Queues, RestSpec};
+use wireloom_raw::mapper::{MachineSpec, QueueMemory, Queues, RestSpec};
 use wireloom_raw::routers::store;
 use wireloom_sim::sweep;
 
@@ -173,8 +173,7 @@ impl Case {
         let line_mbps = self.burst.map(|_| LINE_MBPS);
         *queues = Queues { memory, bytes, ready, line_mbps, ..queues.clone() };
         if rests {
-            let keep = Keep::Card;
-            let rest = RestSpec { keep, words: 16, packets: 16, memories: Vec::new() };
+            let rest = RestSpec::in_cards();
             spec.mapping.rest = Some(rest);
         }
         let routes: Vec<Route> = (0..PORTS)

@@ -323,7 +323,7 @@ impl Memory {
                 advance(&mut self.reads);
             }
         }
-        let is_busy = self.spec.is_half_duplex && moves;
+        let is_busy = self.spec.is_half_duplex && (moves || !self.sending.is_empty());
         if let Some(write) = self.writes.front().copied().filter(|_| !is_busy)
             && let Some(word) = port.read(Network::Static1)
         {

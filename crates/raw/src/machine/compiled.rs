@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use wireloom_codegen::tile::{
-    self, FRAME_BYTES, Home, Latencies, Layout, Memories, Needs, Ports, Queue, Reach, Refused,
-    STEPS, Stages, Style,
+    self, FRAME_BYTES, Home, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
+    Refused, RestWay, STEPS, Stages, Style, Switch,
 };
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
@@ -117,8 +117,18 @@ pub fn compile(
 /// touch.
 fn head(spec: &MachineSpec, program: &Program) -> Result<Option<u32>, Vec<Refused>> {
     let Some(rest) = &spec.mapping.rest else { return Ok(None) };
+    let twice = tile::head::sends_twice(program);
+    if rest.is_switched()
+        && let Some(step) = twice
+    {
+        let message = format!(
+            "step `{step}` sends a packet and goes on (`emit`), and switches let one rest pass before each message \
+             of a stage: say `network = \"memory\"` in `mapping.rest`"
+        );
+        return Err(vec![Refused { offload: None, step: Some(step.to_owned()), message }]);
+    }
     if spec.mapping.outputs == Outputs::Egress
-        && let Some(step) = tile::head::sends_twice(program)
+        && let Some(step) = twice
     {
         let message = format!(
             "step `{step}` sends a packet and goes on (`emit`), and what leaves next may be at another port \
@@ -178,20 +188,35 @@ fn code(
         for ((place, (from, to)), (stage, turn)) in
             chain.tiles.iter().zip(&chain.sides).zip(turns(&stages))
         {
-            let reach = Reach { ports, home: home(spec, *place) };
+            let reach = Reach { ports, home: home(spec, *place), hop: hop(spec, chain, *place) };
             let code = tile::generate(program, layout, tile, &stages, stage, style, reach)?;
             tile += 1;
             needs = code.needs;
             let (x, y) = place;
-            let _ = write!(text, ".tile {x} {y}\n{}.switch {x} {y}\n", code.text);
+            let _ = write!(text, ".tile {x} {y}\n{}", code.text);
+            if spec.mapping.links == Link::General {
+                continue;
+            }
+            let _ = writeln!(text, ".switch {x} {y}");
             let (from, to) = (letter(*from), letter(*to));
-            text += &if ports.is_some() && stage + 1 == stages.count {
-                tile::schedule_in(from, stage == 0)
-            } else {
-                tile::schedule(from, to, turn, stages.tiles[stage], stage == 0)
+            let sends = ports.is_none() || stage + 1 < stages.count;
+            let switch = Switch {
+                from,
+                to: sends.then_some(to),
+                own: turn,
+                tiles: stages.tiles[stage],
+                is_first: stage == 0,
+                rest: rest_way(placement, number, *place),
             };
+            text += &switch.schedule();
         }
         all.push(stages);
+    }
+    for (way, chain) in placement.ways.iter().zip(chains) {
+        for ((x, y), from, to) in way.iter().filter(|(tile, ..)| !chain.tiles.contains(tile)) {
+            let schedule = tile::hand_on(letter(*from), letter(*to));
+            let _ = write!(text, ".switch {x} {y}\n# Rests on their way to a memory.\n{schedule}");
+        }
     }
     if let (Some((x, y)), Some(of_home)) = (spec.mapping.home, &rest.of_home) {
         let _ = write!(text, ".tile {x} {y}\n{of_home}");
@@ -239,6 +264,15 @@ fn code(
     Ok(Code { text, image, needs, stages: all })
 }
 
+/// Where the switch of a tile of a chain sends the rests of packets, if they come by it.
+fn rest_way(placement: &Placement, chain: usize, tile: Place) -> Option<RestWay> {
+    let way = placement.ways.get(chain)?;
+    let at = way.iter().position(|(own, ..)| *own == tile)?;
+    let next = way.get(at + 1).map(|(next, ..)| next);
+    let is_counted = next.is_some_and(|next| placement.chains[chain].tiles.contains(next));
+    Some(RestWay { to: letter(way[at].2), is_counted })
+}
+
 /// The header of messages from a tile to the device at a port.
 fn to_device(origin: Place, (destination, side): Edge) -> u32 {
     Header { last: 1 + side as u8, origin, destination, ..Header::default() }.word()
@@ -260,6 +294,15 @@ fn headers(spec: &MachineSpec, placement: &Placement) -> Vec<u32> {
     placement.chains.iter().flat_map(all).collect()
 }
 
+/// The header of messages to the tile of a chain after this one, if they go over the general network; the last
+/// one sends none.
+fn hop(spec: &MachineSpec, chain: &Chain, origin: Place) -> Option<u32> {
+    let next = chain.tiles.iter().skip_while(|tile| **tile != origin).nth(1);
+    let destination = *next.unwrap_or(&origin);
+    let header = Header { origin, destination, ..Header::default() };
+    (spec.mapping.links == Link::General).then(|| header.word())
+}
+
 /// The home of state as a tile sees it.
 fn home(spec: &MachineSpec, origin: Place) -> Option<Home> {
     let header = |destination| Header { origin, destination, ..Header::default() }.word();
@@ -278,15 +321,17 @@ fn queues(spec: &MachineSpec, layout: &Layout<'_>, placement: &Placement, first:
             port: to_device(*place, (*place, *side)),
             has_beside: layout.takes || layout.has_rest,
             ready: queues.ready,
+            network: queues.network,
         };
         let (x, y) = place;
-        let schedule = Queue::schedule(letter(*side), queues.ready);
         let program = queue.program();
         let _ = write!(
             text,
-            ".tile {x} {y}\n# The queue of port {number}, written by Wireloom.\n{program}.switch {x} {y}\n\
-             {schedule}"
+            ".tile {x} {y}\n# The queue of port {number}, written by Wireloom.\n{program}"
         );
+        if let Some(schedule) = Queue::schedule(letter(*side), queues.ready, queues.network) {
+            let _ = write!(text, ".switch {x} {y}\n{schedule}");
+        }
     }
     text
 }

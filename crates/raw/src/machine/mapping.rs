@@ -1,13 +1,14 @@
 //! The description of the machine around the chip: its memory, and where engines run.
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::tile::Stages;
+use wireloom_codegen::tile::{Link, Stages};
 use wireloom_description::Description;
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
-use super::queues::Queues;
-use super::rests::{MOST_BYTES, MOST_CARDS, Memories, RestSpec};
+use super::queues::{LinkKey, Queues};
+use super::rests::RestSpec;
+use super::ways::{self, Way};
 use crate::layout::Layout;
 use crate::{Side, Spec};
 
@@ -53,6 +54,9 @@ pub struct Mapping {
     /// tile is a stage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<usize>,
+    /// The network over which packets come to a chain, and go from tile to tile.
+    #[serde(default, with = "LinkKey")]
+    pub links: Link,
     /// Where packets leave.
     #[serde(default)]
     pub outputs: Outputs,
@@ -94,6 +98,25 @@ impl Mapping {
             *largest -= 1;
         }
         stages
+    }
+
+    /// Checks that nothing needs switches if chains go over the general network.
+    fn check_links(&self) -> Result<(), String> {
+        if self.links == Link::Static {
+            return Ok(());
+        }
+        let why = if self.outputs != Outputs::Egress {
+            "last tiles send packets to ports over that network too: say `outputs = \"egress\"` as well"
+        } else if self.replicas.iter().any(|tiles| *tiles > 1) {
+            "switches keep the order of tiles that take packets in turn: leave out `mapping.replicas`"
+        } else if self.home.is_some() {
+            "tiles would take answers of the home from among packets: leave out `mapping.home`"
+        } else if self.rest.as_ref().is_some_and(RestSpec::is_switched) {
+            "the switches of chains are what rests go by: say `network = \"memory\"` in `mapping.rest`"
+        } else {
+            return Ok(());
+        };
+        Err(format!("`mapping.links` is \"general\", and {why}"))
     }
 
     /// Messages that make room for the last packets of a chain: as many without a packet as there
@@ -140,6 +163,8 @@ pub struct Placement {
     pub memory: Edge,
     /// Where memories for the rest of packets are, if there are some.
     pub rests: Vec<Edge>,
+    /// The way of the rests of each chain by switches, if they go so.
+    pub ways: Vec<Way>,
 }
 
 impl Placement {
@@ -218,22 +243,15 @@ impl MachineSpec {
             }
             queues.check(&spec.chip).map_err(wrong)?;
         }
+        spec.mapping.check_links().map_err(wrong)?;
         if let Some(rest) = &spec.mapping.rest {
-            rest.check().map_err(wrong)?;
-            let chains = spec.mapping.chains.len();
-            if Memories::bytes_of(rest, chains) > MOST_BYTES {
-                return Err(wrong(format!(
-                    "`mapping.rest.packets` is {}, and each of them needs 64 KB for each of {chains} chains: \
-                     memories for rests have {} MB at most",
-                    rest.packets,
-                    MOST_BYTES >> 20
-                )));
-            }
-            if chains > MOST_CARDS {
-                return Err(wrong(format!(
-                    "`mapping.rest` is for {MOST_CARDS} line cards at most, one for each chain, and there are \
-                     {chains} chains"
-                )));
+            rest.check(spec.mapping.chains.len()).map_err(wrong)?;
+            if rest.is_switched() && replicas.iter().any(|tiles| *tiles > 1) {
+                return Err(wrong(
+                    "`mapping.rest.network` is \"static\", and switches count the rests of packets where a stage has \
+                     one tile: leave out `mapping.replicas`, or say `network = \"memory\"`"
+                        .into(),
+                ));
             }
         }
         spec.placement().map_err(|message| wrong(format!("`mapping.chains`: {message}")))?;
@@ -394,6 +412,10 @@ impl MachineSpec {
         });
         let memory = places.into_iter().find(|port| !taken.contains(port));
         let memory = memory.ok_or("no port of the chip is left for the memory")?;
-        Ok(Placement { chains, ports, memory, rests })
+        let mut placement = Placement { chains, ports, memory, rests, ways: Vec::new() };
+        if self.mapping.rest.as_ref().is_some_and(RestSpec::is_switched) {
+            placement.ways = ways::of(&layout, &placement, &self.mapping)?;
+        }
+        Ok(placement)
     }
 }

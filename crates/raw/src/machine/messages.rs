@@ -4,18 +4,21 @@
 //! A word waits in a queue for room in the next one on the way of its message, and the words behind
 //! it wait for it. Which queue is next the router says ([`Router::output`]). Devices and tiles
 //! that have asked take each word at once; a home that has taken a request takes the next word
-//! only after its answer has gone, and the tile of a queue of packets only after its message to its
+//! only after its answer has gone, a tile of a chain whose messages go over this network only after it has sent
+//! what it makes of them, and the tile of a queue of packets only after its message to its
 //! port. That tile waits for nothing else: its line card has room before a packet goes there. Cards that are asked
 //! for rests of packets take each request at once, and those that asked take each word of the answer; memories take
-//! all requests, and caches their lines. If the
+//! all requests, and caches their lines; a half-duplex memory takes none while it gives a line. If the
 //! queues that wait for others so form no circle, the one at the end of each row of waiting queues is
 //! taken from, and all go on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wireloom_codegen::tile::Link;
 use wireloom_isa::raw::Network;
 
-use super::mapping::{Edge, Mapping, Outputs, Place, Placement};
+use super::mapping::{Chain, Edge, Mapping, Outputs, Place, Placement};
+use super::rests::Duplex;
 use crate::layout::{Layout, PROCESSOR};
 use crate::message::Header;
 use crate::router::Router;
@@ -83,6 +86,18 @@ impl Waits {
         }
     }
 
+    /// Adds the messages that bring packets to a chain and go from tile to tile, which hand on what they take.
+    fn links(&mut self, layout: &Layout, chain: &Chain) {
+        let ((x, y), side) = chain.input();
+        let tile = usize::from(y) * layout.columns + usize::from(x);
+        let header = Header { destination: (x, y), ..Header::default() };
+        self.route(layout, (tile, GENERAL, side as usize), header);
+        for pair in chain.tiles.windows(2) {
+            self.message(layout, pair[0], Header { destination: pair[1], ..Header::default() });
+        }
+        chain.tiles.iter().for_each(|tile| self.hands_on(layout, *tile));
+    }
+
     /// Adds the requests that tiles send to a home, and the answers that it sends back.
     fn home(&mut self, layout: &Layout, home: Place, tiles: impl Iterator<Item = Place>) {
         for tile in tiles {
@@ -136,6 +151,15 @@ impl Waits {
         }
     }
 
+    /// Lets memories for rests take a word only once the line that they give has gone.
+    fn half_duplex(&mut self, layout: &Layout, memories: &[Edge]) {
+        for ((x, y), side) in memories {
+            let tile = usize::from(*y) * layout.columns + usize::from(*x);
+            let asked = layout.output(tile, MEMORY, *side as usize);
+            self.add(asked, layout.input(tile, MEMORY, *side as usize));
+        }
+    }
+
     /// A queue of a circle, if there is one.
     fn circle(mut self) -> Option<usize> {
         loop {
@@ -165,6 +189,9 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
             ports.iter().for_each(|port| waits.message_to(layout, *from, *port));
         }
     }
+    if mapping.links == Link::General {
+        chains.iter().for_each(|chain| waits.links(layout, chain));
+    }
     if mapping.queues.is_some() {
         waits.queues(layout, &senders, ports);
     }
@@ -177,6 +204,18 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
     }
     if !placement.rests.is_empty() {
         waits.memories(layout, placement);
+        let is_proved = waits.clone().circle().is_none();
+        if mapping.rest.as_ref().is_some_and(|rest| rest.duplex == Duplex::Half) {
+            waits.half_duplex(layout, &placement.rests);
+            if is_proved && waits.clone().circle().is_some() {
+                return Err(
+                    "a memory takes no request while it gives a line (`duplex = \"half\"` in `mapping.rest`), and so \
+                     requests and lines could wait for each other in a circle: move `mapping.rest.memories`, or say \
+                     `duplex = \"full\"`"
+                        .into(),
+                );
+            }
+        }
     }
     match waits.circle() {
         None => Ok(()),
@@ -191,9 +230,8 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
 mod tests {
     use super::*;
     use crate::Side;
-    use crate::machine::mapping::Chain;
     use crate::machine::queues::{QueueMemory, Queues};
-    use crate::machine::rests::{Keep, RestSpec};
+    use crate::machine::rests::RestSpec;
     use wireloom_codegen::tile::Ready;
 
     fn places(layout: &Layout) -> Vec<Place> {
@@ -209,7 +247,8 @@ mod tests {
         let chain =
             |(place, side): &Edge| Chain { tiles: vec![*place], sides: vec![(*side, *side)] };
         let chains = ports.iter().map(chain).collect();
-        Placement { chains, ports, memory: ((0, 0), Side::North), rests: Vec::new() }
+        let memory = ((0, 0), Side::North);
+        Placement { chains, ports, memory, rests: Vec::new(), ways: Vec::new() }
     }
 
     #[test]
@@ -259,6 +298,7 @@ mod tests {
                             memory: QueueMemory::Tile,
                             bytes: 2048,
                             ready: Ready::Polling,
+                            network: Link::Static,
                             line_mbps: None,
                         }),
                         ..Mapping::default()
@@ -276,10 +316,10 @@ mod tests {
             memory: QueueMemory::Tile,
             bytes: 2048,
             ready: Ready::Polling,
+            network: Link::Static,
             line_mbps: None,
         });
-        let (keep, memories) = (Keep::Card, Vec::new());
-        let rest = Some(RestSpec { keep, words: 16, packets: 16, memories });
+        let rest = Some(RestSpec::in_cards());
         Mapping { outputs: Outputs::Egress, home, queues, rest, ..Mapping::default() }
     }
 
@@ -330,11 +370,7 @@ mod tests {
             assert_eq!(prove(&layout, &placement, &mapping), Ok(()), "{columns} x {rows}");
             let mut waits = Waits::default();
             waits.memories(&layout, &placement);
-            for ((x, y), side) in &placement.rests {
-                let tile = usize::from(*y) * columns + usize::from(*x);
-                let asked = layout.output(tile, MEMORY, *side as usize);
-                waits.add(asked, layout.input(tile, MEMORY, *side as usize));
-            }
+            waits.half_duplex(&layout, &placement.rests);
             assert!(waits.circle().is_some(), "{columns} x {rows}");
         }
     }

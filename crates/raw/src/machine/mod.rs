@@ -13,11 +13,12 @@ mod queues;
 mod report;
 mod rests;
 mod watch;
+mod ways;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use wireloom_codegen::tile;
+use wireloom_codegen::tile::{self, Link};
 use wireloom_ir::Program;
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
@@ -42,13 +43,14 @@ use port::{Left, PacketPort};
 pub use queues::{QueueMemory, Queues};
 use report::Measured;
 use rests::{Card, Memories, Rests};
-pub use rests::{Keep, RestSpec};
+pub use rests::{Carrier, Duplex, Keep, Protocol, RestSpec};
 use watch::Programs;
 
 use crate::Chip;
 use crate::device::{LineRate, words_of};
 use crate::device::{Memory, MemorySpec};
 use crate::kind::first;
+use crate::message::Header;
 
 /// Packets that are offered before the machine begins to work on them.
 const AHEAD: usize = 64;
@@ -382,7 +384,7 @@ fn chip(
     let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
-    let Placement { chains, ports, memory: (place, side), rests: edges } =
+    let Placement { chains, ports, memory: (place, side), rests: edges, .. } =
         spec.placement().map_err(Error::new)?;
     let mut memory = Memory::new(MemorySpec {
         latency_cycles: spec.memory.latency_cycles,
@@ -400,25 +402,24 @@ fn chip(
     let beside = compiled.beside();
     let rest = spec.mapping.rest.as_ref();
     let memories = rest.and_then(|rest| Memories::of(rest, &edges, chains.len()));
-    for ((place, side), base, bytes) in memories.iter().flat_map(Memories::all) {
-        let described = MemorySpec {
-            base,
-            latency_cycles: spec.memory.latency_cycles,
-            outstanding: spec.memory.outstanding as usize,
-            ..MemorySpec::full_duplex(bytes)
-        };
-        chip.attach(place, side, Memory::new(described)).map_err(failed)?;
+    let requests = rest.map_or(0, |rest| rest.requests);
+    if let Some(memories) = &memories {
+        for (place, side, described) in memories.all(spec.memory.latency_cycles) {
+            chip.attach(place, side, Memory::new(described)).map_err(failed)?;
+        }
     }
     for (number, (place, side)) in inputs.iter().copied().enumerate() {
         let card = rest.map(|rest| Card::new(number, rest.packets, memories.clone()));
-        let rests = Rests::new(card, inputs.clone(), memories.clone());
-        let port = PacketPort::new(spec.mapping.idles(), beside, rests);
+        let rests = Rests::new(card, inputs.clone(), memories.clone(), requests);
+        let header = Header { origin: place, destination: place, ..Header::default() };
+        let hop = (spec.mapping.links == Link::General).then_some(header);
+        let port = PacketPort::new(spec.mapping.idles(), hop, beside, rests);
         chip.attach(place, side, port).map_err(failed)?;
     }
     for (place, side) in ports.into_iter().filter(|port| !inputs.contains(port)) {
-        let rests = Rests::new(None, inputs.clone(), memories.clone());
+        let rests = Rests::new(None, inputs.clone(), memories.clone(), requests);
         let port = match &spec.mapping.queues {
-            None => PacketPort::new(0, beside, rests),
+            None => PacketPort::new(0, None, beside, rests),
             Some(queues) => {
                 let rate = queues.line_mbps.map_or(LineRate::UNLIMITED, |mbps| LineRate {
                     bits_per_second: u64::from(mbps) * 1_000_000,

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use wireloom_codegen::tile::{ALIGN, IDLE, Way};
+use wireloom_codegen::tile::{ALIGN, IDLE, QUEUED, Way};
 use wireloom_isa::raw::Network;
 
 use super::mapping::Place;
 use super::out_line::OutLine;
-use super::rests::{Card, Reference, Rests};
+use super::rests::{Card, MESSAGE_WORDS, Reference, Rests};
 use crate::device::{Device, Port};
 use crate::message::Header;
 
@@ -90,6 +90,9 @@ struct Message {
     /// The cycle in which its packet comes if the line has not stood still.
     at: u64,
     words: VecDeque<u32>,
+    /// Words that go before these: the rest of the packet, with their number but one, or 0, if rests go to memories
+    /// by switches.
+    before: VecDeque<u32>,
     /// What does not go into the chip, and the place of the word by which it is known.
     rest: Option<(usize, Vec<u8>)>,
     /// Whether that is being written to a memory.
@@ -97,7 +100,7 @@ struct Message {
 }
 
 /// Writes packets to the first static network, and reads what leaves. Both are messages: the number
-/// of words but one, then these.
+/// of words but one, then these. Over the general network packets go without that number, in messages of 31 words.
 #[derive(Clone, Debug, Default)]
 pub struct PacketPort {
     /// Messages in the order in which they come.
@@ -118,6 +121,10 @@ pub struct PacketPort {
     /// still to come: tiles that take packets in turn send none on before the others have theirs.
     idles: usize,
     idles_left: usize,
+    /// The header of messages to the chain without a length, if they go over the general network; and how many
+    /// words of the one that goes are missing.
+    hop: Option<Header>,
+    hop_left: usize,
     /// What goes beside the side word of what leaves.
     beside: Beside,
     /// The rests of packets that come or leave here.
@@ -139,9 +146,10 @@ pub struct PacketPort {
 
 impl PacketPort {
     /// A port that sends so many messages without a packet after one that no other follows in time,
-    /// and takes what leaves, with a word beside it or without. Some packets have rests.
-    pub fn new(idles: usize, beside: Beside, rests: Rests) -> Self {
-        Self { idles, beside, rests, ..Self::default() }
+    /// over a static network or under a header, and takes what leaves, with a word beside it or without. Some packets
+    /// have rests.
+    pub fn new(idles: usize, hop: Option<Header>, beside: Beside, rests: Rests) -> Self {
+        Self { idles, hop, beside, rests, ..Self::default() }
     }
 
     /// A port that takes what leaves from a queue, for a line.
@@ -152,8 +160,10 @@ impl PacketPort {
     /// Puts a packet's message into the queue. The packet comes in a cycle since the start. Its rest does
     /// not go into the chip, but the word by which it is known, which has a place in the message.
     pub fn offer(&mut self, number: u64, at: u64, words: Vec<u32>, rest: Option<(usize, Vec<u8>)>) {
-        let words = words.into();
-        self.to_come.push_back(Message { number: Some(number), at, words, rest, waits: false });
+        let (number, words) = (Some(number), words.into());
+        let is_told = self.rests.is_switched() && rest.is_none();
+        let before = is_told.then_some(0).into_iter().collect();
+        self.to_come.push_back(Message { number, at, words, before, rest, waits: false });
     }
 
     /// The card here, if packets have rests that it keeps.
@@ -170,12 +180,30 @@ impl PacketPort {
     fn send(&mut self, port: &mut Port<'_>) -> bool {
         let now = self.base + port.now;
         let Some(next) = self.to_come.front_mut().filter(|_| self.is_due) else { return false };
-        let Some(word) = next.words.front().copied() else { return false };
-        if !port.write(Network::Static1, word) {
+        let words = if next.before.is_empty() { &mut next.words } else { &mut next.before };
+        let network = if self.hop.is_some() { Network::General } else { Network::Static1 };
+        if let Some(header) = self.hop
+            && self.hop_left == 0
+        {
+            // Between its messages the port may have begun one for a rest.
+            if !self.rests.is_general_free() || !port.has_room(network) {
+                return false;
+            }
+            // The number of words is for switches.
+            if next.number.is_some() {
+                words.pop_front();
+            }
+            let length = words.len().min(MESSAGE_WORDS);
+            self.hop_left = 1 + length;
+            words.push_front(Header { length: length as u8, ..header }.word());
+        }
+        let Some(word) = words.front().copied() else { return false };
+        if !port.write(network, word) {
             return false;
         }
+        self.hop_left = self.hop_left.saturating_sub(1);
         self.words_moved[0] += 1;
-        next.words.pop_front();
+        words.pop_front();
         if let Some(number) = next.number.take() {
             self.entered.push_back((number, port.now));
             self.idles_left = self.idles;
@@ -190,17 +218,23 @@ impl PacketPort {
         true
     }
 
-    /// Keeps the rests of packets that come next, if there is room: of two, if memories have to take them
-    /// before their heads go.
+    /// Keeps the rests of packets that come next, if there is room: of two, if memories have to be told over the memory
+    /// network before their heads go.
     fn keep_rests(&mut self, port: &Port<'_>) {
         let now = self.base + port.now;
         let uses_memory = self.rests.uses_memory();
-        for message in self.to_come.iter_mut().take(1 + usize::from(uses_memory)) {
+        let is_ahead = self.rests.tells_memory();
+        for message in self.to_come.iter_mut().take(1 + usize::from(is_ahead)) {
             if message.at.saturating_add(self.stood) > now {
                 break;
             }
             if let Some((place, rest)) = message.rest.take_if(|_| self.rests.has_room()) {
-                message.words[place] = self.rests.keep(rest, port);
+                let (word, before) = self.rests.keep(rest, port);
+                message.words[place] = word;
+                if let Some(count) = before.len().checked_sub(1) {
+                    message.before.push_back(count as u32);
+                }
+                message.before.extend(before);
                 message.waits = uses_memory;
             }
             if message.rest.is_some() {
@@ -231,15 +265,23 @@ impl PacketPort {
         self.words.push(word);
         self.missing -= 1;
         if self.missing == 0 {
-            let words = std::mem::take(&mut self.words);
             if self.line.is_some() {
-                let left = Left::of(&words[2..], self.beside, port.now, Some(sent(&words)));
-                self.rests.take(left, true, port);
-            } else if words[0] != IDLE {
+                self.takes_queued(port);
+                return true;
+            }
+            let words = std::mem::take(&mut self.words);
+            if words[0] != IDLE {
                 self.rests.take(Left::of(&words, self.beside, port.now, None), false, port);
             }
         }
         true
+    }
+
+    /// Takes a packet of the queue here, all of whose words are there.
+    fn takes_queued(&mut self, port: &Port<'_>) {
+        let words = std::mem::take(&mut self.words);
+        let left = Left::of(&words[2..], self.beside, port.now, Some(sent(&words)));
+        self.rests.take(left, true, port);
     }
 
     /// Lets what is whole leave, or go to the line; returns whether something did.
@@ -261,7 +303,7 @@ impl PacketPort {
         let Some(line) = &mut self.line else { return false };
         let before = self.left.len();
         self.left.extend(std::iter::from_fn(|| line.next_left(port.now)));
-        let is_receiving = self.missing > 0;
+        let is_receiving = self.missing > 0 || !self.words.is_empty();
         let can_tell = !is_receiving && self.rests.is_between();
         let is_told = can_tell && line.tell(port, self.rests.to_line());
         is_told || self.left.len() > before || line.next().is_some()
@@ -279,6 +321,17 @@ impl PacketPort {
         };
         self.message = (missing > 1).then_some((header, missing - 1));
         if self.beside == Beside::Rest && self.rests.takes(header, word, port) {
+            return true;
+        }
+        if header.user == QUEUED {
+            self.line.iter_mut().for_each(OutLine::begins);
+            self.words.push(word);
+            // Header and number of the message to the queue, and the words of which that says how many there are.
+            if let [_, number, ..] = self.words[..]
+                && self.words.len() as u32 == 2 + (number & 0xffff)
+            {
+                self.takes_queued(port);
+            }
             return true;
         }
         let sender = header.origin;
@@ -307,12 +360,13 @@ impl Device for PacketPort {
         let mut has_moved = false;
         if self.beside == Beside::Rest {
             self.keep_rests(port);
-            has_moved = self.rests.cycle(port);
+            has_moved = self.rests.cycle(port, self.hop_left == 0);
         }
         let now = self.base + port.now;
         let is_due = |next: &&Message| next.at.saturating_add(self.stood) <= now;
         let due = self.to_come.front().filter(is_due);
-        self.is_full = due.is_some_and(|next| next.rest.is_some() || next.waits);
+        let is_full = |next: &Message| next.rest.is_some() || next.waits && next.before.is_empty();
+        self.is_full = due.is_some_and(is_full);
         self.is_due = due.is_some() && !self.is_full;
         if !self.is_due && self.idles_left > 0 {
             self.idles_left -= 1;
@@ -338,7 +392,10 @@ impl Device for PacketPort {
         let rest = self.rests.awaits().or(self.is_full.then_some(Network::General));
         match rest {
             Some(network) => Some((network, true)),
-            None => self.is_due.then_some((Network::Static1, false)),
+            None => {
+                let network = if self.hop.is_some() { Network::General } else { Network::Static1 };
+                self.is_due.then_some((network, false))
+            }
         }
     }
 }

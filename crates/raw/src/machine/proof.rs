@@ -10,12 +10,13 @@
 //!   waits for its neighbours only, so none waits for itself through others;
 //! - without a home of state no processor takes words of the general network but those of queues, and
 //!   only these and last tiles of chains write some, if packets leave at the port of their egress; with
-//!   one, tiles of chains and the home do as well and no others;
+//!   one, tiles of chains and the home do as well and no others, and tiles of chains if these go over that
+//!   network;
 //! - the messages of these tiles wait for each other in no circle ([`messages`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wireloom_codegen::tile::uses_general;
+use wireloom_codegen::tile::{Link, uses_general};
 use wireloom_isa::raw::switch::{self, Source};
 
 use super::mapping::{Mapping, Outputs, Place, Placement};
@@ -79,7 +80,8 @@ pub fn prove(
         let is_in_chain = || chains.iter().any(|chain| chain.tiles.contains(&place));
         let sends = is_last && mapping.outputs == Outputs::Egress;
         let is_queue = queues.is_some_and(|queues| queues.contains(&place));
-        let may = is_queue || home.is_some_and(|home| home == place || is_in_chain());
+        let is_linked = mapping.links == Link::General && is_in_chain();
+        let may = is_queue || is_linked || home.is_some_and(|home| home == place || is_in_chain());
         if !may && (reads || writes && !sends) {
             let does = if reads { "takes words of" } else { "writes words to" };
             let (x, y) = place;
@@ -90,11 +92,11 @@ pub fn prove(
         }
     }
     messages::prove(&layout, placement, mapping)?;
-    let mut sides = BTreeMap::new();
+    let mut sides: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut devices = BTreeSet::new();
     for chain in chains {
         for (place, (from, to)) in chain.tiles.iter().zip(&chain.sides) {
-            sides.insert(number(*place), [*from as usize, *to as usize]);
+            sides.insert(number(*place), vec![*from as usize, *to as usize]);
         }
         let (place, side) = chain.input();
         devices.insert((number(place), side as usize));
@@ -102,8 +104,17 @@ pub fn prove(
     for (place, side) in ports {
         devices.insert((number(*place), *side as usize));
         if queues.is_some() {
-            sides.insert(number(*place), [*side as usize; 2]);
+            sides.insert(number(*place), vec![*side as usize]);
         }
+    }
+    for (way, memory) in placement.ways.iter().zip(&placement.rests) {
+        for (place, from, to) in way {
+            // The proof of ways: what is not of this chain has no other use.
+            let own = sides.entry(number(*place)).or_default();
+            own.extend([*from as usize, *to as usize]);
+        }
+        let (place, side) = memory;
+        devices.insert((number(*place), *side as usize));
     }
     for (tile, own) in &uses {
         for (way, ends) in [("from", &own.read), ("to", &own.written)] {
@@ -163,7 +174,7 @@ mod tests {
         let ports = chains.iter().map(|chain| (chain.last(), chain.sides[chain.sides.len() - 1].1));
         let (chains, ports) = (chains.to_vec(), ports.collect());
         let (memory, rests) = (((3, 3), Side::South), Vec::new());
-        let placement = Placement { chains, ports, memory, rests };
+        let placement = Placement { chains, ports, memory, rests, ways: Vec::new() };
         let mapping = Mapping { outputs, ..Mapping::default() };
         prove(&Spec::built_in(), &image, &placement, &mapping)
     }

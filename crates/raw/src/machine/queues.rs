@@ -1,7 +1,7 @@
 //! Queues at outputs: the section `mapping.queues` of a description.
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::tile::{Queue, Ready};
+use wireloom_codegen::tile::{Link, Queue, Ready};
 
 use super::mapping::Place;
 use crate::Spec;
@@ -23,6 +23,9 @@ pub struct Queues {
     /// How a tile learns that its line card takes the next packet.
     #[serde(with = "ReadyKey")]
     pub ready: Ready,
+    /// The network over which packets go to the line card.
+    #[serde(default, with = "LinkKey")]
+    pub network: Link,
     /// The rate of each line, in megabits a second of packets' bytes; without it a line takes a
     /// packet in no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,6 +48,14 @@ pub enum QueueMemory {
 enum ReadyKey {
     Polling,
     Interrupts,
+}
+
+/// The names of [`Link`] in descriptions.
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "Link", rename_all = "lowercase")]
+pub enum LinkKey {
+    Static,
+    General,
 }
 
 impl Queues {

@@ -14,7 +14,9 @@ use wireloom_machine::{Error, Result};
 use wireloom_net::Packet;
 use wireloom_offloads::Store;
 
-pub use crate::machine::{Keep, MachineSpec, Mapping, Outputs, QueueMemory, Queues, RestSpec};
+pub use crate::machine::{
+    Carrier, Duplex, Keep, MachineSpec, Mapping, Outputs, Protocol, QueueMemory, Queues, RestSpec,
+};
 pub use candidates::candidates;
 pub use measure::{Rates, measure, play, rates};
 

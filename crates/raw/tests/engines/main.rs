@@ -3,10 +3,12 @@
 mod energy;
 mod lengths;
 mod lines;
+mod links;
 mod mapping;
 mod programs;
 mod queues;
 mod random;
 mod rests;
 mod tasks;
+mod versions;
 mod windows;

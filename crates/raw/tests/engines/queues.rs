@@ -40,12 +40,19 @@ fn ran(machine: &Arc<dyn Configured>, program: &Program, packets: &[Packet]) -> 
 
 #[test]
 fn packets_of_all_chains_leave_by_the_queue_of_their_egress_in_order() {
-    for ready in ["polling", "interrupts"] {
-        let queues = format!("{TILES}memory = \"tile\"\nbytes = 16384\nready = \"{ready}\"");
+    for (ready, network) in [
+        ("polling", "static"),
+        ("interrupts", "static"),
+        ("polling", "general"),
+        ("interrupts", "general"),
+    ] {
+        let queues = format!(
+            "{TILES}memory = \"tile\"\nbytes = 16384\nready = \"{ready}\"\nnetwork = \"{network}\""
+        );
         for program in ["spread.loom", "hot.loom", "counted.loom"] {
             let machine = queued(ROWS, &queues).unwrap_or_else(|error| panic!("{error}"));
             let (left, lost, _) = ran(&machine, &compiled(program), &packets());
-            assert!(left >= 190 && lost == 0, "{ready}, {program}: {left} left, {lost} lost");
+            assert!(left >= 190 && lost == 0, "{queues}, {program}: {left} left, {lost} lost");
         }
     }
 }
@@ -59,15 +66,16 @@ fn number(record: &Record, name: &str) -> u64 {
 #[test]
 fn what_finds_no_room_is_dropped_and_counted_and_all_else_is_as_on_golden() {
     let line = "line_mbps = 200";
-    for (ready, memory, bytes) in [
-        ("polling", "tile", 2048),
-        ("interrupts", "tile", 2080),
-        ("interrupts", "dram", 2112),
-        ("polling", "dram", 3072),
+    for (ready, memory, bytes, network) in [
+        ("polling", "tile", 2048, "static"),
+        ("interrupts", "tile", 2080, "static"),
+        ("interrupts", "dram", 2112, "general"),
+        ("polling", "dram", 3072, "general"),
     ] {
-        let what = format!("{ready}, {memory}, {bytes}");
-        let queues =
-            format!("{TILES}memory = \"{memory}\"\nbytes = {bytes}\nready = \"{ready}\"\n{line}");
+        let what = format!("{ready}, {memory}, {bytes}, {network}");
+        let queues = format!(
+            "{TILES}memory = \"{memory}\"\nbytes = {bytes}\nready = \"{ready}\"\nnetwork = \"{network}\"\n{line}"
+        );
         let machine = queued(ROWS, &queues).unwrap_or_else(|error| panic!("{what}: {error}"));
         for program in ["spread.loom", "hot.loom"] {
             let (left, lost, record) = ran(&machine, &compiled(program), &packets()[..120]);

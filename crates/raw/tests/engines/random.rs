@@ -62,6 +62,14 @@ fn random_programs_do_on_three_tiles_what_they_do_on_golden() {
 }
 
 #[test]
+fn random_programs_do_over_the_general_network_what_they_do_on_golden() {
+    let mapping = "[mapping]\nlinks = \"general\"\noutputs = \"egress\"\nchains = [[[0, 0], [1, 0], [2, 0]]]\n\
+                   replicas = [1, 1, 1]\n";
+    let machine = super::mapping::machine(mapping).unwrap_or_else(|error| panic!("{error}"));
+    all_agree_on(&machine, 50..54, 3);
+}
+
+#[test]
 fn random_programs_with_state_do_on_all_tiles_what_they_do_on_golden() {
     // Those that park packets have no place there.
     all_agree("raw-rows", 60..76, 2);
@@ -71,9 +79,12 @@ fn random_programs_with_state_do_on_all_tiles_what_they_do_on_golden() {
 fn random_programs_do_with_heads_of_packets_what_they_do_with_all_of_them() {
     // The heads are as long as the programs reach. Those that keep, append or search packets are refused.
     let rest = "[mapping.rest]\nkeep = \"card\"\nwords = 1\npackets = 3\n";
-    for (mapping, seeds) in [
-        ("[mapping]\nchains = [[[0, 0]]]\n", 203..205),
-        ("[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]]]\n", 230..232),
+    let streams = "[mapping.rest]\nkeep = \"memory\"\nwords = 1\npackets = 3\nmemories = [[0, 2]]\n\
+                   network = \"static\"\nprotocol = \"stream\"\n";
+    for (mapping, rest, seeds) in [
+        ("[mapping]\nchains = [[[0, 0]]]\n", rest, 203..205),
+        ("[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]]]\n", rest, 230..232),
+        ("[mapping]\nchains = [[[0, 0], [1, 0], [2, 0]]]\n", streams, 232..234),
     ] {
         let machine = super::mapping::machine(&format!("{mapping}{rest}"));
         all_agree_on(&machine.unwrap_or_else(|error| panic!("{error}")), seeds, 1);

@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use wireloom_isa::raw::Network;
 
-use super::{Memories, Reference};
-use crate::cache::{LINE_BYTES, LINE_WORDS};
+use super::{Memories, Reference, Written};
 use crate::device::{Port, words_of};
 use crate::message::Header;
-use crate::tile::kind;
 
 /// The most words of a message.
-const MESSAGE_WORDS: usize = 31;
+pub const MESSAGE_WORDS: usize = 31;
 
 /// What a card keeps, or has written to a memory.
 #[derive(Clone, Debug, Default)]
@@ -52,49 +50,22 @@ impl Card {
         self.memories.is_some()
     }
 
-    /// Keeps a rest; returns the word by which it is known, and the messages that write it to a memory, if it goes
-    /// there. The last one asks the memory to confirm that all are written.
-    pub fn keep(&mut self, rest: Vec<u8>, port: &Port<'_>) -> (u32, Vec<Vec<u32>>) {
+    /// Keeps a rest; returns the word by which it is known, and what writes it to a memory, if it goes there.
+    pub fn keep(&mut self, rest: Vec<u8>, port: &Port<'_>) -> (u32, Written) {
         // Places are taken in turn, as in a circular buffer.
         let turn = (0..self.most).map(|ahead| ((usize::from(self.next) + ahead) % self.most) as u8);
         let free = turn.into_iter().find(|slot| !self.kept.contains_key(slot));
         let slot = free.expect("there is room");
         self.next = ((usize::from(slot) + 1) % self.most) as u8;
         let reference = Reference { card: self.number, slot, bytes: rest.len() as u16 };
-        let messages = self.memories.as_ref().map(|memories| {
-            let (destination, side) = memories.of_card(self.number.into());
-            let to = Header {
-                last: 1 + side as u8,
-                origin: port.tile,
-                destination,
-                ..Header::default()
-            };
-            let words: Vec<u32> = words_of(&rest).collect();
-            let lines = words
-                .chunks(LINE_WORDS)
-                .zip((memories.address(reference)..).step_by(LINE_BYTES as usize));
-            let line = |(words, address): (&[u32], u32)| {
-                let header = Header { length: 1 + LINE_WORDS as u8, user: kind::WRITE_LINE, ..to };
-                let mut message = [&[header.word(), address], words].concat();
-                message.resize(2 + LINE_WORDS, 0);
-                message
-            };
-            let mut messages: Vec<Vec<u32>> = lines.map(line).collect();
-            let back = Header {
-                last: port.last,
-                user: kind::CONFIRM,
-                destination: port.tile,
-                ..Header::default()
-            };
-            let header = Header { length: 1, user: kind::CONFIRM, ..to };
-            messages.push(vec![header.word(), back.word()]);
-            messages
-        });
-        let rest = if messages.is_some() { Vec::new() } else { rest };
+        let (written, rest) = match &self.memories {
+            Some(memories) => (memories.written(reference, &rest, port), Vec::new()),
+            None => (Written::default(), rest),
+        };
         self.kept.insert(slot, rest);
         self.all += 1;
         self.largest = self.largest.max(self.kept.len());
-        (reference.word(), messages.unwrap_or_default())
+        (reference.word(), written)
     }
 
     /// The bytes of a rest that belong to a packet, if they are here. Gives it up if nothing else leaves with it.

@@ -14,9 +14,8 @@ use crate::machine::port::Left;
 use crate::message::Header;
 use crate::tile::kind;
 
-/// Rests that come to a device from cards at a time, or lines from a memory ("up to four outstanding", the paper, of
-/// lines).
-const UNDER_WAY: usize = 4;
+/// Kinds of answers with rests: as many can come to a device at a time, at most.
+const TAGS: u8 = 4;
 
 /// A packet whose head has left the tiles.
 #[derive(Clone, Debug)]
@@ -47,6 +46,8 @@ pub struct Rests {
     /// The ports of all cards, and the memories for rests.
     cards: Vec<Edge>,
     memories: Option<Memories>,
+    /// Rests that come from cards at a time, or lines from a memory.
+    requests: usize,
     leaving: VecDeque<Leaving>,
     /// Messages of the general network, requests first, and of the memory network, likewise.
     general: Outgoing,
@@ -58,9 +59,14 @@ pub struct Rests {
 }
 
 impl Rests {
-    /// Those of a device, where cards are at these ports.
-    pub fn new(card: Option<Card>, cards: Vec<Edge>, memories: Option<Memories>) -> Self {
-        Self { card, cards, memories, ..Self::default() }
+    /// Those of a device, where cards are at these ports. So many rests, or lines of one, come to it at a time.
+    pub fn new(
+        card: Option<Card>,
+        cards: Vec<Edge>,
+        memories: Option<Memories>,
+        requests: u32,
+    ) -> Self {
+        Self { card, cards, memories, requests: requests as usize, ..Self::default() }
     }
 
     /// Whether the card here has room for a rest, if there is one, and can begin with it now.
@@ -69,12 +75,13 @@ impl Rests {
         has_room && self.memory.others.is_empty()
     }
 
-    /// Keeps a rest, or begins to write it to a memory; returns the word by which it is known.
-    pub fn keep(&mut self, rest: Vec<u8>, port: &Port<'_>) -> u32 {
+    /// Keeps a rest, or begins to write it to a memory; returns the word by which it is known, and the words that
+    /// write it by switches.
+    pub fn keep(&mut self, rest: Vec<u8>, port: &Port<'_>) -> (u32, Vec<u32>) {
         let card = self.card.as_mut().expect("packets come by a card");
-        let (word, messages) = card.keep(rest, port);
-        self.memory.others.extend(messages);
-        word
+        let (word, written) = card.keep(rest, port);
+        self.memory.others.extend(written.messages);
+        (word, written.words)
     }
 
     /// Whether a memory has confirmed the next rest.
@@ -138,7 +145,7 @@ impl Rests {
         }
         let coming = |tag: u8| move |one: &Leaving| one.fetch == Fetch::Coming(tag);
         while let Some(tag) =
-            (0..UNDER_WAY as u8).find(|tag| !self.leaving.iter().any(coming(*tag)))
+            (0..self.requests as u8).find(|tag| !self.leaving.iter().any(coming(*tag)))
             && let Some(at) = self.wanted()
             && let Fetch::Wanted(reference) = self.leaving[at].fetch
         {
@@ -176,7 +183,7 @@ impl Rests {
             let back = Header { last: port.last, destination: port.tile, ..Header::default() };
             let (last, origin) = (1 + side as u8, port.tile);
             let header = Header { last, length: 2, user: kind::DMA_READ, origin, destination };
-            while *to_ask > 0 && *under_way < UNDER_WAY {
+            while *to_ask > 0 && *under_way < self.requests {
                 self.memory.first.push_back(vec![header.word(), *next, back.word()]);
                 (*next, *to_ask, *under_way) = (*next + LINE_BYTES, *to_ask - 1, *under_way + 1);
             }
@@ -211,7 +218,7 @@ impl Rests {
             return true;
         }
         let tag = header.user.checked_sub(kind::REST_COMES);
-        let Some(tag) = tag.filter(|tag| usize::from(*tag) < UNDER_WAY) else { return false };
+        let Some(tag) = tag.filter(|tag| *tag < TAGS) else { return false };
         let coming = |one: &&mut Leaving| one.fetch == Fetch::Coming(tag);
         if let Some(leaving) = self.leaving.iter_mut().find(coming)
             && leaving.add(word)
@@ -250,17 +257,32 @@ impl Rests {
         true
     }
 
-    /// Moves words of messages; returns whether some moved.
-    pub fn cycle(&mut self, port: &mut Port<'_>) -> bool {
+    /// Whether no message of the general network has begun and not ended.
+    pub fn is_general_free(&self) -> bool {
+        self.general.is_between()
+    }
+
+    /// Moves words of messages, those of the general network only if that is free; returns whether some moved.
+    pub fn cycle(&mut self, port: &mut Port<'_>, is_free: bool) -> bool {
         let is_taken = self.uses_memory() && self.takes_line(port);
         self.ask(port);
-        let is_written = self.general.write(Network::General, port);
+        let is_written = is_free && self.general.write(Network::General, port);
         is_taken | is_written | self.memory.write(Network::Memory, port)
     }
 
     /// Whether rests are in memories.
     pub fn uses_memory(&self) -> bool {
         self.memories.is_some()
+    }
+
+    /// Whether rests go to memories by switches.
+    pub fn is_switched(&self) -> bool {
+        self.memories.as_ref().is_some_and(Memories::is_switched)
+    }
+
+    /// Whether memories are told of rests over the memory network.
+    pub fn tells_memory(&self) -> bool {
+        self.memories.as_ref().is_some_and(Memories::are_told)
     }
 
     /// Whether a message of the memory network can begin now that is none of a rest.

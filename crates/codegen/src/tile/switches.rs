@@ -1,0 +1,131 @@
+//! Schedules of the switches of a chain.
+//!
+//! A message's number of words but one goes to the switch itself. A loop routes a word in each round:
+//! backward branches are predicted taken. A 0, which comes with no packet, is rare.
+
+use std::fmt::Write;
+
+/// The switch of a tile of a chain. Sides are `N`, `E`, `S` or `W`.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    /// The side from which messages come.
+    pub from: char,
+    /// That to which they go; none if the processor sends nothing to its switch.
+    pub to: Option<char>,
+    /// The number of the tile among those of its stage.
+    pub own: usize,
+    /// The tiles that execute the stage in turn.
+    pub tiles: usize,
+    /// Whether packets come, rather than what leaves of a stage before.
+    pub is_first: bool,
+    /// Where the rests of packets go. A stage with several tiles lets none pass.
+    pub rest: Option<RestWay>,
+}
+
+/// Where a switch sends the rest of a packet, which comes before its message: a number of words but one, or 0
+/// if there is none, and these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestWay {
+    /// The side.
+    pub to: char,
+    /// Whether the number goes there as well: the next switch counts too.
+    pub is_counted: bool,
+}
+
+impl Switch {
+    /// Writes the schedule. In each round the tile takes a message, lets those for the tiles of its stage after
+    /// it go by, then what leaves of those before it, and sends what its processor has made of its own. So the order
+    /// stays.
+    pub fn schedule(&self) -> String {
+        let Self { from, to, own, tiles, is_first, rest } = *self;
+        // What is rare comes after all, where no branch that is not taken leads past it.
+        let mut rare = String::new();
+        let mut text = rest.map(|way| way.passes(from, &mut rare)).unwrap_or_default();
+        let begin = if rest.is_some() { "rest" } else { "take" };
+        let skip = if is_first {
+            ""
+        } else {
+            rare += "zero:   j take\n";
+            "        beqz $1, zero\n"
+        };
+        let _ = write!(
+            text,
+            "# A message for the processor.
+take:   recv $1 route $c{from}i->$swi
+{skip}in:     bnezd $1, $1, in route $c{from}i->$csti
+"
+        );
+        let Some(to) = to else { return format!("{text}        j {begin}\n{rare}") };
+        let by = format!("$c{from}i->$c{to}o");
+        for other in 0..tiles - 1 - own {
+            let _ = write!(
+                text,
+                "# A message for a later tile of the stage.
+later{other}: recv $1 route $c{from}i->$swi, {by}
+"
+            );
+            if !is_first {
+                let _ = writeln!(text, "        beqz $1, zero{other}");
+                let _ = writeln!(rare, "zero{other}:  j later{other}");
+            }
+            let _ = writeln!(text, "by{other}:    bnezd $1, $1, by{other} route {by}");
+        }
+        for other in 0..own {
+            let _ = write!(
+                text,
+                "# What leaves of an earlier tile of the stage.
+earlier{other}: recv $1 route $c{from}i->$swi, {by}
+        beqz $1, again{other}
+past{other}:  bnezd $1, $1, past{other} route {by}
+"
+            );
+            let _ = write!(
+                rare,
+                "# More leaves of it after the next message.
+again{other}: recv $1 route $c{from}i->$swi, {by}
+more{other}:  bnezd $1, $1, more{other} route {by}
+        j earlier{other}
+"
+            );
+        }
+        let _ = write!(
+            text,
+            "# What leaves of the processor.
+out:    recv $1 route $csto->$swi, $csto->$c{to}o
+        beqz $1, again
+send:   bnezd $1, $1, send route $csto->$c{to}o
+        j {begin}
+{rare}# More leaves of the processor after the next message.
+again:  recv $1 route $csto->$swi, $csto->$c{to}o
+more:   bnezd $1, $1, more route $csto->$c{to}o
+        j out
+"
+        );
+        text
+    }
+}
+
+impl RestWay {
+    /// The part of a schedule that lets a rest pass.
+    fn passes(self, from: char, rare: &mut String) -> String {
+        let Self { to, is_counted } = self;
+        let count = if is_counted { format!(", $c{from}i->$c{to}o") } else { String::new() };
+        let _ = write!(
+            rare,
+            "streams: bnezd $2, $2, streams route $c{from}i->$c{to}o
+        j take
+"
+        );
+        format!(
+            "# The rest of a packet, if it has one: the switch loads the number of its words, and counts down.
+rest:   recv $2 route $c{from}i->$swi{count}
+        bnez $2, streams
+"
+        )
+    }
+}
+
+/// Writes the schedule of the switch of a tile that only hands on the words that come from a side.
+pub fn hand_on(from: char, to: char) -> String {
+    format!("again:  j again route $c{from}i->$c{to}o\n")
+}
