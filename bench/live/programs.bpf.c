@@ -21,8 +21,22 @@ struct {
     __type(value, __u64);
 } counted SEC(".maps");
 
-// The generator sends a frame at `next_ns`, and the following one an interval later; without an
-// interval as soon as it can. The user of the program sets it.
+// Latencies of frames that carry the time at which they were sent, in steps of STEP_NS; the last one
+// is all that are longer.
+#define STEP_NS 32
+#define STEPS 262144
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(map_flags, BPF_F_MMAPABLE);
+    __uint(max_entries, STEPS);
+    __type(key, __u32);
+    __type(value, __u64);
+} latencies SEC(".maps");
+
+// The generator sends a frame at `next_ns` and notes the time in it, and the following one an
+// interval later; without an interval as soon as it can, and without the time. The user of the
+// program sets it.
 struct pace {
     __u64 interval_ns;
     __u64 next_ns;
@@ -39,15 +53,17 @@ struct headers {
     struct ethhdr eth;
     struct iphdr ip;
     struct udphdr udp;
-    __u16 check; // in the frames of the generator: the checksum of the IPv4 header
+    // In the frames of the generator: the checksum of the IPv4 header, and when it was sent, or 0.
+    __u16 check;
+    __u64 sent_ns;
 } __attribute__((packed));
 
-// Waits for the time of the next frame, for some 100 us at most. A delay is not made up for: that
-// would send more at once than a receiver holds.
-static __always_inline void wait(void) {
+// Waits for the time of the next frame, for some 100 us at most, and returns the time. A delay is not
+// made up for: that would send more at once than a receiver holds.
+static __always_inline __u64 wait(void) {
     __u32 key = 0;
     struct pace *pace = bpf_map_lookup_elem(&paces, &key);
-    if (!pace || !pace->interval_ns) return;
+    if (!pace || !pace->interval_ns) return 0;
     __u64 now = bpf_ktime_get_ns();
     // A helper can be called in a loop only as it stands there.
 #pragma GCC unroll 1
@@ -57,6 +73,7 @@ static __always_inline void wait(void) {
     }
     __u64 next = pace->next_ns + pace->interval_ns;
     pace->next_ns = next > now ? next : now + pace->interval_ns;
+    return now;
 }
 
 // Sends the frame of BPF_PROG_TEST_RUN on the interface that it is said to come from. The kernel
@@ -74,7 +91,7 @@ int generate(struct xdp_md *ctx) {
     eth[11] = 2;
     headers->ip.check = headers->check;
     headers->ip.ttl = 64;
-    wait();
+    headers->sent_ns = wait();
     return XDP_TX;
 }
 
@@ -84,23 +101,31 @@ static __always_inline int is_probe(void *data, void *end) {
     return headers->eth.h_proto == bpf_htons(ETH_P_IP) && headers->udp.dest == bpf_htons(PROBE);
 }
 
-static __always_inline void count(void) {
+static __always_inline void count(void *data, void *end) {
     __u32 key = 0;
     __u64 *value = bpf_map_lookup_elem(&counted, &key);
     if (value) *value += 1;
+    struct headers *headers = data;
+    if ((void *)(headers + 1) > end || !headers->sent_ns) return;
+    __u64 steps = (bpf_ktime_get_ns() - headers->sent_ns) / STEP_NS;
+    key = steps < STEPS ? steps : STEPS - 1;
+    value = bpf_map_lookup_elem(&latencies, &key);
+    if (value) __sync_fetch_and_add(value, 1);
 }
 
 SEC("xdp")
 int sink_frames(struct xdp_md *ctx) {
-    if (is_probe((void *)(long)ctx->data, (void *)(long)ctx->data_end)) return XDP_PASS;
-    count();
+    void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+    if (is_probe(data, end)) return XDP_PASS;
+    count(data, end);
     return XDP_DROP;
 }
 
 SEC("tc")
 int sink_packets(struct __sk_buff *skb) {
-    if (is_probe((void *)(long)skb->data, (void *)(long)skb->data_end)) return TC_ACT_OK;
-    count();
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    if (is_probe(data, end)) return TC_ACT_OK;
+    count(data, end);
     return TC_ACT_SHOT;
 }
 

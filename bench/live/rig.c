@@ -2,9 +2,10 @@
 // programs.bpf.c and attaches it in the network namespace that it runs in, until its input ends.
 //
 //   rig OBJECT sink-frames|sink-packets|forward INTERFACE
-//     prints how many frames have arrived, at each line of input
+//     prints at each line of input how many frames have arrived, of how many the latency is known
+//     since the last line, and the median and the 99th percentile of these in ns
 //   rig OBJECT generate INTERFACE CORE RATE
-//     sends RATE frames a second; 0: as many as it can
+//     sends RATE frames a second, with the time in each; 0: as many as it can, without
 //   rig probe SENDER NAMESPACE RECEIVER N
 //     prints how many of N probes arrived, and the median and 99th percentile of their latency in ns
 #define _GNU_SOURCE
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +35,9 @@
 #define FRAME 60
 
 // As in programs.bpf.c.
+#define STEP_NS 32
+#define STEPS 262144
+
 struct pace {
     unsigned long long interval_ns, next_ns;
 };
@@ -96,6 +101,13 @@ static long long now(clockid_t clock) {
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
+// The end of the step in which the latency of this rank is, in ns.
+static long long latency(const unsigned long long *steps, unsigned long long rank) {
+    unsigned step = 0;
+    for (unsigned long long seen = steps[0]; seen <= rank && step + 1 < STEPS; seen += steps[step]) step++;
+    return (step + 1LL) * STEP_NS;
+}
+
 static void attach(struct bpf_object *object, const char *what, const char *name) {
     int is_packets = !strcmp(what, "sink-packets");
     int is_forward = !strcmp(what, "forward");
@@ -105,6 +117,11 @@ static void attach(struct bpf_object *object, const char *what, const char *name
     int map = bpf_object__find_map_fd_by_name(object, "counted");
     int cores = libbpf_num_possible_cpus();
     unsigned long long counts[cores];
+    size_t size = STEPS * sizeof(unsigned long long);
+    volatile unsigned long long *latencies = mmap(NULL, size, PROT_READ, MAP_SHARED,
+        bpf_object__find_map_fd_by_name(object, "latencies"), 0);
+    if (latencies == MAP_FAILED) fail("the latencies");
+    static unsigned long long before[STEPS], steps[STEPS];
     printf("ready\n");
     fflush(stdout);
     char line[16];
@@ -113,7 +130,15 @@ static void attach(struct bpf_object *object, const char *what, const char *name
         unsigned long long all = 0;
         if (bpf_map_lookup_elem(map, &key, counts)) fail("the counter");
         for (int core = 0; core < cores; core++) all += counts[core];
-        printf("%llu\n", all);
+        unsigned long long known = 0;
+        for (unsigned step = 0; step < STEPS; step++) {
+            unsigned long long now = latencies[step];
+            known += steps[step] = now - before[step];
+            before[step] = now;
+        }
+        printf("%llu %llu", all, known);
+        if (known) printf(" %lld %lld", latency(steps, known / 2), latency(steps, known * 99 / 100));
+        printf("\n");
         fflush(stdout);
     }
 }
@@ -131,7 +156,7 @@ static void generate(struct bpf_object *object, const char *name, int core, long
     int at_once = rate ? (rate + 3) / 4 : 1 << 20;
     DECLARE_LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = frame, .data_size_in = FRAME,
         .ctx_in = &context, .ctx_size_in = sizeof(context), .repeat = at_once,
-        .flags = LIVE_FRAMES, .batch_size = rate ? 16 : 64);
+        .flags = LIVE_FRAMES, .batch_size = rate ? 1 : 64); // frames wait for the end of their batch
     int generator = program(object, "generate");
     printf("ready\n");
     fflush(stdout);

@@ -123,7 +123,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
         if 2 * middles.len() <= settings.runs {
             let many = settings.runs - middles.len();
             return Err(Error::new(format!(
-                "{}: in {many} of {} runs fewer than half of the probes arrived",
+                "{}: in {many} of {} runs fewer than half of the frames arrived",
                 way.words(),
                 settings.runs
             )));
@@ -189,8 +189,8 @@ fn text(rows: &[Row]) -> String {
     }
     let words: String = rows.iter().map(|row| format!("{}: {}\n", row.row, row.what)).collect();
     format!(
-        "{table}\n\nMedians, the ways taken in turns. Latency in us, median and 99th percentile of probes among \
-         {} million packets a second.\n{words}",
+        "{table}\n\nMedians, the ways taken in turns. Latency in us, median and 99th percentile at {} million \
+         packets a second.\n{words}",
         number(rows[0].offered)
     )
 }
