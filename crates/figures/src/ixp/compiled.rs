@@ -14,7 +14,7 @@ use wireloom_net::traffic::{self, AddressSpec, Generator, Labels, Pick, Rate, Si
 use wireloom_plot::{Bars, Group};
 use wireloom_sim::sweep_longest_first;
 
-use super::LINE_RATE;
+use super::{LINE_RATE, busiest};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
@@ -113,7 +113,7 @@ struct Row {
 }
 
 impl Case {
-    /// Frames of 64 bytes, four of which are no part of packets, or as long as their headers need.
+    /// Packets of 60 bytes, which are frames of 64 with the check sequence, or as long as their headers need.
     fn packets(&self, settings: &Settings) -> Result<Vec<Packet>> {
         let prefixes = Some(settings.file(PREFIXES)?);
         let spec = traffic::Spec {
@@ -216,27 +216,6 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let svg = Bars::new(title, "million packets a second", machines, groups.to_vec()).svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
-}
-
-/// The units and buses that can be full.
-const UNITS: [&str; 10] = [
-    "command-bus",
-    "sram",
-    "sdram",
-    "scratchpad",
-    "hash-unit",
-    "fbi",
-    "msf",
-    "sram-push-bus",
-    "sram-pull-bus",
-    "ix-bus",
-];
-
-/// The unit or bus that was in use most, with its share.
-fn busiest(share: impl Fn(&str) -> Option<f64>) -> String {
-    let shares = UNITS.iter().filter_map(|unit| Some((unit, share(unit)?)));
-    let most = shares.max_by(|one, other| one.1.total_cmp(&other.1));
-    most.map_or_else(String::new, |(unit, share)| format!("{unit} {:.0} %", 100.0 * share))
 }
 
 const HEADS: [&str; 8] = [

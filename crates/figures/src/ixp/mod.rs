@@ -32,6 +32,27 @@ const WINDOW: Time = Time(2_000_000_000);
 /// Buffers of the programs.
 const BUFFERS: f64 = 1000.0;
 
+/// The units and buses that can be full.
+const UNITS: [&str; 10] = [
+    "command-bus",
+    "sram",
+    "sdram",
+    "scratchpad",
+    "hash-unit",
+    "fbi",
+    "msf",
+    "sram-push-bus",
+    "sram-pull-bus",
+    "ix-bus",
+];
+
+/// The unit or bus that was in use most, with its share.
+fn busiest(share: impl Fn(&str) -> Option<f64>) -> String {
+    let shares = UNITS.iter().filter_map(|unit| Some((unit, share(unit)?)));
+    let most = shares.max_by(|one, other| one.1.total_cmp(&other.1));
+    most.map_or_else(String::new, |(unit, share)| format!("{unit} {:.0} %", 100.0 * share))
+}
+
 /// A run of a benchmark.
 #[derive(Clone, Debug)]
 pub struct Trial {

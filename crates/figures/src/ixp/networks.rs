@@ -12,6 +12,7 @@ use wireloom_plot::{Bars, Group};
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Energy, Rng, Time, sweep};
 
+use super::busiest;
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
@@ -171,26 +172,6 @@ fn make(_: &Settings) -> Result<Drawn> {
     let svg = Bars::new(title, "million packets a second", names, groups.to_vec()).svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
     Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
-}
-
-/// The units and buses that can be full.
-const UNITS: [&str; 9] = [
-    "command-bus",
-    "sram",
-    "sdram",
-    "scratchpad",
-    "fbi",
-    "msf",
-    "sram-push-bus",
-    "sram-pull-bus",
-    "ix-bus",
-];
-
-/// The unit or bus that was in use most, with its share.
-fn busiest(share: impl Fn(&str) -> Option<f64>) -> String {
-    let shares = UNITS.iter().filter_map(|unit| Some((unit, share(unit)?)));
-    let most = shares.max_by(|one, other| one.1.total_cmp(&other.1));
-    most.map_or_else(String::new, |(unit, share)| format!("{unit} {:.0} %", 100.0 * share))
 }
 
 const RATE_HEADS: [&str; 7] = [
