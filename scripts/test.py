@@ -59,8 +59,10 @@ def main():
                 failed.append(runs[done])
     except KeyboardInterrupt:
         # The programs were interrupted too: they are in the terminal's foreground.
-        pool.shutdown(cancel_futures=True)
         sys.exit(130)
+    finally:
+        # No more begin, also when nobody reads the output any more.
+        pool.shutdown(cancel_futures=True)
     if failed:
         sys.exit(f"\nerror: tests failed in {len(failed)} of {len(runs)} programs: {', '.join(failed)}")
     print(f"\nall {len(runs)} programs of tests passed")
