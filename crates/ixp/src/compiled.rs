@@ -247,7 +247,7 @@ impl Compiled {
         self.images.iter().map(|image| image.words.len()).collect()
     }
 
-    /// Packets that it has in hand at a time.
+    /// How many packets are worked on at a time.
     pub fn threads(&self) -> u32 {
         let parts = if self.is_chain { self.images.len() as u32 } else { 1 };
         parts * self.engines * self.contexts
