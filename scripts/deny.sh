@@ -1,8 +1,21 @@
 #!/usr/bin/env bash
 # Checks the dependencies' licences, sources and duplicates (these need no network), and the advisories of RustSec where
-# their database can be reached or was fetched before.
+# their database can be reached or was fetched before. What has passed is noted in deny.sum; with --changed nothing is
+# done while the note holds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export LC_ALL=C # the order of files below
+
+manifests() {
+  sha256sum deny.toml Cargo.lock Cargo.toml crates/*/Cargo.toml
+}
+
+if [ "${1:-}" = --changed ]; then
+  if manifests | cmp --silent - deny.sum; then
+    exit
+  fi
+  echo "dependencies have changed since they were checked" >&2
+fi
 
 version=0.20.2
 tool=.cache/tools/bin/cargo-deny
@@ -21,3 +34,4 @@ if GIT_TERMINAL_PROMPT=0 "$tool" --log-level off fetch db >/dev/null 2>&1; then
 else
   echo "=== NOT CHECKED: security advisories. RustSec's database cannot be reached from here. ===" >&2
 fi
+manifests >deny.sum
