@@ -21,6 +21,7 @@ AT_ONCE = 2
 def build():
     """Returns a title, the program and the folder that it runs in, for all tests; ends where cargo does."""
     command = ["cargo", "test", "--workspace", "--locked", "--no-run", "--message-format=json-render-diagnostics"]
+    command += ["--lib", "--bins", "--tests"]  # examples are checked with the lints
     cargo = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if cargo.returncode:
         sys.exit(cargo.returncode)

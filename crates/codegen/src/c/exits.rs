@@ -66,7 +66,7 @@ pub fn arrange(ops: &[&Op]) -> Vec<Op> {
     {
         last.guard = None;
     }
-    debug_assert!(edits.len() == first_exit);
+    assert!(edits.len() == first_exit);
     ops
 }
 

@@ -461,7 +461,7 @@ pub fn from_words(array: &Expr, width: u32) -> Expr {
         Class::Word(64) => word(0),
         Class::Word(_) => word(0).cast(Model::Bits64.c_type(width)),
         _ => {
-            debug_assert!(Model::Bits64.words(width) == 2);
+            assert!(Model::Bits64.words(width) == 2);
             Expr::call("WL_U128", [word(1), word(0)])
         }
     }

@@ -353,7 +353,7 @@ impl Code {
                 }
                 let copy = self.copy(b);
                 let is_apart = self.part(first, copy);
-                debug_assert!(is_apart, "nothing is known of a new register");
+                assert!(is_apart, "nothing is known of a new register");
                 (a, copy.into())
             }
             (Operand::Transfer(_), Operand::Transfer(_))

@@ -252,7 +252,7 @@ impl State {
         // A field of a byte, or of a byte more than whole words, never reaches into one more.
         let all = count + u32::from(bytes % 4 != 1);
         if self.home != Home::Frame {
-            debug_assert!(all <= TRANSFERS, "a piece has at most 128 bits");
+            assert!(all <= TRANSFERS, "a piece has at most 128 bits");
             window::point(code, self, at, all);
             let (right, left) = bits_before(code, at);
             for index in 0..all {

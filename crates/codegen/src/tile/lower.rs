@@ -370,7 +370,7 @@ impl Lower<'_> {
                 if let Some(by) = known(&b) {
                     return self.shift(&a, whole, by, is_left);
                 }
-                debug_assert!(by > 0);
+                assert!(by > 0);
                 self.shift_by(&a, &b, width, is_left)
             }
         }

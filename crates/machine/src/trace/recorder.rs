@@ -333,7 +333,7 @@ impl Observer for Recorder<'_> {
         self.room -= 1;
         let engine = &self.program.engines[now.engine.index()];
         let step = &engine.steps[now.step.index()];
-        debug_assert!(matches!(step.code, Code::Sequential(_)), "a program before any pass");
+        assert!(matches!(step.code, Code::Sequential(_)), "a program before any pass");
         let started = Step {
             engine: engine.name.clone(),
             step: step.name.clone(),

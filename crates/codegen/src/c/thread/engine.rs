@@ -530,7 +530,7 @@ pub(super) fn words_of(value: &Operand) -> Vec<Expr> {
     match value.class() {
         Class::Wide(n) => (0..n).map(|i| value.words().at(i)).collect(),
         Class::Word(64) => {
-            debug_assert!(words(value.width) == 2);
+            assert!(words(value.width) == 2);
             let high = value.c.clone().binary(Binary::Shr, Expr::number(32));
             vec![value.c.clone().cast("uint32_t"), high.cast("uint32_t")]
         }

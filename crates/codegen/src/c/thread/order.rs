@@ -99,7 +99,7 @@ impl Releases {
 pub fn ordered_objects(program: &Program, elements: &Elements) -> Vec<bool> {
     let mut ordered = Vec::new();
     collect(program, elements, program.main, &mut ordered);
-    debug_assert_eq!(ordered.len(), objects(program, elements).len());
+    assert_eq!(ordered.len(), objects(program, elements).len());
     ordered
 }
 

@@ -340,7 +340,7 @@ fn leaf_expression(leaf: &Leaf, wait: &Wait) -> Expr {
             place(ticket, leaf.word).address().cast(ty).target()
         }
         Class::Word(64) => {
-            debug_assert!(words(leaf.width) == 2);
+            assert!(words(leaf.width) == 2);
             let high = word(leaf.word + 1).cast("uint64_t").binary(Binary::Shl, Expr::number(32));
             high.binary(Binary::Or, word(leaf.word))
         }

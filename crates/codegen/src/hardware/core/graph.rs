@@ -430,7 +430,7 @@ impl Graph {
     /// Bits `low .. low + width`.
     pub fn slice(&mut self, a: Node, low: u32, width: u32) -> Node {
         let own = self.width(a);
-        debug_assert!(low + width <= own, "bits {low}..{} of {own}", low + width);
+        assert!(low + width <= own, "bits {low}..{} of {own}", low + width);
         if width == own {
             return a;
         }

@@ -420,6 +420,6 @@ fn bursts(shape: &MemoryShape, port: &MemoryPort) -> Vec<Item> {
         (1..shape.burst).fold(entry(0), |other, index| choice(index).choose(entry(index), other))
     });
     items.push(Item::assign(of("read_data"), Expr::Concat(entries.collect())));
-    debug_assert_eq!(camel(&port.name) + "Latency", port.parameter);
+    assert_eq!(camel(&port.name) + "Latency", port.parameter);
     items
 }

@@ -54,7 +54,7 @@ impl Storage {
             entries.push(blocks.saturating_mul(1 << stride));
             at += stride;
         }
-        debug_assert!(at <= self.key_bits, "{strides:?}");
+        assert!(at <= self.key_bits, "{strides:?}");
         entries
     }
 
