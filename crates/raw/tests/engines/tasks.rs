@@ -88,7 +88,7 @@ fn the_tasks_do_as_the_papers_stages_what_they_do_on_golden() {
         let length = [0, 62, 63, 64, 200, 1500][number / 4 % 6];
         packet.bytes.resize(packet.bytes.len().max(length), number as u8);
     }
-    for version in ["1", "2", "3", "3d", "4"] {
+    for version in ["1", "2", "3", "3d", "4", "5"] {
         let root = wireloom_install::checkout().expect("tests run in a checkout");
         let file = root.join(format!("programs/raw/tasks-version-{version}.toml"));
         agree(super::programs::machine(&file.to_string_lossy()), &packets);
