@@ -532,6 +532,14 @@ impl Machine for Raw {
             count => format!("{count} chains like "),
         };
         record.lines.push(Line::new("tiles", chains + &tiles.join(", ")));
+        if self.spec.mapping.has_shared_cards() {
+            let card = |(number, card): (usize, &CardAt)| {
+                let chains: Vec<String> = card.chains.iter().map(ToString::to_string).collect();
+                format!("card {number} to chains {}", chains.join(", "))
+            };
+            let cards: Vec<String> = self.placement.cards.iter().enumerate().map(card).collect();
+            record.lines.push(Line::new("packets in turn", cards.join("; ")));
+        }
         if self.lines.is_timed() {
             let stood: Vec<String> = self.stood().into_iter().map(thousands).collect();
             let lost = thousands(self.lines.lost_in_all);

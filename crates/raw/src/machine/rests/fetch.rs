@@ -316,3 +316,17 @@ impl Leaving {
         rest.len() == wanted
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rest_is_written_when_its_own_memory_says_so() {
+        let mut rests = Rests { confirmed: vec![(3, 3), (0, 1), (3, 3)], ..Rests::default() };
+        let mut confirmed = |memory| rests.is_confirmed(memory);
+        assert!(!confirmed((3, 1)));
+        assert!(confirmed((0, 1)) && !confirmed((0, 1)));
+        assert!(confirmed((3, 3)) && confirmed((3, 3)) && !confirmed((3, 3)));
+    }
+}
