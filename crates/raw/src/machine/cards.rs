@@ -56,7 +56,7 @@ impl Mapping {
         let why = if self.outputs != Outputs::Egress {
             "what leaves of it has no port of its own: say `outputs = \"egress\"` as well"
         } else if self.links == Link::General {
-            "the switches of chains keep the turn: leave out `links = \"general\"`"
+            "the switches of chains keep the turn: say `links = \"static\"`"
         } else if self.replicas.iter().any(|tiles| *tiles > 1) {
             "tiles that take packets in turn would have to wait for those of other chains: leave out \
              `mapping.replicas`"

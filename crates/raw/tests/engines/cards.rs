@@ -105,7 +105,7 @@ fn cards_whose_packets_cannot_be_spread_are_refused_by_key() {
         (format!("cards = [1, 1]\n{two}"), "`mapping.cards` names chain 1 twice"),
         (format!("cards = [-1]\n{two}"), "invalid value: integer `-1`"),
         (format!("cards = [0]\n{}", two.replace("egress", "chain")), "say `outputs = \"egress\"`"),
-        (format!("cards = [0]\nlinks = \"general\"\n{two}"), "leave out `links = \"general\"`"),
+        (format!("cards = [0]\nlinks = \"general\"\n{two}"), "say `links = \"static\"`"),
         (
             format!("cards = [0]\nreplicas = [2, 1]\n{ROWS}")
                 .replace(", [3, 0]", "")
