@@ -60,7 +60,7 @@ pub use queue::{Link, QUEUED, Queue, Ready};
 use routines::Passage;
 pub use schedule::{Latencies, ordered};
 pub use stages::Stages;
-pub use switches::{RestWay, Switch, hand_on};
+pub use switches::{RestWay, Switch, Turn, hand_on};
 
 /// What a program needs to be told about a packet besides its port and length. The words follow the
 /// first one, each pair with its upper word first.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// The switch of a tile of a chain. Sides are `N`, `E`, `S` or `W`.
 #[derive(Clone, Copy, Debug)]
-pub struct Switch {
+pub struct Switch<'a> {
     /// The side from which messages come.
     pub from: char,
     /// That to which they go; none if the processor sends nothing to its switch.
@@ -20,6 +20,19 @@ pub struct Switch {
     pub is_first: bool,
     /// Where the rests of packets go. A stage with several tiles lets none pass.
     pub rest: Option<RestWay>,
+    /// Messages from that side, with their rests, that the switch hands on to other chains after its own.
+    pub handed_on: &'a [Turn],
+    /// What leaves of other chains, which the switch takes in after its own.
+    pub taken_in: &'a [Turn],
+}
+
+/// Messages of other chains, which share a line card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The side to which they go, or from which they come.
+    pub side: char,
+    /// How many after each message of the own chain.
+    pub messages: usize,
 }
 
 /// Where a switch sends the rest of a packet, which comes before its message: a number of words but one, or 0
@@ -32,12 +45,12 @@ pub struct RestWay {
     pub is_counted: bool,
 }
 
-impl Switch {
+impl Switch<'_> {
     /// Writes the schedule. In each round the tile takes a message, lets those for the tiles of its stage after
-    /// it go by, then what leaves of those before it, and sends what its processor has made of its own. So the order
-    /// stays.
+    /// it go by, then what leaves of those before it, and sends what its processor has made of its own. Then it is the
+    /// turn of other chains. So the order stays.
     pub fn schedule(&self) -> String {
-        let Self { from, to, own, tiles, is_first, rest } = *self;
+        let Self { from, to, own, tiles, is_first, rest, .. } = *self;
         // What is rare comes after all, where no branch that is not taken leads past it.
         let mut rare = String::new();
         let mut text = rest.map(|way| way.passes(from, &mut rare)).unwrap_or_default();
@@ -55,7 +68,8 @@ take:   recv $1 route $c{from}i->$swi
 {skip}in:     bnezd $1, $1, in route $c{from}i->$csti
 "
         );
-        let Some(to) = to else { return format!("{text}        j {begin}\n{rare}") };
+        let others = self.others(&mut rare);
+        let Some(to) = to else { return format!("{text}{others}        j {begin}\n{rare}") };
         let by = format!("$c{from}i->$c{to}o");
         for other in 0..tiles - 1 - own {
             let _ = write!(
@@ -94,13 +108,60 @@ more{other}:  bnezd $1, $1, more{other} route {by}
 out:    recv $1 route $csto->$swi, $csto->$c{to}o
         beqz $1, again
 send:   bnezd $1, $1, send route $csto->$c{to}o
-        j {begin}
+{others}        j {begin}
 {rare}# More leaves of the processor after the next message.
 again:  recv $1 route $csto->$swi, $csto->$c{to}o
 more:   bnezd $1, $1, more route $csto->$c{to}o
         j out
 "
         );
+        text
+    }
+
+    /// The part of a schedule in which it is the turn of other chains.
+    fn others(&self, rare: &mut String) -> String {
+        let Self { from, to, rest, handed_on, taken_in, .. } = *self;
+        let mut text = String::new();
+        let each = |turns: &[Turn]| -> Vec<char> {
+            turns.iter().flat_map(|turn| vec![turn.side; turn.messages]).collect()
+        };
+        for (number, side) in each(handed_on).into_iter().enumerate() {
+            let by = format!("$c{from}i->$c{side}o");
+            text += "# A message of the card for another chain.\n";
+            if rest.is_some() {
+                let _ = write!(
+                    text,
+                    "        recv $2 route $c{from}i->$swi, {by}
+        bnez $2, others{number}
+"
+                );
+                let _ = write!(
+                    rare,
+                    "others{number}: bnezd $2, $2, others{number} route {by}
+        j other{number}
+"
+                );
+            }
+            let _ = write!(
+                text,
+                "other{number}: recv $1 route $c{from}i->$swi, {by}
+on{number}:    bnezd $1, $1, on{number} route {by}
+"
+            );
+        }
+        for (number, side) in each(taken_in).into_iter().enumerate() {
+            let (by, more) = match to {
+                None => (format!("$c{side}i->$csti"), String::new()),
+                Some(to) => (format!("$c{side}i->$c{to}o"), format!(", $c{side}i->$c{to}o")),
+            };
+            let _ = write!(
+                text,
+                "# What leaves of another chain.
+        recv $1 route $c{side}i->$swi{more}
+joins{number}: bnezd $1, $1, joins{number} route {by}
+"
+            );
+        }
         text
     }
 }

@@ -122,7 +122,7 @@ const STEPS: [Ablation; 9] = [
     Ablation { from: "III", to: "IV", what: "buffers in the line cards", published: "35 %" },
 ];
 
-const ROUTERS: [&str; 14] = [
+const ROUTERS: [&str; 15] = [
     "I",
     "I-full-duplex",
     "I-four-memories",
@@ -137,7 +137,13 @@ const ROUTERS: [&str; 14] = [
     "III.d",
     "IV",
     "IV-rows",
+    "V",
 ];
+
+/// The ports that have line cards.
+const ALL: &[u8] = &[0, 1, 2, 3];
+/// Those of version V, as in `raw-ipv4`.
+const TWO: &[u8] = &[0, 2];
 
 /// An engine on a machine, next to a version by hand.
 struct Engine {
@@ -148,6 +154,12 @@ struct Engine {
     machine: &'static str,
     /// Whether the rest of packets stays in the cards, if the machine does not say it.
     rests: bool,
+    /// The ports by which packets come and leave.
+    ports: &'static [u8],
+    /// Whether only these have cards, if the machine does not say it: other chains work for them.
+    shares: bool,
+    /// The bytes of each queue, if they are others than the machine says.
+    queue: Option<u32>,
     what: &'static str,
     by_hand: &'static str,
     /// The paper's rates of that version: millions of packets of 64 bytes, and Gb/s of 1,500.
@@ -159,6 +171,9 @@ const ROWS: Engine = Engine {
     program: "ipv4.loom",
     machine: "raw-rows",
     rests: false,
+    ports: ALL,
+    shares: false,
+    queue: None,
     what: "`raw-rows`",
     by_hand: "",
     published: ["", ""],
@@ -167,7 +182,34 @@ const EGRESS: Engine =
     Engine { router: "egress", machine: "raw-egress", what: "`raw-egress`", ..ROWS };
 const QUEUED: Engine =
     Engine { router: "queues", machine: "raw-queues", what: "`raw-queues`", ..ROWS };
-const ENGINES: [Engine; 16] = [
+const ENGINES: [Engine; 22] = [
+    Engine {
+        router: "tasks-version-5",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-5.toml",
+        what: "`tasks-version-5.toml`, two cards",
+        by_hand: "V",
+        published: ["11.7", "12"],
+        ports: TWO,
+        ..ROWS
+    },
+    Engine {
+        router: "tasks-version-4-shared",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-4.toml",
+        what: "`tasks-version-4.toml` with `cards = [0, 2]`, two cards",
+        ports: TWO,
+        shares: true,
+        ..ROWS
+    },
+    Engine {
+        router: "tasks-version-3-two-cards",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-3.toml",
+        what: "`tasks-version-3.toml`, two cards and two idle columns",
+        ports: TWO,
+        ..ROWS
+    },
     Engine {
         router: "tasks-version-4",
         program: "ipv4-tasks.loom",
@@ -184,6 +226,22 @@ const ENGINES: [Engine; 16] = [
         what: "`tasks-version-3.toml`",
         by_hand: "III",
         published: ["9.75", "11"],
+        ..ROWS
+    },
+    Engine {
+        router: "tasks-version-4-short",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-4.toml",
+        what: "`tasks-version-4.toml`, queues of 4,096 bytes",
+        queue: Some(4096),
+        ..ROWS
+    },
+    Engine {
+        router: "tasks-version-3-short",
+        program: "ipv4-tasks.loom",
+        machine: "tasks-version-3.toml",
+        what: "`tasks-version-3.toml`, queues of 4,096 bytes",
+        queue: Some(4096),
         ..ROWS
     },
     Engine {
@@ -211,6 +269,15 @@ const ENGINES: [Engine; 16] = [
         what: "`tasks-version-1.toml`",
         by_hand: "I",
         published: ["6.8", "7.7"],
+        ..ROWS
+    },
+    Engine {
+        router: "version-5",
+        machine: "raw-version-5",
+        what: "`raw-version-5`, two cards",
+        by_hand: "V",
+        published: ["11.7", "12"],
+        ports: TWO,
         ..ROWS
     },
     Engine {
@@ -272,6 +339,12 @@ impl Engine {
             // Heads have all of 64 bytes, as in the versions.
             spec.mapping.rest = Some(RestSpec { words: 17, ..RestSpec::in_cards() });
         }
+        if let (Some(bytes), Some(queues)) = (self.queue, &mut spec.mapping.queues) {
+            queues.bytes = bytes;
+        }
+        if self.shares {
+            spec.mapping.cards = self.ports.iter().map(|port| usize::from(*port)).collect();
+        }
         Ok((spec, Source::of(folder.join(self.program)).compiled()?))
     }
 
@@ -311,11 +384,16 @@ fn make(settings: &Settings) -> Result<Drawn> {
         .flat_map(|router| MEMORIES.into_iter().map(move |memory| (router, memory)))
         .collect();
     let rows = sweep(&trials, workers(), |(router, (memory, latency_cycles))| {
-        let setting = Setting { latency_cycles: *latency_cycles, ..Setting::default() };
+        let ports = if *router == "V" { TWO } else { ALL };
+        let setting = Setting {
+            latency_cycles: *latency_cycles,
+            ports: ports.to_vec(),
+            ..Setting::default()
+        };
         let rates = |packets, bytes| {
             let mut sum = (0.0, 0.0);
             for seed in SEEDS {
-                let trace = Trace::new(seed, packets, bytes);
+                let trace = Trace::new(seed, packets, bytes).on(ports);
                 let ran = rig.run(Version::named(router), &setting, &trace.packets, &trace.routes);
                 let ran = ran.map_err(|error| {
                     let what = format!("{router}, {bytes} bytes, seed {seed}");
@@ -334,8 +412,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let compiled = sweep(&ENGINES, workers(), |engine| {
         let ready = engine.compiled(&settings.root)?;
         let mean = |packets, bytes| {
-            let all =
-                SEEDS.iter().map(|seed| Engine::run(&ready, Trace::new(*seed, packets, bytes)));
+            let trace = |seed: &u64| Trace::new(*seed, packets, bytes).on(engine.ports);
+            let all = SEEDS.iter().map(|seed| Engine::run(&ready, trace(seed)));
             let all: Vec<_> = all.collect::<Result<_>>()?;
             let sum = all.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             Ok::<_, Error>((sum.0 / all.len() as f64, sum.1 / all.len() as f64))

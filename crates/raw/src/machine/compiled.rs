@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use wireloom_codegen::tile::{
     self, FRAME_BYTES, Home, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
-    Refused, RestWay, STEPS, Stages, Style, Switch,
+    Refused, RestWay, STEPS, Stages, Style, Switch, Turn,
 };
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
+use super::cards::Branch;
 use super::mapping::{Chain, Edge, MachineSpec, Outputs, Place, Placement};
 use super::port::Beside;
 use super::proof::prove;
@@ -73,6 +74,15 @@ pub fn compile(
             chains.len()
         );
         return Err(vec![Refused { offload: Some(offload), step: Some(step), message }]);
+    }
+    if spec.mapping.has_shared_cards()
+        && let Some(step) = tile::head::sends_twice(program)
+    {
+        let message = format!(
+            "step `{step}` sends a packet and goes on (`emit`), and chains that share a line card send one message \
+             each in turn: name all chains in `mapping.cards`, or leave it out"
+        );
+        return Err(vec![Refused { offload: None, step: Some(step.to_owned()), message }]);
     }
     let head = head(spec, program)?;
     let tiles = frames(spec, chains);
@@ -198,6 +208,10 @@ fn code(
                 continue;
             }
             let _ = writeln!(text, ".switch {x} {y}");
+            let turns = |is_at: bool, side: fn(&Branch) -> Side| -> Vec<Turn> {
+                let turn = |one: &Branch| Turn { side: letter(side(one)), messages: one.messages };
+                chain.branches.iter().filter(|_| is_at).map(turn).collect()
+            };
             let (from, to) = (letter(*from), letter(*to));
             let sends = ports.is_none() || stage + 1 < stages.count;
             let switch = Switch {
@@ -207,6 +221,8 @@ fn code(
                 tiles: stages.tiles[stage],
                 is_first: stage == 0,
                 rest: rest_way(placement, number, *place),
+                handed_on: &turns(stage == 0, |branch| branch.first),
+                taken_in: &turns(stage + 1 == stages.count, |branch| branch.last),
             };
             text += &switch.schedule();
         }
@@ -336,9 +352,11 @@ fn queues(spec: &MachineSpec, layout: &Layout<'_>, placement: &Placement, first:
     text
 }
 
-/// Where the packets of a chain leave, if it is not at its own port.
+/// Where the packets of a chain leave, if they do so there and not at its own port.
 fn ports(spec: &MachineSpec, placement: &Placement, number: usize) -> Option<Ports> {
-    if spec.mapping.outputs == Outputs::Chain {
+    let card = placement.card_of(number);
+    // What leaves of the other chains of a card goes to the last tile of the first one.
+    if spec.mapping.outputs == Outputs::Chain || placement.cards[card].chains[0] != number {
         return None;
     }
     let tiles = frames(spec, &placement.chains);
@@ -346,7 +364,7 @@ fn ports(spec: &MachineSpec, placement: &Placement, number: usize) -> Option<Por
     Some(Ports {
         count,
         table: tiles * FRAME_BYTES + 4 * number as u32 * count,
-        own: to_device(placement.chains[number].last(), placement.ports[placement.own(number)]),
+        own: to_device(placement.chains[number].last(), placement.ports[placement.own(card)]),
     })
 }
 

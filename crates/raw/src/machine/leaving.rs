@@ -11,8 +11,8 @@ impl Raw {
     /// Takes what has left the chip. Returns the packets that began to enter.
     pub(super) fn collect_left(&mut self) -> Result<Vec<u64>> {
         let mut numbers = Vec::new();
-        for number in 0..self.placement.chains.len() {
-            let input = self.placement.chains[number].input();
+        for number in 0..self.placement.cards.len() {
+            let input = self.placement.cards[number].port;
             let entered = std::mem::take(&mut Self::port(&mut self.chip, input).entered);
             numbers.extend(entered.iter().map(|(number, _)| *number));
             self.measured.entered.extend(entered);
@@ -29,26 +29,28 @@ impl Raw {
                     self.leaves(number, left)?;
                     continue;
                 };
-                let from = self.placement.chains.iter().position(|chain| chain.last() == tile);
-                let from = from.ok_or_else(|| Error::new("a packet left a tile of no chain"))?;
-                // Fewer than 65,536 of a chain wait for an earlier one.
+                let placement = &self.placement;
+                let from = placement.cards.iter().position(|card| placement.sender(card) == tile);
+                let from =
+                    from.ok_or_else(|| Error::new("a packet left a tile that sends none"))?;
+                // Fewer than 65,536 of a card wait for an earlier one.
                 let next = self.next[from];
                 let serial = next + u64::from(serial.wrapping_sub(next as u16));
                 self.check_port(number, from, serial, &left)?;
                 self.early[from].insert(serial, left);
             }
         }
-        for chain in 0..self.placement.chains.len() {
-            while let Some(left) = self.early[chain].remove(&self.next[chain]) {
-                self.next[chain] += 1;
-                self.leaves(chain, left)?;
+        for card in 0..self.placement.cards.len() {
+            while let Some(left) = self.early[card].remove(&self.next[card]) {
+                self.next[card] += 1;
+                self.leaves(card, left)?;
             }
         }
         Ok(numbers)
     }
 
-    /// Checks that what has left a chain is at its port, and that a packet is not there before an
-    /// earlier one of its chain.
+    /// Checks that what has left is at its port, and that a packet is not there before an earlier one
+    /// of its card.
     fn check_port(&mut self, number: usize, from: usize, serial: u64, left: &Left) -> Result {
         let wanted = match Way::of(left.side) {
             Way::Port => usize::from(left.port()) % self.placement.ports.len(),
@@ -61,7 +63,7 @@ impl Raw {
         if Way::of(left.side) == Way::Port && !left.is_dropped {
             let last = self.last.entry((number, from)).or_default();
             if serial < *last {
-                let message = format!("packets of chain {from} left port {number} out of order");
+                let message = format!("packets of card {from} left port {number} out of order");
                 return Err(Error::new(message));
             }
             *last = serial + 1;
@@ -69,9 +71,9 @@ impl Raw {
         Ok(())
     }
 
-    /// What has left next of a chain.
-    fn leaves(&mut self, chain: usize, left: Left) -> Result {
-        let pending = &mut self.pending[chain];
+    /// What has left next of a card's packets.
+    fn leaves(&mut self, card: usize, left: Left) -> Result {
+        let pending = &mut self.pending[card];
         let none = || Error::new("more packets have left the chip than it was given");
         let packet = pending.front().ok_or_else(none)?;
         let (all, is_over) = self.left.entry(packet.number).or_default();

@@ -16,7 +16,7 @@ pub struct Coming {
     pub at: u64,
     /// Its number among all packets.
     pub number: u64,
-    pub chain: usize,
+    pub card: usize,
     pub arrival_ns: u64,
     pub ingress: u16,
     pub bytes: Vec<u8>,

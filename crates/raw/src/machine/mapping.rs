@@ -6,6 +6,7 @@ use wireloom_description::Description;
 use wireloom_ir::Program;
 use wireloom_offloads::Store;
 
+use super::cards::{self, Branch, CardAt, Feed, side_to};
 use super::queues::{LinkKey, Queues};
 use super::rests::RestSpec;
 use super::ways::{self, Way};
@@ -46,6 +47,10 @@ pub struct MemorySpec {
 pub struct Mapping {
     /// The tiles of each chain, in the order in which packets pass them.
     pub chains: Vec<Vec<Place>>,
+    /// The chains at whose first tile a line card is, by the numbers of cards; without it each chain has one. A chain
+    /// without a card gets packets from that of a neighbour, in turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<usize>,
     /// The names of the steps of each tile of a chain; without them the compiler cuts the steps into
     /// stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -80,7 +85,7 @@ pub enum Outputs {
     #[default]
     Chain,
     /// At the port of their egress: that whose number is the remainder of the egress and the number
-    /// of ports. A chain has one, or each queue has.
+    /// of ports. Each line card has one, or each queue has.
     Egress,
 }
 
@@ -138,10 +143,12 @@ pub struct Chain {
     /// The sides at which packets enter and leave each tile. If they leave by queues, the last tile
     /// sends nothing by its switch, and both of its sides are that at which they enter.
     pub sides: Vec<(Side, Side)>,
+    /// The chains to which it hands on messages of its card, and from which it takes what leaves.
+    pub branches: Vec<Branch>,
 }
 
 impl Chain {
-    /// The port at which packets enter.
+    /// Where packets enter: the port of a card, or the side of a neighbour.
     pub fn input(&self) -> Edge {
         (self.tiles[0], self.sides[0].0)
     }
@@ -157,7 +164,9 @@ impl Chain {
 pub struct Placement {
     /// The chains.
     pub chains: Vec<Chain>,
-    /// Where packets leave: the port of each chain, or of each queue.
+    /// The line cards by which packets come.
+    pub cards: Vec<CardAt>,
+    /// Where packets leave: the port of each card, or of each queue.
     pub ports: Vec<Edge>,
     /// Where the memory is.
     pub memory: Edge,
@@ -168,9 +177,25 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// The number of the port of a chain, at which leaves what has no egress.
-    pub fn own(&self, chain: usize) -> usize {
-        chain % self.ports.len()
+    /// The number of the port of a card, at which leaves what has no egress.
+    pub fn own(&self, card: usize) -> usize {
+        card % self.ports.len()
+    }
+
+    /// The number of the card whose packets a chain gets.
+    pub fn card_of(&self, chain: usize) -> usize {
+        let card = self.cards.iter().position(|card| card.chains.contains(&chain));
+        card.expect("each chain gets packets")
+    }
+
+    /// The last tile of the chain at a card, from which packets leave for ports.
+    pub fn sender(&self, card: &CardAt) -> Place {
+        self.chains[card.chains[0]].last()
+    }
+
+    /// The ports of the cards of all chains.
+    pub fn inputs(&self) -> Vec<Edge> {
+        (0..self.chains.len()).map(|chain| self.cards[self.card_of(chain)].port).collect()
     }
 }
 
@@ -244,6 +269,7 @@ impl MachineSpec {
             queues.check(&spec.chip).map_err(wrong)?;
         }
         spec.mapping.check_links().map_err(wrong)?;
+        spec.mapping.check_cards().map_err(wrong)?;
         if let Some(rest) = &spec.mapping.rest {
             rest.check(spec.mapping.chains.len()).map_err(wrong)?;
             if rest.is_switched() && replicas.iter().any(|tiles| *tiles > 1) {
@@ -286,8 +312,13 @@ impl MachineSpec {
     /// The machine whose tile is a home and in no chain.
     fn with_home(&self, home: Place) -> Self {
         let mut spec = self.clone();
-        let chains = &mut spec.mapping.chains;
+        let Mapping { chains, cards, .. } = &mut spec.mapping;
         chains.iter_mut().for_each(|chain| chain.retain(|tile| *tile != home));
+        // Chains after one that is gone have other numbers.
+        let is_left: Vec<bool> = chains.iter().map(|chain| !chain.is_empty()).collect();
+        cards.retain(|card| is_left[*card]);
+        let before = |card: usize| is_left[..card].iter().filter(|is_left| **is_left).count();
+        cards.iter_mut().for_each(|card| *card = before(*card));
         chains.retain(|chain| !chain.is_empty());
         spec
     }
@@ -357,23 +388,32 @@ impl MachineSpec {
         use Side::{East, North, South, West};
         let (mut chains, mut ports) = (Vec::new(), Vec::new());
         let no_port = |(x, y): Place| format!("tile ({x},{y}) has no free port of the chip");
-        for tiles in &self.mapping.chains {
-            let [Some(first), Some(last)] = [tiles.first(), tiles.last()] else {
-                return Err("a chain has no tile".to_owned());
+        if self.mapping.chains.iter().any(Vec::is_empty) {
+            return Err("a chain has no tile".to_owned());
+        }
+        let feeds = self.mapping.feeds(&layout)?;
+        let (mut branches, of_cards) = cards::turns(&self.mapping, &layout, &feeds);
+        for (chain, tiles) in self.mapping.chains.iter().enumerate() {
+            let (first, last) = (&tiles[0], &tiles[tiles.len() - 1]);
+            let neighbour = match feeds[chain] {
+                Feed::Card => None,
+                Feed::Neighbour(other) => self.mapping.sides(&layout, chain, other),
             };
-            let input = free(*first, [West, North, East, South]).ok_or_else(|| no_port(*first))?;
+            let input = match neighbour {
+                Some((side, _)) => side,
+                None => free(*first, [West, North, East, South]).ok_or_else(|| no_port(*first))?,
+            };
             let mut sides = vec![input];
             for pair in tiles.windows(2) {
                 let (here, next) = (pair[0], pair[1]);
-                let side = Side::ALL.into_iter().find(|side| {
-                    layout.neighbour(number(here), *side as usize) == Some(number(next))
-                });
-                let side = side.ok_or_else(|| {
+                let side = side_to(&layout, here, next).ok_or_else(|| {
                     format!("tiles {here:?} and {next:?} follow each other and are no neighbours")
                 })?;
                 sides.extend([side, Side::ALL[side as usize ^ 2]]);
             }
-            if queues.is_some() {
+            if let Some((_, side)) = neighbour {
+                sides.push(side);
+            } else if queues.is_some() {
                 sides.extend(sides.last().copied());
             } else {
                 // The same device brings packets and takes them if there is no second port.
@@ -384,7 +424,8 @@ impl MachineSpec {
                 ports.push((*last, output));
             }
             let pairs = sides.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-            chains.push(Chain { tiles: tiles.clone(), sides: pairs });
+            let branches = std::mem::take(&mut branches[chain]);
+            chains.push(Chain { tiles: tiles.clone(), sides: pairs, branches });
         }
         for tile in queues.into_iter().flatten() {
             let side = free(*tile, [East, North, West, South]).ok_or_else(|| {
@@ -412,7 +453,9 @@ impl MachineSpec {
         });
         let memory = places.into_iter().find(|port| !taken.contains(port));
         let memory = memory.ok_or("no port of the chip is left for the memory")?;
-        let mut placement = Placement { chains, ports, memory, rests, ways: Vec::new() };
+        let card = |of: Vec<usize>| CardAt { port: chains[of[0]].input(), chains: of };
+        let cards = of_cards.into_iter().map(card).collect();
+        let mut placement = Placement { chains, cards, ports, memory, rests, ways: Vec::new() };
         if self.mapping.rest.as_ref().is_some_and(RestSpec::is_switched) {
             placement.ways = ways::of(&layout, &placement, &self.mapping)?;
         }

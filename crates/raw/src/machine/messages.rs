@@ -142,7 +142,7 @@ impl Waits {
             let back = Header { destination: place, ..Header::default() };
             self.route(layout, (number, MEMORY, side as usize), back);
         }
-        let cards = placement.chains.iter().map(|chain| chain.input());
+        let cards = placement.cards.iter().map(|card| card.port);
         for device in cards.chain(placement.ports.iter().copied()) {
             for memory in &placement.rests {
                 self.between(layout, MEMORY, device, *memory);
@@ -181,9 +181,9 @@ impl Waits {
 /// # Errors
 /// A sentence about a queue of a circle.
 pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Result<(), String> {
-    let Placement { chains, ports, .. } = placement;
+    let Placement { chains, cards, ports, .. } = placement;
     let mut waits = Waits::default();
-    let senders: Vec<Place> = chains.iter().map(|chain| chain.last()).collect();
+    let senders: Vec<Place> = cards.iter().map(|card| placement.sender(card)).collect();
     if mapping.outputs == Outputs::Egress {
         for from in &senders {
             ports.iter().for_each(|port| waits.message_to(layout, *from, *port));
@@ -199,7 +199,7 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
         waits.home(layout, home, chains.iter().flat_map(|chain| chain.tiles.iter().copied()));
     }
     if mapping.rest.is_some() {
-        let cards: Vec<Edge> = chains.iter().map(|chain| chain.input()).collect();
+        let cards: Vec<Edge> = cards.iter().map(|card| card.port).collect();
         waits.rests(layout, ports, &cards);
     }
     if !placement.rests.is_empty() {
@@ -230,6 +230,7 @@ pub fn prove(layout: &Layout, placement: &Placement, mapping: &Mapping) -> Resul
 mod tests {
     use super::*;
     use crate::Side;
+    use crate::machine::cards::CardAt;
     use crate::machine::queues::{QueueMemory, Queues};
     use crate::machine::rests::RestSpec;
     use wireloom_codegen::tile::Ready;
@@ -244,11 +245,16 @@ mod tests {
         let ports =
             layout.ports.iter().map(|(tile, side)| (places(layout)[*tile], Side::ALL[*side]));
         let ports: Vec<Edge> = ports.filter(|(place, _)| !without.contains(place)).collect();
-        let chain =
-            |(place, side): &Edge| Chain { tiles: vec![*place], sides: vec![(*side, *side)] };
+        let chain = |(place, side): &Edge| Chain {
+            tiles: vec![*place],
+            sides: vec![(*side, *side)],
+            branches: Vec::new(),
+        };
         let chains = ports.iter().map(chain).collect();
+        let card = |(number, port): (usize, &Edge)| CardAt { port: *port, chains: vec![number] };
+        let cards = ports.iter().enumerate().map(card).collect();
         let memory = ((0, 0), Side::North);
-        Placement { chains, ports, memory, rests: Vec::new(), ways: Vec::new() }
+        Placement { chains, cards, ports, memory, rests: Vec::new(), ways: Vec::new() }
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Runs a program on the chip through the interface of all machines.
 
+mod cards;
 mod compiled;
 mod leaving;
 mod lines;
 mod mapping;
 mod messages;
 mod metering;
+mod order;
 mod out_line;
 mod port;
 mod proof;
@@ -32,6 +34,7 @@ use wireloom_power::Account;
 use wireloom_sim::Time;
 use wireloom_sim::stats::Series;
 
+use cards::CardAt;
 pub use compiled::compile;
 use compiled::{Compiled, turns};
 use lines::{Coming, Lines};
@@ -75,13 +78,13 @@ pub struct Raw {
     pub(crate) chip: Chip,
     compiled: Compiled,
     placement: Placement,
-    /// The packets of each chain, in order.
+    /// The packets of each line card, in order.
     pending: Vec<VecDeque<Pending>>,
-    /// What each chain has sent over the general network, before what it sent first; and the number
-    /// of what comes next of each.
+    /// What was sent over the general network of each card's packets, before what was sent first; and the
+    /// number of what comes next of each.
     early: Vec<BTreeMap<u64, Left>>,
     next: Vec<u64>,
-    /// The number after that of the last packet at each port from each chain.
+    /// The number after that of the last packet at each port from each card.
     last: BTreeMap<(usize, usize), u64>,
     /// Packets that have left at each port, and those that found no room in its queue.
     left_at: Vec<u64>,
@@ -122,7 +125,7 @@ impl Raw {
         let lines = Lines::new(options, spec.chip.clock_mhz)?;
         let interval = options.interval_ns.map(Time::nanoseconds);
         let metering = Metering::new(&chip, interval).map_err(Error::new)?;
-        let (count, ports) = (placement.chains.len(), placement.ports.len());
+        let (count, ports) = (placement.cards.len(), placement.ports.len());
         Ok(Self {
             spec,
             program: program.clone(),
@@ -183,8 +186,8 @@ impl Raw {
         self.elapsed += self.chip.cycles();
         let stood = self.stood();
         (self.chip, self.compiled) = chip(&self.spec, &self.program, &self.store, self.accepted)?;
-        for (chain, stood) in self.placement.chains.iter().zip(stood) {
-            let port = Self::port(&mut self.chip, chain.input());
+        for (card, stood) in self.placement.cards.iter().zip(stood) {
+            let port = Self::port(&mut self.chip, card.port);
             (port.base, port.stood) = (self.elapsed, stood);
         }
         self.next.fill(0);
@@ -193,30 +196,31 @@ impl Raw {
     }
 
     fn port(chip: &mut Chip, (place, side): Edge) -> &mut PacketPort {
-        chip.device(place, side).expect("each chain has its ports")
+        chip.device(place, side).expect("each card has its port")
     }
 
     /// What cards have kept, for the report.
     fn rests(&self) -> Option<Line> {
         let head = self.compiled.head?;
-        let cards: Vec<&Card> = self.inputs().filter_map(PacketPort::card).collect();
+        let cards: Vec<&Card> = self.inputs().flat_map(PacketPort::cards).collect();
         let all = cards.iter().map(|card| card.all).sum();
         let largest = cards.iter().map(|card| card.largest).max().unwrap_or_default();
+        let of = if self.spec.mapping.has_shared_cards() { "of a chain" } else { "in a card" };
         let text = format!(
-            "{} packets of more than {head} bytes, at most {largest} in a card at a time",
+            "{} packets of more than {head} bytes, at most {largest} {of} at a time",
             thousands(all)
         );
         Some(Line::new("rests that went past the tiles", text))
     }
 
-    /// The cycles for which the line of each chain has stood still.
+    /// The cycles for which the line of each card has stood still.
     fn stood(&self) -> Vec<u64> {
         self.inputs().map(|port| port.stood).collect()
     }
 
-    /// The ports at which packets enter each chain.
+    /// The ports at which packets enter.
     fn inputs(&self) -> impl Iterator<Item = &PacketPort> {
-        let inputs = self.placement.chains.iter().map(|chain| chain.input());
+        let inputs = self.placement.cards.iter().map(|card| card.port);
         inputs.filter_map(|(place, side)| self.chip.device_at(place, side))
     }
 
@@ -235,18 +239,18 @@ impl Raw {
                 u16::MAX
             )));
         }
-        let chain = usize::from(frame.ingress) % self.placement.chains.len();
+        let card = usize::from(frame.ingress) % self.placement.cards.len();
         let coming = Coming {
             at: self.lines.at(self.offered, frame),
             number: self.offered,
-            chain,
+            card,
             arrival_ns: frame.arrival_ns,
             ingress: frame.ingress,
             bytes: bytes.to_vec(),
         };
         self.offered += 1;
         if self.lines.buffer.is_some() {
-            Self::port(&mut self.chip, self.placement.chains[chain].input()).awaited += 1;
+            Self::port(&mut self.chip, self.placement.cards[card].port).awaited += 1;
             self.lines.coming.push_back(coming);
         } else {
             self.enter(&coming);
@@ -260,7 +264,7 @@ impl Raw {
         while self.lines.coming.front().is_some_and(|next| next.at <= now)
             && let Some(coming) = self.lines.coming.pop_front()
         {
-            let port = Self::port(&mut self.chip, self.placement.chains[coming.chain].input());
+            let port = Self::port(&mut self.chip, self.placement.cards[coming.card].port);
             port.awaited -= 1;
             if port.waiting() < buffer {
                 self.enter(&coming);
@@ -273,7 +277,7 @@ impl Raw {
 
     /// Puts a packet into the queue of its port.
     fn enter(&mut self, coming: &Coming) {
-        let Coming { at, number, chain, arrival_ns, ingress, bytes } = coming;
+        let Coming { at, number, card, arrival_ns, ingress, bytes } = coming;
         let head = self.compiled.head.map_or(bytes.len(), |head| bytes.len().min(head as usize));
         let (bytes, rest) = bytes.split_at(head);
         // The number of words but one comes first.
@@ -292,10 +296,10 @@ impl Raw {
         words.extend(words_of(&aligned));
         words[0] = words.len() as u32 - 2;
         let pending = Pending { number: *number, arrival_ns: *arrival_ns, ingress: *ingress };
-        let input = self.placement.chains[*chain].input();
+        let input = self.placement.cards[*card].port;
         let rest = (!rest.is_empty()).then(|| (place, rest.to_vec()));
         Self::port(&mut self.chip, input).offer(*number, *at, words, rest);
-        self.pending[*chain].push_back(pending);
+        self.pending[*card].push_back(pending);
         self.order.push_back(pending);
     }
 
@@ -384,8 +388,10 @@ fn chip(
     let mut compiled = compile(spec, program, store).map_err(first)?;
     let failed = |error: crate::Error| Error::new(error.to_string());
     let mut chip = Chip::new(&spec.chip, &compiled.image).map_err(failed)?;
-    let Placement { chains, ports, memory: (place, side), rests: edges, .. } =
-        spec.placement().map_err(Error::new)?;
+    let placement = spec.placement().map_err(Error::new)?;
+    // Where the card of each chain is.
+    let inputs = placement.inputs();
+    let Placement { chains, cards, ports, memory: (place, side), rests: edges, .. } = placement;
     let mut memory = Memory::new(MemorySpec {
         latency_cycles: spec.memory.latency_cycles,
         outstanding: spec.memory.outstanding as usize,
@@ -398,7 +404,6 @@ fn chip(
         }
     }
     chip.attach(place, side, memory).map_err(failed)?;
-    let inputs: Vec<Edge> = chains.iter().map(|chain| chain.input()).collect();
     let beside = compiled.beside();
     let rest = spec.mapping.rest.as_ref();
     let memories = rest.and_then(|rest| Memories::of(rest, &edges, chains.len()));
@@ -408,18 +413,22 @@ fn chip(
             chip.attach(place, side, Memory::new(described)).map_err(failed)?;
         }
     }
-    for (number, (place, side)) in inputs.iter().copied().enumerate() {
-        let card = rest.map(|rest| Card::new(number, rest.packets, memories.clone()));
-        let rests = Rests::new(card, inputs.clone(), memories.clone(), requests);
+    for CardAt { port: (place, side), chains } in cards {
+        let card = |rest: &RestSpec| {
+            let of = |chain: &usize| Card::new(*chain, rest.packets, memories.clone());
+            chains.iter().map(of).collect()
+        };
+        let kept = rest.map(card).unwrap_or_default();
+        let rests = Rests::new(kept, inputs.clone(), memories.clone(), requests);
         let header = Header { origin: place, destination: place, ..Header::default() };
         let hop = (spec.mapping.links == Link::General).then_some(header);
-        let port = PacketPort::new(spec.mapping.idles(), hop, beside, rests);
+        let port = PacketPort::new(chains.len(), spec.mapping.idles(), hop, beside, rests);
         chip.attach(place, side, port).map_err(failed)?;
     }
     for (place, side) in ports.into_iter().filter(|port| !inputs.contains(port)) {
-        let rests = Rests::new(None, inputs.clone(), memories.clone(), requests);
+        let rests = Rests::new(Vec::new(), inputs.clone(), memories.clone(), requests);
         let port = match &spec.mapping.queues {
-            None => PacketPort::new(0, None, beside, rests),
+            None => PacketPort::new(1, 0, None, beside, rests),
             Some(queues) => {
                 let rate = queues.line_mbps.map_or(LineRate::UNLIMITED, |mbps| LineRate {
                     bits_per_second: u64::from(mbps) * 1_000_000,
@@ -449,7 +458,7 @@ impl Machine for Raw {
     fn finish(&mut self, sink: Sink<'_>) -> Result<Settled> {
         let settled = self.work((Self::inside, 0), u64::MAX, sink)?;
         // Cards are told of what was dropped last. If one were not, nothing would move any more.
-        while self.inputs().filter_map(PacketPort::card).any(|card| card.kept() > 0) {
+        while self.inputs().flat_map(PacketPort::cards).any(|card| card.kept() > 0) {
             self.run(STEP)?;
         }
         self.series = self.metering.over_time(&self.chip);
@@ -523,6 +532,14 @@ impl Machine for Raw {
             count => format!("{count} chains like "),
         };
         record.lines.push(Line::new("tiles", chains + &tiles.join(", ")));
+        if self.spec.mapping.has_shared_cards() {
+            let card = |(number, card): (usize, &CardAt)| {
+                let chains: Vec<String> = card.chains.iter().map(ToString::to_string).collect();
+                format!("card {number} to chains {}", chains.join(", "))
+            };
+            let cards: Vec<String> = self.placement.cards.iter().enumerate().map(card).collect();
+            record.lines.push(Line::new("packets in turn", cards.join("; ")));
+        }
         if self.lines.is_timed() {
             let stood: Vec<String> = self.stood().into_iter().map(thousands).collect();
             let lost = thousands(self.lines.lost_in_all);

@@ -95,8 +95,10 @@ struct Message {
     before: VecDeque<u32>,
     /// What does not go into the chip, and the place of the word by which it is known.
     rest: Option<(usize, Vec<u8>)>,
-    /// Whether that is being written to a memory.
-    waits: bool,
+    /// The memory to which that is being written.
+    waits: Option<Place>,
+    /// Which of the chains that get packets of this card it is for.
+    turn: usize,
 }
 
 /// Writes packets to the first static network, and reads what leaves. Both are messages: the number
@@ -105,6 +107,9 @@ struct Message {
 pub struct PacketPort {
     /// Messages in the order in which they come.
     to_come: VecDeque<Message>,
+    /// The chains that get packets in turn, and whose turn it is.
+    chains: usize,
+    turn: usize,
     /// The cycle since the start before the chip's first one.
     pub base: u64,
     /// The cycles for which the line has stood still: it waits until the packet before has been
@@ -145,11 +150,17 @@ pub struct PacketPort {
 }
 
 impl PacketPort {
-    /// A port that sends so many messages without a packet after one that no other follows in time,
+    /// A port for so many chains that sends so many messages without a packet after one that no other follows in time,
     /// over a static network or under a header, and takes what leaves, with a word beside it or without. Some packets
     /// have rests.
-    pub fn new(idles: usize, hop: Option<Header>, beside: Beside, rests: Rests) -> Self {
-        Self { idles, hop, beside, rests, ..Self::default() }
+    pub fn new(
+        chains: usize,
+        idles: usize,
+        hop: Option<Header>,
+        beside: Beside,
+        rests: Rests,
+    ) -> Self {
+        Self { chains, idles, hop, beside, rests, ..Self::default() }
     }
 
     /// A port that takes what leaves from a queue, for a line.
@@ -163,12 +174,14 @@ impl PacketPort {
         let (number, words) = (Some(number), words.into());
         let is_told = self.rests.is_switched() && rest.is_none();
         let before = is_told.then_some(0).into_iter().collect();
-        self.to_come.push_back(Message { number, at, words, before, rest, waits: false });
+        let turn = self.turn;
+        self.turn = (turn + 1) % self.chains;
+        self.to_come.push_back(Message { number, at, words, before, rest, waits: None, turn });
     }
 
-    /// The card here, if packets have rests that it keeps.
-    pub fn card(&self) -> Option<&Card> {
-        self.rests.card.as_ref()
+    /// What the card here keeps for each of its chains, if packets have rests.
+    pub fn cards(&self) -> &[Card] {
+        &self.rests.kept
     }
 
     /// Packets that have not wholly gone into the chip.
@@ -222,29 +235,28 @@ impl PacketPort {
     /// network before their heads go.
     fn keep_rests(&mut self, port: &Port<'_>) {
         let now = self.base + port.now;
-        let uses_memory = self.rests.uses_memory();
-        let is_ahead = self.rests.tells_memory();
-        for message in self.to_come.iter_mut().take(1 + usize::from(is_ahead)) {
+        let ahead = 1 + usize::from(self.rests.tells_memory());
+        for message in self.to_come.iter_mut().take(ahead) {
             if message.at.saturating_add(self.stood) > now {
                 break;
             }
-            if let Some((place, rest)) = message.rest.take_if(|_| self.rests.has_room()) {
-                let (word, before) = self.rests.keep(rest, port);
+            let turn = message.turn;
+            if let Some((place, rest)) = message.rest.take_if(|_| self.rests.has_room(turn)) {
+                let (word, before) = self.rests.keep(turn, rest, port);
                 message.words[place] = word;
                 if let Some(count) = before.len().checked_sub(1) {
                     message.before.push_back(count as u32);
                 }
                 message.before.extend(before);
-                message.waits = uses_memory;
+                message.waits = self.rests.memory(turn);
             }
             if message.rest.is_some() {
                 break;
             }
         }
-        if let Some(first) = self.to_come.iter_mut().find(|message| message.waits)
-            && self.rests.is_confirmed()
-        {
-            first.waits = false;
+        // Each memory confirms in order; one may do so before another that was told earlier.
+        for message in self.to_come.iter_mut().take(ahead) {
+            message.waits.take_if(|memory| self.rests.is_confirmed(*memory));
         }
     }
 
@@ -365,7 +377,8 @@ impl Device for PacketPort {
         let now = self.base + port.now;
         let is_due = |next: &&Message| next.at.saturating_add(self.stood) <= now;
         let due = self.to_come.front().filter(is_due);
-        let is_full = |next: &Message| next.rest.is_some() || next.waits && next.before.is_empty();
+        let is_full =
+            |next: &Message| next.rest.is_some() || next.waits.is_some() && next.before.is_empty();
         self.is_full = due.is_some_and(is_full);
         self.is_due = due.is_some() && !self.is_full;
         if !self.is_due && self.idles_left > 0 {

@@ -8,6 +8,7 @@
 //!   words of two chains never share a wire;
 //! - the wires between switches form no circle. Each switch executes its instructions in order and
 //!   waits for its neighbours only, so none waits for itself through others;
+//! - the switches of chains that share a line card take its messages in their order ([`order`]);
 //! - without a home of state no processor takes words of the general network but those of queues, and
 //!   only these and last tiles of chains write some, if packets leave at the port of their egress; with
 //!   one, tiles of chains and the home do as well and no others, and tiles of chains if these go over that
@@ -20,7 +21,7 @@ use wireloom_codegen::tile::{Link, uses_general};
 use wireloom_isa::raw::switch::{self, Source};
 
 use super::mapping::{Mapping, Outputs, Place, Placement};
-use super::messages;
+use super::{messages, order};
 use crate::asm::Program as Image;
 use crate::layout::{Layout, PROCESSOR};
 use crate::{Side, Spec};
@@ -76,7 +77,7 @@ pub fn prove(
     }
     for place in image.tiles() {
         let [reads, writes] = uses_general(image.of(place).0);
-        let is_last = chains.iter().any(|chain| chain.last() == place);
+        let is_last = placement.cards.iter().any(|card| placement.sender(card) == place);
         let is_in_chain = || chains.iter().any(|chain| chain.tiles.contains(&place));
         let sends = is_last && mapping.outputs == Outputs::Egress;
         let is_queue = queues.is_some_and(|queues| queues.contains(&place));
@@ -98,7 +99,13 @@ pub fn prove(
         for (place, (from, to)) in chain.tiles.iter().zip(&chain.sides) {
             sides.insert(number(*place), vec![*from as usize, *to as usize]);
         }
-        let (place, side) = chain.input();
+        for branch in &chain.branches {
+            for (place, side) in [(chain.tiles[0], branch.first), (chain.last(), branch.last)] {
+                sides.entry(number(place)).or_default().push(side as usize);
+            }
+        }
+    }
+    for (place, side) in placement.cards.iter().map(|card| card.port) {
         devices.insert((number(place), side as usize));
     }
     for (place, side) in ports {
@@ -153,28 +160,33 @@ pub fn prove(
         }
         left = waiting;
     }
-    match left.first() {
-        None => Ok(()),
-        Some(tile) => Err(format!("{} waits in a circle of switches", layout.mover(*tile, 0))),
+    if let Some(tile) = left.first() {
+        return Err(format!("{} waits in a circle of switches", layout.mover(*tile, 0)));
     }
+    let mut shared = placement.cards.iter().filter(|card| card.chains.len() > 1);
+    shared.try_for_each(|card| order::prove(&layout, image, placement, card))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::asm::assemble;
+    use crate::machine::cards::CardAt;
     use crate::machine::mapping::Chain;
 
     fn chain(tiles: &[Place], sides: &[(Side, Side)]) -> Chain {
-        Chain { tiles: tiles.to_vec(), sides: sides.to_vec() }
+        Chain { tiles: tiles.to_vec(), sides: sides.to_vec(), branches: Vec::new() }
     }
 
     fn proves(text: &str, chains: &[Chain], outputs: Outputs) -> Result<(), String> {
         let image = assemble("test", text).expect("it assembles");
         let ports = chains.iter().map(|chain| (chain.last(), chain.sides[chain.sides.len() - 1].1));
         let (chains, ports) = (chains.to_vec(), ports.collect());
+        let card =
+            |(number, chain): (usize, &Chain)| CardAt { port: chain.input(), chains: vec![number] };
+        let cards = chains.iter().enumerate().map(card).collect();
         let (memory, rests) = (((3, 3), Side::South), Vec::new());
-        let placement = Placement { chains, ports, memory, rests, ways: Vec::new() };
+        let placement = Placement { chains, cards, ports, memory, rests, ways: Vec::new() };
         let mapping = Mapping { outputs, ..Mapping::default() };
         prove(&Spec::built_in(), &image, &placement, &mapping)
     }

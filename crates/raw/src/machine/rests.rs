@@ -25,8 +25,8 @@ pub use write::Written;
 
 /// Rests that a card can keep: their numbers have a byte.
 const MOST_PACKETS: u32 = 256;
-/// Cards that references can name.
-const MOST_CARDS: usize = 128;
+/// Chains that references can name.
+const MOST_CHAINS: usize = 128;
 
 /// What stays outside of the tiles.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -168,10 +168,9 @@ impl RestSpec {
             Keep::Card => self.check_card(),
             Keep::Memory => self.check_memories(chains),
         }?;
-        if chains > MOST_CARDS {
+        if chains > MOST_CHAINS {
             return Err(format!(
-                "`mapping.rest` is for {MOST_CARDS} line cards at most, one for each chain, and there are \
-                 {chains} chains"
+                "`mapping.rest` is for {MOST_CHAINS} chains at most, and there are {chains}"
             ));
         }
         Ok(())
@@ -226,7 +225,7 @@ impl RestSpec {
 /// The word by which a rest is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// The card that keeps it.
+    /// The chain for which a card keeps it.
     card: u8,
     /// Its number there.
     slot: u8,
@@ -240,9 +239,12 @@ impl Reference {
 
     /// The reference of a word, if there is a rest.
     pub fn of(word: u32) -> Option<Self> {
-        let of =
-            Self { card: (word >> 24) as u8 & 0x7f, slot: (word >> 16) as u8, bytes: word as u16 };
-        (word & Self::IS != 0).then_some(of)
+        (word & Self::IS != 0).then_some(Self::asked(word))
+    }
+
+    /// The reference of a request.
+    fn asked(word: u32) -> Self {
+        Self { card: (word >> 24) as u8 & 0x7f, slot: (word >> 16) as u8, bytes: word as u16 }
     }
 
     fn word(self) -> u32 {

@@ -1,5 +1,6 @@
 //! Engines in Loom C on the chip, next to golden.
 
+mod cards;
 mod energy;
 mod lengths;
 mod lines;

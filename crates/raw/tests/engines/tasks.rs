@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use wireloom_bits::Bits;
 use wireloom_ir::{Execute, Golden, Reason, Verdict};
 use wireloom_machine::{Configured, Contender, Options, Program};
 use wireloom_net::Packet;
+use wireloom_offloads::{EntryKey, Update};
 use wireloom_raw::dir24::Route;
 use wireloom_raw::routers::store;
 
@@ -88,11 +90,44 @@ fn the_tasks_do_as_the_papers_stages_what_they_do_on_golden() {
         let length = [0, 62, 63, 64, 200, 1500][number / 4 % 6];
         packet.bytes.resize(packet.bytes.len().max(length), number as u8);
     }
-    for version in ["1", "2", "3", "3d", "4"] {
-        let root = wireloom_install::checkout().expect("tests run in a checkout");
-        let file = root.join(format!("programs/raw/tasks-version-{version}.toml"));
-        agree(super::programs::machine(&file.to_string_lossy()), &packets);
+    for name in ["1", "2", "3", "3d", "4", "5"] {
+        agree(version(name), &packets);
     }
+}
+
+/// The machine of the paper's version, with its stages.
+fn version(version: &str) -> Arc<dyn Configured> {
+    let root = wireloom_install::checkout().expect("tests run in a checkout");
+    let file = root.join(format!("programs/raw/tasks-version-{version}.toml"));
+    super::programs::machine(&file.to_string_lossy())
+}
+
+/// A table that changes starts another chip, on which it is the turn of the first chain.
+#[test]
+fn tables_change_between_packets_whosever_turn_it_is() {
+    let program = program("raw/ipv4-tasks");
+    let store = store(&program, &routes()).unwrap_or_else(|error| panic!("{}", error.message));
+    let contender = Contender::new(version("5"), &program, &store, &Options::default(), &|_| ());
+    let mut contender = contender.unwrap_or_else(|error| panic!("{}", error.message));
+    let packets = packets();
+    let mut rest = &packets[..];
+    for (port, size) in [(3, 7), (2, 1), (1, 30), (0, 2), (3, 20)] {
+        let (batch, after) = rest.split_at(size);
+        let frames: Vec<_> = batch.iter().map(Packet::frame).collect();
+        let update = Update {
+            packet: 0,
+            offload: "routes".into(),
+            key: EntryKey::Prefix { bits: Bits::new(32, 0x0a00_0100), length: 24 },
+            value: Some(Bits::new(16, port)),
+            line: 0,
+        };
+        contender.offer(&program.optimised, &frames, &mut |_| ()).expect("it works");
+        contender.update(&program.optimised, &update, &mut |_| ()).expect("it works");
+        rest = after;
+    }
+    contender.finish(&program.optimised, &mut |_| ()).expect("it works");
+    assert!(contender.difference.is_none(), "{:?}", contender.difference);
+    assert_eq!((contender.compared, rest.len()), (60, 0));
 }
 
 fn agree(machine: Arc<dyn Configured>, packets: &[Packet]) {

@@ -120,6 +120,8 @@ fn routers_forward_mixed_packets_on_the_machines_of_the_versions() {
         // Two lines are idle.
         ("raw-version-3", "ipv6", "ipv6", 2),
         ("raw-version-3d", "ipv4", "ipv4", 2),
+        ("raw-version-5", "ipv4", "ipv4", 2),
+        ("raw-version-5", "router", "ipv4,ipv6,mpls1..3", 4),
     ] {
         let (program, store, packets) = mixed(name, mix, 24, ports);
         verifies(programs::machine(version), &program, &store, &packets);

@@ -11,7 +11,7 @@ use crate::message::Header;
 /// The most words of a message.
 pub const MESSAGE_WORDS: usize = 31;
 
-/// What a card keeps, or has written to a memory.
+/// What a card keeps for a chain, or has written to a memory.
 #[derive(Clone, Debug, Default)]
 pub struct Card {
     number: u8,
@@ -22,17 +22,20 @@ pub struct Card {
     next: u8,
     /// The memories, if rests go there.
     memories: Option<Memories>,
-    /// The request that comes.
-    request: Vec<u32>,
     /// Rests that were kept, and how many at a time at most.
     pub all: u64,
     pub largest: usize,
 }
 
 impl Card {
-    /// A card by its number among all, which keeps so many rests, here or in memories.
+    /// A card for a chain by its number, which keeps so many rests, here or in memories.
     pub fn new(number: usize, most: u32, memories: Option<Memories>) -> Self {
         Self { number: number as u8, most: most as usize, memories, ..Self::default() }
+    }
+
+    /// The number of the chain.
+    pub fn number(&self) -> u8 {
+        self.number
     }
 
     /// Whether there is room for a rest.
@@ -78,13 +81,9 @@ impl Card {
         bytes.unwrap_or_default()
     }
 
-    /// Takes a word of a request; returns the messages of the answer once all of it is there.
-    pub fn ask(&mut self, word: u32, port: &Port<'_>) -> Vec<Vec<u32>> {
-        self.request.push(word);
-        let [asked, back] = self.request[..] else { return Vec::new() };
-        self.request.clear();
-        let Some(reference) = Reference::of(asked | Reference::IS) else { return Vec::new() };
-        let bytes = self.give(reference, asked & Reference::IS != 0);
+    /// Returns the messages that answer a request for a rest, under the header that the request has.
+    pub fn answer(&mut self, asked: u32, back: u32, port: &Port<'_>) -> Vec<Vec<u32>> {
+        let bytes = self.give(Reference::asked(asked), asked & Reference::IS != 0);
         if back == 0 {
             return Vec::new();
         }

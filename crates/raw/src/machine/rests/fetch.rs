@@ -9,7 +9,7 @@ use super::card::{Card, Outgoing};
 use super::{Memories, Reference};
 use crate::cache::LINE_BYTES;
 use crate::device::Port;
-use crate::machine::mapping::Edge;
+use crate::machine::mapping::{Edge, Place};
 use crate::machine::port::Left;
 use crate::message::Header;
 use crate::tile::kind;
@@ -41,9 +41,11 @@ enum Fetch {
 /// What a device at a port does with rests: it keeps those of a card, and fetches others.
 #[derive(Clone, Debug, Default)]
 pub struct Rests {
-    /// The card here, if packets come here.
-    pub card: Option<Card>,
-    /// The ports of all cards, and the memories for rests.
+    /// What the card here keeps for each of its chains, if packets come here.
+    pub kept: Vec<Card>,
+    /// The words of the request that comes.
+    asked: Vec<u32>,
+    /// The port of the card of each chain, and the memories for rests.
     cards: Vec<Edge>,
     memories: Option<Memories>,
     /// Rests that come from cards at a time, or lines from a memory.
@@ -52,43 +54,47 @@ pub struct Rests {
     /// Messages of the general network, requests first, and of the memory network, likewise.
     general: Outgoing,
     memory: Outgoing,
-    /// Words of the memory network's message that comes that are missing, and how often memories have confirmed
-    /// that rests are written.
+    /// Words of the memory network's message that comes that are missing, and the memories that have confirmed
+    /// that a rest is written.
     missing: u8,
-    confirmed: usize,
+    confirmed: Vec<Place>,
 }
 
 impl Rests {
-    /// Those of a device, where cards are at these ports. So many rests, or lines of one, come to it at a time.
+    /// Those of a device, where the cards of chains are at these ports. So many rests, or lines of one, come to it at a
+    /// time.
     pub fn new(
-        card: Option<Card>,
+        kept: Vec<Card>,
         cards: Vec<Edge>,
         memories: Option<Memories>,
         requests: u32,
     ) -> Self {
-        Self { card, cards, memories, requests: requests as usize, ..Self::default() }
+        Self { kept, cards, memories, requests: requests as usize, ..Self::default() }
     }
 
-    /// Whether the card here has room for a rest, if there is one, and can begin with it now.
-    pub fn has_room(&self) -> bool {
-        let has_room = self.card.as_ref().is_some_and(Card::has_room);
-        has_room && self.memory.others.is_empty()
+    /// Whether the card here has room for a rest of the chain whose turn it is, and can begin with it now.
+    pub fn has_room(&self, turn: usize) -> bool {
+        self.kept.get(turn).is_some_and(Card::has_room) && self.memory.others.is_empty()
     }
 
-    /// Keeps a rest, or begins to write it to a memory; returns the word by which it is known, and the words that
-    /// write it by switches.
-    pub fn keep(&mut self, rest: Vec<u8>, port: &Port<'_>) -> (u32, Vec<u32>) {
-        let card = self.card.as_mut().expect("packets come by a card");
-        let (word, written) = card.keep(rest, port);
+    /// Keeps a rest of the chain whose turn it is, or begins to write it to a memory; returns the word by which it is
+    /// known, and the words that write it by switches.
+    pub fn keep(&mut self, turn: usize, rest: Vec<u8>, port: &Port<'_>) -> (u32, Vec<u32>) {
+        let (word, written) = self.kept[turn].keep(rest, port);
         self.memory.others.extend(written.messages);
         (word, written.words)
     }
 
-    /// Whether a memory has confirmed the next rest.
-    pub fn is_confirmed(&mut self) -> bool {
-        let is_confirmed = self.confirmed > 0;
-        self.confirmed -= usize::from(is_confirmed);
-        is_confirmed
+    /// The tile of the memory for rests of the chain whose turn it is, if there is one.
+    pub fn memory(&self, turn: usize) -> Option<Place> {
+        let memories = self.memories.as_ref()?;
+        Some(memories.of_card(self.kept[turn].number().into()).0)
+    }
+
+    /// Whether the memory at a tile has confirmed the next of its rests.
+    pub fn is_confirmed(&mut self, memory: Place) -> bool {
+        let at = self.confirmed.iter().position(|tile| *tile == memory);
+        at.map(|at| self.confirmed.swap_remove(at)).is_some()
     }
 
     /// Takes the head of a packet that leaves, for the line or not; or what has no packet.
@@ -115,7 +121,7 @@ impl Rests {
     fn own(&mut self, reference: Reference, port: &Port<'_>) -> Option<&mut Card> {
         let (tile, side) = self.cards[usize::from(reference.card)];
         let is_here = tile == port.tile && 1 + side as u8 == port.last;
-        self.card.as_mut().filter(|_| is_here)
+        self.kept.iter_mut().find(|card| is_here && card.number() == reference.card)
     }
 
     /// Tells the card of a rest that nobody needs it any longer.
@@ -204,7 +210,7 @@ impl Rests {
     /// The network of a word that is awaited, if one is.
     pub fn awaits(&self) -> Option<Network> {
         let is_line = |one: &Leaving| matches!(one.fetch, Fetch::Lines { .. });
-        match self.leaving.iter().any(is_line) || self.card.as_ref().is_some_and(Card::writes) {
+        match self.leaving.iter().any(is_line) || self.kept.iter().any(Card::writes) {
             true => Some(Network::Memory),
             false => (!self.leaving.is_empty()).then_some(Network::General),
         }
@@ -213,8 +219,14 @@ impl Rests {
     /// Takes a word of a message under a header, if that is a request or an answer; returns whether it is.
     pub fn takes(&mut self, header: Header, word: u32, port: &Port<'_>) -> bool {
         if header.user == kind::REST {
-            let answer = self.card.as_mut().map(|card| card.ask(word, port)).unwrap_or_default();
-            self.general.others.extend(answer);
+            self.asked.push(word);
+            if let [asked, back] = self.asked[..] {
+                self.asked.clear();
+                let card = Reference::asked(asked).card;
+                let card = self.kept.iter_mut().find(|own| own.number() == card);
+                let answer = card.map(|card| card.answer(asked, back, port)).unwrap_or_default();
+                self.general.others.extend(answer);
+            }
             return true;
         }
         let tag = header.user.checked_sub(kind::REST_COMES);
@@ -234,7 +246,8 @@ impl Rests {
         if self.missing == 0 {
             let header = Header::of(word);
             self.missing = header.length;
-            self.confirmed += usize::from(header.length == 0 && header.user == kind::CONFIRM);
+            let is_confirmed = header.length == 0 && header.user == kind::CONFIRM;
+            self.confirmed.extend(is_confirmed.then_some(header.origin));
             return true;
         }
         self.missing -= 1;
@@ -301,5 +314,19 @@ impl Leaving {
             rest.truncate(wanted);
         }
         rest.len() == wanted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rest_is_written_when_its_own_memory_says_so() {
+        let mut rests = Rests { confirmed: vec![(3, 3), (0, 1), (3, 3)], ..Rests::default() };
+        let mut confirmed = |memory| rests.is_confirmed(memory);
+        assert!(!confirmed((3, 1)));
+        assert!(confirmed((0, 1)) && !confirmed((0, 1)));
+        assert!(confirmed((3, 3)) && confirmed((3, 3)) && !confirmed((3, 3)));
     }
 }

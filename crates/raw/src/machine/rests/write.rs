@@ -24,6 +24,8 @@ impl Memories {
         let back = Header {
             last: port.last,
             user: kind::CONFIRM,
+            // So that the card knows which memory has confirmed.
+            origin: destination,
             destination: port.tile,
             ..Header::default()
         };

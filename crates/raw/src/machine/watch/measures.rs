@@ -118,16 +118,19 @@ pub fn list(machine: &Raw) -> List {
     let words =
         |(place, side)| chip.device_at::<PacketPort>(place, side).map_or([0; 2], PacketPort::words);
     let placement = &machine.placement;
-    for (number, chain) in placement.chains.iter().enumerate() {
+    for (number, card) in placement.cards.iter().enumerate() {
         let waiting = machine.pending[number].len() as u64;
-        let part = list.part(format!("chain {number}"), PartKind::Port, Some(whole));
+        // The chain at the card.
+        let part = list.part(format!("chain {}", card.chains[0]), PartKind::Port, Some(whole));
         let places = super::PORT_PLACES;
         list.measure(part, "packets", Level { places }, waiting);
-        list.measure(part, "words in", Count, words(chain.input())[0]);
-        let card = |(place, side)| chip.device_at(place, side).and_then(PacketPort::card);
-        if let (Some(rest), Some(card)) = (&machine.spec.mapping.rest, card(chain.input())) {
-            let places = u64::from(rest.packets);
-            list.measure(part, "rests kept", Level { places }, card.kept() as u64);
+        list.measure(part, "words in", Count, words(card.port)[0]);
+        let (place, side) = card.port;
+        let port = chip.device_at::<PacketPort>(place, side);
+        if let (Some(rest), Some(port)) = (&machine.spec.mapping.rest, port) {
+            let places = u64::from(rest.packets) * card.chains.len() as u64;
+            let kept = port.cards().iter().map(|card| card.kept() as u64).sum();
+            list.measure(part, "rests kept", Level { places }, kept);
         }
         if machine.spec.mapping.queues.is_none() {
             list.measure(part, "words out", Count, words(placement.ports[number])[1]);
