@@ -141,8 +141,9 @@ pub struct Cards {
     pub is_marked: bool,
     /// MPKTs that a port holds beyond those of its description.
     pub extra_mpkts: u32,
-    /// MPKTs in and out, and the bus's own cycles.
-    carried: (u64, u64, u64),
+    /// MPKTs that the bus has carried in and out, and its own cycles for them.
+    carried: [u64; 2],
+    cycles: [u64; 2],
 }
 
 impl Cards {
@@ -195,7 +196,8 @@ impl Cards {
             mark: u32::MAX,
             is_marked: false,
             extra_mpkts: 0,
-            carried: (0, 0, 0),
+            carried: [0; 2],
+            cycles: [0; 2],
         })
     }
 
@@ -344,7 +346,7 @@ impl Cards {
         self.was_in = transfer.is_in();
         self.transfers.push(transfer);
         let cycles = u64::from(bytes.div_ceil(self.bus.bytes) + self.bus.overhead_cycles).max(1);
-        self.carried.2 += cycles;
+        self.cycles[usize::from(!transfer.is_in())] += cycles;
         let start = self.bus.clock.edge_from(events.now());
         events.send_at(self.bus.clock.edge(start + cycles), CardEvent::Carried(transfer.is_in()));
     }
@@ -430,7 +432,7 @@ impl Cards {
         line.bound = (!last).then_some(wanted.thread);
         self.requests.take(wanted, done == 0, last, now);
         line.held_in -= 1;
-        self.carried.0 += 1;
+        self.carried[0] += 1;
         if let Some(statuses) = fbi.arrived.get_mut(usize::from(wanted.thread)) {
             // A program that never reads them loses the oldest.
             if statuses.len() == STATUSES {
@@ -466,7 +468,7 @@ impl Cards {
         element.valid = false;
         let ingress = element.ingress.take();
         fbi.next_out = (fbi.next_out + 1) % count;
-        self.carried.1 += 1;
+        self.carried[1] += 1;
         fbi.sent = fbi.sent.wrapping_add(1);
         let control = Control::from_word(control);
         let mut out = match self.open.iter().position(|open| open.number == number) {

@@ -349,4 +349,11 @@ fn the_rate_of_minimum_packets_is_at_most_that_of_the_bus_to_the_ports() {
             assert!(rate >= bound * 0.99 && part == "ix bus", "{rate} of {bound}: {parts:?}");
         }
     }
+    // With both ways at a time 12 cycles of each, of which no more than all are in use.
+    let (rate, parts) = rate(|spec| {
+        (spec.ix_bus.clock, spec.ix_bus.duplex) = (Clock::hertz(20_000_000), true);
+    });
+    let (bound, (part, share)) = (20.0 / 12.0, full(&parts));
+    assert!((bound * 0.99..bound * 1.001).contains(&rate), "{rate} of {bound}");
+    assert!(part == "ix bus" && (0.98..=1.0).contains(&share), "{parts:?}");
 }

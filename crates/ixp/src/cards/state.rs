@@ -10,8 +10,7 @@ use crate::spec::Assignment;
 impl Cards {
     /// `mpkts_in`, `mpkts_out`, `bus_use`, and the lines by port.
     pub fn record(&self, now: Time) -> Record {
-        let (inward, outward, cycles) = self.carried;
-        let all = self.bus.clock.edge_from(now).max(1);
+        let [inward, outward] = self.carried;
         let mut lines = Record::new();
         for (number, port) in self.ports.iter().enumerate() {
             let record = Record::new()
@@ -23,7 +22,7 @@ impl Cards {
         Record::new()
             .with("mpkts_in", inward)
             .with("mpkts_out", outward)
-            .with("bus_use", cycles as f64 / all as f64)
+            .with("bus_use", self.bus_use(now))
             .with("lines", lines)
     }
 
@@ -32,19 +31,25 @@ impl Cards {
         (self.ports[port].held_in, self.ports[port].lost)
     }
 
-    /// The time in which the bus carried MPKTs.
+    /// The time in which the bus carried MPKTs; if it carries both ways at a time, those of the way that was in use
+    /// more.
     pub fn bus_time(&self) -> Time {
-        self.bus.clock.cycles(self.carried.2)
+        self.bus.clock.cycles(self.bus_cycles())
+    }
+
+    fn bus_cycles(&self) -> u64 {
+        let [inward, outward] = self.cycles;
+        if self.bus.duplex { inward.max(outward) } else { inward + outward }
     }
 
     /// MPKTs that the bus has carried, in and out.
     pub fn mpkts(&self) -> u64 {
-        self.carried.0 + self.carried.1
+        self.carried[0] + self.carried[1]
     }
 
     /// MPKTs that ports have had room for.
     pub fn came(&self) -> u64 {
-        self.carried.0 + self.ports.iter().map(|port| u64::from(port.held_in)).sum::<u64>()
+        self.carried[0] + self.ports.iter().map(|port| u64::from(port.held_in)).sum::<u64>()
     }
 
     /// Packets that the chip has taken and that have not left.
@@ -94,8 +99,8 @@ impl Cards {
         self.transfers.iter().any(is)
     }
 
-    /// The share of time in which the bus carried MPKTs.
+    /// The share of time of [`bus_time`](Self::bus_time).
     pub fn bus_use(&self, now: Time) -> f64 {
-        self.carried.2 as f64 / self.bus.clock.edge_from(now).max(1) as f64
+        self.bus_cycles() as f64 / self.bus.clock.edge_from(now).max(1) as f64
     }
 }
