@@ -18,6 +18,8 @@
 //! is found by propagation (`facts.rs`), which has no limit of conditions. Values are computed where they are needed first, and reads
 //! come before what changes them.
 
+mod writes;
+
 use std::collections::{HashMap, HashSet};
 
 use wireloom_ir::{BinaryOp, Block, Code, Engine, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
@@ -44,8 +46,9 @@ pub fn in_sequence(engine: &Engine, step: &Step) -> Step {
     }
     let mut sequence = Sequence::new(engine, step, &own);
     sequence.run();
-    let Sequence { out, values, .. } = sequence;
-    Step { values, code: Code::Sequential(Block { ops: used(out) }), ..step.clone() }
+    let Sequence { out, mut values, .. } = sequence;
+    let ops = writes::joined(used(out), &mut values);
+    Step { values, code: Code::Sequential(Block { ops }), ..step.clone() }
 }
 
 fn is_exit(op: &Op) -> bool {
