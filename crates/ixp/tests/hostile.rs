@@ -119,3 +119,15 @@ fn packets_wait_for_their_turn_on_every_network() {
         agree_on(spec, &program, &[], &packets(7, 200));
     }
 }
+
+/// A thread takes elements of the transmit FIFO for packets that wait, as long as one stays free.
+#[test]
+fn few_elements_are_enough_for_packets_that_wait() {
+    let program =
+        written("engine back() { step begin { packet.egress = packet.ingress; finish; } }");
+    for elements in [2, 3, 5, 16] {
+        let mut spec = Spec::base();
+        spec.fbi.transmit_elements = elements;
+        agree_on(spec, &program, &[], &packets(9, 200));
+    }
+}
