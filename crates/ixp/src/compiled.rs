@@ -77,7 +77,10 @@ pub fn compile(
     let mut layout = microengine::layout::place(program, store, memories)?;
     let words = spec.engine.control_store as usize;
     let steps = program.engines[program.main.index()].steps.len();
-    let mut local = Local::of(target.local());
+    let mut local = match target {
+        Target::One { .. } => Local::of_scratchpad(layout.near),
+        Target::Two { .. } => Local::of(target.local()),
+    };
     // For each step: with fewer registers for its values, the assembler finds places for all.
     let mut kept = vec![microengine::KEPT[0]; steps];
     let mut assembled = HashMap::new();

@@ -20,7 +20,9 @@ fn cleared_variables(microcode: &str) -> u32 {
     let (_, begin) = microcode.split_once("begin#:\n").expect("a begin");
     let (begin, _) = begin.split_once("step0#:").expect("a first step");
     let count = |line: &str| {
-        let count = line.trim().strip_prefix("sram[write, ")?.split_once(']')?.0;
+        let line = line.trim();
+        let own = ["sram[write, ", "scratch[write, "];
+        let count = own.iter().find_map(|own| line.strip_prefix(own))?.split_once(']')?.0;
         count.rsplit(", ").next()?.parse::<u32>().ok()
     };
     begin.lines().filter_map(count).sum()

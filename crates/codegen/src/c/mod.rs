@@ -10,7 +10,7 @@ mod batch;
 pub mod bpf;
 mod called;
 mod calls;
-mod conflict;
+pub(crate) mod conflict;
 mod early;
 mod effects;
 mod emitter;

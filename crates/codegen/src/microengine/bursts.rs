@@ -1,4 +1,4 @@
-//! Writes of words of the frame that follow each other, with one command.
+//! Writes of words of the frame, or of a thread's words of the scratchpad, that follow each other, with one command.
 //!
 //! ```text
 //! alu[$2, --, B, v7]                      alu[$2, --, B, v7]
@@ -18,8 +18,10 @@ use super::posted::{WAIT, instruction, transfer};
 /// Words of a command at most.
 const MOST: u32 = 8;
 
-/// A write to the frame at a known word.
+/// A write to the frame, or to the thread's words of the scratchpad, at a known word.
 struct Write<'a> {
+    unit: &'a str,
+    base: &'a str,
     first: u32,
     place: &'a str,
     word: u32,
@@ -45,14 +47,12 @@ pub fn joined(text: &str) -> String {
 
 fn write<'a>(before: &[String], line: &'a str) -> Option<Write<'a>> {
     let (name, operands, tokens) = instruction(line)?;
-    let ("sram", ["write", first, "frame", place, count]) = (name, &operands[..]) else {
-        return None;
-    };
-    if tokens != WAIT {
+    let ["write", first, base, place, count] = operands[..] else { return None };
+    if tokens != WAIT || !matches!((name, base), ("sram", "frame") | ("scratch", "near")) {
         return None;
     }
-    let word = constant(before, place)?;
-    Some(Write { first: transfer(first)?, place, word, count: count.parse().ok()? })
+    let (word, first) = (constant(before, place)?, transfer(first)?);
+    Some(Write { unit: name, base, first, place, word, count: count.parse().ok()? })
 }
 
 /// The line of the write with which the one on a line can be joined, and what is written there then.
@@ -65,21 +65,23 @@ fn found(lines: &[String], at: usize) -> Option<(usize, String)> {
             continue;
         }
         if let Some(next) = write(&lines[..to], line) {
-            let follows = next.first == end && next.word == own.word + own.count;
+            let is_same = next.base == own.base;
+            let follows = is_same && next.first == end && next.word == own.word + own.count;
             let count = own.count + next.count;
             let joined = || {
-                let (first, place) = (own.first, own.place);
-                format!("    sram[write, ${first}, frame, {place}, {count}]{WAIT}")
+                let Write { unit, base, first, place, .. } = own;
+                format!("    {unit}[write, ${first}, {base}, {place}, {count}]{WAIT}")
             };
             return (follows && count <= MOST).then(|| (to, joined()));
         }
         let (name, operands, _) = instruction(line)?;
-        let computes = ["alu", "alu_shf", "dbl_shf", "immed", "immed32", "ld_field", "nop"];
+        let computes =
+            ["alu", "alu_shf", "dbl_shf", "immed", "immed32", "ld_field", "ld_field_w_clr", "nop"];
         let target = operands.first().copied().unwrap_or_default();
         let is_kept = |register| (own.first..end).contains(&register);
         if !computes.contains(&name)
             || target == own.place
-            || target == "frame"
+            || target == own.base
             || transfer(target).is_some_and(is_kept)
         {
             return None;
@@ -143,6 +145,22 @@ mod tests {
             "sram[write, $2, frame, 5, 4], ctx_swap",
         ];
         assert_eq!(lines(text), expected);
+    }
+
+    #[test]
+    fn writes_to_the_scratchpad_are_joined_with_each_other() {
+        let text = "alu[$2, --, B, v7]\nscratch[write, $2, near, 5, 1], ctx_swap\n\
+                    alu[$3, --, B, v8]\nscratch[write, $3, near, 6, 1], ctx_swap\n";
+        let expected = [
+            "alu[$2, --, B, v7]",
+            "alu[$3, --, B, v8]",
+            "scratch[write, $2, near, 5, 2], ctx_swap",
+        ];
+        assert_eq!(lines(text), expected);
+        for other in ["sram[write, $3, frame, 6, 1]", "scratch[write, $3, turn, 6, 1]"] {
+            let text = text.replace("scratch[write, $3, near, 6, 1]", other);
+            assert_eq!(lines(&text).len(), 4, "{other}");
+        }
     }
 
     #[test]

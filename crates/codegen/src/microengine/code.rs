@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
+use super::apart::Here;
 use super::local::Pointer;
 use super::routines::Routine;
 
@@ -84,7 +85,7 @@ pub struct Label(usize);
 pub struct Code {
     /// The number of the step: its labels differ from those of others.
     step: usize,
-    text: String,
+    pub(super) text: String,
     names: Vec<String>,
     /// The register whose bank tells that of each, and whether theirs differ.
     banks: Vec<(usize, bool)>,
@@ -94,31 +95,15 @@ pub struct Code {
     shared: BTreeMap<String, Register>,
     /// The routines that are called.
     pub routines: Vec<Routine>,
+    /// Code of ways out of the step, which follows the rest.
+    pub(super) apart: String,
     /// Words of the frame that the read transfer registers of SRAM hold.
-    here: Option<Here>,
+    pub(super) here: Option<Here>,
     /// Where pointer 1 into local memory is, if that is known.
     pub(super) pointer: Option<Pointer>,
     /// The transfer registers of SRAM after those that were taken last, to read and to write.
     next_read: u32,
     next_write: u32,
-}
-
-/// Words of the frame in read transfer registers of SRAM that follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Here {
-    /// The first word.
-    pub first: u32,
-    pub count: u32,
-    /// The register that has it.
-    pub transfer: u8,
-}
-
-impl Here {
-    /// The register with the first of some words, if all are there.
-    pub fn transfer_of(self, first: u32, count: u32) -> Option<u8> {
-        let is_there = self.first <= first && first + count <= self.first + self.count;
-        is_there.then(|| self.transfer + (first - self.first) as u8)
-    }
 }
 
 /// Transfer registers of a context for reading, and for writing.
@@ -222,9 +207,14 @@ impl Code {
     /// Reads words of SRAM into transfer registers, which were taken as long ago as possible: what is in those
     /// that were taken last may still be used when the command begins. Returns the first of them.
     pub fn read_sram(&mut self, base: Operand, at: Operand, count: u32) -> u8 {
+        self.read("sram", base, at, count)
+    }
+
+    /// The same of a unit.
+    pub fn read(&mut self, unit: &str, base: Operand, at: Operand, count: u32) -> u8 {
         let first = if self.next_read + count > TRANSFERS { 0 } else { self.next_read };
         self.next_read = first + count;
-        self.command("sram[read", &format!("${first}"), base, at, count);
+        self.command(&format!("{unit}[read"), &format!("${first}"), base, at, count);
         first as u8
     }
 
@@ -277,7 +267,7 @@ impl Code {
         for names in own.cloned().collect::<Vec<_>>().chunks(12) {
             let _ = writeln!(all, "    .reg {}", names.join(" "));
         }
-        all + &self.text + "    .end\n"
+        all + &self.text + &self.apart + "    .end\n"
     }
 
     fn root(&self, register: usize) -> (usize, bool) {
@@ -452,6 +442,19 @@ impl Code {
         self.instruction(&format!("dbl_shf[{target}, {high}, {low}, >>{amount}]"));
     }
 
+    /// `target` = the low bytes, 1 to 3, of an operand shifted right by `by`.
+    pub fn low_bytes(&mut self, target: Register, bytes: u32, from: Operand, by: u32) {
+        let from = match from {
+            Operand::Register(_) | Operand::Transfer(_) => from,
+            other => self.copy(other).into(),
+        };
+        let mask = &["0001", "0011", "0111"][bytes as usize - 1];
+        let shift = if by == 0 { String::new() } else { format!(", >>{by}") };
+        let (target, from) = (&self.names[target.0], self.operand(from));
+        let text = format!("ld_field_w_clr[{target}, {mask}, {from}{shift}]");
+        self.instruction(&text);
+    }
+
     /// Puts the low bytes of a register into these bytes of another one.
     pub fn load_field(&mut self, into: Register, bytes: Range<u32>, from: Register) {
         let apart = self.part(into, from);
@@ -527,6 +530,12 @@ impl Code {
     pub fn branch_clear(&mut self, register: Register, bit: u32, to: Label) {
         let (register, to) = (self.names[register.0].clone(), self.name(to));
         self.instruction(&format!("br_bclr[{register}, {bit}, {to}]"));
+    }
+
+    /// A branch if a bit of a register is 1.
+    pub fn branch_set(&mut self, register: Register, bit: u32, to: Label) {
+        let (register, to) = (self.names[register.0].clone(), self.name(to));
+        self.instruction(&format!("br_bset[{register}, {bit}, {to}]"));
     }
 
     /// A command to a memory, and the wait for it: `sram[read, ...]`.

@@ -32,8 +32,9 @@ pub enum Waits {
     Signals,
 }
 
-/// A read of SRAM, as it is written.
+/// A read of SRAM or of a thread's words of the scratchpad, as it is written.
 struct Read<'a> {
+    unit: &'a str,
     first: u32,
     base: &'a str,
     place: &'a str,
@@ -44,8 +45,12 @@ impl<'a> Read<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let (name, operands, tokens) = instruction(line)?;
         match (name, &operands[..]) {
-            ("sram", ["read", first, base, place, count]) if tokens.starts_with(WAIT) => {
+            ("sram", ["read", first, base, place, count])
+            | ("scratch", ["read", first, base @ "near", place, count])
+                if tokens.starts_with(WAIT) =>
+            {
                 Some(Self {
+                    unit: name,
                     first: first.strip_prefix('$')?.parse().ok()?,
                     base,
                     place,
@@ -104,6 +109,9 @@ pub fn early(text: &str, waits: Waits) -> String {
         let address = address.map(|address| lines.remove(address));
         let more = 1 + usize::from(address.is_some());
         lines.splice(to..to, address.into_iter().chain([read]));
+        // Reads of the other unit that were passed.
+        let passed = begun.split_off(&to);
+        begun.extend(passed.into_iter().map(|(line, number)| (line + more, number)));
         begun.insert(to + more, number + 1);
     }
     let mut out = lines.join("\n");
@@ -143,11 +151,18 @@ fn found(lines: &[String], at: usize, sources: &HashMap<String, usize>) -> Optio
         if let Some(other) = Read::of(line) {
             let is_apart = other.transfers().end <= own.start || own.end <= other.first;
             let is_whole = open.values().all(|branches| *branches == 0);
+            if is_apart && other.unit != read.unit {
+                // It waits for its own unit.
+                continue;
+            }
             return (is_apart && is_whole).then_some(Move { to, address });
         }
         match (name, &operands[..]) {
-            ("sram", ["write", _, "frame", other, count]) if tokens == WAIT => {
-                if read.base != "frame" {
+            ("sram", ["write", _, base @ "frame", other, count])
+            | ("scratch", ["write", _, base @ "near", other, count])
+                if tokens == WAIT =>
+            {
+                if read.base != *base {
                     continue;
                 }
                 let (first, other) = (word?, constant(&lines[..to], other)?);
@@ -156,7 +171,7 @@ fn found(lines: &[String], at: usize, sources: &HashMap<String, usize>) -> Optio
                     return None;
                 }
             }
-            ("alu" | "alu_shf" | "dbl_shf" | "immed32" | "immed" | "nop", _) => {
+            ("alu" | "alu_shf" | "dbl_shf" | "ld_field_w_clr" | "immed32" | "immed" | "nop", _) => {
                 let (target, operands) = operands.split_first()?;
                 let mut used = operands.iter().filter_map(|operand| transfer(operand));
                 if used.any(|used| own.contains(&used)) || *target == read.base {
@@ -248,6 +263,28 @@ mod tests {
                 "sram[read, $0, frame, 3, 1], ctx_swap[s8, s9]",
             ]
         );
+    }
+
+    #[test]
+    fn a_read_passes_one_of_the_other_unit() {
+        let text = "scratch[read, $0, near, 3, 1], ctx_swap\nalu[a, --, B, $0]\n\
+                    sram[read, $1, frame, a, 2], ctx_swap\nalu[b, --, B, $1]\n\
+                    scratch[write, $5, near, 9, 1], ctx_swap\n\
+                    scratch[read, $3, near, 8, 1], ctx_swap\nalu[d, --, B, $3]\n";
+        let out = moved(text, Waits::Ordered);
+        let first = ["scratch[read, $3, near, 8, 1]", "scratch[read, $0, near, 3, 1], ctx_swap"];
+        assert_eq!(out[..2], first);
+        for (from, to) in [
+            // The other unit writes its transfer register, and the same words are written before.
+            ("sram[read, $1, frame", "sram[read, $2, frame"),
+            ("near, 9, 1", "near, 8, 1"),
+            // Words of the scratchpad that threads share.
+            ("scratch[write, $5, near, 9, 1]", "scratch[write, $5, turn, 9, 1]"),
+        ] {
+            let text = text.replace(from, to);
+            assert_eq!(moved(&text, Waits::Ordered), moved(&text, Waits::Signals), "{from}");
+            assert!(text.contains(&moved(&text, Waits::Ordered)[..].join("\n")), "{from}");
+        }
     }
 
     #[test]

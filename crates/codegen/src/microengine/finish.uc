@@ -39,8 +39,9 @@ egress#:
 end#:
     .begin
     .reg g limit w place number bytes n mask out quad parity left right p0 p1 p2 p3 p4 t u base row known near
+    .reg after
 #ifdef VERSION_2
-    .reg after number_after counter base_of_mail
+    .reg number_after counter base_of_mail
 #endif
     alu[row, thread, AND, 3]
     alu_shf[row, --, B, row, <<8]
@@ -87,6 +88,7 @@ from_frame#:
     alu[limit, front, +, window]
     alu[limit, limit, +, 7]
     alu_shf[limit, --, B, limit, >>3]
+#ifdef VERSION_2
 back#:
     alu[--, g, -, limit]
     br>=0[no_bytes#]
@@ -103,4 +105,34 @@ back#:
     sdram[write, $$0, base, g, 4], ctx_swap
     alu[g, g, +, 4]
     br[back#]
+#else
+    alu[--, g, -, limit]
+    br>=0[no_bytes#]
+    alu_shf[w, --, B, g, <<1]
+    sram[read, $0, frame, w, 8], ctx_swap
+back#:
+    alu[$$0, --, B, $0]
+    alu[$$1, --, B, $1]
+    alu[$$2, --, B, $2]
+    alu[$$3, --, B, $3]
+    alu[$$4, --, B, $4]
+    alu[$$5, --, B, $5]
+    alu[$$6, --, B, $6]
+    alu[$$7, --, B, $7]
+    ; The next piece comes while this one goes; after the last one, the number of the packet.
+    alu[quad, --, B, g]
+    alu[w, w, +, 8]
+    alu[g, g, +, 4]
+    alu[--, g, -, limit]
+    br>=0[last_back#]
+    sdram[write, $$0, base, quad, 4], sig_done
+    sram[read, $0, frame, w, 8], sig_done
+    ctx_arb[sdram, sram]
+    br[back#]
+last_back#:
+    sdram[write, $$0, base, quad, 4], sig_done
+    sram[read, $0, frame, 0, 1], sig_done
+    ctx_arb[sdram, sram]
+    br[numbered#]
+#endif
 no_bytes#:

@@ -14,7 +14,9 @@
 
 use wireloom_bits::Bits;
 
+use super::apart::Here;
 use super::code::{Code, Label, Operand, Register, Shift, TRANSFERS, Target};
+use super::homes::LOCAL;
 use super::window::{self, Home};
 use super::words::{self, Words};
 
@@ -65,6 +67,8 @@ pub struct State {
     pub egress: Register,
     /// The control word without bytes and flags, for a thread that ends.
     pub control: Register,
+    /// Word address of the thread's words of the scratchpad (version 1).
+    pub near: Register,
     /// The byte at which the window begins, if all packets have it there at this point.
     pub known: Option<u32>,
     /// Where it is at this point.
@@ -72,7 +76,7 @@ pub struct State {
 }
 
 /// Names of the registers that have fixed places, and whether they are in bank A.
-pub const PINNED: [(&str, bool); 7] = [
+pub const PINNED: [(&str, bool); 8] = [
     ("thread", true),
     ("frame", true),
     ("window", true),
@@ -80,6 +84,7 @@ pub const PINNED: [(&str, bool); 7] = [
     ("payload", false),
     ("egress", false),
     ("control", false),
+    ("near", true),
 ];
 
 impl State {
@@ -92,6 +97,7 @@ impl State {
             payload: code.pinned(4),
             egress: code.pinned(5),
             control: code.pinned(6),
+            near: code.pinned(7),
             known: None,
             home: Home::Frame,
         }
@@ -105,7 +111,17 @@ impl State {
             .collect()
     }
 
-    /// Writes words of the frame.
+    /// Reads words of the frame into transfer registers, or of the scratchpad, from [`LOCAL`] on. Returns the first.
+    pub fn fetch(&self, code: &mut Code, first: u32, count: u32) -> u8 {
+        let Some(word) = first.checked_sub(LOCAL) else {
+            return code.read_frame(self.frame.into(), Operand::Number(first), count);
+        };
+        let transfer = code.read("scratch", self.near.into(), Operand::Number(word), count);
+        code.are_here(Here { first, count, transfer });
+        transfer
+    }
+
+    /// Writes words of the frame, or of the scratchpad, from [`LOCAL`] on.
     pub fn store(&self, code: &mut Code, at: Operand, words: &[Operand]) {
         let transfers = code.write_transfers(words.len() as u32);
         for (transfer, word) in (transfers..).zip(words) {
@@ -125,8 +141,14 @@ impl State {
             }
             _ => false,
         });
-        let first = format!("${transfers}");
-        code.command("sram[write", &first, self.frame.into(), at, words.len() as u32);
+        let (first, count) = (format!("${transfers}"), words.len() as u32);
+        match at {
+            Operand::Number(at) if at >= LOCAL => {
+                let word = Operand::Number(at - LOCAL);
+                code.command("scratch[write", &first, self.near.into(), word, count);
+            }
+            _ => code.command("sram[write", &first, self.frame.into(), at, count),
+        }
         if let Some(here) = here {
             code.are_here(here);
         }

@@ -1,4 +1,5 @@
-//! Where a thread keeps what has no register: in its frame in SRAM, and on version 2 in local memory.
+//! Where a thread keeps what has no register: in its frame in SRAM, and nearer on version 2 in local memory, on
+//! version 1 in the scratchpad.
 //!
 //! Words of the frame are numbered from 0 on, those of a thread's local memory from [`LOCAL`] on. The
 //! context and the values of steps take them in this order:
@@ -17,6 +18,10 @@
 //! window may be there too (`window.rs`), after the words of all contexts that this is about. If the steps are spread over
 //! engines, neither is in local memory, since each engine has its own, unless the parts are a chain: packets take both along
 //! (`carried.rs`).
+//!
+//! The words of a thread of version 1 in the scratchpad are numbered from [`LOCAL`] on too. They take commands as the
+//! frame does, and so each may have any place, but fewer cycles; what they take leaves SRAM free for the window
+//! and for tables. All engines reach them.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -51,17 +56,28 @@ pub struct Local {
     pub has_context: bool,
     /// Whether the header window may be there: likewise.
     pub has_window: bool,
+    /// Whether the words are in the scratchpad (version 1): all engines reach them, by commands.
+    pub is_scratch: bool,
 }
 
 impl Local {
     /// Local memory of so many words, for all that may be there.
     pub fn of(words: u32) -> Self {
-        Self { words, has_context: words > 0, has_window: words > 0 }
+        Self { words, has_context: words > 0, has_window: words > 0, is_scratch: false }
+    }
+
+    /// Words of the scratchpad instead, for the context and for values.
+    pub fn of_scratchpad(words: u32) -> Self {
+        Self { words, has_context: words > 0, has_window: false, is_scratch: words > 0 }
     }
 
     /// What may be there if the steps are spread over engines: in a chain, packets take it along.
     pub fn of_part(self, is_chain: bool) -> Self {
-        if is_chain { self } else { Self { has_context: false, has_window: false, ..self } }
+        if is_chain || self.is_scratch {
+            self
+        } else {
+            Self { has_context: false, has_window: false, ..self }
+        }
     }
 
     /// Words for the context and for values, a multiple of [`GROUP`]. The window is after those of all contexts.
@@ -69,11 +85,17 @@ impl Local {
         if self.has_window { self.words - window::WORDS } else { self.words }
     }
 
+    /// Words in parts that one pointer reaches each. Commands reach all words of the scratchpad.
+    fn groups(self, words: Range<u32>) -> Vec<Range<u32>> {
+        if self.is_scratch { vec![words] } else { groups(words) }
+    }
+
     /// Words for values, before the context and after it.
     fn ends(self) -> [Range<u32>; 2] {
-        match self.has_window {
-            true => [window::OWN..window::OWN + 4, self.values() - GROUP / 2..self.values()],
-            false => [0..BEFORE, self.values().saturating_sub(AFTER)..self.values()],
+        match (self.has_window, self.is_scratch) {
+            (_, true) => [0..BEFORE, self.words..self.words],
+            (true, _) => [window::OWN..window::OWN + 4, self.values() - GROUP / 2..self.values()],
+            (false, _) => [0..BEFORE, self.values().saturating_sub(AFTER)..self.values()],
         }
     }
 }
@@ -89,8 +111,17 @@ pub struct Homes {
     pub arrays: Vec<(u32, u32)>,
     /// Words of the frame that the context needs.
     pub words: u32,
+    /// Whether words from [`LOCAL`] on are in the scratchpad.
+    pub is_scratch: bool,
     local: Vec<Range<u32>>,
     frame: Vec<Range<u32>>,
+}
+
+/// Words of the scratchpad that a thread of version 1 has use for: its context, as far as it may be there, and values.
+pub fn wanted(engine: &Engine) -> u32 {
+    let narrow = engine.context.iter().filter(|variable| !is_wide(variable.width));
+    let context: u32 = narrow.map(|variable| words::count(variable.width) as u32).sum();
+    context + VARIABLES - VALUES
 }
 
 impl Homes {
@@ -100,7 +131,9 @@ impl Homes {
         let is_left = |variable: usize| {
             homes.variables[variable] < LOCAL && !is_wide(engine.context[variable].width)
         };
-        match local.has_context && (0..engine.context.len()).any(is_left) {
+        // In the scratchpad a write to a part of a word would take a read more.
+        let may_pack = local.has_context && !local.is_scratch;
+        match may_pack && (0..engine.context.len()).any(is_left) {
             true => Self::placed(engine, local, true),
             false => homes,
         }
@@ -112,13 +145,14 @@ impl Homes {
             bytes: vec![None; engine.context.len()],
             arrays: Vec::new(),
             words: 0,
-            local: groups(if local.has_window { window::OWN } else { 0 }..local.values()),
+            local: local.groups(if local.has_window { window::OWN } else { 0 }..local.values()),
+            is_scratch: local.is_scratch,
             frame: Vec::new(),
         };
         let mut is_local = vec![false; engine.context.len()];
         let ends = local.ends();
         if local.has_context && ends[0].end < ends[1].start {
-            let mut free = groups(ends[0].end..ends[1].start);
+            let mut free = local.groups(ends[0].end..ends[1].start);
             let uses = uses(engine);
             let narrow = |variable: &usize| !is_wide(engine.context[*variable].width);
             let mut order: Vec<usize> = (0..engine.context.len()).filter(narrow).collect();
@@ -151,7 +185,7 @@ impl Homes {
                     shared.push((homes.variables[variable], size));
                 }
             }
-            homes.local = ends.into_iter().flat_map(groups).collect();
+            homes.local = ends.into_iter().flat_map(|end| local.groups(end)).collect();
             homes.local.extend(free.into_iter().filter(|group| !group.is_empty()));
         }
         let mut next = VARIABLES;
@@ -179,6 +213,11 @@ impl Homes {
         }
         homes.frame.push(next.max(frame::WORDS)..LOCAL);
         homes
+    }
+
+    /// The word of local memory that this is, if it is one.
+    pub fn local(&self, word: u32) -> Option<u32> {
+        word.checked_sub(LOCAL).filter(|_| !self.is_scratch)
     }
 
     /// For each step, the words of local memory with variables that it or a later one may read before they are written.
@@ -282,6 +321,7 @@ mod tests {
             bytes: Vec::new(),
             arrays: Vec::new(),
             words: 24,
+            is_scratch: false,
             local: groups(0..2 * GROUP),
             frame: vec![3..24, 512..LOCAL],
         };

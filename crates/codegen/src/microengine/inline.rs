@@ -26,6 +26,7 @@ use wireloom_ir::{
 };
 
 use super::context::read_unwritten;
+use super::sequence::in_sequence;
 use crate::refused::{Refused, ops};
 
 /// A program whose engine calls no other one.
@@ -61,7 +62,9 @@ pub fn inline(program: &Program) -> Result<Inlined, Vec<Refused>> {
     }
     let main = done.swap_remove(program.main.index());
     let mut program = program.clone();
-    program.engines[program.main.index()] = main.engine;
+    let mut engine = main.engine;
+    engine.steps = engine.steps.iter().map(|step| in_sequence(&engine, step)).collect();
+    program.engines[program.main.index()] = engine;
     Ok(Inlined { program, parts: main.parts })
 }
 

@@ -7,7 +7,8 @@ use wireloom_offloads::registry;
 
 use super::code::{Operand, Target};
 use super::frame::{self, ARRIVES};
-use super::lower::Lower;
+use super::lower::{Lower, Place};
+use super::wide;
 use super::window::{self, Home};
 use super::words::{self, Words};
 use crate::refused::ops;
@@ -90,7 +91,7 @@ pub fn cuts_windows(engine: &Engine) -> bool {
 }
 
 /// Whether an operation needs neither a command nor a label.
-fn computes(op: &Op) -> bool {
+pub fn computes(op: &Op) -> bool {
     use BinaryOp::{Add, And, Eq, Ne, Or, Sub, Ule, Ult, Xor};
     match &op.kind {
         OpKind::Const(_)
@@ -104,6 +105,11 @@ fn computes(op: &Op) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether an operation leaves the step: what was read stays where it is if it does not.
+pub fn is_exit(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Exit(_))
 }
 
 /// A field at a constant place of the frame.
@@ -208,7 +214,7 @@ impl Lower<'_> {
                     }
                     (first, end) = (low, high);
                 }
-                _ if computes(op) => {}
+                _ if computes(op) || is_exit(op) => {}
                 _ => break,
             }
         }
@@ -220,7 +226,7 @@ impl Lower<'_> {
     pub(super) fn with_near(&self, first: u32, count: u32) -> (u32, u32) {
         let (mut first, mut end) = (first, first + count);
         for op in &self.ops[self.at..] {
-            if !computes(op) {
+            if !computes(op) && !is_exit(op) {
                 break;
             }
             for value in op.kind.operands() {
@@ -233,7 +239,56 @@ impl Lower<'_> {
                 }
             }
         }
+        // Those of values that are used later, as far as there are registers for them.
+        let mut room = self.room_for(count);
+        for (_, slot, count) in self.wanted_later() {
+            let (low, high) = (first.min(slot), end.max(slot + count));
+            if high - low <= MOST && count <= room {
+                (first, end) = (low, high);
+                room -= count;
+            }
+        }
         (first, end - first)
+    }
+
+    /// Values that are in the frame or in the scratchpad, and are used later: with their first word and how many they are.
+    fn wanted_later(&self) -> Vec<(Value, u32, u32)> {
+        if !self.reads_first {
+            return Vec::new();
+        }
+        let is_later = |value: &Value| {
+            self.uses.get(value).is_some_and(|uses| uses.iter().any(|used| *used > self.at))
+        };
+        let mut wanted: Vec<_> = self
+            .values
+            .iter()
+            .filter(|(value, place)| place.words.is_none() && is_later(value))
+            .filter_map(|(value, place)| {
+                let count = words::count(self.width(*value)) as u32;
+                Some((*value, place.slot?, count)).filter(|_| count as usize <= wide::MOST)
+            })
+            .collect();
+        wanted.sort_unstable_by_key(|(value, ..)| value.index());
+        wanted
+    }
+
+    /// Words of values for which there are registers, when so many more are read.
+    fn room_for(&self, more: u32) -> u32 {
+        let all: usize = self.values.values().map(Place::registers).sum();
+        (self.kept / 2).saturating_sub(all + more as usize) as u32
+    }
+
+    /// Copies values that a command has read too to registers, as far as there are some.
+    pub(super) fn take_near(&mut self) {
+        let mut room = self.room_for(0);
+        for (value, slot, count) in self.wanted_later() {
+            let here = self.code.here().and_then(|here| here.transfer_of(slot, count));
+            let Some(first) = here.filter(|_| count <= room) else { continue };
+            room -= count;
+            let words = (first..first + count as u8).map(Operand::Transfer);
+            let words = words.map(|word| self.code.copy(word).into()).collect();
+            self.values.entry(value).or_default().words = Some(words);
+        }
     }
 
     /// The value of a constant of this step, wherever it is defined.

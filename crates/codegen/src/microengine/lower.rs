@@ -61,6 +61,8 @@ pub struct Lower<'a> {
     pub(super) made: u32,
     /// Words of values that are kept in registers at a time: the others are in the frame.
     pub(super) kept: usize,
+    /// Whether the operation is one before whose instructions all that it reads is in registers.
+    pub(super) reads_first: bool,
     /// The numbers of reasons.
     pub(super) reasons: &'a mut Vec<(u32, u16)>,
 }
@@ -73,6 +75,14 @@ pub(super) struct Place {
     pub slot: Option<u32>,
     /// The words that it has taken.
     pub own: Option<Range<u32>>,
+}
+
+impl Place {
+    /// The registers in which its words are.
+    pub(super) fn registers(&self) -> usize {
+        let words = self.words.as_ref().map_or(&[][..], Vec::as_slice);
+        words.iter().filter(|word| matches!(word, Operand::Register(_))).count()
+    }
 }
 
 /// The label of a step.
@@ -120,7 +130,7 @@ pub fn steps(
     let mut most = homes.words;
     let mut refused = Vec::new();
     let mut steps = Vec::new();
-    let order = Order::of(engine, layout.gates, layout.ring);
+    let order = Order::of(engine, layout.gates, layout.ring, layout.first_gate);
     let fronts = known::fronts(engine);
     let windows = window::homes(engine, local);
     for (number, step) in engine.steps.iter().enumerate() {
@@ -147,6 +157,7 @@ pub fn steps(
             groups: Vec::new(),
             made: 0,
             kept: kept[number],
+            reads_first: false,
             reasons,
         };
         if number == 0 {
@@ -170,8 +181,9 @@ impl Lower<'_> {
         }
         let near = words.split_off(&LOCAL);
         self.clear_context(&words);
-        for word in near {
-            self.store(word, &[Operand::Number(0)]);
+        match self.homes.is_scratch {
+            true => self.clear_context(&near),
+            false => near.into_iter().for_each(|word| self.store(word, &[Operand::Number(0)])),
         }
         let all = 0..self.engine.arrays.len();
         self.clear_arrays(all);
@@ -181,7 +193,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Clears words of the frame, and those of others between them: nothing is in them yet.
+    /// Clears words of the frame or of the scratchpad, and those of others between them: nothing is in them yet.
     fn clear_context(&mut self, words: &BTreeSet<u32>) {
         let Some(mut at) = words.first().copied() else { return };
         let zeros = self.code.write_transfers(TRANSFERS);
@@ -189,14 +201,12 @@ impl Lower<'_> {
             self.code.set(Target::Transfer(transfer), Operand::Number(0));
         }
         while let Some(last) = words.range(at..at + TRANSFERS).next_back() {
-            let frame = self.state.frame.into();
-            self.code.write_command(
-                "sram[write",
-                Target::Transfer(zeros),
-                frame,
-                Operand::Number(at),
-                last + 1 - at,
-            );
+            let (what, base, first) = match at.checked_sub(LOCAL) {
+                None => ("sram[write", self.state.frame, at),
+                Some(word) => ("scratch[write", self.state.near, word),
+            };
+            let (zeros, first) = (Target::Transfer(zeros), Operand::Number(first));
+            self.code.write_command(what, zeros, base.into(), first, last + 1 - at);
             let Some(next) = words.range(last + 1..).next() else { return };
             at = *next;
         }
@@ -222,6 +232,7 @@ impl Lower<'_> {
                 self.code.line(&format!("    ; {name}:{}", op.loc.line));
             }
             let planned = self.planned(op);
+            self.reads_first = known::computes(op) || known::is_exit(op);
             self.make_room(op, planned.as_ref().map_or(0, Planned::count));
             if let Some(planned) = planned {
                 self.read_group(planned);
@@ -230,7 +241,7 @@ impl Lower<'_> {
                 // Exactly one exit is taken: the last one, if none before it was.
                 return self.exit(exit);
             }
-            let is_far = self.is_far(op);
+            let is_far = self.is_far(op) && !self.restores(op);
             if is_far {
                 self.put_all_away(op);
             }
@@ -267,9 +278,9 @@ impl Lower<'_> {
         reach::width(self.step, value)
     }
 
-    /// Writes words of the frame, or of local memory.
+    /// Writes words of the frame, of the scratchpad, or of local memory.
     pub(super) fn store(&mut self, first: u32, all: &[Operand]) {
-        if let Some(local) = first.checked_sub(LOCAL) {
+        if let Some(local) = self.homes.local(first) {
             for (word, value) in (local..).zip(all) {
                 self.code.store_local(word, *value);
             }
@@ -291,9 +302,9 @@ impl Lower<'_> {
         self.store(word, &[all.into()]);
     }
 
-    /// Reads words of the frame, or of local memory.
+    /// Reads words of the frame, of the scratchpad, or of local memory.
     pub(super) fn load(&mut self, first: u32, count: usize) -> Vec<Register> {
-        if let Some(local) = first.checked_sub(LOCAL) {
+        if let Some(local) = self.homes.local(first) {
             return (local..local + count as u32).map(|word| self.code.load_local(word)).collect();
         }
         let transfer = match self.code.here().and_then(|here| here.transfer_of(first, count as u32))
@@ -302,9 +313,7 @@ impl Lower<'_> {
             None if count <= 8 => {
                 // What the next operations read near it comes with it.
                 let (from, words) = self.with_near(first, count as u32);
-                let at = Operand::Number(from);
-                let transfer = self.code.read_frame(self.state.frame.into(), at, words);
-                transfer + (first - from) as u8
+                self.state.fetch(self.code, from, words) + (first - from) as u8
             }
             None => {
                 let parts =
@@ -325,6 +334,7 @@ impl Lower<'_> {
         let count = words::count(self.width(value));
         let words = words::of(&self.load(place.slot.unwrap_or_default(), count));
         self.values.entry(value).or_default().words = Some(words.clone());
+        self.take_near();
         words
     }
 
@@ -374,10 +384,22 @@ impl Lower<'_> {
         }
         let guard = self.get(guard)[0];
         let guard = self.in_register(guard);
+        if let OpKind::Exit(_) = op.kind {
+            // Most packets go on.
+            let away = self.code.label();
+            self.code.branch_set(guard, 0, away);
+            let main = self.code.set_apart();
+            self.code.place(away);
+            let done = what(self).map(|_| ());
+            self.code.rejoin(main);
+            return done;
+        }
         let (skip, done) = (self.code.label(), self.code.label());
         self.code.branch_clear(guard, 0, skip);
+        let saved = self.restores(op).then(|| self.save(op));
         let words = what(self)?;
         let Some(result) = op.results.first().copied() else {
+            saved.into_iter().for_each(|saved| self.restore(saved));
             self.code.place(skip);
             return Ok(());
         };
@@ -399,6 +421,7 @@ impl Lower<'_> {
         for (register, word) in registers.iter().zip(words) {
             self.code.set(*register, word);
         }
+        saved.into_iter().for_each(|saved| self.restore(saved));
         self.code.branch("br", done);
         self.code.place(skip);
         registers.iter().for_each(|word| self.code.set(*word, zero));

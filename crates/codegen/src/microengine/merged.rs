@@ -180,9 +180,10 @@ fn effect<'a>(before: &[String], line: &'a str) -> Effect<'a> {
         ("scratch", ["read" | "write", _, _, _, _]) if waits => {
             Effect::Command { words: None, registers: 0, how: How::Waits }
         }
-        ("alu" | "alu_shf" | "dbl_shf" | "immed" | "immed32" | "ld_field", [to, ..]) => {
-            Effect::Computes(to)
-        }
+        (
+            "alu" | "alu_shf" | "dbl_shf" | "immed" | "immed32" | "ld_field" | "ld_field_w_clr",
+            [to, ..],
+        ) => Effect::Computes(to),
         ("local_csr_wr", _) => Effect::Computes(""),
         _ => Effect::Ends,
     }

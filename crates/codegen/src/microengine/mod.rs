@@ -7,6 +7,8 @@
 //! is text for the assembler, which finds the places of registers. `second` turns it into one for version
 //! 2.
 
+mod apart;
+mod branches;
 mod bursts;
 mod calls;
 mod carried;
@@ -31,6 +33,7 @@ mod reach;
 mod resize;
 mod routines;
 mod second;
+mod sequence;
 mod spill;
 mod spread;
 mod wide;
@@ -38,6 +41,7 @@ mod window;
 mod words;
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use wireloom_ir::Engine;
 use wireloom_isa::microengine::Version;
@@ -71,6 +75,10 @@ pub struct Microcode<'a> {
     /// Gates of offloads that are called in the order of packets, and words of the scratchpad for each.
     gates: u32,
     ring: u32,
+    first_gate: u32,
+    /// Words of the scratchpad of each thread of version 1, and the first one of all.
+    near: u32,
+    first_near: u32,
     /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
     /// program needs a layout with so many.
     pub frame: u32,
@@ -113,7 +121,7 @@ impl Target {
         match self {
             Self::One { elements } => format!(
                 ".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n\
-                 #define TRANSMIT_ELEMENTS {elements}\n#define MAIL {MAIL}\n"
+                 #define TRANSMIT_ELEMENTS {elements}\n#define MAIL {ELEMENTS}\n"
             ),
             Self::Two { elements } => format!(
                 ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
@@ -147,13 +155,22 @@ const RECEIVE_ELEMENTS: u32 = 16;
 /// Bytes of the scratchpad that programs take at least.
 pub const SCRATCHPAD: u32 = 4096;
 /// Its first words are for turns to send (`thread.uc`): one for each thread that a chip can have, since each has one
-/// packet in hand. Zeros follow. Each thread of version 2 has a word of mail, and each element of the receive FIFO of
-/// version 1 a word. The next one counts elements of TBUF.
-/// Words for offloads that are called in order follow, then arrays and counters.
-const TURNS: u32 = 128;
-const MAIL: u32 = TURNS + 8;
+/// packet in hand, twice as many on version 1. Zeros follow. On version 1 each element of the receive FIFO has a word after
+/// them. On version 2 each thread has a word of mail, and the next one counts elements of TBUF.
+/// Words for offloads that are called in order follow, those of threads of version 1, then arrays and counters.
+const TURNS: u32 = 4 * RECEIVE_ELEMENTS;
+const ELEMENTS: u32 = TURNS + 8;
+const TURNS_2: u32 = 128;
+const MAIL: u32 = TURNS_2 + 8;
 const COUNTER: u32 = MAIL + 128;
-const FIRST_GATE: u32 = COUNTER + 1;
+
+/// The first word of the scratchpad for offloads that are called in order.
+fn first_gate(version: Version) -> u32 {
+    match version {
+        Version::One => ELEMENTS + RECEIVE_ELEMENTS,
+        Version::Two => COUNTER + 1,
+    }
+}
 
 /// The most reasons that control words can tell apart.
 const MOST_REASONS: usize = 1 << 16;
@@ -184,9 +201,23 @@ pub fn generate<'a>(
     let multipliers = layout.multipliers();
     let frame = words.next_power_of_two().max(layout.frame);
     let cleared = reach::cleared(engine);
-    let (gates, ring) = (layout.gates, layout.ring);
+    let Layout { gates, ring, first_gate, near, first_near, .. } = *layout;
     let live = homes::Homes::of(engine, local).live(engine);
-    Ok(Microcode { live, engine, steps, multipliers, reasons, cleared, local, gates, ring, frame })
+    Ok(Microcode {
+        live,
+        engine,
+        steps,
+        multipliers,
+        reasons,
+        cleared,
+        local,
+        gates,
+        ring,
+        first_gate,
+        near,
+        first_near,
+        frame,
+    })
 }
 
 impl Microcode<'_> {
@@ -210,6 +241,25 @@ impl Microcode<'_> {
         })
     }
 
+    /// The macro that finds a thread's words of the scratchpad.
+    fn find_near(&self) -> String {
+        if self.near == 0 {
+            return String::new();
+        }
+        let mut text = format!(
+            "#define NEAR_WORDS {}\n#macro find_near()\n    .begin\n    .reg part\n    immed[near, {}]\n",
+            self.near, self.first_near
+        );
+        // Their number times that of the thread.
+        for bit in (0..u32::BITS).filter(|bit| self.near >> bit & 1 == 1) {
+            let _ = write!(
+                text,
+                "    alu_shf[part, --, B, thread, <<{bit}]\n    alu[near, near, +, part]\n"
+            );
+        }
+        text + "    .end\n#endm\n"
+    }
+
     /// The number of the step whose text stands at this byte of the text of a part.
     pub fn step_at(text: &str, byte: usize) -> Option<usize> {
         let rest = text.get(byte..)?;
@@ -229,7 +279,7 @@ impl Microcode<'_> {
         };
         let mut text = format!(
             "; Engine `{name}`, written by Wireloom from the step IR: part {} of {parts}, for {own}.\n\
-             {}{}{}{}{}#define ARRIVAL {}\n#define GATES {}\n#define FIRST_GATE {FIRST_GATE}\n\
+             {}{}{}{}{}{}#define ARRIVAL {}\n#define GATES {}\n#define FIRST_GATE {}\n\
              #define RING {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}{}\n{}\n",
             number + 1,
             target.header(),
@@ -246,12 +296,14 @@ impl Microcode<'_> {
                 ),
                 _ => String::new(),
             },
+            self.find_near(),
             match self.local.has_window {
                 true => format!("#define WINDOW_BASE {}\n", window::base(self.local)),
                 false => String::new(),
             },
             frame::ARRIVAL,
             self.gates,
+            self.first_gate,
             self.ring,
             target.contexts() * first,
             self.frame.trailing_zeros(),
@@ -275,7 +327,7 @@ impl Microcode<'_> {
             1 => text.extend([&runtime, "\n", &steps]),
             _ => text.extend([&steps, "\n", &runtime]),
         }
-        let text = bursts::joined(&text);
+        let text = bursts::joined(&branches::fused(&text));
         match target {
             Target::One { .. } => posted::posted(&early(&text, Waits::Ordered)),
             Target::Two { .. } => second::translated(&merged(&early(&text, Waits::Signals))),

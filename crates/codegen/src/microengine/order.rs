@@ -6,7 +6,6 @@ use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
 use wireloom_offloads::StateUse;
 use wireloom_offloads::registry;
 
-use super::FIRST_GATE;
 use crate::refused::{next_step, ops};
 
 /// The offloads of an engine that are called in the order of packets, and the steps that can reach
@@ -19,6 +18,8 @@ pub struct Order {
     gates: usize,
     /// How many words of the scratchpad a gate has. Each packet in hand has one of them.
     ring: u32,
+    /// The first word of the first gate.
+    first: u32,
     /// For each step, those that it or a later one may call.
     reached: Vec<BTreeSet<usize>>,
 }
@@ -41,8 +42,8 @@ fn is_ordered(kind: &str, uses: &[StateUse]) -> bool {
 }
 
 impl Order {
-    /// Finds them. There are at most so many gates, each of so many words.
-    pub fn of(engine: &Engine, most: u32, ring: u32) -> Self {
+    /// Finds them. There are at most so many gates, each of so many words, from word `first` of the scratchpad on.
+    pub fn of(engine: &Engine, most: u32, ring: u32, first: u32) -> Self {
         let mut uses = vec![Vec::new(); engine.offloads.len()];
         for op in engine.steps.iter().flat_map(ops) {
             if let Some((offload, state)) = used(engine, op) {
@@ -74,12 +75,12 @@ impl Order {
             }
         }
         let gates = offloads.len().min(most as usize);
-        Self { offloads, gates, ring, reached }
+        Self { offloads, gates, ring, first, reached }
     }
 
-    /// How many gates there can be in so many words of the scratchpad.
-    pub fn most(words: u32, ring: u32) -> u32 {
-        words.saturating_sub(FIRST_GATE) / ring
+    /// How many gates there can be in so many words of the scratchpad, from word `first` on.
+    pub fn most(words: u32, first: u32, ring: u32) -> u32 {
+        words.saturating_sub(first) / ring
     }
 
     /// How many there are.
@@ -90,12 +91,12 @@ impl Order {
     /// The first word of the gate of an offload that is called in order.
     pub fn gate(&self, offload: usize) -> Option<u32> {
         let position = self.offloads.iter().position(|ordered| *ordered == offload)?;
-        Some(FIRST_GATE + self.ring * (position % self.gates) as u32)
+        Some(self.first + self.ring * (position % self.gates) as u32)
     }
 
     /// The words of the scratchpad up to the last one of a gate.
     pub fn words(&self) -> u32 {
-        FIRST_GATE + self.ring * self.gates()
+        self.first + self.ring * self.gates()
     }
 
     /// The gates whose offloads a thread no longer calls when it goes from a step to another one, or ends.

@@ -1,4 +1,4 @@
-//! Writes to SRAM for which a thread of version 1 does not wait.
+//! Writes to SRAM, and to its words of the scratchpad, for which a thread of version 1 does not wait.
 //!
 //! ```text
 //! alu[$0, --, B, v7]                      alu[$0, --, B, v7]
@@ -7,7 +7,7 @@
 //! sram[write, $1, frame, 4, 1], ctx_swap  sram[write, $1, frame, 4, 1], ctx_swap
 //! ```
 //!
-//! Commands of SRAM without a token are served in the order in which an engine issues them, so the next one that
+//! Commands of a unit without a token are served in the order in which an engine issues them, so the next one that
 //! the thread waits for ends after all before it. Until then nothing may write the transfer registers that a posted
 //! write takes its words from: where something would, the last write before it on each way there waits. Only the
 //! thread reads its frame, and its reads are in the same queue. Other threads read the tables that it writes, but
@@ -22,9 +22,9 @@ enum Effect {
     None,
     /// It writes these write transfer registers of SRAM, as bits.
     Sets(u32),
-    /// It writes words of SRAM from these registers, and waits.
+    /// It writes words to the unit from these registers, and waits.
     Writes(u32),
-    /// It waits for SRAM.
+    /// It waits for the unit.
     Waits,
     /// Nothing is known of what it does: no write may be in flight.
     Unknown,
@@ -42,8 +42,13 @@ struct Flight {
 
 /// Takes the waits from the writes that do not need one.
 pub fn posted(text: &str) -> String {
+    posted_to("scratch", &posted_to("sram", text))
+}
+
+/// The same for the writes to a unit.
+fn posted_to(unit: &str, text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
-    let effects = effects(&lines);
+    let effects = effects(unit, &lines);
     let waits = waiting(&lines, &effects);
     let mut out = String::with_capacity(text.len());
     for (number, line) in lines.iter().enumerate() {
@@ -153,16 +158,17 @@ pub(super) fn transfer(operand: &str) -> Option<u32> {
 }
 
 /// The effects of all lines. The body of a macro has none: it is not executed where it is.
-fn effects(lines: &[&str]) -> Vec<Effect> {
+fn effects(unit: &str, lines: &[&str]) -> Vec<Effect> {
     let mut in_macro = false;
     let effect = |line: &&str| {
         in_macro = line.starts_with("#macro") || in_macro && !line.starts_with("#endm");
-        if in_macro { Effect::None } else { effect(line) }
+        if in_macro { Effect::None } else { effect(unit, line) }
     };
     lines.iter().map(effect).collect()
 }
 
-fn effect(line: &str) -> Effect {
+/// What a line does to writes to a unit in flight. Others than to the thread's own words of the scratchpad are waited for.
+fn effect(unit: &str, line: &str) -> Effect {
     let line = line.trim();
     if line.is_empty() || line.starts_with([';', '.', '#']) || line.ends_with("#:") {
         return Effect::None;
@@ -170,7 +176,11 @@ fn effect(line: &str) -> Effect {
     // The `[` of local memory's operands is of version 2.
     let Some((name, operands, tokens)) = instruction(line) else { return Effect::Unknown };
     match (name, &operands[..]) {
-        ("sram", ["write", first, _, _, count]) if tokens == WAIT => {
+        ("sram" | "scratch", _) if name != unit => Effect::None,
+        ("sram", ["write" | "write_unlock", first, _, _, count])
+        | ("scratch", ["write", first, "near", _, count])
+            if tokens == WAIT =>
+        {
             match (transfer(first), count.parse::<u32>()) {
                 (Some(first), Ok(count)) if count <= 8 => {
                     Effect::Writes(((1 << count) - 1) << first)
@@ -178,9 +188,9 @@ fn effect(line: &str) -> Effect {
                 _ => Effect::Waits,
             }
         }
-        ("sram", _) if tokens == WAIT => Effect::Waits,
+        _ if name == unit && tokens == WAIT => Effect::Waits,
         // It begins with a later one that waits.
-        ("sram", ["read", ..]) if tokens.is_empty() => Effect::None,
+        ("sram" | "scratch", ["read", ..]) if tokens.is_empty() => Effect::None,
         ("sram", _) => Effect::Unknown,
         ("sdram" | "scratch" | "r_fifo_rd" | "t_fifo_wr" | "csr" | "cap" | "fast_wr", _) => {
             Effect::None
@@ -336,6 +346,22 @@ mod tests {
         assert_eq!(waits(text), ["waits"]);
         let both = text.replace("#endif", "#else\nsram[read, $0, frame, 2, 1], ctx_swap\n#endif");
         assert_eq!(waits(&both), ["posted"]);
+    }
+
+    #[test]
+    fn the_units_have_writes_in_flight_by_themselves() {
+        let both = "alu[$0, --, B, x]\nscratch[write, $0, near, 3, 1], ctx_swap\n\
+                    sram[read, $0, frame, 9, 1], ctx_swap\nalu[$0, --, B, y]\n\
+                    scratch[read, $1, near, 4, 1], ctx_swap\nbr[out#]\n";
+        // The wait for SRAM says nothing of the scratchpad.
+        let out = posted(both);
+        assert!(out.contains("scratch[write, $0, near, 3, 1], ctx_swap"), "{out}");
+        let other = both.replace("alu[$0, --, B, y]", "alu[$1, --, B, y]");
+        let out = posted(&other);
+        assert!(out.contains("scratch[write, $0, near, 3, 1]\n"), "{out}");
+        // Other words of the scratchpad are waited for.
+        let shared = other.replace("near, 3", "turn, 3");
+        assert_eq!(posted(&shared), shared);
     }
 
     #[test]

@@ -53,7 +53,7 @@ receive#:
     immed[egress, 0]
     immed[front, 1344]
     .begin
-    .reg wanted ports element mask status bytes more fifo at word to place number base
+    .reg wanted ports element mask status bytes more fifo at word place number base
     immed32[ports, PORT_MASK]
     alu[wanted, thread, AND, ports]
     alu_shf[wanted, wanted, OR, thread, <<16]
@@ -75,7 +75,8 @@ mpkt#:
     r_fifo_rd[$0, place, 0, 1], ctx_swap
     alu[status, --, B, $0]
     alu[number, --, B, $1]
-    csr[read, $0, rcv_cntl], ctx_swap
+    ; This takes the status from its list: the FBI serves it before what comes next.
+    csr[read, $0, rcv_cntl]
     immed[mask, 0x7f]
     alu[bytes, status, AND, mask]
     ; The first two MPKTs are the window.
@@ -83,10 +84,28 @@ mpkt#:
     alu[--, word, -, mask]
     br=cout[payload#]
     alu[window, window, +, bytes]
-    immed[to, 0]
-half#:
-    alu[place, fifo, +, to]
-    r_fifo_rd[$0, place, 0, 4], ctx_swap
+    ; The number, the port, and a count of jumps back go while the first half comes, and that while the second one does.
+    alu[$0, --, B, number]
+    alu_shf[number, --, B, status, >>12]
+    alu[number, 31, AND, number]
+    alu[$1, --, B, number]
+    alu[$2, --, B, 0]
+    sram[write, $0, frame, 0, 3], sig_done
+    r_fifo_rd[$0, fifo, 0, 4], sig_done
+    ctx_arb[sram, fbi]
+    alu[$0, --, B, $0]
+    alu[$1, --, B, $1]
+    alu[$2, --, B, $2]
+    alu[$3, --, B, $3]
+    alu[$4, --, B, $4]
+    alu[$5, --, B, $5]
+    alu[$6, --, B, $6]
+    alu[$7, --, B, $7]
+    alu[place, fifo, +, 4]
+    sram[write, $0, frame, word, 8], sig_done
+    r_fifo_rd[$0, place, 0, 4], sig_done
+    ctx_arb[sram, fbi]
+    alu[word, word, +, 8]
     alu[$0, --, B, $0]
     alu[$1, --, B, $1]
     alu[$2, --, B, $2]
@@ -97,9 +116,6 @@ half#:
     alu[$7, --, B, $7]
     sram[write, $0, frame, word, 8], ctx_swap
     alu[word, word, +, 8]
-    alu[to, to, +, 4]
-    alu[--, to, -, 8]
-    br!=0[half#]
     br[next_mpkt#]
 payload#:
     ; Its bytes into the buffer: a granule is 8 bytes, a buffer 16,384 granules.
@@ -138,13 +154,6 @@ next_mpkt#:
 kept#:
     .end
 #endif
-    ; The number, the port, and a count of jumps back.
-    alu[$0, --, B, number]
-    alu_shf[number, --, B, status, >>12]
-    alu[number, 31, AND, number]
-    alu[$1, --, B, number]
-    alu[$2, --, B, 0]
-    sram[write, $0, frame, 0, 3], ctx_swap
     .end
     ; Behind the window there are zeros.
     clear_tail()

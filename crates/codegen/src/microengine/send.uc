@@ -1,14 +1,11 @@
     ; In the order in which packets came (thread.uc: `turn_of`).
     sram[read, $0, frame, 0, 1], ctx_swap
+numbered#:
     alu[number, --, B, $0]
     alu[bytes, payload, +, window]
     br_bclr[control, 19, all_bytes#]
     immed[bytes, 0]
 all_bytes#:
-    ; Who comes after it: a packet with further outputs keeps the turn.
-    alu_shf[t, 1, AND, control, >>17]
-    alu[t, 1, -, t]
-    alu[w, number, +, t]
     ; A word of the packet is made of two of the buffer: by 8 times the offset to the left, and by
     ; 32 less that to the right.
     alu_shf[quad, --, B, front, >>3]
@@ -22,10 +19,20 @@ all_bytes#:
     alu[control, control, OR, mask]
     ; Four words are in three quad words of the buffer. Those of the next four are read while these go out, and
     ; the first ones before the packet has its turn.
+    alu[--, --, B, bytes]
+    br=0[unread#]
     sdram[read, $$0, base, quad, 3], ctx_swap
+unread#:
     turn_of(place, number)
-    ; Waits: bit 1 and the thread. Bit 0 in what was there: its turn has come already.
+    ; Waits: bit 1 and the thread, and bit 4 if it is one of an element without further outputs. Bit 0 in what was there: its
+    ; turn has come already.
     alu_shf[t, 2, OR, thread, <<8]
+    br_bset[control, 17, waits#]
+    immed[n, 64]
+    alu[--, n, -, bytes]
+    br!=cout[waits#]
+    alu[t, t, OR, 16]
+waits#:
     alu[$0, --, B, t]
     scratch[bit_wr, $0, place, 0, test_and_set_bits], ctx_swap
     alu[t, --, B, $0]
@@ -33,13 +40,17 @@ all_bytes#:
     ctx_arb[inter_thread]
 turn#:
     ; The turn comes with the number of the next element, and the first that was to leave when one asked for it
-    ; last. The word is for a later packet then.
-    scratch[read, $0, place, 0, 1], ctx_swap
+    ; last. The word is for a later packet then. The scratchpad serves commands in their order: one wait is for both.
+    alu[t, number, +, 1]
+    turn_of(after, t)
+    alu[$0, --, ~B, 0]
+    scratch[read, $1, after, 0, TAKEN]
+    scratch[bit_wr, $0, place, 0, test_and_clear_bits], ctx_swap
     alu[t, --, B, $0]
     alu_shf[out, 31, AND, t, >>16]
     alu_shf[known, --, B, t, >>24]
-    alu[$7, --, B, 0]
-    scratch[write, $7, place, 0, 1]
+    ; An earlier packet may have taken an element for it, and then the turn is not its own.
+    br_bset[t, 2, last#]
 piece#:
     alu[limit, out, +, 1]
     alu[--, limit, -, TRANSMIT_ELEMENTS]
@@ -53,15 +64,38 @@ inside#:
     alu[known, --, B, $0]
     br[inside#]
 free#:
-    ; 64 bytes, or the rest: then the next packet may take elements while these are filled.
+    ; 64 bytes, or the rest: then it takes elements for the next packets that wait, and the one after them has the turn
+    ; while these are filled. A packet with further outputs keeps it.
     immed[n, 64]
     alu[--, n, -, bytes]
     br!=cout[long#]
+    immed[w, 0]
+    br_bset[control, 17, keeps#]
+    take_next($1)
+    take_next($2)
+    take_next($3)
+    take_next($4)
+    take_next($5)
+    take_next($6)
+last_taken#:
+    turn_of(place, after)
+    br[pass#]
+keeps#:
+    turn_of(place, number)
+pass#:
+    alu_shf[u, limit, OR, known, <<8]
+    ; All wait for the packet that gets the turn, so it waits but once: the scratchpad serves commands in their order.
+    pass_turn(place, t, u)
+    wake_next($1)
+    wake_next($2)
+    wake_next($3)
+    wake_next($4)
+    wake_next($5)
+    wake_next($6)
+last#:
     alu[n, --, B, bytes]
     immed[mask, 256]
     alu[control, control, OR, mask]
-    alu_shf[u, limit, OR, known, <<8]
-    pass_turn(place, w, t, u)
 long#:
     alu[bytes, bytes, -, n]
     immed[g, 0]

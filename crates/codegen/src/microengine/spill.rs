@@ -1,10 +1,11 @@
 //! Values that have no register: they are kept in the frame, or in local memory.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use wireloom_ir::{Op, Value};
+use wireloom_ir::{Op, OpKind, Value};
 
-use super::code::Operand;
+use super::code::{Operand, Register};
 use super::homes::LOCAL;
 use super::lower::{Lower, Place};
 use super::wide::{MOST, is_wide};
@@ -15,10 +16,7 @@ impl Lower<'_> {
     /// so many words more, have registers.
     pub(super) fn make_room(&mut self, op: &Op, more: usize) {
         let now: Vec<Value> = op.kind.operands().into_iter().chain(op.guard).collect();
-        let kept = |place: &Place| {
-            let words = place.words.as_ref().map_or(&[][..], Vec::as_slice);
-            words.iter().filter(|word| matches!(word, Operand::Register(_))).count()
-        };
+        let kept = Place::registers;
         let narrow = op.results.iter().filter(|value| !is_wide(self.width(**value)));
         let coming: usize = narrow.map(|value| words::count(self.width(*value))).sum();
         let loaded = now
@@ -79,6 +77,60 @@ impl Lower<'_> {
             let is_constant = words.iter().all(|word| matches!(word, Operand::Number(_)));
             if !is_constant && !op.results.contains(value) {
                 place.words = None;
+            }
+        }
+    }
+
+    /// Whether an operation calls a routine for few packets, and changes where bytes of the packet are: registers are
+    /// kept in the frame only while it does.
+    pub(super) fn restores(&self, op: &Op) -> bool {
+        let resizes =
+            matches!(op.kind, OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. });
+        resizes
+            && op.guard.is_some()
+            && op.results.iter().all(|result| !is_wide(self.width(*result)))
+    }
+
+    /// Puts all values away until [`Self::restore`]. Returns where they were.
+    pub(super) fn save(&mut self, op: &Op) -> HashMap<Value, Place> {
+        let before = self.values.clone();
+        self.put_all_away(op);
+        before
+    }
+
+    /// Reads the values that are needed later back into the registers that they had.
+    pub(super) fn restore(&mut self, before: HashMap<Value, Place>) {
+        let now = std::mem::replace(&mut self.values, before);
+        let mut words: Vec<(u32, Register)> = Vec::new();
+        for (value, place) in now {
+            let Some(was) = self.values.get(&value) else { continue };
+            if let (Some(slot), Some(registers)) = (place.slot, &was.words) {
+                let own = (slot..).zip(registers).filter_map(|(word, register)| match register {
+                    Operand::Register(register) => Some((word, *register)),
+                    _ => None,
+                });
+                words.extend(own);
+            }
+            if let (Some(own), None) = (&place.own, &was.own) {
+                self.room.free(own);
+            }
+        }
+        // Several values may have been in a register.
+        words.sort_unstable();
+        let mut seen = HashSet::new();
+        words.retain(|(_, register)| seen.insert(*register));
+        for part in words.chunk_by(|(a, _), (b, _)| a + 1 == *b).flat_map(|part| part.chunks(8)) {
+            let first = part[0].0;
+            if self.homes.local(first).is_some() {
+                let read = self.load(first, part.len());
+                for ((_, register), word) in part.iter().zip(read) {
+                    self.code.set(*register, word.into());
+                }
+                continue;
+            }
+            let read = self.state.fetch(self.code, first, part.len() as u32);
+            for (transfer, (_, register)) in (read..).zip(part) {
+                self.code.set(*register, Operand::Transfer(transfer));
             }
         }
     }

@@ -19,9 +19,10 @@ use super::lower::{Written, label};
 use super::routines::{self, Routine};
 use crate::refused::ops;
 
-/// Words that a part has beside its steps: receiving and sending in the first one, handing over in
-/// all.
+/// Words that a part has beside its steps: receiving and sending in the first one, on version 2 and on version 1, handing
+/// over in all.
 const RUNTIME: usize = 240;
+const RUNTIME_1: usize = 430;
 const HANDOVER: usize = 34;
 /// Words with which a part of a chain takes packets from the part before and gives them to the next one.
 const CHAIN: usize = 170;
@@ -174,7 +175,8 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize, chained: usize) -> 
     let routines = routines::all(steps.iter().flat_map(|step| step.routines.clone()));
     let shared: usize = routines.values().map(|routine| routine.words).sum();
     let whole = steps.iter().map(|step| step.words).sum::<usize>() + shared;
-    if whole + RUNTIME <= store {
+    let runtime = if chained == 0 { RUNTIME_1 } else { RUNTIME };
+    if whole + runtime <= store {
         return Ok(Cut { parts: vec![(0..steps.len()).collect()], is_chain: false });
     }
     if chained > 1
@@ -183,7 +185,7 @@ pub fn cut(engine: &Engine, steps: &[Written], store: usize, chained: usize) -> 
     {
         return Ok(Cut { parts, is_chain: true });
     }
-    let parts = any(engine, steps, &routines, store)?;
+    let parts = any(engine, steps, &routines, store, runtime)?;
     Ok(Cut { parts, is_chain: false })
 }
 
@@ -277,6 +279,7 @@ fn any(
     steps: &[Written],
     routines: &BTreeMap<Routine, Written>,
     store: usize,
+    runtime: usize,
 ) -> Result<Vec<Vec<usize>>, usize> {
     let visits = visits(engine);
     // Steps that end packets and nothing else stand next to what ends them, in the first part.
@@ -299,7 +302,7 @@ fn any(
         ways.dedup();
         // Each of its steps may be entered from another part.
         let entries = range.len();
-        let fixed = HANDOVER + if range.contains(&0) { RUNTIME } else { 0 };
+        let fixed = HANDOVER + if range.contains(&0) { runtime } else { 0 };
         (own + fixed + entries + WAY * ways.len() <= store).then_some(handed)
     };
     // For the first steps: the fewest parts, the handovers, and where the last part begins.

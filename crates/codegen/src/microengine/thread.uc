@@ -4,6 +4,10 @@
 
 .reg thread=a0 frame=a1 window=a2
 .reg front=b0 payload=b1 egress=b2 control=b3
+#ifdef NEAR_WORDS
+; The first of a thread's words of the scratchpad.
+.reg near=a3
+#endif
 #ifdef EMITS
 ; Where a thread goes on when its packet has been sent and it lives.
 .reg resume
@@ -120,15 +124,19 @@ cleared#:
 #endm
 #endif
 
-; Threads send in the order in which packets came. One of the first 128 words of the scratchpad is for each
-; packet in hand, by its number: threads have 128 at most. The thread with the packet sets bit 1 and its own number from bit 8
-; on, and waits for a signal, unless bit 0 is set: its turn has come. Who passes the turn on sets bit 0, and
-; sends the signal if somebody waits. Both set bits and see those before at once, so one of them sees the
+; Threads send in the order in which packets came. One of the first words of the scratchpad is for each
+; packet in hand, by its number: threads have 128 at most, on version 1 32. The thread with the packet sets bit 1 and
+; its own number from bit 8 on, and waits for a signal, unless bit 0 is set: its turn has come. Who passes the turn on sets
+; bit 0, and sends the signal if somebody waits. Both set bits and see those before at once, so one of them sees the
 ; other's, and nobody polls.
 ; On version 2 the turn goes to several packets at a time: who has it takes elements of TBUF for the next packets that
 ; wait as well, up to TAKEN, says in the mail of their threads which are theirs, and passes the turn to the first
 ; that does not wait. A word has bit 3 if its packet keeps the turn, and from bit 16 on the number of its elements.
-; Words after the 128 are 0, so nobody waits there.
+; Words after those of packets are 0, so nobody waits there.
+; Version 1 does the same for packets of one element. A word has bit 4 if its packet is one and waits; who takes an element
+; for it sets bits 0 and 2 and, from bit 16 on, the number of the element, and sends the signal when all bits are set.
+; Elements end before the first one that is to leave, so up to 15 packets may leave before one that has its element and has not looked: there are
+; words for twice as many packets as threads.
 #ifdef VERSION_2
 #define TAKEN 7
 
@@ -187,18 +195,48 @@ nobody_waits#:
 #endm
 #else
 #macro turn_of(at, number)
-    alu_shf[at, --, B, number, <<25]
-    alu_shf[at, --, B, at, >>25]
+    alu_shf[at, --, B, number, <<26]
+    alu_shf[at, --, B, at, >>26]
 #endm
 
-; Passes the turn to the packet with a number. From bit 16 of its word on are the next element of the transmit
-; FIFO and, eight bits later, the first that is to leave, as far as is known.
-#macro pass_turn(at, number, before, elements)
+#define TAKEN 6
+
+; Takes the element `limit` for the packet of word `after`, if that waits for one and an element is left; `word` is what was
+; read.
+#macro take_next(word)
     .begin
-    turn_of(at, number)
-    alu_shf[$2, 1, OR, elements, <<16]
-    scratch[bit_wr, $2, at, 0, test_and_set_bits], ctx_swap
-    alu[before, --, B, $2]
+    alu[t, --, B, word]
+    br_bclr[t, 4, last_taken#]
+    alu[u, limit, +, 1]
+    alu[--, u, -, TRANSMIT_ELEMENTS]
+    br!=0[inside#]
+    immed[u, 0]
+inside#:
+    alu[--, u, -, known]
+    br=0[last_taken#]
+    alu_shf[word, 5, OR, limit, <<16]
+    scratch[bit_wr, word, after, 0, set_bits]
+    alu[limit, --, B, u]
+    alu[after, after, +, 1]
+    alu[w, w, +, 1]
+    .end
+#endm
+
+; Wakes the thread of a packet for which an element was taken, `w` of them.
+#macro wake_next(word)
+    alu[w, w, -, 1]
+    br<0[last#]
+    alu_shf[t, --, B, word, >>8]
+    fast_wr[t, inter_thd_sig]
+#endm
+
+; Passes the turn to the packet of a word. From bit 16 of it on are the next element of the transmit
+; FIFO and, eight bits later, the first that is to leave, as far as is known.
+#macro pass_turn(at, before, elements)
+    .begin
+    alu_shf[$7, 1, OR, elements, <<16]
+    scratch[bit_wr, $7, at, 0, test_and_set_bits], ctx_swap
+    alu[before, --, B, $7]
     br_bclr[before, 1, nobody_waits#]
     alu_shf[before, --, B, before, >>8]
     fast_wr[before, inter_thd_sig]
@@ -354,6 +392,9 @@ nobody_waits#:
     alu[*l$index1++, --, B, 0]
 #endif
 #endif
+#ifdef NEAR_WORDS
+    find_near()
+#endif
     .end
 #ifdef FIRST_PART
     ; Thread 0 gives the first packet its turn.
@@ -365,7 +406,8 @@ nobody_waits#:
 #ifdef VERSION_2
     pass_turn(at, number, before)
 #else
-    pass_turn(at, number, before, number)
+    alu[at, --, B, number]
+    pass_turn(at, before, number)
 #endif
     ; The same at each gate.
     .reg gate left

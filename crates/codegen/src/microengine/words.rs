@@ -40,8 +40,21 @@ pub fn of(registers: &[Register]) -> Words {
 pub fn clear_top(code: &mut Code, words: &[Register], width: u32) {
     let mask = top(width);
     if let (Some(last), true) = (words.last(), mask != u32::MAX) {
-        code.alu(*last, (*last).into(), "AND", Operand::Number(mask));
+        masked(code, *last, (*last).into(), mask);
     }
+}
+
+/// `target` = the bits of an operand that a mask of the lowest ones has.
+fn masked(code: &mut Code, target: Register, from: Operand, mask: u32) {
+    match whole_bytes(mask.count_ones()) {
+        Some(bytes) => code.low_bytes(target, bytes, from, 0),
+        None => code.alu(target, from, "AND", Operand::Number(mask)),
+    }
+}
+
+/// The bytes of so many bits, if they are less than a word and whole: one instruction takes them out of a word.
+fn whole_bytes(bits: u32) -> Option<u32> {
+    matches!(bits, 8 | 16 | 24).then_some(bits / 8)
 }
 
 /// Complement.
@@ -153,6 +166,15 @@ pub fn slice(code: &mut Code, a: &[Operand], lo: u32, width: u32) -> Words {
     let mut result = Vec::new();
     for index in 0..count(width) {
         let (low, high) = (word(first + index), word(first + index + 1));
+        let left = width - 32 * index as u32;
+        if let (Operand::Register(_) | Operand::Transfer(_), true, Some(bytes)) =
+            (low, by > 0 && by + left < 32, whole_bytes(left))
+        {
+            let register = code.register();
+            code.low_bytes(register, bytes, low, by);
+            result.push(register.into());
+            return result;
+        }
         result.push(match by {
             0 => low,
             _ => match (low, high) {
@@ -179,9 +201,9 @@ pub fn slice(code: &mut Code, a: &[Operand], lo: u32, width: u32) -> Words {
             Operand::Number(number) => *last = Operand::Number(number & mask),
             _ if is_clear => {}
             other => {
-                let masked = code.register();
-                code.alu(masked, other, "AND", Operand::Number(mask));
-                *last = masked.into();
+                let register = code.register();
+                masked(code, register, other, mask);
+                *last = register.into();
             }
         }
     }
@@ -218,9 +240,9 @@ pub fn shift_left(code: &mut Code, a: &[Operand], by: u32, width: u32) -> Words 
         match *last {
             Operand::Number(number) => *last = Operand::Number(number & mask),
             other => {
-                let masked = code.register();
-                code.alu(masked, other, "AND", Operand::Number(mask));
-                *last = masked.into();
+                let register = code.register();
+                masked(code, register, other, mask);
+                *last = register.into();
             }
         }
     }

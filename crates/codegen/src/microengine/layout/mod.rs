@@ -15,6 +15,7 @@ use wireloom_ir::{Engine, OpKind, Program};
 use wireloom_isa::microengine::Version;
 use wireloom_offloads::{Config, Content, Instance, Store, registry};
 
+use super::first_gate;
 use super::order::Order;
 use super::words;
 use crate::refused::{Refused, first_user, ops};
@@ -145,8 +146,12 @@ pub struct Layout {
     pub frame: u32,
     /// Gates at which packets wait for their turn at offloads.
     pub gates: u32,
-    /// Words of the scratchpad for each gate.
+    /// Words of the scratchpad for each gate, and the first of all.
     pub ring: u32,
+    pub first_gate: u32,
+    /// The words of the scratchpad of each thread of version 1, and the first one of all.
+    pub near: u32,
+    pub first_near: u32,
     /// The words of each offload, if it has any.
     regions: Vec<Option<Region>>,
 }
@@ -305,9 +310,16 @@ pub fn place(
     let engine = &program.engines[program.main.index()];
     // Each thread has one packet in hand, and their numbers are consecutive.
     let ring = memories.threads.next_power_of_two();
-    let order = Order::of(engine, Order::most(memories.scratch, ring), ring);
+    let first_gate = first_gate(memories.version);
+    let order =
+        Order::of(engine, Order::most(memories.scratch, first_gate, ring), ring, first_gate);
+    let near = match memories.version {
+        Version::One => near::words(engine, memories.scratch - order.words(), memories.threads),
+        Version::Two => 0,
+    };
+    let taken = order.words() + near * memories.threads;
     let mut room = Room {
-        next: [frames as u32, memories.threads * BUFFER, order.words()],
+        next: [frames as u32, memories.threads * BUFFER, taken],
         promised: [0; 3],
         most: [memories.sram, memories.sdram, memories.scratch],
     };
@@ -316,6 +328,9 @@ pub fn place(
         adds: memories.version == Version::Two,
         gates: order.gates(),
         ring,
+        first_gate,
+        near,
+        first_near: order.words(),
         ..Layout::default()
     };
     let mut refused = Vec::new();

@@ -1,6 +1,9 @@
-//! Which arrays and counters are in the scratchpad: it has few words, and is nearer than SRAM.
+//! What is in the scratchpad: it has few words, and is nearer than SRAM.
 //!
-//! Those that packets call most often for each word that they take come first, and each that still has room is in
+//! On version 1 each thread has some, for the context and for values without a register ([`words`]): all packets use
+//! them many times. What is left is for arrays and counters.
+//!
+//! Those arrays and counters that packets call most often for each word that they take come first, and each that still has room is in
 //! it. How often packets call one is estimated from the ways through the steps. Counters of version 1 stay in SRAM,
 //! which has locks: the scratchpad of version 1 adds 1 to a word, but does not return what was there, so nothing
 //! tells that the low half of a number wraps around.
@@ -8,9 +11,23 @@
 use wireloom_ir::{Engine, OpKind};
 use wireloom_isa::microengine::Version;
 
+use super::super::homes;
 use super::super::spread::visits;
 use super::{Region, Room, Slot, Unit, contents};
 use crate::refused::ops;
+
+/// Words of a thread at most, fewer than that are of no use, and their number is a multiple of this.
+const MOST: u32 = 40;
+const LEAST: u32 = 16;
+const GRANULE: u32 = 4;
+
+/// The words of each thread of version 1, if so many are left.
+pub(super) fn words(engine: &Engine, left: u32, threads: u32) -> u32 {
+    let wanted = homes::wanted(engine).next_multiple_of(GRANULE).min(MOST);
+    let room = left / threads.max(1) / GRANULE * GRANULE;
+    let words = wanted.min(room);
+    if words < LEAST { 0 } else { words }
+}
 
 /// The regions of those in the scratchpad, for each offload.
 pub(super) fn regions(
