@@ -16,9 +16,8 @@ use wireloom_machine::{Options, Running};
 use wireloom_machines::REGISTRY;
 use wireloom_offloads::Store;
 
-/// Packets of a pass: many more than caches hold of tables and packets, few enough to lie in
-/// memory.
-pub const PACKETS: u64 = 1 << 18;
+/// Packets of a pass.
+const PACKETS: u64 = 1 << 18;
 
 impl Settings {
     /// A file of the repository.
@@ -86,17 +85,22 @@ pub struct Workload {
 /// # Errors
 /// If the table is not there.
 pub fn packets(settings: &Settings, mix: &str) -> Result<Vec<Packet>> {
-    picked_packets(settings, mix, Pick::Uniform)
+    picked_packets(settings, mix, Pick::Uniform, PACKETS)
 }
 
-/// Such frames with destinations picked in another way.
+/// So many such frames with destinations picked in another way.
 ///
 /// # Errors
 /// If the table is not there.
-pub fn picked_packets(settings: &Settings, mix: &str, pick: Pick) -> Result<Vec<Packet>> {
+pub fn picked_packets(
+    settings: &Settings,
+    mix: &str,
+    pick: Pick,
+    count: u64,
+) -> Result<Vec<Packet>> {
     let prefixes = Some(settings.prefixes()?);
     let spec = Spec {
-        count: Some(PACKETS),
+        count: Some(count),
         sizes: Sizes::Fixed(64),
         mix: mix.parse().map_err(Error::new)?,
         labels: Labels { first: 16, last: 79 },
@@ -134,8 +138,9 @@ impl Workload {
         drop(working);
         let mut workload = Self { machine, packets };
         let sent = workload.sent()?.len();
-        if (sent as u64) < PACKETS / 20 * 19 {
-            return Err(Error::new(format!("only {sent} of {PACKETS} packets are forwarded")));
+        let count = workload.packets.len();
+        if sent < count / 20 * 19 {
+            return Err(Error::new(format!("only {sent} of {count} packets are forwarded")));
         }
         Ok(workload)
     }
@@ -160,11 +165,11 @@ impl Workload {
     /// If the machine fails.
     pub fn mpps(&mut self) -> Result<f64> {
         let frames: Vec<_> = self.packets.iter().map(Packet::frame).collect();
-        let mut outputs = 0u64;
+        let mut outputs = 0;
         let begin = Instant::now();
         self.machine.offer_in_pieces(&frames, &mut |_, _| outputs += 1)?;
         let seconds = begin.elapsed().as_secs_f64();
-        assert!(outputs >= PACKETS, "every packet has an outcome");
-        Ok(PACKETS as f64 / seconds / 1e6)
+        assert!(outputs >= frames.len(), "every packet has an outcome");
+        Ok(frames.len() as f64 / seconds / 1e6)
     }
 }
