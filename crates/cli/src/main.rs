@@ -53,10 +53,13 @@ fn main() -> ExitCode {
     if let Err(error) = handled {
         output::note(format!("warning: signals cannot be handled: {error}"));
     }
-    match command.run() {
+    let status = match command.run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
-    }
+    };
+    // A forwarder that is stopped may have a specialised engine under way.
+    wireloom_files::leave_nothing();
+    status
 }
 
 /// Prints the help, the version or an error of usage, and returns the exit status.

@@ -11,6 +11,7 @@ pub use printable::printable;
 pub use reading::{open, was_read};
 pub use standard::standard_output;
 pub use temporary::{
-    TemporaryFile, TemporaryFolder, ending_signals, exit, fail_at_size_limit, remove_on_signals,
+    TemporaryFile, TemporaryFolder, ending_signals, exit, fail_at_size_limit, leave_nothing,
+    remove_on_signals,
 };
 pub use text::{MAX_TEXT_BYTES, STANDARD_STREAM, is_standard_stream, read_text};

@@ -188,6 +188,14 @@ pub fn exit(status: i32) -> ! {
     std::process::exit(status)
 }
 
+/// Removes what threads would leave behind that end with the process, and stops their child processes. To be called
+/// last: nothing temporary can be made afterwards.
+pub fn leave_nothing() {
+    if !existing().is_empty() {
+        remove_everything();
+    }
+}
+
 /// Stops the child processes and removes what is registered. Nothing can be made afterwards.
 fn remove_everything() {
     let existing = std::mem::ManuallyDrop::new(existing());

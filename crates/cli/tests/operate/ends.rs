@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -51,6 +52,30 @@ fn a_signal_before_packets_flow_ends_it_in_order() {
         assert!(err.contains("stopped before packets were forwarded"), "{err}");
         assert!(!socket.exists());
     }
+}
+
+#[test]
+fn a_specialised_engine_that_is_under_way_at_the_end_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let temporary = folder.path().join("temporary");
+    fs::create_dir(&temporary).expect("a folder");
+    // A compiler that never finishes what it compiles there; other engines are compiled in the cache.
+    let compiler = folder.path().join("compiler");
+    let script = "#!/bin/sh\ncase \"$*\" in *temporary*) exec sleep 1000 ;; esac\nexec cc \"$@\"\n";
+    fs::write(&compiler, script).expect("a file");
+    fs::set_permissions(&compiler, fs::Permissions::from_mode(0o700)).expect("a program");
+    let [compiler, path] =
+        [&compiler, &temporary].map(|path| path.to_str().expect("a path").to_owned());
+    let environment = [("CC", compiler.as_str()), ("TMPDIR", path.as_str())];
+    let Some(mut operated) = Operated::start_in(folder, CONFIG, &[], &environment) else { return };
+    let names = || -> Vec<_> {
+        let entries = fs::read_dir(&temporary).expect("the folder").flatten();
+        entries.map(|entry| entry.file_name()).collect()
+    };
+    until("it compiles", || (!names().is_empty()).then_some(()));
+    operated.signal(libc::SIGTERM);
+    assert_eq!(operated.end().0, Some(0));
+    assert!(names().is_empty(), "{:?}", names());
 }
 
 #[test]
