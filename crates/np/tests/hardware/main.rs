@@ -475,6 +475,7 @@ fn verilator_has_nothing_to_say_of_a_template() {
 }
 
 #[test]
+#[ignore = "reads each template once more: make test-all"]
 fn verilator_has_nothing_to_say_of_a_template_with_an_asynchronous_reset() {
     lint(ASYNCHRONOUS);
 }
