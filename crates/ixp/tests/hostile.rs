@@ -1,5 +1,5 @@
-//! Packets of all lengths that come at once, through steps with many exits, many values in hand while bytes are inserted
-//! and removed, and a context that does not fit into the scratchpad.
+//! Packets of all lengths, all offered at once. The steps have many exits, need many values while bytes are inserted and
+//! removed, and their context does not fit into the scratchpad.
 
 #[path = "support/agreed.rs"]
 mod agreed;

@@ -349,7 +349,8 @@ fn the_rate_of_minimum_packets_is_at_most_that_of_the_bus_to_the_ports() {
             assert!(rate >= bound * 0.99 && part == "ix bus", "{rate} of {bound}: {parts:?}");
         }
     }
-    // With both ways at a time 12 cycles of each, of which no more than all are in use.
+    // If the bus carries both ways at a time, a packet takes 12 cycles of each way, and a way is never in use for more
+    // than all of the time.
     let (rate, parts) = rate(|spec| {
         (spec.ix_bus.clock, spec.ix_bus.duplex) = (Clock::hertz(20_000_000), true);
     });

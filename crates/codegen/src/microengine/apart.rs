@@ -22,7 +22,7 @@ impl Here {
     }
 }
 
-/// What goes on after a way out of the step.
+/// The main path of a step, put aside while the code of an exit is written.
 pub struct Main {
     text: String,
     here: Option<Here>,
@@ -35,7 +35,7 @@ impl Code {
         Main { text: std::mem::take(&mut self.text), here: self.here, pointer: self.pointer }
     }
 
-    /// Goes on where [`Self::set_apart`] was called.
+    /// Continues the main path from where [`Self::set_apart`] was called.
     pub fn rejoin(&mut self, main: Main) {
         let apart = std::mem::replace(&mut self.text, main.text);
         self.apart.push_str(&apart);

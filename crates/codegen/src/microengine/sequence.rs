@@ -1,8 +1,8 @@
 //! Steps with their exits as early as they can be taken.
 //!
 //! A step in the form of regions computes the conditions of all its exits, does what they guard, and exits at its end.
-//! Then a packet that is dropped goes through all of the step, and the conditions of a packet that goes on take
-//! registers up to the end. Here an exit comes before all effects that do not happen when it is taken:
+//! In that form a packet that is dropped still runs the whole step, and the conditions of a packet that is not dropped
+//! hold registers to the end of it. Here an exit comes before all effects that do not happen when it is taken:
 //!
 //! ```text
 //! %fine = not %short                      drop 1 when %short
@@ -24,6 +24,7 @@ use std::collections::{HashMap, HashSet};
 
 use wireloom_ir::{BinaryOp, Block, Code, Engine, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
 
+use super::known::is_exit;
 use crate::c::conflict::{Resource, changes, reads};
 use crate::facts::{conclude, rules};
 use crate::refused::ops;
@@ -49,10 +50,6 @@ pub fn in_sequence(engine: &Engine, step: &Step) -> Step {
     let Sequence { out, mut values, .. } = sequence;
     let ops = writes::joined(used(out), &mut values);
     Step { values, code: Code::Sequential(Block { ops }), ..step.clone() }
-}
-
-fn is_exit(op: &Op) -> bool {
-    matches!(op.kind, OpKind::Exit(_))
 }
 
 /// Leaves out operations that have no effect and whose results nothing uses.

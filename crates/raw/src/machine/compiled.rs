@@ -79,8 +79,8 @@ pub fn compile(
         && let Some(step) = tile::head::sends_twice(program)
     {
         let message = format!(
-            "step `{step}` sends a packet and goes on (`emit`), and chains that share a line card send one message \
-             each in turn: name all chains in `mapping.cards`, or leave it out"
+            "step `{step}` sends a packet and goes on (`emit`), but chains that share a line card must \
+             send one message each in turn: name all chains in `mapping.cards`, or leave it out"
         );
         return Err(vec![Refused { offload: None, step: Some(step.to_owned()), message }]);
     }

@@ -69,7 +69,7 @@ fn each_chain_has_its_rests_whatever_card_brings_them() {
             ),
         ),
         ("[0, 3]", rest("memory", four)),
-        // Chains of a card that share a memory, and of which one has another.
+        // Four chains of one card and two memories: some chains share a memory, and others have the other one.
         ("[0]", rest("memory", "memories = [[0, 1], [3, 1]]\nprotocol = \"dma\"\n")),
     ] {
         let machine = mapped(&format!("cards = {cards}\n{COLUMNS}{QUEUES}{rest}"));
