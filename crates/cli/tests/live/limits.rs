@@ -49,8 +49,11 @@ fn a_reason_that_the_program_does_not_have_is_refused() {
     assert!(err.contains("did you mean `TTL_EXPIRED`?"), "{err}");
 }
 
-/// A row of /proc/PID/task/TID/status for each thread, that of the main one first.
-fn threads(forwarding: &Forwarding, row: &str) -> Vec<String> {
+/// The name of each thread of a forwarder, and these rows of its status, that of the main one first.
+fn threads<const ROWS: usize>(
+    forwarding: &Forwarding,
+    rows: [&str; ROWS],
+) -> Vec<(String, [String; ROWS])> {
     let main = forwarding.child.id();
     let tasks = std::fs::read_dir(format!("/proc/{main}/task")).expect("threads");
     let number = |task: std::io::Result<std::fs::DirEntry>| {
@@ -59,32 +62,49 @@ fn threads(forwarding: &Forwarding, row: &str) -> Vec<String> {
     };
     let mut numbers: Vec<u32> = tasks.map(number).collect();
     numbers.sort_by_key(|number| *number != main);
-    let value = |number: u32| {
+    let status = |number: u32| {
         let path = format!("/proc/{main}/task/{number}/status");
-        // One that reads the kernel's state for the mirror comes and goes, with the mirror's rights.
+        // One that has ended since has none.
         let text = std::fs::read_to_string(path).ok()?;
         let row_of = |row: &str| {
             let line = text.lines().find(|line| line.starts_with(row)).expect("a row");
             line[row.len()..].trim_start_matches(':').trim().to_owned()
         };
-        (row_of("Name") != "reading").then(|| row_of(row))
+        Some((row_of("Name"), rows.map(row_of)))
     };
-    numbers.into_iter().filter_map(value).collect()
+    numbers.into_iter().filter_map(status).collect()
 }
 
 #[test]
 fn rights_are_given_up_after_the_start() {
+    const NONE: &str = "0000000000000000";
+    // To tell the kernel of neighbours.
+    const NET_ADMIN: &str = "0000000000001000";
+    // To read files again. What the kernel is told passes through this one too.
+    const NET_ADMIN_AND_READ: &str = "0000000000001004";
     let Some((network, forwarding)) = start(&["--cores", "2"]) else { return };
-    super::until("the second core", || (threads(&forwarding, "CapEff").len() == 4).then_some(()));
-    for row in ["CapEff", "CapPrm"] {
-        // The thread that follows the kernel has CAP_NET_ADMIN, to tell it of neighbours. The one
-        // that waits for SIGHUP passes that on, and has CAP_DAC_READ_SEARCH, to read files again.
-        // The last is the second core's.
-        let expected =
-            ["0000000000000000", "0000000000001000", "0000000000001004", "0000000000000000"];
-        assert_eq!(threads(&forwarding, row), expected, "{row}");
-    }
-    assert_eq!(threads(&forwarding, "NoNewPrivs"), ["1"; 4]);
+    // A thread has the name of the one that made it until it gives itself its own.
+    let mut before = Vec::new();
+    super::until("each thread has its rights and no more", || {
+        let all = threads(&forwarding, ["CapEff", "CapPrm", "NoNewPrivs"]);
+        let is_right = |(name, [effective, permitted, no_new]): &(String, [String; 3])| {
+            let expected = match name.as_str() {
+                "wireloom" | "core" | "specialise" => NONE,
+                // `reading` reads the kernel's state for the first, and comes and goes.
+                "mirror" | "reading" => NET_ADMIN,
+                "reload" => NET_ADMIN_AND_READ,
+                _ => return false,
+            };
+            [effective.as_str(), permitted, no_new] == [expected, expected, "1"]
+        };
+        let is_there = |name| all.iter().any(|(own, _)| own == name);
+        let done = all.iter().all(is_right) && ["core", "mirror", "reload"].iter().all(is_there);
+        if before != all {
+            eprintln!("{all:?}");
+            before = all;
+        }
+        done.then_some(())
+    });
     // All of it works without them.
     reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
     reaches(&network.left, "10.0.2.2", 1, (address("10.0.1.1"), 11, 0));
