@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
 
+use super::implied;
+
 /// The maximum number of independent conditions for which truth tables are made.
 const MOST_CONDITIONS: usize = 16;
 
@@ -128,7 +130,11 @@ pub fn divide(ops: &[&Op], is_repeatable: impl Fn(&OpKind) -> bool) -> Option<Di
         last.guard = None;
     }
     let usual: Vec<&Op> = ops.iter().filter(|op| !is_apart(op)).collect();
-    Some(Divided { usual: arrange(&usual), rest })
+    let mut usual = arrange(&usual);
+    if let Some(guard) = usual.iter().find(|op| is_edit(op)).and_then(|op| op.guard) {
+        implied::shorten(&mut usual, guard);
+    }
+    Some(Divided { usual, rest })
 }
 
 /// The truth tables of all guards and their operands. A table has one bit for each case of the

@@ -16,6 +16,7 @@ mod effects;
 mod emitter;
 mod engine;
 mod exits;
+mod implied;
 mod kinds;
 mod names;
 mod ops;
