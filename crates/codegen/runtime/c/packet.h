@@ -50,21 +50,24 @@ WL_INLINE uint64_t wl_arrival_ns(const struct wl_packet *p) { return p->arrival_
 
 WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
 {
-    uint32_t window = in->length < WL_WINDOW ? in->length : (uint32_t)WL_WINDOW;
+    /* Noted, since the copies may change any memory for all that a compiler knows. */
+    const uint8_t *bytes = in->bytes;
+    const uint32_t length = in->length;
+    uint32_t window = length < WL_WINDOW ? length : (uint32_t)WL_WINDOW;
     uint8_t *to = p->area + WL_END - window;
     /* Two overlapping copies of constant size cover all lengths between that size and twice it. */
     if (WL_LIKELY(window >= 64)) {
-        memcpy(to, in->bytes, 64);
-        memcpy(to + window - 64, in->bytes + window - 64, 64);
+        memcpy(to, bytes, 64);
+        memcpy(to + window - 64, bytes + window - 64, 64);
     } else if (WL_LIKELY(window >= 32)) {
-        memcpy(to, in->bytes, 32);
-        memcpy(to + window - 32, in->bytes + window - 32, 32);
+        memcpy(to, bytes, 32);
+        memcpy(to + window - 32, bytes + window - 32, 32);
     } else {
         for (uint32_t i = 0; i < window; i++)
-            to[i] = in->bytes[i];
+            to[i] = bytes[i];
     }
-    p->payload = in->bytes + window;
-    p->payload_length = in->length - window;
+    p->payload = bytes + window;
+    p->payload_length = length - window;
     p->payload_room = 0;
     p->arrival_ns = in->arrival_ns;
     p->front = to;
