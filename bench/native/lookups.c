@@ -20,7 +20,7 @@ uint64_t look_up(const struct wl_lpm_table *table, const uint32_t *keys, size_t 
 		for (uint32_t i = 0; i < BURST; i++)
 			wl_lpm32_begin(&slot, burst[i], 18, &walks[i]);
 		for (uint32_t i = 0; i < BURST && wl_lpm_is_deep(&slot); i++)
-			wl_lpm32_walk(&slot, burst[i], &walks[i]);
+			wl_lpm32_walk(&slot, burst[i], 18, &walks[i]);
 		for (uint32_t i = 0; i < BURST; i++)
 			found[i] = wl_lpm32_value(&slot, burst[i], 1, &walks[i])[0];
 		for (uint32_t i = 0; i < BURST; i++)

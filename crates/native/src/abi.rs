@@ -89,7 +89,7 @@ pub struct Slot {
     pub call: HostCall,
     pub counts: *mut u64,
     pub spread: *const u32,
-    pub blocks: *const u16,
+    pub blocks: *const c_void,
     pub values: *const u64,
 }
 

@@ -21,8 +21,6 @@ use crate::kernel::{self, MapType, Mapped, Shape, flag};
 /// Bytes in front of the direct table of a prefix table (`WL_LPM_BEGIN`). All else begins at a multiple
 /// of them.
 const BEGIN: usize = 128;
-/// Bytes of a block of a prefix table.
-const BLOCK: usize = 128;
 /// Bytes of a page.
 const PAGE: usize = 4096;
 
@@ -346,7 +344,7 @@ fn laid_out(name: &str, view: &LpmView, stride: usize, part: usize) -> io::Resul
     };
     // Values follow the direct table, since each search reads both.
     let values = piece(std::ptr::null(), 8 * stride * view.value_count, BEGIN.max(8 * stride));
-    let blocks = piece(view.blocks.cast(), BLOCK * view.block_count, BEGIN);
+    let blocks = piece(view.blocks.cast(), view.block_bytes() * view.block_count, BEGIN);
     let nodes = piece(view.nodes.cast(), 32 * view.node_count, BEGIN);
     let leaves = piece(view.leaves.cast(), 4 * view.leaf_count, BEGIN);
     let count = end.div_ceil(part);

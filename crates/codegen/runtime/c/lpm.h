@@ -1,14 +1,15 @@
-/* The `lpm` kind over the host's table, which has one of two forms. Tables of short keys consist of
- * blocks: a direct table for the first bits of the key, and blocks of 64 entries of two bytes for
- * the next six, each with the value's number or that of another block. All others consist of a
- * direct table and nodes of 64 slots as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), in which a
- * leaf of zero means "nothing better than before". The layout is described with the table itself, in
- * Wireloom's crate `offloads`, module `lpm`.
+/* The `lpm` kind over the host's table, which has one of two forms. Tables of keys of 19 to 128 bits
+ * consist of blocks if these are few enough: a direct table for the first bits of the key, and blocks of
+ * 64 entries for the next six, each with the value's number or that of another block. All others
+ * consist of a direct table and nodes of 64 slots as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM 2015), in
+ * which a leaf of zero means "nothing better than before". The layout is described with the table
+ * itself, in Wireloom's crate `offloads`, module `lpm`.
  *
  * A search is a walk that can pause before each memory access, so that a batch can prefetch the
  * next data of all its threads: `..._fetch` prefetches the direct entry, `..._begin` the block's
- * entry or the node that the entry names, the next `..._walk` the node's leaf and child, and so on;
- * `..._value` walks to the end. Searches in blocks need no further pause, unless `..._further` says so. */
+ * entry or the node that the entry names, the next `..._walk` what that names, and so on;
+ * `..._value` walks to the end. Searches for keys of at most 32 bits in blocks need no further pause,
+ * unless `..._further` says so. */
 #ifndef WL_LPM_H
 #define WL_LPM_H
 
@@ -24,7 +25,8 @@ struct wl_lpm_table {
     const struct wl_lpm_node *nodes;
     const uint32_t *leaves;          /* numbers of values; 0: no value */
     const uint32_t *spread;          /* not NULL in tables of blocks: value, or WL_LPM_BLOCK | block */
-    const uint16_t *blocks;          /* value, or WL_LPM_DEEPER | block */
+    const void *blocks;              /* keys of at most 32 bits: 16-bit words, value, or
+                                        WL_LPM_DEEPER | block; wider ones: as in `spread` */
     const uint64_t *values;          /* number 0 is the miss value */
     uint32_t value_words, direct_bits, key_bits;
 };
@@ -32,11 +34,13 @@ struct wl_lpm_table {
 /* A walk that has reached bit `at` of the key; 0: it has not begun. */
 struct wl_lpm_walk {
     union {
-        const uint32_t *leaf;  /* prefetched, not read yet */
-        const uint16_t *entry; /* in tables of blocks */
+        const uint32_t *leaf;  /* prefetched, not read yet; in tables of blocks, the next entry */
+        const uint16_t *entry; /* the same, of keys of at most 32 bits */
     };
-    uint32_t node, best, at;
-    uint16_t own; /* the entry that is read if the direct entry has no block */
+    uint32_t node;
+    uint32_t best; /* in tables of blocks, the entry that is read if the one before named no block */
+    uint32_t at;   /* in tables of blocks, the bit from which on the key chose the next entry */
+    uint16_t own;  /* `best` of keys of at most 32 bits */
 };
 
 enum { WL_LPM_STRIDE = 6, WL_LPM_DEEPER = 1 << 15 };
@@ -99,6 +103,24 @@ WL_INLINE void wl_lpm_descend(const struct wl_lpm_table *table, struct wl_lpm_wa
     walk->at += WL_LPM_STRIDE;
 }
 
+/* Reads an entry of a table of blocks: what the one before it named, if that was a block. */
+WL_INLINE uint32_t wl_lpm_next(const uint32_t *entry) { return __atomic_load_n(entry, __ATOMIC_ACQUIRE); }
+
+/* Returns an entry of a block, for keys of more than 32 bits. */
+WL_INLINE const uint32_t *wl_lpm_place(const struct wl_slot *slot, uint32_t entry, uint32_t chunk)
+{
+    return (const uint32_t *)slot->blocks + ((size_t)(entry & ~WL_LPM_BLOCK) << WL_LPM_STRIDE) + chunk;
+}
+
+/* Prefetches what an entry names. Where searches end is unpredictable, so there is no branch: an entry
+ * that names no block is read again. */
+WL_INLINE void wl_lpm_enter(const struct wl_slot *slot, struct wl_lpm_walk *walk, uint32_t entry, uint32_t chunk)
+{
+    walk->best = entry;
+    walk->leaf = wl_lpm_pick(entry & WL_LPM_BLOCK, wl_lpm_place(slot, entry, chunk), &walk->best);
+    WL_PREFETCH(walk->leaf);
+}
+
 /* Returns the value that a walk has found, of `words` words. */
 WL_INLINE const uint64_t *wl_lpm_result(const struct wl_lpm_table *table,
                                         struct wl_lpm_walk *walk, uint32_t words)
@@ -124,6 +146,8 @@ WL_INLINE uint32_t wl_key64(uint64_t key, uint32_t at, uint32_t n)
 
 WL_INLINE uint32_t wl_key128(wl_u128 key, uint32_t at, uint32_t n)
 {
+    if (WL_LIKELY(at + n <= 64))
+        return (uint32_t)((uint64_t)(key >> 64) << at >> (64 - n));
     return at < 128 ? (uint32_t)(key << at >> (128 - n)) : 0;
 }
 
@@ -137,25 +161,50 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
     return (uint32_t)(key[0] << (at + n - width)) & mask;
 }
 
-/* Defines the functions of a search, for keys of one form. `bits` is the width of the direct
- * table's index, `words` the number of words of a value: constants, which the table has as well. */
-#define WL_LPM(form, key_type, chunk)                                                                                \
+/* Defines the functions of a search, for keys of one form. `blocks` says whether their tables may
+ * consist of blocks. `bits` is the width of the direct table's index, `words` the number of words of a
+ * value, `at` the bit that a walk has reached: constants. */
+#define WL_LPM(form, blocks, key_type, chunk)                                                                        \
     WL_INLINE void wl_lpm##form##_fetch(const struct wl_slot *slot, key_type, uint32_t bits)                         \
     {                                                                                                                \
-        WL_PREFETCH(&wl_lpm_table(slot)->direct[chunk(0, bits)]);                                                    \
+        if (blocks && WL_LIKELY(slot->spread))                                                                       \
+            WL_PREFETCH(&slot->spread[chunk(0, bits)]);                                                              \
+        else                                                                                                         \
+            WL_PREFETCH(&wl_lpm_table(slot)->direct[chunk(0, bits)]);                                                \
     }                                                                                                                \
     WL_INLINE void wl_lpm##form##_begin(const struct wl_slot *slot, key_type, uint32_t bits,                         \
                                         struct wl_lpm_walk *walk)                                                    \
     {                                                                                                                \
+        if (blocks && WL_LIKELY(slot->spread)) {                                                                     \
+            wl_lpm_enter(slot, walk, wl_lpm_next(&slot->spread[chunk(0, bits)]), chunk(bits, WL_LPM_STRIDE));        \
+            walk->at = bits;                                                                                         \
+            return;                                                                                                  \
+        }                                                                                                            \
         wl_lpm_begin(wl_lpm_table(slot), walk, chunk(0, bits), bits);                                                \
     }                                                                                                                \
-    WL_INLINE void wl_lpm##form##_walk(const struct wl_slot *slot, key_type, struct wl_lpm_walk *walk)               \
+    WL_INLINE void wl_lpm##form##_walk(const struct wl_slot *slot, key_type, uint32_t at, struct wl_lpm_walk *walk)  \
     {                                                                                                                \
-        wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                    \
+        if (blocks && WL_LIKELY(slot->spread)) {                                                                     \
+            wl_lpm_enter(slot, walk, wl_lpm_next(walk->leaf), chunk(at + WL_LPM_STRIDE, WL_LPM_STRIDE));             \
+            walk->at = at + WL_LPM_STRIDE;                                                                           \
+            return;                                                                                                  \
+        }                                                                                                            \
+        wl_lpm_descend(wl_lpm_table(slot), walk, chunk(at, WL_LPM_STRIDE));                                          \
+    }                                                                                                                \
+    WL_INLINE const uint64_t *wl_lpm##form##_last(const struct wl_slot *slot, key_type, uint32_t entry, uint32_t at, \
+                                                  uint32_t words)                                                    \
+    {                                                                                                                \
+        for (; entry & WL_LPM_BLOCK; at += WL_LPM_STRIDE)                                                            \
+            entry = wl_lpm_next(wl_lpm_place(slot, entry, chunk(at, WL_LPM_STRIDE)));                                \
+        return slot->values + (size_t)entry * words;                                                                 \
     }                                                                                                                \
     WL_INLINE const uint64_t *wl_lpm##form##_value(const struct wl_slot *slot, key_type, uint32_t words,             \
                                                    struct wl_lpm_walk *walk)                                         \
     {                                                                                                                \
+        if (blocks && WL_LIKELY(slot->spread)) {                                                                     \
+            uint32_t entry = wl_lpm_next(walk->leaf);                                                                \
+            return wl_lpm##form##_last(slot, WL_LPM_KEY##form, entry, walk->at + WL_LPM_STRIDE, words);              \
+        }                                                                                                            \
         while (walk->node)                                                                                           \
             wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                \
         return wl_lpm_result(wl_lpm_table(slot), walk, words);                                                       \
@@ -164,27 +213,30 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
                                                     uint32_t words)                                                  \
     {                                                                                                                \
         struct wl_lpm_walk walk;                                                                                     \
+        if (blocks && WL_LIKELY(slot->spread))                                                                       \
+            return wl_lpm##form##_last(slot, WL_LPM_KEY##form, wl_lpm_next(&slot->spread[chunk(0, bits)]), bits, words);\
         wl_lpm_begin(wl_lpm_table(slot), &walk, chunk(0, bits), bits);                                               \
-        while (walk.node)                                                                                            \
-            wl_lpm_descend(wl_lpm_table(slot), &walk, chunk(walk.at, WL_LPM_STRIDE));                                \
-        return wl_lpm_result(wl_lpm_table(slot), &walk, words);                                                      \
+        return wl_lpm##form##_value(slot, WL_LPM_KEY##form, words, &walk);                                           \
     }
 
 #define WL_WIDE_KEY const uint64_t *key, uint32_t width
+#define WL_LPM_KEY64 key
+#define WL_LPM_KEY128 key
+#define WL_LPM_KEY_wide key, width
 #define WL_CHUNK64(at, n) wl_key64(key, at, n)
 #define WL_CHUNK128(at, n) wl_key128(key, at, n)
 #define WL_CHUNK_WIDE(at, n) wl_key_wide(key, width, at, n)
-WL_LPM(64, uint64_t key, WL_CHUNK64)
-WL_LPM(128, wl_u128 key, WL_CHUNK128)
-WL_LPM(_wide, WL_WIDE_KEY, WL_CHUNK_WIDE)
+WL_LPM(64, true, uint64_t key, WL_CHUNK64)
+WL_LPM(128, true, wl_u128 key, WL_CHUNK128)
+WL_LPM(_wide, false, WL_WIDE_KEY, WL_CHUNK_WIDE)
 
-/* ---- Keys of 19 to 32 bits, aligned to the upper end of a word. Their tables have either form. ------------------- */
+/* ---- Keys of 19 to 32 bits, aligned to the upper end of a word: entries of blocks have two bytes ----------------- */
 
 /* Returns the entry of a block for the bits of the key that begin at bit `at`. Keys are long enough
  * for a direct table and a block. */
 WL_INLINE const uint16_t *wl_lpm_entry(const struct wl_slot *slot, uint32_t block, uint32_t key, uint32_t at)
 {
-    return &slot->blocks[((size_t)block << WL_LPM_STRIDE) + (key << at >> (32 - WL_LPM_STRIDE))];
+    return (const uint16_t *)slot->blocks + ((size_t)block << WL_LPM_STRIDE) + (key << at >> (32 - WL_LPM_STRIDE));
 }
 
 /* Walks from the entry of a first block, or from the value that the direct entry names, to the
@@ -222,10 +274,10 @@ WL_INLINE void wl_lpm32_begin(const struct wl_slot *slot, uint32_t key, uint32_t
     WL_PREFETCH(walk->entry);
 }
 
-WL_INLINE void wl_lpm32_walk(const struct wl_slot *slot, uint32_t key, struct wl_lpm_walk *walk)
+WL_INLINE void wl_lpm32_walk(const struct wl_slot *slot, uint32_t key, uint32_t at, struct wl_lpm_walk *walk)
 {
     if (wl_lpm_is_deep(slot))
-        wl_lpm64_walk(slot, (uint64_t)key << 32, walk);
+        wl_lpm64_walk(slot, (uint64_t)key << 32, at, walk);
 }
 
 /* Whether the search needs another block, which is then prefetched. Only of tables of blocks; in

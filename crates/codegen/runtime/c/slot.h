@@ -29,7 +29,7 @@ struct wl_slot {
     /* What every search in a prefix table of blocks reads (lpm.h): here, so that it need not be
      * fetched through `data` first. NULL in other slots. */
     const uint32_t *spread;
-    const uint16_t *blocks;
+    const void *blocks;
     const uint64_t *values;
 };
 

@@ -4,13 +4,14 @@
 //! direct entries, which are written with release and read with acquire ordering. Therefore not
 //! even a mistake in reclamation could cause undefined behaviour.
 
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use wireloom_bits::Bits;
 
 use super::STRIDE;
 use super::key::Key;
-use super::spread::Spread;
+use super::spread::{self, Spread};
 use crate::Refused;
 use crate::memory::{Dense, Zeroable};
 
@@ -46,8 +47,9 @@ pub struct LpmView {
     /// In tables of blocks, `2^direct_bits` entries: the number of a value, or 2^31 plus that of a
     /// block. Null in tables of nodes; then the arrays above count, which otherwise are empty.
     pub spread: *const u32,
-    /// The blocks, 64 entries each: the number of a value, or 2^15 plus that of a block.
-    pub blocks: *const u16,
+    /// The blocks, 64 entries each. Of keys of at most 32 bits entries have two bytes: the number of a
+    /// value, or 2^15 plus that of a block. Of wider ones they have four bytes, and are as direct ones.
+    pub blocks: *const c_void,
     /// The values, with `value_words` little-endian 64-bit words each. Number 0 is the miss value.
     pub values: *const u64,
     /// The number of words of a value.
@@ -68,6 +70,13 @@ pub struct LpmView {
     pub block_count: usize,
     /// The number of values.
     pub value_count: usize,
+}
+
+impl LpmView {
+    /// The bytes of a block.
+    pub fn block_bytes(&self) -> usize {
+        spread::block_bytes(self.key_bits)
+    }
 }
 
 /// An [`LpmNode`] that can be read while others are written.
@@ -117,7 +126,8 @@ impl Fib {
         capacity: Capacity,
     ) -> Result<Self, Refused> {
         let value_words = crate::lanes::words(value_width);
-        let spread = capacity.blocks.map(|blocks| Spread::new(direct_bits, blocks)).transpose()?;
+        let spread = capacity.blocks.map(|blocks| Spread::new(key_bits, direct_bits, blocks));
+        let spread = spread.transpose()?;
         Ok(Self {
             direct: Dense::new(if spread.is_some() { 0 } else { 1 << direct_bits })?,
             nodes: Dense::new(capacity.nodes)?,

@@ -11,17 +11,19 @@
 //!
 //! Lookups read the *FIB* (`fib.rs`), which has one of two forms.
 //!
-//! Tables of keys of 19 to 32 bits consist of *blocks* (`spread.rs`), as in DIR-24-8 (Gupta, Lin,
+//! Tables of keys of 19 to 128 bits consist of *blocks* (`spread.rs`), as in DIR-24-8 (Gupta, Lin,
 //! McKeown: Routing Lookups in Hardware at Memory Access Speeds, INFOCOM 1998) but with smaller
 //! strides. A direct entry is the number of a value, or of a block of 64 entries for the next six
 //! bits; so is each entry of a block. Entries have inherited the values of shorter prefixes, so that
 //! a lookup of an IPv4 address reads two entries and decides nothing. A change writes all entries
-//! that it concerns, up to all blocks for the prefix of no bits. Entries of blocks have two bytes: a
-//! block fills two cache lines. The 606,138 routes of the demonstration need 62,086 blocks: with direct
-//! entries 9 MiB, where a direct table of 24 bits takes 32 MiB.
+//! that it concerns, up to all blocks for the prefix of no bits. Of keys of up to 32 bits, entries of
+//! blocks have two bytes: a block fills two cache lines. The 606,138 IPv4 routes of the demonstration
+//! need 62,086 blocks: with direct entries 9 MiB, where a direct table of 24 bits takes 32 MiB. Of
+//! wider keys, most blocks are named by others, so entries have four bytes: its 27,693 IPv6 routes need
+//! 23,079 blocks, 7 MiB with direct entries.
 //!
-//! Tables of other keys, and those with so many values (32,768) or such deep prefixes that 15 bits
-//! cannot number them, consist of *nodes*, compressed as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM
+//! Tables of other keys, those with so many values (32,768) or such deep prefixes that 15 bits cannot
+//! number them, and those of wider keys with more than 65,536 blocks (16 MiB) consist of *nodes*, compressed as in Poptrie (Asai, Ohara: Poptrie, SIGCOMM
 //! 2015). A node takes 32 bytes, half a cache line, regardless of how many of its 64 slots are in
 //! use: a 64-bit word is the bitmap of its slots, and a population count computes an index. Unlike
 //! in Poptrie, leaves do not inherit from shorter prefixes above their node: a lookup remembers the
@@ -33,12 +35,13 @@
 //! All arrays are at fixed addresses while a reader is pinned; [`LpmView`] contains the addresses. C
 //! code reads tables of blocks as follows:
 //! ```c
-//! // spread[i]: the number of a value, or 2^31 | block; value 0 is `miss`.
+//! // spread[i]: the number of a value, or 2^31 | block; value 0 is `miss`. Entries of blocks have four
+//! // bytes here. Where they have two, 2^15 takes the place of 2^31.
 //! const uint64_t *lpm(const struct lpm_view *v, key k) {
 //!     unsigned at = v->direct_bits;
 //!     uint32_t entry = atomic_load_acquire(&v->spread[bits(k, 0, at)]);               // <- prefetch stage 1
-//!     for (uint32_t named = 1u << 31; entry & named; named = 1u << 15, at += 6)
-//!         entry = atomic_load_acquire(&v->blocks[(size_t)(entry & ~named) * 64 + bits(k, at, 6)]); // <- stage 2
+//!     for (; entry & 1u << 31; at += 6)
+//!         entry = atomic_load_acquire(&v->blocks[(entry & ~(1u << 31)) * 64 + bits(k, at, 6)]); // <- stage 2
 //!     return &v->values[(size_t)entry * v->value_words];
 //! }
 //! ```
@@ -93,7 +96,7 @@ mod writer;
 
 pub use fib::{LpmNode, LpmView};
 pub use reader::{Guard, Reader};
-pub use spread::KEYS as BLOCK_KEYS;
+pub use spread::SHORT_KEYS;
 pub use table::Table;
 
 /// The number of key bits that index the direct table, if the key has that many.

@@ -1,6 +1,8 @@
-//! The arrays that lookups read in tables of short keys: blocks of 64 entries instead of compressed
-//! nodes. The module's documentation describes the layout.
+//! The arrays that lookups read in tables of blocks: blocks of 64 entries instead of compressed nodes.
+//! The module's documentation describes the layout.
 
+use std::ffi::c_void;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use super::STRIDE;
@@ -10,20 +12,68 @@ use crate::memory::Dense;
 
 /// The entries of a block.
 const ENTRIES: usize = 1 << STRIDE;
-/// Marks a direct entry that names a block.
+/// Marks a direct entry, or a long entry of a block, that names a block.
 const BLOCK: u32 = 1 << 31;
-/// Marks an entry of a block that names another block.
+/// Marks a short entry of a block that names another block.
 const DEEPER: u16 = 1 << 15;
-/// Values and deeper blocks are numbered below this.
-pub(super) const LIMIT: usize = DEEPER as usize;
-/// The widths of keys whose tables consist of blocks if their values are few enough: all but few
-/// searches end in the first block.
-pub const KEYS: std::ops::RangeInclusive<u32> = 19..=32;
+/// The widths of keys whose tables consist of blocks if they have few enough.
+pub(super) const KEYS: RangeInclusive<u32> = 19..=128;
+/// The widths among them of keys whose blocks have short entries, of two bytes: all but few searches
+/// end in the first block, so few blocks need a number in an entry.
+pub const SHORT_KEYS: RangeInclusive<u32> = 19..=32;
+/// The most blocks with long entries, of four bytes: 16 MiB.
+const MOST_LONG: usize = 1 << 16;
 
 /// Direct entries and blocks. Blocks that other blocks name have the numbers below `deep`.
 pub(super) struct Spread {
     direct: Dense<AtomicU32>,
-    entries: Dense<AtomicU16>,
+    entries: Entries,
+}
+
+/// The entries of all blocks.
+enum Entries {
+    Short(Dense<AtomicU16>),
+    Long(Dense<AtomicU32>),
+}
+
+/// How many blocks a table needs: deep ones, which other blocks name, and others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockCount {
+    pub(super) deep: usize,
+    pub(super) top: usize,
+}
+
+/// The most values that entries of tables with such keys can number.
+pub(super) fn most_values(key_width: u32) -> usize {
+    if SHORT_KEYS.contains(&key_width) { DEEPER.into() } else { BLOCK as usize }
+}
+
+/// The bytes of a block of tables with such keys.
+pub(super) fn block_bytes(key_width: u32) -> usize {
+    ENTRIES * if SHORT_KEYS.contains(&key_width) { 2 } else { 4 }
+}
+
+/// The blocks that one change can need, deep ones and others: one for each stride of a key.
+pub(super) fn spare(key_width: u32) -> usize {
+    2 + key_width.saturating_sub(super::DIRECT_BITS).div_ceil(STRIDE) as usize
+}
+
+impl BlockCount {
+    /// The blocks of a table that has so many now, with room for more. `None` if it cannot consist of
+    /// blocks.
+    pub(super) fn with_room(self, key_width: u32, values: usize) -> Option<Self> {
+        let is_short = SHORT_KEYS.contains(&key_width);
+        let more = if is_short { self.deep / 2 } else { self.deep / 8 };
+        let deep = self.deep + more + 2 * spare(key_width);
+        let top = self.top + self.top / 16 + 2 * spare(key_width);
+        let fits = if is_short { deep <= DEEPER.into() } else { deep + top <= MOST_LONG };
+        let fits = fits && values < most_values(key_width);
+        (KEYS.contains(&key_width) && fits).then_some(Self { deep, top })
+    }
+
+    pub(super) fn count(self) -> usize {
+        self.deep + self.top
+    }
 }
 
 /// What an entry says.
@@ -36,50 +86,69 @@ pub(super) enum Entry {
 }
 
 impl Spread {
-    pub(super) fn new(direct_bits: u32, blocks: usize) -> Result<Self, Refused> {
-        Ok(Self { direct: Dense::new(1 << direct_bits)?, entries: Dense::new(blocks * ENTRIES)? })
+    pub(super) fn new(key_width: u32, direct_bits: u32, blocks: usize) -> Result<Self, Refused> {
+        let count = blocks * ENTRIES;
+        let entries = match SHORT_KEYS.contains(&key_width) {
+            true => Entries::Short(Dense::new(count)?),
+            false => Entries::Long(Dense::new(count)?),
+        };
+        Ok(Self { direct: Dense::new(1 << direct_bits)?, entries })
     }
 
     /// The memory in bytes.
     pub(super) fn memory(&self) -> usize {
-        size_of_val(&*self.direct) + size_of_val(&*self.entries)
+        let blocks = match &self.entries {
+            Entries::Short(entries) => size_of_val(&**entries),
+            Entries::Long(entries) => size_of_val(&**entries),
+        };
+        size_of_val(&*self.direct) + blocks
     }
 
     /// The number of blocks.
     pub(super) fn block_count(&self) -> usize {
-        self.entries.len() / ENTRIES
+        let entries = match &self.entries {
+            Entries::Short(entries) => entries.len(),
+            Entries::Long(entries) => entries.len(),
+        };
+        entries / ENTRIES
     }
 
     pub(super) fn direct(&self, slot: usize) -> Entry {
-        let entry = self.direct[slot].load(Ordering::Acquire);
-        if entry & BLOCK == 0 { Entry::Value(entry) } else { Entry::Block(entry & !BLOCK) }
+        Entry::of_word(self.direct[slot].load(Ordering::Acquire))
     }
 
     /// Stores a direct entry, and publishes with it everything that was written before.
     pub(super) fn set_direct(&self, slot: usize, entry: Entry) {
-        let word = match entry {
-            Entry::Value(value) => value,
-            Entry::Block(block) => BLOCK | block,
-        };
-        self.direct[slot].store(word, Ordering::Release);
+        self.direct[slot].store(entry.word(), Ordering::Release);
     }
 
     pub(super) fn entry(&self, block: u32, slot: usize) -> Entry {
-        let entry = self.entries[block as usize * ENTRIES + slot].load(Ordering::Acquire);
-        if entry & DEEPER == 0 {
-            Entry::Value(u32::from(entry))
-        } else {
-            Entry::Block(u32::from(entry & !DEEPER))
+        let place = block as usize * ENTRIES + slot;
+        match &self.entries {
+            Entries::Long(entries) => Entry::of_word(entries[place].load(Ordering::Acquire)),
+            Entries::Short(entries) => {
+                let entry = entries[place].load(Ordering::Acquire);
+                match entry & DEEPER {
+                    0 => Entry::Value(u32::from(entry)),
+                    _ => Entry::Block(u32::from(entry & !DEEPER)),
+                }
+            }
         }
     }
 
     /// Stores an entry of a block, and publishes with it everything that was written before.
     pub(super) fn set_entry(&self, block: u32, slot: usize, entry: Entry) {
-        let word = match entry {
-            Entry::Value(value) => value as u16,
-            Entry::Block(block) => DEEPER | block as u16,
-        };
-        self.entries[block as usize * ENTRIES + slot].store(word, Ordering::Release);
+        let place = block as usize * ENTRIES + slot;
+        match &self.entries {
+            Entries::Long(entries) => entries[place].store(entry.word(), Ordering::Release),
+            Entries::Short(entries) => {
+                let word = match entry {
+                    Entry::Value(value) => value as u16,
+                    Entry::Block(block) => DEEPER | block as u16,
+                };
+                entries[place].store(word, Ordering::Release);
+            }
+        }
     }
 
     /// Clears a block that no reader can see.
@@ -101,7 +170,25 @@ impl Spread {
     }
 
     /// The addresses of the direct entries and of the blocks' entries.
-    pub(super) fn addresses(&self) -> (*const u32, *const u16) {
-        (self.direct.as_ptr().cast(), self.entries.as_ptr().cast())
+    pub(super) fn addresses(&self) -> (*const u32, *const c_void) {
+        let blocks = match &self.entries {
+            Entries::Short(entries) => entries.as_ptr().cast(),
+            Entries::Long(entries) => entries.as_ptr().cast(),
+        };
+        (self.direct.as_ptr().cast(), blocks)
+    }
+}
+
+impl Entry {
+    /// Reads a direct entry, or a long one of a block.
+    fn of_word(word: u32) -> Self {
+        if word & BLOCK == 0 { Self::Value(word) } else { Self::Block(word & !BLOCK) }
+    }
+
+    fn word(self) -> u32 {
+        match self {
+            Self::Value(value) => value,
+            Self::Block(block) => BLOCK | block,
+        }
     }
 }

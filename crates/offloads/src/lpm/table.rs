@@ -10,14 +10,11 @@ use super::key::{Key, with_key};
 use super::reader::{Reader, Shared};
 use super::rib::{Change, Rib};
 use super::runs::{LONGEST, Runs};
-use super::spread::{self, Entry};
+use super::spread::{self, BlockCount, Entry};
 use super::values::Values;
 use super::writer::Writer;
 use super::{DIRECT_BITS, STRIDE};
 use crate::Refused;
-
-/// The blocks that one change can need, deep ones and others: one for each stride of a key.
-const SPARE_BLOCKS: usize = 8;
 
 /// A prefix table that can be changed. Lookups in other threads go through a [`Reader`].
 pub struct Table {
@@ -48,7 +45,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    fn new(deep: usize, top: usize) -> Self {
+    fn new(BlockCount { deep, top }: BlockCount) -> Self {
         Self { deep: Runs::new(0, deep as u32), top: Runs::new(deep as u32, (deep + top) as u32) }
     }
 
@@ -83,11 +80,12 @@ impl Table {
         let direct_bits = key_width.min(DIRECT_BITS);
         let values = Values::new(miss);
         let room = Self::longest_path(key_width);
-        let (mut capacity, mut blocks) =
-            (Capacity { nodes: 1 + 2 * room, leaves: 1024, values: 16, blocks: None }, (0, 0));
-        if spread::KEYS.contains(&key_width) {
-            blocks = (2 * SPARE_BLOCKS, 2 * SPARE_BLOCKS);
-            capacity = Capacity { nodes: 0, leaves: 0, values: 16, blocks: Some(4 * SPARE_BLOCKS) };
+        let mut capacity = Capacity { nodes: 1 + 2 * room, leaves: 1024, values: 16, blocks: None };
+        let mut blocks = BlockCount { deep: 0, top: 0 };
+        if let Some(wanted) = blocks.with_room(key_width, 1) {
+            blocks = wanted;
+            let blocks = Some(blocks.count());
+            capacity = Capacity { nodes: 0, leaves: 0, values: 16, blocks };
         }
         let fib = Arc::new(Fib::new(key_width, direct_bits, miss.width(), capacity)?);
         fib.set_value(0, values.words(0));
@@ -101,7 +99,7 @@ impl Table {
             fib,
             nodes: Runs::new(1, capacity.nodes.max(1) as u32),
             leaves: Runs::new(0, capacity.leaves as u32),
-            blocks: Blocks::new(blocks.0, blocks.1),
+            blocks: Blocks::new(blocks),
             shared,
             replaced: Vec::new(),
             retired: VecDeque::new(),
@@ -262,8 +260,8 @@ impl Table {
     fn make_room(&mut self) -> Result<(), Refused> {
         let room = match self.fib.spread() {
             Some(_) => {
-                self.blocks.deep.untouched() >= SPARE_BLOCKS
-                    && self.blocks.top.untouched() >= SPARE_BLOCKS
+                let spare = spread::spare(self.key_width);
+                self.blocks.deep.untouched() >= spare && self.blocks.top.untouched() >= spare
             }
             None => {
                 self.nodes.untouched() >= Self::longest_path(self.key_width)
@@ -274,30 +272,27 @@ impl Table {
         if room { Ok(()) } else { self.lay_out() }
     }
 
-    /// The numbers of blocks, deep ones and others, if a FIB of the prefixes can consist of blocks.
-    fn wanted_blocks(&self) -> Option<(usize, usize)> {
+    /// The blocks, with room for more, if a FIB of the prefixes can consist of them.
+    fn wanted_blocks(&self) -> Option<BlockCount> {
         let top = self.rib.roots().count();
-        let deep = self.rib.node_count() - top;
-        let deep = deep + deep / 2 + 2 * SPARE_BLOCKS;
-        let fits = deep <= spread::LIMIT && self.values.count() < spread::LIMIT;
-        (spread::KEYS.contains(&self.key_width) && fits)
-            .then_some((deep, top + top / 16 + 2 * SPARE_BLOCKS))
+        let now = BlockCount { deep: self.rib.node_count() - top, top };
+        now.with_room(self.key_width, self.values.count())
     }
 
     /// Builds a new FIB of blocks from the RIB, and publishes it.
-    fn spread_out(&mut self, deep: usize, top: usize) -> Result<(), Refused> {
+    fn spread_out(&mut self, wanted: BlockCount) -> Result<(), Refused> {
         let values = self.values.count();
         let capacity = Capacity {
             nodes: 0,
             leaves: 0,
-            values: (values + values / 2 + 16).min(spread::LIMIT),
-            blocks: Some(deep + top),
+            values: (values + values / 2 + 16).min(spread::most_values(self.key_width)),
+            blocks: Some(wanted.count()),
         };
         let fib = Fib::new(self.key_width, self.direct_bits, self.value_width, capacity)?;
         for id in 0..values as u32 {
             fib.set_value(id, self.values.words(id));
         }
-        let mut blocks = Blocks::new(deep, top);
+        let mut blocks = Blocks::new(wanted);
         let spread = fib.spread().expect("it was made with blocks");
         for (range, value) in self.rib.short_ranges() {
             range.for_each(|slot| spread.set_direct(slot, Entry::Value(value)));
@@ -330,8 +325,8 @@ impl Table {
 
     /// Builds a new FIB from the RIB, with room for half as much again, and publishes it.
     fn lay_out(&mut self) -> Result<(), Refused> {
-        if let Some((deep, top)) = self.wanted_blocks() {
-            return self.spread_out(deep, top);
+        if let Some(wanted) = self.wanted_blocks() {
+            return self.spread_out(wanted);
         }
         let (nodes, leaves, values) =
             (self.rib.node_count(), self.rib.leaf_count(), self.values.count());
@@ -363,7 +358,7 @@ impl Table {
             layout.fib.publish(slot, id, value);
         }
         let Layout { fib, nodes, leaves } = layout;
-        self.publish(fib, nodes, leaves, Blocks::new(0, 0));
+        self.publish(fib, nodes, leaves, Blocks::new(BlockCount { deep: 0, top: 0 }));
         Ok(())
     }
 

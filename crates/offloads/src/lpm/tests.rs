@@ -45,9 +45,15 @@ fn read_as_c(view: &LpmView, key: &Bits) -> u64 {
             let (mut at, mut named) = (view.direct_bits, 1 << 31);
             while entry & named != 0 {
                 let place = (entry & !named) as usize * 64 + bits(at, 6) as usize;
-                let next = view.blocks.add(place).cast::<AtomicU16>();
-                entry = u32::from((*next).load(Ordering::Acquire));
-                (at, named) = (at + 6, 1 << 15);
+                at += 6;
+                if view.key_bits > 32 {
+                    let next = view.blocks.cast::<AtomicU32>().add(place);
+                    entry = (*next).load(Ordering::Acquire);
+                } else {
+                    let next = view.blocks.cast::<AtomicU16>().add(place);
+                    entry = u32::from((*next).load(Ordering::Acquire));
+                    named = 1 << 15;
+                }
             }
             return *view.values.add(entry as usize * view.value_words as usize);
         }
@@ -232,6 +238,48 @@ fn a_table_with_many_values_has_another_form() {
     assert_eq!(table.lookup(&key(7)), value(7));
 }
 
+/// Blocks of wide keys are at most 65,536: with more the table consists of nodes, until it has fewer.
+#[test]
+fn a_table_with_many_long_prefixes_has_another_form() {
+    let mut table = Table::new(128, &value(MISS)).unwrap();
+    let mut reader = table.reader();
+    // Prefixes that share no block.
+    let key = |i: u32| {
+        let high = u128::from(i.wrapping_mul(0x9e37_79b9));
+        Bits::new(128, high << 96 | u128::from(i))
+    };
+    let mut check = |table: &Table, range: std::ops::Range<u32>, is_spread: bool| {
+        let guard = reader.pin();
+        assert_eq!(!guard.view().spread.is_null(), is_spread, "{range:?}");
+        for i in range.clone() {
+            assert_eq!(guard.lookup(&key(i)), value(u128::from(i)));
+            assert_eq!(read_as_c(&guard.view(), &key(i)), u64::from(i));
+        }
+        assert_eq!(guard.lookup(&key(range.end)), value(MISS));
+        assert_eq!(table.len(), range.len());
+    };
+    let insert = |table: &mut Table, i: u32| {
+        table.insert(&key(i), 128, &value(u128::from(i))).unwrap();
+    };
+    for i in 0..300 {
+        insert(&mut table, i);
+    }
+    check(&table, 0..300, true);
+    table.begin_bulk();
+    for i in 300..4000 {
+        insert(&mut table, i);
+    }
+    table.end_bulk().unwrap();
+    check(&table, 0..4000, false);
+    for i in 100..4000 {
+        table.remove(&key(i), 128).unwrap();
+    }
+    check(&table, 0..100, false);
+    table.begin_bulk();
+    table.end_bulk().unwrap();
+    check(&table, 0..100, true);
+}
+
 #[test]
 fn what_does_not_suit_the_table_is_refused() {
     assert!(Table::new(0, &value(0)).is_err());
@@ -250,14 +298,12 @@ fn what_does_not_suit_the_table_is_refused() {
 
 /// Readers look up keys whose prefixes change all the time. Each must see the old or the new value,
 /// and a key under an untouched prefix must never change.
-#[test]
-fn lookups_go_on_while_the_table_changes() {
-    let mut table = Table::new(32, &value(MISS)).unwrap();
-    let key = |v: u32| Bits::new(32, u128::from(v));
+fn changes_beside_lookups(width: u32, rounds: u128) {
+    let mut table = Table::new(width, &value(MISS)).unwrap();
+    let key = |v: u32| Bits::new(width, u128::from(v) << (width - 32));
     table.insert(&key(0x0a00_0000), 8, &value(8)).unwrap();
     table.insert(&key(0x0a01_0280), 25, &value(25)).unwrap();
     let done = AtomicBool::new(false);
-    let rounds = if cfg!(miri) { 20 } else { 3000 };
     std::thread::scope(|scope| {
         for _ in 0..3 {
             let mut reader = table.reader();
@@ -300,6 +346,12 @@ fn lookups_go_on_while_the_table_changes() {
         done.store(true, Ordering::Relaxed);
     });
     assert_eq!(table.len(), 2);
+}
+
+#[test]
+fn lookups_go_on_while_the_table_changes() {
+    changes_beside_lookups(32, if cfg!(miri) { 20 } else { 3000 });
+    changes_beside_lookups(128, if cfg!(miri) { 20 } else { 1000 });
 }
 
 /// A pinned reader prevents the reuse of everything that it may access.

@@ -11,10 +11,8 @@
 
 enum {
     WL_LPM_BEGIN = 128, /* where the direct table begins, in bytes */
-    WL_LPM_BLOCK_BYTES = 128,
     WL_LPM_STRIDE = 6,
     WL_LPM_DEEPER = 1 << 15,
-    WL_LPM_BLOCK_LEVELS = 3, /* keys of blocks have at most 32 bits, 18 of them in the direct table */
 };
 #define WL_LPM_BLOCK (UINT32_C(1) << 31)
 
@@ -71,32 +69,40 @@ WL_INLINE void wl_lpm_value(const struct wl_lpm_table *table, const struct wl_lp
         out[i] = value[i];
 }
 
-/* Returns the number of the value for a key of at most 32 bits, aligned to their upper end, in a
- * table of blocks. */
-WL_INLINE uint32_t wl_lpm_in_blocks(const struct wl_lpm_table *table, const struct wl_lpm_type *type, uint64_t blocks,
-                                    uint32_t key)
+WL_INLINE uint32_t wl_lpm_levels(const struct wl_lpm_type *type)
 {
-    uint32_t bits = wl_lpm_direct_bits(type), index = key >> (32 - bits);
-    const uint32_t *direct = wl_lpm_at(table, type, WL_LPM_BEGIN + 4 * (uint64_t)index, 4);
+    return (type->width - wl_lpm_direct_bits(type) + WL_LPM_STRIDE - 1) / WL_LPM_STRIDE;
+}
+
+/* Returns the number of the value for a key of 19 to 128 bits, aligned to their upper end, in a table of
+ * blocks. */
+WL_INLINE uint32_t wl_lpm_in_blocks(const struct wl_lpm_table *table, const struct wl_lpm_type *type, uint64_t blocks,
+                                    uint64_t high, uint64_t low)
+{
+    uint32_t bits = wl_lpm_direct_bits(type), levels = wl_lpm_levels(type), size = type->width <= 32 ? 2 : 4;
+    const uint32_t *direct = wl_lpm_at(table, type, WL_LPM_BEGIN + 4 * (high >> (64 - bits)), 4);
     if (!direct)
         return 0;
-    uint32_t entry = *direct;
-    if (!(entry & WL_LPM_BLOCK))
-        return entry;
-    entry &= ~WL_LPM_BLOCK;
-    key <<= bits;
-    for (uint32_t level = 0; level < WL_LPM_BLOCK_LEVELS; level++) {
-        uint64_t block = blocks + (uint64_t)entry * WL_LPM_BLOCK_BYTES;
-        const uint16_t *slot = wl_lpm_at(table, type, block + 2 * (key >> (32 - WL_LPM_STRIDE)), 2);
+    uint32_t entry = *direct, named = WL_LPM_BLOCK;
+    high = high << bits | low >> (64 - bits);
+    low <<= bits;
+    _Pragma("GCC unroll 1") for (uint32_t level = 0; level < levels; level++) {
+        if (!(entry & named))
+            return entry;
+        uint64_t at = (uint64_t)(entry & ~named) << WL_LPM_STRIDE | high >> (64 - WL_LPM_STRIDE);
+        const void *slot = wl_lpm_at(table, type, blocks + size * at, size);
         if (!slot)
             return 0;
-        entry = *slot;
-        if (!(entry & WL_LPM_DEEPER))
-            return entry;
-        entry &= ~(uint32_t)WL_LPM_DEEPER;
-        key <<= WL_LPM_STRIDE;
+        if (size == 2) {
+            entry = *(const uint16_t *)slot;
+            named = WL_LPM_DEEPER;
+        } else {
+            entry = *(const uint32_t *)slot;
+        }
+        high = high << WL_LPM_STRIDE | low >> (64 - WL_LPM_STRIDE);
+        low <<= WL_LPM_STRIDE;
     }
-    return 0;
+    return entry & named ? 0 : entry;
 }
 
 /* Returns the number of the value for a key of at most 128 bits, aligned to their upper end, in a
@@ -104,7 +110,7 @@ WL_INLINE uint32_t wl_lpm_in_blocks(const struct wl_lpm_table *table, const stru
 WL_INLINE uint32_t wl_lpm_in_nodes(const struct wl_lpm_table *table, const struct wl_lpm_type *type,
                                    const struct wl_lpm_head *head, uint64_t high, uint64_t low)
 {
-    uint32_t bits = wl_lpm_direct_bits(type), levels = (type->width - bits + WL_LPM_STRIDE - 1) / WL_LPM_STRIDE;
+    uint32_t bits = wl_lpm_direct_bits(type), levels = wl_lpm_levels(type);
     uint64_t nodes = head->nodes, leaves = head->leaves;
     const uint64_t *direct = wl_lpm_at(table, type, WL_LPM_BEGIN + 8 * (high >> (64 - bits)), 8);
     if (!direct)
@@ -150,8 +156,8 @@ WL_INLINE void wl_lpm_search(const struct wl_map *map, uint64_t high, uint64_t l
     if (!table.first)
         return;
     const struct wl_lpm_head *head = (const struct wl_lpm_head *)table.first;
-    if (type->width >= 19 && type->width <= 32 && head->is_spread)
-        number = wl_lpm_in_blocks(&table, type, head->blocks, (uint32_t)(high >> 32));
+    if (type->width >= 19 && head->is_spread)
+        number = wl_lpm_in_blocks(&table, type, head->blocks, high, low);
     else
         number = wl_lpm_in_nodes(&table, type, head, high, low);
     wl_lpm_value(&table, type, head->values, number, out);

@@ -1,5 +1,6 @@
 //! `lpm` searches the host's table and pauses before each access to it.
 
+use wireloom_offloads::lpm::STRIDE;
 use wireloom_offloads::{Config, Layout};
 
 use super::{Access, KindInC, Search, SplitPhase};
@@ -18,8 +19,8 @@ pub const KIND: KindInC = KindInC {
 
 struct Table;
 
-/// The widths of keys whose tables may consist of blocks.
-const BLOCK_KEYS: std::ops::RangeInclusive<u32> = wireloom_offloads::lpm::BLOCK_KEYS;
+/// The widths of keys whose tables may consist of blocks with short entries.
+const SHORT_KEYS: std::ops::RangeInclusive<u32> = wireloom_offloads::lpm::SHORT_KEYS;
 
 impl SplitPhase for Table {
     fn fetch(&self, access: &Access<'_>) -> Stmt {
@@ -48,27 +49,25 @@ impl Search for Table {
         Some(state.clone().member("leaf"))
     }
 
-    /// Tables of blocks, which IPv4 tables are unless they have very many values, need no more than
-    /// the first pause.
+    /// Tables of blocks for short keys, which IPv4 tables are unless they have very many values, need no
+    /// more than the first pause.
     fn is_needed(&self, slot: &Expr, config: &Config, pause: usize) -> Option<Expr> {
         let width = config.key.as_ref().map_or(0, Layout::width);
-        (pause > 0 && BLOCK_KEYS.contains(&width))
+        (pause > 0 && SHORT_KEYS.contains(&width))
             .then(|| Expr::call("wl_lpm_is_deep", [slot.clone()]))
     }
 
     fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt> {
-        let state = state.clone().address();
-        Some(Stmt::Expr(if pause == 0 {
-            function("begin", &access.slot, &access.key, [direct_bits(&access.key), state])
-        } else {
-            function("walk", &access.slot, &access.key, [state])
-        }))
+        let (state, key) = (state.clone().address(), &access.key);
+        let at = direct_width(key) + pause.saturating_sub(1) as u32 * STRIDE;
+        let name = if pause == 0 { "begin" } else { "walk" };
+        Some(Stmt::Expr(function(name, &access.slot, key, [Expr::number(at), state])))
     }
 
     /// In tables of blocks, few searches need a second block. One that does would hold the whole
     /// batch up until the block arrives.
     fn may_go_further(&self, config: &Config) -> bool {
-        BLOCK_KEYS.contains(&config.key.as_ref().map_or(0, Layout::width))
+        SHORT_KEYS.contains(&config.key.as_ref().map_or(0, Layout::width))
     }
 
     fn further(&self, access: &Access<'_>, state: &Expr) -> Expr {
@@ -121,7 +120,7 @@ fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
         Class::Wide(_) => ("_wide", vec![key.words(), Expr::number(key.width)]),
         Class::Double => ("128", vec![shifted(key.c.clone(), 128 - key.width)]),
         _ if key.width == 32 => ("32", vec![key.c.clone()]),
-        _ if BLOCK_KEYS.contains(&key.width) => {
+        _ if SHORT_KEYS.contains(&key.width) => {
             ("32", vec![shifted(key.c.clone().cast("uint32_t"), 32 - key.width)])
         }
         _ if key.width == 64 => ("64", vec![key.c.clone()]),
@@ -131,5 +130,9 @@ fn search_key(key: &Operand) -> (&'static str, Vec<Expr>) {
 
 /// The number of bits of a key that index the direct table.
 fn direct_bits(key: &Operand) -> Expr {
-    Expr::number(key.width.min(wireloom_offloads::lpm::DIRECT_BITS))
+    Expr::number(direct_width(key))
+}
+
+fn direct_width(key: &Operand) -> u32 {
+    key.width.min(wireloom_offloads::lpm::DIRECT_BITS)
 }
