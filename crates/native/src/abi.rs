@@ -91,6 +91,8 @@ pub struct Slot {
     pub spread: *const u32,
     pub blocks: *const c_void,
     pub values: *const u64,
+    pub direct: *const c_void,
+    pub direct_shift: u64,
 }
 
 /// `struct wl_view`

@@ -57,6 +57,8 @@ impl Offloads {
                 spread: std::ptr::null(),
                 blocks: std::ptr::null(),
                 values: std::ptr::null(),
+                direct: std::ptr::null(),
+                direct_shift: 0,
             });
             offloads.counts.push(counts);
         });
@@ -80,6 +82,10 @@ impl Offloads {
                 Some(RawView::Lpm(view)) => {
                     (slot.spread, slot.blocks, slot.values) =
                         (view.spread, view.blocks, view.values);
+                    (slot.direct, slot.direct_shift) = match view.spread.is_null() {
+                        true => (view.direct.cast(), 3),
+                        false => (view.spread.cast(), 2),
+                    };
                     slot.data = std::ptr::from_mut(views[index].insert(view)).cast();
                 }
                 Some(RawView::Meter { view, elements }) => {

@@ -46,6 +46,10 @@ struct wl_lpm_walk {
 enum { WL_LPM_STRIDE = 6, WL_LPM_DEEPER = 1 << 15 };
 #define WL_LPM_BLOCK (UINT32_C(1) << 31)
 
+/* Searches in nodes are functions: they are longer than those in blocks, and compilers make calls of the steps
+ * of an engine that grow too long. */
+#define WL_LPM_FUNCTION static __attribute__((unused, noinline))
+
 /* Returns all ones or zero. Compilers turn a conditional into a branch where they think that it pays;
  * here it would be predicted wrongly half the time. */
 WL_INLINE uintptr_t wl_lpm_mask(bool condition)
@@ -69,8 +73,15 @@ WL_INLINE const struct wl_lpm_table *wl_lpm_table(const struct wl_slot *slot) { 
 /* Whether a search needs more pauses than the first. */
 WL_INLINE bool wl_lpm_is_deep(const struct wl_slot *slot) { return !slot->spread; }
 
+/* Prefetches a direct entry of either form. */
+WL_INLINE void wl_lpm_fetch(const struct wl_slot *slot, uint32_t index)
+{
+    WL_PREFETCH(slot->direct + ((size_t)index << slot->direct_shift));
+}
+
 /* Reads the direct entry and prefetches its node. */
-WL_INLINE void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t index, uint32_t bits)
+WL_LPM_FUNCTION void wl_lpm_begin(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t index,
+                                  uint32_t bits)
 {
     uint64_t entry = __atomic_load_n(&table->direct[index], __ATOMIC_ACQUIRE);
     walk->leaf = &wl_lpm_no_leaf;
@@ -89,7 +100,7 @@ WL_INLINE void wl_lpm_leaf(struct wl_lpm_walk *walk)
 /* Reads the node for a slot, and prefetches its leaf and its child. The depth of a prefix and
  * the nodes that have leaves are unpredictable, so there are no branches here: node 0, which
  * means "no node", has neither children nor leaves, and is read like any other. */
-WL_INLINE void wl_lpm_descend(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t slot)
+WL_LPM_FUNCTION void wl_lpm_descend(const struct wl_lpm_table *table, struct wl_lpm_walk *walk, uint32_t slot)
 {
     const struct wl_lpm_node *node = &table->nodes[walk->node];
     uint64_t bit = UINT64_C(1) << slot, below = bit - 1;
@@ -167,10 +178,7 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
 #define WL_LPM(form, blocks, key_type, chunk)                                                                        \
     WL_INLINE void wl_lpm##form##_fetch(const struct wl_slot *slot, key_type, uint32_t bits)                         \
     {                                                                                                                \
-        if (blocks && WL_LIKELY(slot->spread))                                                                       \
-            WL_PREFETCH(&slot->spread[chunk(0, bits)]);                                                              \
-        else                                                                                                         \
-            WL_PREFETCH(&wl_lpm_table(slot)->direct[chunk(0, bits)]);                                                \
+        wl_lpm_fetch(slot, chunk(0, bits));                                                                          \
     }                                                                                                                \
     WL_INLINE void wl_lpm##form##_begin(const struct wl_slot *slot, key_type, uint32_t bits,                         \
                                         struct wl_lpm_walk *walk)                                                    \
@@ -198,6 +206,13 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
             entry = wl_lpm_next(wl_lpm_place(slot, entry, chunk(at, WL_LPM_STRIDE)));                                \
         return slot->values + (size_t)entry * words;                                                                 \
     }                                                                                                                \
+    WL_LPM_FUNCTION const uint64_t *wl_lpm##form##_leave(const struct wl_lpm_table *table, key_type, uint32_t words, \
+                                                         struct wl_lpm_walk *walk)                                   \
+    {                                                                                                                \
+        while (walk->node)                                                                                           \
+            wl_lpm_descend(table, walk, chunk(walk->at, WL_LPM_STRIDE));                                             \
+        return wl_lpm_result(table, walk, words);                                                                    \
+    }                                                                                                                \
     WL_INLINE const uint64_t *wl_lpm##form##_value(const struct wl_slot *slot, key_type, uint32_t words,             \
                                                    struct wl_lpm_walk *walk)                                         \
     {                                                                                                                \
@@ -205,9 +220,7 @@ WL_INLINE uint32_t wl_key_wide(const uint64_t *key, uint32_t width, uint32_t at,
             uint32_t entry = wl_lpm_next(walk->leaf);                                                                \
             return wl_lpm##form##_last(slot, WL_LPM_KEY##form, entry, walk->at + WL_LPM_STRIDE, words);              \
         }                                                                                                            \
-        while (walk->node)                                                                                           \
-            wl_lpm_descend(wl_lpm_table(slot), walk, chunk(walk->at, WL_LPM_STRIDE));                                \
-        return wl_lpm_result(wl_lpm_table(slot), walk, words);                                                       \
+        return wl_lpm##form##_leave(wl_lpm_table(slot), WL_LPM_KEY##form, words, walk);                              \
     }                                                                                                                \
     WL_INLINE const uint64_t *wl_lpm##form##_search(const struct wl_slot *slot, key_type, uint32_t bits,             \
                                                     uint32_t words)                                                  \
@@ -254,8 +267,7 @@ WL_INLINE const uint64_t *wl_lpm_last(const struct wl_slot *slot, const uint16_t
 
 WL_INLINE void wl_lpm32_fetch(const struct wl_slot *slot, uint32_t key, uint32_t bits)
 {
-    uint32_t index = key >> (32 - bits);
-    WL_PREFETCH(slot->spread ? (const void *)&slot->spread[index] : (const void *)&wl_lpm_table(slot)->direct[index]);
+    wl_lpm_fetch(slot, key >> (32 - bits));
 }
 
 /* Whether there is a block is unpredictable, so there is no branch: without one the entry is read

@@ -31,6 +31,10 @@ struct wl_slot {
     const uint32_t *spread;
     const void *blocks;
     const uint64_t *values;
+    /* The direct table of a prefix table of either form, for prefetches, and the size of its entries
+     * as a power of two. */
+    const uint8_t *direct;
+    uint64_t direct_shift;
 };
 
 /* The host's view of the current packet, which the host can change and return. */

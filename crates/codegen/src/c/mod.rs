@@ -331,7 +331,7 @@ pub fn level(text: &str) -> &'static str {
 const LONGEST_FUNCTION: usize = 15_000;
 
 /// Flags of the C compiler besides the level of optimisation. clang ignores parameters.
-pub const FLAGS: [&str; 7] = [
+pub const FLAGS: [&str; 9] = [
     // Checks that most packets pass become branches, which are predicted, rather than arithmetic on
     // conditions.
     "--param",
@@ -340,11 +340,14 @@ pub const FLAGS: [&str; 7] = [
     // that depends on it for each of them, and keep the results until they are needed.
     "--param",
     "max-partial-antic-length=1",
-    // The steps that a list calls become part of its loop, until that has ten times the length of
-    // what gcc calls large. With its own limit, twice, any change of a program may leave one of
-    // them a call, which costs some twenty instructions a packet.
+    // The steps that a list calls become part of its loop, until that has thirty times the length of
+    // what gcc calls large, and so do short ones that several steps jump to, up to twice the length that
+    // gcc would copy. With its own limits, any change of a program may leave one of them a call, which
+    // costs some twenty instructions a packet.
     "--param",
-    "large-function-growth=1000",
+    "large-function-growth=3000",
+    "--param",
+    "max-inline-insns-auto=60",
     // Two scalars beside each other, such as the numbers of a counter, would else be moved to a
     // vector for one addition.
     "-fno-tree-slp-vectorize",
