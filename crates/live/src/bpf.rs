@@ -8,11 +8,23 @@ use wireloom_machine::Result;
 use wireloom_xdp::kernel::{self, MapType, Shape};
 pub use wireloom_xdp::kernel::{Hook, Instruction};
 
-use crate::system::{failed, set};
+use crate::system::{failed, owned, set};
 
 /// A program that is attached to an interface as long as this value exists.
 pub struct Attached {
     link: OwnedFd,
+}
+
+impl Attached {
+    /// Gives the link a high number: the kernel closes descriptors of a thread that ends, or of a
+    /// killed process, from the highest number down.
+    pub fn closed_first(self) -> Self {
+        const HIGH: libc::c_int = 512;
+        // SAFETY: a plain system call on a descriptor that is open.
+        let high = unsafe { libc::fcntl(self.link.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
+        // Where the limit of descriptors is lower it stays as it is.
+        owned(high).map_or(self, |link| Self { link })
+    }
 }
 
 impl AsRawFd for Attached {

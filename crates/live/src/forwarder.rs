@@ -144,7 +144,7 @@ impl Forwarder {
         cores: usize,
         note: &mut dyn FnMut(String),
     ) -> Result<Self> {
-        let mut programs = Vec::new();
+        let (mut programs, mut others) = (Vec::new(), Vec::new());
         let mut forwarder = Self {
             _holder: None,
             gates: Vec::new(),
@@ -175,7 +175,11 @@ impl Forwarder {
             if let Some(why) = why {
                 note(format!("note: port {name} uses packet sockets, which are slower: {why}"));
             }
+            others.extend(twin.iter().flat_map(|twin| twin.descriptors()));
             for (core, sides) in forwarder.cores.iter_mut().zip(port.sides) {
+                if let (Some(receiver), Some(_)) = (&sides.receiver, &twin) {
+                    others.extend(receiver.descriptors());
+                }
                 core.receivers.push(sides.receiver);
                 core.transmitters.push(sides.transmitter);
                 core.twins.push(twin.clone());
@@ -189,7 +193,7 @@ impl Forwarder {
                 device,
             });
         }
-        forwarder._holder = (!programs.is_empty()).then(|| Holder::of(programs));
+        forwarder._holder = (!programs.is_empty()).then(|| Holder::of(programs, &others));
         let idle = forwarder.cores.iter().filter(|core| core.receivers.iter().all(Option::is_none));
         let idle = idle.count();
         if idle > 0 {

@@ -3,13 +3,18 @@
 //! Programs at ports keep frames from the kernel until their links are closed. The kernel closes the
 //! descriptors of a killed process when the last of its threads has ended and the memory is unmapped.
 //! On a busy computer that takes seconds: each thread waits for a processor. So the links are
-//! descriptors of a thread that shares its descriptors with no other one (`CLONE_FILES`, unshare(2)),
-//! and has no others: the kernel closes them when this thread ends, whatever the others do.
+//! descriptors of a thread that shares its descriptors with no other one (`CLONE_FILES`, unshare(2)):
+//! the kernel closes them when this thread ends, whatever the others do.
 //!
 //! ```text
-//!   main, cores, mirror, ...    sockets, devices, files
-//!   holder                      links
+//!   main, cores, mirror, ...    devices, sockets, files
+//!   holder                      devices, sockets          links
 //! ```
+//!
+//! It has further descriptors of devices and sockets, so that they too are closed when it ends. Only
+//! one thread at a time changes interfaces (the kernel's `rtnl_lock`). If another thread of this
+//! process did, and then waited for a processor, the links would wait with it. A thread that ends
+//! closes descriptors from the highest number down: the links have the highest.
 
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::mpsc::{self, Sender};
@@ -28,9 +33,12 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Keeps programs attached.
-    pub fn of(links: Vec<Attached>) -> Self {
-        let descriptors: Vec<RawFd> = links.iter().map(AsRawFd::as_raw_fd).collect();
+    /// Keeps programs attached. `others` are open descriptors, which are closed after their links if
+    /// the process is killed.
+    pub fn of(links: Vec<Attached>, others: &[RawFd]) -> Self {
+        let links: Vec<Attached> = links.into_iter().map(Attached::closed_first).collect();
+        let descriptors = links.iter().map(AsRawFd::as_raw_fd).chain(others.iter().copied());
+        let descriptors: Vec<RawFd> = descriptors.collect();
         let (tell, told) = mpsc::channel();
         let (end, ended) = mpsc::channel::<()>();
         let hold = move || {
@@ -72,6 +80,7 @@ impl Drop for Holder {
 fn keep_only(kept: &[RawFd]) -> Result<(), ()> {
     let mut kept = kept.to_vec();
     kept.sort_unstable();
+    kept.dedup();
     // SAFETY: a plain system call; the other threads keep their descriptors.
     if unsafe { libc::unshare(libc::CLONE_FILES) } < 0 {
         return Err(());
