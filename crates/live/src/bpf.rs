@@ -27,6 +27,13 @@ impl Attached {
     }
 }
 
+#[cfg(test)]
+impl From<OwnedFd> for Attached {
+    fn from(link: OwnedFd) -> Self {
+        Self { link }
+    }
+}
+
 impl AsRawFd for Attached {
     fn as_raw_fd(&self) -> RawFd {
         self.link.as_raw_fd()

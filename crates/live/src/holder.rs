@@ -107,3 +107,35 @@ fn run_early() {
     // SAFETY: a plain system call, on this thread.
     let _ = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, HIGHEST) };
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{PipeReader, Read, pipe};
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    /// Whether all descriptors of the other end are closed.
+    fn is_closed(reader: &PipeReader) -> bool {
+        let mut polled = libc::pollfd { fd: reader.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor, as counted.
+        unsafe { libc::poll(&raw mut polled, 1, 0) == 1 && polled.revents & libc::POLLHUP != 0 }
+    }
+
+    #[test]
+    fn a_thread_of_its_own_keeps_links_and_nothing_else() {
+        let (mut link_end, link) = pipe().expect("a pipe");
+        let (file_end, file) = pipe().expect("a pipe");
+        let link = Attached::from(OwnedFd::from(link));
+        let holder = Holder::of(vec![link], &[]);
+        if !holder._links.is_empty() {
+            return eprintln!("warning: nothing was tested: unshare(2) is not allowed");
+        }
+        assert!(!is_closed(&link_end), "it is open in the thread");
+        drop(file);
+        assert!(is_closed(&file_end), "the thread has no other file");
+        drop(holder);
+        assert!(is_closed(&link_end));
+        assert_eq!(link_end.read(&mut [0]).expect("the end"), 0);
+    }
+}
