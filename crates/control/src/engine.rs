@@ -95,16 +95,23 @@ pub enum Where {
     Kernel(Vec<Interface>),
 }
 
-impl Built {
-    /// Compiles the program for its place, reads its tables and the kernel's state, and follows the
-    /// kernel from then on.
+/// A program with its tables, of which nothing can be refused any more but by the compiler or the
+/// kernel.
+pub struct Prepared {
+    loaded: Loaded,
+    limits: Limits,
+    store: Store,
+    entries: Entries,
+}
+
+impl Prepared {
+    /// Reads the tables of a program, for its place.
     ///
     /// # Errors
-    /// If a limit or a table is refused, the compiler fails, the kernel's state cannot be read, or
-    /// the program does not suit several cores.
+    /// If a limit or a table is refused, or the program does not suit several cores.
     pub fn new(
         loaded: Loaded,
-        following: Option<&Following>,
+        is_following: bool,
         place: &Where,
         progress: &dyn Fn(&str),
     ) -> Result<Self> {
@@ -116,8 +123,25 @@ impl Built {
             Where::Process { .. } | Where::Kernel(_) => {}
         }
         let limits = limits::resolve(&loaded.cpu_rates, program)?;
-        let (mut store, _) = load_store(program, &loaded.tables, progress)?;
-        let entries = entries(&store, following.is_some());
+        let (store, _) = load_store(program, &loaded.tables, progress)?;
+        let entries = entries(&store, is_following);
+        Ok(Self { loaded, limits, store, entries })
+    }
+}
+
+impl Built {
+    /// Compiles a program for its place, reads the kernel's state, and follows the kernel from then on.
+    ///
+    /// # Errors
+    /// If the compiler fails, or the kernel's state cannot be read.
+    pub fn new(
+        prepared: Prepared,
+        following: Option<&Following>,
+        place: &Where,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self> {
+        let Prepared { loaded, limits, mut store, entries } = prepared;
+        let program = &loaded.program.optimised;
         // First: what the engine uses is not there for the kernel's routes.
         let options = BuildOptions { counts: true, ..BuildOptions::default() };
         let library = match place {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use wireloom_machine::{Error, Result};
 
-use crate::engine::{Built, Entries, Following, Loaded, Where, changes};
+use crate::engine::{Built, Entries, Following, Loaded, Prepared, Where, changes};
 use crate::forwarding::Handle;
 use crate::status::Reloaded;
 use crate::watching::Watching;
@@ -84,8 +84,10 @@ impl Reloader {
         let begin = Instant::now();
         let mut loaded = (inner.load)()?;
         let needs_restart = std::mem::take(&mut loaded.needs_restart);
-        let mut built = Built::new(loaded, self.following.as_ref(), &self.place, &|_| ())?;
-        unless_too_large(&built, self.following.as_ref())?;
+        let following = self.following.as_ref();
+        let prepared = Prepared::new(loaded, following.is_some(), &self.place, &|_| ())?;
+        let mut built = Built::new(prepared, following, &self.place, &|_| ())?;
+        unless_too_large(&built, following)?;
         let entries = std::mem::take(&mut built.entries);
         let engine = Arc::clone(&built.engine);
         let build_seconds = begin.elapsed().as_secs_f64();

@@ -18,7 +18,7 @@ use wireloom_live::{
 use wireloom_machine::{Error, Result};
 
 use crate::budget::Budget;
-use crate::engine::{Built, Following, Loaded, Where};
+use crate::engine::{Built, Following, Loaded, Prepared, Where};
 use crate::forwarding::{Forwarding, Handle};
 use crate::metrics::Endpoint;
 use crate::reload::{Load, Reloader};
@@ -97,34 +97,49 @@ pub fn forward(
         Io::Kernel => Where::Kernel(kernel_ports(&settings.ports)?),
         _ => Where::Process { cores: settings.cores },
     };
+    let open = || {
+        let mut notes = Vec::new();
+        let mut note = |what| notes.push(what);
+        let opened = Forwarder::open(&settings.ports, settings.io, settings.cores, &mut note);
+        opened.map(|forwarder| (forwarder, notes))
+    };
     let built = {
         let machine = if matches!(place, Where::Kernel(_)) { "xdp" } else { "native" };
         let working = Working::on(format!("starting {machine}"));
-        Built::new(loaded, following.as_ref(), &place, &|what| working.now(what))
+        let progress = |what: &str| working.now(what);
+        let prepared = Prepared::new(loaded, following.is_some(), &place, &progress);
+        prepared.and_then(|prepared| {
+            let build = || Built::new(prepared, following.as_ref(), &place, &progress);
+            // The kernel has the packets until forwarding begins. With a limit of memory the ports come
+            // later, so that it is known what each part uses.
+            match (&place, &budget) {
+                (Where::Process { .. }, None) => meanwhile(open, build),
+                _ => Ok((build()?, None)),
+            }
+        })
     };
     // A signal to all processes of a terminal ends the compiler too, which then has failed.
     if stop.is_asked() {
         return Ok(None);
     }
-    let mut built = built?;
+    let (mut built, opened) = built?;
     if let Some(budget) = &budget {
         budget.check()?;
     }
     let entries = std::mem::take(&mut built.entries);
-    let mut warn = |what: String| tracing::warn!("{what}");
-    let forwarder = match (&place, &built.programs) {
-        (Where::Kernel(ports), Some(programs)) => {
-            Forwarder::in_kernel(Arc::clone(programs), ports)?
+    let (forwarder, notes) = match (&place, &built.programs, opened) {
+        (_, _, Some(opened)) => opened?,
+        (Where::Kernel(ports), Some(programs), None) => {
+            (Forwarder::in_kernel(Arc::clone(programs), ports)?, Vec::new())
         }
-        _ => {
-            let mut open =
-                || Forwarder::open(&settings.ports, settings.io, settings.cores, &mut warn);
-            match &budget {
-                Some(budget) => budget.ports(open)?,
-                None => open()?,
-            }
-        }
+        _ => match &budget {
+            Some(budget) => budget.ports(open)?,
+            None => open()?,
+        },
     };
+    for note in notes {
+        tracing::warn!("{note}");
+    }
     warn_of_forwarding(&settings.ports);
     let (bell, mut attention) = Attention::new()?;
     let (handle, mut forwarding) = Forwarding::new(forwarder, built, bell, memory);
@@ -165,6 +180,26 @@ pub fn forward(
     drop(forwarding);
     drop((socket, serving));
     ended.map(|()| Some(status))
+}
+
+/// What opening the ports gave: with what an operator should know.
+type Opened = Result<(Forwarder, Vec<String>)>;
+
+/// Opens the ports in another thread while an engine is built.
+fn meanwhile(
+    open: impl FnOnce() -> Opened + Send,
+    build: impl FnOnce() -> Result<Built>,
+) -> Result<(Built, Option<Opened>)> {
+    thread::scope(|scope| {
+        let opening = thread::Builder::new().name("ports".into()).spawn_scoped(scope, open);
+        let built = build();
+        let failed = |error| Error::new(format!("a thread that opens the ports: {error}"));
+        let opened = match opening.map_err(failed)?.join() {
+            Ok(opened) => opened,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        built.map(|built| (built, Some(opened)))
+    })
 }
 
 /// Says where the kernel would not do its part.

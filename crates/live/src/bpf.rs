@@ -2,13 +2,13 @@
 //! together with the descriptors that hold them.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use wireloom_machine::Result;
 use wireloom_xdp::kernel::{self, MapType, Shape};
 pub use wireloom_xdp::kernel::{Hook, Instruction};
 
-use crate::system::{failed, owned};
+use crate::system::{failed, owned, set};
 
 /// A program that is attached to an interface as long as this value exists.
 pub struct Attached {
@@ -16,15 +16,27 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Has the kernel detach the program of a killed process before anything else of it. It closes
-    /// descriptors from the highest number down, and waits at each socket and device until no
-    /// processor uses it; all that time the program would keep frames from it.
-    pub fn detached_first(self) -> Self {
+    /// Gives the link a high number: the kernel closes descriptors of a thread that ends, or of a
+    /// killed process, from the highest number down.
+    pub fn closed_first(self) -> Self {
         const HIGH: libc::c_int = 512;
         // SAFETY: a plain system call on a descriptor that is open.
         let high = unsafe { libc::fcntl(self.link.as_raw_fd(), libc::F_DUPFD_CLOEXEC, HIGH) };
         // Where the limit of descriptors is lower it stays as it is.
         owned(high).map_or(self, |link| Self { link })
+    }
+}
+
+#[cfg(test)]
+impl From<OwnedFd> for Attached {
+    fn from(link: OwnedFd) -> Self {
+        Self { link }
+    }
+}
+
+impl AsRawFd for Attached {
+    fn as_raw_fd(&self) -> RawFd {
+        self.link.as_raw_fd()
     }
 }
 
@@ -77,6 +89,51 @@ impl Sockets {
             Instruction::new(0, 0, 0, 0, 0),
         ]
     }
+}
+
+/// A number that programs look at, which is 0 until it is turned on.
+pub struct Switch(OwnedFd);
+
+impl Switch {
+    /// A switch that is off.
+    ///
+    /// # Errors
+    /// Without the rights.
+    pub fn new() -> io::Result<Self> {
+        let shape = Shape { map_type: MapType::Array, key: 4, value: 4, entries: 1, flags: 0 };
+        kernel::create_map("wl_switch", shape, None, None).map(Self)
+    }
+
+    /// Turns it on: from now on programs read 1.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn turn_on(&self) -> io::Result<()> {
+        kernel::set(&self.0, &0u32.to_ne_bytes(), &1u32.to_ne_bytes())
+    }
+
+    /// `if (switch is off) return otherwise`. Changes registers 0 and 2.
+    pub fn return_if_off(&self, otherwise: i32) -> [Instruction; 6] {
+        const VALUE_OF_DESCRIPTOR: u8 = 2;
+        let descriptor = self.0.as_raw_fd();
+        [
+            Instruction::new(op::LOAD_MAP, 2, VALUE_OF_DESCRIPTOR, 0, descriptor),
+            Instruction::new(0, 0, 0, 0, 0),
+            Instruction::new(op::LOAD, 2, 2, 0, 0),
+            Instruction::new(op::JUMP_IF_NOT, 2, 0, 2, 0),
+            Instruction::new(op::SET, 0, 0, 0, otherwise),
+            Instruction::new(op::EXIT, 0, 0, 0, 0),
+        ]
+    }
+}
+
+/// Has a socket accept the packets for which a program does not return 0.
+///
+/// # Errors
+/// Without the rights.
+pub fn filter(socket: &OwnedFd, program: &[Instruction]) -> io::Result<()> {
+    let program = kernel::load_filter(program)?;
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_BPF, &program.as_raw_fd())
 }
 
 /// Attaches a program to an interface.

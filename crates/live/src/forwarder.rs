@@ -12,10 +12,10 @@ use wireloom_machine::{Error, Machine, Result, UpdateError};
 use wireloom_xdp::{InKernel, Interface, Links, PortCounts, WatchedPrograms};
 
 use crate::attention::{Attention, Bell};
-use crate::bpf::Attached;
 use crate::control::Control;
+use crate::holder::Holder;
 use crate::police::{Limits, Police};
-use crate::port::{self, Exchange, Io, Port, Receive, Spread, Transmit};
+use crate::port::{self, Exchange, Gate, Io, Port, Receive, Spread, Transmit};
 use crate::removal::Removals;
 use crate::stop::Stop;
 use crate::twin::{Device, Twin};
@@ -26,6 +26,11 @@ const UPDATES_PER_ROUND: usize = 256;
 
 /// Ports that are forwarded between. Closing it returns the interfaces to the kernel.
 pub struct Forwarder {
+    /// Keeps the frames of ports from the kernel. Dropped first: then the kernel gets them again before
+    /// anything else is closed.
+    _holder: Option<Holder>,
+    /// The gates that are not open yet, and the names of their ports.
+    gates: Vec<(String, Gate)>,
     ports: Vec<Opened>,
     cores: Vec<Core>,
     removals: Removals,
@@ -43,8 +48,6 @@ struct Opened {
     index: Option<u32>,
     /// Shows that it is taken.
     device: Option<Arc<Device>>,
-    /// Keeps its frames from the kernel.
-    _program: Option<Attached>,
 }
 
 /// A core's part of all ports.
@@ -127,8 +130,9 @@ pub struct PortCounters {
 }
 
 impl Forwarder {
-    /// Takes the interfaces of these names as ports 0, 1, ... for so many cores; `tap:NAME` creates a
-    /// TAP device, `pcap:FILE@RATE` plays a capture. `note` gets what an operator should know: why a
+    /// Opens the interfaces of these names as ports 0, 1, ... for so many cores; `tap:NAME` creates a
+    /// TAP device, `pcap:FILE@RATE` plays a capture. The kernel gets the frames of interfaces until
+    /// forwarding [begins](Self::begin). `note` gets what an operator should know: why a
     /// port does not use AF_XDP, or that a core has nothing to receive.
     ///
     /// # Errors
@@ -140,7 +144,10 @@ impl Forwarder {
         cores: usize,
         note: &mut dyn FnMut(String),
     ) -> Result<Self> {
+        let (mut programs, mut others) = (Vec::new(), Vec::new());
         let mut forwarder = Self {
+            _holder: None,
+            gates: Vec::new(),
             ports: Vec::new(),
             cores: (0..cores).map(|_| Core::new(names.len())).collect(),
             removals: Removals::subscribe()?,
@@ -168,19 +175,25 @@ impl Forwarder {
             if let Some(why) = why {
                 note(format!("note: port {name} uses packet sockets, which are slower: {why}"));
             }
+            others.extend(twin.iter().flat_map(|twin| twin.descriptors()));
             for (core, sides) in forwarder.cores.iter_mut().zip(port.sides) {
+                if let (Some(receiver), Some(_)) = (&sides.receiver, &twin) {
+                    others.extend(receiver.descriptors());
+                }
                 core.receivers.push(sides.receiver);
                 core.transmitters.push(sides.transmitter);
                 core.twins.push(twin.clone());
             }
+            programs.extend(port.program);
+            forwarder.gates.extend(port.gate.map(|gate| (port.name.clone(), gate)));
             forwarder.ports.push(Opened {
                 name: port.name,
                 exchange: port.exchange,
                 index: port.index,
                 device,
-                _program: port.program,
             });
         }
+        forwarder._holder = (!programs.is_empty()).then(|| Holder::of(programs, &others));
         let idle = forwarder.cores.iter().filter(|core| core.receivers.iter().all(Option::is_none));
         let idle = idle.count();
         if idle > 0 {
@@ -203,13 +216,14 @@ impl Forwarder {
                 exchange: Exchange::Kernel,
                 index: Some(port.index),
                 device: Some(Arc::new(Device::of_port(&port.name, port.index)?)),
-                _program: None,
             })
         });
         let opened = opened.collect::<Result<_>>()?;
         let links = Links::attach(&programs, ports)?;
         let before = vec![PortCounts::default(); ports.len()];
         Ok(Self {
+            _holder: None,
+            gates: Vec::new(),
             ports: opened,
             // It has no packets, and applies changes of the tables.
             cores: vec![Core::new(0)],
@@ -254,6 +268,15 @@ impl Forwarder {
         }
     }
 
+    /// Takes the frames of all ports from the kernel, if that has not been done. Those that arrive before
+    /// [`run`](Self::run) wait.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn begin(&mut self) -> Result {
+        self.gates.drain(..).try_for_each(|(name, gate)| gate.open(&name))
+    }
+
     /// Forwards until `stop`, or until another thread asks for attention; a further call goes on.
     /// There is a worker for each core; the first one works in this thread. `busy` waits for packets
     /// without sleeping.
@@ -271,7 +294,8 @@ impl Forwarder {
         busy: bool,
     ) -> Result<Paused> {
         assert_eq!(workers.len(), self.cores.len(), "a worker for each core");
-        let Self { ports, cores, removals, failure: (bell, failed), kernel: _ } = self;
+        self.begin()?;
+        let Self { ports, cores, removals, failure: (bell, failed), .. } = self;
         let watched = Watched {
             asked: [stop.descriptor(), attention.descriptor(), failed.descriptor()],
             removals,

@@ -2,21 +2,23 @@
 //!
 //! The program of a port drops every frame except those with [`MARK`], which it lets pass without
 //! the mark. The program of a twin sets the mark and moves the frame into the port's receive path.
+//! Sockets of a port accept exactly what its program drops: both look at the same switch, so that each
+//! frame goes to the kernel or to the machine also while forwarding begins.
 
 use wireloom_machine::Result;
 
-use crate::bpf::{Attached, Hook, Instruction, attach, op};
+use crate::bpf::{Attached, Hook, Instruction, Switch, attach, op};
 
 /// The mark of frames on their way from a twin to the kernel (`skb->mark`); packet sockets of ports
 /// pass over them.
 pub const MARK: u32 = 0x5769_7265;
 
-/// Attaches the program of a port.
+/// Attaches the program of a port. All frames pass until the switch is on.
 ///
 /// # Errors
 /// Without the rights, or if the kernel does not know TCX.
-pub fn drop_all_but_marked(name: &str, interface: u32) -> Result<Attached> {
-    let program = [
+pub fn drop_all_but_marked(name: &str, interface: u32, switch: &Switch) -> Result<Attached> {
+    let when_on = [
         Instruction::new(op::LOAD, 0, 1, MARK_OFFSET, 0),
         Instruction::new(op::JUMP_IF_NOT, 0, 0, 4, MARK as i32),
         Instruction::new(op::SET, 2, 0, 0, 0),
@@ -26,7 +28,23 @@ pub fn drop_all_but_marked(name: &str, interface: u32) -> Result<Attached> {
         Instruction::new(op::SET, 0, 0, 0, TCX_DROP),
         Instruction::new(op::EXIT, 0, 0, 0, 0),
     ];
+    let program = [&switch.return_if_off(TCX_NEXT)[..], &when_on].concat();
     attach(&program, Hook::Ingress, name, interface)
+}
+
+/// The program of a socket of a port: no packet until the switch is on, and then all of each that the
+/// kernel has not got from a twin.
+pub fn accept_all_but_marked(switch: &Switch) -> Vec<Instruction> {
+    const NOTHING: i32 = 0;
+    const ALL: i32 = -1;
+    let when_on = [
+        Instruction::new(op::LOAD, 2, 1, MARK_OFFSET, 0),
+        Instruction::new(op::SET, 0, 0, 0, ALL),
+        Instruction::new(op::JUMP_IF_NOT, 2, 0, 1, MARK as i32),
+        Instruction::new(op::SET, 0, 0, 0, NOTHING),
+        Instruction::new(op::EXIT, 0, 0, 0, 0),
+    ];
+    [&switch.return_if_off(NOTHING)[..], &when_on].concat()
 }
 
 /// Attaches the program of a twin.

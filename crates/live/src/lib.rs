@@ -15,7 +15,8 @@
 //! routing daemons and ICMP errors work unchanged, and each packet is processed once.
 //!
 //! The kernel removes sockets, TAP devices and BPF links with the descriptors that hold them.
-//! Hence interfaces return to their former state whatever ends the process, SIGKILL included.
+//! Hence interfaces return to their former state whatever ends the process, SIGKILL included, and the
+//! programs of ports before everything else ([`holder`]).
 //!
 //! [`Mirror`] follows the kernel's routes, neighbours and links and returns them as updates of a
 //! router's tables. [`Forwarder`] joins everything.
@@ -28,6 +29,7 @@ mod attention;
 mod bpf;
 mod control;
 mod forwarder;
+mod holder;
 mod ingress;
 mod memory;
 mod mirror;

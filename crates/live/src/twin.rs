@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::system::{check, exists, failed, interface_index, owned};
 /// The way from the machine, on any core, into the receive path of a port.
 pub struct Twin {
     device: Arc<Device>,
-    _program: Attached,
+    program: Attached,
 }
 
 /// The TAP device of a port, which disappears with this value. As its name has the port's index, a
@@ -68,7 +68,12 @@ impl Twin {
     pub fn new(device: Arc<Device>, interface: u32) -> Result<Self> {
         let program = ingress::mark_and_move(&device.name, device.index, interface)?;
         set_up(&device.name)?;
-        Ok(Self { device, _program: program })
+        Ok(Self { device, program })
+    }
+
+    /// The descriptors of the device and of its program.
+    pub fn descriptors(&self) -> [RawFd; 2] {
+        [self.device.tap.as_raw_fd(), self.program.as_raw_fd()]
     }
 
     /// Hands a frame to the kernel, as if the port had received it.

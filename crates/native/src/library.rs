@@ -2,9 +2,10 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use rustix::process::{Pid, setpriority_process};
 use wireloom_codegen::c::{self, RUNTIME, Unit};
 use wireloom_install::Cache;
 use wireloom_ir::Program;
@@ -28,6 +29,8 @@ pub struct BuildOptions {
     /// Whether the engine counts steps and calls ([`Native::counts`](crate::Native::counts)). That
     /// takes some instructions for each, and no step is executed before its turn.
     pub counts: bool,
+    /// Whether the compiler leaves the processor to all others that want it.
+    pub yields: bool,
 }
 
 impl Default for BuildOptions {
@@ -47,6 +50,7 @@ impl Default for BuildOptions {
             keep_dir: None,
             cache: None,
             counts: false,
+            yields: false,
         }
     }
 }
@@ -124,11 +128,8 @@ impl Library {
     /// # Panics
     /// As [`wireloom_codegen::c::unit`].
     pub fn build(program: &Program, options: &BuildOptions) -> Result<Self, BuildError> {
-        let mut libraries = Self::compile(
-            std::slice::from_ref(program),
-            vec![c::unit(program, "", options.counts)],
-            options,
-        )?;
+        let unit = || vec![c::unit(program, "", options.counts)];
+        let mut libraries = Self::compile(std::slice::from_ref(program), unit, options)?;
         Ok(libraries.pop().expect("one program gives one library"))
     }
 
@@ -143,24 +144,25 @@ impl Library {
         programs: &[Program],
         options: &BuildOptions,
     ) -> Result<Vec<Self>, BuildError> {
-        let units = programs.iter().enumerate();
-        let units = units
-            .map(|(index, program)| c::unit(program, &format!("e{index}_"), options.counts))
-            .collect();
-        Self::compile(programs, units, options)
+        let unit = |(index, program)| c::unit(program, &format!("e{index}_"), options.counts);
+        Self::compile(programs, || programs.iter().enumerate().map(unit).collect(), options)
     }
 
     fn compile(
         programs: &[Program],
-        units: Vec<Unit>,
+        units: impl FnOnce() -> Vec<Unit>,
         options: &BuildOptions,
     ) -> Result<Vec<Self>, BuildError> {
+        // It answers while the code is generated.
+        let cache = options.cache.as_ref().filter(|_| options.keep_dir.is_none());
+        let asked = cache.and_then(|cache| Asked::of(options, cache));
+        let units = units();
         let text: Vec<&str> = units.iter().map(|unit| unit.text.as_str()).collect();
         let text = text.join("\n");
         let temporary;
         let object = match &options.keep_dir {
             Some(dir) => build_in(dir, &text, options)?,
-            None => match Kept::of(options, &text).map(|kept| kept.object(&text, options)) {
+            None => match asked.and_then(|asked| Some(asked.kept(&text)?.object(&text, options))) {
                 // A cache that is full, say, keeps nobody from forwarding.
                 None | Some(Err(BuildError::Scratch(_) | BuildError::File { .. })) => {
                     temporary = wireloom_install::code_folder("native")?;
@@ -199,13 +201,26 @@ struct Kept<'a> {
     key: String,
 }
 
-impl<'a> Kept<'a> {
-    /// The place for this code. `None` without a cache, or if it is unknown what else the object
-    /// depends on: then it is built.
-    fn of(options: &'a BuildOptions, text: &str) -> Option<Self> {
-        let cache = options.cache.as_ref()?;
+/// A cache, and a compiler that has been asked for its version.
+struct Asked<'a> {
+    options: &'a BuildOptions,
+    cache: &'a Cache,
+    compiler: Child,
+}
+
+impl<'a> Asked<'a> {
+    /// Asks. `None` if no code can be loaded from the cache: then it is built.
+    fn of(options: &'a BuildOptions, cache: &'a Cache) -> Option<Self> {
         cache.open_for_code().ok()?;
-        let version = compiler(&options.cc).arg("--version").output().ok()?.stdout;
+        let mut version = compiler(&options.cc);
+        version.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Some(Self { options, cache, compiler: version.spawn().ok()? })
+    }
+
+    /// The place for this code. `None` if it is unknown what else the object depends on.
+    fn kept(self, text: &str) -> Option<Kept<'a>> {
+        let Self { options, cache, compiler } = self;
+        let version = compiler.wait_with_output().ok()?.stdout;
         // Code for this processor (-march=native) need not run on another one.
         let processor = std::fs::read_to_string("/proc/cpuinfo").ok()?;
         let processor = processor.split("\n\n").next()?;
@@ -216,9 +231,11 @@ impl<'a> Kept<'a> {
         };
         let processor: Vec<&str> = processor.lines().filter(is_kind).collect();
         let built_by = (&options.cc, version, &options.flags, processor);
-        Some(Self { cache, key: Cache::key((built_by, c::FLAGS, RUNTIME, text)) })
+        Some(Kept { cache, key: Cache::key((built_by, c::FLAGS, RUNTIME, text)) })
     }
+}
 
+impl Kept<'_> {
     fn object(&self, text: &str, options: &BuildOptions) -> Result<PathBuf, BuildError> {
         let entry = self.cache.entry(&self.key, |folder, finished| {
             let object = build_in(folder, text, options)?;
@@ -263,8 +280,14 @@ fn run_compiler(
         .args(&options.flags)
         .args(["-fPIC", "-shared", "-I"]);
     command.arg(runtime).arg("-o").arg(object).arg(source);
-    let output = command
-        .output()
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = command.spawn().inspect(|child| {
+        if options.yields {
+            yield_to_others(child);
+        }
+    });
+    let output = child
+        .and_then(Child::wait_with_output)
         .map_err(|source| BuildError::NoCompiler { command: options.cc.clone(), source })?;
     if output.status.success() {
         return Ok(());
@@ -274,6 +297,14 @@ fn run_compiler(
     let said = String::from_utf8_lossy(&output.stderr);
     let log = Cache::of_user("native").log("compiler", &words.join(" "), &said);
     Err(BuildError::Compiler { command: options.cc.clone(), log })
+}
+
+/// Gives the compiler the lowest priority, and with it what it runs. Where that cannot be had, it
+/// shares the processor.
+fn yield_to_others(child: &Child) {
+    const LOWEST: i32 = 19;
+    let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let _ = process.map(|process| setpriority_process(Some(process), LOWEST));
 }
 
 /// The sentence for a compiler that fails on code that a working one accepts.

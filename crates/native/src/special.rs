@@ -163,10 +163,12 @@ impl Specialiser {
 
     fn begin(&mut self, program: &Arc<Program>, facts: Facts) {
         let (sender, library) = sync_channel(1);
-        let (special, program, wanted) = (self.special.clone(), Arc::clone(program), facts.clone());
+        let (mut special, program) = (self.special.clone(), Arc::clone(program));
+        let wanted = facts.clone();
+        // Packets come first. Only the compiler has the lowest priority: a thread that had it could keep
+        // the memory and the sockets of a killed process for seconds.
+        special.options.yields = true;
         let build = move || {
-            // Packets come first. Where that cannot be had, they share the processor.
-            let _ = rustix::process::setpriority_process(None, 19);
             let _ = sender.send(special.build(&program, &wanted));
         };
         // Without a thread there is no specialised engine, and the next look tries again.

@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+use wireloom_install::Cache;
 use wireloom_machine::{Error, Result};
 
 use crate::compiler::{COMPILER, Form, compile};
@@ -16,6 +17,8 @@ const LONGEST_JOINED: usize = 200_000;
 /// A program as object files.
 pub struct Compiled {
     text: String,
+    /// Where object files are kept.
+    cache: Option<Cache>,
     /// Unless the compiler could not join it.
     joined: Option<Object>,
     /// Once it was needed.
@@ -23,15 +26,17 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Compiles C for BPF: joined, if it can be.
+    /// Compiles C for BPF: joined, if it can be. What the cache has is taken from there.
     ///
     /// # Errors
     /// If the compiler is missing or fails.
-    pub fn new(text: String) -> Result<Self> {
+    pub fn new(text: String, cache: Option<Cache>) -> Result<Self> {
         let joined = (text.len() <= LONGEST_JOINED)
-            .then(|| compile(&text, Form::Joined).and_then(|object| parsed(&object)).ok())
+            .then(|| {
+                compile(&text, Form::Joined, cache.as_ref()).and_then(|object| parsed(&object)).ok()
+            })
             .flatten();
-        let compiled = Self { text, joined, apart: OnceLock::new() };
+        let compiled = Self { text, cache, joined, apart: OnceLock::new() };
         if compiled.joined.is_none() {
             compiled.apart()?;
         }
@@ -51,7 +56,7 @@ impl Compiled {
         if let Some(object) = self.apart.get() {
             return Ok(object);
         }
-        let object = parsed(&compile(&self.text, Form::Apart)?)?;
+        let object = parsed(&compile(&self.text, Form::Apart, self.cache.as_ref())?)?;
         Ok(self.apart.get_or_init(|| object))
     }
 

@@ -1,10 +1,11 @@
 //! The compiler for BPF.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use wireloom_codegen::c::bpf::{FLAGS, RUNTIME};
-use wireloom_install::Cache;
+use wireloom_install::{Cache, CacheError};
 use wireloom_machine::{Error, Result};
 
 /// Its name.
@@ -21,25 +22,64 @@ pub enum Form {
     Apart,
 }
 
-/// Compiles C for BPF; returns the object file.
+/// The name of the object file.
+const OBJECT: &str = "engine.o";
+
+/// Why there is no object file in a cache.
+enum Failed {
+    Cache,
+    Compiler(Error),
+}
+
+impl From<CacheError> for Failed {
+    fn from(_: CacheError) -> Self {
+        Self::Cache
+    }
+}
+
+/// Compiles C for BPF, unless the cache has it; returns the object file.
 ///
 /// # Errors
 /// If the compiler is missing or fails.
-pub fn compile(text: &str, form: Form) -> Result<Vec<u8>> {
-    let problem =
-        |what: &str, error: &dyn std::fmt::Display| Error::new(format!("{what}: {error}"));
-    let folder = wireloom_files::TemporaryFolder::new()
-        .map_err(|error| problem("a temporary folder", &error))?;
-    let write = |name: &str, text: &str| {
-        std::fs::write(folder.path().join(name), text).map_err(|error| problem(name, &error))
-    };
-    for (name, text) in RUNTIME {
-        write(name, text)?;
+pub fn compile(text: &str, form: Form, cache: Option<&Cache>) -> Result<Vec<u8>> {
+    let key = cache.and_then(|cache| Some((cache, key(text, form)?)));
+    let kept = key.map(|(cache, key)| {
+        let build = |folder: &Path, finished: &Path| {
+            compile_in(folder, &finished.join(OBJECT), text, form).map_err(Failed::Compiler)
+        };
+        let entry = cache.entry(&key, build)?;
+        fs::read(entry.join(OBJECT)).map_err(|_| Failed::Cache)
+    });
+    match kept {
+        Some(Ok(object)) => return Ok(object),
+        Some(Err(Failed::Compiler(error))) => return Err(error),
+        // A cache that is full, say, keeps nobody from forwarding.
+        Some(Err(Failed::Cache)) | None => {}
     }
-    write("engine.c", text)?;
-    let object = folder.path().join("engine.o");
-    run(folder.path(), &object, form)?;
-    std::fs::read(&object).map_err(|error| problem("the object file", &error))
+    let folder = wireloom_files::TemporaryFolder::new();
+    let folder = folder.map_err(|error| problem("a temporary folder", &error))?;
+    let object = folder.path().join(OBJECT);
+    compile_in(folder.path(), &object, text, form)?;
+    fs::read(&object).map_err(|error| problem("the object file", &error))
+}
+
+/// The key of an object file; `None` if it is unknown which compiler makes it.
+fn key(text: &str, form: Form) -> Option<String> {
+    let version = Command::new(COMPILER).arg("--version").output().ok()?;
+    let is_joined = form == Form::Joined;
+    version.status.success().then(|| Cache::key((version.stdout, FLAGS, RUNTIME, is_joined, text)))
+}
+
+fn problem(what: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::new(format!("{what}: {error}"))
+}
+
+/// Compiles C in a folder.
+fn compile_in(folder: &Path, object: &Path, text: &str, form: Form) -> Result {
+    for (name, text) in RUNTIME.iter().copied().chain([("engine.c", text)]) {
+        fs::write(folder.join(name), text).map_err(|error| problem(name, &error))?;
+    }
+    run(folder, object, form)
 }
 
 fn run(folder: &Path, object: &Path, form: Form) -> Result {

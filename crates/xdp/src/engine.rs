@@ -52,16 +52,22 @@ pub struct Settings {
 }
 
 impl Engine {
-    /// Compiles a program, and creates its maps with the state of a store.
+    /// Compiles a program, and creates its maps with the state of a store. For programs that are loaded
+    /// again and again there is a cache of object files; others would only fill it.
     ///
     /// # Errors
     /// If the program has no place in the kernel, the compiler is missing or fails, or without the
     /// rights.
-    pub fn new(program: &Program, store: &mut Store, progress: &dyn Fn(&str)) -> Result<Self> {
+    pub fn new(
+        program: &Program,
+        store: &mut Store,
+        cache: Option<Cache>,
+        progress: &dyn Fn(&str),
+    ) -> Result<Self> {
         let written = bpf::generate(&program.optimised).map_err(refused)?;
         let broken = |why: String| broken(&why);
         progress("compiling C for BPF");
-        let compiled = Compiled::new(written.text.clone())?;
+        let compiled = Compiled::new(written.text.clone(), cache)?;
         let object = compiled.next()?;
         let thread = object.constant("wl_thread_bytes").map_err(broken)?;
         let packet = object.constant("wl_packet_bytes").map_err(broken)?;
@@ -141,7 +147,7 @@ impl Loader {
     /// If the compiler fails.
     pub fn watched(&self, program: &Program, watch: &Watch) -> Result<Compiled> {
         let written = bpf::generate_watched(&program.optimised, Some(watch)).map_err(refused)?;
-        Compiled::new(written.text)
+        Compiled::new(written.text, None)
     }
 
     /// Has the kernel verify and load the program of an entry. `maps` are those of the entry, by

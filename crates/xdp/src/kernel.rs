@@ -204,6 +204,7 @@ const MAP_LOOKUP_BATCH: libc::c_int = 24;
 const LINK_CREATE: libc::c_int = 28;
 const LINK_UPDATE: libc::c_int = 29;
 
+const PROGRAM_TYPE_FILTER: u32 = 1;
 const PROGRAM_TYPE_CLASSIFIER: u32 = 3;
 const PROGRAM_TYPE_XDP: u32 = 6;
 const ATTACH_XDP: u32 = 37;
@@ -433,11 +434,24 @@ pub fn load_program(
 /// # Errors
 /// If the kernel refuses it.
 pub fn load_small(hook: Hook, instructions: &[Instruction]) -> io::Result<OwnedFd> {
+    let program_type = match hook {
+        Hook::Driver => PROGRAM_TYPE_XDP,
+        Hook::Ingress => PROGRAM_TYPE_CLASSIFIER,
+    };
+    load(program_type, instructions)
+}
+
+/// Loads a program of a few instructions that says how many bytes of a packet a socket gets.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn load_filter(instructions: &[Instruction]) -> io::Result<OwnedFd> {
+    load(PROGRAM_TYPE_FILTER, instructions)
+}
+
+fn load(program_type: u32, instructions: &[Instruction]) -> io::Result<OwnedFd> {
     let mut attributes = LoadProgram {
-        program_type: match hook {
-            Hook::Driver => PROGRAM_TYPE_XDP,
-            Hook::Ingress => PROGRAM_TYPE_CLASSIFIER,
-        },
+        program_type,
         count: instructions.len() as u32,
         instructions: instructions.as_ptr() as u64,
         licence: LICENCE.as_ptr() as u64,

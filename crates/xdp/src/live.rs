@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use wireloom_codegen::c::bpf::LIVE;
+use wireloom_install::Cache;
 use wireloom_ir::{Reason, ReasonSetId, Verdict};
 use wireloom_machine::{
     Counts, Error, Machine, Program, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
@@ -316,7 +317,9 @@ impl Live {
         limits: &Limits,
         progress: &dyn Fn(&str),
     ) -> Result<(Self, Arc<InKernel>)> {
-        let engine = Engine::new(program, &mut store, progress)?;
+        // A restart finds it compiled.
+        let cache = Some(Cache::of_user("xdp"));
+        let engine = Engine::new(program, &mut store, cache, progress)?;
         let problem = |error: io::Error| failed("a map of the ports", &error, "");
         let create = |name: &str, map_type, key, value, entries| {
             let shape = Shape { map_type, key, value, entries, flags: 0 };

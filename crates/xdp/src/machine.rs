@@ -95,7 +95,7 @@ struct Trials {
 
 impl Trials {
     fn new(program: &Program, mut store: Store, progress: &dyn Fn(&str)) -> Result<Self> {
-        let engine = Engine::new(program, &mut store, progress)?;
+        let engine = Engine::new(program, &mut store, None, progress)?;
         let shape = Shape {
             map_type: MapType::Array,
             key: 4,

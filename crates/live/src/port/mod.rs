@@ -5,14 +5,15 @@ mod replay;
 mod tap;
 mod xdp;
 
-use std::os::fd::RawFd;
+use std::io;
+use std::os::fd::{OwnedFd, RawFd};
 
 use serde::{Deserialize, Serialize};
 use wireloom_machine::{Error, Result};
 use wireloom_net::Frame;
 
-use crate::bpf::Attached;
-use crate::system::interface_index;
+use crate::bpf::{Attached, Sockets, Switch};
+use crate::system::{failed, interface_index};
 
 /// How frames are exchanged with interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,11 +112,43 @@ pub struct Port {
     pub index: Option<u32>,
     /// How it exchanges frames.
     pub exchange: Exchange,
-    /// The program that keeps its frames from the kernel. It is detached first: then the kernel gets
-    /// all of them again.
+    /// The program that keeps its frames from the kernel once the gate is open. When it is detached,
+    /// the kernel gets all of them again.
     pub program: Option<Attached>,
+    /// Where its frames come from. Until it is open the kernel gets them.
+    pub gate: Option<Gate>,
     /// What each core has of it.
     pub sides: Vec<Sides>,
+}
+
+/// What lets the frames of a port through to the machine. Attaching a program takes the kernel longer
+/// than packets should wait, and opening a gate no time.
+pub enum Gate {
+    /// A map of AF_XDP sockets that is empty until it is open, and the socket of each queue.
+    Queues {
+        /// The map.
+        map: Sockets,
+        /// Queues and their sockets.
+        waiting: Vec<(u32, OwnedFd)>,
+    },
+    /// A switch that the programs of an interface and of its packet sockets look at.
+    Switch(Switch),
+}
+
+impl Gate {
+    /// Opens the gate of a port.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn open(&self, port: &str) -> Result {
+        let opened: io::Result<()> = match self {
+            Self::Queues { map, waiting } => {
+                waiting.iter().try_for_each(|(queue, socket)| map.insert(*queue, socket))
+            }
+            Self::Switch(switch) => switch.turn_on(),
+        };
+        opened.map_err(|error| failed(&format!("port {port}: taking its frames"), &error))
+    }
 }
 
 /// What a core has of a port. Nothing of it is shared with another core, so that it can move to a

@@ -14,8 +14,9 @@ use std::ptr::null_mut;
 use wireloom_machine::Result;
 use wireloom_net::Frame;
 
-use super::{Exchange, Port, Receive, Sent, Sides, Spread, Transmit};
-use crate::ingress::{MARK, drop_all_but_marked};
+use super::{Exchange, Gate, Port, Receive, Sent, Sides, Spread, Transmit};
+use crate::bpf::{Switch, filter};
+use crate::ingress::{accept_all_but_marked, drop_all_but_marked};
 use crate::removal::unless_removed;
 use crate::segment::{Finished, OffloadHeader, finish};
 use crate::system::{check, failed, owned, set};
@@ -45,7 +46,8 @@ type ControlSpace = [u64; 8];
 /// Without the rights, or if the kernel does not know TCX.
 pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
     let problem = |error: io::Error| failed(&format!("port {name}: a packet socket"), &error);
-    let sockets = receiving(index, spread.cores).map_err(problem)?;
+    let switch = Switch::new().map_err(problem)?;
+    let sockets = receiving(index, spread.cores, &switch).map_err(problem)?;
     let sides = sockets.into_iter().map(|socket| {
         let receiver = Receiver::new(name, index, spread.number, socket);
         Ok(Sides { receiver: Some(Box::new(receiver)), transmitter: sender(name, index)? })
@@ -55,8 +57,8 @@ pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
         name: name.to_owned(),
         index: Some(index),
         exchange: Exchange::Packet,
-        // From now on the kernel sees only what the machine hands to it.
-        program: Some(drop_all_but_marked(name, index)?.detached_first()),
+        program: Some(drop_all_but_marked(name, index, &switch)?),
+        gate: Some(Gate::Switch(switch)),
         sides,
     })
 }
@@ -72,17 +74,17 @@ pub fn sender(name: &str, index: u32) -> Result<Box<dyn Transmit>> {
 /// Sockets that share what arrives at an interface. The kernel spreads it by a hash of addresses,
 /// protocol and ports, which is the same for both directions of a flow; fragments, which do not all
 /// have ports, by their addresses.
-fn receiving(index: u32, count: usize) -> io::Result<Vec<OwnedFd>> {
+fn receiving(index: u32, count: usize, switch: &Switch) -> io::Result<Vec<OwnedFd>> {
     let sockets: Vec<OwnedFd> = (0..count).map(|_| packet_socket()).collect::<io::Result<_>>()?;
+    let program = accept_all_but_marked(switch);
     let mut group = Group::New;
     for socket in &sockets {
-        prepare(socket, index)?;
+        prepare(socket)?;
+        filter(socket, &program)?;
+        bind(socket, index, libc::ETH_P_ALL as u16)?;
         if count > 1 {
             group.join(socket)?;
         }
-    }
-    for socket in &sockets {
-        accept(socket)?;
     }
     Ok(sockets)
 }
@@ -289,38 +291,16 @@ fn packet_socket() -> io::Result<OwnedFd> {
     owned(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) })
 }
 
-/// Binds a socket to an interface. It accepts nothing yet: before it is in its group it would get
-/// what the others get too.
-fn prepare(socket: &OwnedFd, index: u32) -> io::Result<()> {
+/// Sets the options of a socket that receives.
+fn prepare(socket: &OwnedFd) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1i32)?;
     set(socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
     set(socket, libc::SOL_PACKET, libc::PACKET_AUXDATA, &1i32)?;
     if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &BUFFER).is_err() {
         set(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &BUFFER)?;
     }
-    filter(socket, &mut [libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 }])?;
-    bind(socket, index, libc::ETH_P_ALL as u16)
+    Ok(())
 }
-
-/// Has a socket accept what the kernel has not got from a twin.
-fn accept(socket: &OwnedFd) -> io::Result<()> {
-    // Classic BPF: load the mark, accept all of the frame unless it is ours.
-    let mut accept = [
-        libc::sock_filter { code: 0x20, jt: 0, jf: 0, k: (SKF_AD_OFF + SKF_AD_MARK) as u32 },
-        libc::sock_filter { code: 0x15, jt: 1, jf: 0, k: MARK },
-        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: u32::MAX },
-        libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: 0 },
-    ];
-    filter(socket, &mut accept)
-}
-
-fn filter(socket: &OwnedFd, filter: &mut [libc::sock_filter]) -> io::Result<()> {
-    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
-}
-
-const SKF_AD_OFF: i32 = -0x1000;
-const SKF_AD_MARK: i32 = 20;
 
 fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<()> {
     // SAFETY: all zeros is a valid `sockaddr_ll`.

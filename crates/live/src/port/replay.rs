@@ -66,6 +66,7 @@ pub fn open(name: &str, what: &str, spread: Spread, times: Times) -> Result<Port
         index: None,
         exchange: Exchange::Capture,
         program: None,
+        gate: None,
         sides: spread.one_queue(receiver, Discard::default),
     })
 }

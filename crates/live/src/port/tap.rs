@@ -54,6 +54,7 @@ pub fn open(name: &str, device: &str, spread: Spread) -> Result<Port> {
         index: None,
         exchange: Exchange::Tap,
         program: None,
+        gate: None,
         // Frames are written one by one, from any thread.
         sides: spread
             .one_queue(receiver, || Transmitter { tap: Arc::clone(&tap), sent: Sent::default() }),

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
 use wireloom_machine::Result;
@@ -14,7 +14,7 @@ use xdp::socket::{XdpSocket, XdpSocketBuilder};
 use xdp::umem::UmemCfgBuilder;
 use xdp::{CompletionRing, FillRing, Packet, RingConfigBuilder, RxRing, TxRing, Umem};
 
-use super::{Exchange, Port, Receive, Sent, Sides, Spread, Transmit, packet};
+use super::{Exchange, Gate, Port, Receive, Sent, Sides, Spread, Transmit, packet};
 use crate::bpf::{Hook, Instruction, Sockets, attach, op};
 use crate::removal::unless_removed;
 use crate::segment::complete_if_partial;
@@ -58,13 +58,14 @@ pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
     let count = queues(index);
     let map = Sockets::new(count).map_err(|error| problem("a map of AF_XDP sockets", error))?;
     let mut cores: Vec<(Vec<Queue>, Option<Transmitter>)> = Vec::new();
+    let mut waiting = Vec::new();
     cores.resize_with(spread.cores, Default::default);
     for number in 0..count {
         let (queues, sending) = &mut cores[spread.core_of(number as usize)];
         let opened = Queue::open(index, number, sending.is_none());
         let (queue, sender) = opened.map_err(|error| problem("an AF_XDP socket", error))?;
-        map.insert(number, &*queue.socket)
-            .map_err(|error| problem("the map of AF_XDP sockets", error))?;
+        let socket = another(&queue.socket).map_err(|error| problem("an AF_XDP socket", error))?;
+        waiting.push((number, socket));
         queues.push(queue);
         *sending = sending.take().or(sender);
     }
@@ -92,12 +93,19 @@ pub fn open(name: &str, index: u32, spread: Spread) -> Result<Port> {
         index: Some(index),
         exchange: if is_copied { Exchange::XdpCopy } else { Exchange::XdpZeroCopy },
         sides: sides.collect::<Result<_>>()?,
-        program: Some(program.detached_first()),
+        program: Some(program),
+        gate: Some(Gate::Queues { map, waiting }),
     })
 }
 
-/// The program that hands the frames of each queue to its socket. Those of a queue that was added
-/// later pass on to the kernel.
+/// Another descriptor of a socket.
+fn another(socket: &XdpSocket) -> io::Result<OwnedFd> {
+    // SAFETY: the socket is open as long as it is borrowed.
+    unsafe { BorrowedFd::borrow_raw(socket.as_raw_fd()) }.try_clone_to_owned()
+}
+
+/// The program that hands the frames of each queue to its socket. Those of a queue without a socket
+/// in the map pass on to the kernel: before forwarding begins, and if it was added later.
 fn program(sockets: &Sockets) -> Vec<Instruction> {
     /// Offset of `rx_queue_index` in `struct xdp_md`.
     const QUEUE_OFFSET: i16 = 16;

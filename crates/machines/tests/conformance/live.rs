@@ -159,7 +159,8 @@ impl Wires {
             return Err(failed("ip", &"it does not make the interfaces"));
         }
         let names: Vec<String> = (0..PORTS).map(|port| format!("port{port}")).collect();
-        let forwarder = Forwarder::open(&names, io, 1, &mut |_| ())?;
+        let mut forwarder = Forwarder::open(&names, io, 1, &mut |_| ())?;
+        forwarder.begin()?;
         let index = |port: u16| interface_index(&format!("peer{port}"));
         let peers = (0..PORTS).map(index).collect::<std::io::Result<_>>();
         let (bell, attention) = Attention::new()?;
