@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wireloom_offloads::{Content, Refused, Store, TableWriter, Update};
+use wireloom_offloads::{Refused, Store, TableWriter, Update};
 
 /// The most changes that wait for a machine.
 const MOST_WAITING: usize = 4096;
@@ -167,7 +167,7 @@ impl Controlled {
 
     fn open(&mut self, store: &Store) {
         if !std::mem::replace(&mut self.is_open, true) {
-            writers(store, "", &mut locked(&self.control.shared.writers));
+            *locked(&self.control.shared.writers) = store.writers();
         }
     }
 
@@ -183,18 +183,5 @@ impl Controlled {
 impl Drop for Controlled {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// Adds the writers of all tables of a store, by path.
-fn writers(store: &Store, prefix: &str, all: &mut HashMap<String, Box<dyn TableWriter>>) {
-    for slot in &store.slots {
-        let path = format!("{prefix}{}", slot.name);
-        match &slot.content {
-            Content::Kind { instance, .. } => {
-                all.extend(instance.writer().map(|writer| (path, writer)));
-            }
-            Content::Engine(inner) => writers(inner, &format!("{path}."), all),
-        }
     }
 }
