@@ -8,6 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
 
 use wireloom_machine::{Error, Result};
 use wireloom_offloads::{TableWriter, Update};
@@ -15,6 +17,9 @@ use wireloom_offloads::{TableWriter, Update};
 /// Batches of updates that wait for a core; who sends more waits. So a core that is busy costs no
 /// memory, and what is in use when a batch is sent shows nearly all that batches before it cost.
 pub const WAITING: usize = 2;
+
+/// Between two looks whether packets see a change.
+const REST: Duration = Duration::from_micros(20);
 
 /// A core's end: updates in the order in which they were sent.
 pub struct Control {
@@ -129,14 +134,21 @@ impl Sending {
     }
 
     fn make(&mut self, updates: &[Update]) -> bool {
-        self.settle()
-            && updates.iter().all(|update| {
-                let writer = self.writers.get_mut(&update.offload);
-                let change = writer.map(|table| table.change(&update.key, update.value.as_ref()));
-                // The core makes what packets must not see yet. It also says why it cannot make one.
-                matches!(change, Some(Ok(true)))
-                    || self.send_to(1, std::slice::from_ref(update)) && self.settle()
-            })
+        self.settle() && updates.iter().all(|update| self.make_one(update))
+    }
+
+    fn make_one(&mut self, update: &Update) -> bool {
+        if let Some(table) = self.writers.get_mut(&update.offload)
+            && matches!(table.change(&update.key, update.value.as_ref()), Ok(true))
+        {
+            // At most until the cores have executed what they are at.
+            while !table.is_seen() {
+                thread::sleep(REST);
+            }
+            return true;
+        }
+        // The core makes what packets must not see yet. It also says why it cannot make one.
+        self.send_to(1, std::slice::from_ref(update)) && self.settle()
     }
 
     fn send_to(&mut self, cores: usize, updates: &[Update]) -> bool {
@@ -281,6 +293,10 @@ mod tests {
             }
             self.0.lock().expect("no panic").push(number);
             Ok(true)
+        }
+
+        fn is_seen(&mut self) -> bool {
+            true
         }
     }
 

@@ -43,9 +43,7 @@ pub enum NotTaken {
 /// What the machine and all handles share.
 #[derive(Default)]
 struct Shared {
-    /// The tables that callers change, by the path of the offload. Empty while they are the machine's
-    /// alone.
-    writers: Mutex<HashMap<String, Box<dyn TableWriter>>>,
+    writers: Mutex<Writers>,
     /// The changes that ever joined the queue.
     asked: AtomicU64,
     /// Those of them that the machine has made.
@@ -53,6 +51,27 @@ struct Shared {
     /// Whether the last change that waited for the queue has given up.
     is_at_rest: AtomicBool,
     refused: Mutex<Vec<(Update, Refused)>>,
+}
+
+#[derive(Default)]
+struct Writers {
+    /// The tables that callers change, by the path of the offload. Empty while they are the machine's
+    /// alone.
+    tables: HashMap<String, Box<dyn TableWriter>>,
+    /// The table whose last change packets may not see yet.
+    unseen: Option<String>,
+}
+
+impl Writers {
+    /// Whether packets see all changes that callers have made.
+    fn are_seen(&mut self) -> bool {
+        let table = self.unseen.as_ref().and_then(|path| self.tables.get_mut(path));
+        let are_seen = table.is_none_or(|table| table.is_seen());
+        if are_seen {
+            self.unseen = None;
+        }
+        are_seen
+    }
 }
 
 /// The machine's end.
@@ -105,11 +124,16 @@ impl Shared {
         let begin = Instant::now();
         loop {
             let mut writers = locked(&self.writers);
-            let Some(writer) = writers.get_mut(&update.offload) else { break };
-            if self.made.load(Ordering::Acquire) == self.asked.load(Ordering::Acquire) {
+            let is_ready = self.made.load(Ordering::Acquire) == self.asked.load(Ordering::Acquire)
+                && writers.are_seen();
+            let Some(table) = writers.tables.get_mut(&update.offload) else { break };
+            if is_ready {
                 self.is_at_rest.store(false, Ordering::Relaxed);
-                match writer.change(&update.key, update.value.as_ref()) {
-                    Ok(true) => return None,
+                match table.change(&update.key, update.value.as_ref()) {
+                    Ok(true) => {
+                        writers.unseen = (!table.is_seen()).then_some(update.offload);
+                        return None;
+                    }
                     Ok(false) => break,
                     Err(refused) => {
                         locked(&self.refused).push((update, refused));
@@ -167,7 +191,8 @@ impl Controlled {
 
     fn open(&mut self, store: &Store) {
         if !std::mem::replace(&mut self.is_open, true) {
-            *locked(&self.control.shared.writers) = store.writers();
+            let tables = store.writers();
+            *locked(&self.control.shared.writers) = Writers { tables, unseen: None };
         }
     }
 
@@ -175,7 +200,7 @@ impl Controlled {
     /// queue, and those in progress have been made.
     pub(crate) fn close(&mut self) {
         if std::mem::take(&mut self.is_open) {
-            locked(&self.control.shared.writers).clear();
+            *locked(&self.control.shared.writers) = Writers::default();
         }
     }
 }

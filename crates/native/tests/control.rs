@@ -229,6 +229,20 @@ fn prefixes_change_at_once_and_in_the_order_of_all_changes() {
     let both = || [array(7), lpm(1)].into_iter().for_each(make);
     assert_eq!(seen(&mut native, 2, both), [(3, 1024)]);
     assert_eq!(seen(&mut native, 2, || {}), [(1, 1024)]);
+    // Nor before a change for which a table needed new arrays, which the machine does not read yet.
+    let blocks = |number: u64, key| update("blocks", key, Some(value(number)));
+    [blocks(1, prefix(0, 32, 8)), blocks(3, prefix(0, 32, 8))].into_iter().for_each(make);
+    seen(&mut native, 3, || {});
+    let grow = || {
+        for number in 1..=2000 {
+            let bits = Bits::new(32, 0x0100_0000 + (number << 8));
+            make(blocks(1, EntryKey::Prefix { bits, length: 24 }));
+        }
+        make(blocks(1, prefix(0, 32, 8)));
+        make(lpm(3));
+    };
+    assert_eq!(seen(&mut native, 2, grow), [(1, 1024)]);
+    assert_eq!(seen(&mut native, 3, || make(lpm(1))), [(1, 1024)]);
     // Nor while the store is somebody else's.
     let _ = native.store_mut();
     make(lpm(3));

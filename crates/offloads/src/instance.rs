@@ -173,6 +173,11 @@ pub trait TableWriter: Send {
     /// # Errors
     /// Those of [`Instance::load`] and [`Instance::unload`].
     fn change(&mut self, key: &EntryKey, value: Option<&Bits>) -> Result<bool, Refused>;
+
+    /// Whether all packets from now on see the changes that were made. Not while a machine reads arrays
+    /// that were replaced, because they were full: it reads the new ones after its next
+    /// [`Instance::raw`].
+    fn is_seen(&mut self) -> bool;
 }
 
 /// Packs fields, the first one most significant. Without fields the result is a single zero bit.

@@ -91,6 +91,10 @@ impl TableWriter for Writer {
         };
         Ok(true)
     }
+
+    fn is_seen(&mut self) -> bool {
+        locked(&self.0).is_seen()
+    }
 }
 
 fn locked(table: &Mutex<Table>) -> MutexGuard<'_, Table> {

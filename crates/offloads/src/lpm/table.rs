@@ -123,6 +123,14 @@ impl Table {
         self.values.agrees(value)
     }
 
+    /// Whether no pinned reader reads arrays that a change has replaced.
+    pub fn is_seen(&mut self) -> bool {
+        if self.has_old_fibs {
+            self.has_old_fibs = self.shared.reclaim(self.shared.epochs.oldest_pinned());
+        }
+        !self.has_old_fibs
+    }
+
     /// Looks through the values, so that [`Self::certain`] says all that holds now.
     pub fn look_again(&mut self) {
         self.values.look_again();
