@@ -20,7 +20,10 @@ const MOST_WAITING: usize = 4096;
 
 /// How long a change waits for those before it. A machine at work makes them within some 1,000 packets.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// Between two looks whether they are made.
+/// For so long it gives others the processor and looks again: a machine at work is ready sooner than a
+/// thread that sleeps wakes.
+const SOON: Duration = Duration::from_micros(100);
+/// How long it sleeps after that, between two looks.
 const REST: Duration = Duration::from_micros(20);
 
 /// A handle with which other threads change the offloads of a machine while packets flow. Changes are
@@ -147,7 +150,11 @@ impl Shared {
                 break;
             }
             drop(writers);
-            thread::sleep(REST);
+            if begin.elapsed() < SOON {
+                thread::yield_now();
+            } else {
+                thread::sleep(REST);
+            }
         }
         self.asked.fetch_add(1, Ordering::AcqRel);
         Some(update)
