@@ -1,7 +1,7 @@
 //! An engine with its tables, ready to take packets: built at the start, and in the background at
 //! each reload.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -162,7 +162,7 @@ impl Built {
             }
             None => None,
         };
-        let mut of_all_cores = BTreeSet::new();
+        let (mut of_all_cores, mut writers) = (BTreeSet::new(), HashMap::new());
         let (machines, programs): (Vec<Box<dyn Machine + Send>>, _) = match (place, library) {
             (Where::Process { cores }, library) => {
                 let library = library.expect("it was built for a process");
@@ -171,7 +171,7 @@ impl Built {
                 let others = (1..*cores).map(|core| native.on_another_core(core as u64));
                 let others: Vec<Native> =
                     others.collect::<Result<_, _>>().map_err(|refused| Error::new(refused.0))?;
-                of_all_cores = native.of_all_cores();
+                (of_all_cores, writers) = (native.of_all_cores(), native.store().writers());
                 let machine = |native| Box::new(InSoftware::new(native)) as Box<dyn Machine + Send>;
                 (std::iter::once(native).chain(others).map(machine).collect(), None)
             }
@@ -181,8 +181,9 @@ impl Built {
                 (vec![Box::new(live)], Some(programs))
             }
         };
-        let followed = mirror
-            .map(|(mirror, every)| mirror.follow(every, machines.len(), of_all_cores.clone()));
+        let followed = mirror.map(|(mirror, every)| {
+            mirror.follow(every, machines.len(), of_all_cores.clone(), writers)
+        });
         let (controls, kernel) = followed.transpose()?.unzip();
         let controls = controls.unwrap_or_default();
         let name = program.engines[program.main.index()].name.clone();

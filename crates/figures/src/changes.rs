@@ -14,6 +14,7 @@ use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Content, Instance, Row, Store, Update};
 
 use super::Settings;
+use super::processors::{Pinned, allowed};
 use super::workload::packets;
 
 /// Changes a second that a sample has at least.
@@ -43,7 +44,8 @@ const CHANGED_BIT: u32 = 24;
 
 /// Returns the function that measures once: the rate of the router with the demonstration's tables
 /// while 50,000 times a second a route gets another next hop, or a next hop other addresses, as a
-/// multiple of its rate without changes, both of processor time. Every frame must have both addresses of before or both of
+/// multiple of its rate without changes, both of processor time. Packets and changes have a processor
+/// each, if there are two. Every frame must have both addresses of before or both of
 /// after, and those of the port that it is sent to.
 ///
 /// # Errors
@@ -59,12 +61,20 @@ pub fn sampler(settings: &Settings) -> Result<impl FnMut() -> Result<f64>> {
     let mut next = 0;
     Ok(move || {
         let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+        let [for_packets, for_changes] = match allowed()[..] {
+            [first, second, ..] => [Some(first), Some(second)],
+            _ => [None; 2],
+        };
+        let _pinned = for_packets.and_then(Pinned::to);
         for _ in 0..TRIES {
             let quiet = changes.rate(&mut machine, &frames)?;
             let control = machine.control();
             let ends = AtomicBool::new(false);
             let (changing, made) = thread::scope(|scope| {
-                let changing = scope.spawn(|| changes.make(&control, &mut next, &ends));
+                let changing = scope.spawn(|| {
+                    let _pinned = for_changes.and_then(Pinned::to);
+                    changes.make(&control, &mut next, &ends)
+                });
                 let rate = changes.rate(&mut machine, &frames);
                 ends.store(true, Ordering::Relaxed);
                 // Those that wait are made, so that the thread can end.

@@ -46,6 +46,7 @@ mod np_virtual;
 mod overview;
 pub mod pages;
 pub mod peer;
+mod processors;
 pub mod publish;
 pub mod raw;
 pub mod registry;

@@ -1,19 +1,25 @@
-//! Table updates from another thread, and the descriptors that wake the cores for them.
+//! Table updates from another thread, and the descriptors that wake the cores for them. Tables that can
+//! be looked up while they change are changed in that thread, so that packets do not wait for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
 
 use wireloom_machine::{Error, Result};
-use wireloom_offloads::Update;
+use wireloom_offloads::{TableWriter, Update};
 
 /// Batches of updates that wait for a core; who sends more waits. So a core that is busy costs no
 /// memory, and what is in use when a batch is sent shows nearly all that batches before it cost.
 pub const WAITING: usize = 2;
+
+/// Between two looks whether packets see a change.
+const REST: Duration = Duration::from_micros(20);
 
 /// A core's end: updates in the order in which they were sent.
 pub struct Control {
@@ -21,8 +27,8 @@ pub struct Control {
     waiting: std::vec::IntoIter<Update>,
     /// Whether the last update of a batch was handed out, and is applied when the next is asked for.
     is_last: bool,
-    /// Tells that; nobody waits for a single core.
-    applied: Option<Sender<()>>,
+    /// Tells that.
+    applied: Sender<()>,
     awake: UnixStream,
     /// Whether something has been written to `awake`: asking costs no system call.
     woken: Arc<AtomicBool>,
@@ -35,8 +41,23 @@ pub struct Sending {
     cores: Vec<Core>,
     /// The offloads whose entries the first core changes for all.
     of_all_cores: BTreeSet<String>,
+    /// The tables that this end changes itself.
+    writers: HashMap<String, Box<dyn TableWriter>>,
+    /// The batches of updates that no core has told to be applied.
+    pending: usize,
     applied: Receiver<()>,
     open: Weak<()>,
+}
+
+/// Where an entry is changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In the thread of the sending end.
+    Here,
+    /// On the first core, for all.
+    First,
+    /// On each core.
+    Each,
 }
 
 /// The way to a core.
@@ -46,16 +67,22 @@ struct Core {
     woken: Arc<AtomicBool>,
 }
 
-/// Creates both ends for so many cores. The first core changes these offloads for all of them.
+/// Creates both ends for so many cores. The first core changes these offloads for all of them, but
+/// those with a writer are changed by the sending end.
 ///
 /// # Errors
 /// If the kernel refuses a socket.
-pub fn channel(cores: usize, of_all_cores: BTreeSet<String>) -> Result<(Sending, Vec<Control>)> {
+pub fn channel(
+    cores: usize,
+    of_all_cores: BTreeSet<String>,
+    writers: HashMap<String, Box<dyn TableWriter>>,
+) -> Result<(Sending, Vec<Control>)> {
     let failed = |error| Error::new(format!("a pair of sockets: {error}"));
     let (tell, applied) = mpsc::channel();
     let open = Arc::new(());
     let (ways, weak) = (Vec::new(), Arc::downgrade(&open));
-    let mut sending = Sending { cores: ways, of_all_cores, applied, open: weak };
+    let mut sending =
+        Sending { cores: ways, of_all_cores, writers, pending: 0, applied, open: weak };
     let mut controls = Vec::new();
     for _ in 0..cores {
         let (wake, awake) = UnixStream::pair().map_err(failed)?;
@@ -67,7 +94,7 @@ pub fn channel(cores: usize, of_all_cores: BTreeSet<String>) -> Result<(Sending,
             updates,
             waiting: Vec::new().into_iter(),
             is_last: false,
-            applied: (cores > 1).then(|| tell.clone()),
+            applied: tell.clone(),
             awake,
             woken: Arc::clone(&woken),
             _open: Arc::clone(&open),
@@ -83,24 +110,65 @@ impl Sending {
         self.open.strong_count() == 0
     }
 
-    /// Sends updates. Returns false if forwarding has ended.
+    /// Makes updates or sends them. Returns false if forwarding has ended.
     ///
-    /// Entries may name other ones, which are changed before. Therefore, if there are several cores,
-    /// each change of shared entries waits until all cores have made the changes before it, and the
-    /// other way round.
+    /// Entries may name other ones, which are changed before. Therefore changes in one place wait until
+    /// those before them have been made in another.
     pub fn send(&mut self, updates: Vec<Update>) -> bool {
-        if let [core] = &mut self.cores[..] {
-            return core.send(updates);
+        // A core that is the only one keeps their order.
+        if self.cores.len() == 1 && self.writers.is_empty() {
+            return self.send_to(1, &updates);
         }
-        let is_shared = |update: &Update| self.of_all_cores.contains(&update.offload);
-        for run in updates.chunk_by(|a, b| is_shared(a) == is_shared(b)) {
-            let all = self.cores.len();
-            let cores = if is_shared(&run[0]) { 1 } else { all };
-            if !self.cores[..cores].iter_mut().all(|core| core.send(run.to_vec()))
-                || !(0..cores).all(|_| self.applied.recv().is_ok())
-            {
+        let place = |update: &Update| match &update.offload {
+            path if self.writers.contains_key(path) => Place::Here,
+            path if self.of_all_cores.contains(path) || self.cores.len() == 1 => Place::First,
+            _ => Place::Each,
+        };
+        let runs = updates.chunk_by(|a, b| place(a) == place(b));
+        let runs: Vec<_> = runs.map(|run| (place(&run[0]), run)).collect();
+        runs.into_iter().all(|(place, run)| match place {
+            Place::Here => self.make(run),
+            Place::First => self.send_to(1, run),
+            Place::Each => self.send_to(self.cores.len(), run),
+        })
+    }
+
+    fn make(&mut self, updates: &[Update]) -> bool {
+        self.settle() && updates.iter().all(|update| self.make_one(update))
+    }
+
+    fn make_one(&mut self, update: &Update) -> bool {
+        if let Some(table) = self.writers.get_mut(&update.offload)
+            && matches!(table.change(&update.key, update.value.as_ref()), Ok(true))
+        {
+            // At most until the cores have executed what they are at.
+            while !table.is_seen() {
+                thread::sleep(REST);
+            }
+            return true;
+        }
+        // The core makes what packets must not see yet. It also says why it cannot make one.
+        self.send_to(1, std::slice::from_ref(update)) && self.settle()
+    }
+
+    fn send_to(&mut self, cores: usize, updates: &[Update]) -> bool {
+        self.pending -= self.applied.try_iter().count();
+        for core in &mut self.cores[..cores] {
+            if !core.send(updates.to_vec()) {
                 return false;
             }
+            self.pending += 1;
+        }
+        self.cores.len() == 1 || self.settle()
+    }
+
+    /// Waits until the cores have applied all that was sent.
+    fn settle(&mut self) -> bool {
+        while self.pending > 0 {
+            if self.applied.recv().is_err() {
+                return false;
+            }
+            self.pending -= 1;
         }
         true
     }
@@ -124,11 +192,9 @@ impl Control {
 
     /// Returns the next update, if there is one. The one before must have been applied.
     pub(crate) fn next(&mut self) -> Option<Update> {
-        if std::mem::take(&mut self.is_last)
-            && let Some(applied) = &self.applied
-        {
+        if std::mem::take(&mut self.is_last) {
             // If the other end is gone, nobody waits.
-            let _ = applied.send(());
+            let _ = self.applied.send(());
         }
         loop {
             if let Some(update) = self.waiting.next() {
@@ -146,13 +212,17 @@ impl Control {
 
 #[cfg(test)]
 mod tests {
-    use wireloom_offloads::EntryKey;
+    use std::sync::Mutex;
+
+    use wireloom_bits::Bits;
+    use wireloom_offloads::{EntryKey, Refused};
 
     use super::*;
 
     #[test]
     fn updates_come_in_order_and_leave_the_descriptor_silent() {
-        let (mut sending, mut controls) = channel(1, BTreeSet::new()).expect("both ends");
+        let (mut sending, mut controls) =
+            channel(1, BTreeSet::new(), HashMap::new()).expect("both ends");
         let mut control = controls.pop().expect("one core's");
         assert!(control.next().is_none());
         for round in 0..3 {
@@ -170,9 +240,9 @@ mod tests {
     #[test]
     fn cores_change_shared_entries_once_and_never_before_the_others_are_ready() {
         let shared = BTreeSet::from(["routes".to_owned()]);
-        let (mut sending, controls) = channel(3, shared).expect("both ends");
+        let (mut sending, controls) = channel(3, shared, HashMap::new()).expect("both ends");
         // Per core, hops that it has changed, and routes that the first one has changed for all.
-        let state = std::sync::Mutex::new(([0u64; 3], 0u64));
+        let state = Mutex::new(([0u64; 3], 0u64));
         std::thread::scope(|scope| {
             for (core, mut control) in controls.into_iter().enumerate() {
                 let state = &state;
@@ -203,6 +273,73 @@ mod tests {
             }
         });
         assert!(sending.is_closed() && !sending.send(vec![update(0)]));
+    }
+
+    /// A table that notes what it is changed to, and refuses what is more than 1000.
+    struct Noting(Arc<Mutex<Vec<u64>>>);
+
+    impl TableWriter for Noting {
+        fn change(
+            &mut self,
+            key: &EntryKey,
+            _: Option<&Bits>,
+        ) -> std::result::Result<bool, Refused> {
+            let EntryKey::Index(number) = *key else { unreachable!("an index") };
+            if number % 10 == 9 {
+                return Ok(false);
+            }
+            if number > 1000 {
+                return Err(Refused("too large".into()));
+            }
+            self.0.lock().expect("no panic").push(number);
+            Ok(true)
+        }
+
+        fn is_seen(&mut self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn the_sending_end_changes_its_tables_in_the_order_of_all_updates() {
+        for cores in [1, 2] {
+            let made: Arc<Mutex<Vec<u64>>> = Arc::default();
+            let writer: Box<dyn TableWriter> = Box::new(Noting(Arc::clone(&made)));
+            let shared = BTreeSet::from(["routes".to_owned()]);
+            let writers = HashMap::from([("routes".to_owned(), writer)]);
+            let (mut sending, controls) = channel(cores, shared, writers).expect("both ends");
+            std::thread::scope(|scope| {
+                for (core, mut control) in controls.into_iter().enumerate() {
+                    let made = &made;
+                    scope.spawn(move || {
+                        let mut last = 0;
+                        while last != u64::MAX {
+                            let Some(update) = control.next() else {
+                                std::thread::yield_now();
+                                continue;
+                            };
+                            last = update.packet;
+                            let is_route = update.offload == "routes";
+                            assert!(core == 0 || !is_route, "one core makes what no writer may");
+                            // One core notes for all.
+                            if core == 0 && last != u64::MAX {
+                                made.lock().expect("no panic").push(last);
+                            }
+                        }
+                        // So that the last is told to be applied.
+                        assert!(control.next().is_none());
+                    });
+                }
+                let mut updates: Vec<Update> = (1..=1010).map(update).collect();
+                updates.iter_mut().filter(|u| u.packet % 5 != 0).for_each(|update| {
+                    update.offload = "routes".into();
+                });
+                assert!(updates.chunks(7).all(|updates| sending.send(updates.to_vec())));
+                assert!(sending.send(vec![update(u64::MAX)]));
+            });
+            assert_eq!(*made.lock().expect("no panic"), (1..=1010).collect::<Vec<u64>>());
+            assert!(sending.is_closed());
+        }
     }
 
     fn update(packet: u64) -> Update {

@@ -1,19 +1,37 @@
 //! Changes of the offloads by a control plane in another thread.
+//!
+//! Changes of tables that can be looked up while they change ([`writer`](wireloom_offloads::Instance::writer)) are made in the
+//! thread that asks for them. All others wait in a queue for the machine, which makes them between two
+//! batches. Entries may name other ones, which are changed before, so changes keep their order: one
+//! that the caller's thread can make first waits for the queue to become empty, and joins it if the
+//! machine has no packets at present.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use wireloom_offloads::{Refused, Store, Update};
+use wireloom_offloads::{Refused, Store, TableWriter, Update};
 
 /// The most changes that wait for a machine.
 const MOST_WAITING: usize = 4096;
 
-/// A handle with which other threads change the offloads of a machine while packets flow. The
-/// machine makes the changes, in their order, between two batches: no packet sees a part of one.
+/// How long a change waits for those before it. A machine at work makes them within some 1,000 packets.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// For so long it keeps looking: a machine at work is ready sooner than a thread that sleeps, or that
+/// gives others the processor, goes on.
+const SOON: Duration = Duration::from_micros(100);
+/// How long it sleeps after that, between two looks.
+const REST: Duration = Duration::from_micros(20);
+
+/// A handle with which other threads change the offloads of a machine while packets flow. Changes are
+/// made in their order, and no packet sees a part of one.
 #[derive(Clone)]
 pub struct Control {
     changes: SyncSender<Update>,
-    refused: Arc<Mutex<Vec<(Update, Refused)>>>,
+    shared: Arc<Shared>,
 }
 
 /// Why a change was not taken.
@@ -25,55 +43,177 @@ pub enum NotTaken {
     Gone(Box<Update>),
 }
 
+/// What the machine and all handles share.
+#[derive(Default)]
+struct Shared {
+    writers: Mutex<Writers>,
+    /// The changes that ever joined the queue.
+    asked: AtomicU64,
+    /// Those of them that the machine has made.
+    made: AtomicU64,
+    /// Whether the last change that waited for the queue has given up.
+    is_at_rest: AtomicBool,
+    refused: Mutex<Vec<(Update, Refused)>>,
+}
+
+#[derive(Default)]
+struct Writers {
+    /// The tables that callers change, by the path of the offload. Empty while they are the machine's
+    /// alone.
+    tables: HashMap<String, Box<dyn TableWriter>>,
+    /// The table whose last change packets may not see yet.
+    unseen: Option<String>,
+}
+
+impl Writers {
+    /// Whether packets see all changes that callers have made.
+    fn are_seen(&mut self) -> bool {
+        let table = self.unseen.as_ref().and_then(|path| self.tables.get_mut(path));
+        let are_seen = table.is_none_or(|table| table.is_seen());
+        if are_seen {
+            self.unseen = None;
+        }
+        are_seen
+    }
+}
+
 /// The machine's end.
 pub(crate) struct Controlled {
     control: Control,
     changes: Receiver<Update>,
+    /// Whether the handles have the writers of the machine's tables.
+    is_open: bool,
 }
 
 impl Control {
-    /// Asks for a change. If 4096 of them wait already, this waits until the machine has made some.
+    /// Makes a change, or asks for it. If 4096 of them wait already, this waits until the machine has
+    /// made some. Packets that are offered after the call see the change.
     ///
     /// # Errors
     /// If the machine is gone: the change.
     pub fn change(&self, update: Update) -> Result<(), NotTaken> {
-        self.changes.send(update).map_err(|error| NotTaken::Gone(Box::new(error.0)))
+        let Some(update) = self.shared.make(update) else { return Ok(()) };
+        self.changes.send(update).map_err(|error| {
+            self.shared.made.fetch_add(1, Ordering::Release);
+            NotTaken::Gone(Box::new(error.0))
+        })
     }
 
-    /// Asks for a change if it need not wait for that.
+    /// The same, unless the change would wait because there are too many.
     ///
     /// # Errors
     /// If too many changes wait, or the machine is gone: the change.
     pub fn try_change(&self, update: Update) -> Result<(), NotTaken> {
-        self.changes.try_send(update).map_err(|error| match error {
-            TrySendError::Full(update) => NotTaken::Full(Box::new(update)),
-            TrySendError::Disconnected(update) => NotTaken::Gone(Box::new(update)),
+        let Some(update) = self.shared.make(update) else { return Ok(()) };
+        self.changes.try_send(update).map_err(|error| {
+            self.shared.made.fetch_add(1, Ordering::Release);
+            match error {
+                TrySendError::Full(update) => NotTaken::Full(Box::new(update)),
+                TrySendError::Disconnected(update) => NotTaken::Gone(Box::new(update)),
+            }
         })
     }
 
     /// Returns the changes that offloads have refused since the last call, with the reasons.
     pub fn refused(&self) -> Vec<(Update, Refused)> {
-        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *locked(&self.shared.refused))
     }
+}
+
+impl Shared {
+    /// Makes a change, if the caller's thread can. Otherwise returns it, counted as one that joins the
+    /// queue.
+    fn make(&self, update: Update) -> Option<Update> {
+        let begin = Instant::now();
+        loop {
+            let mut writers = locked(&self.writers);
+            let is_ready = self.made.load(Ordering::Acquire) == self.asked.load(Ordering::Acquire)
+                && writers.are_seen();
+            let Some(table) = writers.tables.get_mut(&update.offload) else { break };
+            if is_ready {
+                self.is_at_rest.store(false, Ordering::Relaxed);
+                match table.change(&update.key, update.value.as_ref()) {
+                    Ok(true) => {
+                        writers.unseen = (!table.is_seen()).then_some(update.offload);
+                        return None;
+                    }
+                    Ok(false) => break,
+                    Err(refused) => {
+                        locked(&self.refused).push((update, refused));
+                        return None;
+                    }
+                }
+            }
+            // Whoever waits has no packets to wait for, once one has waited in vain.
+            if self.is_at_rest.load(Ordering::Relaxed) || begin.elapsed() > PATIENCE {
+                self.is_at_rest.store(true, Ordering::Relaxed);
+                break;
+            }
+            drop(writers);
+            if begin.elapsed() < SOON {
+                std::hint::spin_loop();
+            } else {
+                thread::sleep(REST);
+            }
+        }
+        self.asked.fetch_add(1, Ordering::AcqRel);
+        Some(update)
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is in them is right even if a change panicked.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Controlled {
     pub(crate) fn new() -> Self {
         let (sender, changes) = sync_channel(MOST_WAITING);
-        Self { control: Control { changes: sender, refused: Arc::default() }, changes }
+        let control = Control { changes: sender, shared: Arc::default() };
+        Self { control, changes, is_open: false }
     }
 
-    pub(crate) fn control(&self) -> Control {
+    /// A handle for changes of these offloads.
+    pub(crate) fn control(&mut self, store: &Store) -> Control {
+        self.open(store);
         self.control.clone()
     }
 
-    /// Makes the changes that wait.
-    pub(crate) fn apply(&self, store: &mut Store) {
+    /// Makes the changes that wait, and lets the handles make others while packets flow.
+    pub(crate) fn apply(&mut self, store: &mut Store) {
+        let mut made = 0;
         for update in self.changes.try_iter().take(MOST_WAITING) {
             if let Err(refused) = update.apply(store) {
-                let all = &self.control.refused;
-                all.lock().unwrap_or_else(PoisonError::into_inner).push((update, refused));
+                locked(&self.control.shared.refused).push((update, refused));
             }
+            made += 1;
         }
+        if made > 0 {
+            self.control.shared.made.fetch_add(made, Ordering::Release);
+        }
+        if !self.is_open && Arc::strong_count(&self.control.shared) > 1 {
+            self.open(store);
+        }
+    }
+
+    fn open(&mut self, store: &Store) {
+        if !std::mem::replace(&mut self.is_open, true) {
+            let tables = store.writers();
+            *locked(&self.control.shared.writers) = Writers { tables, unseen: None };
+        }
+    }
+
+    /// Takes the tables from the handles, until the next changes are applied: their changes join the
+    /// queue, and those in progress have been made.
+    pub(crate) fn close(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            *locked(&self.control.shared.writers) = Writers::default();
+        }
+    }
+}
+
+impl Drop for Controlled {
+    fn drop(&mut self) {
+        self.close();
     }
 }

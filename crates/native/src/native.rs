@@ -125,15 +125,17 @@ impl Native {
     }
 
     /// A handle with which a control plane in another thread changes the offloads while packets
-    /// flow. A change is made at the latest when 16 batches of packets have been executed.
-    pub fn control(&self) -> Control {
-        self.controlled.control()
+    /// flow. Prefix tables change at once, in that thread; changes of all other offloads are made at
+    /// the latest when 16 batches of packets have been executed.
+    pub fn control(&mut self) -> Control {
+        self.controlled.control(&self.store)
     }
 
     /// The offloads, for the control plane to change between packets. They must stay the program's
     /// own: the next packets panic if another program's store was put in their place.
     pub fn store_mut(&mut self) -> &mut Store {
         self.is_store_lent = true;
+        self.controlled.close();
         &mut self.store
     }
 }

@@ -120,16 +120,24 @@ pub trait Instance: Any + Send + Duplicate {
         None
     }
 
+    /// Returns a handle with which a control plane in another thread changes these entries, of a kind
+    /// whose entries can be looked up while they change.
+    fn writer(&self) -> Option<Box<dyn TableWriter>> {
+        None
+    }
+
     /// Returns what is certain of the replies of a method that only reads, whatever its arguments, as
-    /// long as the state changes through this handle alone. `None` if nothing is, or the kind does not
-    /// know. It costs little to ask. A change can make less certain, but more only after
+    /// long as the state changes through this handle and its [writers](Instance::writer) alone. `None`
+    /// if nothing is, or the kind does not know. It costs little to ask. A change through this handle
+    /// can make less certain, one through a writer cannot; more becomes certain only by
     /// [`Instance::look_again`].
     fn certain(&self, method: usize) -> Option<Known> {
         let _ = method;
         None
     }
 
-    /// Looks through the state, so that [`Instance::certain`] says all that it tells now.
+    /// Looks through the state, so that [`Instance::certain`] says all that it tells now. If a writer
+    /// is changing the state, nothing happens: this never waits.
     fn look_again(&mut self) {}
 
     /// Says that packets may have changed the memory that [`Instance::raw`] shows: nothing is certain
@@ -152,6 +160,24 @@ pub trait Instance: Any + Send + Duplicate {
     /// until it calls `raw` again. Call it after each batch: objects that a control plane in
     /// another thread replaces stay in memory until then.
     fn raw_done(&mut self) {}
+}
+
+/// A handle with which a control plane in another thread changes the entries of a table while packets
+/// look them up: a lookup sees the old entry or the new one.
+pub trait TableWriter: Send {
+    /// Inserts or replaces an entry, or removes it if there is no value and the entry is present.
+    /// Returns false, and changes nothing, if less would be certain of replies afterwards
+    /// ([`Instance::certain`]). Packets may depend on that, so such a change must be made through the
+    /// instance, by the machine that executes them.
+    ///
+    /// # Errors
+    /// Those of [`Instance::load`] and [`Instance::unload`].
+    fn change(&mut self, key: &EntryKey, value: Option<&Bits>) -> Result<bool, Refused>;
+
+    /// Whether all packets from now on see the changes that were made. Not while a machine reads arrays
+    /// that were replaced, because they were full: it reads the new ones after its next
+    /// [`Instance::raw`].
+    fn is_seen(&mut self) -> bool;
 }
 
 /// Packs fields, the first one most significant. Without fields the result is a single zero bit.

@@ -15,7 +15,7 @@ pub mod registry;
 pub mod store;
 pub mod updates;
 
-pub use instance::{Duplicate, Entry, EntryKey, Env, Instance, Refused, Row};
+pub use instance::{Duplicate, Entry, EntryKey, Env, Instance, Refused, Row, TableWriter};
 pub use kinds::instantiate;
 pub use populate::{LoadSummary, load_tables};
 pub use raw::RawView;

@@ -1,7 +1,9 @@
 //! The offloads of an engine with their state. Table files are loaded into them, and reports read
 //! them.
 
-use crate::{Config, Instance};
+use std::collections::HashMap;
+
+use crate::{Config, Instance, TableWriter};
 
 /// The offloads of an engine, in the order of their declaration. The offloads of a called engine
 /// are nested.
@@ -56,6 +58,24 @@ impl Store {
                 Content::Kind { .. } => None,
             },
         }
+    }
+
+    /// Returns the writers of all tables that can be looked up while they change, by path.
+    pub fn writers(&self) -> HashMap<String, Box<dyn TableWriter>> {
+        let mut writers = HashMap::new();
+        for slot in &self.slots {
+            match &slot.content {
+                Content::Kind { instance, .. } => {
+                    writers.extend(instance.writer().map(|writer| (slot.name.clone(), writer)));
+                }
+                Content::Engine(inner) => {
+                    let inner = inner.writers().into_iter();
+                    let name = &slot.name;
+                    writers.extend(inner.map(|(path, writer)| (format!("{name}.{path}"), writer)));
+                }
+            }
+        }
+        writers
     }
 
     /// Returns the path of every offload that is not an engine, in order of declaration. Nested

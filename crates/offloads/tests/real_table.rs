@@ -32,7 +32,7 @@ fn routes(name: &str, width: u32) -> Slot {
     Slot { name: name.into(), content: Content::Kind { config, instance } }
 }
 
-fn table(store: &Store, path: &str) -> std::sync::Arc<std::sync::Mutex<Table>> {
+fn table(store: &Store, path: &str) -> kinds::lpm::SharedTable {
     let Content::Kind { instance, .. } = &store.find(path).expect("the offload").content else {
         panic!("{path} is of a kind")
     };

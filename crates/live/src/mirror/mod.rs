@@ -33,7 +33,7 @@ mod objects;
 mod reading;
 mod rows;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -41,7 +41,7 @@ use std::time::{Duration, Instant};
 
 use wireloom_ir as ir;
 use wireloom_machine::{Error, Result};
-use wireloom_offloads::{Refused, Store, Update};
+use wireloom_offloads::{Refused, Store, TableWriter, Update};
 
 use crate::control::{self, Control, Sending};
 use crate::memory::{self, Memory};
@@ -212,8 +212,8 @@ impl Mirror {
 
     /// Follows the kernel in a thread of its own from now on, and compares everything after each
     /// interval. Returns the counters, and the updates for each of so many cores; the first core
-    /// changes these offloads for all of them. The thread has [`MIRROR_RIGHTS`] of the caller's
-    /// rights.
+    /// changes these offloads for all of them. The thread changes those with a writer itself. It has
+    /// [`MIRROR_RIGHTS`] of the caller's rights.
     ///
     /// # Errors
     /// If the thread cannot be started, or its other rights cannot be given up.
@@ -222,8 +222,9 @@ impl Mirror {
         interval: Duration,
         cores: usize,
         of_all_cores: BTreeSet<String>,
+        writers: HashMap<String, Box<dyn TableWriter>>,
     ) -> Result<(Vec<Control>, Arc<MirrorCounters>)> {
-        let (sending, controls) = control::channel(cores, of_all_cores)?;
+        let (sending, controls) = control::channel(cores, of_all_cores, writers)?;
         let counters = Arc::clone(&self.counters);
         let thread = thread::Builder::new().name("mirror".into());
         let (tell, given_up) = mpsc::channel();

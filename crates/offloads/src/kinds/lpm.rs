@@ -1,15 +1,16 @@
 //! `lpm`: longest-prefix match. The module [`crate::lpm`] contains the data structure.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use wireloom_bits::{Bits, Known};
 
 use crate::kinds::field_values;
-use crate::lpm::{Reader, Table};
+use crate::lpm::{Certain, Reader, Table};
 use crate::registry::{
     Kind, METHOD, Method, ReplyType, TableForm, TableKey, ValueType, declared_value, param,
 };
-use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row};
+use crate::{Config, Entry, EntryKey, Env, Instance, Layout, RawView, Refused, Row, TableWriter};
 
 /// The interface of `lpm`.
 pub const KIND: Kind = Kind {
@@ -43,8 +44,62 @@ pub struct Lpm {
     key_width: u32,
     miss: Bits,
     layout: Layout,
-    table: Arc<Mutex<Table>>,
+    table: SharedTable,
+    certain: Certain,
     reader: Reader,
+}
+
+/// A table that several threads may change. While there is more than one handle, an instance of `lpm`
+/// says nothing about its replies.
+#[derive(Clone)]
+pub struct SharedTable {
+    table: Arc<Mutex<Table>>,
+    /// Counts the handles. Writers have none, since they keep to what is certain.
+    handles: Arc<()>,
+}
+
+impl SharedTable {
+    fn new(table: Table) -> Self {
+        Self { table: Arc::new(Mutex::new(table)), handles: Arc::default() }
+    }
+
+    fn is_only_handle(&self) -> bool {
+        Arc::strong_count(&self.handles) == 1
+    }
+}
+
+impl Deref for SharedTable {
+    type Target = Mutex<Table>;
+
+    fn deref(&self) -> &Mutex<Table> {
+        &self.table
+    }
+}
+
+/// The handle of a control plane in another thread.
+struct Writer(Arc<Mutex<Table>>);
+
+impl TableWriter for Writer {
+    fn change(&mut self, key: &EntryKey, value: Option<&Bits>) -> Result<bool, Refused> {
+        let (bits, length) = prefix(key)?;
+        let mut table = locked(&self.0);
+        match value {
+            // An entry that goes makes nothing uncertain: the value of a miss counts always.
+            None => table.remove(bits, length)?,
+            Some(value) if table.agrees(value) => table.insert(bits, length, value)?,
+            Some(_) => return Ok(false),
+        };
+        Ok(true)
+    }
+
+    fn is_seen(&mut self) -> bool {
+        locked(&self.0).is_seen()
+    }
+}
+
+fn locked(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    // A panic elsewhere cannot have left a half-changed table visible to lookups.
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Lpm {
@@ -63,14 +118,14 @@ impl Lpm {
             miss,
             layout,
             reader: table.reader(),
-            table: Arc::new(Mutex::new(table)),
+            certain: table.certain().clone(),
+            table: SharedTable::new(table),
         })
     }
 
-    /// Returns the table for a control plane in another thread, which can change it while packets
-    /// are looked up.
-    pub fn table(&self) -> Arc<Mutex<Table>> {
-        Arc::clone(&self.table)
+    /// Returns the table, which can be changed while packets are looked up.
+    pub fn table(&self) -> SharedTable {
+        self.table.clone()
     }
 
     /// Returns the longest prefix that matches a key, if one does.
@@ -96,8 +151,7 @@ impl Lpm {
     }
 
     fn with_table<T>(&self, work: impl FnOnce(&mut Table) -> T) -> T {
-        // A panic elsewhere cannot have left a half-changed table visible to lookups.
-        work(&mut self.table.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut locked(&self.table))
     }
 }
 
@@ -118,7 +172,8 @@ impl Clone for Lpm {
             miss: self.miss.clone(),
             layout: self.layout.clone(),
             reader: table.reader(),
-            table: Arc::new(Mutex::new(table)),
+            certain: table.certain().clone(),
+            table: SharedTable::new(table),
         }
     }
 }
@@ -180,18 +235,26 @@ impl Instance for Lpm {
             miss: self.miss.clone(),
             layout: self.layout.clone(),
             reader: self.reader.clone(),
+            certain: self.certain.clone(),
             table: self.table(),
         }))
     }
 
-    /// Nothing is certain while someone else could change the table.
+    fn writer(&self) -> Option<Box<dyn TableWriter>> {
+        Some(Box::new(Writer(Arc::clone(&self.table.table))))
+    }
+
+    /// Nothing is certain while someone else than a writer could change the table.
     fn certain(&self, _method: usize) -> Option<Known> {
-        let is_own = Arc::strong_count(&self.table) == 1;
-        is_own.then(|| self.with_table(|table| table.certain().clone()))
+        self.table.is_only_handle().then(|| self.certain.known())
     }
 
     fn look_again(&mut self) {
-        self.with_table(Table::look_again);
+        match self.table.try_lock() {
+            Ok(mut table) => table.look_again(),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().look_again(),
+            Err(TryLockError::WouldBlock) => {}
+        }
     }
 
     fn raw(&mut self) -> Option<RawView> {
@@ -291,6 +354,26 @@ mod tests {
         assert_eq!(lpm.unload(&entry(0x0a00_0000, 8, 0).key), Ok(true));
         lpm.look_again();
         assert_eq!(zeros(&lpm), Some(0xffff));
+    }
+
+    #[test]
+    fn a_writer_leaves_what_is_certain_to_the_instance() {
+        let config = crate::kinds::tests::config("lpm", Some(&[("", 32)]), Some(&[("", 16)]), &[]);
+        let mut lpm = Lpm::new(&config).unwrap();
+        lpm.load(entry(0x0a00_0000, 8, 0x0300)).unwrap();
+        let mut writer = lpm.writer().expect("a prefix table can change during lookups");
+        let certain = lpm.certain(0).expect("a writer changes nothing about it");
+        let mut change = |entry: &Entry| writer.change(&entry.key, Some(&entry.value));
+        let agreeing = entry(0x0b00_0000, 8, 0x0100);
+        assert_eq!(change(&agreeing), Ok(true));
+        assert_eq!(change(&entry(0x0b00_0000, 8, 0x0001)), Ok(false));
+        assert_eq!(lpm.with_table(|t| t.lookup(&Bits::new(32, 0x0b00_0001)).low_u64()), 0x0100);
+        assert!(change(&entry(1, 24, 0)).is_err(), "a bit after the length");
+        let wide = Entry { value: Bits::zero(17), ..agreeing.clone() };
+        assert_eq!(change(&wide), Ok(false), "the instance says what is wrong");
+        assert_eq!(lpm.certain(0), Some(certain));
+        assert_eq!(writer.change(&agreeing.key, None), Ok(true));
+        assert_eq!(lpm.entries(), Some(1));
     }
 
     #[test]

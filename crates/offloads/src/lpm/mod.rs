@@ -98,6 +98,7 @@ pub use fib::{LpmNode, LpmView};
 pub use reader::{Guard, Reader};
 pub use spread::SHORT_KEYS;
 pub use table::Table;
+pub use values::Certain;
 
 /// The number of key bits that index the direct table, if the key has that many.
 pub const DIRECT_BITS: u32 = 18;

@@ -60,12 +60,11 @@ impl Shared {
         }
     }
 
-    /// Drops the FIBs that no reader can see.
-    pub(super) fn reclaim(&self, oldest_pinned: u64) {
+    /// Drops the FIBs that no reader can see. Returns whether some are left besides the current one.
+    pub(super) fn reclaim(&self, oldest_pinned: u64) -> bool {
         let mut owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
-        if owned.len() > 1 {
-            owned.retain(|(until, _)| *until == u64::MAX || *until >= oldest_pinned);
-        }
+        owned.retain(|(until, _)| *until == u64::MAX || *until >= oldest_pinned);
+        owned.len() > 1
     }
 }
 

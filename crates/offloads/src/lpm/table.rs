@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use wireloom_bits::{Bits, Known};
+use wireloom_bits::Bits;
 
 use super::fib::{Capacity, Fib, LpmNode, leaf_bitmap};
 use super::key::{Key, with_key};
@@ -11,7 +11,7 @@ use super::reader::{Reader, Shared};
 use super::rib::{Change, Rib};
 use super::runs::{LONGEST, Runs};
 use super::spread::{self, BlockCount, Entry};
-use super::values::Values;
+use super::values::{Certain, Values};
 use super::writer::Writer;
 use super::{DIRECT_BITS, STRIDE};
 use crate::Refused;
@@ -35,6 +35,8 @@ pub struct Table {
     retired: VecDeque<(u64, Retired)>,
     /// Whether changes go to the RIB only, until the end of a bulk load.
     bulk: bool,
+    /// Whether there are FIBs that were replaced and that readers might still access.
+    has_old_fibs: bool,
 }
 
 /// The blocks that are in use: those that other blocks name, whose numbers have fewer bits, come
@@ -104,13 +106,27 @@ impl Table {
             replaced: Vec::new(),
             retired: VecDeque::new(),
             bulk: false,
+            has_old_fibs: false,
         })
     }
 
     /// What is certain of every value and of the miss value. A change can make less certain, but more
     /// only after [`Self::look_again`].
-    pub fn certain(&self) -> &Known {
+    pub fn certain(&self) -> &Certain {
         self.values.certain()
+    }
+
+    /// Whether a prefix with this value leaves as much certain as there is.
+    pub fn agrees(&self, value: &Bits) -> bool {
+        self.values.agrees(value)
+    }
+
+    /// Whether no pinned reader reads arrays that a change has replaced.
+    pub fn is_seen(&mut self) -> bool {
+        if self.has_old_fibs {
+            self.has_old_fibs = self.shared.reclaim(self.shared.epochs.oldest_pinned());
+        }
+        !self.has_old_fibs
     }
 
     /// Looks through the values, so that [`Self::certain`] says all that holds now.
@@ -320,7 +336,7 @@ impl Table {
                 self.values.forget(id);
             }
         }
-        self.shared.reclaim(self.shared.epochs.oldest_pinned());
+        self.has_old_fibs = self.shared.reclaim(self.shared.epochs.oldest_pinned());
     }
 
     /// Builds a new FIB from the RIB, with room for half as much again, and publishes it.
@@ -470,6 +486,10 @@ impl Table {
             let epoch = self.shared.epochs.end();
             self.retired.extend(self.replaced.drain(..).map(|retired| (epoch, retired)));
         }
+        // Most changes replace nothing. They leave alone what readers write when they are pinned.
+        if self.retired.is_empty() && !self.has_old_fibs {
+            return;
+        }
         let oldest = self.shared.epochs.oldest_pinned();
         let free = self.retired.iter().take_while(|(epoch, _)| *epoch < oldest).count();
         for (_, retired) in self.retired.drain(..free) {
@@ -480,7 +500,9 @@ impl Table {
                 Retired::Value(id) => self.values.forget(id),
             }
         }
-        self.shared.reclaim(oldest);
+        if self.has_old_fibs {
+            self.has_old_fibs = self.shared.reclaim(oldest);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values without duplicates. Prefixes refer to them by number.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashTable;
 use wireloom_bits::{Bits, Known};
@@ -19,8 +20,28 @@ pub(super) struct Values {
     free: Vec<u32>,
     index: HashTable<u32>,
     hasher: RandomState,
-    /// What is certain of all values, those that have gone since it was computed too.
-    certain: Known,
+    certain: Certain,
+}
+
+/// What is certain of all values, those that have gone since it was computed too. Copies are handles:
+/// they can be read while the table changes, however long that takes.
+#[derive(Clone)]
+pub struct Certain(Arc<Mutex<Known>>);
+
+impl Certain {
+    fn new(known: Known) -> Self {
+        Self(Arc::new(Mutex::new(known)))
+    }
+
+    /// What is certain of every value now, the miss value included.
+    pub fn known(&self) -> Known {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        // It is replaced as a whole, so that a panic elsewhere leaves one that is right.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Values {
@@ -32,29 +53,31 @@ impl Values {
             free: Vec::new(),
             index: HashTable::new(),
             hasher: RandomState::new(),
-            certain: Known::constant(miss),
+            certain: Certain::new(Known::constant(miss)),
         }
     }
 
     /// Adds a reference to a value and returns the value's number.
     pub(super) fn hold(&mut self, value: &Bits) -> u32 {
-        let own: Vec<u64> = value.words().collect();
-        let hash = self.hasher.hash_one(&own[..]);
+        let hash = match self.find(value) {
+            Ok(id) => {
+                self.held[id as usize] += 1;
+                return id;
+            }
+            Err(hash) => hash,
+        };
         let stride = words(self.width);
-        if let Some(&id) =
-            self.index.find(hash, |&id| self.words[id as usize * stride..][..stride] == own)
-        {
-            self.held[id as usize] += 1;
-            return id;
-        }
         let id = self.free.pop().unwrap_or_else(|| {
             self.held.push(0);
             self.words.resize(self.held.len() * stride, 0);
             (self.held.len() - 1) as u32
         });
-        self.words[id as usize * stride..][..stride].copy_from_slice(&own);
+        let own = &mut self.words[id as usize * stride..][..stride];
+        own.iter_mut().zip(value.words()).for_each(|(own, word)| *own = word);
         self.held[id as usize] = 1;
-        self.certain = self.certain.either(&Known::constant(value));
+        let mut certain = self.certain.lock();
+        *certain = certain.either(&Known::constant(value));
+        drop(certain);
         let (all, hasher) = (&self.words, &self.hasher);
         self.index
             .insert_unique(hash, id, |&id| hasher.hash_one(&all[id as usize * stride..][..stride]));
@@ -93,15 +116,30 @@ impl Values {
     }
 
     /// What is certain of every value, the miss value included.
-    pub(super) fn certain(&self) -> &Known {
+    pub(super) fn certain(&self) -> &Certain {
         &self.certain
+    }
+
+    /// Whether a value leaves as much certain as there is.
+    pub(super) fn agrees(&self, value: &Bits) -> bool {
+        value.width() == self.width
+            && (self.find(value).is_ok() || Known::constant(value).implies(&self.certain.lock()))
+    }
+
+    /// Returns the number of a value that prefixes have, or the value's hash.
+    fn find(&self, value: &Bits) -> Result<u32, u64> {
+        let own: Vec<u64> = value.words().collect();
+        let hash = self.hasher.hash_one(&own[..]);
+        let found = self.index.find(hash, |&id| self.words(id) == own);
+        found.copied().ok_or(hash)
     }
 
     /// Computes what is certain from the values that prefixes have now.
     pub(super) fn look_again(&mut self) {
         let held = (0..self.count() as u32).filter(|&id| self.held[id as usize] > 0);
         let all = held.map(|id| Known::constant(&self.value(id)));
-        self.certain = all.reduce(|a, b| a.either(&b)).expect("the miss value is always held");
+        let known = all.reduce(|a, b| a.either(&b)).expect("the miss value is always held");
+        *self.certain.lock() = known;
     }
 
     /// An upper bound of all numbers, used and free.
@@ -141,7 +179,7 @@ mod tests {
     #[test]
     fn bits_that_all_values_share_are_certain() {
         let known = |values: &Values| {
-            let Known { zeros, ones } = values.certain();
+            let Known { zeros, ones } = values.certain().known();
             (zeros.low_u64(), ones.low_u64())
         };
         let mut values = Values::new(&Bits::new(8, 0x81));
