@@ -73,7 +73,7 @@ WL_INLINE const struct wl_lpm_table *wl_lpm_table(const struct wl_slot *slot) { 
 /* Whether a search needs more pauses than the first. */
 WL_INLINE bool wl_lpm_is_deep(const struct wl_slot *slot) { return !slot->spread; }
 
-/* Prefetches a direct entry of either form. */
+/* Prefetches a direct entry of either form, without a branch: engines have many copies of this. */
 WL_INLINE void wl_lpm_fetch(const struct wl_slot *slot, uint32_t index)
 {
     WL_PREFETCH(slot->direct + ((size_t)index << slot->direct_shift));
@@ -267,7 +267,8 @@ WL_INLINE const uint64_t *wl_lpm_last(const struct wl_slot *slot, const uint16_t
 
 WL_INLINE void wl_lpm32_fetch(const struct wl_slot *slot, uint32_t key, uint32_t bits)
 {
-    wl_lpm_fetch(slot, key >> (32 - bits));
+    uint32_t index = key >> (32 - bits);
+    WL_PREFETCH(slot->spread ? (const void *)&slot->spread[index] : (const void *)&wl_lpm_table(slot)->direct[index]);
 }
 
 /* Whether there is a block is unpredictable, so there is no branch: without one the entry is read
