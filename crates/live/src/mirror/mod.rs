@@ -62,8 +62,11 @@ const TOGETHER: usize = 4096;
 const BATCH: usize = 512;
 /// How long a notification may take after the change that a dump already shows.
 const SETTLE: Duration = Duration::from_millis(2);
-/// As [`SETTLE`], before something is held to be a repair.
-const LATE: Duration = Duration::from_millis(100);
+/// As [`SETTLE`], before something is held to be a repair: whoever makes a change on a busy computer may
+/// have to wait for a processor before the kernel tells of it.
+const LATE: Duration = Duration::from_secs(2);
+/// Time between two looks at such notifications.
+const LATE_LOOK: Duration = Duration::from_millis(20);
 /// Time between attempts to read everything.
 const RETRY: Duration = Duration::from_millis(100);
 /// Reading everything takes at most this part of the time.
@@ -416,19 +419,20 @@ impl Mirror {
         // What had no room before may have some now.
         let compares = compares && self.rows.unheld() == 0 && !had_given_up;
         let mut suspects = Vec::new();
-        let done = self.sweep(sending, &mut |change| {
+        let mut done = self.sweep(sending, &mut |change| {
             if compares && is_repair(change, &noticed) {
                 suspects.push(*change);
             }
         });
-        let mut late = Noticed::default();
-        if !suspects.is_empty() {
-            late = self.notice_all(LATE);
+        let deadline = Instant::now() + LATE;
+        while !suspects.is_empty() && Instant::now() < deadline {
+            noticed.read_all |= self.changes.wait(LATE_LOOK).is_err();
+            let late = self.notice();
             noticed.add(&late);
-            let repairs = suspects.iter().filter(|change| is_repair(change, &noticed));
-            add(&self.counters.repairs, repairs.count());
+            done = done.or(self.apply(&late.dirty, sending));
+            suspects.retain(|change| is_repair(change, &noticed));
         }
-        let done = done.or(self.apply(&late.dirty, sending));
+        add(&self.counters.repairs, suspects.len());
         // Without the former copy there may be room for one.
         done.or(if noticed.read_all || gives_up { Done::Again } else { Done::Well })
     }
