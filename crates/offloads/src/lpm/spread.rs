@@ -63,9 +63,13 @@ impl BlockCount {
     /// blocks.
     pub(super) fn with_room(self, key_width: u32, values: usize) -> Option<Self> {
         let is_short = SHORT_KEYS.contains(&key_width);
-        let more = if is_short { self.deep / 2 } else { self.deep / 8 };
-        let deep = self.deep + more + 2 * spare(key_width);
-        let top = self.top + self.top / 16 + 2 * spare(key_width);
+        // The kind of block of which tables have few may well grow.
+        let (deep, top) = match is_short {
+            true => (self.deep / 2, self.top / 16),
+            false => (self.deep / 8, self.top / 2),
+        };
+        let deep = self.deep + deep + 2 * spare(key_width);
+        let top = self.top + top + 2 * spare(key_width);
         let fits = if is_short { deep <= DEEPER.into() } else { deep + top <= MOST_LONG };
         let fits = fits && values < most_values(key_width);
         (KEYS.contains(&key_width) && fits).then_some(Self { deep, top })
