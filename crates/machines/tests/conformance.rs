@@ -417,6 +417,38 @@ fn stay_in_memory(machines: Vec<Arc<dyn Configured>>) {
     }
 }
 
+/// Prefixes of every length, and keys that leave their path at every bit.
+#[test]
+fn wide_prefixes_of_every_length_are_found() {
+    const KEY: u128 = 0x2a00_1234_5678_9abc_def0_0fed_cba9_8765;
+    let program = program_of("prefixes.loom");
+    let mut store = empty(&program);
+    for length in 0..=128u32 {
+        let free = 128 - length;
+        let bits = Bits::new(128, KEY.checked_shr(free).unwrap_or(0)).shl(free);
+        let value = Some(Bits::new(16, u128::from(length) + 1));
+        let key = EntryKey::Prefix { bits, length };
+        let route = Update { packet: 0, offload: "routes".into(), key, value, line: 0 };
+        route.apply(&mut store).expect("there is room");
+    }
+    let keys = (0..128).map(|bit| KEY ^ 1 << bit).chain([KEY]);
+    let packet = |key: u128| {
+        let bytes = [&key.to_be_bytes()[..], &[0; 48]].concat();
+        Packet { ingress: 0, arrival_ns: 0, bytes }
+    };
+    let packets: Vec<Packet> = keys.map(packet).collect();
+    for machine in examples().iter().filter(|machine| ["native", "xdp"].contains(&machine.kind())) {
+        let name = machine.name();
+        let contender = Contender::new(Arc::clone(machine), &program, &store, &options(), &|_| ());
+        let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+        let worked = contender
+            .offer(&program.optimised, &frames(&packets), &mut |_| ())
+            .and_then(|()| contender.finish(&program.optimised, &mut |_| ()));
+        worked.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+        assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
+    }
+}
+
 #[test]
 #[ignore = "takes minutes: make test-all"]
 fn microengines_of_version_2_keep_what_every_machine_promises() {
