@@ -10,9 +10,7 @@ enum { BURST = 64 };
 uint64_t look_up(const struct wl_lpm_table *table, const uint32_t *keys, size_t count)
 {
 	const struct wl_slot slot = { .data = (void *)(uintptr_t)table, .spread = table->spread,
-				      .blocks = table->blocks, .values = table->values,
-				      .direct = table->spread ? (const uint8_t *)table->spread : (const uint8_t *)table->direct,
-				      .direct_shift = table->spread ? 2 : 3 };
+				      .blocks = table->blocks, .values = table->values };
 	struct wl_lpm_walk walks[BURST];
 	uint64_t found[BURST], sum = 0;
 	for (size_t at = 0; at + BURST <= count; at += BURST) {

@@ -95,8 +95,8 @@ pub enum Where {
     Kernel(Vec<Interface>),
 }
 
-/// A program with its tables, of which nothing can be refused any more but by the compiler or the
-/// kernel.
+/// A program with its tables. All mistakes in them have been found; only the compiler or the kernel can
+/// still refuse it.
 pub struct Prepared {
     loaded: Loaded,
     limits: Limits,

@@ -401,19 +401,23 @@ fn windows_that_are_cut_and_grow_stay_in_their_memory() {
     stay_in_memory(examples());
 }
 
+/// Holds a machine to golden, with these tables and packets.
+fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packets: &[Packet]) {
+    let name = machine.name();
+    let contender = Contender::new(Arc::clone(machine), program, store, &options(), &|_| ());
+    let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+    let worked = contender
+        .offer(&program.optimised, &frames(packets), &mut |_| ())
+        .and_then(|()| contender.finish(&program.optimised, &mut |_| ()));
+    worked.unwrap_or_else(|error| panic!("{name}: {}", error.message));
+    assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
+}
+
 fn stay_in_memory(machines: Vec<Arc<dyn Configured>>) {
     let program = program_of("cut.loom");
     let packets = packets(40);
     for machine in machines.into_iter().filter(|machine| !machine.capabilities().translates) {
-        let name = machine.name();
-        let contender =
-            Contender::new(Arc::clone(&machine), &program, &empty(&program), &options(), &|_| ());
-        let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
-        let worked = contender
-            .offer(&program.optimised, &frames(&packets), &mut |_| ())
-            .and_then(|()| contender.finish(&program.optimised, &mut |_| ()));
-        worked.unwrap_or_else(|error| panic!("{name}: {}", error.message));
-        assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
+        agrees(&machine, &program, &empty(&program), &packets);
     }
 }
 
@@ -438,14 +442,7 @@ fn wide_prefixes_of_every_length_are_found() {
     };
     let packets: Vec<Packet> = keys.map(packet).collect();
     for machine in examples().iter().filter(|machine| ["native", "xdp"].contains(&machine.kind())) {
-        let name = machine.name();
-        let contender = Contender::new(Arc::clone(machine), &program, &store, &options(), &|_| ());
-        let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
-        let worked = contender
-            .offer(&program.optimised, &frames(&packets), &mut |_| ())
-            .and_then(|()| contender.finish(&program.optimised, &mut |_| ()));
-        worked.unwrap_or_else(|error| panic!("{name}: {}", error.message));
-        assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
+        agrees(machine, &program, &store, &packets);
     }
 }
 

@@ -20,8 +20,8 @@ const MOST_WAITING: usize = 4096;
 
 /// How long a change waits for those before it. A machine at work makes them within some 1,000 packets.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// For so long it keeps looking: a machine at work is ready sooner than a thread that sleeps, or that
-/// gives others the processor, goes on.
+/// For so long it keeps looking, and does not sleep: a machine at work needs less time than a thread needs
+/// to wake up.
 const SOON: Duration = Duration::from_micros(100);
 /// How long it sleeps after that, between two looks.
 const REST: Duration = Duration::from_micros(20);

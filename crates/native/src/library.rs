@@ -153,7 +153,7 @@ impl Library {
         units: impl FnOnce() -> Vec<Unit>,
         options: &BuildOptions,
     ) -> Result<Vec<Self>, BuildError> {
-        // It answers while the code is generated.
+        // The compiler tells its version while the code is generated.
         let cache = options.cache.as_ref().filter(|_| options.keep_dir.is_none());
         let asked = cache.and_then(|cache| Asked::of(options, cache));
         let units = units();

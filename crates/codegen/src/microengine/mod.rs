@@ -154,8 +154,8 @@ const RECEIVE_ELEMENTS: u32 = 16;
 
 /// Bytes of the scratchpad that programs take at least.
 pub const SCRATCHPAD: u32 = 4096;
-/// Its first words are for turns to send (`thread.uc`): one for each thread that a chip can have, since a thread has one
-/// packet in hand, and on version 1 twice as many words. The words after them are zero. Then, on version 1, comes a word
+/// Its first words are for turns to send (`thread.uc`). Each thread of a chip has one packet in hand, so there is a word
+/// for each, and on version 1 there are two. The words after them are zero. Then, on version 1, comes a word
 /// for each element of the receive FIFO. On version 2 each thread has a word of mail, and the next one counts elements of TBUF.
 /// Words for offloads that are called in order follow, those of threads of version 1, then arrays and counters.
 const TURNS: u32 = 4 * RECEIVE_ELEMENTS;

@@ -63,7 +63,8 @@ impl BlockCount {
     /// blocks.
     pub(super) fn with_room(self, key_width: u32, values: usize) -> Option<Self> {
         let is_short = SHORT_KEYS.contains(&key_width);
-        // The kind of block of which tables have few may well grow.
+        // Most blocks of short keys are top ones, and most of wide keys are deep. The others are few, so much
+        // room for them costs little.
         let (deep, top) = match is_short {
             true => (self.deep / 2, self.top / 16),
             false => (self.deep / 8, self.top / 2),
