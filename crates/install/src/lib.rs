@@ -4,6 +4,7 @@
 //! Nothing here depends on where the command was built. A command that is copied to another place,
 //! or whose checkout has been removed, works with its embedded files and the user's own folders.
 
+pub mod apart;
 mod cache;
 mod checkout;
 mod code_folder;

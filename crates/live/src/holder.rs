@@ -20,6 +20,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
+use wireloom_install::apart::keep_only;
+
 use crate::bpf::Attached;
 use crate::give_up_all_but;
 
@@ -73,31 +75,6 @@ impl Drop for Holder {
             let _ = thread.join();
         }
     }
-}
-
-/// Gives this thread descriptors of its own: those that the process has now, without all others than
-/// these.
-fn keep_only(kept: &[RawFd]) -> Result<(), ()> {
-    let mut kept = kept.to_vec();
-    kept.sort_unstable();
-    kept.dedup();
-    // SAFETY: a plain system call; the other threads keep their descriptors.
-    if unsafe { libc::unshare(libc::CLONE_FILES) } < 0 {
-        return Err(());
-    }
-    let starts = std::iter::once(0).chain(kept.iter().map(|kept| *kept as libc::c_uint + 1));
-    let ends = kept.iter().map(|kept| *kept as libc::c_uint).chain([libc::c_uint::MAX]);
-    for (start, end) in starts.zip(ends) {
-        // SAFETY: a plain system call, on descriptors that only this thread has.
-        let is_closed = start >= end || {
-            let last = if end == libc::c_uint::MAX { end } else { end - 1 };
-            unsafe { libc::syscall(libc::SYS_close_range, start, last, 0) == 0 }
-        };
-        if !is_closed {
-            return Err(());
-        }
-    }
-    Ok(())
 }
 
 /// Has this thread wait less for a processor, where that is allowed. It sleeps until the process ends,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustix::process::{Pid, setpriority_process};
 use wireloom_codegen::c::{self, RUNTIME, Unit};
 use wireloom_install::Cache;
+use wireloom_install::apart::{self, Running};
 use wireloom_ir::Program;
 
 use crate::abi;
@@ -205,7 +206,7 @@ struct Kept<'a> {
 struct Asked<'a> {
     options: &'a BuildOptions,
     cache: &'a Cache,
-    compiler: Child,
+    compiler: Running,
 }
 
 impl<'a> Asked<'a> {
@@ -214,13 +215,13 @@ impl<'a> Asked<'a> {
         cache.open_for_code().ok()?;
         let mut version = compiler(&options.cc);
         version.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        Some(Self { options, cache, compiler: version.spawn().ok()? })
+        Some(Self { options, cache, compiler: apart::start(version, |_| ()).ok()? })
     }
 
     /// The place for this code. `None` if it is unknown what else the object depends on.
     fn kept(self, text: &str) -> Option<Kept<'a>> {
         let Self { options, cache, compiler } = self;
-        let version = compiler.wait_with_output().ok()?.stdout;
+        let version = compiler.output().ok()?.stdout;
         // Code for this processor (-march=native) need not run on another one.
         let processor = std::fs::read_to_string("/proc/cpuinfo").ok()?;
         let processor = processor.split("\n\n").next()?;
@@ -281,19 +282,20 @@ fn run_compiler(
         .args(["-fPIC", "-shared", "-I"]);
     command.arg(runtime).arg("-o").arg(object).arg(source);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let child = command.spawn().inspect(|child| {
-        if options.yields {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let yields = options.yields;
+    let started = move |child: &Child| {
+        if yields {
             yield_to_others(child);
         }
-    });
-    let output = child
-        .and_then(Child::wait_with_output)
+    };
+    let output = apart::start(command, started)
+        .and_then(Running::output)
         .map_err(|source| BuildError::NoCompiler { command: options.cc.clone(), source })?;
     if output.status.success() {
         return Ok(());
     }
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let said = String::from_utf8_lossy(&output.stderr);
     let log = Cache::of_user("native").log("compiler", &words.join(" "), &said);
     Err(BuildError::Compiler { command: options.cc.clone(), log })

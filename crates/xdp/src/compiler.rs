@@ -1,10 +1,12 @@
 //! The compiler for BPF.
 
 use std::fs;
+use std::io;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 use wireloom_codegen::c::bpf::{FLAGS, RUNTIME};
+use wireloom_install::apart::{self, Running};
 use wireloom_install::{Cache, CacheError};
 use wireloom_machine::{Error, Result};
 
@@ -65,9 +67,16 @@ pub fn compile(text: &str, form: Form, cache: Option<&Cache>) -> Result<Vec<u8>>
 
 /// The key of an object file; `None` if it is unknown which compiler makes it.
 fn key(text: &str, form: Form) -> Option<String> {
-    let version = Command::new(COMPILER).arg("--version").output().ok()?;
+    let mut command = Command::new(COMPILER);
+    command.arg("--version");
+    let version = output(command).ok()?;
     let is_joined = form == Form::Joined;
     version.status.success().then(|| Cache::key((version.stdout, FLAGS, RUNTIME, is_joined, text)))
+}
+
+fn output(mut command: Command) -> io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    apart::start(command, |_| ()).and_then(Running::output)
 }
 
 fn problem(what: &str, error: &dyn std::fmt::Display) -> Error {
@@ -86,8 +95,10 @@ fn run(folder: &Path, object: &Path, form: Form) -> Result {
     let mut command = Command::new(COMPILER);
     command.args((form == Form::Joined).then_some("-DWL_JOINED"));
     command.args(FLAGS).arg("-c").arg("-o").arg(object).arg(folder.join("engine.c"));
-    let output = command.output().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let output = output(command).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
             Error::missing_tool(format!("{COMPILER}, the C compiler for BPF, is not installed"))
                 .with_help(HELP)
         }
@@ -96,8 +107,6 @@ fn run(folder: &Path, object: &Path, form: Form) -> Result {
     if output.status.success() {
         return Ok(());
     }
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let said = String::from_utf8_lossy(&output.stderr);
     let first = said.lines().find(|line| line.contains("error")).unwrap_or_default().to_owned();
     let log = Cache::of_user("xdp").log("compiler", &words.join(" "), &said);
