@@ -1,13 +1,15 @@
-//! Temporary files and folders that no end of the process leaves behind.
+//! Temporary files and folders that no end of the process leaves behind, but SIGKILL: what is built then
+//! is removed by the next process that builds.
 //!
 //! Destructors do not run when a signal or [`exit`] ends a process. So everything temporary is
 //! registered here: [`remove_on_signals`] removes it and stops child processes before a signal ends
 //! the process.
 
 mod children;
+mod left;
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +57,8 @@ fn register<T>(
 pub struct TemporaryFolder {
     folder: TempDir,
     _registered: Registered,
+    /// What shows other processes that this one uses the folder.
+    _owned: Option<File>,
 }
 
 impl TemporaryFolder {
@@ -63,15 +67,23 @@ impl TemporaryFolder {
     /// # Errors
     /// If it cannot be made.
     pub fn new() -> io::Result<Self> {
-        Self::within(&std::env::temp_dir(), "wireloom-")
+        Self::make(Builder::new().prefix("wireloom-"), &std::env::temp_dir())
     }
 
-    /// Makes a folder that only this user can enter; its name begins with `prefix`.
+    /// Makes a folder that only this user can enter; its name begins with `prefix`. It has a hidden file,
+    /// and those beside it that killed processes left are removed.
     ///
     /// # Errors
     /// If it cannot be made.
     pub fn within(folder: &Path, prefix: &str) -> io::Result<Self> {
-        Self::make(Builder::new().prefix(prefix), folder)
+        left::remove(folder, prefix);
+        loop {
+            let mut made = Self::make(Builder::new().prefix(prefix), folder)?;
+            made._owned = left::mark(made.path())?;
+            if made._owned.is_some() {
+                return Ok(made);
+            }
+        }
     }
 
     /// Makes a folder that becomes part of the user's files: the user's umask decides who enters.
@@ -86,7 +98,7 @@ impl TemporaryFolder {
 
     fn make(builder: &mut Builder<'_, '_>, folder: &Path) -> io::Result<Self> {
         let (folder, _registered) = register(|| builder.tempdir_in(folder), |made| made.path())?;
-        Ok(Self { folder, _registered })
+        Ok(Self { folder, _registered, _owned: None })
     }
 
     /// Returns where it is.
