@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// How long something may take that has to happen.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How long something may take that has to happen, on a computer with much other work too.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 /// How long one packet may take before it is sent again.
 pub const TRY: Duration = Duration::from_millis(200);
 

@@ -39,7 +39,7 @@ const PORTS: u16 = 4;
 /// The lengths of frames that are carried.
 const LENGTHS: std::ops::RangeInclusive<usize> = 14..=3000;
 /// How long a frame may take to the machine, or from there.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The machines, one for each way of exchanging frames; none without the rights.
 pub fn machines() -> Vec<Arc<dyn Configured>> {
