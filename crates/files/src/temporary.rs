@@ -67,7 +67,7 @@ impl TemporaryFolder {
     /// # Errors
     /// If it cannot be made.
     pub fn new() -> io::Result<Self> {
-        Self::make(Builder::new().prefix("wireloom-"), &std::env::temp_dir())
+        Self::of_user("wireloom-", &std::env::temp_dir())
     }
 
     /// Makes a folder that only this user can enter; its name begins with `prefix`. It has a hidden file,
@@ -78,7 +78,7 @@ impl TemporaryFolder {
     pub fn within(folder: &Path, prefix: &str) -> io::Result<Self> {
         left::remove(folder, prefix);
         loop {
-            let mut made = Self::make(Builder::new().prefix(prefix), folder)?;
+            let mut made = Self::of_user(prefix, folder)?;
             made._owned = left::mark(made.path())?;
             if made._owned.is_some() {
                 return Ok(made);
@@ -94,6 +94,13 @@ impl TemporaryFolder {
         use std::os::unix::fs::PermissionsExt;
         let everyone = fs::Permissions::from_mode(0o777);
         Self::make(Builder::new().prefix(".wireloom-").permissions(everyone), folder)
+    }
+
+    fn of_user(prefix: &str, folder: &Path) -> io::Result<Self> {
+        use std::os::unix::fs::PermissionsExt;
+        // Code is loaded from some, whatever the user's umask.
+        let user = fs::Permissions::from_mode(0o700);
+        Self::make(Builder::new().prefix(prefix).permissions(user), folder)
     }
 
     fn make(builder: &mut Builder<'_, '_>, folder: &Path) -> io::Result<Self> {
@@ -242,6 +249,17 @@ mod tests {
         assert!(existing().contains(&path));
         drop(folder);
         assert!(!path.exists() && !existing().contains(&path));
+    }
+
+    #[test]
+    fn only_this_user_enters_a_folder() {
+        use std::os::unix::fs::MetadataExt;
+        let folder = TemporaryFolder::new().expect("a folder");
+        let within = TemporaryFolder::within(folder.path(), "some-").expect("a folder");
+        for folder in [&folder, &within] {
+            let mode = fs::metadata(folder.path()).expect("a folder").mode();
+            assert_eq!(mode & 0o777, 0o700);
+        }
     }
 
     #[test]
