@@ -178,6 +178,13 @@ pub fn start(
 fn assembled(spec: &Spec, source: &Source, folder: &Path, group: &Group) -> Result<Stored> {
     let file = folder.join(&group.program);
     let name = file.display().to_string();
+    // Errors quote the files that they are about: a description of a chip must not be able to show
+    // files that its author cannot read.
+    let end = file.extension().and_then(|end| end.to_str());
+    if !matches!(end, Some("uc" | "uo")) {
+        return Err(Error::new(format!("{name} is not named as a program is"))
+            .with_help("`program` names a file that ends in .uc or .uo"));
+    }
     let mut values: Vec<(&str, u32)> =
         group.set.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     for (name, value) in &source.set {

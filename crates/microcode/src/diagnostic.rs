@@ -29,7 +29,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("U0102", "unknown directive"),
     ("U0103", "block is not closed, or closed without being opened"),
     ("U0104", "malformed or unknown constant"),
-    ("U0105", "file cannot be read"),
+    ("U0105", "file cannot be read, or is not named as a source file is"),
     ("U0106", "includes, macros or repetitions beyond the limit"),
     ("U0107", "malformed macro or its call"),
     ("U0108", "raised by `#error`"),

@@ -22,6 +22,9 @@ const MAX_ROUNDS: usize = 16;
 /// Errors that are kept.
 pub const MAX_ERRORS: usize = 50;
 
+/// How the names of files end that can be included.
+const SOURCES: [&str; 3] = ["uc", "inc", "h"];
+
 /// Reads an included file. Its path is relative to the folder of the file that includes it.
 pub type Read<'a> = dyn FnMut(&Path) -> Result<String, String> + 'a;
 
@@ -242,6 +245,14 @@ impl<'a> Preprocessor<'a> {
         let name = rest.trim_matches(|c| "\"<>".contains(c)).trim();
         if name.is_empty() {
             return self.error(line.error_here("U0101", "`#include` needs the name of a file"));
+        }
+        // Errors quote the files that they are about: a program must not be able to show files that
+        // its author cannot read.
+        let end = Path::new(name).extension().and_then(|end| end.to_str());
+        if !end.is_some_and(|end| SOURCES.contains(&end)) {
+            let message = format!("`{name}` is not named as a source file is");
+            let help = "only files whose names end in `.uc`, `.inc` or `.h` can be included";
+            return self.error(line.error_here("U0105", message).help(help));
         }
         if depth >= MAX_INCLUDES || self.files.len() >= MAX_FILES {
             return self

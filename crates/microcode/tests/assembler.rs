@@ -11,6 +11,7 @@ use wireloom_microcode::{
 fn try_assemble(text: &str) -> Result<Image, Refused> {
     let mut read = |path: &Path| match path.to_str() {
         Some("self.uc") => Ok("#include \"self.uc\"\n".to_owned()),
+        Some("secret" | "uc") => panic!("a file that is no source was read"),
         Some("add.uc") => Ok("#macro add(x, y)\nalu[x, x, +, y]\n#endm\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
@@ -196,6 +197,8 @@ fn errors_mark_their_place() {
         (".while (ctx() == 0)\nnop\n", "U0103", ".while (ctx() == 0)"),
         ("#include \"self.uc\"\n", "U0106", "#include \"self.uc\""),
         ("#include \"none.uc\"\n", "U0105", "#include \"none.uc\""),
+        ("#include \"secret\"\n", "U0105", "#include \"secret\""),
+        ("#include \"uc\"\n", "U0105", "#include \"uc\""),
         ("#macro m(x)\nm(x)\n#endm\nm(1)\n", "U0106", "m(x)"),
         ("#macro m(x)\nnop\n#endm\nm(1, 2)\n", "U0107", "m(1, 2)"),
         ("#repeat 1000000000\nnop\n#endr\n", "U0106", "nop"),

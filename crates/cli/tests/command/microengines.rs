@@ -42,6 +42,10 @@ fn a_chip_has_no_engine_context_or_word_that_does_not_exist() {
         ("[[engines]]\nnumbers = [0]\ncontexts = [4]\nprogram = \"cross.uc\"\n", "no context 4"),
         ("[[engines]]\nnumbers = [0, 0]\nprogram = \"cross.uc\"\n", "engine 0 has two programs"),
         ("[[engines]]\nnumbers = [0]\nprogram = \"no.uc\"\n", "no.uc"),
+        (
+            "[[engines]]\nnumbers = [0]\nprogram = \"cross.toml\"\n",
+            "cross.toml is not named as a program is",
+        ),
         ("[[engine]]\nnumbers = [0]\n", "unknown field `engine`"),
         ("name = \"x\"\n", "no engine has a program"),
         (

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use super::Diagnostic;
 
@@ -107,6 +108,12 @@ fn included(rest: &str, read: Read<'_>, depth: usize) -> Result<(String, String)
     let (name, rest) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
     if name.is_empty() {
         return Err(("the name of a file is needed here".to_owned(), Some(form)));
+    }
+    // Errors quote the files that they are about: a program must not be able to show files that its
+    // author cannot read.
+    if Path::new(name).extension().is_none_or(|end| end != "rasm") {
+        let help = "only files whose names end in `.rasm` can be included";
+        return Err((format!("`{name}` is not named as a source file is"), Some(help)));
     }
     let parameters = parameters(rest).ok_or(("malformed parameter".to_owned(), Some(form)))?;
     let text = read(name).map_err(|why| (format!("{name}: {why}"), None))?;

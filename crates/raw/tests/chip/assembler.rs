@@ -174,6 +174,7 @@ fn file(name: &str) -> Result<String, String> {
         }
         "wrong.rasm" => Ok("# a comment\n addiu $t0, $t0, {NUMBER}\n".to_owned()),
         "itself.rasm" => Ok(".include itself.rasm\n".to_owned()),
+        "secret" | "rasm" => panic!("a file that is no source was read"),
         _ => Err("there is none".to_owned()),
     }
 }
@@ -194,6 +195,8 @@ fn errors_in_included_files_have_their_file_and_line() {
         (".include wrong.rasm NUMBER=70000", "addiu $t0, $t0, 70000"),
         (".include none.rasm", "none.rasm: there is none"),
         (".include none.rasm", "test.rasm:2:2"),
+        (".include secret", "`secret` is not named as a source file is"),
+        (".include rasm", "`rasm` is not named as a source file is"),
         (".include wrong.rasm", "needs a parameter `NUMBER`"),
         (".include wrong.rasm NUMBER", "malformed parameter"),
         (".include", "the name of a file is needed"),
