@@ -176,17 +176,28 @@ fn parse(
         beside.map(|folder| folder.join(format!("{name}.toml"))).filter(|file| file.exists());
     let mut below = match file {
         Some(file) => load(&file, depth - 1)?,
-        None => find_installed(&name, depth - 1)?.ok_or_else(|| {
-            let beside = beside.map_or(String::new(), |folder| format!(" in {}", folder.display()));
-            error(format!(
-                "`extends = \"{name}\"`: there is no {name}.toml{beside}, and no installed description of \
-                 that name (`wireloom machines` lists them)"
-            ))
-        })?,
+        None => find_installed(&name, depth - 1)?.ok_or_else(|| error(missing(&name, beside)))?,
     };
     overlay(&mut below.table, table);
     below.own.extend(own);
     Ok(below)
+}
+
+/// Says that there is no description to extend of this name.
+fn missing(name: &str, beside: Option<&Path>) -> String {
+    // The folder of a file that is named without one is the empty path.
+    let beside = match beside {
+        None => String::new(),
+        Some(folder) if folder.as_os_str().is_empty() => " in this folder".to_owned(),
+        Some(folder) => format!(" in {}", folder.display()),
+    };
+    let hint = name.strip_suffix(".toml").map_or_else(String::new, |name| {
+        format!(": names have no `.toml`, so write `extends = \"{name}\"`")
+    });
+    format!(
+        "`extends = \"{name}\"`: there is no {name}.toml{beside}, and no installed description of \
+         that name (`wireloom machines` lists them){hint}"
+    )
 }
 
 /// The paths of keys that a message can be about, likely ones first: what it quotes, in the section
@@ -317,6 +328,10 @@ mod tests {
         std::fs::write(&path, "extends = \"nowhere\"").unwrap();
         let error = Description::find(path.to_str().unwrap()).unwrap_err().to_string();
         assert!(error.contains("there is no nowhere.toml in"), "{error}");
+        let error = parse("own.toml", "extends = \"nowhere.toml\"", Some(Path::new("")), MAX_DEPTH);
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("there is no nowhere.toml.toml in this folder, and"), "{error}");
+        assert!(error.ends_with("so write `extends = \"nowhere\"`"), "{error}");
         std::fs::write(&path, "extends = \"own\"").unwrap();
         let error = Description::find(path.to_str().unwrap()).unwrap_err().to_string();
         assert!(error.contains("extend each other"), "{error}");
