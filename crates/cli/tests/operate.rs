@@ -321,10 +321,23 @@ fn reloads(cores: usize) {
     operated.network.router.ip("route add 198.51.100.0/24 via 10.0.2.2\n");
     operated.reaches("198.51.100.1", 64, (address("198.51.100.1"), REPLY4, 0));
 
+    // A port keeps its interface when that is renamed, also when another one takes the name.
+    let names = "link set r2 down\nlink set r2 name old2\nlink set old2 up\nlink add r2 type veth peer name spare\n";
+    operated.network.router.ip(names);
+    let to_the_right = || {
+        let status = operated.asked(&["status"]);
+        let mut sent = status["sent"].as_array().expect("ports").iter();
+        sent.find(|row| row["port"] == 1).map(|row| row["packets"].as_u64().expect("a number"))
+    };
+
     // SIGHUP does the same.
     operated.signal(libc::SIGHUP);
     until("a second reload", || (operated.asked(&["status"])["reloads"] == 2).then_some(()));
-    operated.reaches_the_right();
+    let sent = to_the_right();
+    until("the new program forwards to the right", || {
+        operated.reaches_the_right();
+        (to_the_right() > sent).then_some(())
+    });
 
     // A program with errors changes nothing.
     let broken = operated.path("broken.loom");

@@ -50,8 +50,9 @@ pub struct Engine {
 /// The kernel as the control plane of some ports.
 #[derive(Clone)]
 pub struct Following {
-    /// The interfaces, in the order of the ports.
-    pub ports: Vec<String>,
+    /// The interfaces that ports are, in the order of the ports. Numbers, since the name of one can
+    /// be another's when the program is replaced.
+    pub ports: Vec<Option<u32>>,
     /// Its routing tables, in the order in which it looks in them.
     pub tables: Vec<u32>,
     /// Everything is compared after each such time.

@@ -13,7 +13,7 @@ use signal_hook::consts::SIGHUP;
 use wireloom_console::Working;
 use wireloom_live::{
     Attention, Capability, Forwarder, Io, KERNEL_RIGHTS, MIRROR_RIGHTS, RELOAD_RIGHTS, Stop,
-    TABLE_RIGHTS, give_up_all_but, kernel_ports, unless_lacking,
+    TABLE_RIGHTS, give_up_all_but, interfaces, kernel_ports, unless_lacking,
 };
 use wireloom_machine::{Error, Result};
 
@@ -79,12 +79,12 @@ pub fn forward(
     let budget = |limit| Budget::new(limit, &settings.ports, settings.io, settings.cores);
     let budget = settings.memory.map(budget).transpose()?;
     let memory = budget.as_ref().map(|budget| Arc::clone(&budget.memory));
-    let following = settings.reconcile.map(|reconcile| Following {
-        ports: settings.ports.clone(),
-        tables: settings.kernel_tables.clone(),
-        reconcile,
-        memory: memory.clone(),
+    let following = settings.reconcile.map(|reconcile| -> Result<Following> {
+        let tables = settings.kernel_tables.clone();
+        let ports = interfaces(&settings.ports)?;
+        Ok(Following { ports, tables, reconcile, memory: memory.clone() })
     });
+    let following = following.transpose()?;
     let place = match settings.io {
         Io::Kernel if settings.busy => {
             return Err(Error::new("--busy has no effect with --io kernel")

@@ -61,6 +61,14 @@ pub use wireloom_xdp::{
 
 use wireloom_machine::{Error, Result};
 
+/// Returns the numbers of the interfaces that ports are; `None` for TAP devices and captures.
+///
+/// # Errors
+/// If there is no such interface.
+pub fn interfaces(names: &[String]) -> Result<Vec<Option<u32>>> {
+    names.iter().map(|name| port::interface(name)).collect()
+}
+
 /// Returns the interfaces that are ports of an engine in the kernel.
 ///
 /// # Errors

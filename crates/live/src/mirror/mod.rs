@@ -45,7 +45,7 @@ use wireloom_offloads::{Refused, Store, TableWriter, Update};
 
 use crate::control::{self, Control, Sending};
 use crate::memory::{self, Memory};
-use crate::{MIRROR_RIGHTS, give_up_all_but, port};
+use crate::{MIRROR_RIGHTS, give_up_all_but};
 use encode::Encoder;
 pub use encode::TABLES;
 use fib::Fib;
@@ -163,19 +163,18 @@ impl Done {
 }
 
 impl Mirror {
-    /// Reads the kernel's state into a store of the program. The kernel looks in `tables`, one
+    /// Reads the kernel's state into a store of the program, whose ports are these interfaces. The kernel looks in `tables`, one
     /// after the other, until one has a route.
     ///
     /// # Errors
     /// If the kernel's state cannot be read, or does not suit the tables.
     pub fn start(
-        ports: &[String],
+        ports: &[Option<u32>],
         tables: &[u32],
         program: &ir::Program,
         store: &mut Store,
         memory: Option<Arc<Memory>>,
     ) -> Result<Self> {
-        let ports = ports.iter().map(|name| port::interface(name)).collect::<Result<_>>()?;
         let encoder = Encoder::new(program)?;
         // Subscribe first: nothing that changes during the dump is missed.
         let changes = Changes::subscribe().map_err(failed)?;
@@ -183,7 +182,7 @@ impl Mirror {
             memory.begin_growth();
         }
         let state = reading::state(tables, memory.as_ref())?;
-        let rows = Rows::new(ports, encoder.next_hops(), encoder.groups(), memory.clone());
+        let rows = Rows::new(ports.to_vec(), encoder.next_hops(), encoder.groups(), memory.clone());
         let (counters, asked_for) = (Arc::default(), BTreeSet::new());
         let (reading, has_given_up) = (None, state.fib.given_up().is_some());
         let mut mirror = Self {
