@@ -157,6 +157,7 @@ fn the_c_compiler_may_have_arguments_and_the_temporary_folder_may_forbid_program
         Ran::from(elsewhere.command(verify).env("CC", cc).output().expect("the command starts"))
     };
     with("env WIRELOOM_UNUSED=1 cc").status(0);
+    with(" ").status(0);
     with("no-such-compiler -m64").status(2).complains(&["no-such-compiler", "set CC"]);
     // Code is loaded from the cache if nothing in the temporary folder can be executed.
     let noexec = "mkdir -p $2/noexec && mount -t tmpfs -o noexec none $2/noexec && \

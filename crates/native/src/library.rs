@@ -45,8 +45,9 @@ impl Default for BuildOptions {
             |flag: &str| flag.starts_with("-march=") || flag.starts_with("-mcpu=");
         let native = (!more.clone().any(names_processor)).then_some("-march=native");
         let flags = native.into_iter().chain(more).map(str::to_owned).collect();
+        let named = std::env::var("CC").ok().filter(|named| !named.trim().is_empty());
         Self {
-            cc: std::env::var("CC").unwrap_or_else(|_| "cc".into()),
+            cc: named.unwrap_or_else(|| "cc".into()),
             flags,
             keep_dir: None,
             cache: None,
