@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 /// `WL_ABI`: changes with any of these structures.
-pub const ABI: u32 = 6;
+pub const ABI: u32 = 7;
 /// `WL_NO_OUTPUT`
 pub const NO_OUTPUT: u32 = u32::MAX;
 
@@ -55,6 +55,7 @@ pub struct End {
 pub struct Machine {
     pub slots: *const Slot,
     pub steps: *mut u64,
+    pub in_lanes: u64,
     pub emitted: *const Output,
     pub emitted_count: u64,
     pub emitted_room: u64,

@@ -93,6 +93,14 @@ impl Native {
         self.state.library.counts().then(counts)
     }
 
+    /// How many packets were executed sixteen at a time, with vector instructions; the others had
+    /// threads.
+    pub fn in_lanes(&self) -> u64 {
+        let states = std::iter::once(&self.state).chain(&self.special);
+        // SAFETY: a state begins with the machine, and is not in use.
+        states.map(|state| unsafe { (*state.machine()).in_lanes }).sum()
+    }
+
     /// From now on, has engines built in the background that are specialised to what the tables hold,
     /// and executes packets with them for as long as that is so. `options` are those of the library.
     /// Results stay the same; see docs/machines/native.md, "Specialised to its tables".
@@ -145,6 +153,17 @@ impl Native {
 const BATCHES_PER_LOOK: usize = 16;
 
 impl Native {
+    /// Lists the frames from `begin` on: those of a batch and of the next one, whose packets are
+    /// prefetched while this one is executed. The frames of the batch after these are prefetched.
+    fn arrive(&mut self, frames: &[Frame<'_>], begin: usize, batch: usize) {
+        let listed = if begin == 0 { 0 } else { batch.min(self.arrivals.len()) };
+        self.arrivals.drain(..listed);
+        let first = begin + self.arrivals.len();
+        let end = frames.len().min(begin + 2 * batch);
+        self.arrivals.extend(frames[first..end].iter().map(arrival));
+        frames[end..].iter().take(batch).for_each(prefetch);
+    }
+
     /// Makes changes of the control plane, and returns the state with which packets are executed until
     /// the next call.
     fn look(&mut self) -> *mut abi::Machine {
@@ -189,15 +208,14 @@ impl Execute for Native {
         }
         let batch = self.state.library.engine().batch as usize;
         self.arrivals.clear();
-        // This batch and the next one, whose packets are prefetched while this one is executed.
-        let mut rest = frames.iter().map(arrival);
-        self.arrivals.extend(rest.by_ref().take(2 * batch));
         let mut machine = std::ptr::null_mut();
         for index in 0..frames.len().div_ceil(batch) {
             if index % BATCHES_PER_LOOK == 0 {
                 machine = self.look();
             }
-            let count = self.arrivals.len().min(batch);
+            let begin = index * batch;
+            let count = (frames.len() - begin).min(batch);
+            self.arrive(frames, begin, batch);
             let execute = self.special.as_ref().unwrap_or(&self.state).library.engine().execute;
             // SAFETY: the state is the engine's own. The arrivals describe packets which live until
             // the outputs have been handed on, the first at most a batch. The slots are those of a
@@ -210,12 +228,9 @@ impl Execute for Native {
                     self.arrivals.len() as u32,
                     self.numbers_from + self.next_sequence,
                 );
-                let executed = &self.arrivals[..count];
-                hand_on(machine, executed, self.next_sequence, sink);
+                hand_on(machine, &self.arrivals[..count], self.next_sequence, sink);
             }
             self.next_sequence += count as u64;
-            self.arrivals.drain(..count);
-            self.arrivals.extend(rest.by_ref().take(count));
         }
         self.offloads.release(&mut self.store);
         for offload in &self.changed {
@@ -269,6 +284,18 @@ unsafe fn hand_on(
             send(&end.last);
         }
     }
+}
+
+/// Fetches the description of a packet, which may be far: there is one for each packet of a capture.
+fn prefetch(frame: &Frame<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch accesses nothing.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(frame).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = frame;
 }
 
 fn arrival(frame: &Frame<'_>) -> abi::Arrival {

@@ -17,7 +17,7 @@
 #define WL_ADMITTED 8
 #endif
 
-#define WL_ABI 6
+#define WL_ABI 7
 
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 
@@ -45,6 +45,7 @@ struct wl_end {
 struct wl_machine {
     const struct wl_slot *slots;
     uint64_t *steps; /* how often threads began each step, for programs that count */
+    uint64_t in_lanes; /* packets that no thread executed (lanes.h) */
     struct wl_output *emitted;
     uint64_t emitted_count, emitted_room;
     struct wl_arena arena;

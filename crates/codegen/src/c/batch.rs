@@ -75,7 +75,7 @@ pub fn returning(
 }
 
 /// Writes the states and the machine's structure.
-pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
+pub fn machine(engine: &PacketEngine<'_>, has_lanes: bool) -> Vec<Item> {
     let mut enumerators = vec![engine.ended()];
     enumerators.extend(engine.waiting().flat_map(|step| engine.states(step)));
     enumerators.push(format!("{}_STATES", engine.prefix.to_uppercase()));
@@ -93,6 +93,11 @@ pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
             .sized([states(engine), batch()])
             .into(),
     ];
+    if has_lanes {
+        fields.push(Declaration::new(Type::structure("wl_lanes"), "lanes").into());
+        let left = Declaration::new("uint8_t", "left").sized([batch()]);
+        fields.push(left.commented("numbers of the packets that threads execute").into());
+    }
     let lines = Expr::SizeOfType(thread_type(engine)).binary(Binary::Div, Expr::number(64));
     let odd = Expr::number(1).binary(Binary::Add, lines.binary(Binary::Rem, Expr::number(2)));
     let apart = Expr::number(64).binary(Binary::Mul, odd);
@@ -125,7 +130,7 @@ pub fn machine(engine: &PacketEngine<'_>) -> Vec<Item> {
 
 /// Writes the loop and all that it needs. `needs_env` is whether a thread needs what it knows besides
 /// its packet: the time, and its number.
-pub fn execution(engine: &PacketEngine<'_>, needs_env: bool) -> Vec<Item> {
+pub fn execution(engine: &PacketEngine<'_>, needs_env: bool, has_lanes: bool) -> Vec<Item> {
     let mut items = wait(engine);
     if engine.is_ordered() {
         items.extend(in_order(engine));
@@ -134,7 +139,7 @@ pub fn execution(engine: &PacketEngine<'_>, needs_env: bool) -> Vec<Item> {
     let unordered: Vec<usize> =
         engine.waiting().filter(|step| engine.plans[*step].ordered == 0).collect();
     items.extend(unordered.iter().flat_map(|step| list(engine, *step)));
-    items.extend(execute(engine, &unordered, needs_env));
+    items.extend(execute(engine, &unordered, needs_env, has_lanes));
     items
 }
 
@@ -186,7 +191,12 @@ pub fn go_on(function: String, thread: Expr) -> Expr {
     Expr::call(function, [name("m"), thread])
 }
 
-fn execute(engine: &PacketEngine<'_>, unordered: &[usize], needs_env: bool) -> Vec<Item> {
+fn execute(
+    engine: &PacketEngine<'_>,
+    unordered: &[usize],
+    needs_env: bool,
+    has_lanes: bool,
+) -> Vec<Item> {
     let prefix = &engine.prefix;
     let (i, t) = (|| name("i"), || name("t"));
     let packet = || name("packets").index(i());
@@ -197,12 +207,16 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize], needs_env: bool) -> V
     let own = Declaration::new(thread_pointer(engine), "t").with(thread(i()));
     let env = vec![packet().member("arrival_ns"), name("sequence").binary(Binary::Add, i())];
     let end = field("machine").member("ends").index(i()).address();
-    let mut begin = vec![
+    // The numbers of the packets that threads execute are in a list if lanes execute others.
+    let number: Vec<Stmt> =
+        has_lanes.then(|| constant("i", field("left").index(name("at")))).into_iter().collect();
+    let mut begin = number.clone();
+    begin.extend([
         own.into(),
         Stmt::call("wl_arrive", [t().arrow("hand").address(), packet().address()]),
         Stmt::Assign(t().arrow("end"), end),
         Stmt::call("wl_end_begin", [t().arrow("end")]),
-    ];
+    ]);
     if needs_env {
         let env = Expr::Object(Type::structure("wl_env"), env);
         begin.push(Stmt::Assign(t().arrow("env"), env));
@@ -223,17 +237,26 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize], needs_env: bool) -> V
         rounds.extend(ahead::calls(engine));
         rounds.push(Stmt::call(format!("{prefix}_in_order"), [name("m"), name("admitted")]));
     }
-    let mut first_run: Vec<Stmt> = engine.declare_passing().into_iter().collect();
+    let mut first_run = number;
+    first_run.extend(engine.declare_passing());
     first_run.push(Declaration::new(thread_pointer(engine), "t").with(thread(i())).into());
     first_run.push(put_on_list(engine, t(), engine.begin(0, t())));
     let from_first = |body: Vec<Stmt>| Stmt::Count {
-        variable: "i".into(),
+        variable: if has_lanes { "at" } else { "i" }.into(),
         first: name("first"),
         limit: name("admitted"),
         body,
     };
     let admit = if engine.is_ordered() { "WL_BATCH" } else { "WL_ADMITTED" };
-    let admitted = [name("packets"), name("first"), name("count"), name("known")];
+    let (limit, known) = match has_lanes {
+        // Lanes have fetched the packets of the next batch.
+        true => {
+            let all = name("left").binary(Binary::Equal, name("count"));
+            (name("left"), all.choose(name("known"), Expr::number(0)))
+        }
+        false => (name("count"), name("known")),
+    };
+    let admitted = [name("packets"), name("first"), limit, known];
     rounds.extend([
         constant("first", name("admitted")),
         Stmt::Assign(
@@ -254,6 +277,13 @@ fn execute(engine: &PacketEngine<'_>, unordered: &[usize], needs_env: bool) -> V
         Declaration::new(machine_type(engine).const_pointer(), "m").with(name("state")).into(),
         Stmt::call("wl_machine_begin", [field("machine").address()]),
         cleared(field("waiting"), field("waiting")),
+    ]);
+    if has_lanes {
+        let arguments = ["m", "packets", "count", "known"].map(name);
+        let left = Expr::call(format!("{prefix}_lanes"), arguments);
+        body.push(constant("left", left));
+    }
+    body.extend([
         Declaration::new("uint32_t", "admitted").with(Expr::number(0)).into(),
         Stmt::While(ended.binary(Binary::Less, name("count")), rounds),
     ]);

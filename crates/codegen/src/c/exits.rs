@@ -145,6 +145,8 @@ pub(super) struct Tables {
     pub known: HashMap<Value, Table>,
     /// The number of words of a table.
     pub words: usize,
+    /// The conditions, each of which is independent of the others.
+    pub conditions: Vec<Value>,
 }
 
 /// How the guards of exits cover the cases.
@@ -182,7 +184,7 @@ impl Tables {
         for guard in guards {
             table(guard, &definitions, &mut known, words);
         }
-        Some(Self { known, words })
+        Some(Self { known, words, conditions })
     }
 
     fn cover(&self, guards: &[Option<Value>]) -> Cover {

@@ -18,6 +18,7 @@ mod engine;
 mod exits;
 mod implied;
 mod kinds;
+mod lanes;
 mod names;
 mod ops;
 mod passing;
@@ -40,7 +41,7 @@ use self::types::{Class, Model};
 type Header = (&'static str, &'static str);
 
 /// The headers that every program needs.
-const COMMON: [Header; 10] = [
+const COMMON: [Header; 11] = [
     ("wireloom.h", include_str!("../../runtime/c/wireloom.h")),
     ("base.h", include_str!("../../runtime/c/base.h")),
     ("bits.h", include_str!("../../runtime/c/bits.h")),
@@ -51,6 +52,7 @@ const COMMON: [Header; 10] = [
     ("slot.h", include_str!("../../runtime/c/slot.h")),
     ("element.h", include_str!("../../runtime/c/element.h")),
     ("batch.h", include_str!("../../runtime/c/batch.h")),
+    ("lanes.h", include_str!("../../runtime/c/lanes.h")),
 ];
 
 /// The runtime's headers, including those of offload kinds.
@@ -142,6 +144,7 @@ pub fn unit(program: &Program, prefix: &str, counts: bool) -> Unit {
     let headers =
         KINDS.iter().filter(|kind| calls_kind(program, kind.name)).filter_map(|kind| kind.header);
     items.extend(headers.map(|(header, _)| Item::Directive(format!("include \"{header}\""))));
+    let includes = items.len();
     items.push(Item::Blank);
     items.push(Item::Comment(
         "A program may ask what is always so; that is for Wireloom's own warnings to say, not for the C \
@@ -187,15 +190,20 @@ pub fn unit(program: &Program, prefix: &str, counts: bool) -> Unit {
         counts,
     );
     let symbol = format!("{}_engine", packet_engine.prefix);
+    let lanes = lanes::Lanes::of(&packet_engine);
+    if lanes.is_some() {
+        items.insert(includes, Item::Directive("include \"lanes.h\"".into()));
+    }
     items.extend(packet_engine.thread());
     items.extend(packet_engine.passing());
-    items.extend(batch::machine(&packet_engine));
+    items.extend(batch::machine(&packet_engine, lanes.is_some()));
     let steps = packet_engine.steps();
     // Whether a step asks for the time, or the number of its packet.
     let needs_env = packet_engine.is_ordered()
         || steps.iter().any(|item| matches!(item, Item::Function(_, body) if uses(body, "env")));
     items.extend(steps);
-    items.extend(batch::execution(&packet_engine, needs_env));
+    items.extend(lanes.iter().flat_map(|lanes| lanes.items(&packet_engine)));
+    items.extend(batch::execution(&packet_engine, needs_env, lanes.is_some()));
     items.extend(batch::export(&packet_engine, &symbol, slot_count(program, main)));
     Unit { text: print::file(&items), symbol }
 }

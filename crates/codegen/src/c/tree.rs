@@ -168,6 +168,8 @@ pub enum Stmt {
     Switch(Expr, Vec<(Option<Expr>, Vec<Stmt>)>),
     /// Leaves a case.
     Break,
+    /// `continue;`
+    Continue,
     /// A block with its own scope.
     Block(Vec<Stmt>),
     /// A place to jump to.

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 pub mod random;
+pub mod ways;
 
 use wireloom_bits::Bits;
 use wireloom_ir::builder::{EngineBuilder, config, program_of};

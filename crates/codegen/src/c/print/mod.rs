@@ -234,6 +234,7 @@ impl Writer {
                 self.line("}");
             }
             Stmt::Break => self.line("break;"),
+            Stmt::Continue => self.line("continue;"),
             Stmt::Block(body) => {
                 self.line("{");
                 self.body(body);

@@ -1,0 +1,333 @@
+//! Random engines of which most packets take one way, with what vector code executes: fields, arithmetic
+//! without division, searches, arrays, counters, edits.
+
+use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
+use wireloom_ir::{
+    BinaryOp, ContextId, Exit, Meta, OffloadId, Program, ReasonSetId, StepId, UnaryOp, Value,
+};
+use wireloom_net::Packet;
+
+use super::random::Random;
+
+const WIDTHS: [u32; 14] = [1, 3, 8, 12, 16, 16, 20, 32, 32, 33, 48, 64, 100, 128];
+const OPS: [BinaryOp; 11] = [
+    BinaryOp::Add,
+    BinaryOp::Sub,
+    BinaryOp::Mul,
+    BinaryOp::And,
+    BinaryOp::Or,
+    BinaryOp::Xor,
+    BinaryOp::Eq,
+    BinaryOp::Ne,
+    BinaryOp::Ult,
+    BinaryOp::Ule,
+    BinaryOp::Shl,
+];
+
+fn of<T: Copy>(random: &mut Random, list: &[T]) -> T {
+    list[random.below(list.len())]
+}
+
+struct Draft<'a> {
+    random: &'a mut Random,
+    context: Vec<(ContextId, u32)>,
+    tables: Vec<(OffloadId, u32)>,
+    arrays: Vec<OffloadId>,
+    counters: Vec<OffloadId>,
+    payload: OffloadId,
+    reasons: ReasonSetId,
+    /// Whether the packet is as it arrived. Vector code reads no other.
+    may_read: bool,
+}
+
+/// A random program.
+pub fn program(seed: u64) -> Program {
+    let random = &mut Random(seed ^ 0x5eed);
+    let mut builder = ProgramBuilder::new();
+    let reasons = builder.reasons("Reason", &["A", "B"]);
+    let mut engine = EngineBuilder::packet("main");
+    let mut context = Vec::new();
+    for index in 0..2 + random.below(4) {
+        let width = of(random, &WIDTHS);
+        context.push((engine.context(&format!("c.{index}"), width), width));
+    }
+    let (mut tables, mut arrays, mut counters) = (Vec::new(), Vec::new(), Vec::new());
+    for index in 0..random.below(3) {
+        let key = of(random, &[19, 20, 32, 32, 40, 64, 100, 128]);
+        let value = of(random, &[1, 8, 16, 40, 64, 90, 200]);
+        let table = config("lpm", &[("", key)], &[("", value)], &[("miss", 1)]);
+        tables.push((engine.offload(&format!("table{index}"), table), key));
+    }
+    for index in 0..random.below(3) {
+        let size = of(random, &[1, 5, 700, 70_000]);
+        let value = of(random, &[1, 8, 32, 40, 130]);
+        let array = config("array", &[], &[("", value)], &[("size", size)]);
+        arrays.push(engine.offload(&format!("array{index}"), array));
+        let counter = config("counter", &[], &[], &[("size", size)]);
+        counters.push(engine.offload(&format!("counter{index}"), counter));
+    }
+    let payload = engine.offload("bytes", config("payload", &[], &[("", 8)], &[]));
+    let mut draft =
+        Draft { random, context, tables, arrays, counters, payload, reasons, may_read: true };
+    let count = 1 + draft.random.below(4);
+    for index in 0..count {
+        engine.regions(&format!("step {index}"), |step| draft.step(step, index, count));
+    }
+    builder.engine(engine);
+    builder.build()
+}
+
+impl Draft<'_> {
+    fn step(&mut self, step: &mut StepBuilder<'_>, index: usize, count: usize) {
+        let mut pool = Vec::new();
+        let short = step.constant(16, 40);
+        let length = step.meta(Meta::Length);
+        let is_short = step.binary(BinaryOp::Ult, length, short);
+        for _ in 0..2 + self.random.below(7) {
+            self.pure(step, &mut pool);
+        }
+        // A rare case, and what is left.
+        let field = self.value(step, &mut pool, 16);
+        let rare = step.constant(16, 3);
+        let is_rare = step.binary(BinaryOp::Eq, field, rare);
+        let leaves = step.binary(BinaryOp::Or, is_short, is_rare);
+        let stays = step.unary(UnaryOp::Not, leaves);
+        let choice = self.value(step, &mut pool, 1);
+        let stays_so = step.binary(BinaryOp::And, stays, choice);
+        let not_choice = step.unary(UnaryOp::Not, choice);
+        let stays_else = step.binary(BinaryOp::And, stays, not_choice);
+        let guards = [stays, stays, stays_so, stays_else, leaves];
+        let mut replies = Vec::new();
+        for _ in 0..self.random.below(4) {
+            let guard = of(self.random, &guards);
+            self.call(step, &mut pool, &mut replies, guard);
+        }
+        step.next_region();
+        pool.extend(replies);
+        for _ in 0..2 + self.random.below(6) {
+            self.pure(step, &mut pool);
+        }
+        let is_last = index + 1 == count;
+        for _ in 0..self.random.below(5) {
+            let guard = of(self.random, &guards);
+            let (var, width) = of(self.random, &self.context);
+            let value = self.value(step, &mut pool, width);
+            step.when(guard).write(var, value);
+        }
+        if is_last || self.random.chance(12) {
+            let bases: Vec<Value> = (0..3).map(|_| self.base(step)).collect();
+            self.may_read = self.random.chance(12);
+            for _ in 0..self.random.below(6) {
+                let guard = of(self.random, &guards);
+                self.edit(step, &mut pool, &bases, guard);
+            }
+        }
+        step.next_region();
+        let reason = step.constant(16, 1);
+        step.when(leaves).exit(Exit::Drop(reason, self.reasons));
+        if is_last {
+            step.when(stays).exit(Exit::Finish);
+            return;
+        }
+        let ahead =
+            |random: &mut Random| StepId((index + 1 + random.below(count - index - 1)) as u32);
+        let [so, otherwise] = [ahead(self.random), ahead(self.random)];
+        step.when(stays_so).exit(Exit::Next(so));
+        step.when(stays_else).exit(Exit::Next(otherwise));
+    }
+
+    /// A value of this width.
+    fn value(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>, width: u32) -> Value {
+        let fitting: Vec<Value> =
+            pool.iter().copied().filter(|value| step.width(*value) == width).collect();
+        if !fitting.is_empty() && !self.random.chance(4) {
+            return of(self.random, &fitting);
+        }
+        let from = if pool.is_empty() || self.may_read && self.random.chance(2) {
+            self.field(step, width)
+        } else {
+            of(self.random, pool)
+        };
+        let had = step.width(from);
+        let value = if had > width {
+            let lo = self.random.below((had - width + 1) as usize) as u32;
+            step.slice(from, lo, width)
+        } else if had < width {
+            step.extend(from, width)
+        } else {
+            from
+        };
+        pool.push(value);
+        value
+    }
+
+    /// Where a header begins: a constant, or one of some that the packet chooses among.
+    fn base(&mut self, step: &mut StepBuilder<'_>) -> Value {
+        if self.random.chance(2) {
+            let at = self.random.below(30) as u128;
+            return step.constant(16, at);
+        }
+        let zero = step.constant(16, 0);
+        let byte = step.read_packet(zero, 8, 2);
+        let wide = step.extend(byte, 16);
+        let two = step.constant(4, 2);
+        let words = step.binary(BinaryOp::Shl, wide, two);
+        let first = self.random.below(20) as u128;
+        let first = step.constant(16, first);
+        step.binary(BinaryOp::Add, words, first)
+    }
+
+    fn field(&mut self, step: &mut StepBuilder<'_>, width: u32) -> Value {
+        let base = self.base(step);
+        let bit = self.random.below(40) as u32;
+        let bit = if width > 32 { bit & !7 } else { bit };
+        step.read_packet(base, bit, width)
+    }
+
+    fn pure(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>) {
+        let width = of(self.random, &WIDTHS);
+        let value = match self.random.below(12) {
+            0..=2 => {
+                let (a, b) = (self.value(step, pool, width), self.value(step, pool, width));
+                let op = of(self.random, &OPS);
+                match op {
+                    BinaryOp::Shl => {
+                        let by = self.random.below(width as usize + 2) as u128;
+                        let by = step.constant(9, by);
+                        let op = of(self.random, &[BinaryOp::Shl, BinaryOp::Lshr]);
+                        step.binary(op, a, by)
+                    }
+                    _ if width > 64 => {
+                        let op = of(self.random, &[BinaryOp::And, BinaryOp::Eq, BinaryOp::Ne]);
+                        step.binary(op, a, b)
+                    }
+                    _ => step.binary(op, a, b),
+                }
+            }
+            3 => {
+                let a = self.value(step, pool, width.min(64));
+                let op = of(self.random, &[UnaryOp::Not, UnaryOp::Neg]);
+                step.unary(op, a)
+            }
+            4 => {
+                let c = self.value(step, pool, 1);
+                let (a, b) = (self.value(step, pool, width), self.value(step, pool, width));
+                step.select(c, a, b)
+            }
+            5 => {
+                let parts: Vec<Value> = (0..1 + self.random.below(4))
+                    .map(|_| {
+                        let width = of(self.random, &WIDTHS);
+                        self.value(step, pool, width)
+                    })
+                    .collect();
+                step.concat(&parts)
+            }
+            6 => {
+                let number = u128::from(self.random.next());
+                step.constant(width, number)
+            }
+            7 => {
+                let (var, _) = of(self.random, &self.context);
+                step.read(var)
+            }
+            8 => {
+                let meta = of(self.random, &[Meta::Ingress, Meta::Length, Meta::Window]);
+                step.meta(meta)
+            }
+            9 if width <= 32 => {
+                let (a, by) = (self.value(step, pool, width), self.value(step, pool, 8));
+                let op = of(self.random, &[BinaryOp::Shl, BinaryOp::Lshr]);
+                if width == 1 { a } else { step.binary(op, a, by) }
+            }
+            _ => self.field(step, width),
+        };
+        pool.push(value);
+    }
+
+    fn call(
+        &mut self,
+        step: &mut StepBuilder<'_>,
+        pool: &mut Vec<Value>,
+        replies: &mut Vec<Value>,
+        guard: Value,
+    ) {
+        match self.random.below(5) {
+            0 | 1 if !self.tables.is_empty() => {
+                let (table, width) = of(self.random, &self.tables);
+                let key = self.value(step, pool, width);
+                replies.extend(step.when(guard).call(table, "search", &[key]));
+            }
+            2 if !self.arrays.is_empty() => {
+                let array = of(self.random, &self.arrays);
+                let index = self.value(step, pool, 32);
+                let small = step.constant(32, 0x1_0fff);
+                let index = step.binary(BinaryOp::And, index, small);
+                replies.extend(step.when(guard).call(array, "read", &[index]));
+            }
+            3 if !self.counters.is_empty() => {
+                let counter = of(self.random, &self.counters);
+                let (index, bytes) = (self.value(step, pool, 32), self.value(step, pool, 32));
+                step.when(guard).call(counter, "count", &[index, bytes]);
+            }
+            _ if self.random.chance(3) => {
+                let cut = self.value(step, pool, 16);
+                let most = step.constant(16, 127);
+                let cut = step.binary(BinaryOp::And, cut, most);
+                step.when(guard).call(self.payload, "truncate", &[cut]);
+            }
+            _ => {}
+        }
+    }
+
+    fn edit(
+        &mut self,
+        step: &mut StepBuilder<'_>,
+        pool: &mut Vec<Value>,
+        bases: &[Value],
+        guard: Value,
+    ) {
+        match self.random.below(8) {
+            0 => {
+                let port = self.value(step, pool, 16);
+                step.when(guard).set_egress(port);
+            }
+            kind @ (1 | 2) => {
+                let offset = of(self.random, &[0, 0, 0, 14]);
+                let offset = step.constant(16, offset);
+                let count = self.value(step, pool, 5);
+                let count = step.extend(count, 16);
+                step.when(guard);
+                let fits = match kind {
+                    1 => step.insert(offset, count),
+                    _ => step.remove(offset, count),
+                };
+                pool.push(fits);
+            }
+            _ => {
+                let width = of(self.random, &WIDTHS);
+                let value = self.value(step, pool, width);
+                let base = of(self.random, bases);
+                let bit = self.random.below(60) as u32;
+                step.when(guard).write_packet(base, bit, value);
+            }
+        }
+    }
+}
+
+/// Packets of which most are long enough for all that engines read.
+pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
+    let random = &mut Random(seed);
+    let packet = |index: usize| {
+        let length = match random.below(16) {
+            0 => random.below(60),
+            1 => 100 + random.below(200),
+            2 => 1500,
+            _ => 60 + random.below(70),
+        };
+        let masks = [0xff, 0xff, 0x03, 0x00];
+        let bytes = (0..length).map(|_| random.next() as u8 & of(random, &masks)).collect();
+        Packet { ingress: random.below(8) as u16, arrival_ns: index as u64 * 1000, bytes }
+    };
+    (0..count).map(packet).collect()
+}
