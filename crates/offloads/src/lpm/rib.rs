@@ -205,8 +205,12 @@ impl Rib {
     /// first.
     fn prefixes(&self, id: u32) -> impl Iterator<Item = (usize, u32)> {
         let (present, values, _) = self.parts(id);
-        let positions = (2..128).filter(move |&p| present[p / 64] >> (p % 64) & 1 == 1);
-        positions.zip(values.iter().copied())
+        let mut left = u128::from(present[1]) << 64 | u128::from(present[0]);
+        values.iter().map(move |&value| {
+            let position = left.trailing_zeros() as usize;
+            left &= left - 1;
+            (position, value)
+        })
     }
 
     /// Returns the number of the best value for each slot of a node, or 0 if no prefix of this node
@@ -220,6 +224,18 @@ impl Rib {
             slots[first..first + (1 << shift)].fill(value);
         }
         slots
+    }
+
+    /// Returns the number of the best value for one slot of a node, or 0 if no prefix of this node
+    /// covers it.
+    pub(super) fn slot(&self, id: u32, slot: usize) -> u32 {
+        let (present, values, _) = self.parts(id);
+        if values.is_empty() {
+            return 0;
+        }
+        let covering = (1..=STRIDE).rev().map(|length| (1 << length) + (slot >> (STRIDE - length)));
+        let mut places = covering.map(|position| place(&present, position));
+        places.find(|(there, _)| *there).map_or(0, |(_, at)| values[at])
     }
 
     /// The number of leaves of all nodes.

@@ -157,6 +157,12 @@ impl Entry {
         if word & BLOCK == 0 { Self::Value(word) } else { Self::Block(word & !BLOCK) }
     }
 
+    /// The block that it names.
+    #[cfg(test)]
+    pub(super) fn block(self) -> Option<u32> {
+        if let Self::Block(block) = self { Some(block) } else { None }
+    }
+
     fn word(self) -> u32 {
         match self {
             Self::Value(value) => value,

@@ -26,6 +26,9 @@ pub(super) trait Memory {
     /// A direct entry.
     fn direct(&self, slot: usize) -> Entry;
 
+    /// An entry of a block.
+    fn entry(&self, block: u32, slot: usize) -> Entry;
+
     /// The entries of a block.
     fn entries(&self, block: u32) -> [Entry; ENTRIES];
 
@@ -109,18 +112,20 @@ impl<M: Memory> Writer<'_, M> {
         depth: usize,
         above: u32,
     ) -> Entry {
-        let old = self.entries(before);
-        let mut new = old;
-        let range = path.slots(depth);
+        let (node, range) = (path.nodes[depth], path.slots(depth));
+        let mut new = [before; ENTRIES];
+        for slot in range.clone() {
+            new[slot] = self.entry(before, slot);
+        }
         match path.nodes.get(depth + 1) {
-            None => self.fill(&mut new, path.nodes[depth], above, range),
+            None => self.fill(&mut new, node, above, range.clone()),
             Some(_) => {
                 let slot = range.start;
-                let value = or_above(self.rib.slots(path.nodes[depth])[slot], above);
-                new[slot] = self.along(old[slot], path, depth + 1, value);
+                let value = or_above(self.rib.slot(node, slot), above);
+                new[slot] = self.along(new[slot], path, depth + 1, value);
             }
         }
-        self.store(before, &old, &new, depth > 0)
+        self.store(before, &new, range, depth > 0)
     }
 
     /// Returns the entry for everything below a node of the RIB, or for the value if there is none.
@@ -128,51 +133,61 @@ impl<M: Memory> Writer<'_, M> {
         if node == 0 {
             return Entry::Value(above);
         }
-        let old = self.entries(before);
-        let mut new = old;
+        let mut new = match before {
+            Entry::Block(block) => self.memory.entries(block),
+            Entry::Value(_) => [before; ENTRIES],
+        };
         self.fill(&mut new, node, above, 0..ENTRIES);
-        self.store(before, &old, &new, is_deep)
+        self.store(before, &new, 0..ENTRIES, is_deep)
     }
 
-    /// Computes these entries of a block: of each slot the value of the node's longest prefix, or the
-    /// value from above.
+    /// Computes these entries of a block from those of before: of each slot the value of the node's
+    /// longest prefix, or the value from above.
     fn fill(&mut self, entries: &mut [Entry; ENTRIES], node: u32, above: u32, range: Range<usize>) {
         let rib = self.rib;
         let (bitmap, mut children) = rib.children_in(node, range.clone());
         let slots = rib.slots(node);
         for slot in range {
             let value = or_above(slots[slot], above);
-            let child = if bitmap >> slot & 1 == 1 { children.next().unwrap_or(0) } else { 0 };
-            entries[slot] = self.below(entries[slot], child, value, true);
+            entries[slot] = match bitmap >> slot & 1 {
+                0 => Entry::Value(value),
+                _ => self.below(entries[slot], children.next().unwrap_or(0), value, true),
+            };
         }
     }
 
-    /// The entries that an entry stands for.
-    fn entries(&self, entry: Entry) -> [Entry; ENTRIES] {
+    /// The entry that an entry stands for at a slot of the next bits.
+    fn entry(&self, entry: Entry, slot: usize) -> Entry {
         match entry {
-            Entry::Block(block) => self.memory.entries(block),
-            Entry::Value(_) => [entry; ENTRIES],
+            Entry::Block(block) => self.memory.entry(block, slot),
+            Entry::Value(_) => entry,
         }
     }
 
-    /// Makes a block have new entries, and returns the entry that stands for them. Keeps the block that
-    /// the entry before named.
+    /// Makes a block have new entries at these slots, and returns the entry that stands for the block.
+    /// Keeps the block that the entry before named; without one, `new` has that entry at all other
+    /// slots.
     fn store(
         &mut self,
         before: Entry,
-        old: &[Entry; ENTRIES],
         new: &[Entry; ENTRIES],
+        range: Range<usize>,
         is_deep: bool,
     ) -> Entry {
-        if matches!(new[0], Entry::Value(_)) && new.iter().all(|entry| *entry == new[0]) {
-            return new[0];
+        let first = new[range.start];
+        let is_uniform = matches!(first, Entry::Value(_))
+            && new[range.clone()].iter().all(|entry| *entry == first)
+            && (0..range.start).chain(range.end..ENTRIES).all(|s| self.entry(before, s) == first);
+        if is_uniform {
+            return first;
         }
         let Entry::Block(block) = before else {
             return Entry::Block(self.memory.create(new, is_deep));
         };
-        for (slot, (&old, &new)) in old.iter().zip(new).enumerate() {
-            if old != new {
-                self.memory.change(block, slot, old, new);
+        for slot in range {
+            let old = self.memory.entry(block, slot);
+            if old != new[slot] {
+                self.memory.change(block, slot, old, new[slot]);
             }
         }
         before
@@ -225,6 +240,10 @@ impl Memory for Written<'_> {
         self.spread.direct(slot)
     }
 
+    fn entry(&self, block: u32, slot: usize) -> Entry {
+        self.spread.entry(block, slot)
+    }
+
     fn entries(&self, block: u32) -> [Entry; ENTRIES] {
         self.spread.entries(block)
     }
@@ -253,6 +272,10 @@ impl Memory for Written<'_> {
 impl Memory for Counted<'_> {
     fn direct(&self, slot: usize) -> Entry {
         self.spread.expect("a change is one of a FIB").direct(slot)
+    }
+
+    fn entry(&self, block: u32, slot: usize) -> Entry {
+        self.spread.expect("it has this block").entry(block, slot)
     }
 
     fn entries(&self, block: u32) -> [Entry; ENTRIES] {

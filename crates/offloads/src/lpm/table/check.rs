@@ -14,15 +14,15 @@ impl Table {
     pub(in crate::lpm) fn checked_blocks(&self) -> Option<BlockCount> {
         let spread = self.fib.spread()?;
         let mut reached: [HashSet<u32>; 2] = Default::default();
-        let mut ahead: Vec<(Entry, bool)> =
-            (0..1 << self.direct_bits).map(|slot| (spread.direct(slot), false)).collect();
-        while let Some((entry, is_deep)) = ahead.pop() {
-            let Entry::Block(block) = entry else { continue };
+        let direct = (0..1 << self.direct_bits).map(|slot| spread.direct(slot));
+        let mut ahead: Vec<(u32, bool)> =
+            direct.filter_map(Entry::block).map(|block| (block, false)).collect();
+        while let Some((block, is_deep)) = ahead.pop() {
             assert!(reached[usize::from(is_deep)].insert(block), "block {block} has two places");
             let entries = spread.entries(block);
             let first = entries[0];
             assert!(entries.iter().any(|entry| *entry != first), "block {block} is uniform");
-            ahead.extend(entries.map(|entry| (entry, true)));
+            ahead.extend(entries.into_iter().filter_map(Entry::block).map(|block| (block, true)));
         }
         let found = BlockCount { deep: reached[1].len(), top: reached[0].len() };
 
