@@ -81,6 +81,7 @@
 //! are full, or after a bulk load, a new FIB is built from the RIB and published by one store of a
 //! pointer.
 
+mod blocks;
 mod epoch;
 mod fib;
 mod key;

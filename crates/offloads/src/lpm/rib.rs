@@ -126,6 +126,27 @@ impl Rib {
         (self.nodes[id as usize].children, children)
     }
 
+    /// Returns the bitmap of the slots of a node with a child, and the children at these slots.
+    pub(super) fn children_in(
+        &self,
+        id: u32,
+        slots: std::ops::Range<usize>,
+    ) -> (u64, impl Iterator<Item = u32>) {
+        let (bitmap, children) = self.children(id);
+        let within = bitmap & u64::MAX >> (64 - slots.len()) << slots.start;
+        let first = rank(bitmap, slots.start);
+        (bitmap, children[first..first + within.count_ones() as usize].iter().copied())
+    }
+
+    /// Adds the number of nodes of a subtree to a count. A count of more than `limit` is not exact.
+    pub(super) fn size(&self, id: u32, count: usize, limit: usize) -> usize {
+        if id == 0 || count > limit {
+            return count;
+        }
+        let (_, children) = self.children(id);
+        children.iter().fold(count + 1, |count, &child| self.size(child, count, limit))
+    }
+
     fn child(&self, id: u32, slot: usize) -> Option<u32> {
         let (bitmap, children) = self.children(id);
         (bitmap >> slot & 1 == 1).then(|| children[rank(bitmap, slot)])
@@ -184,8 +205,12 @@ impl Rib {
     /// first.
     fn prefixes(&self, id: u32) -> impl Iterator<Item = (usize, u32)> {
         let (present, values, _) = self.parts(id);
-        let positions = (2..128).filter(move |&p| present[p / 64] >> (p % 64) & 1 == 1);
-        positions.zip(values.iter().copied())
+        let mut left = u128::from(present[1]) << 64 | u128::from(present[0]);
+        values.iter().map(move |&value| {
+            let position = left.trailing_zeros() as usize;
+            left &= left - 1;
+            (position, value)
+        })
     }
 
     /// Returns the number of the best value for each slot of a node, or 0 if no prefix of this node
@@ -201,6 +226,18 @@ impl Rib {
         slots
     }
 
+    /// Returns the number of the best value for one slot of a node, or 0 if no prefix of this node
+    /// covers it.
+    pub(super) fn slot(&self, id: u32, slot: usize) -> u32 {
+        let (present, values, _) = self.parts(id);
+        if values.is_empty() {
+            return 0;
+        }
+        let covering = (1..=STRIDE).rev().map(|length| (1 << length) + (slot >> (STRIDE - length)));
+        let mut places = covering.map(|position| place(&present, position));
+        places.find(|(there, _)| *there).map_or(0, |(_, at)| values[at])
+    }
+
     /// The number of leaves of all nodes.
     pub(super) fn leaf_count(&self) -> usize {
         let nodes = 0..self.nodes.len() as u32;
@@ -210,6 +247,16 @@ impl Rib {
     /// The node under each direct entry that has one.
     pub(super) fn roots(&self) -> impl Iterator<Item = (usize, u32)> {
         self.roots.iter().copied().enumerate().filter(|(_, root)| *root != 0)
+    }
+
+    /// The number of the value of the longest short prefix that covers each direct entry; 0 if none
+    /// does.
+    pub(super) fn all_covering(&self) -> Vec<u32> {
+        let mut values = vec![0; 1 << self.direct_bits];
+        for (range, value) in self.short_ranges() {
+            values[range].fill(value);
+        }
+        values
     }
 
     /// The short prefixes, shortest first, each as the range of direct entries and the value's

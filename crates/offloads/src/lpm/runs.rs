@@ -23,6 +23,11 @@ impl Runs {
         (self.capacity - self.next) as usize
     }
 
+    /// The number of runs of `length` elements that can be allocated.
+    pub(super) fn available(&self, length: usize) -> usize {
+        self.untouched() / length + self.free[length].len()
+    }
+
     /// Allocates a run of `length` elements and returns its first element.
     ///
     /// # Panics
@@ -42,6 +47,24 @@ impl Runs {
         self.free[length].push(start);
     }
 
+    /// The first element that was never allocated.
+    #[cfg(test)]
+    pub(super) fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// The number of the element after the last one.
+    #[cfg(test)]
+    pub(super) fn end(&self) -> u32 {
+        self.capacity
+    }
+
+    /// The freed runs of `length` elements.
+    #[cfg(test)]
+    pub(super) fn free(&self, length: usize) -> &[u32] {
+        &self.free[length]
+    }
+
     /// The memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.free.iter().map(|runs| runs.capacity() * 4 + size_of::<Vec<u32>>()).sum()
@@ -58,5 +81,8 @@ mod tests {
         assert_eq!((runs.take(3), runs.take(5), runs.take(3)), (1, 4, 9));
         runs.give(1, 3);
         assert_eq!((runs.take(4), runs.take(3), runs.untouched()), (12, 1, 4));
+        assert_eq!((runs.available(1), runs.available(3)), (4, 1));
+        runs.give(1, 3);
+        assert_eq!((runs.available(1), runs.available(3)), (4, 2));
     }
 }

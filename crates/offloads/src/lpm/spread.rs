@@ -11,7 +11,7 @@ use crate::Refused;
 use crate::memory::Dense;
 
 /// The entries of a block.
-const ENTRIES: usize = 1 << STRIDE;
+pub(super) const ENTRIES: usize = 1 << STRIDE;
 /// Marks a direct entry, or a long entry of a block, that names a block.
 const BLOCK: u32 = 1 << 31;
 /// Marks a short entry of a block that names another block.
@@ -22,7 +22,9 @@ pub(super) const KEYS: RangeInclusive<u32> = 19..=128;
 /// end in the first block, so few blocks need a number in an entry.
 pub const SHORT_KEYS: RangeInclusive<u32> = 19..=32;
 /// The most blocks with long entries, of four bytes: 16 MiB.
-const MOST_LONG: usize = 1 << 16;
+pub(super) const MOST_LONG: usize = 1 << 16;
+/// The most blocks that short entries can number.
+pub(super) const MOST_SHORT_DEEP: usize = DEEPER as usize;
 
 /// Direct entries and blocks. Blocks that other blocks name have the numbers below `deep`.
 pub(super) struct Spread {
@@ -36,13 +38,6 @@ enum Entries {
     Long(Dense<AtomicU32>),
 }
 
-/// How many blocks a table needs: deep ones, which other blocks name, and others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BlockCount {
-    pub(super) deep: usize,
-    pub(super) top: usize,
-}
-
 /// The most values that entries of tables with such keys can number.
 pub(super) fn most_values(key_width: u32) -> usize {
     if SHORT_KEYS.contains(&key_width) { DEEPER.into() } else { BLOCK as usize }
@@ -51,34 +46,6 @@ pub(super) fn most_values(key_width: u32) -> usize {
 /// The bytes of a block of tables with such keys.
 pub(super) fn block_bytes(key_width: u32) -> usize {
     ENTRIES * if SHORT_KEYS.contains(&key_width) { 2 } else { 4 }
-}
-
-/// The blocks that one change can need, deep ones and others: one for each stride of a key.
-pub(super) fn spare(key_width: u32) -> usize {
-    2 + key_width.saturating_sub(super::DIRECT_BITS).div_ceil(STRIDE) as usize
-}
-
-impl BlockCount {
-    /// The blocks of a table that has so many now, with room for more. `None` if it cannot consist of
-    /// blocks.
-    pub(super) fn with_room(self, key_width: u32, values: usize) -> Option<Self> {
-        let is_short = SHORT_KEYS.contains(&key_width);
-        // Most blocks of short keys are top ones, and most of wide keys are deep. The others are few, so much
-        // room for them costs little.
-        let (deep, top) = match is_short {
-            true => (self.deep / 2, self.top / 16),
-            false => (self.deep / 8, self.top / 2),
-        };
-        let deep = self.deep + deep + 2 * spare(key_width);
-        let top = self.top + top + 2 * spare(key_width);
-        let fits = if is_short { deep <= DEEPER.into() } else { deep + top <= MOST_LONG };
-        let fits = fits && values < most_values(key_width);
-        (KEYS.contains(&key_width) && fits).then_some(Self { deep, top })
-    }
-
-    pub(super) fn count(self) -> usize {
-        self.deep + self.top
-    }
 }
 
 /// What an entry says.
@@ -141,6 +108,11 @@ impl Spread {
         }
     }
 
+    /// All entries of a block.
+    pub(super) fn entries(&self, block: u32) -> [Entry; ENTRIES] {
+        std::array::from_fn(|slot| self.entry(block, slot))
+    }
+
     /// Stores an entry of a block, and publishes with it everything that was written before.
     pub(super) fn set_entry(&self, block: u32, slot: usize, entry: Entry) {
         let place = block as usize * ENTRIES + slot;
@@ -154,11 +126,6 @@ impl Spread {
                 entries[place].store(word, Ordering::Release);
             }
         }
-    }
-
-    /// Clears a block that no reader can see.
-    pub(super) fn clear(&self, block: u32) {
-        (0..ENTRIES).for_each(|slot| self.set_entry(block, slot, Entry::Value(0)));
     }
 
     /// Returns the number of the value of the longest prefix that matches a key, or 0 if none does.
@@ -188,6 +155,12 @@ impl Entry {
     /// Reads a direct entry, or a long one of a block.
     fn of_word(word: u32) -> Self {
         if word & BLOCK == 0 { Self::Value(word) } else { Self::Block(word & !BLOCK) }
+    }
+
+    /// The block that it names.
+    #[cfg(test)]
+    pub(super) fn block(self) -> Option<u32> {
+        if let Self::Block(block) = self { Some(block) } else { None }
     }
 
     fn word(self) -> u32 {

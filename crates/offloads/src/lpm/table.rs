@@ -5,16 +5,20 @@ use std::sync::Arc;
 
 use wireloom_bits::Bits;
 
+use super::blocks::{self, BlockCount, Blocks};
 use super::fib::{Capacity, Fib, LpmNode, leaf_bitmap};
 use super::key::{Key, with_key};
 use super::reader::{Reader, Shared};
 use super::rib::{Change, Rib};
 use super::runs::{LONGEST, Runs};
-use super::spread::{self, BlockCount, Entry};
+use super::spread::{self, Entry};
 use super::values::{Certain, Values};
-use super::writer::Writer;
+use super::writer::{Changed, Counted, Writer, Written};
 use super::{DIRECT_BITS, STRIDE};
 use crate::Refused;
+
+#[cfg(test)]
+mod check;
 
 /// A prefix table that can be changed. Lookups in other threads go through a [`Reader`].
 pub struct Table {
@@ -37,23 +41,9 @@ pub struct Table {
     bulk: bool,
     /// Whether there are FIBs that were replaced and that readers might still access.
     has_old_fibs: bool,
-}
-
-/// The blocks that are in use: those that other blocks name, whose numbers have fewer bits, come
-/// first.
-pub(super) struct Blocks {
-    deep: Runs,
-    top: Runs,
-}
-
-impl Blocks {
-    fn new(BlockCount { deep, top }: BlockCount) -> Self {
-        Self { deep: Runs::new(0, deep as u32), top: Runs::new(deep as u32, (deep + top) as u32) }
-    }
-
-    pub(super) fn of(&mut self, is_deep: bool) -> &mut Runs {
-        if is_deep { &mut self.deep } else { &mut self.top }
-    }
+    /// Whether no other arrays can be built, for tests.
+    #[cfg(test)]
+    is_without_memory: bool,
 }
 
 /// An object that readers might still access.
@@ -83,7 +73,7 @@ impl Table {
         let values = Values::new(miss);
         let room = Self::longest_path(key_width);
         let mut capacity = Capacity { nodes: 1 + 2 * room, leaves: 1024, values: 16, blocks: None };
-        let mut blocks = BlockCount { deep: 0, top: 0 };
+        let mut blocks = BlockCount::default();
         if let Some(wanted) = blocks.with_room(key_width, 1) {
             blocks = wanted;
             let blocks = Some(blocks.count());
@@ -107,6 +97,8 @@ impl Table {
             retired: VecDeque::new(),
             bulk: false,
             has_old_fibs: false,
+            #[cfg(test)]
+            is_without_memory: false,
         })
     }
 
@@ -147,8 +139,7 @@ impl Table {
     /// The memory of the table in bytes: the RIB and the FIB, with an estimate of the allocator's
     /// overhead.
     pub fn memory(&self) -> usize {
-        let blocks = self.blocks.deep.memory() + self.blocks.top.memory();
-        let runs = self.nodes.memory() + self.leaves.memory() + blocks;
+        let runs = self.nodes.memory() + self.leaves.memory() + self.blocks.memory();
         self.shared.memory() + runs + self.rib.memory() + self.values.memory()
     }
 
@@ -172,14 +163,22 @@ impl Table {
         }
         let before = with_key!(prefix, |key| {
             let (before, change) = self.rib.insert(key, length, id);
-            self.apply(key, length, change);
-            before
+            let applied = self.apply(key, length, change);
+            if applied.is_err() {
+                match before {
+                    Some(before) => _ = self.rib.insert(key, length, before),
+                    None => _ = self.rib.remove(key, length),
+                }
+            }
+            applied.map(|()| before)
         });
-        if let Some(before) = before {
-            self.release(before);
+        // Without memory there was no change, and the new value is not needed.
+        let unused = before.as_ref().map_or(Some(id), |before| *before);
+        if let Some(unused) = unused {
+            self.release(unused);
         }
         self.retire();
-        Ok(before.is_some())
+        before.map(|before| before.is_some())
     }
 
     /// Removes a prefix. Returns whether the table contained it.
@@ -191,12 +190,16 @@ impl Table {
         if !self.bulk {
             self.make_room()?;
         }
-        let before = with_key!(prefix, |key| {
-            self.rib.remove(key, length).map(|(before, change)| {
-                self.apply(key, length, change);
-                before
-            })
-        });
+        let before = with_key!(prefix, |key| match self.rib.remove(key, length) {
+            Some((before, change)) => {
+                let applied = self.apply(key, length, change);
+                if applied.is_err() {
+                    self.rib.insert(key, length, before);
+                }
+                applied.map(|()| Some(before))
+            }
+            None => Ok(None),
+        })?;
         if let Some(before) = before {
             self.release(before);
         }
@@ -276,8 +279,8 @@ impl Table {
     fn make_room(&mut self) -> Result<(), Refused> {
         let room = match self.fib.spread() {
             Some(_) => {
-                let spare = spread::spare(self.key_width);
-                self.blocks.deep.untouched() >= spare && self.blocks.top.untouched() >= spare
+                let spare = blocks::spare(self.key_width);
+                self.blocks.free().suffices_for(BlockCount { deep: spare, top: spare })
             }
             None => {
                 self.nodes.untouched() >= Self::longest_path(self.key_width)
@@ -288,15 +291,21 @@ impl Table {
         if room { Ok(()) } else { self.lay_out() }
     }
 
-    /// The blocks, with room for more, if a FIB of the prefixes can consist of them.
-    fn wanted_blocks(&self) -> Option<BlockCount> {
-        let top = self.rib.roots().count();
-        let now = BlockCount { deep: self.rib.node_count() - top, top };
-        now.with_room(self.key_width, self.values.count())
+    /// The blocks, with room for more, if a FIB of the prefixes can consist of them. The values are those
+    /// of short prefixes, by direct entry.
+    fn wanted_blocks(&self, short: &[u32]) -> Option<BlockCount> {
+        // Without values that entries can number, the blocks need not be counted.
+        BlockCount::default().with_room(self.key_width, self.values.count())?;
+        let memory = Counted { spread: None, count: BlockCount::default() };
+        let mut counter = Writer { rib: &self.rib, memory };
+        for (slot, _) in self.rib.roots() {
+            counter.below_direct(Entry::Value(short[slot]), slot, short[slot]);
+        }
+        counter.memory.count.with_room(self.key_width, self.values.count())
     }
 
     /// Builds a new FIB of blocks from the RIB, and publishes it.
-    fn spread_out(&mut self, wanted: BlockCount) -> Result<(), Refused> {
+    fn spread_out(&mut self, short: &[u32], wanted: BlockCount) -> Result<(), Refused> {
         let values = self.values.count();
         let capacity = Capacity {
             nodes: 0,
@@ -310,15 +319,13 @@ impl Table {
         }
         let mut blocks = Blocks::new(wanted);
         let spread = fib.spread().expect("it was made with blocks");
-        for (range, value) in self.rib.short_ranges() {
-            range.for_each(|slot| spread.set_direct(slot, Entry::Value(value)));
-        }
         // Nothing that a new FIB replaces is in use.
         let mut replaced = Vec::new();
-        let mut writer =
-            Writer { rib: &self.rib, spread, blocks: &mut blocks, replaced: &mut replaced };
-        for (slot, _) in self.rib.roots() {
-            writer.refresh(slot);
+        let memory = Written { spread, blocks: &mut blocks, replaced: &mut replaced };
+        let mut writer = Writer { rib: &self.rib, memory };
+        for (slot, &value) in short.iter().enumerate() {
+            let entry = writer.below_direct(Entry::Value(value), slot, value);
+            spread.set_direct(slot, entry);
         }
         self.publish(fib, Runs::new(1, 1), Runs::new(0, 0), blocks);
         Ok(())
@@ -341,8 +348,13 @@ impl Table {
 
     /// Builds a new FIB from the RIB, with room for half as much again, and publishes it.
     fn lay_out(&mut self) -> Result<(), Refused> {
-        if let Some(wanted) = self.wanted_blocks() {
-            return self.spread_out(wanted);
+        #[cfg(test)]
+        if self.is_without_memory {
+            return Err(Refused("there is no memory in this test".into()));
+        }
+        let short = self.rib.all_covering();
+        if let Some(wanted) = self.wanted_blocks(&short) {
+            return self.spread_out(&short, wanted);
         }
         let (nodes, leaves, values) =
             (self.rib.node_count(), self.rib.leaf_count(), self.values.count());
@@ -361,10 +373,8 @@ impl Table {
         for id in 0..values as u32 {
             layout.fib.set_value(id, self.values.words(id));
         }
-        for (range, value) in self.rib.short_ranges() {
-            for slot in range {
-                layout.fib.publish(slot, 0, value);
-            }
+        for (slot, &value) in short.iter().enumerate() {
+            layout.fib.publish(slot, 0, value);
         }
         for (slot, root) in self.rib.roots() {
             let node = layout.node(&self.rib, root);
@@ -374,25 +384,27 @@ impl Table {
             layout.fib.publish(slot, id, value);
         }
         let Layout { fib, nodes, leaves } = layout;
-        self.publish(fib, nodes, leaves, Blocks::new(BlockCount { deep: 0, top: 0 }));
+        self.publish(fib, nodes, leaves, Blocks::new(BlockCount::default()));
         Ok(())
     }
 
     /// Makes a change of the RIB, at a prefix of this length, visible to lookups.
-    fn apply(&mut self, key: &impl Key, length: u32, change: Change) {
+    ///
+    /// # Errors
+    /// If it needs more memory than there is. Lookups see nothing of the change then.
+    fn apply(&mut self, key: &impl Key, length: u32, change: Change) -> Result<(), Refused> {
         if self.bulk {
-            return;
+            return Ok(());
         }
-        if let Some(spread) = self.fib.spread() {
-            let Self { rib, blocks, replaced, .. } = self;
-            let mut writer = Writer { rib, spread, blocks, replaced };
-            match change {
-                Change::Direct(slots, _) => slots.into_iter().for_each(|slot| writer.refresh(slot)),
-                Change::Path { nodes, pruned } => {
-                    writer.refresh_path(key, self.direct_bits, length, &nodes, pruned);
-                }
+        if self.fib.spread().is_some() {
+            let change = Changed { key, direct_bits: self.direct_bits, length, change: &change };
+            if !self.has_room(&change) {
+                return self.lay_out();
             }
-            return;
+            let Self { rib, fib, blocks, replaced, .. } = self;
+            let spread = fib.spread().expect("the form has not changed");
+            Writer { rib, memory: Written { spread, blocks, replaced } }.apply(&change);
+            return Ok(());
         }
         match change {
             Change::Direct(slots, value) => {
@@ -403,6 +415,21 @@ impl Table {
             }
             Change::Path { nodes, pruned } => self.apply_path(key, &nodes, pruned),
         }
+        Ok(())
+    }
+
+    /// Whether there are blocks for a change. Those of prefixes with one value do not exist, and a change
+    /// of a short prefix can need many of them at once.
+    fn has_room(&self, change: &Changed<'_, impl Key>) -> bool {
+        let (rib, free) = (&self.rib, self.blocks.free());
+        let limit = free.deep.min(free.top);
+        if change.most_blocks(rib, limit) <= limit {
+            return true;
+        }
+        let memory = Counted { spread: self.fib.spread(), count: BlockCount::default() };
+        let mut counter = Writer { rib, memory };
+        counter.apply(change);
+        free.suffices_for(counter.memory.count)
     }
 
     fn apply_path(&mut self, key: &impl Key, path: &[u32], pruned: bool) {
@@ -496,7 +523,7 @@ impl Table {
             match retired {
                 Retired::Nodes(first, length) => self.nodes.give(first, length),
                 Retired::Leaves(first, length) => self.leaves.give(first, length),
-                Retired::Block(block, is_deep) => self.blocks.of(is_deep).give(block, 1),
+                Retired::Block(block, is_deep) => self.blocks.give(block, is_deep),
                 Retired::Value(id) => self.values.forget(id),
             }
         }

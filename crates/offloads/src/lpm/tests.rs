@@ -9,6 +9,8 @@ use wireloom_bits::Bits;
 
 use super::{LpmView, Table};
 
+mod uniform;
+
 const MISS: u128 = 0xdead;
 
 fn value(v: u128) -> Bits {
