@@ -365,15 +365,32 @@ WL_INLINE wl_v wl_lanes_lpm_entry(const struct wl_slot *slot, struct wl_lanes_wa
 WL_INLINE struct wl_lanes_walk wl_lanes_lpm_walk(const struct wl_slot *slot, struct wl_lanes_walk walk, wl_v chunk)
 {
     const wl_v entry = wl_lanes_lpm_entry(slot, walk);
-    return wl_lanes_lpm_enter(slot, entry, wl_m_and(walk.inside, wl_v_test(entry, WL_LPM_BLOCK)), chunk, 2, true);
+    const wl_m inside = wl_m_and(walk.inside, wl_v_test(entry, WL_LPM_BLOCK));
+    if (!inside)
+        return (struct wl_lanes_walk){ entry, wl_v_set(0), 0 };
+    return wl_lanes_lpm_enter(slot, entry, inside, chunk, 2, true);
 }
 
-/* The numbers of values in tables with long entries. Walks that need more blocks leave the lanes. */
-WL_INLINE wl_v wl_lanes_lpm_number(const struct wl_slot *slot, struct wl_lanes_walk walk, wl_m *alive)
+/* The numbers of values in tables with long entries. Searches that are not at their end go on without a
+ * wait, with the bits from number `at` (below 64) on of a key that is aligned to the upper end of two
+ * words. */
+WL_INLINE wl_v wl_lanes_lpm_number(const struct wl_slot *slot, struct wl_lanes_walk walk, wl_q high, wl_q low,
+                                   uint32_t at)
 {
-    const wl_v entry = wl_lanes_lpm_entry(slot, walk);
-    *alive = wl_m_and(*alive, wl_m_not(wl_v_test(entry, WL_LPM_BLOCK)));
-    return entry & ~WL_LPM_BLOCK;
+    wl_v entry = wl_lanes_lpm_entry(slot, walk);
+    wl_m inside = wl_m_and(walk.inside, wl_v_test(entry, WL_LPM_BLOCK));
+    if (!inside)
+        return entry;
+    high = wl_q_or(wl_q_shl(high, at), wl_q_shr(low, 64 - at));
+    low = wl_q_shl(low, at);
+    do {
+        const wl_v chunk = wl_v_of_q(wl_q_shr(high, 64 - WL_LPM_STRIDE));
+        high = wl_q_or(wl_q_shl(high, WL_LPM_STRIDE), wl_q_shr(low, 64 - WL_LPM_STRIDE));
+        low = wl_q_shl(low, WL_LPM_STRIDE);
+        entry = wl_lanes_lpm_entry(slot, wl_lanes_lpm_enter(slot, entry, inside, chunk, 2, false));
+        inside = wl_m_and(inside, wl_v_test(entry, WL_LPM_BLOCK));
+    } while (inside);
+    return entry;
 }
 
 /* The same with short entries. They are read in pairs, since there is no gather of 16 bits; a block has an

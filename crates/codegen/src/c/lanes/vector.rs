@@ -261,6 +261,7 @@ pub fn select(c: &Lane, a: &Lane, b: &Lane, width: u32) -> Lane {
 pub fn extend(a: &Lane, width: u32) -> Lane {
     match a {
         Lane::Same(bits) => Lane::Same(bits.resize(width)),
+        _ if width == 1 => a.clone(),
         _ if width <= 32 => Lane::Word(a.word()),
         _ => Lane::Quads(a.quads(quads(width))),
     }

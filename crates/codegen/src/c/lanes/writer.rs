@@ -447,13 +447,21 @@ impl<'a> Writer<'a> {
     /// What a search found.
     fn found(&mut self, state: &StepState<'a>, search: &Search<'_>) -> Option<Lane> {
         let width = state.width(*search.op.results.first()?);
-        let function = match search.is_short() {
-            true => "wl_lanes_lpm_short_number",
-            false => "wl_lanes_lpm_number",
+        let (slot, walk) = (search.slot.clone().address(), Expr::name(&search.state));
+        let number = if search.is_short() {
+            Expr::call("wl_lanes_lpm_short_number", [slot, walk, alive().address()])
+        } else {
+            let spare = 128 - search.key_width;
+            let key = [
+                (search.key.clone(), search.key_width),
+                (Lane::Same(Bits::zero(spare.max(1))), spare),
+            ];
+            let mut words = vector::concat(&key)?.quads(2);
+            let at = Expr::number(DIRECT_BITS + STRIDE * search.walks() as u32);
+            let (high, low) = (words.pop()?, words.pop()?);
+            Expr::call("wl_lanes_lpm_number", [slot, walk, high, low, at])
         };
-        let state_name = Expr::name(&search.state);
-        let arguments = [search.slot.clone().address(), state_name, alive().address()];
-        let number = self.declare("wl_v", "number", Expr::call(function, arguments));
+        let number = self.declare("wl_v", "number", number);
         let values = search.slot.clone().member("values");
         Some(self.load_words(&values, &number, vector::quads(width), width, alive()))
     }
@@ -848,9 +856,10 @@ impl Search<'_> {
         SHORT_KEYS.contains(&self.key_width)
     }
 
-    /// The number of accesses that have a wait of their own after that of the direct entry.
+    /// The number of accesses that have a wait of their own after that of the direct entry. For IPv6 these
+    /// are enough for prefixes of 48 bits.
     fn walks(&self) -> usize {
-        if self.is_short() { 2 } else { 3 }
+        if self.is_short() { 2 } else { 5 }
     }
 
     /// Bits of the key, which is aligned to the upper end, as an index.
