@@ -159,6 +159,28 @@ fn a_change_that_needs_many_blocks_has_them() {
     }
 }
 
+/// So can a change below a single direct entry, of deep blocks.
+#[test]
+fn a_change_that_needs_many_deep_blocks_has_them() {
+    let key = |i: u32| Bits::new(64, u128::from(i) << 34);
+    for length in [18, 20] {
+        let mut table = Table::new(64, &value(MISS)).unwrap();
+        table.insert(&Bits::zero(64), length, &value(1)).unwrap();
+        for i in 0..300 {
+            table.insert(&key(i), 36, &value(1)).unwrap();
+        }
+        let agreeing = table.checked_blocks().expect("a table of blocks");
+        assert!(agreeing.count() <= 1, "the prefix of {length} bits: {agreeing:?}");
+        table.insert(&Bits::zero(64), length, &value(2)).unwrap();
+        let count = table.checked_blocks().expect("a table of blocks");
+        assert!(count.top == 1 && count.deep >= 300, "{count:?}");
+        for i in 0..300 {
+            assert_eq!(table.lookup(&key(i)), value(1));
+            assert_eq!(table.lookup(&key(i).add(&Bits::new(64, 1 << 28))), value(2));
+        }
+    }
+}
+
 /// More blocks of wide keys than there can be: the table consists of nodes then.
 #[test]
 fn a_change_that_needs_too_many_blocks_changes_the_form() {
