@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 /// `WL_ABI`: changes with any of these structures.
-pub const ABI: u32 = 7;
+pub const ABI: u32 = 8;
 /// `WL_NO_OUTPUT`
 pub const NO_OUTPUT: u32 = u32::MAX;
 
@@ -17,14 +17,16 @@ pub mod verdict {
     pub const RUNAWAY: u32 = 4;
 }
 
-/// `struct wl_arrival`
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Arrival {
-    pub bytes: *const u8,
-    pub arrival_ns: u64,
-    pub length: u32,
-    pub ingress: u16,
+/// `struct wl_arrival`, which a frame is.
+type Arrival = wireloom_net::Frame<'static>;
+
+/// Whether this compiler lays frames out as C does: Rust promises the order of fields, but not that of
+/// the address and the length of a slice.
+pub fn is_frame_as_in_c() -> bool {
+    let bytes = [0; 3];
+    // SAFETY: both have the size of two words, and any bits are numbers.
+    let words: [usize; 2] = unsafe { std::mem::transmute(&bytes[..]) };
+    words == [bytes.as_ptr().addr(), bytes.len()] && size_of::<Arrival>() == 32
 }
 
 /// `struct wl_output`
@@ -117,7 +119,7 @@ pub struct Engine {
     pub state_size: usize,
     pub execute: unsafe extern "C" fn(
         state: *mut c_void,
-        packets: *const Arrival,
+        packets: *const c_void,
         count: u32,
         known: u32,
         sequence: u64,

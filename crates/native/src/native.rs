@@ -13,7 +13,6 @@ use wireloom_ir::{
 };
 use wireloom_machine::Counts;
 use wireloom_net::Frame;
-use wireloom_net::packet::MAX_LENGTH;
 use wireloom_offloads::{Content, Store};
 
 use crate::abi;
@@ -36,7 +35,6 @@ pub struct Native {
     changed: Vec<OffloadId>,
     /// How often threads began each step. The state has the address.
     steps: Box<[u64]>,
-    arrivals: Vec<abi::Arrival>,
     next_sequence: u64,
     /// The first sequence number that the engine gets: each core has numbers of its own.
     numbers_from: u64,
@@ -60,7 +58,7 @@ impl Native {
         assert!(suits(program, program.main.index(), &store), "the store is another program's");
         let engine = library.engine();
         let offloads = Offloads::new(&mut store, engine);
-        let arrivals = Vec::with_capacity(2 * engine.batch as usize);
+        assert!(abi::is_frame_as_in_c(), "engines read frames as they are");
         let main = &program.engines[program.main.index()];
         let changed = order::changed(program, program.main);
         let mut steps = vec![0; main.steps.len()].into_boxed_slice();
@@ -73,7 +71,6 @@ impl Native {
             specialiser: None,
             changed,
             steps,
-            arrivals,
             next_sequence: 0,
             numbers_from: 0,
             controlled: Controlled::new(),
@@ -153,17 +150,6 @@ impl Native {
 const BATCHES_PER_LOOK: usize = 16;
 
 impl Native {
-    /// Lists the frames from `begin` on: those of a batch and of the next one, whose packets are
-    /// prefetched while this one is executed. The frames of the batch after these are prefetched.
-    fn arrive(&mut self, frames: &[Frame<'_>], begin: usize, batch: usize) {
-        let listed = if begin == 0 { 0 } else { batch.min(self.arrivals.len()) };
-        self.arrivals.drain(..listed);
-        let first = begin + self.arrivals.len();
-        let end = frames.len().min(begin + 2 * batch);
-        self.arrivals.extend(frames[first..end].iter().map(arrival));
-        frames[end..].iter().take(batch).for_each(prefetch);
-    }
-
     /// Makes changes of the control plane, and returns the state with which packets are executed until
     /// the next call.
     fn look(&mut self) -> *mut abi::Machine {
@@ -207,30 +193,30 @@ impl Execute for Native {
             );
         }
         let batch = self.state.library.engine().batch as usize;
-        self.arrivals.clear();
         let mut machine = std::ptr::null_mut();
         for index in 0..frames.len().div_ceil(batch) {
             if index % BATCHES_PER_LOOK == 0 {
                 machine = self.look();
             }
-            let begin = index * batch;
-            let count = (frames.len() - begin).min(batch);
-            self.arrive(frames, begin, batch);
+            // This batch, and the next one, whose packets are prefetched while this one is executed.
+            let known = &frames[index * batch..];
+            let known = &known[..known.len().min(2 * batch)];
+            let executed = &known[..known.len().min(batch)];
             let execute = self.special.as_ref().unwrap_or(&self.state).library.engine().execute;
-            // SAFETY: the state is the engine's own. The arrivals describe packets which live until
-            // the outputs have been handed on, the first at most a batch. The slots are those of a
-            // store that suits the program.
+            // SAFETY: the state is the engine's own. The frames are as C has them, and their packets
+            // live until the outputs have been handed on. The slots are those of a store that suits the
+            // program.
             unsafe {
                 execute(
                     machine.cast(),
-                    self.arrivals.as_ptr(),
-                    count as u32,
-                    self.arrivals.len() as u32,
+                    known.as_ptr().cast(),
+                    executed.len() as u32,
+                    known.len() as u32,
                     self.numbers_from + self.next_sequence,
                 );
-                hand_on(machine, &self.arrivals[..count], self.next_sequence, sink);
+                hand_on(machine, executed, self.next_sequence, sink);
             }
-            self.next_sequence += count as u64;
+            self.next_sequence += executed.len() as u64;
         }
         self.offloads.release(&mut self.store);
         for offload in &self.changed {
@@ -244,34 +230,30 @@ impl Execute for Native {
 /// Hands the outputs of a batch on: packet by packet, those that it emitted before the last.
 ///
 /// # Safety
-/// The machine has just executed the arrivals.
+/// The machine has just executed the frames.
 unsafe fn hand_on(
     machine: *const abi::Machine,
-    arrivals: &[abi::Arrival],
+    frames: &[Frame<'_>],
     first: u64,
     sink: &mut dyn FnMut(Output<'_>, &[u8]),
 ) {
     // SAFETY: the machine ends with `ends`, which has an element for each packet of a batch.
     let ends = unsafe {
-        std::slice::from_raw_parts((&raw const (*machine).ends).cast::<abi::End>(), arrivals.len())
+        std::slice::from_raw_parts((&raw const (*machine).ends).cast::<abi::End>(), frames.len())
     };
-    for (index, (arrival, end)) in arrivals.iter().zip(ends).enumerate() {
+    for ((frame, end), sequence) in frames.iter().zip(ends).zip(first..) {
         let mut send = |output: &abi::Output| {
-            let program = || Reason::Program(ReasonSetId(output.reasons), output.value);
-            let verdict = match output.verdict {
-                abi::verdict::SENT => Verdict::Sent { port: output.value },
-                abi::verdict::TO_CPU => Verdict::ToCpu(program()),
-                abi::verdict::DROPPED => Verdict::Dropped(program()),
-                abi::verdict::RUNAWAY => Verdict::Dropped(Reason::Runaway),
-                other => unreachable!("verdict {other}"),
-            };
             // SAFETY: both pieces are valid until the next batch; their addresses are never null.
             let [bytes, rest] = unsafe {
                 [(output.window, output.window_length), (output.payload, output.payload_length)]
                     .map(|(start, length)| std::slice::from_raw_parts(start, length as usize))
             };
-            let (sequence, arrival_ns) = (first + index as u64, arrival.arrival_ns);
-            sink(Output { sequence, arrival_ns, ingress: output.ingress, verdict, bytes }, rest);
+            let (arrival_ns, ingress) = (frame.arrival_ns, output.ingress);
+            let verdict = match output.verdict {
+                abi::verdict::SENT => Verdict::Sent { port: output.value },
+                _ => aside(output),
+            };
+            sink(Output { sequence, arrival_ns, ingress, verdict, bytes }, rest);
         };
         let mut emitted = end.first_emitted;
         while emitted != abi::NO_OUTPUT {
@@ -286,24 +268,15 @@ unsafe fn hand_on(
     }
 }
 
-/// Fetches the description of a packet, which may be far: there is one for each packet of a capture.
-fn prefetch(frame: &Frame<'_>) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch accesses nothing.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(frame).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = frame;
-}
-
-fn arrival(frame: &Frame<'_>) -> abi::Arrival {
-    abi::Arrival {
-        bytes: frame.bytes.as_ptr(),
-        arrival_ns: frame.arrival_ns,
-        length: frame.bytes.len().min(MAX_LENGTH) as u32,
-        ingress: frame.ingress,
+/// What happened to a packet that was not sent.
+#[cold]
+fn aside(output: &abi::Output) -> Verdict {
+    let program = || Reason::Program(ReasonSetId(output.reasons), output.value);
+    match output.verdict {
+        abi::verdict::TO_CPU => Verdict::ToCpu(program()),
+        abi::verdict::DROPPED => Verdict::Dropped(program()),
+        abi::verdict::RUNAWAY => Verdict::Dropped(Reason::Runaway),
+        other => unreachable!("verdict {other}"),
     }
 }
 

@@ -31,15 +31,17 @@ pub struct Packet {
 }
 
 /// A packet as it arrives, in borrowed memory, for example of a capture or of a live port's ring.
+/// Native engines read it as it is (`struct wl_arrival`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Frame<'a> {
-    /// The port on which it came in.
-    pub ingress: u16,
-    /// When its last byte arrived, in nanoseconds since the epoch of its source.
-    pub arrival_ns: u64,
     /// Its bytes, from the first byte of the link header, without frame check sequence. Machines
     /// cut bytes past [`MAX_LENGTH`].
     pub bytes: &'a [u8],
+    /// When its last byte arrived, in nanoseconds since the epoch of its source.
+    pub arrival_ns: u64,
+    /// The port on which it came in.
+    pub ingress: u16,
 }
 
 impl Packet {

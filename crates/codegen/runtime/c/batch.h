@@ -17,7 +17,7 @@
 #define WL_ADMITTED 8
 #endif
 
-#define WL_ABI 7
+#define WL_ABI 8
 
 enum wl_verdict { WL_NOTHING, WL_SENT, WL_TO_CPU, WL_DROPPED, WL_RUNAWAY };
 
@@ -81,7 +81,8 @@ WL_FUNCTION void wl_machine_close(struct wl_machine *m)
 
 /* Returns the end of the packets that begin in a round: those from `first` on, `most` at most. Fetches
  * as many that follow, those of the next batch too: of each the line that it begins in and, since
- * packets begin anywhere in a line, the one that a short packet's last byte lies in. */
+ * packets begin anywhere in a line, the one that a short packet's last byte lies in. What describes
+ * packets is fetched still earlier. */
 WL_INLINE uint32_t wl_admit(const struct wl_arrival *packets, uint32_t first, uint32_t count, uint32_t known,
                             uint32_t most)
 {
@@ -89,6 +90,7 @@ WL_INLINE uint32_t wl_admit(const struct wl_arrival *packets, uint32_t first, ui
     for (uint32_t i = end; first < count && i < known && i - end < most; i++) {
         WL_PREFETCH(packets[i].bytes);
         WL_PREFETCH(packets[i].bytes + (packets[i].length < 64 ? packets[i].length : 64));
+        WL_PREFETCH(packets + i + WL_BATCH);
     }
     return end;
 }

@@ -23,11 +23,12 @@ enum {
     WL_AREA = WL_END + WL_REACH + 16 /* the window, then zeros up to the last byte of such a read */
 };
 
-/* A packet as it arrives. The bytes stay valid and unchanged until the batch is done. */
+/* A packet as it arrives. The bytes stay valid and unchanged until the batch is done. Those past
+ * WL_MAX_LENGTH are cut. */
 struct wl_arrival {
     const uint8_t *bytes;
+    uint64_t length;
     uint64_t arrival_ns;
-    uint32_t length; /* at most WL_MAX_LENGTH */
     uint16_t ingress;
 };
 
@@ -52,7 +53,7 @@ WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
 {
     /* Noted, since the copies may change any memory for all that a compiler knows. */
     const uint8_t *bytes = in->bytes;
-    const uint32_t length = in->length;
+    const uint32_t length = in->length < WL_MAX_LENGTH ? (uint32_t)in->length : (uint32_t)WL_MAX_LENGTH;
     uint32_t window = length < WL_WINDOW ? length : (uint32_t)WL_WINDOW;
     uint8_t *to = p->area + WL_END - window;
     /* Two overlapping copies of constant size cover all lengths between that size and twice it. */

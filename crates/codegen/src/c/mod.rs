@@ -87,6 +87,7 @@ const IGNORED_WARNINGS: &[&str] = &[
     "type-limits",
     "tautological-compare",
     "bool-compare",
+    "sign-compare",
     "unused-variable",
     "unused-but-set-variable",
     "unused-const-variable",
@@ -127,6 +128,16 @@ pub fn generate(program: &Program) -> GeneratedC {
 /// shared object. If it `counts`, it counts how often threads begin the steps of the engine that
 /// takes packets, and all calls of offloads.
 pub fn unit(program: &Program, prefix: &str, counts: bool) -> Unit {
+    let unit = unit_with(program, prefix, counts, !counts);
+    // Lanes are not worth a lower level of optimisation for threads.
+    match level(&unit.text) {
+        "-O3" => unit,
+        _ => unit_with(program, prefix, counts, false),
+    }
+}
+
+/// The same, with or without lanes.
+fn unit_with(program: &Program, prefix: &str, counts: bool, has_lanes: bool) -> Unit {
     let main = &program.engines[program.main.index()];
     let mut names = Names::default();
     let own: Vec<String> = program
@@ -190,7 +201,7 @@ pub fn unit(program: &Program, prefix: &str, counts: bool) -> Unit {
         counts,
     );
     let symbol = format!("{}_engine", packet_engine.prefix);
-    let lanes = lanes::Lanes::of(&packet_engine);
+    let lanes = has_lanes.then(|| lanes::Lanes::of(&packet_engine)).flatten();
     if lanes.is_some() {
         items.insert(includes, Item::Directive("include \"lanes.h\"".into()));
     }

@@ -133,11 +133,6 @@ impl<'a> PacketEngine<'a> {
         &self.ahead
     }
 
-    /// Whether steps and calls are counted.
-    pub fn counts(&self) -> bool {
-        self.counts
-    }
-
     /// The slot of an offload that is no engine.
     pub fn slot(&self, offload: OffloadId) -> usize {
         self.slot_index[offload.index()]
