@@ -238,7 +238,8 @@ WL_INLINE struct wl_lanes_arrival wl_lanes_arrive(const struct wl_arrival *packe
     const wl_q whole = wl_q_of(lo, hi);
     return (struct wl_lanes_arrival){
         .address = wl_q_load(whole, offsetof(struct wl_arrival, bytes), 0xffff),
-        .length = wl_v_load(whole, offsetof(struct wl_arrival, length), 0xffff),
+        .length = wl_v_least(wl_v_load(whole, offsetof(struct wl_arrival, length), 0xffff),
+                             wl_v_set(WL_MAX_LENGTH)),
         .ingress = wl_v_load(whole, offsetof(struct wl_arrival, ingress), 0xffff) & 0xffff,
     };
 }
@@ -257,6 +258,7 @@ WL_INLINE void wl_lanes_fetch(const struct wl_arrival *packets, uint32_t first, 
     for (uint32_t i = first; i < known && i < first + WL_LANES; i++) {
         WL_PREFETCH(packets[i].bytes);
         WL_PREFETCH(packets[i].bytes + (packets[i].length < 64 ? packets[i].length : 64));
+        WL_PREFETCH(packets + i + WL_BATCH);
     }
 }
 

@@ -158,7 +158,7 @@ impl InPlace {
         };
         let merged = merged(&way.effects);
         let mut is_changed = false;
-        for effect in &merged {
+        for (index, effect) in merged.iter().enumerate() {
             let made = match &effect.kind {
                 EffectKind::Count { .. } => made(stored, &effect.kind),
                 EffectKind::Egress { port } if effect.guard.is_none() => {
@@ -196,10 +196,17 @@ impl InPlace {
                     }
                     let inserts = matches!(effect.kind, EffectKind::Insert { .. });
                     if inserts {
-                        let most = Expr::call("wl_v_set", [name("WL_LANES_MOVE")]);
+                        let covered = covered(&merged[index + 1..]);
+                        if covered == 0 {
+                            place.changes.always(Stmt::call("wl_lanes_room", [name("to")]));
+                        }
+                        let most = match covered {
+                            0 => name("WL_LANES_MOVE"),
+                            _ => Expr::number(covered),
+                        };
+                        let most = Expr::call("wl_v_set", [most]);
                         let is_long = Expr::call("wl_v_less", [most, count.word()]);
                         place.require(is_long, effect.guard.as_ref());
-                        place.changes.always(Stmt::call("wl_lanes_room", [name("to")]));
                     }
                     let operator = if inserts { Binary::Sub } else { Binary::Add };
                     let to = name("to").binary(operator, stored.element(moved, false));
@@ -222,6 +229,24 @@ impl InPlace {
             self.conditions.push(condition);
         }
     }
+}
+
+/// How many bytes at the beginning of each packet these effects write for certain, so that it does not
+/// matter what was inserted there. None if they insert more.
+fn covered(effects: &[Effect]) -> u32 {
+    if effects.iter().any(|effect| matches!(effect.kind, EffectKind::Insert { .. })) {
+        return 0;
+    }
+    let mut covered = 0;
+    for effect in effects.iter().filter(|effect| effect.guard.is_none()) {
+        if let EffectKind::Write { base: Lane::Same(base), bit, width, .. } = &effect.kind {
+            let first = 8 * base.low_u64() as u32 + bit;
+            if first <= 8 * covered {
+                covered = covered.max((first + width) / 8);
+            }
+        }
+    }
+    covered
 }
 
 /// Effects in which writes to neighbouring bits are one.

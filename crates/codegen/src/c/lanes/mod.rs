@@ -36,7 +36,7 @@ type Path = Vec<(usize, usize)>;
 impl<'a> Lanes<'a> {
     /// Finds the ways of an engine; `None` if it has none.
     pub fn of(engine: &'a PacketEngine<'a>) -> Option<Self> {
-        if engine.is_ordered() || engine.counts() {
+        if engine.is_ordered() {
             return None;
         }
         let mut paths = paths(engine);

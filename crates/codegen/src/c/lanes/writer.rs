@@ -738,12 +738,15 @@ impl<'a> Writer<'a> {
             ];
             return vector::concat(&parts);
         }
-        let size = if to - from <= 4 { 4 } else { 8 };
-        let aligned = from & !(size - 1);
-        let start = match aligned + size {
-            covered if covered >= to && covered <= end => aligned,
-            _ => to.saturating_sub(size),
+        // A load of eight bytes costs as much as one of four, and its other half may be needed too.
+        let covers = |size: u32| {
+            let aligned = from & !(size - 1);
+            (aligned + size >= to && aligned + size <= end).then_some((aligned, size))
         };
+        let shortest = if to - from <= 4 { 4 } else { 8 };
+        let (start, size) = covers(8)
+            .or_else(|| covers(shortest))
+            .unwrap_or_else(|| (to.saturating_sub(shortest), shortest));
         let whole = self.bytes(base, start, size, end);
         let lo = 8 * (start + size) - (bit + width);
         let whole = if size == 4 { Lane::Word(whole) } else { Lane::Quads(vec![whole]) };
