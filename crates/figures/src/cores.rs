@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Instant;
 
 use wireloom_console::load_store;
-use wireloom_ir::Execute;
-use wireloom_machine::{Error, Result};
+use wireloom_ir::{Output, Verdict};
+use wireloom_machine::{Error, Result, Source};
 use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_net::{Frame, Packet};
 
@@ -23,11 +23,7 @@ const PASSES: usize = 32;
 /// # Errors
 /// If a file is missing, or the compiler fails.
 pub fn sampler(settings: &Settings) -> Result<impl FnMut() -> Result<[f64; 2]>> {
-    let program = settings.router()?.compiled()?;
-    let (store, _) = load_store(&program.optimised, &[settings.tables()?])?;
-    let options = BuildOptions::default();
-    let library = Library::build(&program.optimised, &options).map_err(Error::new)?;
-    let mut first = Native::new(library, store);
+    let mut first = machine(settings, &settings.router()?)?;
     let refused = |refused: wireloom_offloads::Refused| Error::new(refused.0);
     let mut second = first.on_another_core(1).map_err(refused)?;
     let packets = packets(settings, "ipv4")?;
@@ -39,6 +35,41 @@ pub fn sampler(settings: &Settings) -> Result<impl FnMut() -> Result<[f64; 2]>> 
     })
 }
 
+/// A native machine with the tables of the demonstration.
+///
+/// # Errors
+/// If a file is missing, or the compiler fails.
+pub fn machine(settings: &Settings, source: &Source) -> Result<Native> {
+    let program = source.compiled()?;
+    let (store, _) = load_store(&program.optimised, &[settings.tables()?])?;
+    let options = BuildOptions::default();
+    let library = Library::build(&program.optimised, &options).map_err(Error::new)?;
+    Ok(Native::new(library, store))
+}
+
+/// What left a machine. The peer sums the same of each packet: what happened to it, where it left, and
+/// its length.
+#[derive(Default)]
+pub struct Left {
+    /// Packets.
+    pub count: usize,
+    /// The sum, which no one needs but which makes the loop look at each packet.
+    pub sum: u64,
+}
+
+impl Left {
+    /// Adds a packet, in two pieces.
+    pub fn add(&mut self, output: Output<'_>, rest: &[u8]) {
+        let (verdict, port) = match output.verdict {
+            Verdict::Sent { port } => (1, port),
+            Verdict::ToCpu(_) => (2, 0),
+            Verdict::Dropped(_) => (3, 0),
+        };
+        self.count += 1;
+        self.sum += verdict + u64::from(port) + (output.bytes.len() + rest.len()) as u64;
+    }
+}
+
 /// The rate of machines that execute so many packets together, again and again, each in a thread of its own: from
 /// the first one's begin to the last one's end.
 fn mpps(count: usize, work: Vec<(&mut Native, &[Frame<'_>])>) -> f64 {
@@ -46,13 +77,13 @@ fn mpps(count: usize, work: Vec<(&mut Native, &[Frame<'_>])>) -> f64 {
     let times: Vec<(Instant, Instant)> = thread::scope(|scope| {
         let threads = work.into_iter().map(|(machine, frames)| {
             scope.spawn(move || {
-                let mut outputs = 0;
+                let mut left = Left::default();
                 ready.wait();
                 let begin = Instant::now();
                 for _ in 0..PASSES {
-                    machine.offer_in_pieces(frames, &mut |_, _| outputs += 1);
+                    machine.offer_to(frames, |output, rest| left.add(output, rest));
                 }
-                assert!(outputs >= PASSES * frames.len(), "every packet has an outcome");
+                assert!(left.count >= PASSES * frames.len(), "every packet has an outcome");
                 (begin, Instant::now())
             })
         });

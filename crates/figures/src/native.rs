@@ -1,13 +1,16 @@
 //! The native router next to a DPDK loop that does the same work, and on two cores next to one, in
 //! turns within one run.
 
+use std::time::Instant;
+
 use serde::Serialize;
 use wireloom_machine::{Error, Result, Source};
-use wireloom_net::Packet;
+use wireloom_native::Native;
 use wireloom_net::traffic::Pick;
+use wireloom_net::{Frame, Packet};
 use wireloom_plot::{Bars, Group};
 
-use super::cores;
+use super::cores::{self, Left};
 use super::figure::{Choice, Drawn, Figure, Kept};
 use super::lookups::Lookups;
 use super::pages::{PageTable, Table};
@@ -181,16 +184,27 @@ fn router(
         )));
     }
     drop(golden);
-    let mut native = Workload::of(settings, source, "native", packets)?;
+    let mut native = cores::machine(settings, &source)?;
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     let sample = || {
         // A forwarder works alone, and the other one's turn has taken the caches: only the second pass counts.
         peer.pass(compared.work)?;
         let pass = peer.pass(compared.work)?;
         let pass = pass.ok_or_else(|| Error::new("the peer took no time"))?;
-        native.mpps()?;
-        Ok([native.mpps()?, pass.mpps])
+        mpps(&mut native, &frames);
+        Ok([mpps(&mut native, &frames), pass.mpps])
     };
     Ok(compared.row(sampled(settings, sample)?))
+}
+
+/// The rate of one pass over the packets.
+fn mpps(machine: &mut Native, frames: &[Frame<'_>]) -> f64 {
+    let mut left = Left::default();
+    let begin = Instant::now();
+    machine.offer_to(frames, |output, rest| left.add(output, rest));
+    let seconds = begin.elapsed().as_secs_f64();
+    assert!(left.count >= frames.len() && left.sum > 0, "every packet has an outcome");
+    frames.len() as f64 / seconds / 1e6
 }
 
 fn lookups(

@@ -185,6 +185,14 @@ impl Execute for Native {
     }
 
     fn offer_in_pieces(&mut self, frames: &[Frame<'_>], sink: &mut dyn FnMut(Output<'_>, &[u8])) {
+        self.offer_to(frames, sink);
+    }
+}
+
+impl Native {
+    /// Like [`Execute::offer_in_pieces`], for a caller that knows the machine: its `sink` becomes part of
+    /// the loop, where the other is a call for each packet.
+    pub fn offer_to(&mut self, frames: &[Frame<'_>], mut sink: impl FnMut(Output<'_>, &[u8])) {
         if std::mem::take(&mut self.is_store_lent) {
             let program = self.state.library.program();
             assert!(
@@ -214,7 +222,7 @@ impl Execute for Native {
                     known.len() as u32,
                     self.numbers_from + self.next_sequence,
                 );
-                hand_on(machine, executed, self.next_sequence, sink);
+                hand_on(machine, executed, self.next_sequence, &mut sink);
             }
             self.next_sequence += executed.len() as u64;
         }
@@ -235,7 +243,7 @@ unsafe fn hand_on(
     machine: *const abi::Machine,
     frames: &[Frame<'_>],
     first: u64,
-    sink: &mut dyn FnMut(Output<'_>, &[u8]),
+    sink: &mut impl FnMut(Output<'_>, &[u8]),
 ) {
     // SAFETY: the machine ends with `ends`, which has an element for each packet of a batch.
     let ends = unsafe {
@@ -249,11 +257,13 @@ unsafe fn hand_on(
                     .map(|(start, length)| std::slice::from_raw_parts(start, length as usize))
             };
             let (arrival_ns, ingress) = (frame.arrival_ns, output.ingress);
-            let verdict = match output.verdict {
-                abi::verdict::SENT => Verdict::Sent { port: output.value },
-                _ => aside(output),
-            };
-            sink(Output { sequence, arrival_ns, ingress, verdict, bytes }, rest);
+            let with = |verdict| Output { sequence, arrival_ns, ingress, verdict, bytes };
+            // Not a choice of the verdict, which would go through memory and be waited for there.
+            if output.verdict == abi::verdict::SENT {
+                sink(with(Verdict::Sent { port: output.value }), rest);
+            } else {
+                sink(with(aside(output)), rest);
+            }
         };
         let mut emitted = end.first_emitted;
         while emitted != abi::NO_OUTPUT {

@@ -19,8 +19,7 @@ fn has_vectors() -> bool {
     return is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("bmi2");
+        && is_x86_feature_detected!("avx512vl");
     #[cfg(not(target_arch = "x86_64"))]
     return false;
 }

@@ -48,8 +48,7 @@ WL_INLINE uint32_t wl_lanes_leave(uint8_t *left, uint32_t count, uint32_t first,
     return count;
 }
 
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && \
-    defined(__BMI2__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define WL_HAVE_LANES
 
 #include <immintrin.h>
@@ -269,12 +268,7 @@ enum { WL_LANES_MOVE = 16 };
 WL_INLINE uint8_t *wl_lanes_copy(struct wl_packet *p, const struct wl_arrival *in, uint32_t window)
 {
     uint8_t *const to = p->area + WL_END - window;
-    const __mmask64 first = _bzhi_u64(~UINT64_C(0), window);
-    _mm512_mask_storeu_epi8(to, first, _mm512_maskz_loadu_epi8(first, in->bytes));
-    if (WL_UNLIKELY(window > 64)) {
-        const __mmask64 second = _bzhi_u64(~UINT64_C(0), window - 64);
-        _mm512_mask_storeu_epi8(to + 64, second, _mm512_maskz_loadu_epi8(second, in->bytes + 64));
-    }
+    wl_copy_window(to, in->bytes, window);
     return to;
 }
 

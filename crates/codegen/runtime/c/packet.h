@@ -49,14 +49,10 @@ WL_INLINE uint16_t wl_window(const struct wl_packet *p) { return p->window; }
 WL_INLINE uint16_t wl_ingress(const struct wl_packet *p) { return p->ingress; }
 WL_INLINE uint64_t wl_arrival_ns(const struct wl_packet *p) { return p->arrival_ns; }
 
-WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
+/* Copies a window of at most WL_WINDOW bytes, which is twice 64. Two overlapping copies of constant size
+ * cover all lengths between that size and twice it. */
+WL_INLINE void wl_copy_window(uint8_t *to, const uint8_t *bytes, uint32_t window)
 {
-    /* Noted, since the copies may change any memory for all that a compiler knows. */
-    const uint8_t *bytes = in->bytes;
-    const uint32_t length = in->length < WL_MAX_LENGTH ? (uint32_t)in->length : (uint32_t)WL_MAX_LENGTH;
-    uint32_t window = length < WL_WINDOW ? length : (uint32_t)WL_WINDOW;
-    uint8_t *to = p->area + WL_END - window;
-    /* Two overlapping copies of constant size cover all lengths between that size and twice it. */
     if (WL_LIKELY(window >= 64)) {
         memcpy(to, bytes, 64);
         memcpy(to + window - 64, bytes + window - 64, 64);
@@ -67,6 +63,16 @@ WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
         for (uint32_t i = 0; i < window; i++)
             to[i] = bytes[i];
     }
+}
+
+WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
+{
+    /* Noted, since the copies may change any memory for all that a compiler knows. */
+    const uint8_t *bytes = in->bytes;
+    const uint32_t length = in->length < WL_MAX_LENGTH ? (uint32_t)in->length : (uint32_t)WL_MAX_LENGTH;
+    uint32_t window = length < WL_WINDOW ? length : (uint32_t)WL_WINDOW;
+    uint8_t *to = p->area + WL_END - window;
+    wl_copy_window(to, bytes, window);
     p->payload = bytes + window;
     p->payload_length = length - window;
     p->payload_room = 0;
