@@ -19,11 +19,13 @@ struct wl_lanes {
 
 enum { WL_SHORT_PAUSE = 16, WL_LONG_PAUSE = 4096 };
 
-/* Notes how many packets of a batch followed their way. After a batch in which few did, the next one
- * tries another way; if none is any good, threads execute the next batches. */
+/* Notes how many packets of a batch followed their way. After a batch in which less than three in four
+ * did, the next one tries another way; if none is any good, threads execute the next batches. The work on
+ * packets that leave is in vain, and few threads have nobody to wait for: about that many must follow for
+ * a gain. */
 WL_INLINE void wl_lanes_note(struct wl_lanes *lanes, uint32_t ways, uint32_t followed, uint32_t count)
 {
-    if (WL_LIKELY(2 * followed >= count)) {
+    if (WL_LIKELY(4 * followed >= 3 * count)) {
         lanes->tried = 0;
         lanes->pause = WL_SHORT_PAUSE;
         return;
@@ -251,14 +253,17 @@ WL_INLINE uint32_t wl_lanes_left(uint8_t *left, uint32_t count, wl_m alive, uint
     return count;
 }
 
-/* Fetches the packets from `first` on that the lanes will read next. */
+/* Fetches the packets from `first` on that the lanes will read next: of each the first 64 bytes. What
+ * describes packets is fetched still earlier. */
 WL_INLINE void wl_lanes_fetch(const struct wl_arrival *packets, uint32_t first, uint32_t known)
 {
-    for (uint32_t i = first; i < known && i < first + WL_LANES; i++) {
+    const uint32_t end = known < first + WL_LANES ? known : first + WL_LANES;
+    for (uint32_t i = first; i < end; i++) {
         WL_PREFETCH(packets[i].bytes);
-        WL_PREFETCH(packets[i].bytes + (packets[i].length < 64 ? packets[i].length : 64));
-        WL_PREFETCH(packets + i + WL_BATCH);
+        WL_PREFETCH(packets[i].bytes + 63);
     }
+    for (uint32_t i = first; i < end; i += 64 / sizeof *packets)
+        WL_PREFETCH(packets + i + WL_BATCH);
 }
 
 /* Copies a window, which has at most WL_WINDOW bytes, to its place in a thread. What lies in front of it
