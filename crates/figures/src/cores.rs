@@ -11,10 +11,10 @@ use wireloom_native::{BuildOptions, Library, Native};
 use wireloom_net::{Frame, Packet};
 
 use super::Settings;
+use super::processors::{Pinned, allowed};
 use super::workload::packets;
 
-/// Passes over the packets in a sample: long enough that the system has spread the threads over the
-/// cores, which takes it some milliseconds.
+/// Passes over the packets in a sample, which takes a second or two.
 const PASSES: usize = 32;
 
 /// Returns the function that measures once on two cores and once on one, the same packets: million
@@ -70,13 +70,15 @@ impl Left {
     }
 }
 
-/// The rate of machines that execute so many packets together, again and again, each in a thread of its own: from
+/// The rate of machines that execute so many packets together, again and again, each in a thread on a processor of its own: from
 /// the first one's begin to the last one's end.
 fn mpps(count: usize, work: Vec<(&mut Native, &[Frame<'_>])>) -> f64 {
     let ready = &Barrier::new(work.len());
     let times: Vec<(Instant, Instant)> = thread::scope(|scope| {
-        let threads = work.into_iter().map(|(machine, frames)| {
+        let threads = work.into_iter().enumerate().map(|(number, (machine, frames))| {
+            let processor = allowed().get(number).copied();
             scope.spawn(move || {
+                let _pinned = processor.and_then(Pinned::to);
                 let mut left = Left::default();
                 ready.wait();
                 let begin = Instant::now();
