@@ -101,6 +101,14 @@ fn it_forwards_on_when_nobody_reads_the_counters_any_more() {
     assert_eq!(child.wait().expect("an end").code(), Some(0));
 }
 
+/// Whether a process does something of its own when it is interrupted.
+fn handles_signals(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("a process");
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = u64::from_str_radix(caught.expect("its signals").trim(), 16).expect("a mask");
+    caught >> (libc::SIGINT - 1) & 1 == 1
+}
+
 #[test]
 fn captures_that_are_interrupted_are_kept() {
     let Some(operated) = Operated::start(CONFIG, &[]) else { return };
@@ -113,15 +121,12 @@ fn captures_that_are_interrupted_are_kept() {
         let mut command = wireloom(&[&place[..], &what].concat());
         let child = command.stdout(Stdio::null()).spawn().expect("the command");
         until("a packet is captured", || {
-            let file = || {
-                let file = fs::read_dir(operated.path(name)).expect("a folder").next()?;
-                Some(file.expect("a file").file_name())
-            };
-            // A temporary file is there with the first packet. At the start another one shows for a
-            // moment that files can be made there.
-            let before = file();
+            // A temporary file is there with the first packet. Another one shows before, for a moment,
+            // that files can be made there: signals are handled after that.
+            let is_ready = handles_signals(child.id());
             operated.reaches_the_right();
-            (before.is_some() && file() == before).then_some(())
+            let mut files = fs::read_dir(operated.path(name)).expect("a folder");
+            (is_ready && files.next().is_some()).then_some(())
         });
         (child, out)
     };
