@@ -176,8 +176,7 @@ WL_INLINE wl_q wl_q_swap(wl_q a)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Loads 32 bits, or 64, that lie `at` bytes behind each address, in the lanes of the mask; zero
- * elsewhere. */
+/* Each lane of the mask loads 32 bits, or 64, from its own address plus `at` bytes. The others are zero. */
 WL_INLINE wl_v wl_v_load(wl_q address, const uint32_t at, wl_m where)
 {
     const void *const base = (const void *)(uintptr_t)at;

@@ -145,7 +145,7 @@ pub(super) struct Tables {
     pub known: HashMap<Value, Table>,
     /// The number of words of a table.
     pub words: usize,
-    /// The conditions, each of which is independent of the others.
+    /// The conditions of which guards are made. The tables take them to be independent of each other.
     pub conditions: Vec<Value>,
 }
 

@@ -27,8 +27,21 @@ impl Random {
         self.below(one_in) == 0
     }
 
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+    pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
+    }
+
+    /// A value of this width made of another: any part of it, or with zeros in front.
+    pub fn fitted(&mut self, step: &mut StepBuilder<'_>, from: Value, width: u32) -> Value {
+        let had = step.width(from);
+        if had > width {
+            let lo = self.below((had - width + 1) as usize) as u32;
+            step.slice(from, lo, width)
+        } else if had < width {
+            step.extend(from, width)
+        } else {
+            from
+        }
     }
 
     fn number(&mut self, width: u32) -> u128 {
@@ -245,15 +258,7 @@ impl Draft<'_> {
             return step.constant(width, number);
         }
         let from = pool[self.random.below(pool.len())];
-        let had = step.width(from);
-        let value = if had > width {
-            let lo = self.random.below((had - width + 1) as usize) as u32;
-            step.slice(from, lo, width)
-        } else if had < width {
-            step.extend(from, width)
-        } else {
-            from
-        };
+        let value = self.random.fitted(step, from, width);
         pool.push(value);
         value
     }

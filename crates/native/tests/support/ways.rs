@@ -1,5 +1,5 @@
-//! Random engines of which most packets take one way, with what vector code executes: fields, arithmetic
-//! without division, searches, arrays, counters, edits.
+//! Random engines in which most packets take the same way. They consist of what vector code can execute:
+//! fields, arithmetic without division, searches, arrays, counters and edits.
 
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{
@@ -24,10 +24,6 @@ const OPS: [BinaryOp; 11] = [
     BinaryOp::Shl,
 ];
 
-fn of<T: Copy>(random: &mut Random, list: &[T]) -> T {
-    list[random.below(list.len())]
-}
-
 struct Draft<'a> {
     random: &'a mut Random,
     context: Vec<(ContextId, u32)>,
@@ -48,19 +44,19 @@ pub fn program(seed: u64) -> Program {
     let mut engine = EngineBuilder::packet("main");
     let mut context = Vec::new();
     for index in 0..2 + random.below(4) {
-        let width = of(random, &WIDTHS);
+        let width = random.of(&WIDTHS);
         context.push((engine.context(&format!("c.{index}"), width), width));
     }
     let (mut tables, mut arrays, mut counters) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..random.below(3) {
-        let key = of(random, &[19, 20, 32, 32, 40, 64, 100, 128]);
-        let value = of(random, &[1, 8, 16, 40, 64, 90, 200]);
+        let key = random.of(&[19, 20, 32, 32, 40, 64, 100, 128]);
+        let value = random.of(&[1, 8, 16, 40, 64, 90, 200]);
         let table = config("lpm", &[("", key)], &[("", value)], &[("miss", 1)]);
         tables.push((engine.offload(&format!("table{index}"), table), key));
     }
     for index in 0..random.below(3) {
-        let size = of(random, &[1, 5, 700, 70_000]);
-        let value = of(random, &[1, 8, 32, 40, 130]);
+        let size = random.of(&[1, 5, 700, 70_000]);
+        let value = random.of(&[1, 8, 32, 40, 130]);
         let array = config("array", &[], &[("", value)], &[("size", size)]);
         arrays.push(engine.offload(&format!("array{index}"), array));
         let counter = config("counter", &[], &[], &[("size", size)]);
@@ -99,7 +95,7 @@ impl Draft<'_> {
         let guards = [stays, stays, stays_so, stays_else, leaves];
         let mut replies = Vec::new();
         for _ in 0..self.random.below(4) {
-            let guard = of(self.random, &guards);
+            let guard = self.random.of(&guards);
             self.call(step, &mut pool, &mut replies, guard);
         }
         step.next_region();
@@ -109,8 +105,8 @@ impl Draft<'_> {
         }
         let is_last = index + 1 == count;
         for _ in 0..self.random.below(5) {
-            let guard = of(self.random, &guards);
-            let (var, width) = of(self.random, &self.context);
+            let guard = self.random.of(&guards);
+            let (var, width) = self.random.of(&self.context);
             let value = self.value(step, &mut pool, width);
             step.when(guard).write(var, value);
         }
@@ -118,7 +114,7 @@ impl Draft<'_> {
             let bases: Vec<Value> = (0..3).map(|_| self.base(step)).collect();
             self.may_read = self.random.chance(12);
             for _ in 0..self.random.below(6) {
-                let guard = of(self.random, &guards);
+                let guard = self.random.of(&guards);
                 self.edit(step, &mut pool, &bases, guard);
             }
         }
@@ -141,22 +137,14 @@ impl Draft<'_> {
         let fitting: Vec<Value> =
             pool.iter().copied().filter(|value| step.width(*value) == width).collect();
         if !fitting.is_empty() && !self.random.chance(4) {
-            return of(self.random, &fitting);
+            return self.random.of(&fitting);
         }
         let from = if pool.is_empty() || self.may_read && self.random.chance(2) {
             self.field(step, width)
         } else {
-            of(self.random, pool)
+            self.random.of(pool)
         };
-        let had = step.width(from);
-        let value = if had > width {
-            let lo = self.random.below((had - width + 1) as usize) as u32;
-            step.slice(from, lo, width)
-        } else if had < width {
-            step.extend(from, width)
-        } else {
-            from
-        };
+        let value = self.random.fitted(step, from, width);
         pool.push(value);
         value
     }
@@ -185,20 +173,20 @@ impl Draft<'_> {
     }
 
     fn pure(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>) {
-        let width = of(self.random, &WIDTHS);
+        let width = self.random.of(&WIDTHS);
         let value = match self.random.below(12) {
             0..=2 => {
                 let (a, b) = (self.value(step, pool, width), self.value(step, pool, width));
-                let op = of(self.random, &OPS);
+                let op = self.random.of(&OPS);
                 match op {
                     BinaryOp::Shl => {
                         let by = self.random.below(width as usize + 2) as u128;
                         let by = step.constant(9, by);
-                        let op = of(self.random, &[BinaryOp::Shl, BinaryOp::Lshr]);
+                        let op = self.random.of(&[BinaryOp::Shl, BinaryOp::Lshr]);
                         step.binary(op, a, by)
                     }
                     _ if width > 64 => {
-                        let op = of(self.random, &[BinaryOp::And, BinaryOp::Eq, BinaryOp::Ne]);
+                        let op = self.random.of(&[BinaryOp::And, BinaryOp::Eq, BinaryOp::Ne]);
                         step.binary(op, a, b)
                     }
                     _ => step.binary(op, a, b),
@@ -206,7 +194,7 @@ impl Draft<'_> {
             }
             3 => {
                 let a = self.value(step, pool, width.min(64));
-                let op = of(self.random, &[UnaryOp::Not, UnaryOp::Neg]);
+                let op = self.random.of(&[UnaryOp::Not, UnaryOp::Neg]);
                 step.unary(op, a)
             }
             4 => {
@@ -217,7 +205,7 @@ impl Draft<'_> {
             5 => {
                 let parts: Vec<Value> = (0..1 + self.random.below(4))
                     .map(|_| {
-                        let width = of(self.random, &WIDTHS);
+                        let width = self.random.of(&WIDTHS);
                         self.value(step, pool, width)
                     })
                     .collect();
@@ -228,16 +216,16 @@ impl Draft<'_> {
                 step.constant(width, number)
             }
             7 => {
-                let (var, _) = of(self.random, &self.context);
+                let (var, _) = self.random.of(&self.context);
                 step.read(var)
             }
             8 => {
-                let meta = of(self.random, &[Meta::Ingress, Meta::Length, Meta::Window]);
+                let meta = self.random.of(&[Meta::Ingress, Meta::Length, Meta::Window]);
                 step.meta(meta)
             }
             9 if width <= 32 => {
                 let (a, by) = (self.value(step, pool, width), self.value(step, pool, 8));
-                let op = of(self.random, &[BinaryOp::Shl, BinaryOp::Lshr]);
+                let op = self.random.of(&[BinaryOp::Shl, BinaryOp::Lshr]);
                 if width == 1 { a } else { step.binary(op, a, by) }
             }
             _ => self.field(step, width),
@@ -254,19 +242,19 @@ impl Draft<'_> {
     ) {
         match self.random.below(5) {
             0 | 1 if !self.tables.is_empty() => {
-                let (table, width) = of(self.random, &self.tables);
+                let (table, width) = self.random.of(&self.tables);
                 let key = self.value(step, pool, width);
                 replies.extend(step.when(guard).call(table, "search", &[key]));
             }
             2 if !self.arrays.is_empty() => {
-                let array = of(self.random, &self.arrays);
+                let array = self.random.of(&self.arrays);
                 let index = self.value(step, pool, 32);
                 let small = step.constant(32, 0x1_0fff);
                 let index = step.binary(BinaryOp::And, index, small);
                 replies.extend(step.when(guard).call(array, "read", &[index]));
             }
             3 if !self.counters.is_empty() => {
-                let counter = of(self.random, &self.counters);
+                let counter = self.random.of(&self.counters);
                 let (index, bytes) = (self.value(step, pool, 32), self.value(step, pool, 32));
                 step.when(guard).call(counter, "count", &[index, bytes]);
             }
@@ -293,7 +281,7 @@ impl Draft<'_> {
                 step.when(guard).set_egress(port);
             }
             kind @ (1 | 2) => {
-                let offset = of(self.random, &[0, 0, 0, 14]);
+                let offset = self.random.of(&[0, 0, 0, 14]);
                 let offset = step.constant(16, offset);
                 let count = self.value(step, pool, 5);
                 let count = step.extend(count, 16);
@@ -305,9 +293,9 @@ impl Draft<'_> {
                 pool.push(fits);
             }
             _ => {
-                let width = of(self.random, &WIDTHS);
+                let width = self.random.of(&WIDTHS);
                 let value = self.value(step, pool, width);
-                let base = of(self.random, bases);
+                let base = self.random.of(bases);
                 let bit = self.random.below(60) as u32;
                 step.when(guard).write_packet(base, bit, value);
             }
@@ -315,7 +303,7 @@ impl Draft<'_> {
     }
 }
 
-/// Packets of which most are long enough for all that engines read.
+/// Packets. Most of them are long enough for all fields that the engines read.
 pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
     let random = &mut Random(seed);
     let packet = |index: usize| {
@@ -326,7 +314,7 @@ pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
             _ => 60 + random.below(70),
         };
         let masks = [0xff, 0xff, 0x03, 0x00];
-        let bytes = (0..length).map(|_| random.next() as u8 & of(random, &masks)).collect();
+        let bytes = (0..length).map(|_| random.next() as u8 & random.of(&masks)).collect();
         Packet { ingress: random.below(8) as u16, arrival_ns: index as u64 * 1000, bytes }
     };
     (0..count).map(packet).collect()

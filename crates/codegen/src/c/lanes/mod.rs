@@ -311,7 +311,7 @@ impl<'a> Lanes<'a> {
                 (Type::named("uint32_t"), "known".into()),
             ],
         };
-        let without = Signature { parameters: signature.parameters.clone(), ..signature.clone() };
+        let without = signature.clone();
         let unused = ["packets", "known"].map(|unused| name(unused).unused());
         vec![
             Item::Comment(

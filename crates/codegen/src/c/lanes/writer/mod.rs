@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
+use wireloom_net::packet as packet_in_hand;
 
 use self::state::{Holds, StepState};
 use super::vector::{self, Lane};
@@ -18,10 +19,10 @@ use crate::c::names::Names;
 use crate::c::plan;
 use crate::c::tree::{Declaration, Expr, Stmt, Type};
 
-/// The bytes of a packet in its window, and the longest window and packet.
-const WINDOW: u32 = 128;
-const LONGEST_WINDOW: u32 = 256;
-const LONGEST: u32 = 65_535;
+/// The bytes of a packet in its window as it arrives, the longest window, and the longest packet.
+const WINDOW: u32 = packet_in_hand::WINDOW as u32;
+const LONGEST_WINDOW: u32 = (packet_in_hand::WINDOW + packet_in_hand::HEADROOM) as u32;
+const LONGEST: u32 = packet_in_hand::MAX_LENGTH as u32;
 
 /// The most statements of a way.
 const MOST: usize = 1_000;
@@ -52,7 +53,8 @@ pub enum EffectKind {
     Truncate {
         length: Lane,
     },
-    /// Writes a field, of which the window that the packet has then may miss a part.
+    /// Writes a field. `window` is the length of the packet's window at that point; the field may lie
+    /// outside it.
     Write {
         base: Lane,
         bit: u32,
@@ -267,9 +269,7 @@ impl<'a> Writer<'a> {
     /// Writes an operation other than a call.
     fn edit(&mut self, state: &mut StepState<'a>, op: &'a Op) -> Option<()> {
         if matches!(state.holds(op.guard), Holds::Never) {
-            let zero = |value: &Value| (*value, Lane::Same(Bits::zero(state.width(*value))));
-            let results: Vec<_> = op.results.iter().map(zero).collect();
-            state.values.extend(results);
+            state.never(op);
             return Some(());
         }
         match &op.kind {

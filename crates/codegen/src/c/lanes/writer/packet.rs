@@ -100,8 +100,8 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// Reads a field of the packet as it arrived. Lanes whose window ends before byte `end` behind the
-    /// base leave.
+    /// Reads a field of the packet as it arrived. A lane leaves if its window has fewer than `end` bytes
+    /// from the base on (from the beginning of the packet, if the base is a constant).
     pub(super) fn field(&mut self, base: &Lane, bit: u32, width: u32, end: u32) -> Option<Lane> {
         // A constant base is added to the byte.
         let (key, offset) = match base {

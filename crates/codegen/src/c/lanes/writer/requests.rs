@@ -1,7 +1,7 @@
 //! The calls of a step: what is fetched, the waits, and the replies.
 
 use wireloom_bits::Bits;
-use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind, Value};
+use wireloom_ir::{OffloadId, OffloadTarget, Op, OpKind};
 use wireloom_offloads::lpm::{DIRECT_BITS, SHORT_KEYS, STRIDE};
 use wireloom_offloads::{Config, Layout, registry};
 
@@ -33,10 +33,7 @@ impl<'a> Writer<'a> {
             };
             match state.holds(op.guard) {
                 Holds::Never => {
-                    let zero =
-                        |value: &Value| (*value, Lane::Same(Bits::zero(state.width(*value))));
-                    let results: Vec<_> = op.results.iter().map(zero).collect();
-                    state.values.extend(results);
+                    state.never(op);
                     continue;
                 }
                 Holds::Always => {

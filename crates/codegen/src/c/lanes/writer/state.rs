@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use wireloom_bits::Bits;
 use wireloom_ir::{Op, Value, ValueInfo};
 
 use crate::c::exits::Tables;
@@ -20,8 +21,9 @@ pub(super) struct StepState<'a> {
     pub(super) definitions: HashMap<Value, &'a Op>,
     pub(super) ops: Vec<&'a Op>,
     pub(super) infos: &'a [ValueInfo],
-    /// The end of what the step reads behind each base, and from the beginning of the packet.
+    /// For each base that is no constant: how far the step reads from there on, in bytes.
     pub(super) ends: HashMap<Value, u32>,
+    /// How far it reads from the beginning of the packet on, at bases that are constants.
     pub(super) end: u32,
     pub(super) exit: Option<Value>,
     pub(super) truths: Option<Tables>,
@@ -32,6 +34,13 @@ pub(super) struct StepState<'a> {
 }
 
 impl StepState<'_> {
+    /// Notes that an operation does not happen: its results are zero.
+    pub(super) fn never(&mut self, op: &Op) {
+        for value in &op.results {
+            self.values.insert(*value, Lane::Same(Bits::zero(self.width(*value))));
+        }
+    }
+
     pub(super) fn width(&self, value: Value) -> u32 {
         self.infos[value.index()].width
     }
