@@ -3,7 +3,8 @@
 mod support;
 
 use support::ways::{packets, program};
-use wireloom_ir::{Golden, Program, print, store};
+use wireloom_ir::builder::{EngineBuilder, ProgramBuilder};
+use wireloom_ir::{BinaryOp, Exit, Golden, Program, StepId, UnaryOp, print, store};
 use wireloom_native::{BuildOptions, Library, Native};
 
 /// For this processor, so that its vector instructions are used.
@@ -67,5 +68,51 @@ fn random_ways_agree() {
         }
         followed += in_lanes(&programs, &packets).into_iter().filter(|count| *count > 100).count();
     }
-    assert!(!has_vectors() || 2 * followed > seeds.len(), "{followed} of {}", seeds.len());
+    assert!(!has_vectors() || 3 * followed > seeds.len(), "{followed} of {}", seeds.len());
+}
+
+/// Steps in a row, each of which leads to the next one or to the one after that: paths of all lengths
+/// from half as many steps on, and a single exit that sends packets, at the end of all.
+fn forks(forks: usize) -> Program {
+    let mut builder = ProgramBuilder::new();
+    let reasons = builder.reasons("reason", &["none", "odd"]);
+    let mut engine = EngineBuilder::packet("main");
+    let sum = engine.context("sum", 32);
+    for fork in 0..forks {
+        let next = |by: usize| Exit::Next(StepId((fork + by).min(forks) as u32));
+        engine.regions(&format!("fork {fork}"), |step| {
+            step.next_region();
+            let base = step.constant(16, 0);
+            let choice = step.read_packet(base, fork as u32, 1);
+            let other = step.unary(UnaryOp::Not, choice);
+            let (old, three) = (step.read(sum), step.constant(32, 3));
+            let product = step.binary(BinaryOp::Mul, old, three);
+            let one = step.extend(choice, 32);
+            let new = step.binary(BinaryOp::Add, product, one);
+            step.write(sum, new);
+            step.next_region();
+            step.when(choice).exit(next(1));
+            step.when(other).exit(next(2));
+        });
+    }
+    engine.regions("end", |step| {
+        step.next_region();
+        let sum = step.read(sum);
+        let base = step.constant(16, 4);
+        step.write_packet(base, 0, sum);
+        let is_odd = step.slice(sum, 0, 1);
+        let is_even = step.unary(UnaryOp::Not, is_odd);
+        step.next_region();
+        let reason = step.constant(16, 1);
+        step.when(is_odd).exit(Exit::Drop(reason, reasons));
+        step.when(is_even).exit(Exit::Finish);
+    });
+    builder.engine(engine);
+    builder.build()
+}
+
+/// However many paths there are, looking for ways ends; also if all are longer than a way may be.
+#[test]
+fn looking_for_ways_ends() {
+    in_lanes(&[2, 30, 60, 90].map(forks), &packets(1, 100));
 }

@@ -168,8 +168,13 @@ impl Draft<'_> {
     fn field(&mut self, step: &mut StepBuilder<'_>, width: u32) -> Value {
         let base = self.base(step);
         let bit = self.random.below(40) as u32;
-        let bit = if width > 32 { bit & !7 } else { bit };
-        step.read_packet(base, bit, width)
+        let bit = if width > 32 && !self.random.chance(4) { bit & !7 } else { bit };
+        if !self.random.chance(40) {
+            return step.read_packet(base, bit, width);
+        }
+        let more = 1 + self.random.below(600) as u32;
+        let wide = step.read_packet(base, bit, width + more);
+        self.random.fitted(step, wide, width)
     }
 
     fn pure(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>) {

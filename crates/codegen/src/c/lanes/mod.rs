@@ -10,7 +10,7 @@ mod commit;
 mod vector;
 mod writer;
 
-use wireloom_ir::{Exit, OpKind};
+use wireloom_ir::{Exit, Op, OpKind};
 
 use self::writer::{Writer, leads_on};
 use super::batch::{field, function, machine_type, name};
@@ -341,24 +341,54 @@ fn all_left() -> Expr {
 
 /// Paths from the first step to one that sends the packet.
 fn paths(engine: &PacketEngine<'_>) -> Vec<Path> {
-    let mut found = Vec::new();
-    let mut path = Path::new();
-    extend(engine, 0, &mut path, &mut found);
-    found
+    let mut search =
+        Search { engine, left: steps_left(engine), path: Path::new(), found: Vec::new() };
+    search.extend(0);
+    search.found
 }
 
-fn extend(engine: &PacketEngine<'_>, step: usize, path: &mut Path, found: &mut Vec<Path>) {
-    if found.len() == MOST_PATHS || path.len() == LONGEST_PATH {
-        return;
+/// For each step, the fewest steps of which a path from it to one that sends the packet consists, with
+/// itself; `None` if no path leads there.
+fn steps_left(engine: &PacketEngine<'_>) -> Vec<Option<usize>> {
+    let steps = &engine.engine.steps;
+    let mut left: Vec<Option<usize>> = vec![None; steps.len()];
+    for step in (0..steps.len()).rev() {
+        let after = |op: &Op| match op.kind {
+            OpKind::Exit(Exit::Finish) => Some(0),
+            _ => left[leads_on(op, step)?],
+        };
+        left[step] = plan::ops(&steps[step]).filter_map(after).min().map(|after| after + 1);
     }
-    for (exit, op) in plan::ops(&engine.engine.steps[step]).enumerate() {
-        path.push((step, exit));
-        if matches!(op.kind, OpKind::Exit(Exit::Finish)) {
-            found.push(path.clone());
+    left
+}
+
+/// A search for paths that only takes steps from which there is one, so that it ends soon after it has
+/// found enough of them, or all.
+struct Search<'a> {
+    engine: &'a PacketEngine<'a>,
+    left: Vec<Option<usize>>,
+    path: Path,
+    found: Vec<Path>,
+}
+
+impl Search<'_> {
+    fn extend(&mut self, step: usize) {
+        let fits = |left| self.path.len() + left <= LONGEST_PATH;
+        if !self.left[step].is_some_and(fits) {
+            return;
         }
-        if let Some(to) = leads_on(op, step) {
-            extend(engine, to, path, found);
+        for (exit, op) in plan::ops(&self.engine.engine.steps[step]).enumerate() {
+            if self.found.len() == MOST_PATHS {
+                return;
+            }
+            self.path.push((step, exit));
+            if matches!(op.kind, OpKind::Exit(Exit::Finish)) {
+                self.found.push(self.path.clone());
+            }
+            if let Some(to) = leads_on(op, step) {
+                self.extend(to);
+            }
+            self.path.pop();
         }
-        path.pop();
     }
 }

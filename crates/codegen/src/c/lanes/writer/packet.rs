@@ -112,17 +112,23 @@ impl<'a> Writer<'a> {
     }
 
     fn field_behind(&mut self, base: &Expr, bit: u32, width: u32, end: u32) -> Option<Lane> {
-        let (from, to) = (bit / 8, (bit + width).div_ceil(8));
-        if to - from > 8 {
-            let is_whole = bit.is_multiple_of(8) && width.is_multiple_of(64);
+        // Wide fields consist of parts that one load has, found from the least significant on.
+        let mut parts = Vec::new();
+        let mut high = width;
+        while (bit + high).div_ceil(8) - bit / 8 > 8 {
+            let is_whole = bit.is_multiple_of(8) && high.is_multiple_of(64);
             let low = if is_whole { 64 } else { 32 };
-            let high = width - low;
-            let parts = [
-                (self.field_behind(base, bit, high, end)?, high),
-                (self.field_behind(base, bit + high, low, end)?, low),
-            ];
-            return vector::concat(&parts);
+            high -= low;
+            parts.push((self.part(base, bit + high, low, end)?, low));
         }
+        parts.push((self.part(base, bit, high, end)?, high));
+        parts.reverse();
+        vector::concat(&parts)
+    }
+
+    /// Reads a field that lies in eight bytes.
+    fn part(&mut self, base: &Expr, bit: u32, width: u32, end: u32) -> Option<Lane> {
+        let (from, to) = (bit / 8, (bit + width).div_ceil(8));
         // A load of eight bytes costs as much as one of four, and its other half may be needed too.
         let covers = |size: u32| {
             let aligned = from & !(size - 1);
