@@ -4,15 +4,9 @@ mod support;
 
 use support::ways::{packets, program};
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder};
-use wireloom_ir::{BinaryOp, Exit, Golden, Program, StepId, UnaryOp, print, store};
-use wireloom_native::{BuildOptions, Library, Native};
-
-/// For this processor, so that its vector instructions are used.
-fn options() -> BuildOptions {
-    let mut options = support::options();
-    options.flags.push("-march=native".into());
-    options
-}
+use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp};
+use wireloom_native::Native;
+use wireloom_net::{Frame, Packet};
 
 /// Whether it has the instructions that lanes need.
 fn has_vectors() -> bool {
@@ -26,28 +20,11 @@ fn has_vectors() -> bool {
 }
 
 /// How many packets of each program were in lanes.
-fn in_lanes(programs: &[Program], packets: &[wireloom_net::Packet]) -> Vec<u64> {
-    let libraries = Library::build_many(programs, &options()).unwrap_or_else(|e| panic!("{e}"));
-    let run = |(program, library): (&Program, Library)| {
-        let stores = [(), ()].map(|()| {
-            let mut store = store(program).expect("offloads of a verified program");
-            support::fill_tables(&mut store);
-            store
-        });
-        let [for_golden, for_native] = stores;
-        let mut golden = Golden::new(program.clone(), for_golden);
-        let mut native = Native::new(library, for_native);
-        let expected = support::outputs(&mut golden, packets);
-        let got = support::outputs(&mut native, packets);
-        for (expected, got) in expected.iter().zip(&got) {
-            assert_eq!(got, expected, "native (left) against golden:\n{}", print(program));
-        }
-        assert_eq!(got.len(), expected.len(), "number of outputs:\n{}", print(program));
-        let states = [native.store(), golden.store()].map(support::rows);
-        assert_eq!(states[0], states[1], "state:\n{}", print(program));
-        native.in_lanes()
-    };
-    programs.iter().zip(libraries).map(run).collect()
+fn in_lanes(programs: &[Program], packets: &[Packet]) -> Vec<u64> {
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    let options = support::options_for_lanes();
+    let machines = support::agree_on(programs, &options, &frames, &support::fill_tables);
+    machines.iter().map(Native::in_lanes).collect()
 }
 
 /// `WIRELOOM_NATIVE_WAYS=FIRST..END` tries other seeds than those of every run.
@@ -61,11 +38,6 @@ fn random_ways_agree() {
     let mut followed = 0;
     for chunk in seeds.chunks(60) {
         let programs: Vec<Program> = chunk.iter().map(|seed| program(*seed)).collect();
-        for program in &programs {
-            if let Err(problems) = wireloom_ir::verify(program) {
-                panic!("{}\n{}", problems[0], print(program));
-            }
-        }
         followed += in_lanes(&programs, &packets).into_iter().filter(|count| *count > 100).count();
     }
     assert!(!has_vectors() || 3 * followed > seeds.len(), "{followed} of {}", seeds.len());

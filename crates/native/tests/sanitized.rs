@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::random::{packets, program};
+use support::ways;
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::Program;
 use wireloom_net::tables::TableFile;
-use wireloom_net::{Packet, traffic};
+use wireloom_net::{Frame, Packet, traffic};
 use wireloom_offloads::{Store, load_tables};
 
 const FLAGS: &str = "-fsanitize=address,undefined -fno-sanitize-recover=all";
@@ -64,6 +65,11 @@ fn with_sanitizers() {
     let random = packets(2, 80);
     let engines: Vec<Program> = (0..10).map(program).collect();
     support::agree(&engines, &random, &support::fill_tables);
+
+    let ways: Vec<Program> = (0..4).map(ways::program).collect();
+    let in_lanes = ways::packets(2, 200);
+    let frames: Vec<Frame<'_>> = in_lanes.iter().map(Packet::frame).collect();
+    support::agree_on(&ways, &support::options_for_lanes(), &frames, &support::fill_tables);
 
     let operators = [1, 9, 16, 31, 64, 128, 193].map(support::operators);
     support::agree(&operators, &support::patterns(), &|_| ());

@@ -11,7 +11,7 @@ use wireloom_ir::{
     BinaryOp, Execute, Exit, Golden, Output, Program, UnaryOp, Value, Verdict, print, store, verify,
 };
 use wireloom_native::{BuildOptions, Library, Native};
-use wireloom_net::Packet;
+use wireloom_net::{Frame, Packet};
 use wireloom_offloads::kinds::meter::Rates;
 use wireloom_offloads::{Content, Entry, EntryKey, Row, Store};
 
@@ -38,10 +38,15 @@ pub fn options() -> BuildOptions {
 
 /// All outputs of a machine for these packets, given in two lots so that numbering goes on.
 pub fn outputs(machine: &mut dyn Execute, packets: &[Packet]) -> Vec<Sent> {
+    outputs_of(machine, &packets.iter().map(Packet::frame).collect::<Vec<_>>())
+}
+
+/// Like [`outputs`], for packets in memory of others.
+pub fn outputs_of(machine: &mut dyn Execute, frames: &[Frame<'_>]) -> Vec<Sent> {
     let mut sent = Vec::new();
-    let (first, second) = packets.split_at(packets.len() / 3);
+    let (first, second) = frames.split_at(frames.len() / 3);
     for lot in [first, second] {
-        machine.execute(lot, &mut |output: Output<'_>| {
+        machine.offer(lot, &mut |output: Output<'_>| {
             sent.push(Sent {
                 sequence: output.sequence,
                 arrival_ns: output.arrival_ns,
@@ -72,13 +77,25 @@ pub fn rows(store: &Store) -> Vec<(String, Vec<Row>)> {
 /// Asserts that native does what golden does, outputs and state, for each program. `load` fills the
 /// tables.
 pub fn agree(programs: &[Program], packets: &[Packet], load: &dyn Fn(&mut Store)) {
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    agree_on(programs, &options(), &frames, load);
+}
+
+/// Like [`agree`], for engines built with these options and packets in memory of others. Returns the
+/// machines.
+pub fn agree_on(
+    programs: &[Program],
+    options: &BuildOptions,
+    frames: &[Frame<'_>],
+    load: &dyn Fn(&mut Store),
+) -> Vec<Native> {
     for program in programs {
         if let Err(problems) = verify(program) {
             panic!("{}\n{}", problems[0], print(program));
         }
     }
-    let libraries = Library::build_many(programs, &options()).unwrap_or_else(|e| panic!("{e}"));
-    for (program, library) in programs.iter().zip(libraries) {
+    let libraries = Library::build_many(programs, options).unwrap_or_else(|e| panic!("{e}"));
+    let run = |(program, library): (&Program, Library)| {
         let stores = [(), ()].map(|()| {
             let mut store = store(program).expect("offloads of a verified program");
             load(&mut store);
@@ -87,14 +104,23 @@ pub fn agree(programs: &[Program], packets: &[Packet], load: &dyn Fn(&mut Store)
         let [for_golden, for_native] = stores;
         let mut golden = Golden::new(program.clone(), for_golden);
         let mut native = Native::new(library, for_native);
-        let expected = outputs(&mut golden, packets);
-        let got = outputs(&mut native, packets);
+        let expected = outputs_of(&mut golden, frames);
+        let got = outputs_of(&mut native, frames);
         for (expected, got) in expected.iter().zip(&got) {
             assert_eq!(got, expected, "native (left) against golden:\n{}", print(program));
         }
         assert_eq!(got.len(), expected.len(), "number of outputs:\n{}", print(program));
         assert_eq!(rows(native.store()), rows(golden.store()), "state:\n{}", print(program));
-    }
+        native
+    };
+    programs.iter().zip(libraries).map(run).collect()
+}
+
+/// What a test of vector code builds with: for this processor, so that its instructions are used.
+pub fn options_for_lanes() -> BuildOptions {
+    let mut options = options();
+    options.flags.push("-march=native".into());
+    options
 }
 
 /// Puts some prefixes into every prefix table, and some elements into every array.

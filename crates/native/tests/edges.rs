@@ -1,0 +1,75 @@
+//! Engines read packets where they lie, and nothing around them: there may be the end of a map.
+
+mod support;
+
+use std::ptr::null_mut;
+
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+use support::{agree_on, fill_tables, options, options_for_lanes, random, ways};
+use wireloom_ir::Program;
+use wireloom_net::{Frame, Packet};
+
+/// A packet's bytes between two pages that nobody may read, next to one of them.
+struct Fenced {
+    map: *mut u8,
+    size: usize,
+    first: usize,
+    length: usize,
+}
+
+impl Fenced {
+    /// `is_last`: at the end of the pages between.
+    fn new(bytes: &[u8], is_last: bool) -> Self {
+        let page = rustix::param::page_size();
+        let inner = bytes.len().max(1).next_multiple_of(page);
+        let size = inner + 2 * page;
+        let first = if is_last { page + inner - bytes.len() } else { page };
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new map, of which only what lies in it is used, and which no one else has.
+        let map: *mut u8 = unsafe {
+            let map = mmap_anonymous(null_mut(), size, rights, MapFlags::PRIVATE).expect("memory");
+            let start = map.cast::<u8>();
+            start.add(first).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            mprotect(map, page, MprotectFlags::empty()).expect("a page of the map");
+            let end = start.add(page + inner).cast();
+            mprotect(end, page, MprotectFlags::empty()).expect("a page of the map");
+            start
+        };
+        Self { map, size, first, length: bytes.len() }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: they lie in the map, which lives as long as this.
+        unsafe { std::slice::from_raw_parts(self.map.add(self.first), self.length) }
+    }
+}
+
+impl Drop for Fenced {
+    fn drop(&mut self) {
+        // SAFETY: nothing borrows from the map any more.
+        unsafe { munmap(self.map.cast(), self.size).expect("a map") };
+    }
+}
+
+fn hold(programs: &[Program], packets: &[Packet]) {
+    for is_last in [false, true] {
+        let fenced: Vec<Fenced> =
+            packets.iter().map(|packet| Fenced::new(&packet.bytes, is_last)).collect();
+        let frames: Vec<Frame<'_>> = packets
+            .iter()
+            .zip(&fenced)
+            .map(|(packet, fenced)| Frame { bytes: fenced.bytes(), ..packet.frame() })
+            .collect();
+        for options in [options(), options_for_lanes()] {
+            agree_on(programs, &options, &frames, &fill_tables);
+        }
+    }
+}
+
+#[test]
+fn nothing_around_a_packet_is_read() {
+    let programs: Vec<Program> = (0..12).map(ways::program).collect();
+    hold(&programs, &ways::packets(3, 600));
+    let programs: Vec<Program> = (0..12).map(random::program).collect();
+    hold(&programs, &random::packets(3, 200));
+}
