@@ -317,6 +317,9 @@ fn finishes_frames(options: &[&str]) {
     transfer(left, right, "10.0.2.2", 10 << 20);
     transfer(left, right, "2001:db8:2::2", 10 << 20);
     transfer(right, left, "10.0.1.2", 10 << 20);
+    for to in ["10.0.2.2", "2001:db8:2::2"] {
+        datagrams(left, right, to);
+    }
     // Every TCP segment that arrived had a right checksum.
     for host in [left, right] {
         let text =
@@ -339,6 +342,23 @@ fn finishes_frames(options: &[&str]) {
     }
     let report = forwarding.stop();
     assert!(count(&report, "cpu: EXCEEDS_MTU") > 0, "{report}");
+}
+
+/// Sends datagrams of few bytes, whose checksums the sender leaves to hardware. Those with a wrong one
+/// would not be received.
+fn datagrams(from: &Namespace, to: &Namespace, at: &str) {
+    let receiver = to.run(|| UdpSocket::bind((address(at), 0)).expect("a socket"));
+    receiver.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let port = receiver.local_addr().expect("an address").port();
+    let any = if address(at).is_ipv4() { "0.0.0.0" } else { "::" };
+    let sender = from.run(|| UdpSocket::bind((address(any), 0)).expect("a socket"));
+    for size in 0..64 {
+        let sent: Vec<u8> = (0..size as u8).collect();
+        sender.send_to(&sent, (address(at), port)).expect("a datagram");
+        let mut got = [0; 100];
+        assert_eq!(receiver.recv(&mut got).expect("a datagram"), size);
+        assert_eq!(got[..size], sent);
+    }
 }
 
 /// Sends datagrams of 1,400 bytes that must not be fragmented until one is refused, since the path
