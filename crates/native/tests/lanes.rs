@@ -3,10 +3,12 @@
 mod support;
 
 use support::ways::{packets, program};
-use wireloom_ir::builder::{EngineBuilder, ProgramBuilder};
+use wireloom_bits::Bits;
+use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, config, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp};
 use wireloom_native::Native;
 use wireloom_net::{Frame, Packet};
+use wireloom_offloads::{Content, Entry, EntryKey, Store};
 
 /// Whether it has the instructions that lanes need.
 fn has_vectors() -> bool {
@@ -87,4 +89,37 @@ fn forks(forks: usize) -> Program {
 #[test]
 fn looking_for_ways_ends() {
     in_lanes(&[2, 30, 60, 90].map(forks), &packets(1, 100));
+}
+
+/// A table with more values than entries of blocks can number has none, and threads search it.
+#[test]
+fn tables_without_blocks_are_left_to_threads() {
+    let mut engine = EngineBuilder::packet("main");
+    let table = engine.offload("table", config("lpm", &[("", 32)], &[("", 32)], &[("miss", 1)]));
+    engine.regions("only", |step| {
+        let base = step.constant(16, 0);
+        let key = step.read_packet(base, 0, 32);
+        let found = step.call(table, "search", &[key]).expect("a reply");
+        step.next_region();
+        let base = step.constant(16, 4);
+        step.write_packet(base, 0, found);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let programs = [program_of(engine)];
+    let packets = packets(1, 300);
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    for (values, are_in_lanes) in [(100, has_vectors()), (40_000, false)] {
+        let load = |store: &mut Store| {
+            let slot = store.find_mut("table").expect("the table");
+            let Content::Kind { instance, .. } = &mut slot.content else { unreachable!("a kind") };
+            for value in 1..=values {
+                let key = EntryKey::Prefix { bits: Bits::new(32, value << 12), length: 20 };
+                instance.load(Entry { key, value: Bits::new(32, value) }).expect("room");
+            }
+        };
+        let options = support::options_for_lanes();
+        let machines = support::agree_on(&programs, &options, &frames, &load);
+        assert_eq!(machines[0].in_lanes() > 0, are_in_lanes, "{values} values");
+    }
 }

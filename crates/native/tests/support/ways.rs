@@ -6,6 +6,7 @@ use wireloom_ir::{
     BinaryOp, ContextId, Exit, Meta, OffloadId, Program, ReasonSetId, StepId, UnaryOp, Value,
 };
 use wireloom_net::Packet;
+use wireloom_net::packet::MAX_LENGTH;
 
 use super::random::Random;
 
@@ -92,16 +93,24 @@ impl Draft<'_> {
         let stays_so = step.binary(BinaryOp::And, stays, choice);
         let not_choice = step.unary(UnaryOp::Not, choice);
         let stays_else = step.binary(BinaryOp::And, stays, not_choice);
-        let guards = [stays, stays, stays_so, stays_else, leaves];
+        // A condition that no exit asks for.
+        let other = self.value(step, &mut pool, 1);
+        let stays_too = step.binary(BinaryOp::And, stays, other);
+        let guards = [stays, stays, stays_so, stays_else, stays_too, stays_too, leaves];
         let mut replies = Vec::new();
         for _ in 0..self.random.below(4) {
             let guard = self.random.of(&guards);
             self.call(step, &mut pool, &mut replies, guard);
         }
         step.next_region();
-        pool.extend(replies);
+        pool.extend(&replies);
         for _ in 0..2 + self.random.below(6) {
             self.pure(step, &mut pool);
+        }
+        for reply in replies {
+            let (var, width) = self.random.of(&self.context);
+            let value = self.random.fitted(step, reply, width);
+            step.when(stays).write(var, value);
         }
         let is_last = index + 1 == count;
         for _ in 0..self.random.below(5) {
@@ -110,9 +119,12 @@ impl Draft<'_> {
             let value = self.value(step, &mut pool, width);
             step.when(guard).write(var, value);
         }
-        if is_last || self.random.chance(12) {
+        if is_last || self.random.chance(6) {
             let bases: Vec<Value> = (0..3).map(|_| self.base(step)).collect();
             self.may_read = self.random.chance(12);
+            if self.random.chance(4) {
+                self.header(step, &mut pool, &guards);
+            }
             for _ in 0..self.random.below(6) {
                 let guard = self.random.of(&guards);
                 self.edit(step, &mut pool, &bases, guard);
@@ -225,7 +237,8 @@ impl Draft<'_> {
                 step.read(var)
             }
             8 => {
-                let meta = self.random.of(&[Meta::Ingress, Meta::Length, Meta::Window]);
+                let metas = [Meta::Ingress, Meta::Egress, Meta::Length, Meta::Window];
+                let meta = self.random.of(&metas);
                 step.meta(meta)
             }
             9 if width <= 32 => {
@@ -273,6 +286,24 @@ impl Draft<'_> {
         }
     }
 
+    /// Inserts a header in front of the packet, and writes it, perhaps not all of it.
+    fn header(&mut self, step: &mut StepBuilder<'_>, pool: &mut Vec<Value>, guards: &[Value]) {
+        let guard = self.random.of(guards);
+        let (at, bytes) = (step.constant(16, 0), 1 + self.random.below(14) as u32);
+        let count = step.constant(16, bytes.into());
+        step.when(guard).insert(at, count);
+        let mut bit = 0;
+        while bit < 8 * bytes {
+            let width = self.random.of(&[8, 16, 32, 48]);
+            if !self.random.chance(5) {
+                let value = self.value(step, pool, width);
+                let guard = if self.random.chance(5) { self.random.of(guards) } else { guard };
+                step.when(guard).write_packet(at, bit, value);
+            }
+            bit += width;
+        }
+    }
+
     fn edit(
         &mut self,
         step: &mut StepBuilder<'_>,
@@ -286,9 +317,11 @@ impl Draft<'_> {
                 step.when(guard).set_egress(port);
             }
             kind @ (1 | 2) => {
-                let offset = self.random.of(&[0, 0, 0, 14]);
+                let offset = self.random.of(&[0, 0, 0, 0, 14, 14, 50, 110]);
                 let offset = step.constant(16, offset);
-                let count = self.value(step, pool, 5);
+                // Now and then more than there may be room for.
+                let width = if self.random.chance(6) { 8 } else { 5 };
+                let count = self.value(step, pool, width);
                 let count = step.extend(count, 16);
                 step.when(guard);
                 let fits = match kind {
@@ -308,7 +341,8 @@ impl Draft<'_> {
     }
 }
 
-/// Packets. Most of them are long enough for all fields that the engines read.
+/// Packets. Most of them are long enough for all fields that the engines read, some just so; a few are
+/// nearly as long as packets may be.
 pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
     let random = &mut Random(seed);
     let packet = |index: usize| {
@@ -316,6 +350,8 @@ pub fn packets(seed: u64, count: usize) -> Vec<Packet> {
             0 => random.below(60),
             1 => 100 + random.below(200),
             2 => 1500,
+            3 | 4 => 38 + random.below(30),
+            5 if random.chance(8) => MAX_LENGTH - random.below(40),
             _ => 60 + random.below(70),
         };
         let masks = [0xff, 0xff, 0x03, 0x00];
