@@ -2,10 +2,11 @@
 
 mod support;
 
+use support::random::Random;
 use support::ways::{packets, program};
 use wireloom_bits::Bits;
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, config, program_of};
-use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp};
+use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
 use wireloom_native::Native;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Content, Entry, EntryKey, Store};
@@ -43,6 +44,54 @@ fn random_ways_agree() {
         followed += in_lanes(&programs, &packets).into_iter().filter(|count| *count > 100).count();
     }
     assert!(!has_vectors() || 3 * followed > seeds.len(), "{followed} of {}", seeds.len());
+}
+
+/// Every operator that lanes have, on two fields of so many bits; the results are written behind them.
+fn operators(width: u32) -> Program {
+    use BinaryOp as B;
+    let mut engine = EngineBuilder::packet("main");
+    engine.regions("only", |step| {
+        step.next_region();
+        let (first, second) = (step.constant(16, 0), step.constant(16, 8));
+        let (a, b) = (step.read_packet(first, 0, width), step.read_packet(second, 0, width));
+        let ops = [B::Add, B::Sub, B::Mul, B::And, B::Or, B::Xor, B::Eq, B::Ne, B::Ult, B::Ule];
+        let mut results: Vec<Value> = ops.map(|op| step.binary(op, a, b)).into();
+        results.extend([UnaryOp::Not, UnaryOp::Neg].map(|op| step.unary(op, a)));
+        for by in [1, width - 1, width] {
+            let by = step.constant(8, by.into());
+            results.extend([B::Shl, B::Lshr].map(|op| step.binary(op, a, by)));
+        }
+        if (2..=32).contains(&width) {
+            let by = step.slice(b, 0, width.min(8));
+            results.extend([B::Shl, B::Lshr].map(|op| step.binary(op, a, by)));
+        }
+        let condition = step.slice(b, width / 2, 1);
+        results.push(step.select(condition, a, b));
+        results.push(step.concat(&[a, condition]));
+        let behind = step.constant(16, 16);
+        let mut bit = 0;
+        for result in results {
+            step.write_packet(behind, bit, result);
+            bit += step.width(result);
+        }
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    program_of(engine)
+}
+
+#[test]
+fn operators_agree() {
+    let programs = [1, 2, 7, 8, 16, 31, 32, 33, 40, 63].map(operators);
+    let random = &mut Random(5);
+    let packet = |index: u64| {
+        let masks = [0xff, 0xff, 0x81, 0x01, 0x00];
+        let bytes = (0..200).map(|_| random.next() as u8 & random.of(&masks)).collect();
+        Packet { ingress: 0, arrival_ns: index, bytes }
+    };
+    let packets: Vec<Packet> = (0..640).map(packet).collect();
+    let followed = in_lanes(&programs, &packets);
+    assert!(!has_vectors() || followed.iter().all(|count| *count >= 600), "{followed:?}");
 }
 
 /// Steps in a row, each of which leads to the next one or to the one after that: paths of all lengths

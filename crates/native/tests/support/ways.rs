@@ -96,7 +96,10 @@ impl Draft<'_> {
         // A condition that no exit asks for.
         let other = self.value(step, &mut pool, 1);
         let stays_too = step.binary(BinaryOp::And, stays, other);
-        let guards = [stays, stays, stays_so, stays_else, stays_too, stays_too, leaves];
+        let either = step.binary(BinaryOp::Or, choice, other);
+        let stays_either = step.binary(BinaryOp::And, stays, either);
+        let guards =
+            [stays, stays, stays_so, stays_else, stays_too, stays_too, stays_either, leaves];
         let mut replies = Vec::new();
         for _ in 0..self.random.below(4) {
             let guard = self.random.of(&guards);
