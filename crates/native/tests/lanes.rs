@@ -5,9 +5,12 @@ mod support;
 use support::random::Random;
 use support::ways::{packets, program};
 use wireloom_bits::Bits;
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::{lower, pipeline};
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, config, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
 use wireloom_native::Native;
+use wireloom_net::packet::MAX_LENGTH;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Content, Entry, EntryKey, Store};
 
@@ -140,35 +143,98 @@ fn looking_for_ways_ends() {
     in_lanes(&[2, 30, 60, 90].map(forks), &packets(1, 100));
 }
 
-/// A table with more values than entries of blocks can number has none, and threads search it.
-#[test]
-fn tables_without_blocks_are_left_to_threads() {
+/// Looks a field of so many bits up, and writes the value found behind it.
+fn search(width: u32) -> Program {
     let mut engine = EngineBuilder::packet("main");
-    let table = engine.offload("table", config("lpm", &[("", 32)], &[("", 32)], &[("miss", 1)]));
+    let table = config("lpm", &[("", width)], &[("", 32)], &[("miss", 1)]);
+    let table = engine.offload("table", table);
     engine.regions("only", |step| {
         let base = step.constant(16, 0);
-        let key = step.read_packet(base, 0, 32);
+        let key = step.read_packet(base, 0, width);
         let found = step.call(table, "search", &[key]).expect("a reply");
         step.next_region();
-        let base = step.constant(16, 4);
+        let base = step.constant(16, 16);
         step.write_packet(base, 0, found);
         step.next_region();
         step.exit(Exit::Finish);
     });
-    let programs = [program_of(engine)];
+    program_of(engine)
+}
+
+/// Fills the table of [`search`].
+fn fill(store: &mut Store, prefixes: &[(Bits, u32)]) {
+    let slot = store.find_mut("table").expect("the table");
+    let Content::Kind { instance, .. } = &mut slot.content else { unreachable!("a kind") };
+    for ((bits, length), value) in prefixes.iter().zip(1..) {
+        let key = EntryKey::Prefix { bits: bits.clone(), length: *length };
+        instance.load(Entry { key, value: Bits::new(32, value) }).expect("room");
+    }
+}
+
+/// Prefixes inside others down to single addresses, and packets for addresses in them and next to them.
+#[test]
+fn searches_agree_at_every_depth() {
+    let random = &mut Random(9);
+    for width in [19, 24, 25, 31, 32, 33, 48, 64, 100, 128] {
+        let mut prefixes = Vec::new();
+        let mut packets = Vec::new();
+        for _ in 0..40 {
+            let address = Bits::from_words(width, &[random.next(), random.next()]);
+            let mut length = random.below(18) as u32;
+            while length < width {
+                length = (length + 1 + random.below(9) as u32).min(width);
+                prefixes.push((address.lshr(width - length).shl(width - length), length));
+                for _ in 0..4 {
+                    let other = Bits::new(width, 1).shl(random.below(width as usize) as u32);
+                    let key = if random.chance(3) { address.clone() } else { address.xor(&other) };
+                    let mut bytes = key.resize(128).shl(128 - width).to_bytes();
+                    bytes.resize(60, 0);
+                    packets.push(Packet { ingress: 0, arrival_ns: 0, bytes });
+                }
+            }
+        }
+        let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+        let load = |store: &mut Store| fill(store, &prefixes);
+        let options = support::options_for_lanes();
+        let machines = support::agree_on(&[search(width)], &options, &frames, &load);
+        assert_eq!(machines[0].in_lanes() > 0, has_vectors(), "{width} bits");
+    }
+}
+
+/// A table with more values than entries of blocks can number has none, and threads search it.
+#[test]
+fn tables_without_blocks_are_left_to_threads() {
     let packets = packets(1, 300);
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     for (values, are_in_lanes) in [(100, has_vectors()), (40_000, false)] {
-        let load = |store: &mut Store| {
-            let slot = store.find_mut("table").expect("the table");
-            let Content::Kind { instance, .. } = &mut slot.content else { unreachable!("a kind") };
-            for value in 1..=values {
-                let key = EntryKey::Prefix { bits: Bits::new(32, value << 12), length: 20 };
-                instance.load(Entry { key, value: Bits::new(32, value) }).expect("room");
-            }
-        };
+        let prefix = |value: u128| (Bits::new(32, value << 12), 20);
+        let prefixes: Vec<(Bits, u32)> = (1..=values).map(prefix).collect();
+        let load = |store: &mut Store| fill(store, &prefixes);
         let options = support::options_for_lanes();
-        let machines = support::agree_on(&programs, &options, &frames, &load);
+        let machines = support::agree_on(&[search(32)], &options, &frames, &load);
         assert_eq!(machines[0].in_lanes() > 0, are_in_lanes, "{values} values");
+    }
+}
+
+/// Frames may be longer than packets, which are cut off.
+#[test]
+fn frames_are_cut_at_the_longest_packet() {
+    let bytes = |index: u8| (0..MAX_LENGTH + 5).map(|at| index ^ at as u8).collect();
+    let packet = |index: u8| Packet { ingress: 0, arrival_ns: 0, bytes: bytes(index) };
+    let packets: Vec<Packet> = (0..64).map(packet).collect();
+    let followed = in_lanes(&[operators(8)], &packets);
+    assert!(!has_vectors() || followed[0] > 0);
+}
+
+/// Packets of these programs may not overtake each other, as they would between lanes and threads.
+#[test]
+fn packets_that_keep_their_order_have_no_lanes() {
+    for name in ["nat.loom", "flowcount.loom"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+        let checked = wireloom_lang::check(&path.join(name), &wireloom_lang::Options::default());
+        let mut program = lower(checked.program.as_ref().expect("a program without errors"));
+        pipeline::optimise(&mut program, &PassOptions::default());
+        let followed = in_lanes(&[program], &packets(1, 300));
+        assert_eq!(followed, [0], "{name}");
     }
 }
