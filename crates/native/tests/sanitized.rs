@@ -66,7 +66,7 @@ fn with_sanitizers() {
     let engines: Vec<Program> = (0..10).map(program).collect();
     support::agree(&engines, &random, &support::fill_tables);
 
-    let ways: Vec<Program> = (0..4).map(ways::program).collect();
+    let ways: Vec<Program> = (0..2).map(ways::program).collect();
     let in_lanes = ways::packets(2, 200);
     let frames: Vec<Frame<'_>> = in_lanes.iter().map(Packet::frame).collect();
     support::agree_on(&ways, &support::options_for_lanes(), &frames, &support::fill_tables);
