@@ -93,8 +93,12 @@ impl Draft<'_> {
         let stays_so = step.binary(BinaryOp::And, stays, choice);
         let not_choice = step.unary(UnaryOp::Not, choice);
         let stays_else = step.binary(BinaryOp::And, stays, not_choice);
-        // A condition that no exit asks for.
-        let other = self.value(step, &mut pool, 1);
+        // A condition that no exit asks for, perhaps of several.
+        let mut other = self.value(step, &mut pool, 1);
+        for _ in 0..self.random.below(3) * 3 {
+            let more = self.field(step, 1);
+            other = step.binary(self.random.of(&[BinaryOp::And, BinaryOp::Or]), other, more);
+        }
         let stays_too = step.binary(BinaryOp::And, stays, other);
         let either = step.binary(BinaryOp::Or, choice, other);
         let stays_either = step.binary(BinaryOp::And, stays, either);

@@ -256,8 +256,10 @@ impl<'a> Writer<'a> {
             if !holds {
                 one = vector::unary(UnaryOp::Not, &one, 1)?;
             }
-            all = match all {
-                Lane::Same(_) => one,
+            all = match (&all, &one) {
+                (Lane::Same(bits), _) if !bits.is_zero() => one,
+                (_, Lane::Same(bits)) if !bits.is_zero() => all,
+                (Lane::Same(_), _) | (_, Lane::Same(_)) => Lane::Same(Bits::bool(false)),
                 _ => vector::binary(BinaryOp::And, &all, &one, 1, 1)?,
             };
         }
