@@ -143,6 +143,35 @@ fn looking_for_ways_ends() {
     in_lanes(&[2, 30, 60, 90].map(forks), &packets(1, 100));
 }
 
+/// A guard of which one condition is known: a context variable that nobody has written is zero.
+#[test]
+fn guards_with_a_known_condition_agree() {
+    let mut engine = EngineBuilder::packet("main");
+    let unwritten = engine.context("unwritten", 1);
+    engine.regions("only", |step| {
+        step.next_region();
+        let known = step.read(unwritten);
+        let base = step.constant(16, 0);
+        let fields = [0, 1, 2].map(|bit| step.read_packet(base, bit, 1));
+        for (at, is_known_first) in [(8, true), (9, false)] {
+            for holds in [false, true] {
+                let known = if holds { step.unary(UnaryOp::Not, known) } else { known };
+                let [first, second, third] = fields;
+                let (first, second) = if is_known_first { (known, first) } else { (second, known) };
+                let both = step.binary(BinaryOp::And, first, second);
+                let guard = step.binary(BinaryOp::And, both, third);
+                let base = step.constant(16, at + 4 * u128::from(holds));
+                let value = step.constant(8, 0x55);
+                step.when(guard).write_packet(base, 0, value);
+            }
+        }
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    let followed = in_lanes(&[program_of(engine)], &packets(1, 300));
+    assert!(!has_vectors() || followed[0] > 0);
+}
+
 /// Looks a field of so many bits up, and writes the value found behind it.
 fn search(width: u32) -> Program {
     let mut engine = EngineBuilder::packet("main");
