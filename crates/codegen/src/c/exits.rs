@@ -145,7 +145,7 @@ pub(super) struct Tables {
     pub known: HashMap<Value, Table>,
     /// The number of words of a table.
     pub words: usize,
-    /// The conditions of which guards are made. The tables take them to be independent of each other.
+    /// The conditions from which guards are made. The tables treat them as independent.
     pub conditions: Vec<Value>,
 }
 

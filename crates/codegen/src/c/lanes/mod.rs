@@ -347,8 +347,8 @@ fn paths(engine: &PacketEngine<'_>) -> Vec<Path> {
     search.found
 }
 
-/// For each step, the fewest steps of which a path from it to one that sends the packet consists, with
-/// itself; `None` if no path leads there.
+/// For each step, the number of steps on the shortest path from it to one that sends the packet, both
+/// included; `None` if there is no such path.
 fn steps_left(engine: &PacketEngine<'_>) -> Vec<Option<usize>> {
     let steps = &engine.engine.steps;
     let mut left: Vec<Option<usize>> = vec![None; steps.len()];

@@ -142,12 +142,27 @@ pub fn binary(op: BinaryOp, a: &Lane, b: &Lane, width: u32, count: u32) -> Compu
         return shift(op, a, b, width, count);
     }
     match width {
+        1 if op == BinaryOp::And => Some(both(a, b)),
         1 => of_masks(op, a.mask(), b.mask()),
         2..=32 => of_words(op, a.word(), b.word(), width),
         _ => {
             let count = quads(width);
             of_quads(op, a.quads(count), b.quads(count), width)
         }
+    }
+}
+
+/// The lanes in which two conditions hold.
+pub fn both(a: &Lane, b: &Lane) -> Lane {
+    match (a, b) {
+        (Lane::Same(known), other) | (other, Lane::Same(known)) => {
+            if known.is_zero() {
+                Lane::Same(known.clone())
+            } else {
+                other.clone()
+            }
+        }
+        _ => Lane::Mask(Expr::call("wl_m_and", [a.mask(), b.mask()])),
     }
 }
 

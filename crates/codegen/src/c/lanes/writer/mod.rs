@@ -8,7 +8,7 @@ mod state;
 use std::collections::HashMap;
 
 use wireloom_bits::Bits;
-use wireloom_ir::{BinaryOp, Exit, Op, OpKind, UnaryOp, Value};
+use wireloom_ir::{Exit, Op, OpKind, UnaryOp, Value};
 use wireloom_net::packet as packet_in_hand;
 
 use self::state::{Holds, StepState};
@@ -256,12 +256,7 @@ impl<'a> Writer<'a> {
             if !holds {
                 one = vector::unary(UnaryOp::Not, &one, 1)?;
             }
-            all = match (&all, &one) {
-                (Lane::Same(bits), _) if !bits.is_zero() => one,
-                (_, Lane::Same(bits)) if !bits.is_zero() => all,
-                (Lane::Same(_), _) | (_, Lane::Same(_)) => Lane::Same(Bits::bool(false)),
-                _ => vector::binary(BinaryOp::And, &all, &one, 1, 1)?,
-            };
+            all = vector::both(&all, &one);
         }
         let all = self.named(all, "where");
         state.masks.insert(guard, all.clone());
