@@ -26,7 +26,7 @@ impl Fenced {
         let size = inner + 2 * page;
         let first = if is_last { page + inner - bytes.len() } else { page };
         let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new map, of which only what lies in it is used, and which no one else has.
+        // SAFETY: the map is new, nobody else has it, and only addresses inside it are used.
         let map: *mut u8 = unsafe {
             let map = mmap_anonymous(null_mut(), size, rights, MapFlags::PRIVATE).expect("memory");
             let start = map.cast::<u8>();

@@ -5,8 +5,6 @@ mod support;
 use support::random::Random;
 use support::ways::{packets, program};
 use wireloom_bits::Bits;
-use wireloom_compile::passes::PassOptions;
-use wireloom_compile::{lower, pipeline};
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, config, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
 use wireloom_native::Native;
@@ -27,9 +25,13 @@ fn has_vectors() -> bool {
 
 /// How many packets of each program were in lanes.
 fn in_lanes(programs: &[Program], packets: &[Packet]) -> Vec<u64> {
+    in_lanes_with(programs, packets, &support::fill_tables)
+}
+
+/// The same for other tables.
+fn in_lanes_with(programs: &[Program], packets: &[Packet], load: &dyn Fn(&mut Store)) -> Vec<u64> {
     let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
-    let options = support::options_for_lanes();
-    let machines = support::agree_on(programs, &options, &frames, &support::fill_tables);
+    let machines = support::agree_on(programs, &support::options_for_lanes(), &frames, load);
     machines.iter().map(Native::in_lanes).collect()
 }
 
@@ -49,7 +51,8 @@ fn random_ways_agree() {
     assert!(!has_vectors() || 3 * followed > seeds.len(), "{followed} of {}", seeds.len());
 }
 
-/// Every operator that lanes have, on two fields of so many bits; the results are written behind them.
+/// Applies every operator that lanes support to two fields of `width` bits, and writes the results after
+/// them.
 fn operators(width: u32) -> Program {
     use BinaryOp as B;
     let mut engine = EngineBuilder::packet("main");
@@ -97,8 +100,8 @@ fn operators_agree() {
     assert!(!has_vectors() || followed.iter().all(|count| *count >= 600), "{followed:?}");
 }
 
-/// Steps in a row, each of which leads to the next one or to the one after that: paths of all lengths
-/// from half as many steps on, and a single exit that sends packets, at the end of all.
+/// A row of steps. Each leads to the next one or to the one after that, and only the last one sends packets:
+/// there are paths of every length from half the number of steps up.
 fn forks(forks: usize) -> Program {
     let mut builder = ProgramBuilder::new();
     let reasons = builder.reasons("reason", &["none", "odd"]);
@@ -143,7 +146,7 @@ fn looking_for_ways_ends() {
     in_lanes(&[2, 30, 60, 90].map(forks), &packets(1, 100));
 }
 
-/// A guard of which one condition is known: a context variable that nobody has written is zero.
+/// One condition of each guard is known: a context variable that is never written is zero.
 #[test]
 fn guards_with_a_known_condition_agree() {
     let mut engine = EngineBuilder::packet("main");
@@ -172,7 +175,7 @@ fn guards_with_a_known_condition_agree() {
     assert!(!has_vectors() || followed[0] > 0);
 }
 
-/// Looks a field of so many bits up, and writes the value found behind it.
+/// Looks up a field of `width` bits, and writes the value after it.
 fn search(width: u32) -> Program {
     let mut engine = EngineBuilder::packet("main");
     let table = config("lpm", &[("", width)], &[("", 32)], &[("miss", 1)]);
@@ -222,11 +225,9 @@ fn searches_agree_at_every_depth() {
                 }
             }
         }
-        let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
         let load = |store: &mut Store| fill(store, &prefixes);
-        let options = support::options_for_lanes();
-        let machines = support::agree_on(&[search(width)], &options, &frames, &load);
-        assert_eq!(machines[0].in_lanes() > 0, has_vectors(), "{width} bits");
+        let followed = in_lanes_with(&[search(width)], &packets, &load);
+        assert_eq!(followed[0] > 0, has_vectors(), "{width} bits");
     }
 }
 
@@ -234,14 +235,12 @@ fn searches_agree_at_every_depth() {
 #[test]
 fn tables_without_blocks_are_left_to_threads() {
     let packets = packets(1, 300);
-    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
     for (values, are_in_lanes) in [(100, has_vectors()), (40_000, false)] {
         let prefix = |value: u128| (Bits::new(32, value << 12), 20);
         let prefixes: Vec<(Bits, u32)> = (1..=values).map(prefix).collect();
         let load = |store: &mut Store| fill(store, &prefixes);
-        let options = support::options_for_lanes();
-        let machines = support::agree_on(&[search(32)], &options, &frames, &load);
-        assert_eq!(machines[0].in_lanes() > 0, are_in_lanes, "{values} values");
+        let followed = in_lanes_with(&[search(32)], &packets, &load);
+        assert_eq!(followed[0] > 0, are_in_lanes, "{values} values");
     }
 }
 
@@ -259,11 +258,7 @@ fn frames_are_cut_at_the_longest_packet() {
 #[test]
 fn packets_that_keep_their_order_have_no_lanes() {
     for name in ["nat.loom", "flowcount.loom"] {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
-        let checked = wireloom_lang::check(&path.join(name), &wireloom_lang::Options::default());
-        let mut program = lower(checked.program.as_ref().expect("a program without errors"));
-        pipeline::optimise(&mut program, &PassOptions::default());
-        let followed = in_lanes(&[program], &packets(1, 300));
+        let followed = in_lanes(&[support::compiled(name)], &packets(1, 300));
         assert_eq!(followed, [0], "{name}");
     }
 }

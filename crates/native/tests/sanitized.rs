@@ -8,13 +8,10 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::random::{packets, program};
 use support::ways;
-use wireloom_compile::passes::PassOptions;
-use wireloom_compile::{lower, pipeline};
 use wireloom_ir::Program;
 use wireloom_net::tables::TableFile;
 use wireloom_net::{Frame, Packet, traffic};
@@ -84,24 +81,13 @@ fn with_sanitizers() {
     ] {
         let load = |store: &mut Store| {
             if !tables.is_empty() {
-                let file =
-                    TableFile::open(&programs().join("tables").join(tables)).expect("tables");
+                let file = TableFile::open(&support::programs().join("tables").join(tables))
+                    .expect("tables");
                 load_tables(store, file).unwrap_or_else(|e| panic!("{tables}: {e}"));
             }
         };
-        support::agree(&[compiled(name)], &all, &load);
+        support::agree(&[support::compiled(name)], &all, &load);
     }
-}
-
-fn programs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
-}
-
-fn compiled(name: &str) -> Program {
-    let checked = wireloom_lang::check(&programs().join(name), &wireloom_lang::Options::default());
-    let mut program = lower(checked.program.as_ref().expect("a program without errors"));
-    pipeline::optimise(&mut program, &PassOptions::default());
-    program
 }
 
 fn traffic() -> Vec<Packet> {

@@ -5,7 +5,11 @@
 pub mod random;
 pub mod ways;
 
+use std::path::{Path, PathBuf};
+
 use wireloom_bits::Bits;
+use wireloom_compile::passes::PassOptions;
+use wireloom_compile::{lower, pipeline};
 use wireloom_ir::builder::{EngineBuilder, config, program_of};
 use wireloom_ir::{
     BinaryOp, Execute, Exit, Golden, Output, Program, UnaryOp, Value, Verdict, print, store, verify,
@@ -245,4 +249,17 @@ pub fn patterns() -> Vec<Packet> {
         Packet { ingress: 1, arrival_ns: 0, bytes }
     };
     (0..6).map(pattern).collect()
+}
+
+/// The folder of programs.
+pub fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs")
+}
+
+/// A program of that folder, optimised.
+pub fn compiled(name: &str) -> Program {
+    let checked = wireloom_lang::check(&programs().join(name), &wireloom_lang::Options::default());
+    let mut program = lower(checked.program.as_ref().expect("a program without errors"));
+    pipeline::optimise(&mut program, &PassOptions::default());
+    program
 }
