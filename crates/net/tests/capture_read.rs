@@ -85,6 +85,17 @@ fn interface(order: Order, link: u16, options: &[u8]) -> Vec<u8> {
 }
 
 fn packet(order: Order, interface: u32, timestamp: u64, bytes: &[u8], original: u32) -> Vec<u8> {
+    packet_with(order, interface, timestamp, bytes, original, &[])
+}
+
+fn packet_with(
+    order: Order,
+    interface: u32,
+    timestamp: u64,
+    bytes: &[u8],
+    original: u32,
+    options: &[u8],
+) -> Vec<u8> {
     let mut body = Vec::new();
     for word in
         [interface, (timestamp >> 32) as u32, timestamp as u32, bytes.len() as u32, original]
@@ -92,6 +103,8 @@ fn packet(order: Order, interface: u32, timestamp: u64, bytes: &[u8], original: 
         body.extend(order.u32(word));
     }
     body.extend(bytes);
+    body.resize(body.len().next_multiple_of(4), 0);
+    body.extend(options);
     block(order, 6, &body)
 }
 
@@ -108,6 +121,54 @@ fn error(bytes: Vec<u8>) -> CaptureError {
 }
 
 const FRAME: &[u8] = &[0x55; 60];
+
+/// Bits 5 to 8 of a packet's flags state the length of its frame check sequence, and take precedence
+/// over the interface's.
+#[test]
+fn a_packets_flags_state_its_frame_check_sequence() {
+    for order in ORDERS {
+        let flags = |length: u32| option(order, 2, &order.u32(length << 5 | 0b1_1110_0001_1101));
+        let comment = option(order, 1, b"a comment of more than 16 bytes");
+        for (interface_length, options, expected) in [
+            (None, flags(4), 57),
+            (None, flags(0), 61),
+            (None, vec![], 61),
+            (Some(2), flags(4), 57),
+            (Some(2), flags(0), 59),
+            (Some(2), comment.clone(), 59),
+            (None, [comment.clone(), flags(8)].concat(), 53),
+            (None, [option(order, 0, &[]), flags(8)].concat(), 61),
+            (None, flags(15), 46),
+        ] {
+            let mut file = section(order);
+            let described = interface_length.map(|length| option(order, 13, &[length]));
+            file.extend(interface(order, 1, &described.unwrap_or_default()));
+            file.extend(packet_with(order, 0, 5, &[0x55; 61], 61, &options));
+            file.extend(packet(order, 0, 5, FRAME, 60));
+            let packets = read(file).expect("well-formed");
+            assert_eq!(packets[0].bytes.len(), expected, "{options:?}");
+            assert_eq!(packets[1].bytes.len(), 60 - usize::from(interface_length.unwrap_or(0)));
+        }
+    }
+}
+
+#[test]
+fn damaged_options_of_packets_are_refused() {
+    let order = ORDERS[0];
+    let mut long = order.u16(2).to_vec();
+    long.extend(order.u16(9));
+    long.extend([0; 4]);
+    for (options, message) in [
+        (option(order, 2, &[0; 2]), "option 2 of a packet has the wrong length, 2"),
+        (long, "option 2 of a packet is longer (9 bytes) than the rest of its block"),
+    ] {
+        let mut file = section(order);
+        file.extend(interface(order, 1, &[]));
+        file.extend(packet_with(order, 0, 5, FRAME, 60, &options));
+        let error = error(file).to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
 
 #[test]
 fn pcap_of_both_byte_orders_and_resolutions() {

@@ -19,7 +19,8 @@ pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 pub(super) const OPT_END: u16 = 0;
 pub(super) const OPT_COMMENT: u16 = 1;
 pub(super) const OPT_IF_NAME: u16 = 2;
-/// Flags of a packet; the lowest two bits are its direction.
+/// Flags of a packet: bits 0 and 1 are its direction, bits 5 to 8 the length of its frame check
+/// sequence.
 pub(super) const OPT_PACKET_FLAGS: u16 = 2;
 /// The direction of packets that were received.
 pub(super) const INBOUND: u32 = 1;
@@ -103,6 +104,30 @@ pub(super) struct Pcapng {
     pub(super) skipped: u64,
 }
 
+/// An option of a block. Options with a meaning here have at most 16 bytes; of others the first 16
+/// are kept.
+struct BlockOption {
+    /// Where it stands in the file.
+    at: u64,
+    code: u16,
+    length: usize,
+    kept: [u8; 16],
+}
+
+impl BlockOption {
+    fn value(&self) -> &[u8] {
+        &self.kept[..self.length.min(self.kept.len())]
+    }
+
+    fn wrong_length(&self, owner: &str) -> Fault {
+        Fault::new(
+            self.at,
+            format!("option {} of {owner} has the wrong length, {}", self.code, self.length),
+            "the file is damaged here",
+        )
+    }
+}
+
 /// A block that is being read, and how much of its body is left.
 struct Block<'a> {
     source: &'a mut Source,
@@ -136,6 +161,35 @@ impl Block<'_> {
         }
         self.left -= count;
         Ok(())
+    }
+
+    /// Reads the next option of `owner`, unless the block or its list of options ends.
+    fn option(&mut self, owner: &str) -> Result<Option<BlockOption>, Fault> {
+        if self.left < 4 {
+            return Ok(None);
+        }
+        let at = self.source.offset;
+        let mut head = [0; 4];
+        self.take(&mut head, "an option")?;
+        let (code, length) = (self.order.u16(&head), usize::from(self.order.u16(&head[2..])));
+        if code == OPT_END {
+            return Ok(None);
+        }
+        let padded = length.next_multiple_of(4) as u64;
+        if padded > self.left {
+            return Err(Fault::new(
+                at,
+                format!(
+                    "option {code} of {owner} is longer ({length} bytes) than the rest of its block"
+                ),
+                "the file is damaged here",
+            ));
+        }
+        let mut option = BlockOption { at, code, length, kept: [0; 16] };
+        let kept = length.min(option.kept.len());
+        self.take(&mut option.kept[..kept], "an option")?;
+        self.skip(padded - kept as u64)?;
+        Ok(Some(option))
     }
 
     /// Skips the rest and checks the length that is repeated at the end.
@@ -273,32 +327,8 @@ impl Pcapng {
             fcs: 0,
             clock: Clock { units: 1_000_000, offset_s: 0 },
         };
-        while block.left >= 4 {
-            let at = block.source.offset;
-            let mut head = [0; 4];
-            block.take(&mut head, "an option")?;
-            let (code, length) = (self.order.u16(&head), u64::from(self.order.u16(&head[2..])));
-            if code == OPT_END {
-                break;
-            }
-            let padded = length.next_multiple_of(4);
-            if padded > block.left {
-                return Err(Fault::new(
-                    at,
-                    format!(
-                        "option {code} of an interface is longer ({length} bytes) than the rest of its block"
-                    ),
-                    "the file is damaged here",
-                ));
-            }
-            let mut value = [0; 16];
-            if length <= 16 {
-                block.take(&mut value[..length as usize], "an option")?;
-                interface.option(code, &value[..length as usize], self.order, at)?;
-                block.skip(padded - length)?;
-            } else {
-                block.skip(padded)?;
-            }
+        while let Some(option) = block.option("an interface")? {
+            interface.option(&option, self.order)?;
         }
         self.interfaces.push(interface);
         block.finish()
@@ -338,13 +368,21 @@ impl Pcapng {
             u64::from(self.order.u32(&fixed[4..])) << 32 | u64::from(self.order.u32(&fixed[8..]));
         let (captured, original) = (self.order.u32(&fixed[12..]), self.order.u32(&fixed[16..]));
         self.take_packet(&mut block, captured, bytes)?;
+        let padding = u64::from(captured).next_multiple_of(4) - u64::from(captured);
+        block.skip(padding.min(block.left))?;
+        let mut fcs = interface.fcs;
+        while let Some(option) = block.option("a packet")? {
+            if option.code == OPT_PACKET_FLAGS {
+                fcs = frame_check_length(&option, self.order)?.unwrap_or(fcs);
+            }
+        }
         block.finish()?;
         Ok(Record {
             port: interface.port,
             arrival_ns: interface.clock.to_ns(timestamp),
             original,
             link,
-            fcs: interface.fcs,
+            fcs,
             start,
         })
     }
@@ -390,10 +428,21 @@ impl Pcapng {
     }
 }
 
+/// The length in bytes that a packet's flags state for its frame check sequence. It takes precedence
+/// over the interface's (`if_fcslen`); 0 means that it is not stated.
+fn frame_check_length(flags: &BlockOption, order: Order) -> Result<Option<u8>, Fault> {
+    if flags.length != 4 {
+        return Err(flags.wrong_length("a packet"));
+    }
+    let length = (order.u32(flags.value()) >> 5 & 0xf) as u8;
+    Ok((length > 0).then_some(length))
+}
+
 impl Interface {
-    fn option(&mut self, code: u16, value: &[u8], order: Order, at: u64) -> Result<(), Fault> {
-        match (code, value.len()) {
-            (OPT_IF_NAME, _) => {
+    fn option(&mut self, option: &BlockOption, order: Order) -> Result<(), Fault> {
+        let value = option.value();
+        match (option.code, option.length) {
+            (OPT_IF_NAME, ..=16) => {
                 let name = std::str::from_utf8(value).unwrap_or("").trim_end_matches('\0');
                 if let Some(port) = name.strip_prefix("port").and_then(|n| n.parse().ok()) {
                     self.port = port;
@@ -404,17 +453,14 @@ impl Interface {
                 let base: u128 = if value[0] & 0x80 == 0 { 10 } else { 2 };
                 let units = base.checked_pow(exponent).filter(|&u| u <= 1 << 96);
                 self.clock.units = units.ok_or_else(|| {
-                    Fault::new(at, format!("a clock of {base}^-{exponent} s is too fine"), "")
+                    let what = format!("a clock of {base}^-{exponent} s is too fine");
+                    Fault::new(option.at, what, "")
                 })?;
             }
             (OPT_IF_FCSLEN, 1) => self.fcs = value[0],
             (OPT_IF_TSOFFSET, 8) => self.clock.offset_s = order.u64(value) as i64,
-            (OPT_IF_TSRESOL | OPT_IF_FCSLEN | OPT_IF_TSOFFSET, length) => {
-                return Err(Fault::new(
-                    at,
-                    format!("option {code} of an interface has the wrong length, {length}"),
-                    "the file is damaged here",
-                ));
+            (OPT_IF_TSRESOL | OPT_IF_FCSLEN | OPT_IF_TSOFFSET, _) => {
+                return Err(option.wrong_length("an interface"));
             }
             _ => {}
         }
