@@ -105,6 +105,46 @@ const MRT_SAMPLES: &[(&str, usize, &str, &str, u64)] = &[
     ("rib6.20151101.0600_firstMB.bz2", 6870, "2001::/32 1101", "2401:be00::/32 55466", 217_692_278),
 ];
 
+/// A record of `TABLE_DUMP_V2` for an IPv4 prefix, with an entry for each path of one AS.
+fn rib_record(prefix: &[u8], bits: u8, origins: &[u8], additional_paths: bool) -> Vec<u8> {
+    let mut body = vec![0, 0, 0, 1, bits];
+    body.extend(prefix);
+    body.extend((origins.len() as u16).to_be_bytes());
+    for &asn in origins {
+        body.extend([0; 6]); // peer, time
+        body.extend(vec![0; if additional_paths { 4 } else { 0 }]);
+        body.extend([0, 9, 0x40, 2, 6, 2, 1, 0, 0, 0, asn]);
+    }
+    let mut record = vec![0, 0, 0, 0, 0, 13, 0, if additional_paths { 8 } else { 2 }];
+    record.extend((body.len() as u32).to_be_bytes());
+    record.extend(body);
+    record
+}
+
+/// A record has no entries if no peer has a route to the prefix (RFC 6396, section 4.3.2).
+#[test]
+fn a_record_without_entries_is_no_route() {
+    for additional_paths in [false, true] {
+        let dump = [
+            rib_record(&[9], 8, &[], additional_paths),
+            rib_record(&[10], 8, &[7, 8], additional_paths),
+            rib_record(&[10, 64], 10, &[], additional_paths),
+            rib_record(&[11], 8, &[9], additional_paths),
+        ];
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rib");
+        fs::write(&path, dump.concat()).expect("writes");
+        let (found, end) = routes(SourceKind::Mrt, &path, usize::MAX);
+        assert_eq!(
+            (found, end.is_ok()),
+            (vec!["10.0.0.0/8 7".to_owned(), "11.0.0.0/8 9".to_owned()], true)
+        );
+        fs::write(&path, &dump[0]).expect("writes");
+        let (found, end) = routes(SourceKind::Mrt, &path, usize::MAX);
+        assert_eq!((found.len(), end.is_ok()), (0, true));
+    }
+}
+
 #[test]
 fn a_file_without_an_end_that_is_no_dump_is_refused() {
     let (routes, end) = routes(SourceKind::Mrt, Path::new("/dev/zero"), usize::MAX);

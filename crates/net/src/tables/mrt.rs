@@ -106,6 +106,7 @@ pub(super) fn read(
         let (prefix, asn) = parsed.ok_or_else(|| {
             wrong("a record does not have the form of RFC 6396; the dump is damaged")
         })?;
+        let Some(asn) = asn else { continue };
         // TABLE_DUMP has a record for each peer, one after the other.
         if kind == TABLE_DUMP && route.prefix == Some(prefix) {
             continue;
@@ -119,7 +120,7 @@ pub(super) fn read(
 }
 
 /// Parses a record of RFC 6396, section 4.2.
-fn table_dump(mut bytes: Bytes<'_>, family: Family) -> Option<(Prefix, u32)> {
+fn table_dump(mut bytes: Bytes<'_>, family: Family) -> Option<(Prefix, Option<u32>)> {
     let width = family.width() as usize / 8;
     bytes.take(4)?; // view, sequence number
     let address = bytes.address(width, width)?;
@@ -127,27 +128,28 @@ fn table_dump(mut bytes: Bytes<'_>, family: Family) -> Option<(Prefix, u32)> {
     bytes.take(1 + 4 + width + 2)?; // status, time, peer's address and AS
     let attributes = bytes.u16()?;
     let asn = origin(Bytes(bytes.take(attributes.into())?), 2)?;
-    Some((Prefix::new(family, address, length)?, asn))
+    Some((Prefix::new(family, address, length)?, Some(asn)))
 }
 
-/// Parses a record of RFC 6396, section 4.3.2 and, with path identifiers, RFC 8050, section 4.
+/// Parses a record of RFC 6396, section 4.3.2 and, with path identifiers, RFC 8050, section 4. The
+/// origin is `None` if no peer has a route to the prefix: the record has no entries.
 fn table_dump_v2(
     mut bytes: Bytes<'_>,
     family: Family,
     additional_paths: bool,
-) -> Option<(Prefix, u32)> {
+) -> Option<(Prefix, Option<u32>)> {
     let width = family.width() as usize / 8;
     bytes.take(4)?; // sequence number
     let length = u32::from(bytes.u8()?);
     let address = bytes.address(length.div_ceil(8) as usize, width)?;
     let prefix = Prefix::new(family, address, length)?;
     if bytes.u16()? == 0 {
-        return Some((prefix, 0)); // no entries
+        return Some((prefix, None));
     }
     bytes.take(2 + 4 + if additional_paths { 4 } else { 0 })?; // peer, time, path identifier
     let attributes = bytes.u16()?;
     let asn = origin(Bytes(bytes.take(attributes.into())?), 4)?;
-    Some((prefix, asn))
+    Some((prefix, Some(asn)))
 }
 
 /// The origin AS of BGP path attributes (RFC 4271 section 4.3) whose AS numbers have `as_bytes`
