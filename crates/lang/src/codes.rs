@@ -13,6 +13,11 @@ const fn code(code: &'static str, title: &'static str) -> Code {
     Code { code, title }
 }
 
+/// Warnings about declarations without a use. The use may be in code that an error leaves unchecked,
+/// so a program with errors does not have them.
+pub(crate) const UNUSED: [&str; 9] =
+    ["W0702", "W0703", "W0704", "W0705", "W0706", "W0707", "W0712", "W0714", "W0715"];
+
 /// All codes, in order: errors of syntax (01), names (02), types (03), expressions (04), statements
 /// (05), engines and offloads (06); warnings about values (06) and about unused or unreachable code
 /// (07).

@@ -134,8 +134,12 @@ impl Sink {
         self.errors >= MAX_ERRORS
     }
 
-    /// All diagnostics in source order; at the same span, errors come before warnings.
+    /// All diagnostics in source order; at the same span, errors come before warnings. With an
+    /// error, those about unused declarations are left out.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
+        if self.has_errors() {
+            self.diagnostics.retain(|d| !crate::codes::UNUSED.contains(&d.code));
+        }
         let place = |d: &Diagnostic| (d.labels[0].span.file, d.labels[0].span.start);
         self.diagnostics.sort_by(|a, b| {
             place(a).cmp(&place(b)).then(b.severity.cmp(&a.severity)).then(a.code.cmp(b.code))

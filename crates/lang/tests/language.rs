@@ -639,6 +639,21 @@ fn what_follows_from_an_error_is_not_told_again() {
         ["E0202"]
     );
     assert_eq!(codes(&step("packet.egress = nothing(1); u8 unused;")), ["E0205"]);
+    // Unused declarations count only without errors, wherever the error is.
+    for error in ["", "packet.egress = port;"] {
+        let text = format!(
+            "const u8 K = 3; u8 f(u8 a) {{ return a; }}
+             header H {{ u8 a; }};
+             engine e() {{
+                 offload t : counter<size = 4>; u8 idle; H h @ 0;
+                 step a {{ u16 port = 7; next b; }}
+                 step b {{ {error} finish; }}
+             }}"
+        );
+        let found = codes(&text);
+        let all = ["W0707", "W0706", "W0702", "W0703", "W0714", "W0712"];
+        assert_eq!(found, if error.is_empty() { &all[..] } else { &["E0201"] });
+    }
 }
 
 #[test]

@@ -21,10 +21,6 @@ impl Checker<'_> {
 
     /// Reports local variables, from `first` on, that are never read.
     pub(super) fn report_unused_locals(&mut self, first: usize) {
-        // After an error, the use may be in code that could not be checked.
-        if self.sink.has_errors() {
-            return;
-        }
         for index in first..self.cx.vars.len() {
             let (var, uses) = (&self.cx.vars[index], &self.cx.uses[index]);
             if var.kind == VarKind::Context || uses.read || uses.exempt {
@@ -44,9 +40,6 @@ impl Checker<'_> {
         consts: Range<usize>,
         functions: Range<usize>,
     ) {
-        if self.sink.has_errors() {
-            return;
-        }
         for index in 0..self.cx.vars.len() {
             let (var, uses) = (&self.cx.vars[index], self.cx.uses[index].clone());
             if var.kind != VarKind::Context {
@@ -131,9 +124,6 @@ impl Checker<'_> {
 
     /// Reports unused declarations of the file, outside of engines.
     pub(super) fn report_unused(&mut self) {
-        if self.sink.has_errors() {
-            return;
-        }
         let file_level = |level: usize| level == 1;
         let consts: Vec<usize> =
             (0..self.consts.len()).filter(|&i| file_level(self.consts[i].level)).collect();
