@@ -36,6 +36,7 @@ fn run(source: &str, packet: &[u8]) -> Vec<(Verdict, Vec<u8>)> {
 fn eval(statements: &str) -> u64 {
     let source = format!(
         "header In {{ u8 b[16]; }};
+         header Wide {{ u32 w; }};
          header Out {{ u64 v; }};
          struct Pair {{ u8 a; u16 b; }};
          struct Nest {{ Pair p; u4 c; bool d; }};
@@ -150,6 +151,11 @@ fn statements_mean_what_c_programmers_expect() {
         ("In late @ (u16)in.b[0] - 1; out = concat(late.b[0], late.b[1]);", 0x0f00),
         ("In late @ 200; out = late.b[0];", 0),
         ("in.b[1] = 7; in.b[2] += 1; out = concat(in.b[1], in.b[2]);", 0x0733),
+        // A field partly outside the window is not written; a slice of it inside the window is.
+        ("Wide edge @ 14; edge.w = 0; out = concat(in.b[14], in.b[15]);", 0xfe0f),
+        ("Wide edge @ 14; edge.w[31:16] = 0x1234; out = concat(in.b[14], in.b[15]);", 0x1234),
+        ("Wide edge @ 14; edge.w[23:8] = 0; out = concat(in.b[14], in.b[15]);", 0xfe0f),
+        ("Wide edge @ 14; edge.w[31] = 0; out = concat(in.b[14], in.b[15]);", 0xfe0f),
         ("out = packet.length * 100 + packet.ingress;", 1603),
         ("out = packet.arrival;", 1000),
         (
