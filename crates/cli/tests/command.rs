@@ -472,6 +472,16 @@ fn benchmarks_are_listed_and_unknown_ones_refused() {
         "np-threads",
         "np-arbitration",
     ]);
+    let listed = place.wireloom("bench list --json -").status(0).json();
+    let row = |name: &str| {
+        let rows = listed.as_array().expect("a list").iter();
+        rows.clone().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{name} is listed"))
+    };
+    assert_eq!((&row("check")["unit"], &row("check")["kind"]), (&"ms".into(), &"benchmark".into()));
+    assert_eq!((&row("np-area")["kind"], row("np-area").get("goal")), (&"figure".into(), None));
+    for option in ["--write-docs", "--profile", "--out out", "--on np-1-1-1", "np-area"] {
+        place.wireloom(&format!("bench list {option}")).status(2).complains(&["bench list"]);
+    }
     place.wireloom("bench native-ipv5").status(2).complains(&["native-ipv5", "native-ipv4"]);
 }
 

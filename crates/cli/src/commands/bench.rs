@@ -90,6 +90,39 @@ enum Chosen {
     Figure(&'static Figure),
 }
 
+/// A row of `bench list` as JSON.
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    what: &'static str,
+    /// `benchmark`: samples of one number; `figure`: a table of many.
+    kind: &'static str,
+    /// The unit of a benchmark's samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'static str>,
+    /// A benchmark's goal in that unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goal: Option<f64>,
+    /// Whether a figure takes some minutes at most, so that `cheap` includes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cheap: Option<bool>,
+}
+
+impl From<Chosen> for Listed {
+    fn from(one: Chosen) -> Self {
+        let (name, what) = (one.name(), one.what());
+        match one {
+            Chosen::Benchmark(&Benchmark { unit, goal, .. }) => {
+                Self { name, what, kind: "benchmark", unit: Some(unit), goal, cheap: None }
+            }
+            Chosen::Figure(_) => {
+                let cheap = Some(one.is_cheap());
+                Self { name, what, kind: "figure", unit: None, goal: None, cheap }
+            }
+        }
+    }
+}
+
 impl Chosen {
     /// Returns all benchmarks and figures, in order.
     fn all() -> impl Iterator<Item = Self> {
@@ -115,6 +148,13 @@ impl Chosen {
         matches!(self, Self::Figure(figure) if figure.kept.cost == Cost::Cheap)
     }
 
+    fn goal_text(self) -> String {
+        match self {
+            Self::Benchmark(benchmark) => benchmark.goal_text(),
+            Self::Figure(_) => String::new(),
+        }
+    }
+
     fn choice(self) -> &'static Choice {
         match self {
             Self::Benchmark(_) => &Choice::None,
@@ -124,11 +164,35 @@ impl Chosen {
 }
 
 impl Bench {
+    /// Names what can be measured.
+    fn list(&self) -> Outcome {
+        let useless = [
+            ("another NAME", self.names.len() > 1),
+            ("--profile", self.profile),
+            ("--on", !self.only.is_empty()),
+            ("--out", self.out.is_some()),
+            ("--report", self.report.is_some()),
+            ("--write-docs", self.write_docs),
+        ];
+        if let Some((option, _)) = useless.iter().find(|(_, given)| *given) {
+            return Err(Failure::unusable(format!("{option} has no effect on 'bench list'")));
+        }
+        Places::default().writes_json(self.json.as_ref()).check()?;
+        if output::for_people(self.json.as_ref()) {
+            let mut table = output::table(&["benchmark", "what is measured", "goal"], &[]);
+            for one in Chosen::all() {
+                table.add_row([one.name(), one.what(), &one.goal_text()]);
+            }
+            output::say(table.to_string());
+        }
+        let entries: Vec<Listed> = Chosen::all().map(Listed::from).collect();
+        Ok(output::json(self.json.as_ref(), &entries)?)
+    }
+
     /// Measures, or lists what can be measured.
     pub fn run(self) -> Outcome {
         if self.names.iter().any(|name| name == "list") {
-            output::say(list());
-            return Ok(());
+            return self.list();
         }
         let mut chosen: Vec<Chosen> = Vec::new();
         for name in &self.names {
@@ -321,17 +385,6 @@ impl Report {
         }
         page
     }
-}
-
-fn list() -> String {
-    let mut table = output::table(&["benchmark", "what is measured", "goal"], &[]);
-    for benchmark in BENCHMARKS {
-        table.add_row([benchmark.name, benchmark.what, &benchmark.goal_text()]);
-    }
-    for figure in FIGURES {
-        table.add_row([figure.name, figure.what, ""]);
-    }
-    table.to_string()
 }
 
 #[cfg(test)]
