@@ -8,18 +8,15 @@ use std::path::{Path, PathBuf};
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use serde::Serialize;
 
+use wireloom_files::ResultPipe;
 use wireloom_machine::{Error, Result};
 
 /// Writes text to standard output. If the reader has exited (`| head`), the process ends quietly; if
 /// the text cannot be written for another reason, such as a full disk, it ends with status 2.
 pub fn print(text: &str) {
-    match to_standard_output(text.as_bytes()) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => wireloom_files::exit(0),
-        Err(error) => {
-            note(format!("error: standard output: cannot be written: {error}"));
-            wireloom_files::exit(2)
-        }
+    if let Err(error) = result_to_standard_output(text.as_bytes()) {
+        note(format!("error: standard output: cannot be written: {error}"));
+        wireloom_files::exit(2)
     }
 }
 
@@ -28,11 +25,14 @@ pub fn print(text: &str) {
 /// # Errors
 /// If nobody reads it any more, or it cannot be written.
 pub fn try_print(text: &str) -> io::Result<()> {
-    to_standard_output(text.as_bytes())
+    write_whole(wireloom_files::standard_output()?.lock(), text.as_bytes())
 }
 
-fn to_standard_output(bytes: &[u8]) -> io::Result<()> {
-    let mut out = wireloom_files::standard_output()?.lock();
+fn result_to_standard_output(bytes: &[u8]) -> io::Result<()> {
+    write_whole(ResultPipe(wireloom_files::standard_output()?.lock()), bytes)
+}
+
+fn write_whole(mut out: impl Write, bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes)?;
     out.flush()
 }
@@ -157,13 +157,14 @@ pub fn write_json(target: &JsonTarget, report: &impl Serialize) -> Result {
 /// If the file cannot be written; its old contents are then untouched.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result {
     if wireloom_files::is_standard_stream(path) {
-        return to_standard_output(bytes)
+        return result_to_standard_output(bytes)
             .map_err(|error| Error::new(format!("standard output: cannot be written: {error}")));
     }
     let failed =
         |error: io::Error| Error::new(format!("{}: cannot be written: {error}", path.display()));
     if path.metadata().is_ok_and(|m| !m.is_file()) {
-        return std::fs::write(path, bytes).map_err(failed);
+        let pipe = std::fs::File::options().write(true).open(path).map_err(failed)?;
+        return write_whole(ResultPipe(pipe), bytes).map_err(failed);
     }
     let mut file = wireloom_files::TemporaryFile::beside(path).map_err(failed)?;
     file.write_all(bytes).map_err(failed)?;

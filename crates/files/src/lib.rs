@@ -9,7 +9,7 @@ mod text;
 
 pub use printable::printable;
 pub use reading::{open, was_read};
-pub use standard::standard_output;
+pub use standard::{ResultPipe, standard_output};
 pub use temporary::{
     TemporaryFile, TemporaryFolder, ending_signals, exit, fail_at_size_limit, leave_nothing,
     remove_on_signals,

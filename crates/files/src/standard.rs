@@ -1,10 +1,10 @@
-//! Standard output that is closed.
+//! Standard output that is closed, and pipes whose reader has exited.
 //!
 //! Before `main`, Rust opens /dev/null in the place of a closed standard output, so that writes to it
 //! succeed and lose the result. Afterwards nothing tells this apart from a wanted /dev/null. So
 //! whether it is closed is found out before that.
 
-use std::io::{self, Stdout};
+use std::io::{self, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether standard output was closed when the process started.
@@ -31,5 +31,29 @@ pub fn standard_output() -> io::Result<Stdout> {
     match IS_CLOSED.load(Ordering::Relaxed) {
         true => Err(io::Error::other("it is closed")),
         false => Ok(io::stdout()),
+    }
+}
+
+/// A pipe, or standard output, to which a command writes its result. If the reader has exited
+/// (`| head`), the process ends quietly with status 0: nobody wants the rest.
+pub struct ResultPipe<W: Write>(pub W);
+
+impl<W: Write> ResultPipe<W> {
+    fn or_exit<T>(written: io::Result<T>) -> io::Result<T> {
+        written.inspect_err(|error| {
+            if error.kind() == io::ErrorKind::BrokenPipe {
+                crate::exit(0);
+            }
+        })
+    }
+}
+
+impl<W: Write> Write for ResultPipe<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::or_exit(self.0.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Self::or_exit(self.0.flush())
     }
 }

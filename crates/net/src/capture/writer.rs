@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use wireloom_files::TemporaryFile;
+use wireloom_files::{ResultPipe, TemporaryFile};
 
 use super::error::CaptureError;
 use super::{pcap, pcapng};
@@ -65,7 +65,7 @@ pub struct Writer {
 
 enum Output {
     Beside(TemporaryFile),
-    Directly(File),
+    Directly(ResultPipe<File>),
 }
 
 impl Write for Output {
@@ -293,13 +293,14 @@ fn open_output(path: &Path) -> io::Result<Output> {
     if wireloom_files::is_standard_stream(path) {
         let stdout = wireloom_files::standard_output()?;
         let stdout = std::os::fd::AsFd::as_fd(&stdout).try_clone_to_owned()?;
-        return Ok(Output::Directly(stdout.into()));
+        return Ok(Output::Directly(ResultPipe(stdout.into())));
     }
     if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
         if path.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
         }
-        return File::options().write(true).open(path).map(Output::Directly);
+        let pipe = File::options().write(true).open(path)?;
+        return Ok(Output::Directly(ResultPipe(pipe)));
     }
     TemporaryFile::beside(path).map(Output::Beside)
 }
