@@ -322,8 +322,18 @@ fn hand_made_edge_cases_fare_as_in_linux() {
             comparison.count("forwarded identically") >= 60,
             "most groups have packets that go through"
         );
+        assert_pages_say(&format!("{} hand-made edge cases", cases.len()));
         comparison.conclude(&format!("{} edge cases (case by case in docs/linux.md)", cases.len()));
     });
+}
+
+fn assert_pages_say(count: &str) {
+    for page in ["README.md", "docs/linux.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+        let text = std::fs::read_to_string(&path).expect("a page");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(count), "{page} does not say \"{count}\"");
+    }
 }
 
 /// Compares the table of docs/linux.md with the results. The kernel's verdict may change between
@@ -387,6 +397,7 @@ fn captured_packets_fare_as_in_linux() {
             }
         }
         assert!(comparison.count("forwarded identically") >= 1000, "captures have traffic in them");
+        assert_pages_say(&format!("{} captures", captures.len()));
         comparison.conclude(&format!("{} captures", captures.len()));
     });
 }

@@ -16,15 +16,27 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions")
 }
 
+/// Random programs of `make test` and of `make test-all`.
+const PROGRAMS: u64 = 200;
+const MANY_PROGRAMS: u64 = 10_000;
+
 #[test]
 fn random_programs_agree_on_every_machine() {
-    agree(0, 200);
+    agree(0, PROGRAMS);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-all"]
 fn ten_thousand_random_programs_agree_on_every_machine() {
-    agree(200, 10_000);
+    agree(PROGRAMS, MANY_PROGRAMS);
+}
+
+#[test]
+fn the_readme_says_how_many_programs_are_tried() {
+    let readme = std::fs::read_to_string(folder().join("../../../../README.md")).expect("a page");
+    let thousands = format!("{},{:03}", MANY_PROGRAMS / 1000, MANY_PROGRAMS % 1000);
+    let said = format!("{PROGRAMS} in `make test`, {thousands} in `make test-all`");
+    assert!(readme.contains(&said), "README.md does not say \"{said}\"");
 }
 
 /// Runs `programs` programs from the seed `seed` on.
