@@ -7,6 +7,8 @@ mod blocks;
 mod commands;
 #[path = "docs/examples.rs"]
 mod examples;
+#[path = "docs/facts.rs"]
+mod facts;
 #[path = "docs/first.rs"]
 mod first;
 
