@@ -148,6 +148,12 @@ impl Caches {
         [&self.instruction, &self.data].map(Cache::reads_and_fetches)
     }
 
+    /// Restricts the statistics to the time from now on.
+    pub(super) fn begin_to_count(&mut self) {
+        self.instruction.begin_to_count();
+        self.data.begin_to_count();
+    }
+
     /// Statistics of both caches.
     pub(super) fn record(&self) -> Record {
         Record::new()

@@ -440,7 +440,7 @@ impl Engine {
         self.machine.series()
     }
 
-    /// The energy of the whole run: see [`Machine::energy`].
+    /// The energy since packets began to count: see [`Machine::energy`].
     pub fn energy(&self) -> Account {
         self.machine.energy()
     }

@@ -17,6 +17,17 @@ pub(super) struct Hardware<T> {
     pub(super) track: Track,
     /// The time up to which its track shows its activity.
     pub(super) shown: Time,
+    /// What it had spent when packets began to count.
+    pub(super) before: Before,
+}
+
+/// What a thread had spent at a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Before {
+    at: Time,
+    spent: Spent,
+    network: Time,
+    idle: Time,
 }
 
 impl<T> Hardware<T> {
@@ -56,15 +67,35 @@ impl<T> Hardware<T> {
         spent
     }
 
+    /// The time that it has waited: for the network, and idle.
+    fn waited(&self, spent: Spent, now: Time) -> (Time, Time) {
+        let Context { idle, since, wait, .. } = &self.context;
+        let current = |counts: bool| if counts { now.since(*since) } else { Time::ZERO };
+        let network = spent.network + current(!wait.is_idle() && *wait != Wait::Nothing);
+        (network, *idle + current(wait.is_idle()))
+    }
+
+    /// Restricts the statistics to the time from now on, if its issued instructions have cost so
+    /// much.
+    pub(super) fn begin_to_count(&mut self, spent: Spent, now: Time) {
+        let (network, idle) = self.waited(spent, now);
+        self.before = Before { at: now, spent, network, idle };
+    }
+
+    /// The part of the cost of its issued instructions since they count.
+    pub(super) fn counted(&self, spent: Spent) -> Spent {
+        spent.since(self.before.spent)
+    }
+
     /// Statistics: `instructions`, and shares of the time: `network` (waiting for the network),
     /// `idle` (waiting for packets, calls, or a thread to execute); `spent` is the cost of issued
     /// instructions.
     pub(super) fn record(&self, spent: Spent, now: Time) -> Record {
-        let Context { idle, since, wait, .. } = &self.context;
-        let current = |counts: bool| if counts { now.since(*since) } else { Time::ZERO };
-        let idle = *idle + current(wait.is_idle());
-        let network = spent.network + current(!wait.is_idle() && *wait != Wait::Nothing);
-        let share = |time: Time| time.0 as f64 / now.0.max(1) as f64;
+        let (network, idle) = self.waited(spent, now);
+        let Before { at, network: network_before, idle: idle_before, .. } = self.before;
+        let (network, idle) = (network - network_before, idle - idle_before);
+        let share = |time: Time| time.0 as f64 / now.since(at).0.max(1) as f64;
+        let spent = self.counted(spent);
         Record::new()
             .with("instructions", spent.instructions)
             .with("accesses", spent.accesses)

@@ -13,7 +13,7 @@ use wireloom_ir as ir;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
     Capabilities, Configured, Error, Kind, Knob, Line, Machine, Milestone, Passage, Program,
-    Recordings, Refusal, Result, Settled, Sink, Snapshot, UpdateError, thousands,
+    Recordings, Refusal, Result, Settled, Sink, Snapshot, UpdateError, counted, thousands,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -257,23 +257,23 @@ impl Machine for Mpsoc {
     }
 
     fn record(&self, work: Duration) -> Option<wireloom_machine::Record> {
-        let totals = self.engine.totals().since(&self.engine.counted_from());
+        let (from, all) = (self.engine.counted_from(), self.engine.totals());
+        let totals = all.since(&from);
         let seconds = totals.now.as_seconds();
         let energy = self.engine.energy();
         let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let values = Values {
+            from_us: from.now.as_seconds() * 1e6,
+            warm: from.done,
             time_us: seconds * 1e6,
-            mpps: ratio(totals.done as f64, seconds) / 1e6,
-            lost: totals.lost,
+            mpps: ratio(totals.sent as f64, seconds) / 1e6,
+            lost: all.lost,
             instructions: totals.instructions,
             instructions_a_packet: ratio(totals.instructions as f64, totals.done as f64),
             usage: self.engine.usage(),
             instructions_a_second: ratio(totals.instructions as f64, work.as_secs_f64()),
-            watts: energy.total().mean_watts(energy.now()),
-            nanojoules_a_packet: ratio(
-                energy.total().as_joules() * 1e9,
-                self.engine.totals().done as f64,
-            ),
+            watts: energy.total().mean_watts(energy.time()),
+            nanojoules_a_packet: ratio(energy.total().as_joules() * 1e9, totals.done as f64),
             power: energy.record(),
             statistics: self.engine.record(),
         };
@@ -293,15 +293,20 @@ impl Machine for Mpsoc {
     }
 }
 
-/// The summary of a simulation.
+/// The summary of a simulation. It covers the time from `from_us` on, except for `lost`.
 #[derive(Clone, Debug, Serialize)]
 struct Values {
+    /// The simulated time at which packets began to count, in microseconds.
+    from_us: f64,
+    /// The packets that threads had finished then.
+    #[serde(skip)]
+    warm: u64,
     /// The simulated time in which packets counted, in microseconds.
     time_us: f64,
-    /// Million packets per second, including the time in which the first packets come in and the
-    /// last ones go out.
+    /// Million packets per second that left by a port, including the time in which the first
+    /// packets come in and the last ones go out.
     mpps: f64,
-    /// The number of packets lost at the input.
+    /// The number of packets lost at the input in the whole run, as arrivals are counted.
     lost: u64,
     /// The instructions of all processors.
     instructions: u64,
@@ -311,7 +316,7 @@ struct Values {
     usage: f64,
     /// Simulated instructions per second of host time.
     instructions_a_second: f64,
-    /// The mean power over the whole run, and its energy shared out to all packets.
+    /// The mean power, and the energy shared out to all packets that threads finished.
     watts: f64,
     nanojoules_a_packet: f64,
     /// The account of energy.
@@ -333,7 +338,13 @@ impl Values {
             }
             _ => "not known".to_owned(),
         };
-        let lines = vec![
+        let mut lines = Vec::new();
+        if self.warm > 0 {
+            let after = counted(self.warm, "packet");
+            let text = format!("{:.1} us on, after {after}; losses in the whole run", self.from_us);
+            lines.push(Line::new("measured from", text));
+        }
+        lines.extend([
             Line::new("rate", format!("{:.3} MPPS in {:.1} us", self.mpps, self.time_us)),
             Line::new("use", format!("{:.1} % of the processors' cycles", 100.0 * self.usage)),
             Line::new("instructions", format!("{:.1} a packet", self.instructions_a_packet)),
@@ -351,7 +362,7 @@ impl Values {
                     thousands(self.instructions_a_second as u64)
                 ),
             ),
-        ];
+        ]);
         let (bars, parts) = (Vec::new(), Vec::new());
         wireloom_machine::Record { lines, bars, parts, values: Box::new(self) }
     }
@@ -365,6 +376,8 @@ mod tests {
     #[test]
     fn what_people_read_is_what_was_counted() {
         let values = Values {
+            from_us: 2.5,
+            warm: 500,
             time_us: 12.5,
             mpps: 3.25,
             lost: 1234,
@@ -380,6 +393,7 @@ mod tests {
         let plan = plan(&Spec::base(), &[], 0).expect("a plan");
         let lines = values.record(&Account::new(plan, None).expect("an account")).lines;
         let text = |name: &str| &lines.iter().find(|line| line.name == name).expect("a line").text;
+        assert_eq!(text("measured from"), "2.5 us on, after 500 packets; losses in the whole run");
         assert_eq!(text("rate"), "3.250 MPPS in 12.5 us");
         assert_eq!(text("use"), "50.0 % of the processors' cycles");
         assert_eq!(text("instructions"), "400.0 a packet");

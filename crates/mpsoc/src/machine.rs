@@ -77,7 +77,7 @@ pub struct Machine<W: Workload, O: Objects> {
     clock: Clock,
     processors: u32,
     sampler: Option<Sampler>,
-    /// The account of energy at time 0, and what the objects consist of.
+    /// The account of energy when packets began to count, and what the objects consist of.
     account: Account,
     units: Vec<Unit>,
     watchdog: Watchdog,
@@ -200,6 +200,8 @@ pub struct Totals {
     pub taken: u64,
     /// The number of packets that threads have finished.
     pub done: u64,
+    /// The number of packets that left by a port, copies among them.
+    pub sent: u64,
     /// The number of packets lost at the input.
     pub lost: u64,
     /// The number of instructions.
@@ -217,6 +219,7 @@ impl Totals {
             now: self.now - earlier.now,
             taken: self.taken - earlier.taken,
             done: self.done - earlier.done,
+            sent: self.sent - earlier.sent,
             lost: self.lost - earlier.lost,
             instructions: self.instructions - earlier.instructions,
             busy: self.busy - earlier.busy,
@@ -436,17 +439,18 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         }
     }
 
-    /// Resets the statistics: everything counts from now on.
+    /// Resets the statistics: everything but the numbers of packets counts from now on.
     fn begin_to_count(&mut self) {
         self.counted_from = Some(self.totals());
+        self.account = self.energy();
+        self.account.begin_to_count();
         self.platform.begin_to_count(self.kernel.now());
     }
 
     /// The totals when packets began to count: zero, or the totals when the packets of
-    /// [`Options::warm`] were done; before that, the current totals. In the
-    /// [`record`](Self::record), latencies, waits at the broker and at objects, the use of objects,
-    /// instructions and the use of the machine count from then on. Statistics of threads, caches,
-    /// the network, memories and lines cover the whole run.
+    /// [`Options::warm`] were done; before that, the current totals. The [`record`](Self::record)
+    /// covers the time from then on, except for numbers of packets, which are those of the whole
+    /// run, as arrivals are.
     pub fn counted_from(&self) -> Totals {
         self.counted_from.unwrap_or_else(|| self.totals())
     }
@@ -533,7 +537,7 @@ impl<W: Workload, O: Objects> Machine<W, O> {
         (to.busy - from.busy) as f64 / (cycles.max(1) * u64::from(self.processors)) as f64
     }
 
-    /// The energy of the whole run: see docs/power.md. Threads may have executed instructions
+    /// The energy since packets began to count: see docs/power.md. Threads may have executed instructions
     /// before their time, which count already; once all packets have left there are none.
     pub fn energy(&self) -> Account {
         let (mut account, now) = (self.account.clone(), self.kernel.now());
@@ -546,14 +550,15 @@ impl<W: Workload, O: Objects> Machine<W, O> {
     /// All statistics.
     pub fn record(&self) -> Record {
         let now = self.kernel.now();
-        let totals = self.totals();
-        let cycles = self.clock.edge_from(now);
+        let (from, totals) = (self.counted_from(), self.totals());
+        let cycles = self.clock.edge_from(now) - self.clock.edge_from(from.now);
         let (unit_cycles, events) = self.kernel.work();
         Record::new()
-            .with("time", now)
+            .with("from", from.now)
+            .with("time", now - from.now)
             .with("cycles", cycles)
-            .with("instructions", totals.instructions - self.counted_from().instructions)
-            .with("use", self.usage(&self.counted_from(), &totals))
+            .with("instructions", totals.instructions - from.instructions)
+            .with("use", self.usage(&from, &totals))
             .with("kernel_cycles", unit_cycles)
             .with("kernel_events", events)
             .with("platform", self.platform.record(cycles, now))
@@ -590,5 +595,6 @@ impl<W: Workload, O: Objects> Machine<W, O> {
 fn totals<W: Workload, O: Objects>(kernel: &Kernel<Event>, platform: &Platform<W, O>) -> Totals {
     let (taken, done) = platform.io.counts();
     let (busy, instructions) = platform.issued();
-    Totals { now: kernel.now(), taken, done, lost: platform.io.lost(), instructions, busy }
+    let (sent, lost) = (platform.io.sent(), platform.io.lost());
+    Totals { now: kernel.now(), taken, done, sent, lost, instructions, busy }
 }

@@ -214,7 +214,10 @@ impl<W: Workload, O: Objects> Platform<W, O> {
 
     /// Resets the statistics.
     pub(super) fn begin_to_count(&mut self, now: Time) {
-        self.io.measure_from(now);
+        self.io.begin_to_count(now);
+        self.network.begin_to_count(now);
+        self.memory.begin_to_count(now);
+        self.processors.iter_mut().for_each(|processor| processor.begin_to_count(now));
         self.broker.begin_to_count();
         self.elements.iter_mut().for_each(|element| element.begin_to_count(now));
         self.turns.iter_mut().flatten().for_each(OrderGate::begin_to_count);

@@ -10,7 +10,7 @@ use wireloom_sim::{Effort, SpecError, Time, Timeline};
 
 use super::caches::Caches;
 use super::context::{Context, Wait};
-use super::hardware::Hardware;
+use super::hardware::{Before, Hardware};
 use super::machine::Problem;
 use super::mpe::Spent;
 use super::noc_payload::{Line, Request, Which};
@@ -99,6 +99,7 @@ impl<T> Processor<T> {
                 context,
                 track: timeline.track(&format!("processor {number}"), &format!("thread {lane}")),
                 shown: Time::ZERO,
+                before: Before::default(),
             }
         };
         let ready =
@@ -410,14 +411,32 @@ impl<T> Processor<T> {
         self.core.caches.lines()
     }
 
+    /// Restricts the statistics to the time from now on.
+    pub(super) fn begin_to_count(&mut self, now: Time) {
+        let spent: Vec<Spent> = self.spent().collect();
+        for (hardware, spent) in self.core.threads.iter_mut().zip(spent) {
+            hardware.begin_to_count(spent, now);
+        }
+        self.core.caches.begin_to_count();
+    }
+
+    /// The cost of each thread's issued instructions since they count.
+    pub(super) fn counted(&self) -> impl Iterator<Item = Spent> {
+        let threads = self.core.threads.iter().zip(self.spent());
+        threads.map(|(hardware, spent)| hardware.counted(spent))
+    }
+
     /// Statistics: `instructions`, `use` of so many cycles, `threads`, `caches`.
     pub(super) fn record(&self, cycles: u64, now: Time) -> Record {
         let threads = self.core.threads.iter().zip(self.spent());
         let threads: Vec<Record> =
             threads.map(|(hardware, spent)| hardware.record(spent, now)).collect();
+        let (instructions, busy) = self.counted().fold((0, 0), |(instructions, busy), spent| {
+            (instructions + spent.instructions, busy + spent.cycles)
+        });
         Record::new()
-            .with("instructions", self.instructions())
-            .with("use", self.busy() as f64 / cycles.max(1) as f64)
+            .with("instructions", instructions)
+            .with("use", busy as f64 / cycles.max(1) as f64)
             .with("caches", self.core.caches.record())
             .with("threads", threads)
     }

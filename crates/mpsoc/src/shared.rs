@@ -61,6 +61,11 @@ impl SharedMemory {
         words[from..].iter().take(count).map(|word| u32::from_le_bytes(*word)).collect()
     }
 
+    /// Restricts the record to the time from now on.
+    pub(super) fn begin_to_count(&mut self, now: Time) {
+        self.timing.begin_to_count(now);
+    }
+
     /// Bytes that were read, and written.
     pub(super) fn moved(&self) -> [u64; 2] {
         self.timing.moved()

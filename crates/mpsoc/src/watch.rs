@@ -128,13 +128,14 @@ fn list(watching: &Watching, look: &Look, account: &Account) -> List {
         list.measure(part, "instructions", Count, thread.instructions);
     }
     let [messages, bytes, under_way] = look.network;
-    let threads = watching.all_threads() as u64;
     let part = list.part("network", PartKind::Bus, Some(whole));
     list.measure(part, "messages", Count, messages);
     list.measure(part, "bytes", Count, bytes);
-    list.measure(part, "under way", Level { places: threads }, under_way);
+    // A network has no places for messages that its nodes may fill.
+    list.measure(part, "messages sent", Count, messages + under_way);
     let part = list.part("broker", PartKind::Queue, Some(whole));
-    list.measure(part, "calls", Level { places: threads }, look.waiting);
+    // Each is a packet that waits for a thread.
+    list.measure(part, "calls", Level { places: watching.places[0] }, look.waiting);
     for served in &look.served {
         let kind = if served.is_memory { PartKind::Memory } else { PartKind::Unit };
         let part = list.part(&served.name, kind, Some(whole));

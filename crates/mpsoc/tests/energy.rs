@@ -142,7 +142,7 @@ fn energy_does_not_depend_on_how_the_machine_is_simulated_or_sampled() {
         let sampled = run(Options { sampling, ..Options::default() });
         let json = |engine: &Engine| {
             let account = engine.energy();
-            (account.now(), serde_json::to_string(&account.record()).expect("a record"))
+            (account.time(), serde_json::to_string(&account.record()).expect("a record"))
         };
         assert_eq!(json(&active), json(&naive), "{set:?}");
         assert_eq!(json(&active), json(&sampled), "{set:?}");

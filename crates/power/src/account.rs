@@ -63,6 +63,8 @@ pub struct Account {
     /// The totals that were charged: of each component the classes, in order.
     seen: Vec<Vec<u64>>,
     interval: Option<Time>,
+    /// The times from which on and up to which all is counted.
+    from: Time,
     now: Time,
 }
 
@@ -93,7 +95,7 @@ impl Account {
         for part in &plan.parts {
             component(part.0.name.clone().into_owned(), part)?;
         }
-        Ok(Self { plan, meter, seen, interval, now: Time::ZERO })
+        Ok(Self { plan, meter, seen, interval, from: Time::ZERO, now: Time::ZERO })
     }
 
     /// The number of a part of a unit.
@@ -140,9 +142,15 @@ impl Account {
         self.seen.iter_mut().for_each(|classes| classes.fill(0));
     }
 
-    /// The time up to which all is counted.
-    pub fn now(&self) -> Time {
-        self.now
+    /// Restricts the account to what happens from now on; what was charged is forgotten.
+    pub fn begin_to_count(&mut self) {
+        self.meter.forget();
+        self.from = self.now;
+    }
+
+    /// The time that the account covers.
+    pub fn time(&self) -> Time {
+        self.now.since(self.from)
     }
 
     /// The parts.
@@ -210,7 +218,7 @@ impl Account {
         groups: impl Iterator<Item = (&'a str, Energy)>,
     ) -> String {
         let groups =
-            groups.map(|(name, energy)| format!("{name} {:.3}", energy.mean_watts(self.now())));
+            groups.map(|(name, energy)| format!("{name} {:.3}", energy.mean_watts(self.time())));
         let groups = groups.collect::<Vec<_>>().join(", ");
         format!("{watts:.3} W, {nanojoules_a_packet:.1} nJ a packet: {groups}")
     }
@@ -247,7 +255,7 @@ impl Account {
         for (number, name) in self.plan.units.iter().enumerate() {
             units.add(name, self.unit(number));
         }
-        self.meter.record(self.now).with("parts", parts).with("units", units)
+        self.meter.record(self.time()).with("parts", parts).with("units", units)
     }
 
     /// The power in each interval, in watts: `power_w`, each unit's, and each part's over all

@@ -303,6 +303,15 @@ impl EnergyMeter {
         }
     }
 
+    /// Forgets all events and the time in states up to now; call [`settle`](Self::settle) before.
+    /// The energy of intervals stays.
+    pub fn forget(&mut self) {
+        for point in self.components.iter_mut().flat_map(|meter| &mut meter.points) {
+            point.events.iter_mut().for_each(|(_, count)| *count = 0);
+            point.states.iter_mut().for_each(|(_, spent)| *spent = Time::ZERO);
+        }
+    }
+
     /// Returns the number of events of a class at a component, and their energy.
     pub fn events(&self, component: Component, class: Class) -> (u64, Energy) {
         self.components[component.0 as usize].events(class.0 as usize)

@@ -148,7 +148,7 @@ fn in_turn(inputs: &[Vec<Vec<u8>>]) -> Vec<Packet> {
 fn run(router: String, bytes: &'static str, packets: usize, account: &Account) -> Run {
     let total = account.total();
     let percent = |energy: Energy| 100.0 * energy.as_joules() / total.as_joules();
-    let seconds = account.now().as_seconds();
+    let seconds = account.time().as_seconds();
     let groups = energy::groups(account);
     let groups = groups.map(|(group, energy)| GroupShare { group, percent: percent(energy) });
     let parts = account.parts();
@@ -159,7 +159,7 @@ fn run(router: String, bytes: &'static str, packets: usize, account: &Account) -
         bytes,
         packets,
         mpps: packets as f64 / seconds / 1e6,
-        watts: total.mean_watts(account.now()),
+        watts: total.mean_watts(account.time()),
         nanojoules: total.as_joules() * 1e9 / packets as f64,
         standing_percent: percent(account.stationary()),
         idle_percent: percent(account.idle()),

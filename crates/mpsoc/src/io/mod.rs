@@ -413,6 +413,14 @@ impl PacketIo {
         self.latencies = Latencies::new(now);
     }
 
+    /// Restricts the statistics to the time from now on, except for numbers of packets.
+    pub(super) fn begin_to_count(&mut self, now: Time) {
+        self.measure_from(now);
+        self.source.begin_to_count(now);
+        self.sink.begin_to_count(now);
+        self.memory.begin_to_count(now);
+    }
+
     /// Keeps the times of a packet, by its number among all that were offered.
     pub(super) fn follow(&mut self, number: u64) {
         self.latencies.follow(number);
@@ -429,6 +437,11 @@ impl PacketIo {
     /// The number of packets taken, and of those that threads have finished.
     pub(super) fn counts(&self) -> (u64, u64) {
         (self.taken, self.ended)
+    }
+
+    /// The number of packets sent by a port.
+    pub(super) fn sent(&self) -> u64 {
+        self.sink.packets()
     }
 
     /// The packets inside that were taken as number so many or later, by their numbers among all that

@@ -63,7 +63,7 @@ impl<W: Workload, O: Objects> Platform<W, O> {
             let processors = self.processors.iter().enumerate();
             let threads = processors.flat_map(|(processor, own)| {
                 let first = processor as u32 * self.threads;
-                let lanes = (first..).zip(own.spent());
+                let lanes = (first..).zip(own.counted());
                 lanes
                     .filter(move |(thread, _)| self.workload.part(*thread) == part)
                     .map(|(_, spent)| spent)

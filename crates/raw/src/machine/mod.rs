@@ -164,7 +164,7 @@ impl Raw {
         &self.compiled.text
     }
 
-    /// The cycle in which each packet left that was sent, and its bytes.
+    /// The cycle in which each packet left by a port, and its bytes.
     pub fn departures(&self) -> &[(u64, u32)] {
         &self.measured.departures
     }
@@ -504,11 +504,11 @@ impl Machine for Raw {
 
     fn record(&self, work: Duration) -> Option<Record> {
         let energy = self.energy();
-        let stood = if self.lines.is_timed() { self.stood().iter().sum() } else { 0 };
+        let has_queues = self.spec.mapping.queues.is_some();
         let line = report::LineCounts {
             lost: self.lines.lost_in_all,
-            dropped: self.dropped_at.iter().sum(),
-            stood,
+            dropped: has_queues.then(|| self.dropped_at.iter().sum()),
+            stood: self.lines.is_timed().then(|| self.stood().iter().sum()),
         };
         let measured = &self.measured;
         let mut record =
@@ -566,7 +566,7 @@ impl Machine for Raw {
                 each.map(|(port, count)| format!("{port}: {count}")).collect::<Vec<_>>().join(", ")
             };
             record.lines.push(Line::new("packets out of each port", each(&self.left_at)));
-            if self.spec.mapping.queues.is_some() {
+            if has_queues {
                 record.lines.push(Line::new("dropped in full queues", each(&self.dropped_at)));
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use wireloom_codegen::tile::LAST;
+use wireloom_codegen::tile::{LAST, Way};
 use wireloom_machine::{Line, Part, Record, thousands};
 use wireloom_power::Account;
 use wireloom_sim::stats;
@@ -20,6 +20,38 @@ struct Tile {
     instructions: u64,
     hits: u64,
     misses: u64,
+    cycles_by: CyclesBy,
+}
+
+/// The cycles of a tile processor by what it did. They add up to those of the chip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct CyclesBy {
+    executed: u64,
+    /// A result before was not ready, or the processor went on elsewhere than predicted.
+    pipeline: u64,
+    /// Its cache waited for a line, or wrote one back.
+    memory: u64,
+    /// A network had no word for it, or no room.
+    network: u64,
+    /// It had halted.
+    halted: u64,
+}
+
+impl Tile {
+    /// Adds what a tile of a chip did.
+    fn add(&mut self, chip: &Chip, place: (u8, u8)) {
+        let (instructions, hits, misses) = chip.counts(place);
+        self.instructions += instructions;
+        self.hits += hits;
+        self.misses += misses;
+        let (spent, _) = chip.spent(place);
+        let by = &mut self.cycles_by;
+        by.executed += spent.executed;
+        by.pipeline += spent.operands + spent.branches;
+        by.memory += spent.misses;
+        by.network += spent.empty.iter().chain(&spent.full).sum::<u64>();
+        by.halted += chip.cycles() - spent.total();
+    }
 }
 
 /// What lines did.
@@ -27,10 +59,10 @@ struct Tile {
 pub struct LineCounts {
     /// Packets that were lost in front of a full buffer.
     pub lost: u64,
-    /// Packets that were dropped in full queues at outputs.
-    pub dropped: u64,
-    /// Cycles for which lines stood still, added up over all.
-    pub stood: u64,
+    /// Packets that were dropped in full queues at outputs, if there are queues.
+    pub dropped: Option<u64>,
+    /// Cycles for which lines stood still, added up over all, if packets come at times.
+    pub stood: Option<u64>,
 }
 
 /// Counts over a run.
@@ -38,7 +70,7 @@ pub struct LineCounts {
 pub struct Measured {
     /// The cycles at which packets began to enter that have not left, by their numbers.
     pub entered: BTreeMap<u64, u64>,
-    /// The cycle in which each packet left that was sent, and its bytes.
+    /// The cycle in which each packet left by a port, and its bytes.
     pub departures: Vec<(u64, u32)>,
     packets: u64,
     sent: u64,
@@ -49,20 +81,25 @@ pub struct Measured {
     /// Cycles and counts of the chips before this one: tables that change make a new one.
     cycles: u64,
     tiles: BTreeMap<(u8, u8), Tile>,
-    last: u64,
 }
 
-/// The summary of a run.
+/// The summary of a run. Everything covers all cycles of the chip.
 #[derive(Debug, Serialize)]
 struct Values {
     time_us: f64,
     cycles: u64,
+    /// Packets that are done: sent, dropped, or over without an output.
     packets: u64,
+    /// What left by a port, copies among them.
+    sent: u64,
     /// See [`LineCounts`].
     lost: u64,
-    dropped_in_queues: u64,
-    line_cycles_stood: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dropped_in_queues: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_cycles_stood: Option<u64>,
     cycles_a_packet: f64,
+    /// The rate of what left by a port.
     mpps: f64,
     gbps: f64,
     latency_cycles: f64,
@@ -89,13 +126,12 @@ impl Measured {
             }
             return;
         }
-        if !left.words.is_empty() {
+        if Way::of(left.side) == Way::Port {
             self.sent += 1;
             let bytes = left.words[0] & 0xffff;
             self.bytes += u64::from(bytes);
             self.departures.push((self.cycles + left.cycle, bytes));
         }
-        self.last = self.last.max(left.cycle);
         if left.side & LAST != 0 {
             self.packets += 1;
             let latency = left.cycle - self.entered.remove(&number).unwrap_or(left.cycle);
@@ -106,9 +142,8 @@ impl Measured {
 
     /// Keeps the counts of a chip that another one replaces.
     pub fn add_chip(&mut self, chip: &Chip, placement: &Placement, spec: &MachineSpec) {
-        self.cycles += self.last;
-        self.last = 0;
         self.tiles = self.tiles_with(chip, placement, spec);
+        self.cycles += chip.cycles();
     }
 
     fn tiles_with(
@@ -120,11 +155,7 @@ impl Measured {
         let mut tiles = self.tiles.clone();
         let queues = spec.mapping.queues.iter().flat_map(|queues| &queues.tiles);
         for place in placement.chains.iter().flat_map(|chain| &chain.tiles).chain(queues) {
-            let (instructions, hits, misses) = chip.counts(*place);
-            let tile = tiles.entry(*place).or_default();
-            tile.instructions += instructions;
-            tile.hits += hits;
-            tile.misses += misses;
+            tiles.entry(*place).or_default().add(chip, *place);
         }
         tiles
     }
@@ -139,7 +170,7 @@ impl Measured {
         line: LineCounts,
         work: Duration,
     ) -> Record {
-        let cycles = self.cycles + self.last;
+        let cycles = self.cycles + chip.cycles();
         let all = f64::from(spec.chip.columns * spec.chip.rows) * cycles as f64;
         let seconds = cycles as f64 / (f64::from(spec.chip.clock_mhz) * 1e6);
         let each = |total: f64, count: u64| if count == 0 { 0.0 } else { total / count as f64 };
@@ -147,22 +178,23 @@ impl Measured {
         let tiles = self.tiles_with(chip, placement, spec);
         let parts = tiles.iter().map(|((x, y), tile)| Part {
             kind: format!("tile ({x},{y})"),
-            share: each(tile.instructions as f64, cycles),
+            share: each(tile.cycles_by.executed as f64, cycles),
         });
         let values = Values {
             time_us: seconds * 1e6,
             cycles,
             packets: self.packets,
+            sent: self.sent,
             lost: line.lost,
             dropped_in_queues: line.dropped,
             line_cycles_stood: line.stood,
             cycles_a_packet: each(cycles as f64, self.packets),
-            mpps: rate(self.packets as f64) / 1e6,
+            mpps: rate(self.sent as f64) / 1e6,
             gbps: rate(8.0 * self.bytes as f64) / 1e9,
             latency_cycles: each(self.latency as f64, self.packets),
             longest_latency_cycles: self.longest,
             tile_cycles_a_second: all / work.as_secs_f64().max(1e-9),
-            watts: energy.total().mean_watts(energy.now()),
+            watts: energy.total().mean_watts(energy.time()),
             nanojoules_a_packet: each(energy.total().as_joules() * 1e9, self.packets),
             power: energy.record(),
             tiles: tiles.iter().map(|((x, y), tile)| (format!("{x},{y}"), *tile)).collect(),

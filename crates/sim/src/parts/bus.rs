@@ -106,6 +106,10 @@ impl Medium for Wires {
         self.free = self.free.min(cycle);
     }
 
+    fn begin_to_count(&mut self) {
+        self.busy = 0;
+    }
+
     /// Besides the common ones `use`: the share of its cycles in which the bus was taken.
     fn record(&self, cycles: u64, record: Record) -> Record {
         record.with("use", self.busy as f64 / cycles as f64)

@@ -82,6 +82,14 @@ pub struct Cache {
     /// Set by set.
     lines: Vec<Line>,
     rng: Rng,
+    done: Done,
+    /// What it had done when it began to be measured.
+    before: Done,
+}
+
+/// What a cache has done since time 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Done {
     reads: Counts,
     writes: Counts,
     evicted: u64,
@@ -102,6 +110,12 @@ struct Line {
 struct Counts {
     all: u64,
     misses: u64,
+}
+
+impl Counts {
+    fn since(self, earlier: Self) -> Self {
+        Self { all: self.all - earlier.all, misses: self.misses - earlier.misses }
+    }
 }
 
 const VALID: u64 = 1;
@@ -132,11 +146,8 @@ impl Cache {
             ways: spec.ways as usize,
             lines: vec![Line::default(); lines as usize],
             rng,
-            reads: Counts::default(),
-            writes: Counts::default(),
-            evicted: 0,
-            written_back: 0,
-            prefetched: 0,
+            done: Done::default(),
+            before: Done::default(),
             spec,
         })
     }
@@ -162,7 +173,7 @@ impl Cache {
     /// If there is no such place.
     #[inline(always)]
     pub fn read_at(&mut self, place: u32, time: u64) {
-        self.reads.all += 1;
+        self.done.reads.all += 1;
         self.lines[place as usize].touch(time);
     }
 
@@ -174,7 +185,7 @@ impl Cache {
         let is_through = is_write && self.spec.write == WritePolicy::Through;
         let dirt = if is_write && !is_through { DIRTY } else { 0 };
         let place = self.place(address);
-        let counts = if is_write { &mut self.writes } else { &mut self.reads };
+        let counts = if is_write { &mut self.done.writes } else { &mut self.done.reads };
         counts.all += 1;
         if let Some(place) = place {
             let line = &mut self.lines[place as usize];
@@ -198,7 +209,7 @@ impl Cache {
     /// Brings in the absent line that holds an address before its first use, at a time. A cache
     /// whose lines are written must not be used in this way: a dirty line would be lost.
     pub fn prefetch(&mut self, address: u64, time: u64) {
-        self.prefetched += 1;
+        self.done.prefetched += 1;
         let written_back = self.allocate(address, 0, time);
         debug_assert!(written_back.is_none(), "the cache holds read-only data");
     }
@@ -216,9 +227,9 @@ impl Cache {
             (None, Replacement::Random) => self.rng.below(set.len() as u64) as usize,
         };
         let old = std::mem::replace(&mut set[victim], Line { tag: tag | dirt, used: time }).tag;
-        self.evicted += u64::from(old & VALID != 0);
+        self.done.evicted += u64::from(old & VALID != 0);
         let is_dirty = old & (VALID | DIRTY) == VALID | DIRTY;
-        self.written_back += u64::from(is_dirty);
+        self.done.written_back += u64::from(is_dirty);
         is_dirty.then(|| old >> FLAGS << self.line_shift)
     }
 
@@ -234,25 +245,33 @@ impl Cache {
         self.lines.fill(Line::default());
     }
 
-    /// Reads, and lines that reads and prefetches have fetched.
+    /// Reads, and lines that reads and prefetches have fetched, since time 0.
     pub fn reads_and_fetches(&self) -> [u64; 2] {
-        [self.reads.all, self.reads.misses + self.prefetched]
+        [self.done.reads.all, self.done.reads.misses + self.done.prefetched]
+    }
+
+    /// Restricts the record to accesses from now on.
+    pub fn begin_to_count(&mut self) {
+        self.before = self.done;
     }
 
     /// `reads` and `writes`, each with `misses`; `miss_rate` of all; lines `evicted`,
     /// `written_back` and `prefetched`.
     pub fn record(&self) -> Record {
-        let all = self.reads.all + self.writes.all;
-        let misses = self.reads.misses + self.writes.misses;
+        let Done { reads, writes, evicted, written_back, prefetched } = self.done;
+        let reads = reads.since(self.before.reads);
+        let writes = writes.since(self.before.writes);
+        let all = reads.all + writes.all;
+        let misses = reads.misses + writes.misses;
         Record::new()
-            .with("reads", self.reads.all)
-            .with("read_misses", self.reads.misses)
-            .with("writes", self.writes.all)
-            .with("write_misses", self.writes.misses)
+            .with("reads", reads.all)
+            .with("read_misses", reads.misses)
+            .with("writes", writes.all)
+            .with("write_misses", writes.misses)
             .with("miss_rate", if all == 0 { 0.0 } else { misses as f64 / all as f64 })
-            .with("evicted", self.evicted)
-            .with("written_back", self.written_back)
-            .with("prefetched", self.prefetched)
+            .with("evicted", evicted - self.before.evicted)
+            .with("written_back", written_back - self.before.written_back)
+            .with("prefetched", prefetched - self.before.prefetched)
     }
 }
 

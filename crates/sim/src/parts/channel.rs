@@ -264,6 +264,10 @@ impl<P> Network<P> for Channel<P> {
         self.traffic.under_way()
     }
 
+    fn begin_to_count(&mut self, _: Time) {
+        self.traffic.begin_to_count();
+    }
+
     fn record(&self, _: Time) -> Record {
         self.traffic.record()
     }

@@ -176,6 +176,9 @@ pub(crate) trait Medium {
     /// Makes no grants before this cycle; no earlier grant is in transit then.
     fn hold(&mut self, cycle: u64);
 
+    /// Restricts the measurements to what comes from now on.
+    fn begin_to_count(&mut self);
+
     /// Adds measurements over this number of cycles.
     fn record(&self, cycles: u64, record: Record) -> Record;
 
@@ -208,6 +211,8 @@ pub(crate) struct Waiting<P> {
 pub(crate) struct Contended<M, P> {
     medium: M,
     waiting: Waiting<P>,
+    /// The cycle from which on it is measured.
+    counted_from: u64,
 }
 
 impl<M: Medium, P> Contended<M, P> {
@@ -218,7 +223,7 @@ impl<M: Medium, P> Contended<M, P> {
             credits: Credits::new(nodes),
             traffic: Traffic::new(),
         };
-        Self { medium, waiting }
+        Self { medium, waiting, counted_from: 0 }
     }
 }
 
@@ -280,8 +285,14 @@ impl<M: Medium, P> Network<P> for Contended<M, P> {
         self.waiting.traffic.under_way()
     }
 
+    fn begin_to_count(&mut self, now: Time) {
+        self.counted_from = self.waiting.steps.cycles(now);
+        self.medium.begin_to_count();
+        self.waiting.traffic.begin_to_count();
+    }
+
     fn record(&self, now: Time) -> Record {
-        let cycles = self.waiting.steps.cycles(now).max(1);
+        let cycles = (self.waiting.steps.cycles(now) - self.counted_from).max(1);
         self.medium.record(cycles, self.waiting.traffic.record())
     }
 

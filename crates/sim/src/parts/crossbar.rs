@@ -192,6 +192,10 @@ impl Medium for Switch {
         }
     }
 
+    fn begin_to_count(&mut self) {
+        self.beats = 0;
+    }
+
     /// Besides the common ones `use`: the share of the outputs' cycles in which they carried
     /// something.
     fn record(&self, cycles: u64, record: Record) -> Record {

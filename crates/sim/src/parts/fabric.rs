@@ -70,6 +70,8 @@ pub(crate) struct Fabric<T, P> {
     credits: Credits,
     traffic: Traffic<P>,
     requests: Requests,
+    /// The cycle from which on it is measured.
+    counted_from: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -123,6 +125,7 @@ impl<T: Topology, P> Fabric<T, P> {
             credits: Credits::new(routers as u32),
             traffic: Traffic::new(),
             requests: Requests::new(ports),
+            counted_from: 0,
         })
     }
 
@@ -310,8 +313,14 @@ impl<T: Topology, P> Network<P> for Fabric<T, P> {
 
     /// Adds to the common record `use`, the share of all links' cycles in which they carried
     /// something, and `most_used`, that of the busiest.
+    fn begin_to_count(&mut self, now: Time) {
+        self.counted_from = self.steps.cycles(now);
+        self.outputs.iter_mut().for_each(|way| way.flits = 0);
+        self.traffic.begin_to_count();
+    }
+
     fn record(&self, now: Time) -> Record {
-        let cycles = self.steps.cycles(now).max(1) as f64;
+        let cycles = (self.steps.cycles(now) - self.counted_from).max(1) as f64;
         let ports = self.topology.ports();
         let ways = self.outputs.iter().enumerate();
         let is_way = |number: usize| self.topology.behind(number / ports, number % ports).is_some();

@@ -126,6 +126,10 @@ impl<P> Network<P> for Interconnect<P> {
         each!(&self.0, network => Network::<P>::under_way(network))
     }
 
+    fn begin_to_count(&mut self, now: Time) {
+        each!(&mut self.0, network => Network::<P>::begin_to_count(network, now));
+    }
+
     fn record(&self, now: Time) -> Record {
         each!(&self.0, network => Network::<P>::record(network, now))
     }

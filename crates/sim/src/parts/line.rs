@@ -203,6 +203,12 @@ impl<I: Iterator<Item = Offered>> LineSource<I> {
         events.send_at(end, LineEvent);
     }
 
+    /// Restricts the statistics to the time from now on, except the numbers of lost packets.
+    pub fn begin_to_count(&mut self, now: Time) {
+        self.wire.begin_to_count(now);
+        self.queue.begin_to_count(now);
+    }
+
     /// `line` (bytes and use), `queue`, `lost`.
     pub fn record(&self, now: Time) -> Record {
         Record::new()
@@ -265,9 +271,19 @@ impl LineSink {
         self.leaving.get(self.gone(now)).copied()
     }
 
+    /// Packets that were sent.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
     /// The number of packets in `leaving` that have left.
     fn gone(&self, now: Time) -> usize {
         self.leaving.partition_point(|at| *at <= now)
+    }
+
+    /// Restricts the statistics of the line to the time from now on; packets count from the start.
+    pub fn begin_to_count(&mut self, now: Time) {
+        self.wire.begin_to_count(now);
     }
 
     /// `packets`, `refused`, `line` (bytes and use).

@@ -62,6 +62,9 @@ pub(crate) struct Wire {
     /// Busy before that.
     busy: Time,
     total: u64,
+    /// The time from which on it is measured, the busy time before that, and the bytes.
+    from: Time,
+    before: (Time, u64),
 }
 
 impl Wire {
@@ -73,7 +76,15 @@ impl Wire {
             ));
         }
         let bytes = Clock::ratio(8_000_000_000_000, rate);
-        Ok(Self { bytes, since: Time::ZERO, count: 0, busy: Time::ZERO, total: 0 })
+        Ok(Self {
+            bytes,
+            since: Time::ZERO,
+            count: 0,
+            busy: Time::ZERO,
+            total: 0,
+            from: Time::ZERO,
+            before: (Time::ZERO, 0),
+        })
     }
 
     /// Returns the transmission time of a number of bytes.
@@ -97,10 +108,20 @@ impl Wire {
         self.since + self.time(self.count)
     }
 
+    /// Restricts the record to the time from now on.
+    pub(crate) fn begin_to_count(&mut self, now: Time) {
+        (self.from, self.before) = (now, (self.busy_until(now), self.total));
+    }
+
+    fn busy_until(&self, now: Time) -> Time {
+        self.busy + self.free().min(now).since(self.since)
+    }
+
     pub(crate) fn record(&self, now: Time) -> Record {
-        let busy = self.busy + self.free().min(now).since(self.since);
-        let share = if now == Time::ZERO { 0.0 } else { busy.0 as f64 / now.0 as f64 };
-        Record::new().with("bytes", self.total).with("use", share)
+        let (busy_before, bytes_before) = self.before;
+        let (time, busy) = (now.since(self.from), self.busy_until(now) - busy_before);
+        let share = if time == Time::ZERO { 0.0 } else { busy.0 as f64 / time.0 as f64 };
+        Record::new().with("bytes", self.total - bytes_before).with("use", share)
     }
 }
 

@@ -80,13 +80,28 @@ pub struct Memory {
     under_way: BinaryHeap<Reverse<u64>>,
     /// The cycle of the last entry; requests enter in order.
     entered: u64,
-    reads: u64,
-    writes: u64,
     /// Bytes that were read, and written.
     bytes: [u64; 2],
+    measured: Measured,
+}
+
+/// The statistics of a memory, from a cycle on.
+#[derive(Clone, Debug)]
+struct Measured {
+    from: u64,
+    reads: u64,
+    writes: u64,
+    bytes: u64,
     beats: u64,
     conflicts: u64,
     latency: Histogram,
+}
+
+impl Measured {
+    fn new(from: u64) -> Self {
+        let latency = Histogram::times();
+        Self { from, reads: 0, writes: 0, bytes: 0, beats: 0, conflicts: 0, latency }
+    }
 }
 
 impl Memory {
@@ -103,12 +118,8 @@ impl Memory {
             ports: vec![Calendar::default(); spec.ports as usize],
             under_way: BinaryHeap::new(),
             entered: 0,
-            reads: 0,
-            writes: 0,
             bytes: [0; 2],
-            beats: 0,
-            conflicts: 0,
-            latency: Histogram::times(),
+            measured: Measured::new(0),
         })
     }
 
@@ -134,12 +145,13 @@ impl Memory {
         }
         self.under_way.push(Reverse(done));
         match direction {
-            Direction::Read => self.reads += 1,
-            Direction::Write => self.writes += 1,
+            Direction::Read => self.measured.reads += 1,
+            Direction::Write => self.measured.writes += 1,
         }
         self.bytes[usize::from(direction == Direction::Write)] += bytes;
+        self.measured.bytes += bytes;
         let done = self.timebase.edge(done);
-        self.latency.time(done - now);
+        self.measured.latency.time(done - now);
         done
     }
 
@@ -176,7 +188,7 @@ impl Memory {
         let spec = &self.spec;
         let bank = &mut self.banks[(address / spec.interleave_bytes % spec.banks) as usize];
         let beats = bytes.div_ceil(spec.bytes_per_cycle);
-        self.conflicts += u64::from(*bank > enter);
+        self.measured.conflicts += u64::from(*bank > enter);
         let begin = enter.max(*bank);
         *bank = begin + beats.max(spec.bank_cycles);
         let ready = begin + spec.latency_cycles;
@@ -185,26 +197,32 @@ impl Memory {
             .iter_mut()
             .min_by_key(|port| port.free_from(ready, beats))
             .expect("a memory has a port");
-        self.beats += beats;
+        self.measured.beats += beats;
         port.take(ready, beats) + beats
     }
 
-    /// Bytes that were read, and written.
+    /// Bytes that were read, and written, since time 0.
     pub fn moved(&self) -> [u64; 2] {
         self.bytes
+    }
+
+    /// Restricts the record to requests from now on.
+    pub fn begin_to_count(&mut self, now: Time) {
+        self.measured = Measured::new(self.timebase.edge_from(now));
     }
 
     /// Records `reads`, `writes`, `bytes`, `use` of the ports until now, `bank_conflicts` (bursts
     /// that waited for their bank), `latency`.
     pub fn record(&self, now: Time) -> Record {
-        let cycles = self.timebase.edge_from(now).max(1) * self.spec.ports;
+        let Measured { from, reads, writes, bytes, beats, conflicts, latency } = &self.measured;
+        let cycles = (self.timebase.edge_from(now) - from).max(1) * self.spec.ports;
         Record::new()
-            .with("reads", self.reads)
-            .with("writes", self.writes)
-            .with("bytes", self.bytes.iter().sum::<u64>())
-            .with("use", self.beats as f64 / cycles as f64)
-            .with("bank_conflicts", self.conflicts)
-            .with("latency", &self.latency)
+            .with("reads", *reads)
+            .with("writes", *writes)
+            .with("bytes", *bytes)
+            .with("use", *beats as f64 / cycles as f64)
+            .with("bank_conflicts", *conflicts)
+            .with("latency", latency)
     }
 }
 

@@ -109,6 +109,9 @@ pub trait Network<P> {
     /// Returns the number of messages that have entered and not left.
     fn under_way(&self) -> usize;
 
+    /// Restricts the record to the time from now on.
+    fn begin_to_count(&mut self, now: Time);
+
     /// `messages` and `bytes` that came out, `latency` from going in to coming out; each kind of
     /// network adds its own.
     fn record(&self, now: Time) -> Record;
@@ -171,6 +174,10 @@ impl<P> Traffic<P> {
 
     pub(crate) fn under_way(&self) -> usize {
         self.flights.len()
+    }
+
+    pub(crate) fn begin_to_count(&mut self) {
+        (self.bytes, self.latency) = (0, Histogram::times());
     }
 
     pub(crate) fn record(&self) -> Record {

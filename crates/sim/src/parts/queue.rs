@@ -100,6 +100,12 @@ impl<T> Queue<T> {
         &self.wait
     }
 
+    /// Restricts the statistics to the time from now on, except the number of refused entries.
+    pub fn begin_to_count(&mut self, now: Time) {
+        self.occupancy.begin_to_count(now);
+        self.wait = Histogram::times();
+    }
+
     /// `taken`, `refused`, `occupancy` (mean over time and most), `wait`.
     pub fn record(&self, now: Time) -> Record {
         Record::new()

@@ -325,6 +325,10 @@ impl Medium for Worms {
         }
     }
 
+    fn begin_to_count(&mut self) {
+        self.outputs.iter_mut().for_each(|link| link.flits = 0);
+    }
+
     /// Adds to the common record `use`, the share of all links' cycles in which they carried a
     /// flit, and `most_used`, that of the busiest.
     fn record(&self, cycles: u64, record: Record) -> Record {

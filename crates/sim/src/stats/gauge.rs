@@ -7,6 +7,8 @@ use crate::Time;
 pub struct Gauge {
     level: u64,
     most: u64,
+    /// The time from which on the mean counts.
+    from: Time,
     since: Time,
     /// Level times picoseconds, up to `since`.
     area: u128,
@@ -31,6 +33,11 @@ impl Gauge {
         self.set(now, self.level.saturating_sub(1));
     }
 
+    /// Restricts the mean and the highest level to the time from now on.
+    pub fn begin_to_count(&mut self, now: Time) {
+        (self.from, self.since, self.area, self.most) = (now, now, 0, self.level);
+    }
+
     /// The level.
     pub fn level(&self) -> u64 {
         self.level
@@ -41,10 +48,11 @@ impl Gauge {
         self.most
     }
 
-    /// The mean from time 0 to now; 0 at time 0.
+    /// The mean from the time when counting began to now; 0 over no time.
     pub fn mean(&self, now: Time) -> f64 {
         let area = self.area + u128::from(self.level) * u128::from(now.since(self.since).0);
-        if now == Time::ZERO { 0.0 } else { area as f64 / now.0 as f64 }
+        let time = now.since(self.from);
+        if time == Time::ZERO { 0.0 } else { area as f64 / time.0 as f64 }
     }
 }
 
@@ -62,5 +70,10 @@ mod tests {
         // 0 for 10, 1 for 10, 2 for 30, 1 for 50.
         assert_eq!(gauge.mean(Time(100)), 1.2);
         assert_eq!((gauge.level(), gauge.most()), (1, 2));
+        // From 100 on 1 for 30 and 0 for 70.
+        gauge.begin_to_count(Time(100));
+        assert_eq!((gauge.mean(Time(100)), gauge.most()), (0.0, 1));
+        gauge.fall(Time(130));
+        assert_eq!(gauge.mean(Time(200)), 0.3);
     }
 }
