@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use wireloom_io::{CaptureSink, Sink};
 use wireloom_ir::{Output, Verdict};
-use wireloom_machine::{Error, Outputs, Result};
+use wireloom_machine::{Error, Outputs, Result, Running};
 
 use wireloom_console::Tally;
 
@@ -24,6 +24,8 @@ pub struct Leaving<'a> {
     kept: Outputs,
     /// Whether the machine has a port, by its number.
     ports: Vec<bool>,
+    /// Whether the machine shows the bytes of packets that it drops.
+    shows_drops: bool,
     /// Time taken in the machine's working time.
     aside: Duration,
     failure: Option<Error>,
@@ -31,12 +33,13 @@ pub struct Leaving<'a> {
 
 impl<'a> Leaving<'a> {
     /// Counts the outputs of a machine and passes them on.
-    pub fn new(sink: Option<CaptureSink<'a>>, has_port: impl Fn(u16) -> bool) -> Self {
+    pub fn new(sink: Option<CaptureSink<'a>>, machine: &Running) -> Self {
         Self {
             tally: Tally::default(),
             sink,
             kept: Outputs::default(),
-            ports: (0..=u16::MAX).map(has_port).collect(),
+            ports: (0..=u16::MAX).map(|port| machine.machine.has_port(port)).collect(),
+            shows_drops: machine.configured.capabilities().shows_drops,
             aside: Duration::ZERO,
             failure: None,
         }
@@ -68,7 +71,8 @@ impl<'a> Leaving<'a> {
             _ => true,
         };
         for output in self.kept.iter().filter(leaves) {
-            self.tally.count(output.verdict, output.bytes.len());
+            let is_shown = self.shows_drops || !matches!(output.verdict, Verdict::Dropped(_));
+            self.tally.count(output.verdict, is_shown.then_some(output.bytes.len()));
             if let (Some(sink), None) = (&mut self.sink, &self.failure) {
                 self.failure = sink.take(output).err();
             }

@@ -41,7 +41,7 @@ pub fn fates(fates: &Fates) -> Section {
     }
     let mut table = Table::new(["went to", "packets", "bytes"], &[1, 2]);
     for (place, count) in &rows {
-        table.row([place.clone(), thousands(count.packets), thousands(count.bytes)]);
+        table.row([place.clone(), thousands(count.packets), count.bytes_text()]);
     }
     let group = |(place, count): &(String, wireloom_console::Count)| {
         let label = thousands(count.packets);

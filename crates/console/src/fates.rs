@@ -17,34 +17,53 @@ pub struct Tally {
 }
 
 /// Packets and bytes.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Count {
     /// The number of packets.
     pub packets: u64,
-    /// Their bytes, from the link header on.
-    pub bytes: u64,
+    /// Their bytes, from the link header on; `None` if the machine does not show what it drops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+}
+
+/// No packets, of which all bytes are known.
+impl Default for Count {
+    fn default() -> Self {
+        Self { packets: 0, bytes: Some(0) }
+    }
 }
 
 impl Count {
-    fn add(&mut self, other: Self) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
+    /// Counts a packet.
+    pub fn count(&mut self, bytes: usize) {
+        self.add(Self { packets: 1, bytes: Some(bytes as u64) });
     }
 
-    /// Formats both numbers.
+    fn add(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes = self.bytes.zip(other.bytes).map(|(own, other)| own + other);
+    }
+
+    /// Formats the numbers that are known.
     pub fn text(&self) -> String {
-        format!("{}, {}", counted(self.packets, "packet"), counted(self.bytes, "byte"))
+        let packets = counted(self.packets, "packet");
+        self.bytes.map_or(packets.clone(), |bytes| format!("{packets}, {}", counted(bytes, "byte")))
+    }
+
+    /// Formats the bytes as a cell of a table: a dash if they are not known.
+    pub fn bytes_text(&self) -> String {
+        self.bytes.map_or_else(|| "-".to_owned(), thousands)
     }
 }
 
 impl Tally {
-    /// Counts one output.
-    pub fn count(&mut self, verdict: Verdict, bytes: usize) {
-        self.add(verdict, 1, bytes as u64);
+    /// Counts one output. `bytes` is `None` if the machine does not show them.
+    pub fn count(&mut self, verdict: Verdict, bytes: Option<usize>) {
+        self.add(verdict, 1, bytes.map(|bytes| bytes as u64));
     }
 
-    /// Counts so many outputs with so many bytes together.
-    pub fn add(&mut self, verdict: Verdict, packets: u64, bytes: u64) {
+    /// Counts so many outputs with so many bytes together, if these are known.
+    pub fn add(&mut self, verdict: Verdict, packets: u64, bytes: Option<u64>) {
         self.counts.entry(verdict).or_default().add(Count { packets, bytes });
         self.outputs += packets;
     }
@@ -113,7 +132,7 @@ impl Fates {
     pub fn text(&self) -> String {
         let mut table = output::table(&["went to", "packets", "bytes"], &[1, 2]);
         for (place, count) in self.rows() {
-            table.add_row([place, thousands(count.packets), thousands(count.bytes)]);
+            table.add_row([place, thousands(count.packets), count.bytes_text()]);
         }
         format!("{table}\n")
     }
@@ -187,11 +206,26 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_a_machine_does_not_show_are_left_out() {
+        let mut tally = Tally::default();
+        tally.count(Verdict::Sent { port: 1 }, Some(0));
+        tally.count(Verdict::Dropped(Reason::Runaway), None);
+        let fates = tally.fates(&program(1));
+        let rows: Vec<String> =
+            fates.rows().into_iter().map(|(_, count)| count.bytes_text()).collect();
+        assert_eq!(rows, ["0", "-"]);
+        assert_eq!(fates.dropped[0].count.text(), "1 packet");
+        let json = serde_json::to_value(&fates).expect("JSON");
+        assert_eq!(json["sent"][0]["bytes"], 0);
+        assert!(json["dropped"][0].get("bytes").is_none(), "{json}");
+    }
+
+    #[test]
     fn fates_list_the_most_frequent_reason_first() {
         let mut tally = Tally::default();
         let reason = |value| Verdict::Dropped(Reason::Program(ReasonSetId(0), value));
         for (verdict, times) in [(reason(0), 1), (reason(7), 3), (Verdict::Sent { port: 2 }, 2)] {
-            (0..times).for_each(|_| tally.count(verdict, 60));
+            (0..times).for_each(|_| tally.count(verdict, Some(60)));
         }
         let fates = tally.fates(&program(1));
         let dropped: Vec<_> = fates
@@ -199,17 +233,17 @@ mod tests {
             .iter()
             .map(|r| (r.reason.as_str(), r.count.packets, r.count.bytes))
             .collect();
-        assert_eq!(dropped, [("NO_ROUTE", 3, 180), ("EXPIRED", 1, 60)]);
+        assert_eq!(dropped, [("NO_ROUTE", 3, Some(180)), ("EXPIRED", 1, Some(60))]);
         assert_eq!((fates.sent[0].port, fates.sent[0].count.packets), (2, 2));
 
         // Another program numbers its reasons otherwise.
         let mut sum = fates.clone();
         let named = |reason: &str, packets| Reasoned {
             reason: reason.into(),
-            count: Count { packets, bytes: 1 },
+            count: Count { packets, bytes: Some(1) },
         };
         sum.add(&Fates {
-            sent: vec![Sent { port: 0, count: Count { packets: 9, bytes: 9 } }],
+            sent: vec![Sent { port: 0, count: Count { packets: 9, bytes: Some(9) } }],
             cpu: Vec::new(),
             dropped: vec![named("EXPIRED", 7), named("NEW", 4)],
         });

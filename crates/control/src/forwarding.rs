@@ -82,7 +82,7 @@ struct Counted(Tally);
 
 impl Observer for Counted {
     fn output(&mut self, verdict: Verdict, length: usize) {
-        self.0.count(verdict, length);
+        self.0.count(verdict, Some(length));
     }
 }
 
@@ -356,7 +356,7 @@ impl Forwarding {
         };
         let mut tally = Tally::default();
         for (verdict, (packets, bytes)) in verdicts {
-            tally.add(verdict, packets, bytes);
+            tally.add(verdict, packets, Some(bytes));
         }
         self.cores[0].counted = Counted(tally);
     }

@@ -143,8 +143,9 @@ impl Collector for Counters {
         ];
         for (what, help, label, counts) in &fates {
             for (unit, value) in UNITS {
-                let values =
-                    counts.iter().map(|(key, count)| (vec![(*label, key.as_str())], value(count)));
+                let values = counts
+                    .iter()
+                    .filter_map(|(key, count)| Some((vec![(*label, key.as_str())], value(count)?)));
                 let (name, help) = (format!("{what}_{unit}"), format!("The {unit} {help}"));
                 family(encoder, &name, &help, ConstCounter::new, values)?;
             }
@@ -210,8 +211,8 @@ fn gauge(value: u64) -> ConstGauge {
 type Value<T> = fn(&T) -> u64;
 type Named<T> = (&'static str, &'static str, Value<T>);
 
-const UNITS: [(&str, Value<Count>); 2] =
-    [("packets", |count| count.packets), ("bytes", |count| count.bytes)];
+const UNITS: [(&str, fn(&Count) -> Option<u64>); 2] =
+    [("packets", |count| Some(count.packets)), ("bytes", |count| count.bytes)];
 
 const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 7] = [
     ("port_received_packets", "Packets received", |port| port.received_packets),

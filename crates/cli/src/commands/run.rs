@@ -103,7 +103,7 @@ impl Run {
         let sink = out.map(|path| CaptureSink::create(path, program, self.drops)).transpose()?;
 
         let mut arrived = Count::default();
-        let mut leaving = Leaving::new(sink, |port| machine.machine.has_port(port));
+        let mut leaving = Leaving::new(sink, &machine);
         let bar = bar(job.packets, "packets");
         loop {
             let batch = captures.next_batch()?;
@@ -123,8 +123,7 @@ impl Run {
             if end {
                 machine.finish(&mut keep)?;
             }
-            arrived.packets += batch.len() as u64;
-            arrived.bytes += batch.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
+            batch.iter().for_each(|frame| arrived.count(frame.bytes.len()));
             let aside = leaving.settle()?;
             machine.work = machine.work.saturating_sub(aside);
             bar.set_position(arrived.packets);

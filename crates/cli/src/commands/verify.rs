@@ -100,7 +100,7 @@ impl Comparison<'_> {
             let tally = &mut self.tally;
             work(contender, self.program, &mut |output| {
                 if index == 0 {
-                    tally.count(output.verdict, output.bytes.len());
+                    tally.count(output.verdict, Some(output.bytes.len()));
                 }
             })?;
         }
@@ -157,8 +157,7 @@ impl Verify {
             if end {
                 compared.work(Contender::finish)?;
             }
-            arrived.packets += batch.len() as u64;
-            arrived.bytes += batch.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
+            batch.iter().for_each(|frame| arrived.count(frame.bytes.len()));
             bar.set_position(arrived.packets);
         }
         bar.finish_and_clear();
