@@ -1,0 +1,364 @@
+//! What every machine of the registry reports of itself adds up: each packet that arrives is sent,
+//! handed to the cpu, dropped, lost or consumed, and counted once; no part is in use for more than
+//! all of the time; and the cycles of a thread by what it did are those of the run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use wireloom_description::Description;
+use wireloom_ir::{Output, Verdict};
+use wireloom_machine::watch::{Goal, MeasureKind};
+use wireloom_machine::{
+    Configured, Knob, Machine, Options, Program, Record, Settled, Source, golden, thousands,
+};
+use wireloom_machines::REGISTRY;
+use wireloom_net::{Frame, Packet};
+use wireloom_offloads::Store;
+
+/// A machine of each kind, and some that lose packets or have other parts.
+fn machines() -> Vec<Arc<dyn Configured>> {
+    let described = |name: &str, text: &str| {
+        let description = Description::parse(name, text).expect("a description");
+        REGISTRY.configure(name, description).expect("a machine")
+    };
+    let examples = REGISTRY.kinds().map(|kind| REGISTRY.find(kind.example()).expect("an example"));
+    let mut machines: Vec<_> = examples.collect();
+    machines.extend([
+        described(
+            "slow",
+            "extends = \"mpsoc-oc48\"\nprocessors = 1\nthreads = 2\nnetwork.latency_ns = 160.0\n\
+             io.input.queue_packets = 32\nio.input.rate_gbps = 20.0",
+        ),
+        described(
+            "mesh",
+            "extends = \"mpsoc-oc48\"\n[network]\nkind = \"mesh\"\ncolumns = 5\n\
+             rows = 5\nclock_mhz = 500\nwidth_bytes = 4\nrouter_cycles = 2\nlink_cycles = 1\n\
+             slots = 4\nqueue_messages = 4",
+        ),
+        REGISTRY.find("ixp2400").expect("a machine of the registry"),
+    ]);
+    machines
+}
+
+fn machines_of(kinds: &[&str]) -> impl Iterator<Item = Arc<dyn Configured>> {
+    machines().into_iter().filter(|machine| kinds.contains(&machine.kind()))
+}
+
+fn program(machine: &Arc<dyn Configured>) -> Program {
+    // A model of hardware takes long to build: the conformance suite has this one.
+    let file = if machine.capabilities().translates {
+        "tests/conformance/state.loom"
+    } else {
+        "tests/statistics/fates.loom"
+    };
+    let compiled = Source::of(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).compiled();
+    compiled.unwrap_or_else(|error| panic!("{}", error.message))
+}
+
+fn packets(count: u64) -> Vec<Packet> {
+    let packet = |number: u64| {
+        let mut bytes = vec![0; 64 + number as usize % 90];
+        bytes[0] = (number * 5 % 8) as u8;
+        Packet { ingress: 0, arrival_ns: number * 500, bytes }
+    };
+    (0..count).map(packet).collect()
+}
+
+fn start(
+    machine: &Arc<dyn Configured>,
+    program: &Program,
+    options: &Options,
+) -> Option<Box<dyn Machine>> {
+    let store: Store = wireloom_ir::store(&program.optimised).expect("a store");
+    match machine.start(program, store, options, &|_| ()) {
+        Ok(started) => Some(started),
+        Err(error) if error.needs_tool => {
+            eprintln!("warning: not tested on {}: {}", machine.name(), error.message);
+            None
+        }
+        Err(error) => panic!("{}: {}", machine.name(), error.message),
+    }
+}
+
+/// What became of packets: of each verdict the number of packets, and their bytes if they are shown.
+type Fates = BTreeMap<Verdict, (u64, Option<u64>)>;
+
+/// A run with its record.
+struct Ran {
+    settled: Settled,
+    fates: Fates,
+    /// Packets with an output.
+    with_output: usize,
+    record: Option<Record>,
+    values: Value,
+}
+
+fn run(machine: &Arc<dyn Configured>, running: &mut dyn Machine, packets: &[Packet]) -> Ran {
+    let name = machine.name();
+    let shows_drops = machine.capabilities().shows_drops;
+    let (mut fates, mut numbers) = (Fates::new(), Vec::new());
+    let mut keep = |output: Output<'_>| {
+        numbers.push(output.sequence);
+        let is_shown = shows_drops || !matches!(output.verdict, Verdict::Dropped(_));
+        let (count, bytes) = fates.entry(output.verdict).or_insert((0, is_shown.then_some(0)));
+        *count += 1;
+        *bytes = bytes.map(|bytes| bytes + output.bytes.len() as u64);
+        assert!(is_shown || output.bytes.is_empty(), "{name} shows what it drops");
+    };
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    let mut settled = running.offer(&frames, &mut keep).expect("it works");
+    settled.extend(&running.finish(&mut keep).expect("it works"));
+    numbers.dedup();
+    let record = running.record(Duration::from_millis(1));
+    let values = serde_json::to_value(&record).expect("JSON");
+    Ran { settled, fates, with_output: numbers.len(), record, values }
+}
+
+/// What golden does with these packets, without the bytes that the machine does not show.
+fn expected(machine: &Arc<dyn Configured>, program: &Program, packets: &[Packet]) -> Ran {
+    let golden = golden::machine();
+    let mut running = start(&golden, program, &Options::default()).expect("golden needs no tool");
+    let mut ran = run(&golden, running.as_mut(), packets);
+    if !machine.capabilities().shows_drops {
+        let dropped = |(verdict, _): &(&Verdict, _)| matches!(verdict, Verdict::Dropped(_));
+        ran.fates.iter_mut().filter(dropped).for_each(|(_, (_, bytes))| *bytes = None);
+    }
+    ran
+}
+
+fn number(values: &Value, path: &str) -> Option<u64> {
+    let value = path.split('.').try_fold(values, |value, name| value.get(name))?;
+    Some(value.as_u64().unwrap_or_else(|| panic!("{path} is {value}")))
+}
+
+/// Checks the counts of packets that a machine reports, each of which has one meaning everywhere.
+fn check_packets(name: &str, ran: &Ran) {
+    let sent = ran.fates.iter().filter(|(verdict, _)| matches!(verdict, Verdict::Sent { .. }));
+    let sent: u64 = sent.map(|(_, (count, _))| count).sum();
+    let (taken, lost) = (ran.settled.taken.len() as u64, ran.settled.lost.len() as u64);
+    for (path, expected) in [
+        ("packets", taken),
+        ("sent", sent),
+        ("lost", lost),
+        ("statistics.platform.io.taken", taken),
+        ("statistics.platform.io.done", taken),
+        ("statistics.platform.io.output.packets", sent),
+        ("statistics.platform.io.input.lost", lost),
+    ] {
+        if let Some(value) = number(&ran.values, path) {
+            assert_eq!(value, expected, "{name}: {path}");
+        }
+    }
+}
+
+/// Checks all shares of a record, and sums of cycles: `cycles_by` next to `cycles` or below it.
+fn check_values(path: &str, values: &Value, cycles: Option<u64>) {
+    const SHARES: [&str; 10] = [
+        "use",
+        "usage",
+        "most_used",
+        "miss_rate",
+        "busy",
+        "aborted",
+        "stalled",
+        "idle",
+        "network",
+        "share",
+    ];
+    let cycles = number(values, "cycles").or(cycles);
+    match values {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let path = format!("{path}.{name}");
+                if value.is_f64() && SHARES.contains(&name.as_str()) {
+                    let share = value.as_f64().expect("a number");
+                    assert!((0.0..=1.0 + 1e-9).contains(&share), "{path} is {share}");
+                }
+                if name == "cycles_by" {
+                    let by = value.as_object().expect("an object");
+                    let sum: u64 = by.values().filter_map(Value::as_u64).sum();
+                    assert_eq!(Some(sum), cycles, "{path}: {value}");
+                }
+                check_values(&path, value, cycles);
+            }
+        }
+        Value::Array(elements) => {
+            for (number, value) in elements.iter().enumerate() {
+                check_values(&format!("{path}.{number}"), value, cycles);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Checks the cycles of contexts, and the shares of engines, of a processor of microengines.
+fn check_microengines(name: &str, values: &Value) {
+    let Some(engines) = values.pointer("/statistics/engines").and_then(Value::as_object) else {
+        return;
+    };
+    for (engine, values) in engines {
+        let shares = ["busy", "aborted", "stalled", "idle"].map(|share| values[share].as_f64());
+        let sum: f64 = shares.into_iter().flatten().sum();
+        assert!((sum - 1.0).abs() < 1e-9, "{name} {engine}: the shares add up to {sum}");
+        let contexts = values["contexts"].as_object().expect("contexts");
+        let sums = contexts.values().map(|context| {
+            let fields = context.as_object().expect("a context").iter();
+            let cycles = fields.filter(|(name, _)| name.ends_with("_cycles"));
+            cycles.filter_map(|(_, cycles)| cycles.as_u64()).sum()
+        });
+        let sums: Vec<u64> = sums.collect();
+        assert!(sums.iter().all(|sum| *sum == sums[0] && *sum > 0), "{name} {engine}: {sums:?}");
+    }
+}
+
+#[test]
+fn what_software_reports_adds_up() {
+    adds_up(&["golden", "native", "xdp"]);
+}
+
+#[test]
+fn what_multiprocessors_report_adds_up() {
+    adds_up(&["mpsoc"]);
+}
+
+#[test]
+fn what_microengines_report_adds_up() {
+    adds_up(&["ixp"]);
+}
+
+#[test]
+fn what_tiles_report_adds_up() {
+    adds_up(&["raw"]);
+}
+
+#[test]
+fn what_network_processors_report_adds_up() {
+    adds_up(&["np"]);
+}
+
+#[test]
+fn every_kind_has_a_test_here() {
+    let kinds: Vec<_> = REGISTRY.kinds().map(|kind| kind.name()).collect();
+    assert_eq!(kinds.len(), 7, "{kinds:?}");
+}
+
+/// Checks the packets, bytes, shares and cycles of all machines of some kinds.
+fn adds_up(kinds: &[&str]) {
+    let packets = packets(600);
+    for machine in machines_of(kinds) {
+        let name = machine.name();
+        let program = program(&machine);
+        if !machine.refusals(&program).is_empty() {
+            eprintln!("{name} refuses the program");
+            continue;
+        }
+        let warm = machine.knobs().contains(&Knob::Warm).then_some(50);
+        for warm in std::iter::once(0).chain(warm) {
+            let options = Options { is_short: true, warm, ..Options::default() };
+            let Some(mut running) = start(&machine, &program, &options) else { break };
+            let ran = run(&machine, running.as_mut(), &packets);
+            let Settled { taken, lost, lost_outputs } = &ran.settled;
+            assert_eq!(taken.len() + lost.len(), packets.len(), "{name}");
+            let kept: Vec<Packet> =
+                taken.iter().map(|number| packets[number as usize].clone()).collect();
+            let expected = expected(&machine, &program, &kept);
+            assert!(lost_outputs.is_empty(), "{name}");
+            assert_eq!(ran.fates, expected.fates, "{name}");
+            assert_eq!(ran.with_output, expected.with_output, "{name}");
+            check_packets(name, &ran);
+            check_values(name, &ran.values, None);
+            check_microengines(name, &ran.values);
+            let Some(record) = &ran.record else { continue };
+            for part in &record.parts {
+                let share = part.share;
+                assert!((0.0..=1.0 + 1e-9).contains(&share), "{name}: {} {share}", part.kind);
+            }
+            let binned: u64 = record.bars.iter().map(|bar| bar.packets).sum();
+            assert!(record.bars.is_empty() || binned == taken.len() as u64, "{name}: {binned}");
+        }
+    }
+}
+
+#[test]
+fn losses_of_the_warm_up_are_reported() {
+    let packets = packets(2000);
+    let slow = machines().into_iter().find(|machine| machine.name() == "slow").expect("a machine");
+    let program = program(&slow);
+    let lost = |warm| {
+        let options = Options { warm, ..Options::default() };
+        let mut running = start(&slow, &program, &options).expect("it needs no tool");
+        let ran = run(&slow, running.as_mut(), &packets);
+        let line = |name| {
+            let lines = &ran.record.as_ref().expect("a record").lines;
+            lines.iter().find(|line| line.name == name).map(|line| line.text.clone())
+        };
+        let lost = ran.settled.lost.len() as u64;
+        assert_eq!(number(&ran.values, "lost"), Some(lost));
+        assert_eq!(line("lost at input"), Some(format!("{} packets", thousands(lost))));
+        assert_eq!(line("measured from").is_some(), warm > 0);
+        lost
+    };
+    // All packets have arrived before 100 are done.
+    let all = lost(0);
+    assert!(all > 100, "{all}");
+    assert_eq!(lost(100), all);
+}
+
+#[test]
+fn levels_and_states_of_multiprocessors_fit_their_parts() {
+    fit_their_parts(&["mpsoc"]);
+}
+
+#[test]
+fn levels_and_states_of_microengines_fit_their_parts() {
+    fit_their_parts(&["ixp"]);
+}
+
+#[test]
+fn levels_and_states_of_tiles_fit_their_parts() {
+    fit_their_parts(&["raw"]);
+}
+
+/// Checks that a queue holds no more than it has places for, and that a part is in one state at a
+/// time, on all machines of some kinds that can be watched.
+fn fit_their_parts(kinds: &[&str]) {
+    let packets = packets(200);
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    for machine in machines_of(kinds).filter(|machine| machine.can_be_watched()) {
+        let name = machine.name();
+        let program = program(&machine);
+        if !machine.refusals(&program).is_empty() {
+            continue;
+        }
+        let options = Options { watched: true, ..Options::default() };
+        let Some(mut running) = start(&machine, &program, &options) else { continue };
+        let watched = running.watch().expect("it can be watched");
+        let (parts, measures) = (watched.parts(), watched.measures());
+        watched.supply(&frames).expect("it has the port");
+        let mut values = Vec::new();
+        for _ in 0..60 {
+            watched.resume(Goal::Cycles(97), &[]).expect("it works");
+            values.clear();
+            watched.sample(&mut values);
+            let mut states = BTreeMap::<usize, u64>::new();
+            for (measure, value) in measures.iter().zip(&values) {
+                let part = &parts[measure.part].name;
+                match measure.kind {
+                    MeasureKind::Level { places } => {
+                        assert!(*value <= places, "{name}: {part} {}: {value}", measure.name);
+                    }
+                    MeasureKind::State => *states.entry(measure.part).or_default() += value,
+                    _ => {}
+                }
+            }
+            let cycle = watched.cycle();
+            for (part, sum) in states {
+                let part = &parts[part].name;
+                assert!(sum <= cycle, "{name}: {part} has states for {sum} of {cycle} cycles");
+            }
+        }
+    }
+}
