@@ -74,6 +74,8 @@ pub struct Chip {
     pub(crate) switches: Vec<Switch>,
     pub(crate) routers: Vec<[Router; 2]>,
     pub(crate) devices: Vec<Option<Box<dyn Device>>>,
+    /// Whether each port has a device.
+    attached: Vec<bool>,
     regions: Vec<Vec<Region>>,
     /// Data of the program that no memory holds yet.
     data: Vec<(u32, Vec<u32>)>,
@@ -103,6 +105,7 @@ impl Chip {
             switches: Vec::new(),
             routers: Vec::new(),
             devices: layout.ports.iter().map(|_| None).collect(),
+            attached: vec![false; layout.ports.len()],
             regions: vec![Vec::new(); layout.tiles()],
             layout,
             data: program.data().map(|(address, words)| (address, words.to_vec())).collect(),
@@ -172,6 +175,7 @@ impl Chip {
             }
         }
         self.devices[port] = Some(Box::new(device));
+        self.attached[port] = true;
         Ok(())
     }
 
@@ -324,8 +328,12 @@ impl Chip {
                 .map_err(|why| fault(layout.mover(number, 0), why))?;
         }
         let turn = u64::from(self.spec.dynamic.turn_cycles);
-        for router in self.routers.iter_mut().flatten() {
-            moves |= router.cycle(layout, queues, now, turn);
+        for (number, routers) in self.routers.iter_mut().enumerate() {
+            for (network, router) in (2..).zip(routers) {
+                moves |= router
+                    .cycle(layout, &self.attached, queues, now, turn)
+                    .map_err(|why| fault(layout.mover(number, network), why))?;
+            }
         }
         let mut acts = false;
         for (number, device) in self.devices.iter_mut().enumerate() {

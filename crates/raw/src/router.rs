@@ -1,6 +1,6 @@
 //! Routers of the dynamic networks: wormhole, by columns first, round robin among inputs.
 
-use crate::layout::{ENDS, Layout, PROCESSOR};
+use crate::layout::{ENDS, Layout, PROCESSOR, Side};
 use crate::message::Header;
 use crate::queue::Queue;
 use crate::switch::Block;
@@ -34,11 +34,21 @@ impl Router {
         Self { tile, network, ..Self::default() }
     }
 
-    /// Acts for a cycle; returns whether a word moved.
-    pub fn cycle(&mut self, layout: &Layout, queues: &mut [Queue], now: u64, turn: u64) -> bool {
+    /// Acts for a cycle; returns whether a word moved. `attached` says which ports have devices.
+    ///
+    /// # Errors
+    /// If a message goes where nothing is: its words would stay in a queue that nobody reads.
+    pub fn cycle(
+        &mut self,
+        layout: &Layout,
+        attached: &[bool],
+        queues: &mut [Queue],
+        now: u64,
+        turn: u64,
+    ) -> Result<bool, String> {
         let base = layout.input(self.tile, self.network, 0);
         if queues[base..base + ENDS].iter().all(Queue::is_empty) {
-            return false;
+            return Ok(false);
         }
         for input in 0..ENDS {
             if self.messages[input].is_none()
@@ -46,6 +56,7 @@ impl Router {
             {
                 let header = Header::of(word);
                 let output = self.output(layout, header);
+                self.check(layout, attached, header, output)?;
                 let is_turn = input < 4 && output < 4 && (input ^ output) & 1 == 1;
                 let ready_at = now + if is_turn { turn } else { 0 };
                 self.messages[input] = Some(Message { output, ready_at, after: header.length });
@@ -75,7 +86,33 @@ impl Router {
                 self.holders[output] = Some(input);
             }
         }
-        moves
+        Ok(moves)
+    }
+
+    /// Checks that a message goes to a tile of the chip, and to a device if it leaves there. The
+    /// first router of a message sees a wrong tile: that of its sender.
+    fn check(
+        &self,
+        layout: &Layout,
+        attached: &[bool],
+        header: Header,
+        output: usize,
+    ) -> Result<(), String> {
+        let Layout { columns, rows, .. } = *layout;
+        let Header { origin, destination: (x, y), length, .. } = header;
+        let message =
+            format_args!("the message from ({},{}) with {length} words", origin.0, origin.1);
+        if usize::from(x) >= columns || usize::from(y) >= rows {
+            return Err(format!(
+                "{message} goes to tile ({x},{y}), which a chip of {columns} x {rows} does not have"
+            ));
+        }
+        let is_there = usize::from(y) * columns + usize::from(x) == self.tile;
+        let Some(side) = Side::ALL.get(output).filter(|_| is_there) else { return Ok(()) };
+        match layout.port(self.tile, output) {
+            Some(port) if attached[port] => Ok(()),
+            _ => Err(format!("{message} leaves the chip on the {side:?} side, where no device is")),
+        }
     }
 
     /// Whether no message at an input waits for its turn to end.

@@ -58,6 +58,38 @@ fn messages_that_meet_share_a_wire_whole_and_in_turn() {
     assert_eq!(last - first, 299);
 }
 
+/// The fault of a chip whose tile (1,0) sends a message of one word under a header in its first
+/// cycles.
+fn fault(network: &str, header: u32) -> String {
+    let source = format!(
+        ".tile 1 0\n li $t0, {header:#x}\n move ${network}, $t0\n move ${network}, $0\n break"
+    );
+    super::chip(4, 2, &source).run(1000).expect_err("the message has no receiver").to_string()
+}
+
+#[test]
+fn a_message_to_a_tile_that_is_not_there_is_reported() {
+    let to = |x, y, last| {
+        let header = Header { last, length: 1, user: 0, origin: (1, 0), destination: (x, y) };
+        header.word()
+    };
+    for (network, name) in [("cgno", "general"), ("cmno", "memory")] {
+        for (x, y) in [(4, 0), (31, 1), (1, 2), (0, 31)] {
+            let fault = fault(network, to(x, y, 0));
+            let begin = format!("{name} router (1,0) stops in cycle ");
+            let end = format!(
+                ": the message from (1,0) with 1 words goes to tile ({x},{y}), which a chip of \
+                 4 x 2 does not have"
+            );
+            assert!(fault.starts_with(&begin) && fault.ends_with(&end), "{fault}");
+        }
+        let fault = fault(network, to(3, 1, 2));
+        let begin = format!("{name} router (3,1) stops in cycle ");
+        let end = "leaves the chip on the East side, where no device is";
+        assert!(fault.starts_with(&begin) && fault.ends_with(end), "{fault}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
