@@ -46,7 +46,8 @@ impl Rig {
         packets: &[Vec<Vec<u8>>],
         routes: &[Route],
     ) -> Result<Board> {
-        let program = version.program().map_err(|refused| Error::new(refused.render()))?;
+        let program =
+            version.program_for(setting).map_err(|refused| Error::new(refused.render()))?;
         let board = version.board(setting);
         let mut board =
             Board::new(&self.chip, &program, board, packets.to_vec()).map_err(Error::new)?;

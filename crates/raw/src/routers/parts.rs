@@ -49,6 +49,8 @@ const PARTS: &[(&str, &str)] = &[
     ("parts/head-rest.rasm", include_str!("../../../../programs/raw/parts/head-rest.rasm")),
     ("parts/head-told.rasm", include_str!("../../../../programs/raw/parts/head-told.rasm")),
     ("parts/head.rasm", include_str!("../../../../programs/raw/parts/head.rasm")),
+    ("parts/line-drop.rasm", include_str!("../../../../programs/raw/parts/line-drop.rasm")),
+    ("parts/line-keep.rasm", include_str!("../../../../programs/raw/parts/line-keep.rasm")),
     ("parts/load-17.rasm", include_str!("../../../../programs/raw/parts/load-17.rasm")),
     ("parts/lookup.rasm", include_str!("../../../../programs/raw/parts/lookup.rasm")),
     ("parts/queue-give-10.rasm", include_str!("../../../../programs/raw/parts/queue-give-10.rasm")),

@@ -2,13 +2,13 @@
 
 use wireloom_isa::raw::Network;
 
-use crate::asm::{Program, Refused, assemble};
+use crate::asm::{Program, Refused, assemble_with};
 use crate::board::{Board, BoardSpec, Edge};
 use crate::device::{Buffer, InputSpec, LineRate, MemorySpec, OutputSpec, Place, Rest, Ring};
 use crate::dir24::{self, DirError, Route};
 use crate::layout::Side;
 
-use super::PORTS;
+use super::{PORTS, part};
 
 /// Where the tables and the queues of ports 0 and 1 are, and of ports 2 and 3.
 const TABLES: [u32; 2] = [0x1000_0000, 0x2000_0000];
@@ -137,6 +137,9 @@ pub struct Setting {
     pub latency_cycles: Option<u32>,
     /// Lines that a card asks for and a memory works on at a time, if other than the paper's.
     pub outstanding: Option<usize>,
+    /// Whether lookups read both tables from memory each time: the lines that they have read leave
+    /// the cache.
+    pub reads_tables_from_memory: bool,
 }
 
 impl Default for Setting {
@@ -147,6 +150,7 @@ impl Default for Setting {
             ports: (0..PORTS).collect(),
             latency_cycles: None,
             outstanding: None,
+            reads_tables_from_memory: false,
         }
     }
 }
@@ -166,7 +170,21 @@ impl Version {
     /// # Errors
     /// If the text is wrong.
     pub fn program(&self) -> Result<Program, Refused> {
-        assemble(self.file, self.text)
+        self.program_for(&Setting::default())
+    }
+
+    /// Assembles its programs for a setting.
+    ///
+    /// # Errors
+    /// If the text is wrong.
+    pub fn program_for(&self, setting: &Setting) -> Result<Program, Refused> {
+        let read = |name: &str| match name {
+            "parts/line-keep.rasm" if setting.reads_tables_from_memory => {
+                part("parts/line-drop.rasm")
+            }
+            name => part(name),
+        };
+        assemble_with(self.file, self.text, &read).map(|(program, _)| program)
     }
 
     /// Its board.

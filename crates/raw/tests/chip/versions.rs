@@ -62,7 +62,17 @@ fn packets(port: u32, most_options: usize) -> Vec<Vec<u8>> {
 }
 
 fn play(version: &Version, setting: &Setting, sent: &[Vec<Vec<u8>>]) -> (Checked, Played) {
-    let program = version.program().unwrap_or_else(|error| panic!("{}", error.render()));
+    let (checked, played, _) = play_on(version, setting, sent);
+    (checked, played)
+}
+
+/// The same with the board after the run.
+fn play_on(
+    version: &Version,
+    setting: &Setting,
+    sent: &[Vec<Vec<u8>>],
+) -> (Checked, Played, Board) {
+    let program = version.program_for(setting).unwrap_or_else(|error| panic!("{}", error.render()));
     let board = version.board(setting);
     let mut board = Board::new(&Spec::built_in(), &program, board, sent.to_vec()).unwrap();
     version.write_routes(&mut board, &ROUTES).unwrap();
@@ -73,7 +83,7 @@ fn play(version: &Version, setting: &Setting, sent: &[Vec<Vec<u8>>]) -> (Checked
     let mut reference = Reference::new(&program, &ROUTES).unwrap();
     let checked = reference.check(sent, &setting.ports, &played);
     let checked = checked.unwrap_or_else(|error| panic!("{}: {}", version.name, error.message));
-    (checked, played)
+    (checked, played, board)
 }
 
 /// Every packet that golden sends leaves as golden sends it, in order.
@@ -164,5 +174,25 @@ fn version_5_gives_columns_without_cards_to_their_neighbours() {
         let sent: Vec<_> = ports.iter().map(of).collect();
         let (checked, _) = play(Version::named("V"), &setting, &sent);
         assert_eq!((checked.forwarded, checked.lost), (80 * ports.len(), 0), "{ports:?}");
+    }
+}
+
+/// The paper's lookup is "by cache missing to a forwarding table in an external DRAM".
+#[test]
+fn lookups_read_both_tables_from_memory_if_the_setting_says_so() {
+    // Each packet takes both tables: the route has 32 bits.
+    let of =
+        |port: u32| (0..40).map(move |number| packet(number << 2 | port, 0x0a01_0203, 9, 0, 64));
+    let sent: Vec<Vec<_>> = (0..4).map(|port| of(port).collect()).collect();
+    for name in ["I", "III", "III.d", "IV", "V"] {
+        let version = Version::named(name);
+        let run = |reads_tables_from_memory| {
+            let setting = Setting { reads_tables_from_memory, ..Setting::default() };
+            let (checked, _, board) = play_on(version, &setting, &sent);
+            assert_eq!((checked.forwarded, checked.lost), (160, 0), "{name}");
+            board.chip.counts(version.tile(0, 1)).2
+        };
+        let (cached, cold) = (run(false), run(true));
+        assert!(cached < 10 && cold >= 80, "{name}: {cached} and {cold} misses");
     }
 }
