@@ -220,7 +220,7 @@ pub fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
         flows: check.flows.len() as u64,
         near: check.near,
         overtaken: check.overtaken,
-        mpps: totals.done as f64 / totals.now.as_seconds() / 1e6,
+        mpps: totals.sent as f64 / totals.now.as_seconds() / 1e6,
         line_in: statistic("input.line.use")?,
         line_out: statistic("output.line.use")?,
         bytes_in: statistic("input.line.bytes")? / (totals.taken + totals.lost) as f64,

@@ -156,8 +156,10 @@ impl Router {
         let lost = lost_first + lost + lost_behind;
         let seconds = (to.now - from.now).as_seconds();
         let bits = packets.iter().map(|packet| packet.bytes.len() * 8).sum::<usize>() as f64;
-        let mpps = (to.done - from.done) as f64 / seconds / 1e6;
         let all = packets.len() as u64 - lost - lost_before;
+        // Of the packets that threads were done with, those that left by a port count.
+        let forwarded = sent as f64 / all as f64;
+        let mpps = forwarded * (to.done - from.done) as f64 / seconds / 1e6;
         if sent * 20 < all * 19 {
             return Err(Error::new(format!(
                 "{}: only {sent} of {all} packets are forwarded",
@@ -252,7 +254,7 @@ fn profile<S: wireloom_isa::Compiled>(
 /// A machine's result with the packets of a line.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Forwarded {
-    /// Million packets a second that threads were done with.
+    /// Million packets a second that left by a port.
     pub mpps: f64,
     /// The rate in Gb/s, in bytes as the line counts arrivals.
     pub gbps: f64,

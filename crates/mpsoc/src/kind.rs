@@ -267,6 +267,7 @@ impl Machine for Mpsoc {
             warm: from.done,
             time_us: seconds * 1e6,
             mpps: ratio(totals.sent as f64, seconds) / 1e6,
+            mpps_finished: ratio(totals.done as f64, seconds) / 1e6,
             lost: all.lost,
             instructions: totals.instructions,
             instructions_a_packet: ratio(totals.instructions as f64, totals.done as f64),
@@ -306,6 +307,8 @@ struct Values {
     /// Million packets per second that left by a port, including the time in which the first
     /// packets come in and the last ones go out.
     mpps: f64,
+    /// The same of packets that threads finished, those that did not leave by a port among them.
+    mpps_finished: f64,
     /// The number of packets lost at the input in the whole run, as arrivals are counted.
     lost: u64,
     /// The instructions of all processors.
@@ -344,8 +347,12 @@ impl Values {
             let text = format!("{:.1} us on, after {after}; losses in the whole run", self.from_us);
             lines.push(Line::new("measured from", text));
         }
+        let beside = match self.mpps_finished == self.mpps {
+            true => String::new(),
+            false => format!(" left by a port, of {:.3} finished", self.mpps_finished),
+        };
         lines.extend([
-            Line::new("rate", format!("{:.3} MPPS in {:.1} us", self.mpps, self.time_us)),
+            Line::new("rate", format!("{:.3} MPPS in {:.1} us{beside}", self.mpps, self.time_us)),
             Line::new("use", format!("{:.1} % of the processors' cycles", 100.0 * self.usage)),
             Line::new("instructions", format!("{:.1} a packet", self.instructions_a_packet)),
             Line::new("latency", latency("total")),
@@ -380,6 +387,7 @@ mod tests {
             warm: 500,
             time_us: 12.5,
             mpps: 3.25,
+            mpps_finished: 3.5,
             lost: 1234,
             instructions: 40_000,
             instructions_a_packet: 400.0,
@@ -394,7 +402,7 @@ mod tests {
         let lines = values.record(&Account::new(plan, None).expect("an account")).lines;
         let text = |name: &str| &lines.iter().find(|line| line.name == name).expect("a line").text;
         assert_eq!(text("measured from"), "2.5 us on, after 500 packets; losses in the whole run");
-        assert_eq!(text("rate"), "3.250 MPPS in 12.5 us");
+        assert_eq!(text("rate"), "3.250 MPPS in 12.5 us left by a port, of 3.500 finished");
         assert_eq!(text("use"), "50.0 % of the processors' cycles");
         assert_eq!(text("instructions"), "400.0 a packet");
         assert_eq!(text("latency"), "not known");
