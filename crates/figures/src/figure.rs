@@ -156,6 +156,7 @@ pub const FIGURES: &[Figure] = &[
     raw::layouts::FIGURE,
     raw::ablations::FIGURE,
     raw::causes::FIGURE,
+    raw::cold::FIGURE,
     raw::load::OVERLOAD,
     raw::load::LATENCY,
     raw::queues::FIGURE,

@@ -3,6 +3,7 @@
 pub mod ablations;
 mod captures;
 pub mod causes;
+pub mod cold;
 mod cycles;
 pub mod engines;
 pub mod ipv4;
