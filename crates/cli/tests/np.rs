@@ -551,6 +551,14 @@ fn the_test_bench_of_a_folder_runs_without_the_command() {
     sim(&[]).status(0).says(&["300 outputs compared, 0 differ", "PASS"]);
     sim(&["IDLE=40", "STALL=50"]).status(0).says(&["PASS"]);
 
+    // A folder of the same processor with packets of every length at which something changes.
+    place.write("ends.pcap", &pcap(&[0, 1, 13, 14, 15, 60, 65_535, 0].map(|n| vec![n as u8; n])));
+    let ends = "--tables hub.tables --in ends.pcap -o ends";
+    place.wireloom(&format!("build hub.loom --on np-1-1-2 {ends}")).status(0);
+    sim(&["PACKETS=../ends/sim/packets.txt", "EXPECTED=../ends/sim/expected.txt"])
+        .status(0)
+        .says(&["8 outputs compared, 0 differ", "PASS"]);
+
     // Unexpected output is shown.
     let expected = String::from_utf8(place.read("np/sim/expected.txt")).expect("text");
     place.write("np/wrong.txt", expected.replacen("0 sent 7", "0 sent 8", 1).as_bytes());

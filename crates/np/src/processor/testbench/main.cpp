@@ -114,8 +114,8 @@ int main(int count, char **words) {
         if (!(fields >> ingress >> arrival >> text) || ingress >> INGRESS_BITS != 0)
             refuse(where + ": a line is: port, nanoseconds, bytes");
         const std::vector<uint8_t> bytes = bytes_of(text, where);
-        if (bytes.empty() || bytes.size() > MAX_LENGTH)
-            refuse(where + ": a packet has 1 to " + std::to_string(MAX_LENGTH) + " bytes");
+        if (bytes.size() > MAX_LENGTH)
+            refuse(where + ": a packet has at most " + std::to_string(MAX_LENGTH) + " bytes");
         const bool waits = WL_ROUTERS == 0;
         const uint64_t cycle = waits ? 0 : arrival * 1000 / WL_PERIOD_PS;
         wl_offer(simulation, bytes.data(), uint32_t(bytes.size()), uint16_t(ingress), arrival,

@@ -7,6 +7,7 @@ use wireloom_codegen::hardware::core::RUNAWAY;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::Files;
 use wireloom_net::Frame;
+use wireloom_net::packet::MAX_LENGTH;
 
 use super::folder::Sources;
 use super::fusesoc::Bench;
@@ -25,7 +26,8 @@ impl Stimulus {
     /// Adds a packet.
     pub fn arrives(&mut self, frame: Frame<'_>) {
         let _ = write!(self.packets, "{} {} ", frame.ingress, frame.arrival_ns);
-        digits(&mut self.packets, frame.bytes);
+        // A packet ends where the machine cuts it.
+        digits(&mut self.packets, &frame.bytes[..frame.bytes.len().min(MAX_LENGTH)]);
     }
 
     /// Adds the expected outcome of a packet. Calls follow the order of the packets.
