@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::compare::{self, Failure, compile, run_batch};
 use crate::crash;
-use crate::generate::program;
+use crate::generate::{Uses, program};
 use crate::input::Input;
 use crate::regression::save;
 use crate::shrink::{Case, shrink};
@@ -75,7 +75,13 @@ pub fn run(campaign: &Campaign<'_>) -> (u64, Option<Found>) {
 
 /// Returns the program and the input of a seed. A program that does not compile has no input.
 pub fn case(seed: u64) -> (Case, Result<crate::compare::Compiled, Failure>) {
-    let program = program(seed);
+    case_of(seed, Uses::default())
+}
+
+/// Returns the program and the input of a seed, as [`case`], of a program that uses no more than
+/// this.
+pub fn case_of(seed: u64, uses: Uses) -> (Case, Result<crate::compare::Compiled, Failure>) {
+    let program = program(seed, uses);
     let compiled = compile(&program.text());
     let input =
         compiled.as_ref().map_or_else(|_| Input::default(), |c| Input::random(&c.plain, seed));

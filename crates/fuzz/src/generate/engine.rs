@@ -208,7 +208,7 @@ impl Generator {
         };
         let steps = self.scope.backward.clone();
         let target = self.pick(&steps).clone();
-        let kind = if self.scope.reply.is_none() && self.chance(25) {
+        let kind = if self.scope.reply.is_none() && self.chance(25) && self.uses.copies {
             JumpKind::Emit
         } else {
             JumpKind::Next

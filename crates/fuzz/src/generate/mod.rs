@@ -11,6 +11,8 @@ mod stmt;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use wireloom_offloads::registry;
+
 use crate::tree::{Enum, Function, Program, Struct, Ty};
 use offload::Method;
 
@@ -25,10 +27,29 @@ const WIDE: [u32; 5] = [129, 160, 200, 256, 400];
 /// The widest value that an expression builds.
 const MAX_EXPR: u32 = 512;
 
-/// Generates a random program.
-pub fn program(seed: u64) -> Program {
+/// What programs may use; by default everything.
+#[derive(Clone, Debug)]
+pub struct Uses {
+    /// Kinds of offloads.
+    pub kinds: Vec<&'static str>,
+    /// Engines that are offloads of others.
+    pub engines: bool,
+    /// `emit`.
+    pub copies: bool,
+}
+
+impl Default for Uses {
+    fn default() -> Self {
+        let kinds = registry::KINDS.iter().map(|kind| kind.name).collect();
+        Self { kinds, engines: true, copies: true }
+    }
+}
+
+/// Generates a random program that uses no more than this.
+pub fn program(seed: u64, uses: Uses) -> Program {
     let mut generator = Generator {
         rng: ChaCha8Rng::seed_from_u64(seed),
+        uses,
         program: Program::default(),
         callees: Vec::new(),
         scope: Scope::default(),
@@ -79,6 +100,7 @@ struct Scope {
 
 struct Generator {
     rng: ChaCha8Rng,
+    uses: Uses,
     program: Program,
     callees: Vec<Callee>,
     scope: Scope,

@@ -35,6 +35,7 @@ impl Generator {
     pub(super) fn offload(&mut self, has_packet: bool) -> Declared {
         let kinds: Vec<_> = registry::KINDS
             .iter()
+            .filter(|kind| self.uses.kinds.contains(&kind.name))
             .filter(|kind| has_packet || !kind.methods.iter().all(|m| m.reads_packet))
             .collect();
         // Functions, which are evaluated in place, are more likely than other kinds.
@@ -96,7 +97,7 @@ impl Generator {
 
     /// Declares an offload that is an existing engine, if there is one.
     pub(super) fn engine_offload(&mut self) -> Option<Declared> {
-        if self.callees.is_empty() {
+        if self.callees.is_empty() || !self.uses.engines {
             return None;
         }
         let callees = self.callees.clone();

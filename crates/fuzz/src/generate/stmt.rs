@@ -177,7 +177,7 @@ impl Generator {
                 let reason = self.enum_type();
                 Stmt::EndWith("to_cpu", self.expr(&reason, 1))
             }
-            2 if forward => Stmt::Jump(JumpKind::Emit, self.forward_step()),
+            2 if forward && self.uses.copies => Stmt::Jump(JumpKind::Emit, self.forward_step()),
             3 if self.chance(30) => Stmt::End("done"),
             4..=22 if forward => Stmt::Jump(JumpKind::Next, self.forward_step()),
             _ => match self.scope.dump.clone() {
