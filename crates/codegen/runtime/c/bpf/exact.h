@@ -23,9 +23,11 @@ struct wl_exact_clock {
     uint64_t time_ns, touches;
 };
 
-/* Elements that are removed because they were touched too long ago. */
+/* Elements that are removed because they were touched too long ago. Their count is in the packet: the
+ * verifier would follow a number on the stack through every round of the loop, and gives up. */
 struct wl_exact_sweep {
-    uint64_t now_ns, age_ns, count;
+    uint64_t now_ns, age_ns;
+    struct wl_packet *p;
 };
 
 WL_INLINE struct wl_exact_clock *wl_exact_clock(const struct wl_exact *t)
@@ -45,15 +47,19 @@ WL_INLINE uint64_t wl_exact_age_of(const uint64_t *element, uint64_t now_ns)
 WL_ALONE uint64_t wl_exact_sweep_one(void *map, const void *key, const uint64_t *element, struct wl_exact_sweep *sweep)
 {
     if (wl_exact_age_of(element, sweep->now_ns) > sweep->age_ns && !wl_map_remove(map, key))
-        sweep->count += 1;
+        sweep->p->removed += 1;
     return 0;
 }
 
 WL_INLINE uint32_t wl_exact_sweep(const struct wl_exact *t, uint64_t now_ns, uint64_t age_ns)
 {
-    struct wl_exact_sweep sweep = { now_ns, age_ns, 0 };
+    struct wl_packet *p = wl_current();
+    if (!p)
+        return 0;
+    struct wl_exact_sweep sweep = { now_ns, age_ns, p };
+    p->removed = 0;
     wl_map_each(t->map, (void *)&wl_exact_sweep_one, &sweep, 0);
-    return (uint32_t)sweep.count;
+    return p->removed;
 }
 
 /* Advances the time of a table. */

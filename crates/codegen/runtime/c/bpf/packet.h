@@ -41,8 +41,16 @@ struct wl_packet {
     uint32_t arrived;        /* bytes of the frame */
     uint32_t ingress, egress;
     uint32_t verdict, reasons, value;
+    uint32_t removed;        /* elements that a sweep has removed from a table */
     uint64_t at;             /* the step to execute */
 };
+
+/* The packet of this processor, the first field of its thread. */
+WL_INLINE struct wl_packet *wl_current(void)
+{
+    uint32_t zero = 0;
+    return wl_map_find(&wl_map_threads, &zero);
+}
 
 WL_INLINE uint32_t wl_length(const struct wl_packet *p) { return p->window + p->payload_length; }
 WL_INLINE uint16_t wl_window(const struct wl_packet *p) { return (uint16_t)p->window; }
