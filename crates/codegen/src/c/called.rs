@@ -103,6 +103,7 @@ impl Called<'_> {
             packet: Expr::name("NULL"),
             window: Expr::name("NULL"),
             model: Model::Bits64,
+            proves_indices: false,
         };
         let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);
         emitter.run(&mut CallEffects { called: self, from: index });

@@ -18,10 +18,13 @@ pub fn edit(emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Option
             let (index, value) = (emitter.kept_operand(*index), emitter.operand(*value));
             let elements = emitter.scope.arrays[array.index()].clone();
             let count = u64::from(emitter.scope.engine.arrays[array.index()].count);
-            let write = Stmt::Assign(elements.index(index.c.clone()), value.c);
             match index.constant {
-                Some(constant) if constant < count => write,
+                Some(constant) if constant < count => {
+                    Stmt::Assign(elements.index(index.c), value.c)
+                }
                 _ => {
+                    let at = emitter.proved_index(index.c.clone(), count);
+                    let write = Stmt::Assign(elements.index(at), value.c);
                     let count = Expr::number(format!("{count}u"));
                     Stmt::If(index.c.binary(Binary::Less, count), vec![write])
                 }

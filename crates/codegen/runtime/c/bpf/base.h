@@ -65,6 +65,14 @@ extern struct wl_map wl_map_ports;   /* the interfaces of the ports */
  * program checks too, where the verifier sees it. */
 #define WL_OPAQUE(value) __asm__ volatile("" : "+r"(value))
 
+/* Returns the index of an element that is there. The compiler drops masks and comparisons that its own
+ * bounds make superfluous; the verifier does not know those bounds, and sees this mask. */
+WL_INLINE uint64_t wl_index(uint64_t index, uint64_t mask)
+{
+    WL_OPAQUE(index);
+    return index & mask;
+}
+
 /* Numbers at any address. */
 typedef uint16_t __attribute__((may_alias)) wl_any16;
 typedef uint32_t __attribute__((may_alias)) wl_any32;

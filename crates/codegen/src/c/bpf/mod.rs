@@ -21,8 +21,8 @@ use wireloom_offloads::Config;
 use self::calls::Maps;
 pub use self::refusal::{Refused, refusals};
 pub use self::watch::{Comparison, Header, Test, Watch};
-use super::called::{array_fields, variable_field};
-use super::emitter::{Effects, Emitter, Scope};
+use super::called::variable_field;
+use super::emitter::{Effects, Emitter, Scope, proved_room};
 use super::names::{Names, identifier};
 use super::tree::{
     self, Aggregate, Binary, Declaration, Expr, Field, Item, Signature, Stmt, Type, uses,
@@ -344,7 +344,13 @@ impl<'a> Writer<'a> {
         let engine = self.engine();
         let variables = engine.context.iter().zip(&self.context);
         let variables = variables.map(|(variable, name)| variable_field(variable, name));
-        let fields: Vec<Field> = variables.chain(array_fields(engine, &self.arrays)).collect();
+        let arrays = engine.arrays.iter().zip(&self.arrays).map(|(array, name)| {
+            let room = Expr::number(proved_room(array.count.into()));
+            let comment = format!("u{}, {}", array.width, array.count);
+            let declaration = Declaration::new(MODEL.c_type(array.width), name).sized([room]);
+            Field::from(declaration.commented(comment))
+        });
+        let fields: Vec<Field> = variables.chain(arrays).collect();
         let context =
             Aggregate { is_union: false, tag: Some(format!("{}_context", self.prefix)), fields };
         let fields = vec![
@@ -390,6 +396,7 @@ impl<'a> Writer<'a> {
             packet: Expr::name("p"),
             window: Expr::name("p"),
             model: MODEL,
+            proves_indices: true,
         };
         let ops = exits::arrange(&plan::ops(step).collect::<Vec<_>>());
         let mut emitter = Emitter::new(scope, ops.iter().collect(), &[]);

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Program, Step};
 use wireloom_offloads::{Config, Layout, registry};
 
+use super::super::emitter::proved_room;
 use super::super::plan;
 use super::calls;
 
@@ -41,7 +42,7 @@ pub fn refusals(program: &Program) -> Vec<Refused> {
         .arrays
         .iter()
         .map(|array| {
-            u64::from(array.width.div_ceil(8).next_power_of_two()) * u64::from(array.count)
+            u64::from(array.width.div_ceil(8).next_power_of_two()) * proved_room(array.count.into())
         })
         .sum();
     if context > LARGEST_CONTEXT {

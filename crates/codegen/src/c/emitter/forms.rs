@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wireloom_bits::Bits;
 use wireloom_ir::{BinaryOp, Meta, Op, OpKind, Value};
 
-use super::{Emitter, MOST_LOOKED_AT, REACH};
+use super::{Emitter, MOST_LOOKED_AT, REACH, proved_room};
 use crate::c::calls;
 use crate::c::ops::{self, Form, Operand, Place};
 use crate::c::tree::{Binary, Declaration, Expr, Stmt};
@@ -50,8 +50,7 @@ impl Emitter<'_> {
             OpKind::ReadElement { array, index } => {
                 let elements = self.scope.arrays[array.index()].clone();
                 let count = self.scope.engine.arrays[array.index()].count;
-                let at = self.index(*index, count.into());
-                Form::Expression(model.operand(elements.index(at), width))
+                Form::Expression(self.element(elements, *index, count.into(), width))
             }
             OpKind::ReadMeta(meta) => Form::Expression(self.meta(*meta)),
             OpKind::Table { elements, index } => {
@@ -75,6 +74,7 @@ impl Emitter<'_> {
     fn table(&mut self, elements: &Arc<[Bits]>, index: Value, width: u32) -> Operand {
         let model = self.scope.model;
         let count = elements.len() as u64;
+        let room = if self.scope.proves_indices { proved_room(count) } else { count + 1 };
         let name = match self.tables.get(elements) {
             Some(name) => name.clone(),
             None => {
@@ -85,16 +85,41 @@ impl Emitter<'_> {
                     false => model.literal(element),
                 };
                 let beyond = Bits::zero(width);
-                let items = elements.iter().chain([&beyond]).map(literal).collect();
+                let beyond = (count < room).then_some(&beyond);
+                let items = elements.iter().chain(beyond).map(literal).collect();
                 let ty = model.c_type(width).constant();
-                let table = Declaration::new(ty, &name).sized([Expr::number(count + 1)]);
+                let table = Declaration::new(ty, &name).sized([Expr::number(room)]);
                 self.top.push(Stmt::Static(table.with(Expr::List(items))));
                 self.tables.insert(Arc::clone(elements), name.clone());
                 name
             }
         };
-        let at = self.index(index, count);
-        model.operand(Expr::name(name).index(at), width)
+        self.element(Expr::name(name), index, count, width)
+    }
+
+    /// Reads an element of an array; zero if there is none.
+    fn element(&mut self, elements: Expr, index: Value, count: u64, width: u32) -> Operand {
+        let model = self.scope.model;
+        if !self.scope.proves_indices {
+            let at = self.index(index, count);
+            return model.operand(elements.index(at), width);
+        }
+        let index = self.kept_operand(index);
+        if index.constant.is_some_and(|constant| constant < count) {
+            return model.operand(elements.index(index.c), width);
+        }
+        let inside = index.c.clone().binary(Binary::Less, Expr::number(format!("{count}u")));
+        let element = elements.index(self.proved_index(index.c, count));
+        model.operand(inside.choose(element, model.class(width).zero_value()), width)
+    }
+
+    /// Returns an index that is less than the number of elements, in a form that proves it where the
+    /// code must.
+    pub fn proved_index(&self, index: Expr, count: u64) -> Expr {
+        if !self.scope.proves_indices {
+            return index;
+        }
+        Expr::call("wl_index", [index, Expr::number(proved_room(count) - 1)])
     }
 
     /// Returns the index of an element of an array, or that of the zero after its last element.

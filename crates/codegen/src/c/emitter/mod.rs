@@ -57,6 +57,14 @@ pub struct Scope<'a> {
     pub window: Expr,
     /// The C compiler's types.
     pub model: Model,
+    /// Whether the code itself must prove that elements of arrays are inside: a verifier reads it.
+    /// Arrays then have [`proved_room`].
+    pub proves_indices: bool,
+}
+
+/// The room of an array whose indices are masked.
+pub fn proved_room(count: u64) -> u64 {
+    count.next_power_of_two()
 }
 
 /// Writes effects. The implementation asks the emitter for the operands.

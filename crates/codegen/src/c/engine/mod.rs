@@ -354,6 +354,7 @@ impl<'a> PacketEngine<'a> {
             packet: Expr::name("p"),
             window: Expr::name("w"),
             model: Model::Bits64,
+            proves_indices: false,
         }
     }
 

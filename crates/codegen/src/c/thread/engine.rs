@@ -260,6 +260,7 @@ impl<'a> EngineFunction<'a> {
             window: packet.clone(),
             packet,
             model: MODEL,
+            proves_indices: false,
         };
         let waits = &self.split.waits[index];
         let mut emitter = Emitter::new(scope, self.split.ops[index].iter().collect(), &[]);
