@@ -156,6 +156,21 @@ fn check_on_a_machine_says_at_the_line_what_it_cannot_hold() {
     assert_eq!(report["diagnostics"][0]["places"][0]["line"], 5);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn check_names_the_step_that_the_compiler_for_the_kernel_refuses() {
+    let place = Workplace::new();
+    place.write("wide.loom", include_bytes!("../../xdp/tests/wide.loom"));
+    let ran = place.wireloom("check wide.loom --on xdp");
+    if ran.err.contains("warning: xdp: the program is not tried out") {
+        // The compiler or the rights are missing.
+        ran.status(0);
+        return;
+    }
+    ran.status(1).complains(&["error[E0801]: xdp cannot hold", "step `go`", "stack of 512 bytes"]);
+    place.wireloom("check hub.loom --on xdp").status(0);
+}
+
 #[test]
 fn check_names_the_place_of_a_refusal_once() {
     let place = Workplace::new();

@@ -12,6 +12,8 @@ pub struct Error {
     pub message: String,
     /// What to do, if there is advice.
     pub help: Option<String>,
+    /// The step that the machine has no place for, if it is known.
+    pub step: Option<String>,
     /// Whether an optional tool is missing, so that callers can skip what needs it.
     pub needs_tool: bool,
     /// Whether the machine ran and a check of it failed, so that nothing is wrong with the input.
@@ -24,7 +26,13 @@ pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 impl Error {
     /// Creates an error with this message.
     pub fn new(message: impl Display) -> Self {
-        Self { message: message.to_string(), help: None, needs_tool: false, is_finding: false }
+        Self {
+            message: message.to_string(),
+            help: None,
+            step: None,
+            needs_tool: false,
+            is_finding: false,
+        }
     }
 
     /// A check that failed.
@@ -41,6 +49,12 @@ impl Error {
     #[must_use]
     pub fn with_help(self, help: impl Display) -> Self {
         Self { help: Some(help.to_string()), ..self }
+    }
+
+    /// Adds the step that the machine has no place for.
+    #[must_use]
+    pub fn with_step(self, step: impl Display) -> Self {
+        Self { step: Some(step.to_string()), ..self }
     }
 }
 

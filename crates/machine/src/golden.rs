@@ -14,6 +14,7 @@ static GOLDEN: Single = Single {
     name: "golden",
     about: "the interpreter that defines what programs mean",
     refusals: None,
+    try_out: None,
     start: |program, store, _| {
         Ok(Box::new(InSoftware::new(Golden::new(program.optimised.clone(), store))))
     },

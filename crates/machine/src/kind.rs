@@ -107,6 +107,18 @@ pub trait Configured: fmt::Debug + Send + Sync {
     /// program. Nothing is compiled or loaded for that.
     fn refusals(&self, program: &Program) -> Vec<Refusal>;
 
+    /// Builds the executable form of a program without [`refusals`](Self::refusals) and starts it on
+    /// nothing: tools and the host's kernel have limits that no program shows. A machine that has no
+    /// such limits does nothing.
+    ///
+    /// # Errors
+    /// If the machine has no place for the program, or a tool or a right is missing
+    /// ([`Error::needs_tool`]): then only the refusals are known.
+    fn try_out(&self, program: &Program, progress: &dyn Fn(&str)) -> Result {
+        let _ = (program, progress);
+        Ok(())
+    }
+
     /// Builds the executable form of a program, loads these offloads, and starts the machine.
     /// `progress` shows the current activity to a waiting user.
     ///

@@ -21,6 +21,9 @@ pub type Start = fn(&Program, Store, &dyn Fn(&str)) -> Result<Box<dyn Machine>>;
 /// What has no place on a machine; see [`Configured::refusals`].
 pub type Refusals = fn(&Program) -> Vec<Refusal>;
 
+/// A function that builds a program and starts it on nothing; see [`Configured::try_out`].
+pub type TryOut = fn(&Program, &dyn Fn(&str)) -> Result;
+
 /// A kind with one machine, about which nothing can be chosen.
 #[derive(Clone, Copy)]
 pub struct Single {
@@ -30,6 +33,8 @@ pub struct Single {
     pub about: &'static str,
     /// What it refuses; `None` if it takes every program.
     pub refusals: Option<Refusals>,
+    /// Finds limits of tools; see [`Configured::try_out`]. `None` if there are none.
+    pub try_out: Option<TryOut>,
     /// Starts it; see [`Configured::start`].
     pub start: Start,
     /// Source code for it; see [`Configured::generate`].
@@ -83,6 +88,10 @@ impl Configured for Single {
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
         self.refusals.map_or_else(Vec::new, |refusals| refusals(program))
+    }
+
+    fn try_out(&self, program: &Program, progress: &dyn Fn(&str)) -> Result {
+        self.try_out.map_or(Ok(()), |try_out| try_out(program, progress))
     }
 
     fn start(

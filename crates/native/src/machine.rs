@@ -14,6 +14,7 @@ static NATIVE: Single = Single {
     name: "native",
     about: "C, compiled by the system's compiler and run on one core of this computer",
     refusals: None,
+    try_out: None,
     start: |program, store, progress| {
         progress("compiling C");
         let library =

@@ -10,13 +10,22 @@ use wireloom_machine::{Error, Result};
 
 use crate::compiler::{COMPILER, Form, compile};
 use crate::object::Object;
+use crate::steps::Steps;
 
 /// The longest source whose steps are joined: compilers and verifier take too long with more.
 const LONGEST_JOINED: usize = 200_000;
 
+/// A program in C.
+pub struct Source {
+    /// The text.
+    pub text: String,
+    /// The steps that its functions are.
+    pub steps: Steps,
+}
+
 /// A program as object files.
 pub struct Compiled {
-    text: String,
+    source: Source,
     /// Where object files are kept.
     cache: Option<Cache>,
     /// Unless the compiler could not join it.
@@ -30,13 +39,15 @@ impl Compiled {
     ///
     /// # Errors
     /// If the compiler is missing or fails.
-    pub fn new(text: String, cache: Option<Cache>) -> Result<Self> {
-        let joined = (text.len() <= LONGEST_JOINED)
+    pub fn new(source: Source, cache: Option<Cache>) -> Result<Self> {
+        let joined = (source.text.len() <= LONGEST_JOINED)
             .then(|| {
-                compile(&text, Form::Joined, cache.as_ref()).and_then(|object| parsed(&object)).ok()
+                compile(&source, Form::Joined, cache.as_ref())
+                    .and_then(|object| parsed(&object))
+                    .ok()
             })
             .flatten();
-        let compiled = Self { text, cache, joined, apart: OnceLock::new() };
+        let compiled = Self { source, cache, joined, apart: OnceLock::new() };
         if compiled.joined.is_none() {
             compiled.apart()?;
         }
@@ -56,8 +67,13 @@ impl Compiled {
         if let Some(object) = self.apart.get() {
             return Ok(object);
         }
-        let object = parsed(&compile(&self.text, Form::Apart, self.cache.as_ref())?)?;
+        let object = parsed(&compile(&self.source, Form::Apart, self.cache.as_ref())?)?;
         Ok(self.apart.get_or_init(|| object))
+    }
+
+    /// Returns the steps of the program.
+    pub fn steps(&self) -> &Steps {
+        &self.source.steps
     }
 
     /// Returns the program in the form in which it would be loaded next.

@@ -10,8 +10,14 @@ use wireloom_install::apart::{self, Running};
 use wireloom_install::{Cache, CacheError};
 use wireloom_machine::{Error, Result};
 
+use crate::compiled::Source;
+use crate::steps::in_messages;
+
 /// Its name.
 pub const COMPILER: &str = "bpf-gcc";
+
+/// What the compiler says of a function whose values do not fit the stack.
+const STACK: &str = "stack limit exceeded";
 
 const HELP: &str = "the Debian package gcc-bpf has it: apt-get install gcc-bpf";
 
@@ -43,11 +49,11 @@ impl From<CacheError> for Failed {
 ///
 /// # Errors
 /// If the compiler is missing or fails.
-pub fn compile(text: &str, form: Form, cache: Option<&Cache>) -> Result<Vec<u8>> {
-    let key = cache.and_then(|cache| Some((cache, key(text, form)?)));
+pub fn compile(source: &Source, form: Form, cache: Option<&Cache>) -> Result<Vec<u8>> {
+    let key = cache.and_then(|cache| Some((cache, key(&source.text, form)?)));
     let kept = key.map(|(cache, key)| {
         let build = |folder: &Path, finished: &Path| {
-            compile_in(folder, &finished.join(OBJECT), text, form).map_err(Failed::Compiler)
+            compile_in(folder, &finished.join(OBJECT), source, form).map_err(Failed::Compiler)
         };
         let entry = cache.entry(&key, build)?;
         fs::read(entry.join(OBJECT)).map_err(|_| Failed::Cache)
@@ -61,7 +67,7 @@ pub fn compile(text: &str, form: Form, cache: Option<&Cache>) -> Result<Vec<u8>>
     let folder = wireloom_files::TemporaryFolder::new();
     let folder = folder.map_err(|error| problem("a temporary folder", &error))?;
     let object = folder.path().join(OBJECT);
-    compile_in(folder.path(), &object, text, form)?;
+    compile_in(folder.path(), &object, source, form)?;
     fs::read(&object).map_err(|error| problem("the object file", &error))
 }
 
@@ -84,16 +90,18 @@ fn problem(what: &str, error: &dyn std::fmt::Display) -> Error {
 }
 
 /// Compiles C in a folder.
-fn compile_in(folder: &Path, object: &Path, text: &str, form: Form) -> Result {
-    for (name, text) in RUNTIME.iter().copied().chain([("engine.c", text)]) {
+fn compile_in(folder: &Path, object: &Path, source: &Source, form: Form) -> Result {
+    for (name, text) in RUNTIME.iter().copied().chain([("engine.c", source.text.as_str())]) {
         fs::write(folder.join(name), text).map_err(|error| problem(name, &error))?;
     }
-    run(folder, object, form)
+    run(folder, object, source, form)
 }
 
-fn run(folder: &Path, object: &Path, form: Form) -> Result {
+fn run(folder: &Path, object: &Path, source: &Source, form: Form) -> Result {
     let mut command = Command::new(COMPILER);
     command.args((form == Form::Joined).then_some("-DWL_JOINED"));
+    // Its messages name functions in quotes of the language.
+    command.env("LC_ALL", "C");
     command.args(FLAGS).arg("-c").arg("-o").arg(object).arg(folder.join("engine.c"));
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
@@ -111,7 +119,13 @@ fn run(folder: &Path, object: &Path, form: Form) -> Result {
     let first = said.lines().find(|line| line.contains("error")).unwrap_or_default().to_owned();
     let log = Cache::of_user("xdp").log("compiler", &words.join(" "), &said);
     let log = log.map(|log| format!("its command and messages are in {}", log.display()));
-    let error = Error::new(format!("{COMPILER} refuses the program: {}", first.trim()));
+    let why = if first.contains(STACK) {
+        "its values do not fit the kernel's stack of 512 bytes: divide it, or use smaller values"
+            .to_owned()
+    } else {
+        format!("{COMPILER} refuses it: {}", first.trim())
+    };
+    let error = source.steps.refused(in_messages(&said), &why);
     Err(match log {
         Some(log) => error.with_help(log),
         None => error,

@@ -10,10 +10,11 @@ use wireloom_install::Cache;
 use wireloom_machine::{Calls, Counts, Error, Program, Result};
 use wireloom_offloads::{Content, Store, registry};
 
-use crate::compiled::{Compiled, broken};
+use crate::compiled::{Compiled, Source, broken};
 use crate::kernel::{self, Instruction, MapType, Shape, Typed, flag};
 use crate::link::link;
 use crate::object::Object;
+use crate::steps::{Steps, in_log};
 use crate::tables::Tables;
 use crate::types::Types;
 
@@ -67,7 +68,7 @@ impl Engine {
         let written = bpf::generate(&program.optimised).map_err(refused)?;
         let broken = |why: String| broken(&why);
         progress("compiling C for BPF");
-        let compiled = Compiled::new(written.text.clone(), cache)?;
+        let compiled = Compiled::new(source(program, &written), cache)?;
         let object = compiled.next()?;
         let thread = object.constant("wl_thread_bytes").map_err(broken)?;
         let packet = object.constant("wl_packet_bytes").map_err(broken)?;
@@ -147,7 +148,7 @@ impl Loader {
     /// If the compiler fails.
     pub fn watched(&self, program: &Program, watch: &Watch) -> Result<Compiled> {
         let written = bpf::generate_watched(&program.optimised, Some(watch)).map_err(refused)?;
-        Compiled::new(written.text, None)
+        Compiled::new(source(program, &written), None)
     }
 
     /// Has the kernel verify and load the program of an entry. `maps` are those of the entry, by
@@ -179,7 +180,12 @@ impl Loader {
         let prepared = self.prepare(compiled.apart()?, entry, &all, settings)?;
         prepared.load(entry, &self.types).map_err(|error| {
             let log = prepared.refusal(entry, &self.types);
-            failed("loading the program", &error, &log)
+            let failed = failed("loading the program", &error, &log);
+            if failed.needs_tool {
+                return failed;
+            }
+            let function = in_log(&log, &prepared.names);
+            Error { help: failed.help, ..compiled.steps().refused(function, &failed.message) }
         })
     }
 
@@ -193,21 +199,20 @@ impl Loader {
         let constants = constants(object, settings)?;
         let linked = link(object, entry, maps, &constants);
         let linked = linked.map_err(|why| Error::new(format!("linking for BPF: {why}")))?;
-        let functions: Option<Vec<(u32, u32)>> = linked
-            .functions
-            .iter()
-            .map(|(at, name)| Some((*at, *self.functions.get(name)?)))
-            .collect();
+        let names = linked.functions;
+        let functions: Option<Vec<(u32, u32)>> =
+            names.iter().map(|(at, name)| Some((*at, *self.functions.get(name)?))).collect();
         let functions = functions.ok_or_else(|| Error::new("a function without a type"))?;
-        Ok(Prepared { instructions: linked.instructions, functions, _constants: constants })
+        Ok(Prepared { instructions: linked.instructions, functions, names, _constants: constants })
     }
 }
 
-/// A program that the kernel can load: its instructions, the type of each function by its first
-/// instruction, and the map of constants that they name.
+/// A program that the kernel can load: its instructions, the type and the name of each function by
+/// its first instruction, and the map of constants that they name.
 struct Prepared {
     instructions: Vec<Instruction>,
     functions: Vec<(u32, u32)>,
+    names: Vec<(u32, String)>,
     _constants: OwnedFd,
 }
 
@@ -248,6 +253,10 @@ fn constants(object: &Object, settings: Settings) -> Result<OwnedFd> {
 
 fn refused(all: Vec<Refused>) -> Error {
     Error::new(all.into_iter().next().map(|refused| refused.message).unwrap_or_default())
+}
+
+fn source(program: &Program, written: &BpfProgram) -> Source {
+    Source { text: written.text.clone(), steps: Steps::of(&program.optimised, written) }
 }
 
 fn functions(written: &BpfProgram) -> Vec<(&str, Takes)> {

@@ -22,6 +22,7 @@ mod live;
 mod machine;
 mod object;
 mod ring;
+mod steps;
 mod tables;
 mod types;
 mod watch;

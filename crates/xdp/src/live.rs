@@ -320,6 +320,17 @@ impl Live {
         // A restart finds it compiled.
         let cache = Some(Cache::of_user("xdp"));
         let engine = Engine::new(program, &mut store, cache, progress)?;
+        Self::of(engine, store, ports, limits, progress)
+    }
+
+    /// Has the kernel verify an engine with this store.
+    pub(crate) fn of(
+        engine: Engine,
+        store: Store,
+        ports: &[Interface],
+        limits: &Limits,
+        progress: &dyn Fn(&str),
+    ) -> Result<(Self, Arc<InKernel>)> {
         let problem = |error: io::Error| failed("a map of the ports", &error, "");
         let create = |name: &str, map_type, key, value, entries| {
             let shape = Shape { map_type, key, value, entries, flags: 0 };

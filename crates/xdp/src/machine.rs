@@ -15,12 +15,14 @@ use wireloom_offloads::{Store, Update};
 
 use crate::engine::{Engine, Settings, failed};
 use crate::kernel::{self, MapType, Mapped, Shape, flag};
+use crate::live::{Interface, Limits, Live};
 
 /// The kind `xdp`.
 pub static KIND: &dyn Kind = &Single {
     name: "xdp",
     about: "a program of the Linux kernel, in the XDP hook of its network drivers",
     refusals: Some(refusals),
+    try_out: Some(try_out),
     start: |program, store, progress| Ok(Box::new(Trials::new(program, store, progress)?)),
     generate,
 };
@@ -33,6 +35,16 @@ fn refusals(program: &Program) -> Vec<Refusal> {
         message: refused.message,
     };
     bpf::refusals(&program.optimised).into_iter().map(refusal).collect()
+}
+
+/// Loads the program for trials and for a port.
+fn try_out(program: &Program, progress: &dyn Fn(&str)) -> Result {
+    let mut store =
+        wireloom_ir::store(&program.optimised).map_err(|refused| Error::new(refused.0))?;
+    let engine = Engine::new(program, &mut store, None, progress)?;
+    let trials = Trials::of(engine, store, progress)?;
+    let port = Interface { name: "lo".to_owned(), index: LOOPBACK };
+    Live::of(trials.engine, trials.store, &[port], &Limits::default(), progress).map(|_| ())
 }
 
 fn generate(program: &Program) -> Result<Files> {
@@ -73,6 +85,8 @@ mod verdict {
     pub const RUNAWAY: u32 = 4;
 }
 
+/// The number of the interface that every computer has.
+const LOOPBACK: u32 = 1;
 /// The shortest frame that the kernel takes.
 const SHORTEST: usize = 14;
 /// Room for the longest packet.
@@ -96,6 +110,10 @@ struct Trials {
 impl Trials {
     fn new(program: &Program, mut store: Store, progress: &dyn Fn(&str)) -> Result<Self> {
         let engine = Engine::new(program, &mut store, None, progress)?;
+        Self::of(engine, store, progress)
+    }
+
+    fn of(engine: Engine, store: Store, progress: &dyn Fn(&str)) -> Result<Self> {
         let shape = Shape {
             map_type: MapType::Array,
             key: 4,

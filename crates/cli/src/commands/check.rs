@@ -5,11 +5,12 @@ use serde::Serialize;
 use wireloom_lang::diagnostics::{Diagnostic, Severity};
 use wireloom_lang::hir;
 use wireloom_lang::source::{FileId, SourceFile, SourceMap, Span};
-use wireloom_machine::Program;
+use wireloom_machine::{Program, Refusal};
 
 use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
 use crate::program::{ProgramArgs, show_diagnostics};
+use wireloom_console::Working;
 use wireloom_console::output::{self, JsonTarget};
 
 /// See `wireloom check --help`.
@@ -112,8 +113,11 @@ fn refused(
     let program = Program::new(checked);
     let of = |machine: &MachineName| {
         let name = machine.0.name().to_owned();
-        let refusals = machine.0.refusals(&program).into_iter();
-        refusals.map(move |refusal| {
+        let mut refusals = machine.0.refusals(&program);
+        if refusals.is_empty() {
+            refusals.extend(tried_out(machine, &program));
+        }
+        refusals.into_iter().map(move |refusal| {
             let line = refusal.line.as_ref().and_then(|(file, line)| line_of(sources, file, *line));
             let declared = || checked.declared(refusal.offload.as_deref(), refusal.step.as_deref());
             let span = line.unwrap_or_else(declared);
@@ -121,6 +125,26 @@ fn refused(
         })
     };
     machines.iter().flat_map(of).collect()
+}
+
+/// What tools or the kernel refuse of a program, if they are there.
+fn tried_out(machine: &MachineName, program: &Program) -> Option<Refusal> {
+    let name = machine.0.name();
+    let working = Working::on(format!("trying {name}"));
+    let error = machine.0.try_out(program, &|what| working.now(what)).err()?;
+    drop(working);
+    if error.needs_tool {
+        output::note(format!(
+            "warning: {name}: the program is not tried out, so it may still be refused: {}",
+            error.message
+        ));
+        return None;
+    }
+    let message = match error.help {
+        Some(help) => format!("{}; {help}", error.message),
+        None => error.message,
+    };
+    Some(Refusal { offload: None, step: error.step, line: None, message })
 }
 
 /// Returns the text of a line, without the blanks around it, as a span.

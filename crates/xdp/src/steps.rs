@@ -1,0 +1,76 @@
+//! Which step of an engine the compiler or the kernel's verifier refuses.
+
+use wireloom_codegen::c::bpf::BpfProgram;
+use wireloom_ir as ir;
+use wireloom_machine::Error;
+
+/// The steps of an engine.
+pub struct Steps {
+    engine: String,
+    /// The function that a step is when steps are apart, and the step.
+    functions: Vec<(String, String)>,
+}
+
+impl Steps {
+    /// Returns the steps of a program's engine.
+    pub fn of(program: &ir::Program, written: &BpfProgram) -> Self {
+        let engine = &program.engines[program.main.index()];
+        let functions = written.functions.iter().map(|(function, _)| function.clone());
+        let steps = engine.steps.iter().map(|step| step.name.clone());
+        Self { engine: engine.name.clone(), functions: functions.zip(steps).collect() }
+    }
+
+    /// Returns the error that a function has no place in the kernel; a function that is no step, or
+    /// none, stands for the whole engine.
+    pub fn refused(&self, function: Option<&str>, why: &str) -> Error {
+        let engine = &self.engine;
+        let mut steps = self.functions.iter();
+        match steps.find(|(own, _)| Some(own.as_str()) == function) {
+            Some((_, step)) => {
+                Error::new(format!("engine `{engine}`, step `{step}`: {why}")).with_step(step)
+            }
+            None => Error::new(format!("engine `{engine}`: {why}")),
+        }
+    }
+}
+
+/// Returns the function in which the compiler found its first error.
+pub fn in_messages(messages: &str) -> Option<&str> {
+    let before = &messages[..messages.find(": error: ")?];
+    let (_, named) = before.rsplit_once(": In function '")?;
+    named.split('\'').next()
+}
+
+/// Returns the function at whose instruction the verifier stopped. `functions` has the first
+/// instruction of each, in their order.
+pub fn in_log<'a>(log: &str, functions: &'a [(u32, String)]) -> Option<&'a str> {
+    let number = |line: &str| line.split_once(": (")?.0.parse::<u32>().ok();
+    let stopped = log.lines().rev().find_map(number)?;
+    let after = functions.partition_point(|(first, _)| *first <= stopped);
+    functions[..after].last().map(|(_, name)| name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compilers_messages_name_a_function() {
+        let said = "engine.c: In function 'e_first':\nengine.c:7: warning: unused\n\
+                    engine.c: In function 'e_second':\nengine.c:9: error: eBPF stack limit exceeded\n\
+                    engine.c: In function 'e_third':\n";
+        assert_eq!(in_messages(said), Some("e_second"));
+        assert_eq!(in_messages("cc1: error: no such option"), None);
+    }
+
+    #[test]
+    fn the_verifiers_log_ends_in_a_function() {
+        let functions = [(0, "entry"), (40, "e_first"), (90, "e_second")];
+        let functions = functions.map(|(first, name)| (first, name.to_owned()));
+        let log = "Validating e_first() func#1...\n88: (95) exit\n89: (bf) r0 = r1\n\
+                   invalid access\nprocessed 9 insns\n";
+        assert_eq!(in_log(log, &functions), Some("e_first"));
+        assert_eq!(in_log("90: (95) exit", &functions), Some("e_second"));
+        assert_eq!(in_log("the stack is too large", &functions), None);
+    }
+}
