@@ -5,12 +5,17 @@
 //! test-all`.
 
 #[cfg(target_os = "linux")]
+#[path = "conformance/coverage.rs"]
+mod coverage;
+#[path = "conformance/features.rs"]
+mod features;
+#[cfg(target_os = "linux")]
 #[path = "conformance/live.rs"]
 mod live;
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use wireloom_bits::Bits;
@@ -25,7 +30,6 @@ use wireloom_machines::REGISTRY;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::kinds::exact;
 use wireloom_offloads::{Content, EntryKey, Store, Update};
-use wireloom_testkit::counts_of_golden;
 
 /// A machine of each kind that can run on this computer, and `native` behind live ports.
 fn examples() -> Vec<Arc<dyn Configured>> {
@@ -60,7 +64,7 @@ fn can_run(machine: &Arc<dyn Configured>) -> bool {
     }
     static CAN_RUN: OnceLock<bool> = OnceLock::new();
     *CAN_RUN.get_or_init(|| {
-        let program = program_of("elements.loom");
+        let program = program_of("prefixes.loom");
         match machine.start(&program, empty(&program), &options(), &|_| ()) {
             Err(error) if error.needs_tool => {
                 eprintln!("warning: not tested on {}: {}", machine.name(), error.message);
@@ -71,16 +75,45 @@ fn can_run(machine: &Arc<dyn Configured>) -> bool {
     })
 }
 
-/// A program that keeps as many sorts of state as a machine has a place for.
+/// The program that keeps state, without the offloads of kinds that the machine refuses.
 fn program_for(machine: &Arc<dyn Configured>) -> Program {
     let all = program();
-    if machine.refusals(&all).is_empty() { all } else { program_of("elements.loom") }
+    let refusals = machine.refusals(&all);
+    if refusals.is_empty() {
+        return all;
+    }
+    let name = machine.name();
+    let refused: BTreeSet<String> = refusals
+        .into_iter()
+        .map(|refusal| refusal.offload.unwrap_or_else(|| panic!("{name}: {}", refusal.message)))
+        .collect();
+    let store = empty(&all);
+    for offload in &refused {
+        let Content::Kind { config, .. } = &store.find(offload).expect("an offload").content else {
+            panic!("{name} refuses an engine")
+        };
+        assert!(features::is_refused(machine, &config.kind), "{name} refuses `{offload}` alone");
+    }
+    let text = std::fs::read_to_string(conformance("state.loom")).expect("the program");
+    let names_one = |line: &&str| {
+        let words = || line.split(|letter: char| !letter.is_ascii_alphanumeric());
+        refused.iter().any(|offload| words().any(|word| word == offload))
+    };
+    let left: Vec<&str> = text.lines().filter(|line| !names_one(line)).collect();
+    let program = features::compiled("state.loom", &left.join("\n"));
+    let refusals = machine.refusals(&program);
+    assert!(refusals.is_empty(), "{name}: {refusals:?}");
+    program
 }
 
 /// A program of the folder `conformance`.
 fn program_of(file: &str) -> Program {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(file);
-    Source::of(file).compiled().unwrap_or_else(|error| panic!("{}", error.message))
+    Source::of(conformance(file)).compiled().unwrap_or_else(|error| panic!("{}", error.message))
+}
+
+/// A file of the folder `conformance`.
+fn conformance(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance").join(file)
 }
 
 /// The program that keeps state.
@@ -125,6 +158,17 @@ fn packets(count: u32) -> Vec<Packet> {
         Packet { ingress: 0, arrival_ns: u64::from(number) * 500, bytes }
     };
     (0..count).map(packet).collect()
+}
+
+/// Packets of the lengths at which machines change what they do: none and one byte, around the header
+/// of Ethernet, the shortest frame, and the longest packet. They arrive after a time.
+fn extreme_packets(after_ns: u64) -> impl Iterator<Item = Packet> {
+    let packet = move |(number, length): (u64, usize)| Packet {
+        ingress: 0,
+        arrival_ns: after_ns + 1000 * (number + 1),
+        bytes: (0..length).map(|at| ((at as u64 + number) % 251) as u8).collect(),
+    };
+    (0..).zip([0, 1, 13, 14, 15, 60, 65_535, 0]).map(packet)
 }
 
 fn frames(packets: &[Packet]) -> Vec<Frame<'_>> {
@@ -401,16 +445,18 @@ fn windows_that_are_cut_and_grow_stay_in_their_memory() {
     stay_in_memory(examples());
 }
 
-/// Holds a machine to golden, with these tables and packets.
+/// Holds a machine to golden, with these tables and packets, and compares the state.
 fn agrees(machine: &Arc<dyn Configured>, program: &Program, store: &Store, packets: &[Packet]) {
     let name = machine.name();
     let contender = Contender::new(Arc::clone(machine), program, store, &options(), &|_| ());
     let mut contender = contender.unwrap_or_else(|error| panic!("{name}: {}", error.message));
     let worked = contender
         .offer(&program.optimised, &frames(packets), &mut |_| ())
-        .and_then(|()| contender.finish(&program.optimised, &mut |_| ()));
+        .and_then(|()| contender.finish(&program.optimised, &mut |_| ()))
+        .and_then(|()| contender.compare_state(&|_| ()));
     worked.unwrap_or_else(|error| panic!("{name}: {}", error.message));
     assert!(contender.difference.is_none(), "{name}: {:?}", contender.difference);
+    assert_eq!(contender.compared, packets.len() as u64, "{name} lost packets");
 }
 
 fn stay_in_memory(machines: Vec<Arc<dyn Configured>>) {
@@ -544,49 +590,6 @@ fn on_microengines(seeds: std::ops::Range<u64>) {
     assert_eq!(refused.iter().find(|refused| !says_why(refused)), None);
     eprintln!("{agreed} agreed, refused were\n{}", refused.join("\n"));
     assert!(agreed > refused.len(), "refused were\n{}", refused.join("\n"));
-}
-
-#[test]
-fn counts_in_the_kernel_are_those_of_golden() {
-    let mut counted = 0;
-    for machine in examples().iter().filter(|machine| machine.kind() == "xdp") {
-        for seed in 100..140 {
-            let (case, compiled) = case(seed);
-            let compiled = compiled.unwrap_or_else(|failure| panic!("{}", failure.details));
-            let program = Program { lowered: compiled.plain, optimised: compiled.optimised };
-            let store = || {
-                let mut store = wireloom_ir::store(&program.optimised).expect("a store");
-                case.input.load(&mut store);
-                store
-            };
-            let Ok(mut running) = machine.start(&program, store(), &options(), &|_| ()) else {
-                continue;
-            };
-            let packets = &case.input.packets;
-            running.offer(&frames(packets), &mut |_| ()).expect("packets are executed");
-            let counts = running.counts().expect("it counts");
-            let expected = counts_of_golden(&program.optimised, store(), packets, &counts);
-            assert_eq!(counts, expected, "{seed}\n{}", case.program.text());
-            counted += 1;
-        }
-        assert!(counted > 10, "{counted} programs have a place");
-    }
-}
-
-#[test]
-fn random_programs_do_in_the_kernel_what_they_do_on_golden() {
-    let (agreed, refused) = random(100..160, |machine| machine.kind() == "xdp");
-    let says_why = |refused: &&String| {
-        let words = ["step `", "context", "verifier", "bpf-gcc"];
-        words.iter().any(|word| refused.contains(word))
-    };
-    assert_eq!(refused.iter().find(|refused| !says_why(refused)), None);
-    eprintln!("{agreed} agreed, refused were\n{}", refused.join("\n"));
-    assert!(
-        agreed > 10 || examples().iter().all(|machine| machine.kind() != "xdp"),
-        "refused were\n{}",
-        refused.join("\n")
-    );
 }
 
 #[test]
