@@ -135,13 +135,18 @@ impl Tables {
             if only.is_some_and(|only| only != table.offload) {
                 continue;
             }
+            let age_ns = age_ns(store, table.offload);
             let instance = instance(store, table.offload);
             let (shared, words, copies) = match &table.memory {
                 Memory::Elements { shared, words, copies } => (shared, *words, *copies),
                 Memory::ReadOnly { .. } | Memory::Prefixes { .. } => continue,
                 Memory::Keys { key, words, clock } => {
                     let exact = exact(instance);
-                    let state = read_keys(&table.map, *key, *words, clock, exact.widths())?;
+                    let mut state = read_keys(&table.map, *key, *words, clock, exact.widths())?;
+                    // Elements that have expired stay in the map until something meets them.
+                    let now_ns = state.time_ns;
+                    let lives = |aged: &Aged| age_ns == 0 || now_ns - aged.touched_ns <= age_ns;
+                    state.ageing.retain(lives);
                     exact.set_state(&state).map_err(|refused| io::Error::other(refused.0))?;
                     continue;
                 }
@@ -244,6 +249,14 @@ fn read_keys(
     state.time_ns = ageing.last().map_or(time_ns, |(_, aged)| time_ns.max(aged.touched_ns));
     state.ageing = ageing.into_iter().map(|(_, aged)| aged).collect();
     Ok(state)
+}
+
+/// The age at which entries of a table expire; 0 if they do not.
+fn age_ns(store: &Store, offload: usize) -> u64 {
+    match &store.slots[offload].content {
+        Slot::Kind { config, .. } => config.params.get("age").map_or(0, Bits::low_u64),
+        Slot::Engine(_) => 0,
+    }
 }
 
 fn instance(store: &mut Store, offload: usize) -> &mut dyn Instance {
