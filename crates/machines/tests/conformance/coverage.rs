@@ -32,9 +32,10 @@ machines state. The columns are these machines; others of a kind may refuse more
 
 /// A test for each kind of machines, so that they run side by side and fail by name.
 macro_rules! kinds {
-    ($($name:ident: $kind:literal,)*) => {
+    ($($(#[$how:meta])* $name:ident: $kind:literal,)*) => {
         $(
             mod $name {
+                $(#[$how])*
                 #[test]
                 fn every_feature_that_it_accepts_runs() {
                     super::cover($kind);
@@ -59,6 +60,7 @@ kinds! {
     golden: "golden",
     native: "native",
     kernel: "xdp",
+    #[ignore = "builds a large model: make test-all"]
     hardware: "np",
     multiprocessors: "mpsoc",
     microengines: "ixp",
