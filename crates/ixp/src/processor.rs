@@ -264,6 +264,12 @@ impl<E: EnergySink> Processor<E> {
     /// What contexts wait for.
     fn waits(&self) -> String {
         let mut waits = Vec::new();
+        let blocked = self.chip.sram.blocked();
+        if blocked > 0 {
+            let locked = self.chip.sram.locked();
+            waits
+                .push(format!("{blocked} commands of SRAM wait for a lock; locked are {locked:?}"));
+        }
         for (number, engine) in self.chip.engines.iter().enumerate() {
             for (place, context) in engine.contexts().iter().enumerate() {
                 let what = match context.state {

@@ -29,9 +29,11 @@ pub struct Sram {
 pub struct Channel {
     /// Commands that wait.
     pub queues: Queues,
-    /// Commands that have found their address locked, in the order in which they did.
-    blocked: VecDeque<Handle>,
+    /// Commands that wait for a lock on their address, in the order in which they came to it.
+    blocked: VecDeque<(Handle, u32)>,
     locked: Vec<u32>,
+    /// The addresses that can be locked at a time.
+    locks: usize,
     free: u64,
     was_write: bool,
     /// What it has done.
@@ -39,20 +41,32 @@ pub struct Channel {
 }
 
 impl Channel {
-    fn new(queue: u32) -> Self {
+    fn new(spec: SramSpec) -> Self {
         Self {
-            queues: Queues::new(queue, Class::Ordered),
+            queues: Queues::new(spec.queue, Class::Ordered),
             blocked: VecDeque::new(),
             locked: Vec::new(),
+            locks: spec.locks as usize,
             free: 0,
             was_write: false,
             served: Served::default(),
         }
     }
 
-    /// Whether it may begin something in a later cycle.
+    /// Whether it may begin something in a later cycle without a new command. A command that waits
+    /// for a lock that another one holds cannot: only a command releases locks.
     pub fn has_work(&self) -> bool {
-        !self.queues.is_empty() || !self.blocked.is_empty()
+        !self.queues.is_empty() || self.next_owner().is_some()
+    }
+
+    /// Whether an address can be locked now.
+    fn can_lock(&self, address: u32) -> bool {
+        self.locked.len() < self.locks && !self.locked.contains(&address)
+    }
+
+    /// The place of the first waiting command that can have its lock now.
+    fn next_owner(&self) -> Option<usize> {
+        self.blocked.iter().position(|(_, address)| self.can_lock(*address))
     }
 }
 
@@ -62,7 +76,7 @@ impl Sram {
         Self {
             spec,
             words: vec![0; spec.bytes as usize / 4],
-            channels: vec![Channel::new(spec.queue); spec.channels as usize],
+            channels: vec![Channel::new(spec); spec.channels as usize],
             lists: vec![Vec::new(); spec.lists as usize],
             rings: Rings::default(),
         }
@@ -78,9 +92,14 @@ impl Sram {
         self.channels.iter().map(|channel| channel.served).sum()
     }
 
-    /// Commands that wait, for a lock or for their turn.
+    /// Commands that wait for their turn.
     pub fn waiting(&self) -> usize {
-        self.channels.iter().map(|channel| channel.queues.len() + channel.blocked.len()).sum()
+        self.channels.iter().map(|channel| channel.queues.len()).sum()
+    }
+
+    /// Commands that wait for a lock.
+    pub fn blocked(&self) -> usize {
+        self.channels.iter().map(|channel| channel.blocked.len()).sum()
     }
 
     /// The most commands that have waited in a channel.
@@ -135,24 +154,18 @@ impl Sram {
         if now < channel.free {
             return Ok(None);
         }
-        let (locked, room) = (&channel.locked, channel.locked.len() < self.spec.locks as usize);
-        let first = channel
-            .blocked
-            .iter()
-            .position(|handle| room && !locked.contains(&pool[*handle].address));
-        let handle = match first.and_then(|place| channel.blocked.remove(place)) {
-            Some(handle) => handle,
+        let owner = channel.next_owner().and_then(|place| channel.blocked.remove(place));
+        let handle = match owner {
+            Some((handle, _)) => handle,
             None => {
                 let was_write = channel.was_write;
                 let cost = |handle: Handle| Some(u32::from(pool[handle].is_write() != was_write));
                 let Some(handle) = channel.queues.take(pool, cost) else { return Ok(None) };
                 let request = &pool[handle];
-                let waits = channel.locked.contains(&request.address)
-                    || channel.locked.len() >= self.spec.locks as usize;
-                if request.operation == Operation::ReadLock && waits {
+                if request.operation == Operation::ReadLock && !channel.can_lock(request.address) {
                     // It has taken the unit's time to find that out.
                     channel.free = now + u64::from(self.spec.word_cycles);
-                    channel.blocked.push_back(handle);
+                    channel.blocked.push_back((handle, request.address));
                     return Ok(None);
                 }
                 handle
@@ -181,7 +194,7 @@ impl Sram {
 
     /// Whether it may begin something in a later cycle without a new command.
     pub fn is_waiting(&self) -> bool {
-        self.channels.iter().any(|channel| !channel.queues.is_empty())
+        self.channels.iter().any(Channel::has_work)
     }
 
     fn serve(&mut self, channel: usize, handle: Handle, pool: &mut Pool) -> Result<(), Refused> {
