@@ -280,9 +280,18 @@ impl<E: EnergySink> Chip<E> {
 
     /// Does what writes to registers ask for.
     fn make_effects(&mut self, kernel: &mut Kernel<Event>) -> Result<(), Refused> {
-        while let Some(effect) = self.effects.pop() {
+        let mut effects = std::mem::take(&mut self.effects);
+        for effect in effects.drain(..) {
             match effect {
-                Effect::Signal { thread, signal } => self.signal_thread(thread, signal, kernel),
+                Effect::Signal { thread, signal } => {
+                    let threads = self.engines.len() * self.threads_each();
+                    if thread as usize >= threads {
+                        return Err(Refused(format!(
+                            "inter_thd_sig: there is no thread {thread}: {threads} are, from 0"
+                        )));
+                    }
+                    self.signal_thread(thread as u8, signal, kernel);
+                }
                 Effect::Ring { number, value } => self.scratch.set_ring(number.into(), value)?,
                 Effect::SramRing { number, value } => self.sram.set_ring(number.into(), value)?,
                 Effect::Receive(wanted) => {
@@ -306,6 +315,7 @@ impl<E: EnergySink> Chip<E> {
                 }
             }
         }
+        self.effects = effects;
         Ok(())
     }
 

@@ -65,7 +65,7 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// A signal for a thread.
-    Signal { thread: u8, signal: Signal },
+    Signal { thread: u32, signal: Signal },
     /// A request for an MPKT.
     Receive(Wanted),
     /// An element of the transmit FIFO may leave.
@@ -340,7 +340,7 @@ impl Fbi {
                 element.valid = true;
                 effects.push(Effect::Transmit);
             }
-            8 => effects.push(Effect::Signal { thread: value as u8, signal: Signal::INTER_THREAD }),
+            8 => effects.push(Effect::Signal { thread: value, signal: Signal::INTER_THREAD }),
             9 => self.registers[9] |= value,
             10 => self.registers[10] |= 1 << (value & 31),
             12..=15 => {
