@@ -298,7 +298,9 @@ impl Cards {
             && let Some(arrived) = port.source.take(events.now())
         {
             let mpkts = arrived.bytes.div_ceil(self.mpkt).max(1);
-            if port.held_in + mpkts > self.spec.receive_mpkts + self.extra_mpkts {
+            // A port that holds nothing else takes a packet of any length, as the bus carries it.
+            let room = self.spec.receive_mpkts + self.extra_mpkts;
+            if port.held_in > 0 && port.held_in + mpkts > room {
                 port.lost += 1;
                 let place = (arrived.number - self.first) as usize;
                 if let Some((_, packet)) = self.packets[place].take() {

@@ -107,9 +107,6 @@ impl<E: Metered> Ixp<E> {
                     Error::new(message).with_help("change `ports.count` of its description")
                 );
             }
-            if frame.bytes.is_empty() {
-                return Err(Error::new(format!("packet {} has no bytes", self.offered)));
-            }
             self.processor.offer(frame.ingress, self.offered, frame.arrival_ns, frame.bytes);
             self.offered += 1;
         }

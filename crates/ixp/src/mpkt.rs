@@ -6,7 +6,7 @@
 ///
 /// | bits | meaning |
 /// |---|---|
-/// | 10, 9, 6 to 0 | bytes, 1 to 64 (bits 8 and 7 of the number on version 2); 0 on the way out: no bytes |
+/// | 10, 9, 6 to 0 | bytes, 0 to 64 (bits 8 and 7 of the number on version 2) |
 /// | 7 | first of its packet |
 /// | 8 | last of its packet |
 /// | 16 to 12 | the port; out: its bits 4 to 0 |
