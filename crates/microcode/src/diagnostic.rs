@@ -48,6 +48,7 @@ pub const CODES: &[(&str, &str)] = &[
     ("U0305", "too many registers"),
     ("U0306", "too many signals"),
     ("U0307", "too many instructions are deferred"),
+    ("U0308", "command moves more words than transfer registers follow"),
     ("U0401", "transfer register read before its signal"),
     ("U0402", "register is read and never written"),
     ("U0403", "branch in a defer slot"),

@@ -3,8 +3,8 @@
 use wireloom_isa::microengine::table::{Field, Form, Slot};
 use wireloom_isa::microengine::text::field_name;
 use wireloom_isa::microengine::{
-    Bank, Completion, Image, Import, Index, Instruction, Register, RegisterName, Signal,
-    SourceLine, TransferFile, Unencodable, Version, Wait, code, encode,
+    Bank, Command, Completion, Image, Import, Index, Instruction, Override, Register, RegisterName,
+    Signal, SourceLine, TransferFile, Unencodable, Version, Wait, code, encode,
 };
 
 use crate::allocate::{Unallocated, allocate, place};
@@ -116,6 +116,12 @@ fn at(program: &Program, item: &Item, slot: Option<Slot>) -> Place {
         Some((_, bytes)) => line.place_of(bytes.clone()),
         None => line.error_here("U0101", "").place,
     }
+}
+
+/// An operand of an item as it is written.
+fn text<'a>(program: &'a Program, item: &Item, slot: Slot) -> Option<&'a str> {
+    let (_, bytes) = item.places.iter().find(|(known, _)| *known == slot)?;
+    program.lines[item.line].text.get(bytes.clone())
 }
 
 fn error(
@@ -272,6 +278,7 @@ fn check(program: &Program) -> Result<(), Errors> {
         }
     }
     for (at, item) in program.items.iter().enumerate() {
+        errors.extend(overrun(program, at));
         let slots = program.items.iter().skip(at + 1).take(item.parts.defer.into());
         if slots.clone().count() < usize::from(item.parts.defer) {
             errors.push(error(
@@ -302,6 +309,44 @@ fn check(program: &Program) -> Result<(), Errors> {
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// An error if a command moves more words than transfer registers were declared from its first one
+/// on: it would read or write registers that hold something else.
+fn overrun(program: &Program, at: usize) -> Option<Diagnostic> {
+    let item = &program.items[at];
+    let Form::Command(unit, operation) = item.form else { return None };
+    let following = item.following?;
+    let command = Command { transfer: item.parts.transfer, ..Command::new(unit, operation) };
+    let moved = |count| command.words_out(count).max(command.words_in(count));
+    let before = at.checked_sub(1).map(|before| &program.items[before]);
+    let given = before.filter(|before| item.parts.indirect && before.form == Form::Immediate);
+    let given = given.map(|before| Override::from_word(before.parts.value));
+    // A register that is given at run time is none of those that were declared here.
+    let given = given.filter(|given| given.transfer.is_none()).and_then(|given| given.count);
+    let (words, slot) = match given {
+        Some(count) if moved(count) > following => (moved(count), None),
+        _ => (moved(item.parts.count), Some(Slot::Count)),
+    };
+    if words <= following {
+        return None;
+    }
+    let name = text(program, item, Slot::Transfer).unwrap_or_default();
+    let registers = if following == 1 { "register is" } else { "registers are" };
+    let message = format!(
+        "the command moves {words} words, and {following} {registers} declared from `{name}` on"
+    );
+    let mut error = error(program, item, Some(Slot::Transfer), "U0308", message);
+    match (slot, before) {
+        (None, Some(before)) => {
+            error = error.also(self::at(program, before, None), "the count is given here");
+        }
+        _ if item.places.iter().any(|(known, _)| Some(*known) == slot) => {
+            error = error.also(self::at(program, item, slot), "the count");
+        }
+        _ => {}
+    }
+    Some(error.help("declare as many transfer registers by one `.reg`, in their order"))
 }
 
 fn unallocated(program: &Program, why: Unallocated) -> Diagnostic {
@@ -347,11 +392,9 @@ fn read_early(program: &Program, number: usize, file: TransferFile, register: u8
         program.names.transfers.iter().find(|(_, at, number)| (*at, *number) == (file, register));
     let name = known.map_or_else(|| format!("{marks}{register}"), |known| known.0.clone());
     let message = format!("`{name}` is read before the signal of its command");
-    let text = |slot: &Slot| {
-        let found = item.places.iter().find(|(known, _)| known == slot)?;
-        program.lines[item.line].text.get(found.1.clone())
-    };
-    let slot = [Slot::A, Slot::B].into_iter().find(|slot| text(slot).is_some_and(is_transfer));
+    let slot = [Slot::A, Slot::B]
+        .into_iter()
+        .find(|slot| text(program, item, *slot).is_some_and(is_transfer));
     error(program, item, slot, "U0401", message)
         .help("wait for it: ctx_arb[signal], or ctx_swap with the command")
 }

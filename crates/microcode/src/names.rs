@@ -58,6 +58,9 @@ pub struct Names {
     /// Transfer registers in use: SRAM and SDRAM; then next neighbours.
     used: [Vec<bool>; 3],
     used_signals: [bool; 16],
+    /// For each transfer register the number after the last one that was declared with it: SRAM and
+    /// SDRAM.
+    ends: [Vec<u8>; 2],
     /// Names of transfer registers, for debuggers.
     pub transfers: Vec<(String, TransferFile, u8)>,
 }
@@ -76,12 +79,14 @@ impl Names {
         let sizes = version.sizes();
         let share = vec![false; sizes.transfer / sizes.contexts];
         let neighbours = vec![false; sizes.neighbour / sizes.contexts];
+        let ends = vec![0; share.len()];
         Self {
             version,
             scopes: vec![Scope { names: HashMap::new() }],
             nodes: Vec::new(),
             signals: Vec::new(),
             used: [share.clone(), share, neighbours],
+            ends: [ends.clone(), ends],
             used_signals: [false; 16],
             transfers: Vec::new(),
         }
@@ -225,7 +230,24 @@ impl Names {
                 self.transfers.push(((*name).to_owned(), file, number));
             }
         }
+        if let Some(ends) = self.ends.get_mut(file) {
+            ends[start..start + count].fill((start + count) as u8);
+        }
         Ok(())
+    }
+
+    /// Says that transfer registers follow each other, from one to another one.
+    pub fn join(&mut self, file: TransferFile, first: u8, last: u8) {
+        let ends = &mut self.ends[file as usize];
+        let end = ends[usize::from(last)];
+        ends[usize::from(first)..=usize::from(last)].fill(end);
+    }
+
+    /// How many transfer registers were declared together from this one on; none is known of one
+    /// that is given by its number.
+    pub fn follow(&self, name: &str, file: TransferFile, number: u8) -> Option<u8> {
+        self.find(name)?;
+        Some(self.ends[file as usize].get(usize::from(number))?.saturating_sub(number))
     }
 
     pub fn signal(&mut self, name: &str) -> Result<(), Undeclared> {

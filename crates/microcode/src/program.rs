@@ -176,6 +176,7 @@ impl Builder {
             form: Form::Nop,
             parts: Parts::default(),
             nodes: [None; 3],
+            following: None,
             label: None,
             import: None,
             completion: None,
@@ -252,7 +253,10 @@ impl Builder {
             let error = self.program.lines[number]
                 .error_here("U0305", "these transfer registers do not follow each other")
                 .help("declare them in this order by one `.reg`");
-            self.errors.push(error);
+            return self.errors.push(error);
+        }
+        if let (Some(&(file, first)), Some(&(_, last))) = (numbers.first(), numbers.last()) {
+            self.program.names.join(file, first, last);
         }
     }
 

@@ -136,6 +136,7 @@ impl Reader<'_> {
         match self.register(piece)? {
             Named::Transfer(file, number) if (file as usize == 1) == (unit == Unit::Sdram) => {
                 item.parts.transfer = Some(number);
+                item.following = self.names.follow(&piece.0, file, number);
                 Ok(())
             }
             _ => {

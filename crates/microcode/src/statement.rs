@@ -28,6 +28,8 @@ pub struct Item {
     pub parts: Parts,
     /// Registers to be allocated: for each role an index of the names.
     pub nodes: [Option<usize>; 3],
+    /// Transfer registers that were declared from that of the command on, if it has a name.
+    pub following: Option<u8>,
     pub label: Option<String>,
     pub import: Option<String>,
     pub completion: Option<(SignalOf, bool)>,
@@ -106,6 +108,7 @@ impl Reader<'_> {
             form: row.row.form,
             parts: Parts::default(),
             nodes: [None; 3],
+            following: None,
             label: None,
             import: None,
             completion: None,

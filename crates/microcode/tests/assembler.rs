@@ -163,7 +163,7 @@ fn macros_have_labels_of_their_own() {
 #[test]
 fn commands_have_tokens() {
     let lines = instructions(
-        ".reg $data0 $data1 base=a0 $$packet\n.sig done\nimmed[base, 4]\n\
+        ".reg $data0 $data1 base=a0 $$packet $$rest\n.sig done\nimmed[base, 4]\n\
          sram[read, $data0, base, 2, 2], sig_done[done], ordered\nctx_arb[done]\n\
          sdram[read, $$packet, base, 0, 1], ctx_swap, defer[1]\nalu[--, --, B, $data1]\n\
          alu[--, --, B, $$packet]\n",

@@ -146,7 +146,9 @@ impl Command {
     pub fn words_out(&self, count: u8) -> u8 {
         let granule = if self.unit == Unit::Sdram { 2 } else { 1 };
         match self.operation {
-            Operation::Write | Operation::WriteUnlock | Operation::Put => count * granule,
+            Operation::Write | Operation::WriteUnlock | Operation::Put => {
+                count.saturating_mul(granule)
+            }
             Operation::Push if self.transfer.is_some() => count,
             Operation::Bits(_)
             | Operation::Add
@@ -154,7 +156,7 @@ impl Command {
             | Operation::Swap
             | Operation::CsrWrite => 1,
             Operation::Hash { keys, bits } => keys * bits.div_ceil(32),
-            Operation::TransmitFifoWrite if self.unit != Unit::Sdram => count * 2,
+            Operation::TransmitFifoWrite if self.unit != Unit::Sdram => count.saturating_mul(2),
             _ => 0,
         }
     }
@@ -163,14 +165,14 @@ impl Command {
     pub fn words_in(&self, count: u8) -> u8 {
         let granule = if self.unit == Unit::Sdram { 2 } else { 1 };
         match self.operation {
-            Operation::Read | Operation::ReadLock | Operation::Get => count * granule,
+            Operation::Read | Operation::ReadLock | Operation::Get => count.saturating_mul(granule),
             Operation::Bits(BitOperation::TestAndSet | BitOperation::TestAndClear)
             | Operation::TestAndAdd
             | Operation::Swap
             | Operation::Pop
             | Operation::CsrRead => 1,
             Operation::Hash { keys, bits } => keys * bits.div_ceil(32),
-            Operation::ReceiveFifoRead if self.unit != Unit::Sdram => count * 2,
+            Operation::ReceiveFifoRead if self.unit != Unit::Sdram => count.saturating_mul(2),
             _ => 0,
         }
     }

@@ -274,10 +274,15 @@ impl Engine {
         };
         let receiver = over.context.unwrap_or(active);
         let count = over.count.unwrap_or(command.count);
-        let register = match (over.transfer, command.transfer) {
-            (Some(register), _) => register,
-            (None, Some(register)) => self.registers.transfer(receiver, register),
-            (None, None) => 0,
+        // The first transfer register, and those from it on: of the file if it is given by its
+        // absolute number, or else of the context, whose last one other contexts' follow.
+        let (share, all) = (self.registers.share(), self.registers.transfers());
+        let (register, most) = match (over.transfer, command.transfer) {
+            (Some(register), _) => (register, all.saturating_sub(register.into())),
+            (None, Some(register)) => {
+                (self.registers.transfer(receiver, register), share.saturating_sub(register.into()))
+            }
+            (None, None) => (0, 0),
         };
         let (out, inward) = if usize::from(count) > MAX_WORDS {
             (u8::MAX, 0)
@@ -285,8 +290,8 @@ impl Engine {
             (command.words_out(count), command.words_in(count))
         };
         let words = usize::from(out.max(inward));
-        let most = self.registers.transfers();
-        if words > MAX_WORDS || usize::from(register) + words > most {
+        if words > MAX_WORDS.min(most) {
+            let whose = if over.transfer.is_some() { "the engine" } else { "its context" };
             let what = format!(
                 "transfers {words} words from transfer register {register} on: there are \
                  {most}, and a command transfers at most {MAX_WORDS}"

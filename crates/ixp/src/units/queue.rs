@@ -128,7 +128,7 @@ impl Queues {
             let earlier = self.queues[2].iter().take(place);
             let meets = earlier.into_iter().any(|other| {
                 let other = &pool[other.handle];
-                let end = |address: u32, count: u8| address + u32::from(count.max(1));
+                let end = |address: u32, count: u8| address.saturating_add(count.max(1).into());
                 other.address < end(request.address, request.count)
                     && request.address < end(other.address, other.count)
             });
