@@ -307,11 +307,11 @@ impl<E: EnergySink> Chip<E> {
                 Effect::Transmit => {
                     self.cards.kick(&mut self.fbi, &mut kernel.wrapped(Event::Card));
                 }
-                Effect::Multiplier { which, high, value } => {
-                    let multiplier = &mut self.hash.multipliers[usize::from(which) % 2];
-                    let shift = if high { 32 } else { 0 };
+                Effect::Multiplier { which, word, value } => {
+                    let multiplier = &mut self.hash.multipliers[usize::from(which) % 3];
+                    let shift = 32 * u32::from(word);
                     *multiplier &= !(0xffff_ffff << shift);
-                    *multiplier |= u64::from(value) << shift;
+                    *multiplier |= u128::from(value) << shift;
                 }
             }
         }

@@ -93,7 +93,8 @@ pub fn fill<E>(chip: &mut Chip<E>, threads: &Threads, contents: &Contents) -> Re
             for (place, binding) in bindings.iter().enumerate() {
                 let address = u32::from_be_bytes(binding.address);
                 let key = u32::from(binding.protocol) << 16 | u32::from(binding.port);
-                let hash = product(u64::from(address) << 32 | u64::from(key), multiplier, 64);
+                let key_bits = u128::from(address) << 32 | u128::from(key);
+                let hash = product(key_bits, multiplier, 64);
                 let bucket = BUCKETS + hash as u32 % BUCKET_COUNT;
                 let at = BINDINGS + 4 * (1 + place as u32);
                 let head = sram.get(bucket as usize).copied().unwrap_or_default();

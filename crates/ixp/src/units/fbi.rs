@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use wireloom_isa::microengine::{Operation, Signal, csr};
+use wireloom_isa::microengine::{Operation, Signal, Version, csr};
 
 use super::queue::{Class, Queues};
 use super::{Refused, Served, Started};
@@ -74,8 +74,9 @@ pub enum Effect {
     Ring { number: u8, value: u32 },
     /// Sets up a ring of SRAM.
     SramRing { number: u8, value: u32 },
-    /// A multiplier of the hash unit: 0 for 48 bits, 1 for 64, and whether it is the high word.
-    Multiplier { which: u8, high: bool, value: u32 },
+    /// A word of a multiplier of the hash unit: 0 for 48 bits, 1 for 64, 2 for 128; word 0 is the
+    /// lowest.
+    Multiplier { which: u8, word: u8, value: u32 },
 }
 
 /// The registers that others set.
@@ -111,6 +112,8 @@ pub struct Fbi {
     pub answers: Vec<VecDeque<Answer>>,
     /// Elements that have left.
     pub sent: u32,
+    /// The version of the engines, by which registers differ.
+    version: Version,
     /// Whether the FIFOs are RBUF and TBUF.
     is_second: bool,
     /// For each thread the status of the MPKTs that came for it.
@@ -143,6 +146,7 @@ impl Fbi {
             free: (0..receive as u16).collect(),
             answers: vec![VecDeque::new(); engines * share],
             sent: 0,
+            version: chip.engine.version,
             is_second: chip.has_msf(),
             arrived: vec![VecDeque::new(); engines * share],
             share,
@@ -319,6 +323,7 @@ impl Fbi {
             24 => self.lines.ports,
             25 => self.lines.receive_sequence,
             26 => self.lines.transmit_sequence,
+            16..=19 if self.version == Version::Two => self.registers[number as usize],
             9 | 11..=15 | 21..=23 => self.registers[number as usize],
             _ => return Err(unknown(number, "read")),
         })
@@ -345,11 +350,12 @@ impl Fbi {
             10 => self.registers[10] |= 1 << (value & 31),
             12..=15 => {
                 self.registers[number as usize] = value;
-                effects.push(Effect::Multiplier {
-                    which: ((number - 12) / 2) as u8,
-                    high: !number.is_multiple_of(2),
-                    value,
-                });
+                let (which, word) = ((number as u8 - 12) / 2, number as u8 % 2);
+                effects.push(Effect::Multiplier { which, word, value });
+            }
+            16..=19 if self.version == Version::Two => {
+                self.registers[number as usize] = value;
+                effects.push(Effect::Multiplier { which: 2, word: number as u8 - 16, value });
             }
             11 | 21..=23 => self.registers[number as usize] = value,
             SRAM_RING..LAST_RING => {

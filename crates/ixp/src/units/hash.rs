@@ -7,17 +7,20 @@ use super::{Refused, Served, Started};
 use crate::request::Pool;
 use crate::spec::HashSpec;
 
-/// G48 = 1 + x^10 + x^25 + x^36 + x^48, without its highest term.
-const G48: u64 = 1 | 1 << 10 | 1 << 25 | 1 << 36;
+/// G48 = 1 + x^10 + x^25 + x^36 + x^48, without its highest term. The polynomials are those of
+/// section 7.1.3.2 of the IXP2800 Hardware Reference Manual.
+const G48: u128 = 1 | 1 << 10 | 1 << 25 | 1 << 36;
 /// G64 = 1 + x^17 + x^35 + x^54 + x^64, without its highest term.
-const G64: u64 = 1 | 1 << 17 | 1 << 35 | 1 << 54;
+const G64: u128 = 1 | 1 << 17 | 1 << 35 | 1 << 54;
+/// G128 = 1 + x^33 + x^69 + x^98 + x^128, without its highest term.
+const G128: u128 = 1 | 1 << 33 | 1 << 69 | 1 << 98;
 
 /// The hash unit.
 #[derive(Clone, Debug)]
 pub struct HashUnit {
     spec: HashSpec,
-    /// The multipliers for keys of 48 and 64 bits.
-    pub multipliers: [u64; 2],
+    /// The multipliers for keys of 48, 64 and 128 bits.
+    pub multipliers: [u128; 3],
     /// Commands that wait.
     pub queues: Queues,
     free: u64,
@@ -25,9 +28,14 @@ pub struct HashUnit {
     pub served: Served,
 }
 
-/// `a * m` modulo the polynomial of this many bits, 48 or 64.
-pub fn product(a: u64, m: u64, bits: u32) -> u64 {
-    let (low, mask) = if bits == 48 { (G48, (1 << 48) - 1) } else { (G64, u64::MAX) };
+/// `a * m` modulo the polynomial of this many bits: 48, 64 or 128.
+pub fn product(a: u128, m: u128, bits: u32) -> u128 {
+    let low = match bits {
+        48 => G48,
+        64 => G64,
+        _ => G128,
+    };
+    let mask = u128::MAX >> (128 - bits);
     let mut sum = 0;
     let mut term = a & mask;
     for bit in 0..bits {
@@ -46,31 +54,48 @@ impl HashUnit {
     pub fn new(spec: HashSpec) -> Self {
         Self {
             spec,
-            multipliers: [0x0000_9e37_79b9_7f4a, 0x9e37_79b9_7f4a_7c15],
+            multipliers: [
+                0x0000_9e37_79b9_7f4a,
+                0x9e37_79b9_7f4a_7c15,
+                0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834,
+            ],
             queues: Queues::new(spec.queue, Class::Ordered),
             free: 0,
             served: Served::default(),
         }
     }
 
+    /// What it has done by a cycle.
+    pub fn served_at(&self, now: u64) -> Served {
+        self.served.at(now, self.free)
+    }
+
     /// Begins what can begin in this cycle.
     ///
     /// # Errors
-    /// If keys have another length than 48 or 64 bits.
+    /// If keys have another length than 48, 64 or 128 bits.
     pub fn cycle(&mut self, now: u64, pool: &mut Pool) -> Result<Option<Started>, Refused> {
         if now < self.free {
             return Ok(None);
         }
         let Some(handle) = self.queues.take(pool, |_| Some(0)) else { return Ok(None) };
         let request = &mut pool[handle];
-        let Operation::Hash { keys, bits: bits @ (48 | 64) } = request.operation else {
-            return Err(Refused(format!("the hash unit does not know {:?}", request.operation)));
+        let (keys, bits, multiplier) = match request.operation {
+            Operation::Hash { keys, bits: bits @ 48 } => (keys, bits, self.multipliers[0]),
+            Operation::Hash { keys, bits: bits @ 64 } => (keys, bits, self.multipliers[1]),
+            Operation::Hash { keys, bits: bits @ 128 } => (keys, bits, self.multipliers[2]),
+            operation => {
+                return Err(Refused(format!("the hash unit does not know {operation:?}")));
+            }
         };
-        for key in 0..usize::from(keys) {
-            let words = &mut request.data[2 * key..2 * key + 2];
-            let a = u64::from(words[1]) << 32 | u64::from(words[0]);
-            let hash = product(a, self.multipliers[usize::from(bits == 64)], u32::from(bits));
-            (words[0], words[1]) = (hash as u32, (hash >> 32) as u32);
+        let granule = bits.div_ceil(32);
+        for words in request.data.chunks_mut(granule.into()).take(keys.into()) {
+            let key = words.iter().rev().fold(0, |key, word| key << 32 | u128::from(*word));
+            let mut hash = product(key, multiplier, bits.into());
+            for word in words {
+                *word = hash as u32;
+                hash >>= 32;
+            }
         }
         let steps = u64::from(u32::from(bits).div_ceil(self.spec.step_bits));
         // Keys of a command follow each other through the multiplier.
@@ -80,7 +105,7 @@ impl HashUnit {
         self.served.words += u64::from(request.words_in);
         self.served.busy += busy;
         let around = u64::from(self.spec.front_cycles) + u64::from(self.spec.back_cycles);
-        Ok(Some(Started { handle, first: now + around + steps, interval: steps, granule: 2 }))
+        Ok(Some(Started { handle, first: now + around + steps, interval: steps, granule }))
     }
 }
 
@@ -93,10 +118,14 @@ mod tests {
         // x^47 * x is x^48, which is 1 + x^10 + x^25 + x^36.
         assert_eq!(product(1 << 47, 2, 48), G48);
         assert_eq!(product(1 << 63, 2, 64), G64);
+        assert_eq!(product(1 << 127, 2, 128), G128);
         for (a, m) in [(0x1234_5678_9abc, 0xfedc_ba98), (1, 77), (0, 5)] {
             assert_eq!(product(a, m, 48), product(m, a, 48));
-            assert_eq!(product(a, 1, 64), a);
-            assert_eq!(product(a ^ 7, m, 64), product(a, m, 64) ^ product(7, m, 64));
+            for bits in [64, 128] {
+                assert_eq!(product(a, m, bits), product(m, a, bits));
+                assert_eq!(product(a, 1, bits), a);
+                assert_eq!(product(a ^ 7, m, bits), product(a, m, bits) ^ product(7, m, bits));
+            }
         }
     }
 }
