@@ -1,5 +1,6 @@
 //! The line cards and the bus between them and the FIFOs.
 
+mod outputs;
 mod requests;
 mod state;
 
@@ -11,6 +12,7 @@ use wireloom_sim::{EventSink, Rng, SpecError, Time};
 use crate::mpkt::{Control, Wanted, Way};
 use crate::spec::{Assignment, IxBusSpec, PortsSpec, Spec};
 use crate::units::fbi::{ELEMENT_WORDS, Element, Fbi};
+pub use outputs::Outputs;
 use requests::Requests;
 
 /// Packets of a line that come: a queue to which the machine adds.
@@ -122,6 +124,8 @@ pub struct Cards {
     requests: Requests,
     /// What the bus carries: one in all, or one in each direction.
     transfers: Vec<Transfer>,
+    /// The cycle of the bus in which it has carried the last MPKT in and out.
+    ends: [u64; 2],
     was_in: bool,
     next_port: usize,
     first_arrival: Option<u64>,
@@ -131,10 +135,10 @@ pub struct Cards {
     pub lost: Vec<u64>,
     /// Packets that the chip began to take, by the number of their offer, since it was last asked.
     pub accepted: Vec<u64>,
-    /// Packets that have left.
+    /// Packets that are done: all their outputs have left.
     pub left: u64,
-    /// Bytes that have left.
-    pub left_bytes: u64,
+    /// What became of their outputs.
+    pub outputs: Outputs,
     /// The MPKTs in a port from which on `is_marked` is set.
     pub mark: u32,
     /// Whether a packet came to a port that has filled to the mark, since it was last asked.
@@ -185,6 +189,7 @@ impl Cards {
             open: Vec::new(),
             requests: Requests::new(threads),
             transfers: Vec::new(),
+            ends: [0; 2],
             was_in: false,
             next_port: 0,
             first_arrival: None,
@@ -192,7 +197,7 @@ impl Cards {
             lost: Vec::new(),
             accepted: Vec::new(),
             left: 0,
-            left_bytes: 0,
+            outputs: Outputs::default(),
             mark: u32::MAX,
             is_marked: false,
             extra_mpkts: 0,
@@ -350,6 +355,7 @@ impl Cards {
         let cycles = u64::from(bytes.div_ceil(self.bus.bytes) + self.bus.overhead_cycles).max(1);
         self.cycles[usize::from(!transfer.is_in())] += cycles;
         let start = self.bus.clock.edge_from(events.now());
+        self.ends[usize::from(!transfer.is_in())] = start + cycles;
         events.send_at(self.bus.clock.edge(start + cycles), CardEvent::Carried(transfer.is_in()));
     }
 
@@ -505,7 +511,8 @@ impl Cards {
         let Some((ingress, packet)) = slot.as_ref() else { return };
         let is_last = !out.control.more;
         self.left += u64::from(is_last);
-        self.left_bytes += out.bytes.len() as u64;
+        let has_port = usize::from(out.control.egress()) < self.ports.len();
+        self.outputs.count(&out.control, has_port, out.bytes.len());
         self.delivered.push(Delivered {
             offered: packet.offered,
             ingress: out.ingress.unwrap_or(*ingress),

@@ -8,6 +8,7 @@ use wireloom_sim::EnergySink;
 use wireloom_sim::stats::Record;
 
 use crate::bus::Bus;
+use crate::cards::Outputs;
 use crate::chip::Did;
 use crate::energy::Metered;
 use crate::processor::Processor;
@@ -33,12 +34,14 @@ pub struct Values {
     time_us: f64,
     /// Cycles of the core clock.
     cycles: u64,
-    /// Packets that left, million in a second.
+    /// Packets that left by a port, million in a second.
     mpps: f64,
-    /// Bits of packets that left, in Gb/s.
+    /// Bits of packets that left by a port, in Gb/s.
     gbps: f64,
     /// Packets that found no room at a port.
     lost: u64,
+    /// What became of the outputs of packets.
+    outputs: Outputs,
     /// The shares of all engines' cycles.
     engines: Shares,
     /// Instructions of all engines.
@@ -75,18 +78,17 @@ impl<E: EnergySink> Processor<E> {
         let chip = &self.chip;
         let cycles = chip.core_cycle(self.now()).max(1) as f64;
         let share = |busy: u64| busy as f64 / cycles;
-        let interval = u64::from(chip.spec.command_bus.interval_cycles);
+        let now = chip.core_cycle(self.now());
         let of = |busy: u64, parts: usize| share(busy) / parts.max(1) as f64;
-        let lanes = chip.network.lanes();
         let [sram_push, sram_pull, sdram_push, sdram_pull] = chip.data_buses();
         let bus = |buses: Vec<&Bus>| of(buses.iter().map(|bus| bus.busy).sum(), buses.len());
         let mut all = vec![
-            ("command bus", of(chip.network.granted * interval, lanes)),
-            ("sram", of(chip.sram.served().busy, chip.sram.channels.len())),
-            ("sdram", of(chip.sdram.served().busy, chip.sdram.channels.len())),
-            ("scratchpad", share(chip.scratch.served.busy)),
-            ("hash unit", share(chip.hash.served.busy)),
-            ("fbi", share(chip.fbi.served.busy)),
+            ("command bus", share(self.command_bus_busy())),
+            ("sram", of(chip.sram.served_at(now).busy, chip.sram.channels.len())),
+            ("sdram", of(chip.sdram.served_at(now).busy, chip.sdram.channels.len())),
+            ("scratchpad", share(chip.scratch.served_at(now).busy)),
+            ("hash unit", share(chip.hash.served_at(now).busy)),
+            ("fbi", share(chip.fbi.served_at(now).busy)),
             ("sram push bus", bus(sram_push)),
             ("sram pull bus", bus(sram_pull)),
             ("sdram push bus", bus(sdram_push)),
@@ -94,13 +96,24 @@ impl<E: EnergySink> Processor<E> {
             ("ix bus", chip.cards.bus_use(self.now())),
         ];
         if chip.spec.has_msf() {
-            all.push(("msf", share(chip.msf.served.busy)));
+            all.push(("msf", share(chip.msf.served_at(now).busy)));
         }
         all
     }
 
+    /// Cycles in which the command buses were taken, the mean of all: the last command of each may
+    /// take cycles that are still to come.
+    pub(crate) fn command_bus_busy(&self) -> u64 {
+        let chip = &self.chip;
+        let interval = u64::from(chip.spec.command_bus.interval_cycles);
+        let busy = chip.network.granted * interval / chip.network.lanes().max(1) as u64;
+        busy.min(chip.core_cycle(self.now()))
+    }
+
     /// All statistics: `engines` with the use of each and of its contexts, `units`, `cards`,
-    /// `governor`, and with an energy meter `power`.
+    /// `packets`, with a governor `governor`, and with an energy meter `power`. All count from the
+    /// start. Cycles of a context are those of its engine, and packets that were offered are done,
+    /// lost or still to come.
     pub fn statistics(&self) -> Record
     where
         E: Metered,
@@ -109,17 +122,21 @@ impl<E: EnergySink> Processor<E> {
         let mut engines = Record::new();
         for (number, engine) in chip.engines.iter().enumerate() {
             let Shares { busy, aborted, stalled, idle } = self.shares(number);
+            let cycles = engine.cycles() + self.sleeping(number);
             let mut contexts = Record::new();
             for (place, context) in engine.contexts().iter().enumerate() {
+                let [waiting, ready, running] = context.waited_until(cycles);
                 let record = Record::new()
                     .with("instructions", context.instructions)
                     .with("swaps", context.swaps)
-                    .with("waiting_cycles", context.waited[0])
-                    .with("ready_cycles", context.waited[1])
-                    .with("running_cycles", context.waited[2]);
+                    .with("waiting_cycles", waiting)
+                    .with("ready_cycles", ready)
+                    .with("running_cycles", running)
+                    .with("stopped_cycles", cycles - waiting - ready - running);
                 contexts.add(&format!("context_{place}"), record);
             }
             let record = Record::new()
+                .with("cycles", cycles)
                 .with("instructions", engine.used.busy)
                 .with("busy", busy)
                 .with("aborted", aborted)
@@ -135,10 +152,11 @@ impl<E: EnergySink> Processor<E> {
                 .with("busy_cycles", served.busy)
                 .with("most_queued", most as u64)
         };
-        let sdram = unit(chip.sdram.served(), chip.sdram.most())
+        let now = chip.core_cycle(self.now());
+        let sdram = unit(chip.sdram.served_at(now), chip.sdram.most())
             .with("row_hits", chip.sdram.sum(|channel| channel.row_hits))
             .with("refreshes", chip.sdram.sum(|channel| channel.refreshes));
-        let mut sram = unit(chip.sram.served(), chip.sram.most());
+        let mut sram = unit(chip.sram.served_at(now), chip.sram.most());
         if chip.sram.channels.len() > 1 {
             // Words that lie in one channel make it the bound of all.
             for (number, channel) in chip.sram.channels.iter().enumerate() {
@@ -148,12 +166,12 @@ impl<E: EnergySink> Processor<E> {
         let mut units = Record::new()
             .with("sram", sram)
             .with("sdram", sdram)
-            .with("scratch", unit(chip.scratch.served, chip.scratch.queues.most()))
-            .with("hash", unit(chip.hash.served, chip.hash.queues.most()))
-            .with("fbi", unit(chip.fbi.served, chip.fbi.queues.most()))
+            .with("scratch", unit(chip.scratch.served_at(now), chip.scratch.queues.most()))
+            .with("hash", unit(chip.hash.served_at(now), chip.hash.queues.most()))
+            .with("fbi", unit(chip.fbi.served_at(now), chip.fbi.queues.most()))
             .with("commands", chip.network.granted);
         if chip.spec.has_msf() {
-            units.add("msf", unit(chip.msf.served, chip.msf.queues.most()));
+            units.add("msf", unit(chip.msf.served_at(now), chip.msf.queues.most()));
         }
         let did = chip.control.did;
         let governor = Record::new()
@@ -161,11 +179,26 @@ impl<E: EnergySink> Processor<E> {
             .with("faster", did.faster)
             .with("stopped", did.stopped)
             .with("started", did.started);
+        let Outputs { sent, sent_bytes, to_core, dropped, nowhere, further } = chip.cards.outputs;
+        let packets = Record::new()
+            .with("offered", chip.cards.offered())
+            .with("done", chip.cards.left)
+            .with("lost", chip.cards.lost_at_input())
+            .with("to_come", chip.cards.to_come())
+            .with("sent", sent)
+            .with("sent_bytes", sent_bytes)
+            .with("to_core", to_core)
+            .with("dropped", dropped)
+            .with("nowhere", nowhere)
+            .with("further", further);
         let mut all = Record::new()
             .with("engines", engines)
             .with("units", units)
             .with("cards", chip.cards.record(self.now()))
-            .with("governor", governor);
+            .with("packets", packets);
+        if chip.control.period().is_some() {
+            all.add("governor", governor);
+        }
         if let Some(power) = self.power() {
             all.add("power", power.record(self.now()));
         }
@@ -195,9 +228,10 @@ impl<E: EnergySink> Processor<E> {
         let values = Values {
             time_us: seconds * 1e6,
             cycles: chip.core_cycle(self.now()),
-            mpps: ratio(chip.cards.left as f64, seconds) / 1e6,
-            gbps: ratio(chip.cards.left_bytes as f64 * 8.0, seconds) / 1e9,
+            mpps: ratio(chip.cards.outputs.sent as f64, seconds) / 1e6,
+            gbps: ratio(chip.cards.outputs.sent_bytes as f64 * 8.0, seconds) / 1e9,
             lost,
+            outputs: chip.cards.outputs,
             engines,
             instructions: chip.engines.iter().map(|engine| engine.used.busy).sum(),
             engine_cycles_a_second: ratio(engine_cycles as f64, work.as_secs_f64()),

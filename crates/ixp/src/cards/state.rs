@@ -8,6 +8,16 @@ use super::{Cards, Transfer};
 use crate::spec::Assignment;
 
 impl Cards {
+    /// Packets that were offered to the lines.
+    pub fn offered(&self) -> u64 {
+        self.first + self.packets.len() as u64
+    }
+
+    /// Packets that found no room at a port.
+    pub fn lost_at_input(&self) -> u64 {
+        self.ports.iter().map(|port| port.lost).sum()
+    }
+
     /// `mpkts_in`, `mpkts_out`, `bus_use`, and the lines by port.
     pub fn record(&self, now: Time) -> Record {
         let [inward, outward] = self.carried;
@@ -34,11 +44,17 @@ impl Cards {
     /// The time in which the bus carried MPKTs; if it carries both ways at a time, those of the way that was in use
     /// more.
     pub fn bus_time(&self) -> Time {
-        self.bus.clock.cycles(self.bus_cycles())
+        self.bus.clock.cycles(self.bus_cycles(self.cycles))
     }
 
-    fn bus_cycles(&self) -> u64 {
-        let [inward, outward] = self.cycles;
+    /// The same without the cycles to come of MPKTs that have begun.
+    pub fn bus_time_at(&self, now: Time) -> Time {
+        let now = self.bus.clock.edge_from(now);
+        let done = [0, 1].map(|way| self.cycles[way] - self.ends[way].saturating_sub(now));
+        self.bus.clock.cycles(self.bus_cycles(done))
+    }
+
+    fn bus_cycles(&self, [inward, outward]: [u64; 2]) -> u64 {
         if self.bus.duplex { inward.max(outward) } else { inward + outward }
     }
 
@@ -99,8 +115,8 @@ impl Cards {
         self.transfers.iter().any(is)
     }
 
-    /// The share of time of [`bus_time`](Self::bus_time).
+    /// The share of time of [`bus_time_at`](Self::bus_time_at).
     pub fn bus_use(&self, now: Time) -> f64 {
-        self.bus_cycles() as f64 / self.bus.clock.edge_from(now).max(1) as f64
+        self.bus_time_at(now).0 as f64 / now.0.max(1) as f64
     }
 }

@@ -169,6 +169,11 @@ impl Fbi {
         self.transmit.iter().all(|element| element.valid)
     }
 
+    /// What it has done by a cycle.
+    pub fn served_at(&self, now: u64) -> Served {
+        self.served.at(now, self.busy_until)
+    }
+
     /// Begins what can begin in this cycle.
     ///
     /// # Errors

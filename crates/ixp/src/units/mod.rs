@@ -43,6 +43,15 @@ pub struct Served {
     pub busy: u64,
 }
 
+impl Served {
+    /// The same at a cycle, for a unit that is occupied until another one: cycles are counted when
+    /// a command begins, and those that are still to come do not count yet.
+    #[must_use]
+    pub(crate) fn at(self, now: u64, until: u64) -> Self {
+        Self { busy: self.busy.saturating_sub(until.saturating_sub(now)), ..self }
+    }
+}
+
 impl std::iter::Sum for Served {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, one| Self {

@@ -48,6 +48,11 @@ impl Msf {
         Self { spec, share, queues, free: 0, served: Served::default() }
     }
 
+    /// What it has done by a cycle.
+    pub fn served_at(&self, now: u64) -> Served {
+        self.served.at(now, self.free)
+    }
+
     /// Begins what can begin in this cycle.
     ///
     /// # Errors

@@ -58,6 +58,11 @@ impl Scratch {
         self.rings.full()
     }
 
+    /// What it has done by a cycle.
+    pub fn served_at(&self, now: u64) -> Served {
+        self.served.at(now, self.free)
+    }
+
     /// Begins what can begin in this cycle.
     ///
     /// # Errors

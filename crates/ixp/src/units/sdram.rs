@@ -91,9 +91,14 @@ impl Sdram {
         (address / (self.spec.interleave_bytes / 8) % self.spec.channels) as usize
     }
 
-    /// What all channels have done.
+    /// What all channels have done, cycles of commands that have begun included.
     pub fn served(&self) -> Served {
         self.channels.iter().map(|channel| channel.served).sum()
+    }
+
+    /// What all channels have done by a cycle.
+    pub fn served_at(&self, now: u64) -> Served {
+        self.channels.iter().map(|channel| channel.served.at(now, channel.pins)).sum()
     }
 
     /// The sum of a count over all channels.

@@ -87,9 +87,14 @@ impl Sram {
         (address / (self.spec.interleave_bytes / 4) % self.spec.channels) as usize
     }
 
-    /// What all channels have done.
+    /// What all channels have done, cycles of commands that have begun included.
     pub fn served(&self) -> Served {
         self.channels.iter().map(|channel| channel.served).sum()
+    }
+
+    /// What all channels have done by a cycle.
+    pub fn served_at(&self, now: u64) -> Served {
+        self.channels.iter().map(|channel| channel.served.at(now, channel.free)).sum()
     }
 
     /// Commands that wait for their turn.

@@ -52,8 +52,8 @@ impl List {
 /// The units, with their kinds and the depths of their queues.
 fn units(spec: &Spec) -> Vec<(&'static str, PartKind, u32)> {
     let mut units = vec![
-        ("sram", PartKind::Memory, spec.sram.queue),
-        ("sdram", PartKind::Memory, spec.sdram.queue),
+        ("sram", PartKind::Memory, spec.sram.channels * spec.sram.queue),
+        ("sdram", PartKind::Memory, spec.sdram.channels * spec.sdram.queue),
         ("scratchpad", PartKind::Memory, spec.scratch.queue),
         ("hash unit", PartKind::Unit, spec.hash.queue),
         ("fbi", PartKind::Unit, spec.fbi.queue),
@@ -127,7 +127,7 @@ pub fn all<E: Metered>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>) {
 /// The value of each measure.
 pub fn sample<E: Metered>(processor: &Processor<E>, values: &mut Vec<u64>) {
     let chip = &processor.chip;
-    values.extend([chip.cards.left, chip.cards.left_bytes]);
+    values.extend([chip.cards.outputs.sent, chip.cards.outputs.sent_bytes]);
     for (number, engine) in chip.engines.iter().enumerate() {
         let used = engine.used;
         let idle = used.idle + processor.sleeping(number);
@@ -140,30 +140,32 @@ pub fn sample<E: Metered>(processor: &Processor<E>, values: &mut Vec<u64>) {
             values.push(context.instructions);
         }
     }
-    let mut unit = |Served { commands, words, busy }: Served, queued: usize| {
-        values.extend([busy, commands, words, queued as u64]);
+    let now = chip.core_cycle(processor.now());
+    // Busy cycles are the mean of the channels of a unit and of the buses of all clusters.
+    let mut unit = |Served { commands, words, busy }: Served, channels: usize, queued: usize| {
+        values.extend([busy / channels as u64, commands, words, queued as u64]);
     };
-    unit(chip.sram.served(), chip.sram.waiting());
-    unit(chip.sdram.served(), chip.sdram.waiting());
-    unit(chip.scratch.served, chip.scratch.queues.len());
-    unit(chip.hash.served, chip.hash.queues.len());
-    unit(chip.fbi.served, chip.fbi.queues.len());
+    unit(chip.sram.served_at(now), chip.sram.channels.len(), chip.sram.waiting());
+    unit(chip.sdram.served_at(now), chip.sdram.channels.len(), chip.sdram.waiting());
+    unit(chip.scratch.served_at(now), 1, chip.scratch.queues.len());
+    unit(chip.hash.served_at(now), 1, chip.hash.queues.len());
+    unit(chip.fbi.served_at(now), 1, chip.fbi.queues.len());
     if chip.spec.has_msf() {
-        unit(chip.msf.served, chip.msf.queues.len());
+        unit(chip.msf.served_at(now), 1, chip.msf.queues.len());
     }
-    let interval = u64::from(chip.spec.command_bus.interval_cycles);
-    values.extend([chip.network.granted * interval, chip.network.granted]);
+    values.extend([processor.command_bus_busy(), chip.network.granted]);
     for buses in chip.data_buses() {
         values.extend([
-            buses.iter().map(|bus| bus.busy).sum::<u64>(),
+            buses.iter().map(|bus| bus.busy).sum::<u64>() / buses.len() as u64,
             buses.iter().map(|bus| bus.words).sum(),
         ]);
     }
-    values.push(chip.core_cycle(chip.cards.bus_time()));
+    values.push(chip.core_cycle(chip.cards.bus_time_at(processor.now())));
     values.push(chip.fbi.transmit.iter().filter(|element| element.valid).count() as u64);
     for port in 0..chip.spec.ports.count as usize {
         let (held, lost) = chip.cards.held(port);
-        values.extend([held.into(), lost]);
+        // A packet that is alone may be longer than the port.
+        values.extend([held.min(chip.spec.ports.receive_mpkts).into(), lost]);
     }
     if let Some(power) = processor.power() {
         let picojoules = |energy: Energy| energy.as_picojoules() as u64;

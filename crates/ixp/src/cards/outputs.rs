@@ -1,0 +1,38 @@
+//! What became of packets.
+
+use serde::Serialize;
+
+use crate::mpkt::{Control, Way};
+
+/// What became of the outputs of packets. A packet has one, and further ones if it says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outputs {
+    /// Outputs that left by a port.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Outputs for the processor core.
+    pub to_core: u64,
+    /// Outputs that were dropped.
+    pub dropped: u64,
+    /// Outputs for a port that is not there, and ends of packets without an output.
+    pub nowhere: u64,
+    /// Outputs after which their packet has further ones.
+    pub further: u64,
+}
+
+impl Outputs {
+    /// Counts an output of so many bytes, for a port that may not be there.
+    pub(super) fn count(&mut self, control: &Control, has_port: bool, bytes: usize) {
+        self.further += u64::from(control.more);
+        match control.way {
+            Way::Port if has_port => {
+                self.sent += 1;
+                self.sent_bytes += bytes as u64;
+            }
+            Way::Core => self.to_core += 1,
+            Way::Drop => self.dropped += 1,
+            Way::Port | Way::Done => self.nowhere += 1,
+        }
+    }
+}

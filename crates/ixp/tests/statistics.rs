@@ -1,0 +1,99 @@
+//! What reports say adds up, at any time of a run.
+
+use std::path::Path;
+
+use wireloom_ixp::{Options, Processor, Program, Spec};
+use wireloom_sim::stats::{Record, Value};
+
+/// A machine with a forwarder that sends, drops and hands over by the first byte of a packet.
+fn machine() -> Processor {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/forward.uc");
+    let text = std::fs::read_to_string(path).expect("a program");
+    let mut read = |_: &Path| Err("no file".to_owned());
+    let options = wireloom_microcode::Options::default();
+    let image = wireloom_microcode::assemble("forward.uc", &text, &options, &mut read)
+        .unwrap_or_else(|refused| panic!("{}", refused.render(false)));
+    let mut spec = Spec::base();
+    spec.ports.count = 4;
+    // Some packets find no room.
+    spec.ports.receive_mpkts = 24;
+    spec.ports.rate = 10_000_000_000;
+    let program = Program::load(image, 2048).expect("it loads");
+    // Of the second engine only some contexts run, and none takes packets: they wait for ever.
+    let idle = "br=ctx[1, ends#]\nctx_arb[inter_thread]\nends#:\nnop\nnop\nnop\nctx_arb[kill]\n";
+    let idle = wireloom_microcode::assemble("idle.uc", idle, &options, &mut read)
+        .unwrap_or_else(|refused| panic!("{}", refused.render(false)));
+    let idle = Program::load(idle, 2048).expect("it loads");
+    Processor::new(&spec, vec![(program, 0b1111), (idle, 0b0011)], &Options::default())
+        .expect("a machine")
+}
+
+fn count(record: &Record, path: &str) -> u64 {
+    match record.value(path) {
+        Some(Value::Count(count)) => *count,
+        other => panic!("{path}: {other:?}"),
+    }
+}
+
+fn number(record: &Record, path: &str) -> f64 {
+    match record.value(path) {
+        Some(Value::Number(number)) => *number,
+        other => panic!("{path}: {other:?}"),
+    }
+}
+
+/// Checks the sums of a record.
+fn adds_up(machine: &Processor) {
+    let record = machine.statistics();
+    let core = machine.chip.core_cycle(machine.now());
+    for engine in 0..machine.chip.engines.len() {
+        let path = format!("engines.engine_{engine}");
+        let cycles = count(&record, &format!("{path}.cycles"));
+        // The engines have the clock of the core; a cycle may be under way.
+        assert!(cycles.abs_diff(core) <= 1, "{path}: {cycles} of {core} cycles");
+        let shares = ["busy", "aborted", "stalled", "idle"];
+        let sum: f64 = shares.map(|share| number(&record, &format!("{path}.{share}"))).iter().sum();
+        let whole = if cycles == 0 { 0.0 } else { 1.0 };
+        assert!((sum - whole).abs() < 1e-9, "{path}: the shares add up to {sum}");
+        for context in 0..machine.chip.engines[engine].contexts().len() {
+            let path = format!("{path}.contexts.context_{context}");
+            let states = ["waiting", "ready", "running", "stopped"];
+            let sum: u64 =
+                states.map(|state| count(&record, &format!("{path}.{state}_cycles"))).iter().sum();
+            assert_eq!(sum, cycles, "{path}");
+        }
+    }
+    let packets = |name: &str| count(&record, &format!("packets.{name}"));
+    assert_eq!(packets("offered"), packets("done") + packets("lost") + packets("to_come"));
+    let outputs = ["sent", "to_core", "dropped", "nowhere"].map(packets);
+    assert_eq!(packets("done") + packets("further"), outputs.iter().sum::<u64>());
+    for (part, share) in machine.utilisation() {
+        assert!((0.0..=1.0).contains(&share), "{part} is in use for {share}");
+    }
+    assert!(number(&record, "cards.bus_use") <= 1.0);
+    assert!(record.value("governor").is_none(), "there is no governor");
+}
+
+#[test]
+fn cycles_packets_and_shares_add_up_at_any_time() {
+    let mut machine = machine();
+    let mut rng = wireloom_sim::Rng::new(3, "statistics");
+    for number in 0..120_u64 {
+        let mut bytes = vec![number as u8; [0, 60, 64, 65, 200][number as usize % 5]];
+        if let Some(first) = bytes.first_mut() {
+            *first = [0xaa, 0xdd, 0xcc][number as usize % 3];
+        }
+        machine.offer((number % 4) as u16, number, 20 * number, &bytes);
+    }
+    adds_up(&machine);
+    for _ in 0..400 {
+        machine.run_cycles(1 + rng.below(60)).expect("it runs");
+        adds_up(&machine);
+    }
+    let outputs = machine.chip.cards.outputs;
+    assert!(outputs.sent > 0 && outputs.to_core > 0 && outputs.dropped > 0, "{outputs:?}");
+    assert!(machine.chip.cards.lost_at_input() > 0);
+    machine.run_packets(0).expect("it ends");
+    adds_up(&machine);
+    assert_eq!(machine.chip.cards.to_come(), 0);
+}
