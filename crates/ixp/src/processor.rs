@@ -271,6 +271,9 @@ impl<E: EnergySink> Processor<E> {
                 .push(format!("{blocked} commands of SRAM wait for a lock; locked are {locked:?}"));
         }
         for (number, engine) in self.chip.engines.iter().enumerate() {
+            if engine.is_halted() {
+                waits.push(format!("engine {number} is at a breakpoint"));
+            }
             for (place, context) in engine.contexts().iter().enumerate() {
                 let what = match context.state {
                     State::Waiting => format!("signals {:#x}", context.mask & !context.signals),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use wireloom_isa::microengine::{Operation, Order, Unit};
+use wireloom_isa::microengine::{Operation, Order, QueueOperation, Unit};
 
 use crate::request::Request;
 
@@ -136,6 +136,13 @@ pub fn operation_name(operation: Operation) -> &'static str {
         Operation::Swap => "swap",
         Operation::Get => "get",
         Operation::Put => "put",
+        Operation::Queue(QueueOperation::ReadHead) => "rd_qdesc_head",
+        Operation::Queue(QueueOperation::ReadTail) => "rd_qdesc_tail",
+        Operation::Queue(QueueOperation::ReadOther) => "rd_qdesc_other",
+        Operation::Queue(QueueOperation::Write) => "wr_qdesc",
+        Operation::Queue(QueueOperation::WriteCount) => "wr_qdesc_count",
+        Operation::Queue(QueueOperation::Enqueue) => "enqueue",
+        Operation::Queue(QueueOperation::Dequeue) => "dequeue",
         Operation::Hash { .. } => "hash",
         Operation::ReceiveFifoRead => "r_fifo_rd",
         Operation::TransmitFifoWrite => "t_fifo_wr",

@@ -4,7 +4,8 @@ mod support;
 
 use support::*;
 use wireloom_isa::microengine::{
-    AluOperation, Bank, Condition, Instruction, Operation, Signal, Source, Unit, Wait,
+    AluOperation, Bank, Command, Completion, Condition, Instruction, Operation, Signal, Source,
+    Unit, Version, Wait,
 };
 use wireloom_ixp::energy::{chip_part, engine_part};
 use wireloom_ixp::{Options, Processor, RunError, energy};
@@ -234,4 +235,68 @@ fn what_has_no_meaning_is_refused_with_its_place() {
     ];
     let error = one(code, 1).run_cycles(100).expect_err("there is no such word");
     assert!(error.to_string().contains("the memory has 1024 words"), "{error}");
+}
+
+/// The refusal of a program.
+fn refusal(code: Vec<Instruction>) -> String {
+    one(code, 0b11).run_cycles(1_000).expect_err("it is refused").to_string()
+}
+
+#[test]
+fn commands_stay_within_the_transfer_registers_of_their_context() {
+    let read = |transfer, count, indirect| {
+        let read = command(Unit::Sram, Operation::Read, Source::Constant(0), count);
+        Instruction::Command(Command { transfer: Some(transfer), indirect, ..read })
+    };
+    // The registers of the next context follow.
+    let error = refusal(vec![read(1, 8, false), kill()]);
+    let what = "transfers 8 words from transfer register 1 on: its context has 7 from there";
+    assert!(error.contains(what), "{error}");
+    // Bit 31: the count, less 1, is in bits 30 to 26.
+    let error = refusal(vec![immed(to_a(0), 1 << 31 | 8 << 26), read(0, 1, true), kill()]);
+    assert!(error.contains("transfers 9 words from transfer register 0 on"), "{error}");
+    run(vec![immed(to_a(0), 1 << 31 | 7 << 26), read(0, 1, true), kill()], 0b11);
+}
+
+#[test]
+fn a_signal_for_a_thread_that_is_not_there_is_refused() {
+    let signal = |thread| {
+        Instruction::Command(Command {
+            transfer: None,
+            a: Source::Constant(thread),
+            // The register `inter_thd_sig`.
+            b: Source::Constant(8),
+            completion: Completion::None,
+            ..command(Unit::Fbi, Operation::FastWrite, Source::None, 0)
+        })
+    };
+    let error = refusal(vec![signal(4), kill()]);
+    assert!(error.contains("there is no thread 4: 4 are"), "{error}");
+    run(vec![signal(3), kill()], 0b11);
+}
+
+#[test]
+fn a_breakpoint_stops_all_contexts() {
+    let arbitrate = |wait| Instruction::Arbitrate { wait, defer: 0 };
+    let code = vec![
+        Instruction::BranchContext { context: 1, equal: true, target: 5, defer: 0 },
+        NOP,
+        NOP,
+        arbitrate(Wait::Breakpoint),
+        kill(),
+        arbitrate(Wait::Voluntary),
+        br(Condition::Always, 5, 0),
+        NOP,
+        NOP,
+    ];
+    let spec = spec(|spec| {
+        spec.engines = 1;
+        spec.engine.version = Version::Two;
+    });
+    let machine = Processor::new(&spec, vec![(program(code), 0b11)], &Options::default());
+    let mut machine = machine.expect("a machine");
+    assert_eq!(machine.run_cycles(1_000), Ok(Stop::Silent));
+    let engine = &machine.chip.engines[0];
+    assert!(engine.is_halted());
+    assert_eq!((engine.executed()[3], engine.executed()[4]), (1, 0));
 }

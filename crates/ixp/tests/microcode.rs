@@ -34,7 +34,7 @@ fn every_test_in_microcode_of_version_1_passes() {
 
 #[test]
 fn every_test_in_microcode_of_version_2_passes() {
-    every_test_passes(Version::Two, 6);
+    every_test_passes(Version::Two, 10);
 }
 
 /// Runs all tests of a version, of which there are some at least.

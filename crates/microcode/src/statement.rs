@@ -5,13 +5,32 @@ use std::ops::Range;
 use wireloom_isa::microengine::parts::Parts;
 use wireloom_isa::microengine::table::{Field, Form, ORDERS, Parsed, Slot};
 use wireloom_isa::microengine::{
-    Completion, InputState, Operation, Shift, Signal, Source, Version, Wait, code, csr,
+    CamPointer, Check, Completion, InputState, Operation, Polynomial, Shift, Signal, Source,
+    Version, Wait, code, csr,
 };
 
 use crate::diagnostic::Diagnostic;
 use crate::expression::evaluate;
 use crate::line::{Line, closing, split};
 use crate::names::{Named, Names};
+
+/// Other public names of the branches of version 2.
+const ALIASES: [(&str, &str); 14] = [
+    ("beq", "br=0"),
+    ("bne", "br!=0"),
+    ("bmi", "br_bmi"),
+    ("bpl", "br_bpl"),
+    ("bcs", "br=cout"),
+    ("bhs", "br=cout"),
+    ("bcc", "br!=cout"),
+    ("blo", "br!=cout"),
+    ("bvs", "br_bvs"),
+    ("bvc", "br_bvc"),
+    ("bge", "br>=0"),
+    ("blt", "br<0"),
+    ("bgt", "br>0"),
+    ("ble", "br<=0"),
+];
 
 /// A signal of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +161,8 @@ impl Reader<'_> {
         operands: &[Piece],
     ) -> Outcome<&'static Parsed> {
         let version = self.names.version();
+        let alias = ALIASES.iter().find(|(name, _)| version == Version::Two && *name == mnemonic);
+        let mnemonic = alias.map_or(mnemonic, |(_, known)| known);
         let rows: Vec<&Parsed> =
             version.rows().iter().filter(|row| row.mnemonic == mnemonic).collect();
         if rows.is_empty() {
@@ -244,6 +265,16 @@ impl Reader<'_> {
                 item.parts.number = mask.ok_or_else(|| {
                     let message = "the bytes are four binary digits, such as 0011";
                     self.error("U0302", &piece.1, message.to_owned())
+                })?;
+            }
+            Slot::Polynomial => {
+                let row = Polynomial::ALL.iter().find(|row| row.0 == text);
+                item.parts.check.polynomial = row.map(|row| row.1).ok_or_else(|| {
+                    let message = format!("there is no polynomial `{text}`");
+                    let mut error = self.error("U0202", &piece.1, message);
+                    let names = Polynomial::ALL.map(|row| row.0).join(", ");
+                    error.help = Some(format!("polynomials are {names}"));
+                    error
                 })?;
             }
             Slot::Number => {
@@ -376,6 +407,10 @@ impl Reader<'_> {
                     item.parts.wait = Wait::Kill;
                     return Ok(());
                 }
+                "bpt" if given.len() == 1 && self.names.version() == Version::Two => {
+                    item.parts.wait = Wait::Breakpoint;
+                    return Ok(());
+                }
                 "any" => any = true,
                 "all" => any = false,
                 name => item.waits.push(self.signal(name, &piece.1)?),
@@ -413,6 +448,14 @@ impl Reader<'_> {
                     }
                 }
             }
+            "bit_swap" if row.width(Field::Check) > 0 => item.parts.check.bit_swap = true,
+            "lm_addr0" | "lm_addr1" if row.width(Field::CamPointer) > 0 => {
+                let Some(inside) = inside else { return refuse() };
+                let piece = (inside.to_owned(), at.clone());
+                let block = self.number(&piece, 3, "a block of local memory")? as u8;
+                let pointer = u8::from(name == "lm_addr1");
+                item.parts.pointer = Some(CamPointer { pointer, block });
+            }
             "indirect_ref" if row.width(Field::Indirect) > 0 => item.parts.indirect = true,
             "sig_done" | "ctx_swap" if row.width(Field::Completion) > 0 => {
                 let Form::Command(unit, _) = item.form else { return refuse() };
@@ -433,6 +476,11 @@ impl Reader<'_> {
                 item.completion = Some((signal, name == "ctx_swap"));
                 // The number comes when all signals are known.
                 item.parts.completion = Completion::None;
+            }
+            _ if row.width(Field::Check) > 0 => {
+                let bytes = Check::BYTES.into_iter().find(|at| Check::bytes_token(*at) == name);
+                let Some((first, last)) = bytes else { return refuse() };
+                item.parts.check = Check { first, last, ..item.parts.check };
             }
             _ => match ORDERS.iter().find(|row| row.0 == name) {
                 Some((_, order)) if row.width(Field::Order) > 0 => item.parts.order = *order,

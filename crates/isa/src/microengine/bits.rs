@@ -249,15 +249,15 @@ pub fn shift_of(code: u32) -> Option<Shift> {
 /// The code of an operation in `alu` or, with a field of three bits, in `alu_shf`.
 pub fn operation(version: Version, width: u32, operation: AluOperation) -> Code<u32> {
     let row = table::OPERATIONS.iter().find(|row| row.1 == operation).ok_or(NoCode)?;
-    let code = if width == 3 { row.3.ok_or(NoCode)? } else { row.2[version as usize] };
-    Ok(code.into())
+    let code = if width == 3 { row.3 } else { row.2[version as usize] };
+    code.map(u32::from).ok_or(NoCode)
 }
 
 /// The operation of a code.
 pub fn operation_of(version: Version, width: u32, code: u32) -> Option<AluOperation> {
     let row = table::OPERATIONS.iter().find(|row| match width {
         3 => row.3.map(u32::from) == Some(code),
-        _ => u32::from(row.2[version as usize]) == code,
+        _ => row.2[version as usize].map(u32::from) == Some(code),
     });
     row.map(|row| row.1)
 }

@@ -6,8 +6,8 @@ use super::operand::{Bank, Source, TransferFile};
 use super::parts::Parts;
 use super::table::{Field, Form, ORDERS, Parsed, Piece, Placed, ones};
 use super::{
-    Command, Completion, Destination, Instruction, Operation, Order, Signal, Unit, Version, Wait,
-    bits, version1, version2,
+    CamPointer, Check, Command, Completion, Destination, Instruction, Operation, Order, Signal,
+    Unit, Version, Wait, bits, version1, version2,
 };
 
 /// Why there is no word for an instruction.
@@ -212,6 +212,10 @@ fn field_code(
             }
             _ => Ok(parts.number.into()),
         },
+        Field::Check => parts.check.number().map(u32::from).ok_or(bits::NoCode),
+        Field::CamPointer => Ok(parts.pointer.map_or(0, |CamPointer { pointer, block }| {
+            8 | u32::from(pointer & 1) << 2 | u32::from(block & 3)
+        })),
         Field::Target => Ok(parts.target.into()),
         Field::Distance => return distance(width, parts.target, address),
         Field::Defer => Ok(parts.defer.into()),
@@ -257,11 +261,16 @@ fn signals(version: Version) -> u8 {
     }
 }
 
+/// The code of `ctx_arb[bpt]`.
+const BREAKPOINT: u32 = 4;
+
 /// Voluntary: 0, kill: 1, all of the signals: 2, one of them: 3; then one bit for each signal.
 fn wait_code(version: Version, wait: Wait) -> Result<u32, Unencodable> {
     match wait {
         Wait::Voluntary => Ok(0),
         Wait::Kill => Ok(1),
+        Wait::Breakpoint if version == Version::Two => Ok(BREAKPOINT),
+        Wait::Breakpoint => Err(Unencodable::Signal),
         Wait::Signals { mask, any } => {
             let bits = u32::from(mask) >> 1;
             let is_valid = bits != 0
@@ -332,6 +341,11 @@ fn decode_row(version: Version, row: &Parsed, word: u64, address: u16) -> Option
                 Form::Command(..) => parts.a = Source::Constant(code as u8),
                 _ => parts.number = code as u8,
             },
+            Field::Check => parts.check = Check::of_number(code as u8)?,
+            Field::CamPointer => {
+                let (pointer, block) = ((code >> 2 & 1) as u8, (code & 3) as u8);
+                parts.pointer = (code >> 3 != 0).then_some(CamPointer { pointer, block });
+            }
             Field::Target => parts.target = code as u16,
             Field::Distance => {
                 let shift = 32 - width;
@@ -341,6 +355,7 @@ fn decode_row(version: Version, row: &Parsed, word: u64, address: u16) -> Option
             Field::Defer => parts.defer = code as u8,
             Field::Wait => {
                 parts.wait = match code & 3 {
+                    0 if code == BREAKPOINT => Wait::Breakpoint,
                     0 => Wait::Voluntary,
                     1 => Wait::Kill,
                     kind => Wait::Signals { mask: (code >> 2 << 1) as u16, any: kind == 3 },

@@ -30,6 +30,27 @@ pub enum BitOperation {
     TestAndClear,
 }
 
+/// What happens to a queue, whose descriptor is in an entry of the Q_array of a channel of SRAM
+/// (version 2). The address has the channel in bits 31 and 30, the entry in bits 29 to 24, and an
+/// address in words in the others (assumed).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QueueOperation {
+    /// Reads words of a descriptor, and puts its head and count into the entry.
+    ReadHead,
+    /// Reads words of a descriptor, and puts its tail and count into the entry.
+    ReadTail,
+    /// Reads that pointer of a descriptor which the command before has not put into the entry.
+    ReadOther,
+    /// Writes the entry into a descriptor.
+    Write,
+    /// Writes the count of the entry into a descriptor.
+    WriteCount,
+    /// Puts a buffer at the end of the queue: the last one gets a link to it.
+    Enqueue,
+    /// Takes the first buffer from the queue: its address, or 0.
+    Dequeue,
+}
+
 /// What the unit does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
@@ -56,10 +77,12 @@ pub enum Operation {
     TestAndAdd,
     /// Exchanges the word with the transfer register (version 2).
     Swap,
-    /// Takes words from a ring: 0 if it is empty (version 2).
+    /// Takes words from a ring: all 0 if it holds fewer (version 2).
     Get,
     /// Puts words on a ring (version 2).
     Put,
+    /// A queue of buffers in SRAM (version 2).
+    Queue(QueueOperation),
     /// Hashes of 1 to 3 keys, 48, 64 or 128 bits each. Key `i` is in the transfer registers from
     /// `2 i` (`4 i` for 128 bits) on, low word first, and so is its hash.
     Hash {
@@ -170,7 +193,9 @@ impl Command {
             | Operation::TestAndAdd
             | Operation::Swap
             | Operation::Pop
+            | Operation::Queue(QueueOperation::Dequeue)
             | Operation::CsrRead => 1,
+            Operation::Queue(QueueOperation::ReadHead | QueueOperation::ReadTail) => count,
             Operation::Hash { keys, bits } => keys * bits.div_ceil(32),
             Operation::ReceiveFifoRead if self.unit != Unit::Sdram => count.saturating_mul(2),
             _ => 0,

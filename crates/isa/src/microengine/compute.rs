@@ -43,10 +43,10 @@ pub struct Inputs {
     pub b: u32,
     /// The carry of the condition codes.
     pub carry: bool,
-    /// The operand A of the instruction executed before, for indirect shifts.
+    /// The operand A of the instruction executed before, for indirect shifts and `byte_align_le`.
     pub previous_a: u32,
-    /// The source of the `byte_align` before.
-    pub previous_bytes: u32,
+    /// Its operand B, for `byte_align_be`.
+    pub previous_b: u32,
     /// The CSR `byte_index`.
     pub byte_index: u32,
 }
@@ -68,6 +68,7 @@ pub fn alu(operation: AluOperation, a: u32, b: u32, carry: bool) -> (u32, Flags)
         AluOperation::NotB => logic(!b),
         AluOperation::Add => add(a, b, false),
         AluOperation::Add16 => add(a, b & 0xffff, false),
+        AluOperation::Add8 => add(a, b & 0xff, false),
         AluOperation::AddCarry => add(a, b, carry),
         AluOperation::Subtract => add(a, !b, true),
         AluOperation::SubtractCarry => add(a, !b, carry),
@@ -143,6 +144,8 @@ impl Condition {
             Self::GreaterOrEqual => !less,
             Self::Carry => flags.carry,
             Self::NoCarry => !flags.carry,
+            Self::Overflow => flags.overflow,
+            Self::NoOverflow => !flags.overflow,
         }
     }
 }
@@ -176,7 +179,7 @@ impl Instruction {
     /// results of `find_bset`.
     #[inline]
     pub fn compute(&self, inputs: &Inputs) -> Option<Outcome> {
-        let Inputs { a, b, carry, previous_a, previous_bytes, byte_index } = *inputs;
+        let Inputs { a, b, carry, previous_a, previous_b, byte_index } = *inputs;
         let plain = |value| Some(Outcome { value, flags: None });
         match *self {
             Self::Alu { operation, .. } => {
@@ -210,9 +213,9 @@ impl Instruction {
             Self::ByteAlign { little_endian, .. } => {
                 let by = 8 * (byte_index & 3);
                 plain(if little_endian {
-                    double_shift(b, previous_bytes, by)
+                    double_shift(a, previous_a, by)
                 } else {
-                    ((u64::from(previous_bytes) << 32 | u64::from(b)) >> (32 - by)) as u32
+                    ((u64::from(previous_b) << 32 | u64::from(b)) >> (32 - by)) as u32
                 })
             }
             _ => None,
@@ -223,7 +226,7 @@ impl Instruction {
     pub fn branch_class(&self) -> Option<BranchClass> {
         match self {
             Self::Command(command) => {
-                matches!(command.completion, Completion::Swap(_)).then_some(BranchClass::One)
+                matches!(command.completion, Completion::Swap(_)).then_some(BranchClass::Swap)
             }
             _ => self.form().class(),
         }

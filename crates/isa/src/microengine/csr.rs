@@ -28,7 +28,12 @@ macro_rules! ring {
 /// The register that sets up a ring of SRAM.
 macro_rules! sram_ring {
     ($number:literal, $name:literal) => {
-        csr(FIRST_SRAM_RING + $number, $name, "as `scratch_ring_base_0`, for a ring in SRAM")
+        csr(
+            FIRST_SRAM_RING + $number,
+            $name,
+            "as `scratch_ring_base_0`, for a ring in SRAM: size in bits 31 to 29 (512 to 65,536 \
+             words)",
+        )
     };
 }
 
@@ -80,6 +85,7 @@ pub static LOCAL_2: &[Csr] = &[
     csr(17, "profile_count", "cycles of the engine since the start, the low word"),
     csr(18, "nn_put", "where the next word is put on the next engine's ring"),
     csr(19, "nn_get", "where the next word is taken from this engine's ring"),
+    csr(20, "crc_remainder", "what `crc_be` and `crc_le` have computed so far"),
 ];
 
 /// Registers of the FBI (version 1), and of the chip (`cap`, version 2).

@@ -39,10 +39,13 @@ pub enum Instruction {
     FindFirstSet { destination: Destination, source: Source },
     /// `pop_count[destination, source]` (version 2): the number of bits that are set.
     PopulationCount { destination: Destination, source: Source },
-    /// `byte_align_be[destination, source]`, `byte_align_le[...]` (version 2): four bytes out of
-    /// the source of the instruction of this kind before and this one, from the byte that the
-    /// CSR `BYTE_INDEX` selects. Each keeps its source for the next.
+    /// `byte_align_be[destination, b]`, `byte_align_le[destination, a]` (version 2): four bytes out
+    /// of the same operand of the instruction before, whatever that is, and the one of this, from
+    /// the byte that the CSR `BYTE_INDEX` selects.
     ByteAlign { destination: Destination, source: Source, little_endian: bool },
+    /// `crc_be[polynomial, destination, source]`, `crc_le[...]` (version 2): continues the check
+    /// in the CSR `CRC_REMAINDER` with bytes of the source, and copies the source.
+    Crc { destination: Destination, source: Source, little_endian: bool, check: Check },
     /// `mul_start[a, b]`, `mul_step[step]`, `mul_last[destination]`, `mul_last2[destination]`
     /// (version 2).
     Multiply { destination: Destination, a: Source, b: Source, step: MultiplyStep },
@@ -71,8 +74,9 @@ pub enum Instruction {
     /// `local_csr_wr[csr, source]` (version 2). Takes effect four cycles later.
     LocalCsrWrite { csr: u8, source: Source },
     /// `cam_lookup[destination, source]` (version 2): bits 6 to 3 the entry (the least recently
-    /// used one if none matches), bit 7 whether it matched, bits 11 to 8 its state.
-    CamLookup { destination: Destination, source: Source },
+    /// used one if none matches), bit 7 whether it matched, bits 11 to 8 its state. The entry may
+    /// also select 16 words of a block of 256 words of local memory for a pointer.
+    CamLookup { destination: Destination, source: Source, pointer: Option<CamPointer> },
     /// `cam_write[entry, source, state]` (version 2): the tag, and the state 0 to 15.
     CamWrite { entry: Source, source: Source, state: u8 },
     /// `cam_write_state[entry, state]` (version 2).
@@ -100,6 +104,8 @@ pub enum AluOperation {
     Add,
     /// `+16`: A + (B mod 2^16).
     Add16,
+    /// `+8`: A + (B mod 2^8) (version 2).
+    Add8,
     /// `+carry`: A + B + carry.
     AddCarry,
     /// `-`: A - B. The carry out is 1 if there was no borrow.
@@ -146,6 +152,111 @@ pub enum Condition {
     Carry,
     /// `br!=cout`.
     NoCarry,
+    /// `br_bvs` (version 2): the result had no room.
+    Overflow,
+    /// `br_bvc` (version 2).
+    NoOverflow,
+}
+
+/// The pointer into local memory that a `cam_lookup` sets, as in the IXP2800 Hardware Reference
+/// Manual, section 2.3.7.2: bits 9 to 6 of its address are the entry, bits 11 and 10 the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CamPointer {
+    /// The pointer, 0 or 1.
+    pub pointer: u8,
+    /// The block of 256 words, 0 to 3.
+    pub block: u8,
+}
+
+/// What a `crc` instruction checks, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Check {
+    /// The polynomial, by its number in [`Polynomial::ALL`].
+    pub polynomial: Polynomial,
+    /// The first and the last byte of the source. Byte 0 has bits 31 to 24 in `crc_be`, and bits
+    /// 7 to 0 in `crc_le`.
+    pub first: u8,
+    /// The last byte.
+    pub last: u8,
+    /// Whether the bits of each byte are taken from the lowest on.
+    pub bit_swap: bool,
+}
+
+/// A polynomial of the CRC unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Polynomial {
+    /// CRC-CCITT: 16 bits.
+    Ccitt,
+    /// CRC-32 of Ethernet.
+    Crc32,
+    /// CRC-10 of ATM.
+    Crc10,
+    /// CRC-5 of AAL2.
+    Crc5,
+    /// CRC-32C of iSCSI.
+    Iscsi,
+}
+
+impl Polynomial {
+    /// All, in the order of their numbers, with the names that the assembler has for them.
+    pub const ALL: [(&str, Self); 5] = [
+        ("crc_ccitt", Self::Ccitt),
+        ("crc_32", Self::Crc32),
+        ("crc_10", Self::Crc10),
+        ("crc_5", Self::Crc5),
+        ("crc_iscsi", Self::Iscsi),
+    ];
+
+    /// The bits of a remainder, and the polynomial without its highest term.
+    pub fn terms(self) -> (u32, u32) {
+        match self {
+            Self::Ccitt => (16, 0x1021),
+            Self::Crc32 => (32, 0x04c1_1db7),
+            Self::Crc10 => (10, 0x233),
+            Self::Crc5 => (5, 0x05),
+            Self::Iscsi => (32, 0x1edc_6f41),
+        }
+    }
+}
+
+impl Check {
+    /// The choices of bytes, in the order of their numbers: first and last byte.
+    pub const BYTES: [(u8, u8); 7] = [(0, 3), (0, 2), (0, 1), (0, 0), (1, 3), (2, 3), (3, 3)];
+
+    /// The number of this check in a word of seven bits: polynomial, bytes, and whether bits are
+    /// swapped; `None` if there is none.
+    pub fn number(self) -> Option<u8> {
+        let bytes = Self::BYTES.iter().position(|bytes| *bytes == (self.first, self.last))?;
+        let polynomial = Polynomial::ALL.iter().position(|row| row.1 == self.polynomial)?;
+        Some(polynomial as u8 | (bytes as u8) << 3 | u8::from(self.bit_swap) << 6)
+    }
+
+    /// The check of a number.
+    pub fn of_number(number: u8) -> Option<Self> {
+        let (_, polynomial) = *Polynomial::ALL.get(usize::from(number & 7))?;
+        let (first, last) = *Self::BYTES.get(usize::from(number >> 3 & 7))?;
+        Some(Self { polynomial, first, last, bit_swap: number >> 6 & 1 != 0 })
+    }
+
+    /// The token for a choice of bytes.
+    pub fn bytes_token((first, last): (u8, u8)) -> String {
+        if first == last { format!("byte_{first}") } else { format!("bytes_{first}_{last}") }
+    }
+
+    /// The remainder after the bytes of a word.
+    pub fn remainder(self, remainder: u32, word: u32, little_endian: bool) -> u32 {
+        let (bits, polynomial) = self.polynomial.terms();
+        let bytes = if little_endian { word.to_le_bytes() } else { word.to_be_bytes() };
+        let chosen = bytes.iter().take(usize::from(self.last) + 1).skip(self.first.into());
+        chosen.fold(remainder, |remainder, &byte| {
+            let byte = if self.bit_swap { byte.reverse_bits() } else { byte };
+            (0..8).rev().fold(remainder, |remainder, bit| {
+                let high = remainder >> (bits - 1) ^ u32::from(byte) >> bit;
+                let shifted = (remainder << 1) & (u32::MAX >> (32 - bits));
+                if high & 1 != 0 { shifted ^ polynomial } else { shifted }
+            })
+        })
+    }
 }
 
 /// What `br_inp_state` asks about.
@@ -174,6 +285,8 @@ pub enum Wait {
     Voluntary,
     /// `kill`: it never runs again.
     Kill,
+    /// `bpt` (version 2): no context of the engine runs again before the processor core says so.
+    Breakpoint,
     /// Until all of the signals (a set of [`Signal::bit`]), or with `any` one of them, have come.
     Signals { mask: u16, any: bool },
 }
@@ -197,21 +310,24 @@ pub enum MultiplyStep {
 /// instructions are assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BranchClass {
-    /// The target is known when the word is decoded: 1 is aborted.
+    /// It gives up the engine.
+    Swap,
+    /// The target is known when the word is decoded.
     One,
-    /// It hangs on the condition codes: 2 are aborted.
+    /// It hangs on the condition codes.
     Two,
-    /// It hangs on a register: 3 are aborted.
+    /// It hangs on a register.
     Three,
 }
 
 impl BranchClass {
-    /// Instructions that a taken branch aborts, those in defer slots included.
-    pub fn aborts(self) -> u8 {
-        match self {
-            Self::One => 1,
-            Self::Two => 2,
-            Self::Three => 3,
+    /// Instructions that a taken branch aborts, those in defer slots included. Version 2 lets `br`
+    /// defer two and a branch on condition codes three, so that many have been fetched after them.
+    pub fn aborts(self, version: super::Version) -> u8 {
+        match (self, version) {
+            (Self::Swap, _) | (Self::One, super::Version::One) => 1,
+            (Self::One, super::Version::Two) | (Self::Two, super::Version::One) => 2,
+            (Self::Two, super::Version::Two) | (Self::Three, _) => 3,
         }
     }
 }

@@ -18,11 +18,14 @@ mod version1;
 mod version2;
 
 pub use code::{Unencodable, decode, encode};
-pub use command::{BitOperation, Command, Completion, Operation, Order, Override, Unit};
+pub use command::{
+    BitOperation, Command, Completion, Operation, Order, Override, QueueOperation, Unit,
+};
 pub use compute::{Flags, Inputs, Outcome};
 pub use image::{Image, Import, Register, RegisterName, SourceLine};
 pub use instruction::{
-    AluOperation, BranchClass, Condition, InputState, Instruction, MultiplyStep, Wait,
+    AluOperation, BranchClass, CamPointer, Check, Condition, InputState, Instruction, MultiplyStep,
+    Polynomial, Wait,
 };
 pub use operand::{Bank, Destination, Index, Shift, Signal, Source, Step, TransferFile};
 pub use text::disassemble;

@@ -3,8 +3,8 @@
 
 use super::table::Form;
 use super::{
-    AluOperation, Command, Completion, Destination, Instruction, MultiplyStep, Order, Shift,
-    Signal, Source, Wait,
+    AluOperation, CamPointer, Check, Command, Completion, Destination, Instruction, MultiplyStep,
+    Order, Polynomial, Shift, Signal, Source, Wait,
 };
 
 /// The operands of an instruction. What its row does not have keeps its default.
@@ -18,6 +18,8 @@ pub struct Parts {
     pub amount: Option<u8>,
     pub value: u32,
     pub number: u8,
+    pub check: Check,
+    pub pointer: Option<CamPointer>,
     pub target: u16,
     pub wait: Wait,
     pub transfer: Option<u8>,
@@ -39,6 +41,8 @@ impl Default for Parts {
             amount: None,
             value: 0,
             number: 0,
+            check: Check { polynomial: Polynomial::Ccitt, first: 0, last: 3, bit_swap: false },
+            pointer: None,
             target: 0,
             wait: Wait::Voluntary,
             transfer: None,
@@ -78,7 +82,11 @@ impl Parts {
             Form::FindFirstSet => Instruction::FindFirstSet { destination, source: b },
             Form::PopulationCount => Instruction::PopulationCount { destination, source: b },
             Form::ByteAlign { little_endian } => {
-                Instruction::ByteAlign { destination, source: b, little_endian }
+                let source = if little_endian { a } else { b };
+                Instruction::ByteAlign { destination, source, little_endian }
+            }
+            Form::Crc { little_endian } => {
+                Instruction::Crc { destination, source: b, little_endian, check: self.check }
             }
             Form::Multiply(step) => Instruction::Multiply { destination, a, b, step },
             Form::MultiplyStep => {
@@ -111,7 +119,9 @@ impl Parts {
             Form::Arbitrate => Instruction::Arbitrate { wait: self.wait, defer },
             Form::LocalCsrRead => Instruction::LocalCsrRead { csr: number },
             Form::LocalCsrWrite => Instruction::LocalCsrWrite { csr: number, source: b },
-            Form::CamLookup => Instruction::CamLookup { destination, source: b },
+            Form::CamLookup => {
+                Instruction::CamLookup { destination, source: b, pointer: self.pointer }
+            }
             Form::CamWrite => Instruction::CamWrite { entry: a, source: b, state: number },
             Form::CamWriteState => Instruction::CamWriteState { entry: a, state: number },
             Form::CamReadTag => Instruction::CamReadTag { destination, entry: a },
@@ -171,8 +181,14 @@ impl Parts {
             Instruction::PopulationCount { destination, source } => {
                 (Form::PopulationCount, Self { destination, b: source, ..base })
             }
-            Instruction::ByteAlign { destination, source, little_endian } => {
-                (Form::ByteAlign { little_endian }, Self { destination, b: source, ..base })
+            Instruction::ByteAlign { destination, source, little_endian: true } => {
+                (Form::ByteAlign { little_endian: true }, Self { destination, a: source, ..base })
+            }
+            Instruction::ByteAlign { destination, source, little_endian: false } => {
+                (Form::ByteAlign { little_endian: false }, Self { destination, b: source, ..base })
+            }
+            Instruction::Crc { destination, source, little_endian, check } => {
+                (Form::Crc { little_endian }, Self { destination, b: source, check, ..base })
             }
             Instruction::Multiply { destination, a, b, step } => {
                 let parts = Self { destination, a, b, ..base };
@@ -214,8 +230,8 @@ impl Parts {
             Instruction::LocalCsrWrite { csr, source } => {
                 (Form::LocalCsrWrite, Self { number: csr, b: source, ..base })
             }
-            Instruction::CamLookup { destination, source } => {
-                (Form::CamLookup, Self { destination, b: source, ..base })
+            Instruction::CamLookup { destination, source, pointer } => {
+                (Form::CamLookup, Self { destination, b: source, pointer, ..base })
             }
             Instruction::CamWrite { entry, source, state } => {
                 (Form::CamWrite, Self { a: entry, b: source, number: state, ..base })

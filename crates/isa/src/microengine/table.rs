@@ -60,6 +60,9 @@ pub enum Form {
     ByteAlign {
         little_endian: bool,
     },
+    Crc {
+        little_endian: bool,
+    },
     Multiply(MultiplyStep),
     MultiplyStep,
     Branch(Condition),
@@ -90,9 +93,8 @@ impl Form {
             Self::Branch(Condition::Always)
             | Self::BranchContext(_)
             | Self::BranchInput
-            | Self::BranchSignal(_)
-            | Self::Arbitrate
-            | Self::Command(..) => Some(BranchClass::One),
+            | Self::BranchSignal(_) => Some(BranchClass::One),
+            Self::Arbitrate | Self::Command(..) => Some(BranchClass::Swap),
             Self::Branch(_) => Some(BranchClass::Two),
             Self::BranchBit(_) | Self::BranchByte(_) | Self::Jump | Self::Return => {
                 Some(BranchClass::Three)
@@ -125,6 +127,8 @@ pub enum Slot {
     Immediate,
     /// `mask`: four binary digits, for bytes 3 to 0.
     Mask,
+    /// `crc`: a polynomial, by name.
+    Polynomial,
     /// `bit`, `byte`, `ctx`, `cam_state`, `step`: a small number.
     Number,
     /// `state`: by name.
@@ -168,6 +172,10 @@ pub enum Field {
     /// An `immed`: inversion (1 bit), bytes of shift (2), number (16).
     Immediate,
     Number,
+    /// Polynomial, bytes and order of bits of a check.
+    Check,
+    /// The pointer that a lookup sets: a bit if it does, the pointer, the block (2).
+    CamPointer,
     Target,
     /// The target as a signed distance from the branch.
     Distance,
@@ -201,6 +209,7 @@ pub struct Placed {
 #[derive(Debug)]
 pub struct Parsed {
     pub row: &'static Row,
+    version: Version,
     /// The name before the bracket.
     pub mnemonic: &'static str,
     pub slots: Vec<Slot>,
@@ -244,7 +253,7 @@ impl Parsed {
                 fixed |= bits << placed.low;
             }
         }
-        Self { row, mnemonic, slots, pieces, mask, fixed }
+        Self { row, version, mnemonic, slots, pieces, mask, fixed }
     }
 
     /// The width of a field, 0 if the row has none.
@@ -256,7 +265,7 @@ impl Parsed {
     /// The most instructions that may follow as `defer[n]`.
     pub fn most_deferred(&self) -> u8 {
         let fits = ones(self.width(Field::Defer)) as u8;
-        self.row.form.class().map_or(0, |class| fits.min(class.aborts()))
+        self.row.form.class().map_or(0, |class| fits.min(class.aborts(self.version)))
     }
 }
 
@@ -277,6 +286,7 @@ fn slot(name: &'static str) -> Slot {
         "value" => Slot::Value,
         "immediate" => Slot::Immediate,
         "mask" => Slot::Mask,
+        "crc" => Slot::Polynomial,
         "bit" | "byte" | "ctx" | "cam_state" | "step" => Slot::Number,
         "state" => Slot::State,
         "signal" => Slot::Signal,
@@ -305,6 +315,8 @@ fn field(name: &str) -> Field {
         "imm" => Field::Value,
         "immed" => Field::Immediate,
         "n" => Field::Number,
+        "check" => Field::Check,
+        "pointer" => Field::CamPointer,
         "target" => Field::Target,
         "dist" => Field::Distance,
         "defer" => Field::Defer,
@@ -319,22 +331,26 @@ fn field(name: &str) -> Field {
     }
 }
 
+/// How an operation of the ALU is written, its codes in `alu` of version 1 and 2, and in `alu_shf`.
+pub type OperationRow = (&'static str, AluOperation, [Option<u8>; 2], Option<u8>);
+
 /// The operations of the ALU: how they are written, and their codes in `alu` of version 1 and of
-/// version 2 (public), and in `alu_shf`, where there is one.
-pub const OPERATIONS: [(&str, AluOperation, [u8; 2], Option<u8>); 13] = [
-    ("B", AluOperation::B, [0x0, 0x00], Some(0)),
-    ("~B", AluOperation::NotB, [0x1, 0x04], Some(1)),
-    ("+", AluOperation::Add, [0x2, 0x01], None),
-    ("+16", AluOperation::Add16, [0x3, 0x05], None),
-    ("+carry", AluOperation::AddCarry, [0x4, 0x11], None),
-    ("-", AluOperation::Subtract, [0x5, 0x15], None),
-    ("-carry", AluOperation::SubtractCarry, [0x6, 0x0d], None),
-    ("B-A", AluOperation::ReverseSubtract, [0x7, 0x16], None),
-    ("AND", AluOperation::And, [0x8, 0x08], Some(2)),
-    ("~AND", AluOperation::NotAnd, [0x9, 0x0c], Some(3)),
-    ("AND~", AluOperation::AndNot, [0xa, 0x10], Some(4)),
-    ("OR", AluOperation::Or, [0xb, 0x14], Some(5)),
-    ("XOR", AluOperation::Xor, [0xc, 0x18], Some(6)),
+/// version 2 (public except those of `+8` and `B-A`), and in `alu_shf`, where there is one.
+pub const OPERATIONS: [OperationRow; 14] = [
+    ("B", AluOperation::B, [Some(0x0), Some(0x00)], Some(0)),
+    ("~B", AluOperation::NotB, [Some(0x1), Some(0x04)], Some(1)),
+    ("+", AluOperation::Add, [Some(0x2), Some(0x01)], None),
+    ("+16", AluOperation::Add16, [Some(0x3), Some(0x05)], None),
+    ("+8", AluOperation::Add8, [None, Some(0x09)], None),
+    ("+carry", AluOperation::AddCarry, [Some(0x4), Some(0x11)], None),
+    ("-", AluOperation::Subtract, [Some(0x5), Some(0x15)], None),
+    ("-carry", AluOperation::SubtractCarry, [Some(0x6), Some(0x0d)], None),
+    ("B-A", AluOperation::ReverseSubtract, [Some(0x7), Some(0x16)], None),
+    ("AND", AluOperation::And, [Some(0x8), Some(0x08)], Some(2)),
+    ("~AND", AluOperation::NotAnd, [Some(0x9), Some(0x0c)], Some(3)),
+    ("AND~", AluOperation::AndNot, [Some(0xa), Some(0x10)], Some(4)),
+    ("OR", AluOperation::Or, [Some(0xb), Some(0x14)], Some(5)),
+    ("XOR", AluOperation::Xor, [Some(0xc), Some(0x18)], Some(6)),
 ];
 
 impl AluOperation {

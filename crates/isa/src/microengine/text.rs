@@ -5,7 +5,10 @@ use std::fmt::Write;
 use super::operand::{Bank, Destination, Index, Shift, Signal, Source, Step, TransferFile};
 use super::parts::Parts;
 use super::table::{Field, Form, ORDERS, Slot};
-use super::{Completion, InputState, Instruction, Operation, Unit, Version, Wait, csr};
+use super::{
+    CamPointer, Check, Completion, InputState, Instruction, Operation, Polynomial, Unit, Version,
+    Wait, csr,
+};
 
 /// Writes an instruction. Targets are called `l` and their address, registers by their numbers:
 /// `a3` and `b3` of the banks, `@a3` absolute, `$3` and `$$3` transfer registers, `n$3` next
@@ -24,14 +27,26 @@ pub fn disassemble(version: Version, instruction: &Instruction) -> String {
     if row.row.syntax.contains('[') {
         let _ = write!(line, "[{}]", operands.join(", "));
     }
-    for token in tokens(version, &parts) {
+    for token in tokens(version, form, &parts) {
         let _ = write!(line, ", {token}");
     }
     line
 }
 
-fn tokens(version: Version, parts: &Parts) -> Vec<String> {
+fn tokens(version: Version, form: Form, parts: &Parts) -> Vec<String> {
     let mut tokens = Vec::new();
+    if let Form::Crc { .. } = form {
+        let bytes = (parts.check.first, parts.check.last);
+        if bytes != Check::BYTES[0] {
+            tokens.push(Check::bytes_token(bytes));
+        }
+        if parts.check.bit_swap {
+            tokens.push("bit_swap".to_owned());
+        }
+    }
+    if let Some(CamPointer { pointer, block }) = parts.pointer {
+        tokens.push(format!("lm_addr{pointer}[{block}]"));
+    }
     if let Some((name, _)) = ORDERS.iter().find(|row| row.1 == parts.order) {
         tokens.push((*name).to_owned());
     }
@@ -76,6 +91,10 @@ fn operand(version: Version, form: Form, slot: Slot, parts: &Parts) -> String {
         Slot::Amount => parts.amount.map_or(">>indirect".to_owned(), |by| format!(">>{by}")),
         Slot::Value | Slot::Immediate => format!("{:#x}", parts.value),
         Slot::Mask => format!("{:04b}", parts.number),
+        Slot::Polynomial => {
+            let row = Polynomial::ALL.iter().find(|row| row.1 == parts.check.polynomial);
+            row.map_or_else(String::new, |row| row.0.to_owned())
+        }
         Slot::Number => parts.number.to_string(),
         Slot::State => {
             let name = InputState::NAMES.get(usize::from(parts.number));
@@ -113,6 +132,7 @@ fn signals(version: Version, wait: Wait) -> String {
     match wait {
         Wait::Voluntary => "voluntary".to_owned(),
         Wait::Kill => "kill".to_owned(),
+        Wait::Breakpoint => "bpt".to_owned(),
         Wait::Signals { mask, any } => {
             let names = (1..16).filter(|number| mask >> number & 1 != 0);
             let mut names: Vec<String> =
@@ -205,6 +225,8 @@ pub fn field_name(field: Field) -> &'static str {
         Field::Shift | Field::Amount => "shift",
         Field::Value | Field::Immediate => "constant",
         Field::Number => "number",
+        Field::Check => "check",
+        Field::CamPointer => "pointer",
         Field::Target | Field::Distance => "target",
         Field::Defer => "number of deferred instructions",
         Field::Wait | Field::Completion => "signal",

@@ -5,7 +5,7 @@
 use super::Condition::*;
 use super::MultiplyStep;
 use super::table::{Form, Known, Row};
-use super::{BitOperation, Operation, Unit};
+use super::{BitOperation, Operation, QueueOperation, Unit};
 
 /// An instruction whose operation code is public.
 const fn code(
@@ -75,6 +75,18 @@ macro_rules! bare {
     };
 }
 
+/// A command on a queue without a transfer register.
+macro_rules! queue {
+    ($syntax:literal, $code:literal, $operation:expr, $meaning:literal) => {
+        name(
+            $syntax,
+            concat!("00001110 ", $code, " swap:1 a:7 b:7 0000 sig:5 order:2 ind:1 defer:1"),
+            Form::Command(Unit::Sram, Queue($operation)),
+            $meaning,
+        )
+    };
+}
+
 macro_rules! hash {
     ($syntax:literal, $code:literal, $keys:literal, $bits:literal) => {
         code(
@@ -98,7 +110,8 @@ macro_rules! branch {
 }
 
 use BitOperation::{Clear, Set, TestAndClear, TestAndSet};
-use Operation::{Bits, Get, Increment, Put, Read, TestAndAdd, Write};
+use Operation::{Bits, Get, Increment, Put, Queue, Read, TestAndAdd, Write};
+use QueueOperation::{Dequeue, Enqueue, ReadHead, ReadOther, ReadTail, WriteCount};
 
 /// All instructions.
 #[rustfmt::skip]
@@ -110,25 +123,32 @@ pub static ROWS: &[Row] = &[
         "operation of the ALU on A and the shifted B; sets the condition codes"),
     code("dbl_shf[dest, a, b, amount]", "100 01 swap:1 amount:5 dest:8 a:8 b:8",
         Form::DoubleShift, "low word of A:B shifted right; sets the condition codes"),
-    assumed("ffs[dest, source]", "100 10 0000 dest:8 s:9", Form::FindFirstSet,
+    name("ffs[dest, source]", "100 10 0000 dest:8 s:9", Form::FindFirstSet,
         "the number of the lowest bit set; 32 if there is none"),
     assumed("pop_count[dest, source]", "100 10 0001 dest:8 s:9", Form::PopulationCount,
         "the number of bits set"),
-    assumed("byte_align_be[dest, source]", "100 10 0010 dest:8 s:9",
+    name("byte_align_be[dest, b]", "100 10 0010 dest:8 s:9",
         Form::ByteAlign { little_endian: false },
-        "four bytes out of the last source and this one, from the byte that `byte_index` selects"),
-    assumed("byte_align_le[dest, source]", "100 10 0011 dest:8 s:9",
-        Form::ByteAlign { little_endian: true }, "as `byte_align_be`, from the lower end"),
-    name("cam_lookup[dest, source]", "100 10 0100 dest:8 s:9", Form::CamLookup,
+        "four bytes out of operand B of the instruction before and this one, from the byte that \
+         `byte_index` selects"),
+    name("byte_align_le[dest, a]", "100 10 0011 dest:8 sa:9",
+        Form::ByteAlign { little_endian: true }, "as `byte_align_be`, with operands A, from the lower end"),
+    name("crc_be[crc, dest, source]", "100 10 1010 dest:8 s:9 check:7",
+        Form::Crc { little_endian: false },
+        "continues the check in `crc_remainder` with bytes of the source, the highest first; copies the \
+         source"),
+    name("crc_le[crc, dest, source]", "100 10 1011 dest:8 s:9 check:7",
+        Form::Crc { little_endian: true }, "as `crc_be`, the lowest byte first"),
+    name("cam_lookup[dest, source]", "100 10 0100 dest:8 s:9 pointer:4", Form::CamLookup,
         "bit 7: found, bits 6 to 3: entry (the least recently used if not found), bits 11 to 8: state"),
-    assumed("cam_write[entry, source, cam_state]", "100 10 0101 swap:1 a:8 b:8 n:4",
+    name("cam_write[entry, source, cam_state]", "100 10 0101 swap:1 a:8 b:8 n:4",
         Form::CamWrite, "writes the tag and the state of an entry, which becomes the last used"),
-    assumed("cam_write_state[entry, cam_state]", "100 10 0110 sa:9 n:4", Form::CamWriteState,
+    name("cam_write_state[entry, cam_state]", "100 10 0110 sa:9 n:4", Form::CamWriteState,
         "writes the state of an entry"),
-    assumed("cam_read_tag[dest, entry]", "100 10 0111 dest:8 sa:9", Form::CamReadTag, "the tag"),
-    assumed("cam_read_state[dest, entry]", "100 10 1000 dest:8 sa:9", Form::CamReadState,
+    name("cam_read_tag[dest, entry]", "100 10 0111 dest:8 sa:9", Form::CamReadTag, "the tag"),
+    name("cam_read_state[dest, entry]", "100 10 1000 dest:8 sa:9", Form::CamReadState,
         "the state, in bits 11 to 8"),
-    assumed("cam_clear", "100 10 1001", Form::CamClear, "all tags and states become 0"),
+    name("cam_clear", "100 10 1001", Form::CamClear, "all tags and states become 0"),
     code("immed[dest, immediate]", "11110 00 dest:9 immed:19", Form::Immediate,
         "a constant of 16 bits, shifted by 0, 8 or 16, perhaps inverted"),
     code("load_addr[dest, label]", "11110 00 dest:9 immed:19", Form::LoadAddress,
@@ -161,9 +181,11 @@ pub static ROWS: &[Row] = &[
     branch!(code, "br=0[label]", "00000", Equal, "if Z"),
     branch!(code, "br!=0[label]", "00001", NotEqual, "if not Z"),
     branch!(code, "br_bmi[label]", "00010", Minus, "if N"),
-    branch!(assumed, "br_bpl[label]", "00011", Plus, "if not N"),
+    branch!(name, "br_bpl[label]", "00011", Plus, "if not N"),
     branch!(code, "br=cout[label]", "00100", Carry, "if C"),
     branch!(code, "br!=cout[label]", "00101", NoCarry, "if not C"),
+    branch!(name, "br_bvs[label]", "00110", Overflow, "if V"),
+    branch!(name, "br_bvc[label]", "00111", NoOverflow, "if not V"),
     branch!(code, "br>=0[label]", "01000", GreaterOrEqual, "if N is V"),
     branch!(code, "br<0[label]", "01001", Less, "if N differs from V"),
     branch!(name, "br<=0[label]", "01010", LessOrEqual, "if Z, or N differs from V"),
@@ -175,7 +197,7 @@ pub static ROWS: &[Row] = &[
     name("br_!signal[signal, label]", "11011 10010 n:4 target:13 defer:2",
         Form::BranchSignal(false),
         "if the signal has not come; a signal that has come is cleared"),
-    assumed("br_signal[signal, label]", "11011 10011 n:4 target:13 defer:2",
+    name("br_signal[signal, label]", "11011 10011 n:4 target:13 defer:2",
         Form::BranchSignal(true), "if the signal has come; it is cleared"),
     name("br_inp_state[state, label]", "11011 10100 n:3 target:13 defer:2", Form::BranchInput,
         "if the chip is in the state"),
@@ -192,7 +214,8 @@ pub static ROWS: &[Row] = &[
     code("rtn[register]", "11101 01 s:9 defer:2", Form::Return, "to the address in the register"),
     name("nop", "11101 10", Form::Nop, "nothing"),
     code("ctx_arb[signals]", "11100 wait:18 defer:1", Form::Arbitrate,
-        "gives up the engine until all the signals, or `any` of them, have come"),
+        "gives up the engine until all the signals, or `any` of them, have come; `bpt` stops all \
+         contexts of the engine"),
     code("local_csr_rd[csr]", "111111 0 n:7", Form::LocalCsrRead,
         "the value replaces that of the `immed` which must follow"),
     code("local_csr_wr[csr, source]", "111111 1 n:7 s:9", Form::LocalCsrWrite,
@@ -225,7 +248,19 @@ pub static ROWS: &[Row] = &[
     command!(assumed, "sram[put, xfer, a, b, count]", "00001010", Sram, Put,
         "words to the ring whose number is the address"),
     command!(assumed, "sram[get, xfer, a, b, count]", "00001011", Sram, Get,
-        "words from the ring; 0 for those that are not there"),
+        "words from the ring; if it holds fewer, it keeps them, and all are 0"),
+    command!(name, "sram[rd_qdesc_head, xfer, a, b, count]", "00001100", Sram, Queue(ReadHead),
+        "words of a descriptor; its head and count go to the entry of the Q_array"),
+    command!(name, "sram[rd_qdesc_tail, xfer, a, b, count]", "00001101", Sram, Queue(ReadTail),
+        "words of a descriptor; its tail and count go to the entry"),
+    queue!("sram[rd_qdesc_other, --, a, b]", "0000", ReadOther,
+        "the pointer of the descriptor that the command before has left out goes to the entry"),
+    queue!("sram[wr_qdesc, --, a, b]", "0001", QueueOperation::Write, "the entry to a descriptor"),
+    queue!("sram[wr_qdesc_count, --, a, b]", "0010", WriteCount,
+        "the count of the entry to a descriptor"),
+    queue!("sram[enqueue, --, a, b]", "0011", Enqueue, "a buffer to the end of the queue"),
+    single!("sram[dequeue, xfer, a, b]", "00001111", Sram, Queue(Dequeue),
+        "the first buffer of the queue; 0 if it is empty"),
     command!(code, "scratch[read, xfer, a, b, count]", "00010000", Scratch, Read,
         "words of the scratchpad"),
     command!(code, "scratch[write, xfer, a, b, count]", "00010001", Scratch, Write,
@@ -247,7 +282,7 @@ pub static ROWS: &[Row] = &[
     command!(assumed, "scratch[put, xfer, a, b, count]", "00011010", Scratch, Put,
         "words to the ring whose number is the address"),
     command!(assumed, "scratch[get, xfer, a, b, count]", "00011011", Scratch, Get,
-        "words from the ring; 0 for those that are not there"),
+        "words from the ring; if it holds fewer, it keeps them, and all are 0"),
     command!(code, "dram[read, xfer, a, b, count]", "00101000", Sdram, Read,
         "quad words of DRAM"),
     command!(code, "dram[write, xfer, a, b, count]", "00101001", Sdram, Write,

@@ -5,10 +5,10 @@ mod page;
 use proptest::prelude::*;
 use wireloom_isa::microengine::compute::{alu, double_shift};
 use wireloom_isa::microengine::operand::{Bank, Destination, Index, Shift, Source, TransferFile};
-use wireloom_isa::microengine::table::{Form, Parsed, Piece};
+use wireloom_isa::microengine::table::{Field, Form, Parsed, Piece};
 use wireloom_isa::microengine::{
-    AluOperation, Command, Completion, Condition, Flags, Inputs, Instruction, Operation, Override,
-    Signal, Unencodable, Unit, Version, Wait, decode, encode,
+    AluOperation, Check, Command, Completion, Condition, Flags, Inputs, Instruction, Operation,
+    Override, Polynomial, Signal, Unencodable, Unit, Version, Wait, decode, encode,
 };
 
 const VERSIONS: [Version; 2] = [Version::One, Version::Two];
@@ -167,13 +167,13 @@ fn a_short_branch_has_its_reach() {
 
 #[test]
 fn defer_slots_hang_on_the_class() {
-    let always = Condition::Always;
     let branch = |condition, defer| Instruction::Branch { condition, target: 0, defer };
-    for version in VERSIONS {
-        assert!(encode(version, &branch(always, 1), 0).is_ok());
-        let most = Unencodable::Defer { most: 1 };
-        assert_eq!(encode(version, &branch(always, 2), 0), Err(most));
-        assert!(encode(version, &branch(Condition::Equal, 2), 0).is_ok());
+    for (version, most) in [(Version::One, [1, 2]), (Version::Two, [2, 3])] {
+        for (condition, most) in [Condition::Always, Condition::Equal].into_iter().zip(most) {
+            assert!(encode(version, &branch(condition, most), 0).is_ok());
+            let refused = Err(Unencodable::Defer { most });
+            assert_eq!(encode(version, &branch(condition, most + 1), 0), refused);
+        }
     }
     let mut read = Command::new(Unit::Sram, Operation::Read);
     (read.transfer, read.count) = (Some(0), 1);
@@ -251,4 +251,51 @@ fn byte_operations_keep_the_other_bytes() {
     assert_eq!(word, 0xbeef_3344);
     assert_eq!(double_shift(0x1, 0x8000_0000, 31), 3);
     assert_eq!(Flags::of(0).bits(), 0b0100);
+}
+
+#[test]
+fn only_version_2_adds_a_byte_and_stops_at_breakpoints() {
+    let destination = Destination::Gpr(Bank::A, Index::Relative(0));
+    let (a, b) = (gpr(Bank::A, 0), gpr(Bank::B, 0));
+    let add = Instruction::Alu { destination, a, operation: AluOperation::Add8, b };
+    let operation = Err(Unencodable::Field(Field::Operation));
+    assert_eq!(encode(Version::One, &add, 0), operation);
+    assert_eq!(alu(AluOperation::Add8, 0x1000, 0xabcd_ef12, false).0, 0x1012);
+    let stop = Instruction::Arbitrate { wait: Wait::Breakpoint, defer: 0 };
+    assert_eq!(encode(Version::One, &stop, 0), Err(Unencodable::Signal));
+    for instruction in [add, stop] {
+        let word = encode(Version::Two, &instruction, 0).expect("a word");
+        assert_eq!(decode(Version::Two, word, 0), Some(instruction));
+    }
+}
+
+/// The catalogue of parametrised CRC algorithms has these values of "123456789".
+#[test]
+fn checks_are_the_published_ones() {
+    let cases = [
+        (Polynomial::Ccitt, 0xffff, false, 0x29b1),
+        (Polynomial::Ccitt, 0, false, 0x31c3),
+        (Polynomial::Crc32, !0, false, 0x0376_e6e7),
+        (Polynomial::Crc32, !0, true, (0xcbf4_3926_u32 ^ !0).reverse_bits()),
+        (Polynomial::Iscsi, !0, true, (0xe306_9283_u32 ^ !0).reverse_bits()),
+        (Polynomial::Crc10, 0, false, 0x199),
+        (Polynomial::Crc5, 0x1f, true, (0x19_u32 ^ 0x1f).reverse_bits() >> 27),
+    ];
+    for (polynomial, start, bit_swap, expected) in cases {
+        let check = |first, last| Check { polynomial, first, last, bit_swap };
+        let words = [(0x3132_3334, 3), (0x3536_3738, 3), (0x39aa_bbcc, 0)];
+        for little_endian in [false, true] {
+            let remainder = words.iter().fold(start, |remainder, &(word, last)| {
+                let word: u32 = if little_endian { u32::swap_bytes(word) } else { word };
+                // All at once, and in two parts.
+                let whole = check(0, last).remainder(remainder, word, little_endian);
+                if last == 3 {
+                    let half = check(0, 1).remainder(remainder, word, little_endian);
+                    assert_eq!(check(2, 3).remainder(half, word, little_endian), whole);
+                }
+                whole
+            });
+            assert_eq!(remainder, expected, "{polynomial:?}");
+        }
+    }
 }

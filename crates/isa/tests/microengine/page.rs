@@ -19,7 +19,10 @@ const INTRODUCTION: &str = "\
 This page is written from the tables of `crates/isa/src/microengine` by `make pages`. The assembler,
 the disassembler and the simulator use the same tables.
 
-No manual of the IXP1200 was available. The third column shows what public documents state:
+The IXP2800 Hardware Reference Manual (public) describes the units that instructions of version 2 use:
+local memory, CAM, byte alignment, CRC unit, hash unit and rings. Encodings and the full syntax are in a
+programmer's manual that is not public, and no manual of the IXP1200 is. The third column shows what
+public documents state:
 
 | known | meaning |
 |---|---|
@@ -40,10 +43,29 @@ rest is 0.
 - `-` sets C if there is no borrow (assumed).
 - `>>indirect` and `<<indirect` take the distance from the low five bits of operand A of the
   instruction before (assumed).
-- `br`, `br=ctx`, `br_inp_state`, `br_!signal`, `ctx_arb` and a command with `ctx_swap` abort one
-  instruction; branches on condition codes abort two; branches on registers, `jump` and `rtn` abort
-  three. That 1 to 3 are aborted is public, the classes are assumed. `defer[n]` executes up to as
-  many.
+- `ctx_arb` and a command with `ctx_swap` abort one instruction. On version 1, so do `br`, `br=ctx`,
+  `br_inp_state` and `br_!signal`; branches on condition codes abort two; branches on registers, `jump`
+  and `rtn` abort three. That 1 to 3 are aborted is public, the classes are assumed. `defer[n]` executes
+  up to as many.
+- On version 2, `br` can defer two instructions, and branches on condition codes and `jump` three
+  (public). As many are aborted if fewer are deferred; `br=ctx`, `br_inp_state` and branches on signals
+  are taken to be as `br`, those on registers and `rtn` as `jump` (assumed). The assembler knows
+  `beq`, `bne`, `bmi`, `bpl`, `bcs`, `bhs`, `bcc`, `blo`, `bvs`, `bvc`, `bge`, `blt`, `bgt` and `ble` as
+  other names of branches.
+- `byte_align_be` takes the other four bytes from operand B of the instruction before, `byte_align_le`
+  from its operand A, whatever instruction that is (public); an operand that it does not have counts
+  as 0 (assumed).
+- What `crc_be`, `crc_le` and commands on queues of SRAM (`rd_qdesc_head` to `dequeue`) do is public, and their
+  names are assumed. The address of a command on a queue has the channel in bits 31 and 30, the entry of the Q_array
+  in bits 29 to 24, and an address in words in the others (assumed).
+- `crc_be` and `crc_le` name a polynomial: `crc_ccitt`, `crc_32`, `crc_10`, `crc_5` or `crc_iscsi`
+  (public). The tokens `bytes_0_2`, `bytes_0_1`, `byte_0`, `bytes_1_3`, `bytes_2_3` and `byte_3` choose
+  bytes of the source, and `bit_swap` takes the bits of each byte from the lowest on. The remainder is in
+  the low bits of `crc_remainder`, and there at once (assumed).
+- `cam_lookup` with the token `lm_addr0[n]` or `lm_addr1[n]` also sets that pointer into local memory to
+  16 words of the entry in block n of 256 words, as late as a write to its register (public).
+- `ctx_arb[bpt]` stops all contexts of the engine. Nothing starts them again, since there is no processor
+  core.
 - A context has one signal for each unit on version 1, and 15 signals on version 2. A signal is one
   bit; starting a context that waits for it clears it (assumed).
 - Version 1 counts addresses in words (SRAM, scratchpad) or 8 bytes (SDRAM); version 2 counts bytes
@@ -110,12 +132,13 @@ fn page() -> String {
     }
     page.push_str("## Operations of the ALU\n\n");
     page.push_str(
-        "The codes of version 2 are public except that of `B-A`; the others are assumed.\n\n",
+        "The codes of version 2 are public except those of `+8` and `B-A`; the others are assumed.\n\n",
     );
     page.push_str("| operation | version 1 | version 2 | in `alu_shf` |\n|---|---|---|---|\n");
-    for (name, _, [one, two], shifted) in OPERATIONS {
-        let shifted = shifted.map_or_else(String::new, |code| format!("{code:#x}"));
-        let _ = writeln!(page, "| `{name}` | {one:#x} | {two:#x} | {shifted} |");
+    let number = |code: Option<u8>| code.map_or_else(String::new, |code| format!("{code:#x}"));
+    for (name, _, codes, shifted) in OPERATIONS {
+        let [one, two, shifted] = [codes[0], codes[1], shifted].map(number);
+        let _ = writeln!(page, "| `{name}` | {one} | {two} | {shifted} |");
     }
     page.push_str("\n## Control and status registers\n\nAll numbers are assumed.\n\n");
     registers(&mut page, "Of an engine, version 1", csr::LOCAL_1);

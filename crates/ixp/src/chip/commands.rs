@@ -1,7 +1,7 @@
 //! The way of a command: from its engine over the network to the queue of its unit, its words over the
 //! buses, and the answer.
 
-use wireloom_isa::microengine::{TransferFile, Unit};
+use wireloom_isa::microengine::{Operation, TransferFile, Unit};
 use wireloom_sim::{EnergySink, EventSink, Kernel};
 
 use super::{Chip, Event, Pair, SRAM_BUS_UNITS};
@@ -56,6 +56,9 @@ impl<E: EnergySink> Chip<E> {
     pub(super) fn locate(&mut self, handle: Handle) -> Result<(), Refused> {
         let request = &mut self.pool[handle];
         let channel = match request.unit {
+            Unit::Sram if matches!(request.operation, Operation::Queue(_)) => {
+                crate::units::queue_array::channel(request.address, self.sram.channels.len())
+            }
             Unit::Sram => self.sram.channel(request.address),
             Unit::Sdram => self.sdram.channel(request.address),
             unit @ (Unit::Pci | Unit::Msf) if unit == Unit::Pci || !self.spec.has_msf() => {

@@ -6,7 +6,7 @@ use wireloom_isa::microengine::{
 };
 
 use super::program::swaps;
-use super::{Around, Decoded, Engine, Pending, Then};
+use super::{Around, Decoded, Engine, Pending, Previous, Then};
 use crate::request::{MAX_WORDS, Request};
 use crate::units::Refused;
 
@@ -29,8 +29,8 @@ impl Engine {
             a: value_a,
             b: value_b,
             carry: self.flags.carry,
-            previous_a: self.previous.0,
-            previous_bytes: self.second.bytes,
+            previous_a: self.previous.a,
+            previous_b: self.previous.b,
             byte_index: self.second.byte_index,
         };
         let outcome = match instruction {
@@ -40,13 +40,10 @@ impl Engine {
             }
             _ => instruction.compute(&inputs),
         };
-        let mut result = self.previous.1;
+        let mut result = self.previous.result;
         if let Some(outcome) = outcome {
             result = outcome.value;
             self.write(destination, active, result)?;
-            if let Instruction::ByteAlign { .. } = instruction {
-                self.second.bytes = value_b;
-            }
             if let Some(flags) = outcome.flags {
                 self.flags = flags;
             }
@@ -62,7 +59,7 @@ impl Engine {
                 _ => self.other(decoded, active, (value_a, value_b), around)?,
             }
         }
-        self.previous = (value_a, result);
+        self.previous = Previous { a: value_a, b: value_b, result };
         self.executed[usize::from(pc)] += 1;
         self.contexts[usize::from(active)].pc = pc + 1;
         Ok(true)
@@ -129,6 +126,7 @@ impl Engine {
             Instruction::Arbitrate { wait, .. } => {
                 let then = match wait {
                     Wait::Kill => Then::Kill,
+                    Wait::Breakpoint => Then::Breakpoint,
                     Wait::Voluntary => Then::Yield,
                     Wait::Signals { mask, any } => Then::Wait { mask, any },
                 };
@@ -159,7 +157,7 @@ impl Engine {
             }
             Instruction::FindBitSet { shift, clear, .. } => {
                 let value = if decoded.b == Source::None { a } else { b };
-                let found = compute::find_bit(compute::shift(value, shift, self.previous.0));
+                let found = compute::find_bit(compute::shift(value, shift, self.previous.a));
                 self.found = [found, if clear { 16 } else { self.found[0] }];
             }
             Instruction::LoadBitSetResult { destination, result } => {
@@ -181,7 +179,14 @@ impl Engine {
         let cycle = self.cycles();
         let result = match decoded.instruction {
             Instruction::Multiply { step, .. } => self.second.multiply(step, a, b),
-            Instruction::CamLookup { .. } => self.second.look_up(b),
+            Instruction::CamLookup { pointer, .. } => {
+                self.second.look_up(b, pointer, active, cycle)
+            }
+            Instruction::Crc { little_endian, check, .. } => {
+                let remainder = &mut self.second.remainder;
+                *remainder = check.remainder(*remainder, b, little_endian);
+                b
+            }
             Instruction::CamWrite { state, .. } => {
                 self.second.write_cam(a, b, state);
                 0
@@ -247,7 +252,7 @@ impl Engine {
             return Err(self.refused(active, "branches in a defer slot"));
         }
         let aborts = match then {
-            Then::Branch(_) => decoded.aborts,
+            Then::Branch(_) => decoded.class.map_or(0, |class| class.aborts(self.spec.version)),
             _ => self.spec.swap_aborts as u8,
         };
         let aborts = aborts.saturating_sub(decoded.defer);
@@ -268,7 +273,7 @@ impl Engine {
             return Ok(false);
         }
         let over = if command.indirect {
-            Override::from_word(self.previous.1)
+            Override::from_word(self.previous.result)
         } else {
             Override::default()
         };
@@ -293,8 +298,8 @@ impl Engine {
         if words > MAX_WORDS.min(most) {
             let whose = if over.transfer.is_some() { "the engine" } else { "its context" };
             let what = format!(
-                "transfers {words} words from transfer register {register} on: there are \
-                 {most}, and a command transfers at most {MAX_WORDS}"
+                "transfers {words} words from transfer register {register} on: {whose} has {most} \
+                 from there, and a command transfers at most {MAX_WORDS}"
             );
             return Err(self.refused(active, &what));
         }
@@ -345,9 +350,11 @@ impl Engine {
         Ok(true)
     }
 
-    /// An address in granules of the unit. Version 2 counts bytes, except of rings and registers.
+    /// An address in granules of the unit. Version 2 counts bytes, except of rings, queues and
+    /// registers.
     fn address(&self, command: &Command, address: u32) -> u32 {
-        let is_ring = matches!(command.operation, Operation::Get | Operation::Put);
+        let is_ring =
+            matches!(command.operation, Operation::Get | Operation::Put | Operation::Queue(_));
         match command.unit {
             _ if self.spec.version == Version::One || is_ring => address,
             Unit::Sram | Unit::Scratch => address >> 2,

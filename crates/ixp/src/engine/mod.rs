@@ -84,6 +84,15 @@ enum Then {
     Wait { mask: u16, any: bool },
     Yield,
     Kill,
+    Breakpoint,
+}
+
+/// What the instruction before has left: its operands, as they were read, and its result.
+#[derive(Clone, Copy, Debug, Default)]
+struct Previous {
+    a: u32,
+    b: u32,
+    result: u32,
 }
 
 /// A microengine.
@@ -105,8 +114,9 @@ pub struct Engine {
     fills: bool,
     pending: Option<Pending>,
     flags: Flags,
-    /// Operand A and the result of the instruction before.
-    previous: (u32, u32),
+    previous: Previous,
+    /// Whether a context has come to a breakpoint.
+    is_halted: bool,
     /// A value that the next `immed` takes.
     csr: Option<u32>,
     /// The results of `find_bset`, the last one first.
@@ -194,7 +204,8 @@ impl Engine {
             fills: false,
             pending: None,
             flags: Flags::default(),
-            previous: (0, 0),
+            previous: Previous::default(),
+            is_halted: false,
             csr: None,
             found: [16; 2],
             commands: VecDeque::new(),
@@ -264,7 +275,12 @@ impl Engine {
             found.since(cycle);
             self.ready.insert(context.into());
         }
-        self.active.is_none() && !self.ready.is_empty()
+        self.active.is_none() && !self.ready.is_empty() && !self.is_halted
+    }
+
+    /// Whether a context has come to a breakpoint: none runs any more.
+    pub fn is_halted(&self) -> bool {
+        self.is_halted
     }
 
     /// Runs a cycle.
@@ -280,7 +296,7 @@ impl Engine {
         }
         let Some(active) = self.active else {
             self.used.idle += 1;
-            if self.ready.is_empty() {
+            if self.ready.is_empty() || self.is_halted {
                 return Ok(Cycle::Idle);
             }
             self.next_context(0, around);
@@ -325,6 +341,11 @@ impl Engine {
                 context.state = State::Stopped;
             }
             Then::Kill => context.state = State::Stopped,
+            Then::Breakpoint => {
+                context.state = State::Ready;
+                self.ready.insert(active.into());
+                self.is_halted = true;
+            }
             Then::Yield => {
                 context.state = State::Ready;
                 (context.mask, context.any) = (0, false);
@@ -342,7 +363,7 @@ impl Engine {
         context.since(cycle);
         context.swaps += 1;
         self.active = None;
-        if !self.ready.is_empty() {
+        if !self.ready.is_empty() && !self.is_halted {
             self.next_context(pending.aborts, around);
         } else {
             // Nothing is fetched: the slots are idle ones.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use wireloom_isa::microengine::{
-    AluOperation, Completion, Destination, Image, Instruction, Source, Version, Wait, decode,
+    AluOperation, BranchClass, Completion, Destination, Image, Instruction, Source, Version, Wait,
+    decode,
 };
 
 use super::Operations;
@@ -22,8 +23,8 @@ pub struct Decoded {
     pub destination: Destination,
     /// Instructions after it that are executed although it branches.
     pub defer: u8,
-    /// Instructions that it aborts if it branches, those in its defer slots included.
-    pub aborts: u8,
+    /// Its class, if it branches or gives up the engine.
+    pub class: Option<BranchClass>,
 }
 
 impl From<Instruction> for Decoded {
@@ -35,7 +36,7 @@ impl From<Instruction> for Decoded {
             b,
             destination: instruction.destination(),
             defer: instruction.defer(),
-            aborts: instruction.branch_class().map_or(0, |class| class.aborts()),
+            class: instruction.branch_class(),
         }
     }
 }
@@ -85,6 +86,7 @@ impl Operations {
         match operation {
             AluOperation::Add
             | AluOperation::Add16
+            | AluOperation::Add8
             | AluOperation::AddCarry
             | AluOperation::Subtract
             | AluOperation::SubtractCarry

@@ -3,10 +3,14 @@
 
 use std::collections::VecDeque;
 
-use wireloom_isa::microengine::{Destination, Index, MultiplyStep, Sizes, Source, Step, compute};
+use wireloom_isa::microengine::{
+    CamPointer, Destination, Index, MultiplyStep, Sizes, Source, Step, compute,
+};
 
 /// Cycles after which a write to a register of the engine takes effect.
 const LATE: u64 = 4;
+/// The register of pointer 0 into local memory.
+const POINTER: u8 = 7;
 /// Entries of the CAM.
 const CAM: usize = 16;
 /// Contexts that share next-neighbour registers.
@@ -95,8 +99,8 @@ pub struct Second {
     cam: Cam,
     operands: (u32, u32),
     product: u64,
-    /// The source of the `byte_align` before.
-    pub bytes: u32,
+    /// The register `crc_remainder`.
+    pub remainder: u32,
     /// The register `byte_index`.
     pub byte_index: u32,
     random: u32,
@@ -121,7 +125,7 @@ impl Second {
             cam: Cam::new(),
             operands: (0, 0),
             product: 0,
-            bytes: 0,
+            remainder: 0,
             byte_index: 0,
             random: 0x9e37_79b9 ^ u32::from(number),
             late: VecDeque::new(),
@@ -235,9 +239,22 @@ impl Second {
         0
     }
 
-    /// `cam_lookup`.
-    pub fn look_up(&mut self, key: u32) -> u32 {
-        self.cam.look_up(key)
+    /// `cam_lookup`. The pointer is set as late as by a write to its register.
+    pub fn look_up(
+        &mut self,
+        key: u32,
+        pointer: Option<CamPointer>,
+        context: u8,
+        cycle: u64,
+    ) -> u32 {
+        let found = self.cam.look_up(key);
+        if let Some(CamPointer { pointer, block }) = pointer {
+            // Bits 6 to 3 of what was found are the entry.
+            let value = u32::from(block) << 10 | (found >> 3 & 15) << 6;
+            let csr = POINTER + pointer;
+            self.late.push_back(Late { due: cycle + LATE, context, csr, value });
+        }
+        found
     }
 
     /// `cam_write`.
@@ -282,6 +299,7 @@ impl Second {
             17 => cycle as u32,
             18 => self.put.into(),
             19 => self.get.into(),
+            20 => self.remainder,
             _ => return None,
         })
     }
@@ -308,7 +326,7 @@ impl Second {
                 let cycles = u64::from(ahead) * 16;
                 self.outside.push(Outside::Later { cycles, context, signal });
             }
-            2 | 7..=10 | 16 | 18 | 19 => {
+            2 | 7..=10 | 16 | 18..=20 => {
                 self.late.push_back(Late { due: cycle + LATE, context, csr, value });
             }
             _ => return Err(format!("writes register {csr}, which cannot be written")),
@@ -337,7 +355,8 @@ impl Second {
                 10 => self.byte_index = value & 3,
                 16 => own.future = value as u8 & 15,
                 18 => self.put = (value % neighbours) as u8,
-                _ => self.get = (value % neighbours) as u8,
+                19 => self.get = (value % neighbours) as u8,
+                _ => self.remainder = value,
             }
         }
     }

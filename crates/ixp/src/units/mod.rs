@@ -4,6 +4,7 @@ pub mod fbi;
 pub mod hash;
 pub mod msf;
 pub mod queue;
+pub mod queue_array;
 pub mod rings;
 pub mod scratch;
 pub mod sdram;

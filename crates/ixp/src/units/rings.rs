@@ -1,4 +1,6 @@
-//! Rings of words in a memory (version 2): words leave in the order in which they came.
+//! Rings of words in a memory (version 2): words leave in the order in which they came. Sizes and
+//! commands are those of the IXP2800 Hardware Reference Manual: of the scratchpad section 7.1.2.3.2,
+//! of SRAM table 75.
 
 use super::Refused;
 
@@ -7,10 +9,26 @@ pub const RINGS: usize = 16;
 /// A ring is full when fewer words than a command moves have room.
 const ROOM: usize = crate::request::MAX_WORDS;
 
+/// The bits of a ring's register that say how large it is, and the words of the smallest ring; each
+/// further size is twice the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scale {
+    bits: u32,
+    smallest: usize,
+}
+
+impl Scale {
+    /// Rings of the scratchpad: 128 to 1,024 words.
+    pub const SCRATCH: Self = Self { bits: 2, smallest: 128 };
+    /// Rings of SRAM: 512 to 65,536 words.
+    pub const SRAM: Self = Self { bits: 3, smallest: 512 };
+}
+
 /// The rings of a memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Rings {
     rings: [Ring; RINGS],
+    scale: Scale,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,14 +42,20 @@ struct Ring {
 }
 
 impl Rings {
-    /// Sets a ring up by the value of its register: bits 31 and 30 are the size (128, 256, 512 or
-    /// 1,024 words), the others the address of the first byte.
+    /// Creates rings that are not set up.
+    pub fn new(scale: Scale) -> Self {
+        Self { rings: Default::default(), scale }
+    }
+
+    /// Sets a ring up by the value of its register: the highest bits are the size, the others the
+    /// address of the first byte.
     ///
     /// # Errors
     /// If it does not lie within the memory of so many words.
     pub fn set(&mut self, number: usize, value: u32, words: usize) -> Result<(), Refused> {
-        let size = 128_usize << (value >> 30);
-        let base = (value & 0x3fff_ffff) as usize / 4;
+        let shift = 32 - self.scale.bits;
+        let size = self.scale.smallest << (value >> shift);
+        let base = (value & ((1 << shift) - 1)) as usize / 4;
         if !base.is_multiple_of(size) || base + size > words {
             return Err(Refused(format!(
                 "ring {number} of {size} words at byte {} is not at a multiple of its size in the \
@@ -72,19 +96,20 @@ impl Rings {
         Ok(())
     }
 
-    /// Takes words from a ring; those that are not there are 0.
+    /// Takes words from a ring. If it holds fewer, it keeps them, and all words are 0.
     ///
     /// # Errors
     /// If it was not set up.
     pub fn get(&mut self, words: &[u32], number: usize, data: &mut [u32]) -> Result<(), Refused> {
         let ring = self.ring(number)?;
+        if ring.count < data.len() {
+            data.fill(0);
+            return Ok(());
+        }
         for word in data {
-            *word = 0;
-            if ring.count > 0 {
-                *word = words[ring.base + ring.head];
-                ring.head = (ring.head + 1) % ring.size;
-                ring.count -= 1;
-            }
+            *word = words[ring.base + ring.head];
+            ring.head = (ring.head + 1) % ring.size;
+            ring.count -= 1;
         }
         Ok(())
     }

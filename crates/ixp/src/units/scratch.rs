@@ -3,7 +3,7 @@
 use wireloom_isa::microengine::Operation;
 
 use super::queue::{Class, Queues};
-use super::rings::Rings;
+use super::rings::{Rings, Scale};
 use super::sram::{arithmetic, modify, range, range_mut};
 use super::{Refused, Served, Started};
 use crate::request::Pool;
@@ -28,7 +28,7 @@ impl Scratch {
         Self {
             spec,
             words: vec![0; spec.bytes as usize / 4],
-            rings: Rings::default(),
+            rings: Rings::new(Scale::SCRATCH),
             queues: Queues::new(spec.queue, Class::Ordered),
             free: 0,
             served: Served::default(),

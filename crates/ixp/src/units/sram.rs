@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use wireloom_isa::microengine::{BitOperation, Operation};
 
 use super::queue::{Class, Queues};
-use super::rings::Rings;
+use super::queue_array::QueueArray;
+use super::rings::{Rings, Scale};
 use super::{Refused, Served, Started};
 use crate::request::{Handle, Pool};
 use crate::spec::SramSpec;
@@ -34,6 +35,8 @@ pub struct Channel {
     locked: Vec<u32>,
     /// The addresses that can be locked at a time.
     locks: usize,
+    /// The Q_array (version 2).
+    array: QueueArray,
     free: u64,
     was_write: bool,
     /// What it has done.
@@ -47,6 +50,7 @@ impl Channel {
             blocked: VecDeque::new(),
             locked: Vec::new(),
             locks: spec.locks as usize,
+            array: QueueArray::default(),
             free: 0,
             was_write: false,
             served: Served::default(),
@@ -78,7 +82,7 @@ impl Sram {
             words: vec![0; spec.bytes as usize / 4],
             channels: vec![Channel::new(spec); spec.channels as usize],
             lists: vec![Vec::new(); spec.lists as usize],
-            rings: Rings::default(),
+            rings: Rings::new(Scale::SRAM),
         }
     }
 
@@ -235,6 +239,10 @@ impl Sram {
             Operation::Get => {
                 let data = &mut request.data[..usize::from(request.count)];
                 self.rings.get(&self.words, address, data)?;
+            }
+            Operation::Queue(operation) => {
+                let array = &mut self.channels[channel].array;
+                array.serve(operation, &mut self.words, request)?;
             }
             Operation::Push => match self.lists.get_mut(list) {
                 Some(list) => list.push(request.address),

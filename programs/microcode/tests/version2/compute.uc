@@ -30,6 +30,22 @@
     byte_align_be[--, x]
     byte_align_be[z, y]
     expect(7, z, 0x44556677)
+    ; The other word is the operand of the instruction before, whatever that is: operand B for
+    ; byte_align_be, operand A for byte_align_le.
+    local_csr_wr[byte_index, 1]
+    nop
+    nop
+    nop
+    alu[--, --, B, x]
+    byte_align_be[z, y]
+    expect(13, z, 0x22334455)
+    alu[--, x, +, 0]
+    byte_align_le[z, y]
+    expect(14, z, 0x88112233)
+    byte_align_be[--, x]
+    nop
+    byte_align_be[z, y]
+    expect(15, z, 0x00000055)
     ; A product of 32 by 32 bits.
     immed32[x, 0xdeadbeef]
     immed32[y, 0x12345678]

@@ -16,11 +16,14 @@
     expect(1, z, 1)
     alu[z, --, B, $b]
     expect(2, z, 2)
+    ; One word is left: a command for two gets none, one for one gets it.
     scratch[get, $a, 2, 0, 2], ctx_swap[done]
+    alu[z, $a, +, 0]
+    alu[z, z, OR, $b]
+    expect(3, z, 0)
+    scratch[get, $a, 2, 0, 1], ctx_swap[done]
     alu[z, --, B, $a]
-    expect(3, z, 3)
-    alu[z, --, B, $b]
-    expect(4, z, 0)
+    expect(4, z, 3)
     ; Full when a command of 16 words finds no room.
     br_inp_state[ring2_full, wrong#]
     immed[n, 29]
@@ -32,6 +35,19 @@
 wrong#:
     fail(5)
 full#:
+    ; A ring of SRAM has 512 words at least: ring 1, from byte 4,096 on.
+    immed[x, 4096]
+    cap[fast_wr, x, sram_ring_base_1]
+    immed[x, 77]
+    alu[$a, --, B, x]
+    alu[$b, x, +, 1]
+    sram[put, $a, 1, 0, 2], ctx_swap[done]
+    sram[get, $a, 1, 0, 1], ctx_swap[done]
+    alu[z, --, B, $a]
+    expect(10, z, 77)
+    sram[get, $a, 1, 0, 1], ctx_swap[done]
+    alu[z, --, B, $a]
+    expect(11, z, 78)
     ; This engine is its own neighbour.
     immed[x, (1 << 20)]
     local_csr_wr[ctx_enables, x]
