@@ -8,6 +8,7 @@ mod written;
 use agreed::{agree_on, agree_with, noise};
 use wireloom_ixp::Spec;
 use wireloom_ixp::spec::Assignment;
+use wireloom_net::Packet;
 use written::written;
 
 /// Packets that take very different times, some with several outputs, so that many wait for one and then leave
@@ -96,6 +97,43 @@ fn packets_call_offloads_in_their_order() {
             }
         }";
     agree_in_order(text, 71, ["ixp1200", "ixp2400"]);
+}
+
+/// Two packets in hand at a time, whose distance goes through every nanosecond of a call and of sending: elements of
+/// the FIFOs, turns to send and turns at an offload are handed over at every moment.
+#[test]
+fn two_packets_are_in_order_at_every_distance() {
+    let text = "
+        header Ask { u8 kind; u8 times; u16 port; u64 value; };
+        struct Seen { u32 count; };
+        engine pairs() {
+            offload seen : exact<u8, Seen, size = 16>;
+            offload sums : array<u64, size = 8>;
+            Ask ask @ 0;
+            step begin {
+                packet.egress = 0;
+                auto now = seen.accumulate(ask.times % 3, { .count = 1 });
+                u64 sum = sums.read(0);
+                sums.write(0, sum * 3 + ask.kind + (u64)now.value.count);
+                ask.value = sum;
+                finish;
+            }
+        }";
+    let program = written(text);
+    let packets: Vec<Packet> = (0..700_u32)
+        .map(|number| Packet {
+            ingress: 0,
+            // The first of a pair is done long before the next one comes.
+            arrival_ns: u64::from(number / 2) * 40_000 + u64::from(number % 2 * (number / 2)) * 16,
+            bytes: (0..60 + 8 * (number % 3)).map(|at| (at * 7 + number) as u8).collect(),
+        })
+        .collect();
+    for name in ["ixp1200", "ixp2400"] {
+        let mut spec = Spec::installed(name).unwrap_or_else(|error| panic!("{error}"));
+        spec.ports.assignment = Assignment::Any;
+        spec.ports.rate = 10_000_000_000;
+        agree_on(spec, &program, &[], &packets);
+    }
 }
 
 /// More such offloads than the scratchpad has words for: some have their turns in common.
