@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-use wireloom_ixp::{Options, Processor, Program, Spec};
+use wireloom_ixp::engine::State;
+use wireloom_ixp::{Ixp, Options, Processor, Program, Spec};
+use wireloom_machine::Machine;
+use wireloom_machine::watch::{Goal, MeasureKind};
+use wireloom_offloads::Store;
 use wireloom_sim::stats::{Record, Value};
 
 /// A machine with a forwarder that sends, drops and hands over by the first byte of a packet.
@@ -55,8 +59,14 @@ fn adds_up(machine: &Processor) {
         let sum: f64 = shares.map(|share| number(&record, &format!("{path}.{share}"))).iter().sum();
         let whole = if cycles == 0 { 0.0 } else { 1.0 };
         assert!((sum - whole).abs() < 1e-9, "{path}: the shares add up to {sum}");
-        for context in 0..machine.chip.engines[engine].contexts().len() {
-            let path = format!("{path}.contexts.context_{context}");
+        for (number, context) in machine.chip.engines[engine].contexts().iter().enumerate() {
+            let path = format!("{path}.contexts.context_{number}");
+            let stopped = count(&record, &format!("{path}.stopped_cycles"));
+            match (context.state, context.instructions) {
+                (State::Stopped, 0) => assert_eq!(stopped, cycles, "{path} has never run"),
+                (State::Stopped, _) => {}
+                _ => assert_eq!(stopped, 0, "{path} has not ended"),
+            }
             let states = ["waiting", "ready", "running", "stopped"];
             let sum: u64 =
                 states.map(|state| count(&record, &format!("{path}.{state}_cycles"))).iter().sum();
@@ -96,4 +106,58 @@ fn cycles_packets_and_shares_add_up_at_any_time() {
     machine.run_packets(0).expect("it ends");
     adds_up(&machine);
     assert_eq!(machine.chip.cards.to_come(), 0);
+}
+
+/// What monitors show of a chip with several channels of its memories and several clusters, all in use.
+#[test]
+fn measures_grow_and_no_part_is_in_use_for_more_than_the_time() {
+    let text = "
+        .version 2
+        .reg a $r0 $r1 $r2 $r3 $r4 $r5 $r6 $r7 $$d0 $$d1 $$d2 $$d3 $$d4 $$d5 $$d6 $$d7
+        .sig one two three
+        local_csr_rd[active_ctx]
+        immed[a, 0]
+        alu_shf[a, --, B, a, <<7]
+        again#:
+        sram[read, $r0, a, 0, 8], sig_done[one]
+        dram[read, $$d0, a, 0, 4], sig_done[two]
+        ctx_arb[one, two]
+        scratch[write, $r0, a, 0, 8], ctx_swap[three]
+        br[again#]";
+    let mut read = |_: &Path| Err("no file".to_owned());
+    let options = wireloom_microcode::Options::default();
+    let image = wireloom_microcode::assemble("busy.uc", text, &options, &mut read)
+        .unwrap_or_else(|refused| panic!("{}", refused.render(false)));
+    let spec = Spec::installed("ixp2800").unwrap_or_else(|error| panic!("{error}"));
+    let program = Program::load(image, spec.engine.control_store).expect("it loads");
+    let programs = vec![(program, 0xff); spec.engines as usize];
+    let processor = Processor::new(&spec, programs, &Options::default()).expect("a machine");
+    let mut machine = Ixp::new(processor, Store::default(), Vec::new());
+    let watched = machine.watch().expect("it can be watched");
+    let (parts, measures) = (watched.parts(), watched.measures());
+    let mut before = vec![0; measures.len()];
+    let mut fullest = 0.0_f64;
+    let mut rng = wireloom_sim::Rng::new(5, "measures");
+    for _ in 0..200 {
+        watched.resume(Goal::Cycles(1 + rng.below(60)), &[]).expect("it runs");
+        let mut values = Vec::new();
+        watched.sample(&mut values);
+        assert_eq!(values.len(), measures.len());
+        for ((measure, value), before) in measures.iter().zip(&values).zip(&before) {
+            let name = format!("{} of {}", measure.name, parts[measure.part].name);
+            match measure.kind {
+                MeasureKind::Level { places } => {
+                    assert!(*value <= places, "{name}: {value}");
+                    fullest = fullest.max(*value as f64 / places as f64);
+                }
+                MeasureKind::Busy => {
+                    assert!(value >= before, "{name} falls from {before} to {value}");
+                    assert!(*value <= watched.cycle(), "{name}: {value} of {}", watched.cycle());
+                }
+                _ => assert!(value >= before, "{name} falls from {before} to {value}"),
+            }
+        }
+        before = values;
+    }
+    assert!(fullest > 0.3, "a queue is {fullest} full at most");
 }

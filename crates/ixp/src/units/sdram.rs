@@ -1,6 +1,8 @@
 //! SDRAM: banks with open rows, bursts and refresh, in one channel or in several that take turns over
 //! the addresses.
 
+use std::collections::VecDeque;
+
 use wireloom_isa::microengine::Operation;
 
 use super::queue::{Class, Queues};
@@ -26,6 +28,8 @@ pub struct Channel {
     banks: Vec<Bank>,
     /// When the data pins are free.
     pins: u64,
+    /// Beginning and end of the data that were still to come when the last command began.
+    data: VecDeque<(u64, u64)>,
     was_write: bool,
     refreshed: u64,
     /// What it has done.
@@ -51,6 +55,7 @@ impl Channel {
             queues: Queues::new(spec.queue, Class::Free),
             banks: vec![Bank::default(); spec.banks as usize],
             pins: 0,
+            data: VecDeque::new(),
             was_write: false,
             refreshed: 0,
             served: Served::default(),
@@ -58,6 +63,12 @@ impl Channel {
             refreshes: 0,
             occupied: 0,
         }
+    }
+
+    /// What it has done by a cycle: data that are still to come do not count yet.
+    fn served_at(&self, now: u64) -> Served {
+        let to_come = self.data.iter().map(|(begin, end)| end.saturating_sub(now.max(*begin)));
+        Served { busy: self.served.busy - to_come.sum::<u64>(), ..self.served }
     }
 
     /// Makes the refreshes that are due; returns when the memory can begin.
@@ -98,7 +109,7 @@ impl Sdram {
 
     /// What all channels have done by a cycle.
     pub fn served_at(&self, now: u64) -> Served {
-        self.channels.iter().map(|channel| channel.served.at(now, channel.pins)).sum()
+        self.channels.iter().map(|channel| channel.served_at(now)).sum()
     }
 
     /// The sum of a count over all channels.
@@ -195,6 +206,10 @@ impl Sdram {
         let idle_until = channel.pins.max(now);
         channel.pins = data + quads * u64::from(spec.quad_cycles);
         channel.occupied += channel.pins.saturating_sub(idle_until);
+        while channel.data.front().is_some_and(|(_, end)| *end <= now) {
+            channel.data.pop_front();
+        }
+        channel.data.push_back((data, channel.pins));
         *bank = Bank { open: Some(row), free: channel.pins };
         self.serve(handle, pool, fbi)?;
         let interval = u64::from(spec.quad_cycles);
