@@ -243,6 +243,16 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
+    /// Refuses a thread that the chip does not have, which a write to a register names.
+    fn has_thread(&self, register: &str, thread: u32) -> Result<(), Refused> {
+        let share = self.threads_each();
+        let engine = self.engines.get(thread as usize / share);
+        match engine.is_some_and(|engine| thread as usize % share < engine.contexts().len()) {
+            true => Ok(()),
+            false => Err(Refused(format!("{register}: there is no thread {thread}"))),
+        }
+    }
+
     /// A thread of the chip gets a signal.
     fn signal_thread(&mut self, thread: u8, signal: Signal, kernel: &mut Kernel<Event>) {
         let share = self.threads_each() as u8;
@@ -284,17 +294,13 @@ impl<E: EnergySink> Chip<E> {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Signal { thread, signal } => {
-                    let threads = self.engines.len() * self.threads_each();
-                    if thread as usize >= threads {
-                        return Err(Refused(format!(
-                            "inter_thd_sig: there is no thread {thread}: {threads} are, from 0"
-                        )));
-                    }
+                    self.has_thread("inter_thd_sig", thread)?;
                     self.signal_thread(thread as u8, signal, kernel);
                 }
                 Effect::Ring { number, value } => self.scratch.set_ring(number.into(), value)?,
                 Effect::SramRing { number, value } => self.sram.set_ring(number.into(), value)?,
                 Effect::Receive(wanted) => {
+                    self.has_thread("rcv_req", wanted.thread.into())?;
                     let mut events = kernel.wrapped(Event::Card);
                     if !self.cards.want(wanted, &mut self.fbi, &mut events) {
                         return Err(Refused(format!(

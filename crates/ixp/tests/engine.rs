@@ -271,8 +271,28 @@ fn a_signal_for_a_thread_that_is_not_there_is_refused() {
         })
     };
     let error = refusal(vec![signal(4), kill()]);
-    assert!(error.contains("there is no thread 4: 4 are"), "{error}");
+    assert!(error.contains("inter_thd_sig: there is no thread 4"), "{error}");
     run(vec![signal(3), kill()], 0b11);
+    // Of a request for an MPKT, bits 22 to 16 are the thread.
+    let request = Instruction::Command(Command {
+        transfer: None,
+        a: a(0),
+        // The register `rcv_req`.
+        b: Source::Constant(2),
+        completion: Completion::None,
+        ..command(Unit::Fbi, Operation::FastWrite, Source::None, 0)
+    });
+    let error = refusal(vec![immed(to_a(0), 100 << 16), request, kill()]);
+    assert!(error.contains("rcv_req: there is no thread 100"), "{error}");
+}
+
+#[test]
+fn a_context_that_is_not_there_is_refused() {
+    let read = command(Unit::Sram, Operation::Read, Source::Constant(0), 1);
+    let read = Instruction::Command(Command { indirect: true, ..read });
+    // Bit 15: the context is in bits 14 to 12.
+    let error = refusal(vec![immed(to_a(0), 1 << 15 | 4 << 12), read, kill()]);
+    assert!(error.contains("names context 4, and its engine has fewer"), "{error}");
 }
 
 #[test]

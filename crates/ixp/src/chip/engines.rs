@@ -80,9 +80,15 @@ impl<E: EnergySink> Chip<E> {
                 }
                 Outside::Signal { engine, context, signal } => {
                     let other = number.checked_add_signed(engine.into());
-                    let other = other.filter(|other| *other < self.engines.len());
+                    let other = other.filter(|other| {
+                        let engine = self.engines.get(*other);
+                        engine.is_some_and(|it| usize::from(context) < it.contexts().len())
+                    });
                     let other = other.ok_or_else(|| {
-                        Refused(format!("engine {number} signals a neighbour that is not there"))
+                        Refused(format!(
+                            "engine {number} signals an engine next to it, or a context, that is \
+                             not there"
+                        ))
                     })?;
                     self.signal(other as u8, context, Signal(signal), kernel);
                 }

@@ -278,6 +278,10 @@ impl Engine {
             Override::default()
         };
         let receiver = over.context.unwrap_or(active);
+        if usize::from(receiver) >= self.contexts.len() {
+            let what = format!("names context {receiver}, and its engine has fewer");
+            return Err(self.refused(active, &what));
+        }
         let count = over.count.unwrap_or(command.count);
         // The first transfer register, and those from it on: of the file if it is given by its
         // absolute number, or else of the context, whose last one other contexts' follow.
