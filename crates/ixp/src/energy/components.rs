@@ -5,7 +5,7 @@ use wireloom_power::{Arbiter, Array, Bus, Datapath, Process, RangeError, Reading
 use wireloom_sim::energy::{Component, ComponentSpec};
 use wireloom_sim::{Energy, EnergyMeter, SpecError, Time};
 
-use super::spec::PowerSpec;
+use super::spec::{ControlStore, PowerSpec};
 use crate::network::NetworkKind;
 use crate::spec::Spec;
 
@@ -125,8 +125,11 @@ impl Models<'_> {
                 Model { energies: vec![array.read(), self.idle(array.read())], nanowatts }
             }
             3 => {
-                let words = engine.control_store;
-                let array = Array::new(self.process, words, 32, 1, Reading::Sensed)?;
+                let create = match self.power.control_store {
+                    ControlStore::Cut => Array::new,
+                    ControlStore::Whole => Array::whole,
+                };
+                let array = create(self.process, engine.control_store, 32, 1, Reading::Sensed)?;
                 let energies = vec![array.read(), self.idle(array.read())];
                 Model { energies, nanowatts: self.leak(array.leaking_um()) }
             }

@@ -12,7 +12,7 @@ mod spec;
 pub use components::{CHIP_PARTS, ENGINE_PARTS, Part, chip_part, engine_part, meter, regulator};
 pub use ledger::{Ledger, Metered};
 pub use power::Power;
-pub use spec::PowerSpec;
+pub use spec::{ControlStore, PowerSpec};
 
 /// The state of a component that works.
 pub const ON: wireloom_sim::energy::PowerState = wireloom_sim::energy::PowerState(0);

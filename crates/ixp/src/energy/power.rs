@@ -70,17 +70,17 @@ impl Power {
         parts.map(|part| state(part, ON) + state(part, GATED)).sum()
     }
 
+    /// The energy of cycles without an access in a part of all engines, by its place in
+    /// [`ENGINE_PARTS`].
+    pub fn engine_part_idle(&self, place: usize) -> Energy {
+        let class = Class(ENGINE_PARTS[place].classes.len() as u32 - 1);
+        let engines = (0..self.engines).map(|engine| engine_part(engine, place));
+        engines.map(|part| self.meter.events(part, class).1).sum()
+    }
+
     /// The energy of cycles without an access in engines.
     pub fn engines_idle(&self) -> Energy {
-        let classes = ENGINE_PARTS.iter().map(|part| part.classes.len() - 1).enumerate();
-        let engines = 0..self.engines;
-        let idle = |(place, class): (usize, usize)| {
-            let engines = engines.clone();
-            engines
-                .map(|engine| self.meter.events(engine_part(engine, place), Class(class as u32)).1)
-                .sum::<Energy>()
-        };
-        classes.map(idle).sum()
+        (0..ENGINE_PARTS.len()).map(|place| self.engine_part_idle(place)).sum()
     }
 
     /// Mean power in watts: of engines with their regulators, of the rest of the chip, of memory

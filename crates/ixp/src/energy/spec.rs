@@ -14,6 +14,8 @@ pub struct PowerSpec {
     pub technology: Technology,
     /// What a port that is not used in a cycle takes, in percent of an access, 0 to 100.
     pub idle_percent: u32,
+    /// The array of a control store.
+    pub control_store: ControlStore,
     /// Bits of a command on its bus and in queues, 16 to 256.
     pub command_bits: u32,
     /// The length of the command bus, in micrometres, 0 to 100,000.
@@ -32,6 +34,16 @@ pub struct PowerSpec {
     pub sram: SramChips,
     /// The chips of SDRAM.
     pub sdram: DramChips,
+}
+
+/// How the array of a control store is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ControlStore {
+    /// Cut into subarrays, in the way that takes the least energy.
+    Cut,
+    /// In one piece: a word in each row.
+    Whole,
 }
 
 impl PowerSpec {
