@@ -31,6 +31,8 @@ struct Packet {
     offered: u64,
     arrival_ns: u64,
     bytes: Vec<u8>,
+    /// When a port had it as a whole.
+    came: Time,
     /// The thread that took its beginning.
     thread: u8,
 }
@@ -212,7 +214,7 @@ impl Cards {
         let start = *self.first_arrival.get_or_insert(arrival_ns);
         let at = Time(arrival_ns.saturating_sub(start).saturating_mul(1000).min(1 << 60));
         let number = self.first + self.packets.len() as u64;
-        let packet = Packet { offered, arrival_ns, bytes: bytes.to_vec(), thread: 0 };
+        let packet = Packet { offered, arrival_ns, bytes: bytes.to_vec(), ..Packet::default() };
         self.packets.push_back(Some((port, packet)));
         let bytes = bytes.len() as u32;
         self.ports[usize::from(port)].feed.push_back(Offered { number, bytes, at });
@@ -315,6 +317,10 @@ impl Cards {
             } else {
                 port.held_in += mpkts;
                 port.waiting.push_back((arrived.number, 0));
+                if let Some((_, packet)) = &mut self.packets[(arrived.number - self.first) as usize]
+                {
+                    packet.came = events.now();
+                }
             }
             self.is_marked |= self.ports[number].held_in >= self.mark;
         }

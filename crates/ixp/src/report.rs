@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use wireloom_machine::{Line, Part, thousands};
-use wireloom_sim::EnergySink;
 use wireloom_sim::stats::Record;
+use wireloom_sim::{EnergySink, Time};
 
 use crate::bus::Bus;
 use crate::cards::Outputs;
@@ -178,7 +178,9 @@ impl<E: EnergySink> Processor<E> {
             .with("slower", did.slower)
             .with("faster", did.faster)
             .with("stopped", did.stopped)
-            .with("started", did.started);
+            .with("started", did.started)
+            .with("late_us", did.late.as_seconds() * 1e6)
+            .with("lost", did.lost);
         let Outputs { sent, sent_bytes, to_core, dropped, nowhere, further } = chip.cards.outputs;
         let packets = Record::new()
             .with("offered", chip.cards.offered())
@@ -287,10 +289,19 @@ impl Values {
             ),
         ];
         lines.extend(power);
-        lines.extend(self.did.map(|Did { slower, faster, stopped, started }| {
+        lines.extend(self.did.map(|Did { slower, faster, stopped, started, late, lost }| {
             let steps = format!("{} steps slower, {} faster", thousands(slower), thousands(faster));
             let clocks = format!("engines stopped {}, started {}", stopped, started);
-            Line::new("governor", format!("{steps}; {clocks}"))
+            // Without a governor they would have been served sooner.
+            let late = match (late, lost) {
+                (Time::ZERO, 0) => String::new(),
+                _ => format!(
+                    "; packets waited too long for {:.1} us, and {} were lost, with engines stopped or slow",
+                    late.as_seconds() * 1e6,
+                    thousands(lost)
+                ),
+            };
+            Line::new("governor", format!("{steps}; {clocks}{late}"))
         }));
         lines
     }

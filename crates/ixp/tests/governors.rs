@@ -4,9 +4,10 @@
 use wireloom_ixp::benchmarks::{Benchmark, Feed, Mapping, Traffic, processor};
 use wireloom_ixp::energy::meter;
 use wireloom_ixp::governor::{GovernorKind, Step};
+use wireloom_ixp::spec::Assignment;
 use wireloom_ixp::{Options, Spec};
 use wireloom_sim::parts::line::Pace;
-use wireloom_sim::{Clock, Time};
+use wireloom_sim::{Clock, Rng, Time};
 
 /// What a run may lose of its throughput, in percent. Under overload four changes of voltage of
 /// 10 us are 2 % of its 2 ms, and a trial that fails costs up to 2 % more; the rest is what lengths of
@@ -101,4 +102,84 @@ fn demand_loses_next_to_nothing_over_programs_clocks_engines_loads_and_bursts() 
     assert!(bad.is_empty(), "too much is lost: {bad:#?}");
     let mean = saved.iter().sum::<f64>() / saved.len() as f64;
     assert!(mean > 0.2, "it saves {mean}");
+}
+
+/// Loads of a run in Gb/s, low and high in turn, drawn at random.
+fn random_loads(seed: u64) -> [f64; 4] {
+    let mut rng = Rng::new(seed, "loads");
+    let mut draw = |least: f64, most: f64| least + (most - least) * rng.below(100) as f64 / 100.0;
+    [draw(0.01, 0.04), draw(0.25, 0.4), draw(0.01, 0.04), draw(0.25, 0.4)]
+}
+
+/// How a run of packets of 60 bytes ended.
+struct Ended {
+    /// When the last packet left.
+    at: Time,
+    lost: usize,
+    /// What the report says of packets that a governor held up.
+    late: Time,
+    lost_late: u64,
+}
+
+fn ended(kind: GovernorKind, wait_ns: u32, receive_mpkts: u32, loads: [f64; 4]) -> Ended {
+    let mut spec = Spec::base();
+    (spec.ports.count, spec.ports.rate) = (2, 1_000_000_000);
+    (spec.ports.pace, spec.ports.assignment) = (Pace::Given, Assignment::Any);
+    (spec.ports.receive_mpkts, spec.ports.transmit_mpkts) = (receive_mpkts, 4096);
+    (spec.governor.kind, spec.governor.period_cycles) = (kind, 2048);
+    (spec.governor.gating.extra_mpkts, spec.governor.demand.extra_mpkts) = (0, 0);
+    spec.governor.wait_ns = wait_ns;
+    let sizes = vec![(60, 1)];
+    let traffic = Traffic { benchmark: Benchmark::Md4, ports: 2, sizes, seed: 7 };
+    let mapping = Mapping::split(4, 2);
+    let chip = processor(&traffic.contents(), &mapping, &spec, &Options::default(), ());
+    let mut chip = chip.unwrap_or_else(|error| panic!("{error}"));
+    let mut feed = Feed::new(&traffic);
+    for gbps in loads {
+        let ran = feed.poisson(&mut chip, gbps, Time::nanoseconds(400_000));
+        ran.unwrap_or_else(|error| panic!("{error}"));
+    }
+    chip.run_packets(0).unwrap_or_else(|error| panic!("{error}"));
+    let did = chip.chip.control.did;
+    Ended {
+        at: chip.delivered().iter().map(|packet| packet.at).max().expect("packets leave"),
+        lost: chip.chip.cards.lost.len(),
+        late: did.late,
+        lost_late: did.lost,
+    }
+}
+
+/// With each governor, at random loads and with ports of any size, the last packet leaves not much
+/// later than without one and no packet more is lost; or the report says that packets were held up.
+#[test]
+fn no_governor_ends_a_run_late_or_loses_packets_without_saying_so() {
+    let wait_ns = Spec::base().governor.wait_ns;
+    // An engine starts in each period, once a packet has waited for too long.
+    let wait = Time::nanoseconds(wait_ns.into()) + Clock::hertz(232_000_000).cycles(4 * 2048);
+    for (seed, receive_mpkts) in [(1, 64), (2, 192), (3, 4096)] {
+        let loads = random_loads(seed);
+        let none = ended(GovernorKind::None, wait_ns, receive_mpkts, loads);
+        assert_eq!((none.late, none.lost_late), (Time::ZERO, 0));
+        let bound = none.at + wait + Time(none.at.0 / 20);
+        for kind in [GovernorKind::Gating, GovernorKind::Demand, GovernorKind::Dvs] {
+            let its = ended(kind, wait_ns, receive_mpkts, loads);
+            let name = format!("{kind:?}, ports of {receive_mpkts}, {loads:?}");
+            eprintln!(
+                "{name}: {} and {} ns, {} and {} lost, late for {} ns",
+                none.at.0 / 1000,
+                its.at.0 / 1000,
+                none.lost,
+                its.lost,
+                its.late.0 / 1000
+            );
+            let says_so = kind != GovernorKind::Gating && its.late > Time::ZERO;
+            assert!(its.at <= bound || says_so, "{name}: {:?}, then {:?}", none.at, its.at);
+            assert!(its.lost <= none.lost || its.lost_late > 0, "{name}: {} lost", its.lost);
+        }
+        if receive_mpkts == 4096 {
+            // A port that is never full does not start engines by itself.
+            let deaf = ended(GovernorKind::Gating, 10_000_000, receive_mpkts, loads);
+            assert!(deaf.at > bound, "{:?}, then {:?}", none.at, deaf.at);
+        }
+    }
 }

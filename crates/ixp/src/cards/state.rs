@@ -78,6 +78,19 @@ impl Cards {
         self.ports.iter().map(|port| port.held_in).max().unwrap_or(0)
     }
 
+    /// How long the oldest packet of all ports has waited for the chip to take it as a whole.
+    pub fn longest_wait(&self, now: Time) -> Time {
+        let fronts = self.ports.iter().filter_map(|port| port.waiting.front());
+        let packets =
+            fronts.filter_map(|(number, _)| self.packets[(number - self.first) as usize].as_ref());
+        packets.map(|(_, packet)| now.since(packet.came)).max().unwrap_or_default()
+    }
+
+    /// Packets that ports had no room for.
+    pub fn lost_in_all(&self) -> u64 {
+        self.ports.iter().map(|port| port.lost).sum()
+    }
+
     /// The requests of threads.
     pub fn requests(&self) -> &Requests {
         &self.requests

@@ -24,6 +24,8 @@ pub struct Control {
     /// The cycles and idle cycles of engines, the MPKTs that the bus carried, the busy time
     /// of SDRAM and the bus in picoseconds, and the integral of threads that waited, at the last decision.
     before: Before,
+    /// Whether an engine was stopped or slow after the last period.
+    held_back: bool,
     /// What the governor did.
     pub did: Did,
 }
@@ -36,6 +38,7 @@ struct Before {
     came: u64,
     units: [f64; 2],
     waited: u128,
+    lost: u64,
 }
 
 /// What a governor did.
@@ -49,6 +52,11 @@ pub struct Did {
     pub stopped: u64,
     /// Engines whose clock started again.
     pub started: u64,
+    /// The time in which a packet had waited at a port for longer than `governor.wait_ns` while an
+    /// engine was stopped or slow, in whole periods.
+    pub late: Time,
+    /// Packets that ports had no room for in periods in which an engine was stopped or slow.
+    pub lost: u64,
 }
 
 impl Control {
@@ -61,6 +69,7 @@ impl Control {
             changing: vec![false; engines],
             steps: vec![0; engines],
             is_stopping: false,
+            held_back: false,
             before: Before { engines: vec![(0, 0); engines], ..Before::default() },
             did: Did::default(),
         }
@@ -81,6 +90,12 @@ impl Control {
         self.modes[engine]
     }
 
+    /// Whether an engine is stopped, or slower than without a governor.
+    fn is_held_back(&self) -> bool {
+        let is_off = |mode: &Mode| matches!(mode, Mode::Stopping | Mode::Stopped);
+        self.modes.iter().any(is_off) || self.steps.iter().any(|step| *step > 0)
+    }
+
     /// The step of an engine.
     pub fn step(&self, engine: usize) -> usize {
         self.steps[engine]
@@ -90,8 +105,23 @@ impl Control {
 impl<E: EnergySink> Chip<E> {
     /// The end of a period.
     pub(super) fn tick(&mut self, kernel: &mut Kernel<Event>) {
+        self.count_late(kernel.now());
         self.govern(false, kernel);
+        self.control.held_back = self.control.is_held_back();
         kernel.send(self.control.period, Event::Tick);
+    }
+
+    /// Counts what a period with engines that are stopped or slow has held up.
+    fn count_late(&mut self, now: Time) {
+        let lost = self.cards.lost_in_all();
+        if self.control.held_back || self.control.is_held_back() {
+            let Control { did, before, .. } = &mut self.control;
+            did.lost += lost - before.lost;
+            if self.cards.longest_wait(now) > self.spec.governor.wait() {
+                did.late += now.since(before.at);
+            }
+        }
+        self.control.before.lost = lost;
     }
 
     /// Hands what happened so far to the energy sink.
@@ -157,10 +187,13 @@ impl<E: EnergySink> Chip<E> {
             came: came.saturating_sub(before.came),
             busiest: busy.fold(0.0, f64::max) / elapsed,
             inside: self.cards.inside(),
+            is_late: self.cards.longest_wait(now) > self.spec.governor.wait(),
             is_urgent,
         };
         if !is_urgent {
-            self.control.before = Before { at: now, engines: counts, mpkts, came, units, waited };
+            let lost = self.control.before.lost;
+            self.control.before =
+                Before { at: now, engines: counts, mpkts, came, units, waited, lost };
         }
         seen
     }

@@ -5,7 +5,7 @@
 //! of the voltage first. The governor judges a level after a window of periods in which no voltage
 //! changed, and goes to the next slower one if nothing is lost by it:
 //!
-//! * No port holds a backlog, and no packets gather inside. Then the next level is tried: at once if
+//! * No port holds a backlog, no packet waits at one for too long, and no packets gather inside. Then the next level is tried: at once if
 //!   it is predicted to have cycles and threads to spare, else after some calm windows. A
 //!   backlog ends the trial, and the level is banned for a time that doubles, but not at loads that are
 //!   clearly lower. No engine stops while a memory or a bus is busy: that takes all threads.
@@ -46,6 +46,8 @@ const LONG: u32 = 4;
 const FRESH: u32 = 16;
 const BAN: u64 = 32;
 const LONGEST_BAN: u64 = 4096;
+/// The largest room of a port, in MPKTs, of which marks are shares: packets wait as long in a larger one.
+const LARGEST_PORT: u32 = 128;
 /// Windows after which proofs are forgotten: traffic changes.
 const MEMORY: u64 = 2048;
 
@@ -115,7 +117,7 @@ impl Demand {
         Self {
             spec,
             rates,
-            mark: (receive_mpkts * spec.urgent_percent / 100).max(1),
+            mark: (receive_mpkts.min(LARGEST_PORT) * spec.urgent_percent / 100).max(1),
             level: 0,
             settled: 0,
             backlog: 0.0,
@@ -144,8 +146,13 @@ impl Demand {
 
     /// Decides at the end of a period, or when a port fills.
     pub fn decide(&mut self, seen: &Seen) -> Vec<Action> {
-        if seen.is_urgent {
+        let has_stopped = self.parts(self.level).1 > 0;
+        if seen.is_urgent || seen.is_late && has_stopped {
             self.hurry();
+        } else if seen.threads > 0 && seen.is_late {
+            // A packet that has waited for too long is a backlog, however few its port holds.
+            let backlog = seen.backlog.max(2 * self.mark);
+            self.observe(&Seen { backlog, ..seen.clone() });
         } else if seen.threads > 0 {
             self.observe(seen);
         }
@@ -158,7 +165,7 @@ impl Demand {
         (level.min(last), level.saturating_sub(last))
     }
 
-    /// A port has filled: stopped engines start. Those that run would have to stop for a change, so
+    /// A port has filled, or a packet has waited for too long: stopped engines start. Those that run would have to stop for a change, so
     /// a burst alone does not make them faster.
     fn hurry(&mut self) {
         let (step, stopped) = self.parts(self.level);

@@ -2,6 +2,10 @@
 //! a number wait for packets; when it exceeds its threshold an engine stops and the threshold
 //! falls. A full buffer starts an engine, and the threshold rises.
 //!
+//! Not the talk's: a packet that has waited at a port for too long starts an engine like a full
+//! buffer. Otherwise a buffer that is large enough never to fill leaves engines stopped while packets
+//! wait.
+//!
 //! The talk leaves open that the counter starts again from 0 after both, that the engine with the
 //! highest number stops first, and how often the queue is looked at: once in each period.
 
@@ -23,7 +27,7 @@ impl Gating {
 
     /// Decides at the end of a period, or when a buffer is full.
     pub fn decide(&mut self, seen: &Seen) -> Vec<Action> {
-        if seen.is_urgent {
+        if seen.is_urgent || seen.is_late {
             let Some(engine) = first_to_start(seen) else { return Vec::new() };
             self.threshold += 1;
             self.counter = 0;

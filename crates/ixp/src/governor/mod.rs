@@ -66,6 +66,8 @@ pub struct Seen {
     pub busiest: f64,
     /// Packets that the chip has taken and not sent yet.
     pub inside: u64,
+    /// Whether a packet has waited at a port for longer than `governor.wait_ns`.
+    pub is_late: bool,
     /// Whether a port has filled to the governor's mark, and this is no end of a period.
     pub is_urgent: bool,
 }

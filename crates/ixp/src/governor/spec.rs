@@ -19,6 +19,9 @@ pub struct GovernorSpec {
     pub change_ns: u32,
     /// The time to start a stopped clock, in nanoseconds, 0 to 10,000,000.
     pub wake_ns: u32,
+    /// A packet that has waited at a port for longer, in nanoseconds, starts stopped engines;
+    /// 0 to 10,000,000.
+    pub wait_ns: u32,
     /// The governor `dvs`.
     pub dvs: DvsSpec,
     /// The governor `gating`.
@@ -80,7 +83,7 @@ pub struct DemandSpec {
     /// Capacity falls at once to a level at which at most this share of engine cycles and threads
     /// would be in use, in percent; 1 to 99.
     pub low_percent: u32,
-    /// A port that is filled to this share of `ports.receive_mpkts`, in percent, starts all
+    /// A port that is filled to this share of `ports.receive_mpkts`, of 128 at most, in percent, starts all
     /// engines, one that is filled twice as far makes them faster; 1 to 100.
     pub urgent_percent: u32,
     /// Periods that make a window, after which a level is judged; 2 to 1,000.
@@ -103,6 +106,7 @@ impl GovernorSpec {
         within("period_cycles", self.period_cycles, 64..=1 << 24)?;
         within("change_ns", self.change_ns, 0..=10_000_000)?;
         within("wake_ns", self.wake_ns, 0..=10_000_000)?;
+        within("wait_ns", self.wait_ns, 0..=10_000_000)?;
         within("steps", self.steps.len(), 1..=16)?;
         within("dvs.idle_percent", self.dvs.idle_percent, 0..=100)?;
         within("gating.waiting", self.gating.waiting, 0..=64)?;
@@ -149,6 +153,11 @@ impl GovernorSpec {
     /// The time to start a stopped clock.
     pub fn wake(&self) -> Time {
         Time::nanoseconds(self.wake_ns.into())
+    }
+
+    /// How long a packet may wait at a port while engines are stopped.
+    pub fn wait(&self) -> Time {
+        Time::nanoseconds(self.wait_ns.into())
     }
 
     /// MPKTs that a port holds beyond those of its description.

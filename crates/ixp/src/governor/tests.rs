@@ -22,6 +22,7 @@ fn seen(engines: Vec<EngineSeen>) -> Seen {
         came: 50,
         busiest: 0.5,
         inside: 0,
+        is_late: false,
         is_urgent: false,
     }
 }
@@ -67,6 +68,23 @@ fn gating_stops_an_engine_when_the_counter_exceeds_a_threshold_that_falls_and_ri
     assert!(at(0, true, &[]).is_empty());
 }
 
+#[test]
+fn packets_that_wait_too_long_start_engines_and_stop_none() {
+    let mut gating = Gating::new(GatingSpec { waiting: 4, count: 0, extra_mpkts: 0 });
+    let mut seen = seen(vec![running(0.5, 0); 3]);
+    (seen.waiting, seen.is_late) = (9, true);
+    assert!(gating.decide(&seen).is_empty());
+    seen.engines[1].mode = Mode::Stopped;
+    seen.engines[2].mode = Mode::Stopping;
+    assert_eq!(gating.decide(&seen), [Action::Start { engine: 1 }]);
+}
+
+#[test]
+fn the_mark_of_demand_does_not_grow_with_ports_that_hold_more_than_it_was_made_for() {
+    let mark = |receive_mpkts| Demand::new(demand_spec(), vec![1.0], receive_mpkts).mark();
+    assert_eq!([64, 128, 192, 4096].map(mark), [16, 32, 32, 32]);
+}
+
 /// Plays the chip: applies actions at once.
 fn play(demand: &mut Demand, seen: &mut Seen, periods: usize) -> Vec<Action> {
     let mut all = Vec::new();
@@ -87,16 +105,19 @@ fn play(demand: &mut Demand, seen: &mut Seen, periods: usize) -> Vec<Action> {
     all
 }
 
-fn demand() -> Demand {
-    let spec = DemandSpec {
+fn demand_spec() -> DemandSpec {
+    DemandSpec {
         low_percent: 80,
         urgent_percent: 25,
         window: 2,
         loss_permille: 10,
         changes: 16,
         extra_mpkts: 0,
-    };
-    Demand::new(spec, vec![1.0, 0.8, 0.6], 64)
+    }
+}
+
+fn demand() -> Demand {
+    Demand::new(demand_spec(), vec![1.0, 0.8, 0.6], 64)
 }
 
 /// Three engines with 4 threads each, in which `busy` of the fastest have work.
@@ -170,6 +191,21 @@ fn a_level_that_failed_is_tried_at_once_under_a_lower_load() {
     }
     // Without the load, the bans of the first periods would last for hundreds more.
     assert!(low.is_some_and(|periods| periods < 40), "{low:?}");
+}
+
+/// Step 2 keeps each port below the mark, and packets wait for too long all the same.
+#[test]
+fn demand_leaves_a_step_at_which_packets_wait_too_long_in_short_queues() {
+    let (mut demand, mut seen) = (demand(), seen(vec![running(0.5, 0); 3]));
+    let mut at_slowest = 0;
+    for _ in 0..2000 {
+        load(&mut seen, 1.7, 4.0);
+        seen.is_late = seen.engines[0].step == 2;
+        seen.backlog = if seen.is_late { 3 } else { 0 };
+        play(&mut demand, &mut seen, 1);
+        at_slowest += u32::from(seen.engines[0].step == 2);
+    }
+    assert!((1..500).contains(&at_slowest), "{at_slowest} periods");
 }
 
 /// Ports hold a backlog of a burst now and then; SDRAM is full then, or not.
