@@ -48,6 +48,7 @@ pub mod pages;
 pub mod peer;
 mod processors;
 pub mod publish;
+mod rate;
 pub mod raw;
 pub mod registry;
 mod shares;

@@ -47,6 +47,14 @@ const NOT_MEASURED: [&str; 9] = [
     "more",
 ];
 
+/// Figures whose rates have no count of dropped packets next to them, by the beginning of their name, and why.
+const ALL_FORWARDED: [(&str, &str); 4] = [
+    ("live", "rates are of packets that come back to the sender"),
+    ("mpsoc-", "a run in which a packet is dropped is refused"),
+    ("np-", "a run in which a packet is dropped is refused"),
+    ("raw-", "packets that golden does not send are left out"),
+];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -112,6 +120,22 @@ fn files_of_docs_figures_are_of_benchmarks_and_figures() {
             panic!("{FOLDER}/{name}.json is of nothing");
         }
     }
+}
+
+#[test]
+fn rates_of_packets_have_the_dropped_ones_next_to_them() {
+    let is_exempt =
+        |name: &str| ALL_FORWARDED.iter().any(|(beginning, _)| name.starts_with(beginning));
+    let mut rates = 0;
+    for figure in FIGURES.iter().filter(|figure| !is_exempt(figure.name)) {
+        let stored = Stored::read(&root(), figure.name).unwrap_or_else(|error| panic!("{error}"));
+        for row in stored.values.between("", ".mpps") {
+            let dropped = format!("{row}.dropped");
+            assert!(stored.values.has(&dropped), "{}: {dropped} is missing", figure.name);
+            rates += 1;
+        }
+    }
+    assert!(rates > 0, "no rate is held to anything");
 }
 
 #[test]

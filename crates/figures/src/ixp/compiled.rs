@@ -2,15 +2,16 @@
 //! in use meanwhile.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 use wireloom_console::{Working, output, thousands};
+use wireloom_ir::{Execute, Golden, Output, Verdict};
 use wireloom_ixp::{Compiled, Spec, compile};
 use wireloom_machine::{Error, Machine, Options, Program, Result, Source, load_store};
 use wireloom_net::Packet;
-use wireloom_net::traffic::{self, AddressSpec, Generator, Labels, Pick, Rate, Sizes};
+use wireloom_net::traffic::{self, AddressSpec, Generator, Labels, Pick, Sizes};
 use wireloom_plot::{Bars, Group};
 use wireloom_sim::sweep_longest_first;
 
@@ -19,6 +20,7 @@ use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
+use crate::rate::{Rate, Verdicts};
 use crate::registry::scratch;
 use crate::store::Cost;
 use crate::values::{Values, slug};
@@ -47,8 +49,12 @@ const MACHINES: [&str; 3] = ["ixp1200", "ixp2400", "ixp2800"];
 const PORTS: u16 = 8;
 /// Packets a second that come: more than any chip takes.
 const OFFERED: u64 = 20_000_000;
+/// MPKTs that a port holds: as many as come on it, so that none is lost.
+const HELD: u32 = 4096;
+/// Packets from inside after which the replies to them come.
+const BLOCK: usize = 250;
 /// The file whose prefixes addresses are drawn from.
-const PREFIXES: &str = "programs/tables/small.tables";
+const PREFIXES: &str = "programs/tables/eight-ports.tables";
 
 /// A program and its packets.
 struct Case {
@@ -58,7 +64,10 @@ struct Case {
     mix: &'static str,
     /// Ports that packets come on, in turn.
     ports: u16,
+    /// How many are drawn, and whether replies to what the program sends follow. Those that golden does not send are
+    /// left out.
     packets: u64,
+    replies: bool,
     /// How long a run takes, against others.
     cost: u64,
 }
@@ -71,15 +80,17 @@ const CASES: [Case; 3] = [
         mix: "ipv4=1",
         ports: PORTS,
         packets: 10_000,
+        replies: false,
         cost: 1,
     },
     Case {
         name: "router",
         program: "programs/router.loom",
         tables: PREFIXES,
-        mix: "ipv4=5,ipv6=3,mpls1..2=2",
+        mix: "ipv4=5,ipv6=3,mpls1..2/ipv4=2",
         ports: PORTS,
         packets: 10_000,
+        replies: false,
         cost: 2,
     },
     Case {
@@ -87,8 +98,9 @@ const CASES: [Case; 3] = [
         program: "programs/nat.loom",
         tables: "programs/tables/nat.tables",
         mix: "ipv4=1",
-        ports: 2, // inside and outside
-        packets: 4000,
+        ports: 1, // inside; replies come from outside
+        packets: 2000,
+        replies: true,
         cost: 3,
     },
 ];
@@ -98,8 +110,12 @@ const CASES: [Case; 3] = [
 struct Row {
     program: &'static str,
     machine: &'static str,
-    /// Million packets a second.
-    mpps: f64,
+    /// The rate from the first packet to the last one that leaves.
+    #[serde(flatten)]
+    rate: Rate,
+    /// Packets that came, and that found no room at a port.
+    offered: u64,
+    lost: u64,
     /// Control stores that the program is cut over, and the words that they hold in all.
     parts: usize,
     words: usize,
@@ -113,8 +129,14 @@ struct Row {
 }
 
 impl Case {
-    /// Packets of 60 bytes, which are frames of 64 with the check sequence, or as long as their headers need.
-    fn packets(&self, settings: &Settings) -> Result<Vec<Packet>> {
+    /// Packets of 60 bytes, which are frames of 64 with the check sequence, or as long as their headers need. The
+    /// program sends all of them.
+    fn packets(
+        &self,
+        settings: &Settings,
+        program: &Program,
+        tables: &Path,
+    ) -> Result<Vec<Packet>> {
         let prefixes = Some(settings.file(PREFIXES)?);
         let spec = traffic::Spec {
             count: Some(self.packets),
@@ -122,12 +144,23 @@ impl Case {
             mix: self.mix.parse().map_err(Error::new)?,
             labels: Labels { first: 16, last: 19 },
             ports: self.ports,
-            rate: Rate::PacketsPerSecond(OFFERED),
+            rate: traffic::Rate::PacketsPerSecond(OFFERED),
             destinations: AddressSpec { prefixes: prefixes.clone(), pick: Pick::Uniform },
             sources: AddressSpec { prefixes, pick: Pick::Uniform },
             ..traffic::Spec::default()
         };
-        Ok(Generator::new(&spec).map_err(Error::new)?.collect())
+        let packets: Vec<Packet> = Generator::new(&spec).map_err(Error::new)?.collect();
+        let (store, _) = load_store(&program.optimised, &[tables.to_owned()], &|_| ())?;
+        let golden = || Golden::new(program.optimised.clone(), store.clone());
+        let mut packets = sent(&packets, &mut golden()).0;
+        if self.replies {
+            // Ports that are drawn depend on the number of a packet: golden begins again without those left out.
+            packets = with_replies(&packets, &mut golden());
+        }
+        for (number, packet) in packets.iter_mut().enumerate() {
+            packet.arrival_ns = number as u64 * 1_000_000_000 / OFFERED;
+        }
+        Ok(packets)
     }
 
     /// The text of those tables that the program has.
@@ -154,7 +187,7 @@ impl Case {
         packets: &[Packet],
     ) -> Result<Row> {
         let mut spec = Spec::installed(machine).map_err(Error::new)?;
-        spec.ports.rate = LINE_RATE;
+        (spec.ports.rate, spec.ports.receive_mpkts) = (LINE_RATE, HELD);
         let (mut store, _) = load_store(&program.optimised, &[tables], &|_| ())?;
         let compiled = compile(&spec, program, &mut store).map_err(|refused| {
             let first = refused.into_iter().next().map(|first| first.message);
@@ -164,8 +197,10 @@ impl Case {
         let chip = Compiled::start(compiled, &spec, store, &Options::default())?;
         let mut chip: Box<dyn Machine> = Box::new(chip);
         let frames: Vec<_> = packets.iter().map(Packet::frame).collect();
-        chip.offer(&frames, &mut |_| ())?;
-        chip.finish(&mut |_| ())?;
+        let mut verdicts = Verdicts::default();
+        let mut count = |output: Output<'_>| verdicts.add(output.verdict, output.bytes.len());
+        let offered = chip.offer(&frames, &mut count)?;
+        let finished = chip.finish(&mut count)?;
         let record =
             chip.record(Duration::ZERO).ok_or_else(|| Error::new("a chip has a record"))?;
         let report =
@@ -177,7 +212,9 @@ impl Case {
         Ok(Row {
             program: self.name,
             machine,
-            mpps: number("/mpps")?,
+            rate: verdicts.rate(number("/time_us")? / 1e6),
+            offered: packets.len() as u64,
+            lost: (offered.lost.len() + finished.lost.len()) as u64,
             parts: words.len(),
             words: words.iter().sum(),
             threads,
@@ -188,6 +225,41 @@ impl Case {
     }
 }
 
+/// Packets with replies to what golden sends of them, at the same rate: a block of packets, then the replies to it.
+fn with_replies(packets: &[Packet], golden: &mut Golden) -> Vec<Packet> {
+    let mut all = Vec::new();
+    for block in packets.chunks(BLOCK) {
+        let (kept, sent) = sent(block, golden);
+        all.extend(kept);
+        all.extend(self::sent(&sent.iter().map(reply).collect::<Vec<_>>(), golden).0);
+    }
+    all
+}
+
+/// Those packets that golden sends, and what it sends, as if it came back.
+fn sent(packets: &[Packet], golden: &mut Golden) -> (Vec<Packet>, Vec<Packet>) {
+    let (mut kept, mut sent) = (Vec::new(), Vec::new());
+    for packet in packets {
+        golden.execute(std::slice::from_ref(packet), &mut |output| {
+            if let Verdict::Sent { port } = output.verdict {
+                kept.push(packet.clone());
+                sent.push(Packet { ingress: port, arrival_ns: 0, bytes: output.bytes.to_vec() });
+            }
+        });
+    }
+    (kept, sent)
+}
+
+/// A packet with source and destination exchanged: addresses of Ethernet and IPv4, and ports. Sums of checks stay.
+fn reply(packet: &Packet) -> Packet {
+    let (bytes, mut reply) = (&packet.bytes, packet.clone());
+    for (first, second, length) in [(0, 6, 6), (26, 30, 4), (34, 36, 2)] {
+        reply.bytes[first..first + length].copy_from_slice(&bytes[second..second + length]);
+        reply.bytes[second..second + length].copy_from_slice(&bytes[first..first + length]);
+    }
+    reply
+}
+
 fn make(settings: &Settings) -> Result<Drawn> {
     let _working = Working::on("engines in Loom C on three chips");
     let folder = scratch()?;
@@ -196,7 +268,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
         let program = Source::of(settings.file(case.program)?).compiled()?;
         let tables = folder.path().join(format!("{}.tables", case.name));
         output::write_file(&tables, case.tables(settings, &program)?.as_bytes())?;
-        ready.push((case, program, tables, case.packets(settings)?));
+        let packets = case.packets(settings, &program, &tables)?;
+        ready.push((case, program, tables, packets));
     }
     let machines = MACHINES.into_iter().filter(|machine| settings.wants(machine));
     let trials: Vec<_> =
@@ -209,19 +282,31 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let rows: Vec<Row> = rows.map_err(Error::new)?.into_iter().collect::<Result<_>>()?;
     let groups = CASES.each_ref().map(|case| {
         let own = rows.iter().filter(|row| row.program == case.name);
-        Group::new(case.name, own.map(|row| row.mpps))
+        Group::new(case.name, own.map(|row| row.rate.mpps()))
     });
     let machines = MACHINES.into_iter().filter(|machine| settings.wants(machine));
     let title = "Engines in Loom C, frames of 64 bytes";
     let svg = Bars::new(title, "million packets a second", machines, groups.to_vec()).svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
-    Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
+    Ok(Drawn { text: text(&rows), data, svg, faults: rows.iter().filter_map(fault).collect() })
 }
 
-const HEADS: [&str; 8] = [
+/// That packets did not leave, although golden sends them. Ports have queues of their own, so a reply may be served
+/// before the packet that it answers: those are dropped, and stand next to the rate.
+fn fault(row: &Row) -> Option<String> {
+    let (program, machine, missing) = (row.program, row.machine, row.rate.dropped() + row.lost);
+    let has_replies = CASES.iter().any(|case| case.name == program && case.replies);
+    (missing > 0 && !has_replies).then(|| {
+        format!("{program} on {machine}: {missing} of {} packets do not leave", row.offered)
+    })
+}
+
+const HEADS: [&str; 10] = [
     "program",
     "machine",
     "Mpps",
+    "dropped",
+    "lost",
     "parts",
     "instructions",
     "threads",
@@ -230,12 +315,14 @@ const HEADS: [&str; 8] = [
 ];
 
 fn text(rows: &[Row]) -> String {
-    let mut table = output::table(&HEADS, &[2, 3, 4, 5, 6]);
+    let mut table = output::table(&HEADS, &[2, 3, 4, 5, 6, 7, 8]);
     for row in rows {
         table.add_row([
             row.program.to_owned(),
             row.machine.to_owned(),
-            format!("{:.3}", row.mpps),
+            format!("{:.3}", row.rate.mpps()),
+            thousands(row.rate.dropped()),
+            thousands(row.lost),
             row.parts.to_string(),
             thousands(row.words as u64),
             row.threads.to_string(),
@@ -251,10 +338,17 @@ fn text(rows: &[Row]) -> String {
 
 /// The rates, for pages.
 fn rates(values: &Values) -> Result<Table> {
-    let heads = ["program".to_owned()].into_iter();
+    let heads = ["program", "packets", "dropped or lost"].map(str::to_owned).into_iter();
     let mut table = Table::new(heads.chain(MACHINES.map(|machine| format!("`{machine}`, Mpps"))));
     for case in &CASES {
-        let mut cells = vec![format!("`{}`", case.name)];
+        let of =
+            |machine: &str, field: &str| values.get(&format!("{}.{machine}.{field}", case.name));
+        let mut missing = 0.0;
+        for machine in MACHINES {
+            missing += of(machine, "dropped")? + of(machine, "lost")?;
+        }
+        let offered = of(MACHINES[0], "offered")? as u64;
+        let mut cells = vec![format!("`{}`", case.name), thousands(offered), missing.to_string()];
         for machine in MACHINES {
             cells.push(values.short(&format!("{}.{machine}.mpps", case.name))?);
         }
@@ -265,7 +359,8 @@ fn rates(values: &Values) -> Result<Table> {
 
 /// The control stores and what is in use, for pages.
 fn in_use(values: &Values) -> Result<Table> {
-    let mut table = Table::new(HEADS.into_iter().filter(|head| *head != "Mpps"));
+    let mut table =
+        Table::new(HEADS.into_iter().filter(|head| !["Mpps", "dropped", "lost"].contains(head)));
     for case in &CASES {
         for machine in MACHINES {
             let of = |field: &str| format!("{}.{machine}.{field}", case.name);
@@ -285,7 +380,7 @@ fn in_use(values: &Values) -> Result<Table> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::collections::BTreeSet;
 
     use super::*;
 
@@ -293,18 +388,39 @@ mod tests {
     fn programs_have_the_tables_and_packets_that_they_need() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let settings = Settings { root, runs: 1, only: Vec::new() };
+        let folder = scratch().expect("a folder");
         for case in &CASES {
             let file = settings.file(case.program).expect(case.name);
             let program = Source::of(file).compiled().expect(case.name);
-            let tables = case.tables(&settings, &program).expect(case.name);
-            assert!(tables.contains("\ntable ports\n"), "{}", case.name);
-            assert_eq!(tables.contains("table labels"), case.name == "router", "{}", case.name);
-            let packets = case.packets(&settings).expect(case.name);
+            let text = case.tables(&settings, &program).expect(case.name);
+            assert!(text.contains("\ntable ports\n"), "{}", case.name);
+            assert_eq!(text.contains("table labels"), case.name == "router", "{}", case.name);
+            let tables = folder.path().join(format!("{}.tables", case.name));
+            std::fs::write(&tables, text).expect(case.name);
+            let packets = case.packets(&settings, &program, &tables).expect(case.name);
+            assert!(packets.is_sorted_by_key(|packet| packet.arrival_ns), "{}", case.name);
             // IPv6 and labels need up to 70 bytes.
             let longest = if case.name == "router" { 70 } else { 60 };
             let are_short = |packet: &Packet| (60..=longest).contains(&packet.bytes.len());
             assert!(packets.iter().all(are_short), "{}", case.name);
-            assert!(packets.iter().all(|packet| packet.ingress < case.ports), "{}", case.name);
+            let came: BTreeSet<u16> = packets.iter().map(|packet| packet.ingress).collect();
+            let ports = if case.replies { 2 } else { PORTS };
+            assert_eq!(came, (0..ports).collect(), "{}", case.name);
+            // The rates are those of packets that leave: golden drops none of them.
+            let store = load_store(&program.optimised, &[tables], &|_| ()).expect(case.name).0;
+            let mut golden = Golden::new(program.optimised.clone(), store);
+            let mut verdicts = Verdicts::default();
+            golden.execute(&packets, &mut |output| {
+                verdicts.add(output.verdict, output.bytes.len());
+            });
+            assert_eq!(
+                (verdicts.sent, verdicts.dropped),
+                (packets.len() as u64, 0),
+                "{}",
+                case.name
+            );
+            let drawn = case.packets * if case.replies { 2 } else { 1 };
+            assert!(verdicts.sent * 10 > drawn * 9, "{}: {} packets", case.name, verdicts.sent);
         }
     }
 }

@@ -8,7 +8,7 @@ use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 use wireloom_sim::sweep;
 
-use super::energy::{Load, Mean, change, chip, fast, run_all};
+use super::energy::{Load, Mean, Work, change, chip, fast};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
@@ -82,8 +82,8 @@ fn measure(
     let mut spec = chip(kind, period);
     fast(&mut spec);
     match gbps {
-        None => run_all(benchmark, &spec, Load::Full(MS), BEFORE_FULL, SEEDS),
-        Some(gbps) => run_all(benchmark, &spec, Load::Gbps(&[(gbps, MS)]), BEFORE, SEEDS),
+        None => Work::new(benchmark, Load::Full(MS), BEFORE_FULL).run_all(&spec, SEEDS),
+        Some(gbps) => Work::new(benchmark, Load::Gbps(&[(gbps, MS)]), BEFORE).run_all(&spec, SEEDS),
     }
 }
 

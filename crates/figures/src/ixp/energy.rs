@@ -1,12 +1,16 @@
 //! Runs of the benchmarks with energy and a governor.
 
-use wireloom_ixp::benchmarks::{Benchmark, Feed, Mapping, Traffic, processor};
+use wireloom_ixp::benchmarks::{Benchmark, Feed, Mapping, Role, Traffic, processor};
+use wireloom_ixp::cards::Delivered;
 use wireloom_ixp::energy::{Power, meter};
 use wireloom_ixp::governor::{GovernorKind, Step};
 use wireloom_ixp::{Options, Spec};
 use wireloom_machine::{Error, Result};
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Clock, Energy, EnergyMeter, Time};
+
+use super::verdicts_of;
+use crate::rate::Rate;
 
 /// Engines that receive and process packets, and those that send them.
 pub const RECEIVING: usize = 4;
@@ -28,8 +32,8 @@ pub enum Load<'a> {
 
 /// What came out while it counted.
 pub struct Outcome {
-    /// Bits of frames that left, in Gb/s.
-    pub gbps: f64,
+    /// The rate of frames that left by a port.
+    pub rate: Rate,
     /// Packets that came, and that were lost, in the whole run.
     pub packets: (u64, u64),
     /// The mean power of engines with their regulators, of the rest of the chip, of memories.
@@ -38,8 +42,13 @@ pub struct Outcome {
     pub roles: [f64; 2],
     /// The energy of the whole run by component.
     pub power: Power,
-    /// The share of cycles of the whole run in which engines were idle.
+    /// The share of cycles of the whole run in which engines, and those that receive, were idle.
     pub idle: f64,
+    pub receiving_idle: f64,
+    /// The time between arrival and departure of each packet that left.
+    pub latencies: Vec<Time>,
+    /// The time in which packets waited too long while engines were stopped or slow, in microseconds.
+    pub late_us: f64,
 }
 
 /// The chip: six engines and two ports.
@@ -50,6 +59,15 @@ pub fn chip(kind: GovernorKind, period_cycles: u32) -> Spec {
     (spec.ports.pace, spec.ports.receive_mpkts) = (Pace::Given, HELD);
     spec.ports.transmit_mpkts = 4096;
     (spec.governor.kind, spec.governor.period_cycles) = (kind, period_cycles);
+    spec
+}
+
+/// The chip of a comparison of governors: ports hold the same with each of them, twice as much as
+/// without, in place of what the governors' own buffers would add.
+pub fn governed(kind: GovernorKind, period_cycles: u32) -> Spec {
+    let mut spec = chip(kind, period_cycles);
+    spec.ports.receive_mpkts = 2 * HELD;
+    (spec.governor.gating.extra_mpkts, spec.governor.demand.extra_mpkts) = (0, 0);
     spec
 }
 
@@ -64,6 +82,134 @@ pub fn fast(spec: &mut Spec) {
     spec.power.technology.voltage_mv = 1300;
 }
 
+/// The work of a run.
+#[derive(Clone, Debug)]
+pub struct Work<'a> {
+    /// The program, and which engines receive and send.
+    pub benchmark: Benchmark,
+    pub mapping: Mapping,
+    /// Lengths of frames without check sequence, and how often each comes.
+    pub sizes: Vec<(usize, u32)>,
+    /// What comes, first for so many milliseconds that do not count.
+    pub load: Load<'a>,
+    pub before: f64,
+}
+
+impl<'a> Work<'a> {
+    /// A benchmark on four engines that receive and two that send, with the mix of [`Traffic::mix`].
+    pub fn new(benchmark: Benchmark, load: Load<'a>, before: f64) -> Self {
+        let mapping = Mapping::split(RECEIVING, SENDING);
+        Self { benchmark, mapping, sizes: Traffic::mix(), load, before }
+    }
+
+    /// Runs it with so many seeds of tables and packets: throughput with one alone varies by a percent or
+    /// two.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_all(&self, spec: &Spec, seeds: u64) -> Result<Mean> {
+        let mut mean = Mean::default();
+        let mut latencies = Vec::new();
+        let share = 1.0 / seeds as f64;
+        for seed in 1..=seeds {
+            let outcome = self.run(spec, seed)?;
+            mean.gbps += outcome.rate.gbps() * share;
+            mean.dropped += outcome.rate.dropped();
+            mean.engines_w += outcome.watts[0] * share;
+            mean.idle += outcome.idle * share;
+            mean.receiving_idle += outcome.receiving_idle * share;
+            mean.late_us += outcome.late_us * share;
+            mean.packets.0 += outcome.packets.0;
+            mean.packets.1 += outcome.packets.1;
+            latencies.extend(outcome.latencies);
+        }
+        latencies.sort_unstable();
+        let us = |time: Time| time.as_seconds() * 1e6;
+        let sum: u64 = latencies.iter().map(|latency| latency.0).sum();
+        mean.latency_us = us(Time(sum / (latencies.len() as u64).max(1)));
+        mean.latency_99_us =
+            latencies.get(latencies.len() * 99 / 100).map_or(0.0, |latency| us(*latency));
+        Ok(mean)
+    }
+
+    /// Runs it with a seed of tables and packets.
+    ///
+    /// # Errors
+    /// If the machine cannot be made, or the program does something without a meaning.
+    pub fn run(&self, spec: &Spec, seed: u64) -> Result<Outcome> {
+        let Self { benchmark, ref mapping, load, before, .. } = *self;
+        let mut spec = spec.clone();
+        let (line_rate, ms) = match load {
+            // A line brings what a port holds faster than it is filled up again.
+            Load::Full(ms) => {
+                (10_000_000_000 * u64::from(spec.ports.receive_mpkts.div_ceil(HELD)), ms)
+            }
+            Load::Gbps(loads) => (1_000_000_000, loads.iter().map(|(_, ms)| ms).sum()),
+        };
+        spec.ports.rate = line_rate;
+        spec.engines = mapping.roles().len() as u32;
+        let traffic = Traffic { benchmark, ports: PORTS, sizes: self.sizes.clone(), seed };
+        // With intervals idle time counts although nothing happens in it.
+        let energy_interval = Some(Time::nanoseconds(100_000));
+        let options = Options { energy_interval, ..Options::default() };
+        let meter: EnergyMeter = meter(&spec, None).map_err(Error::new)?;
+        let chip = processor(&traffic.contents(), mapping, &spec, &options, meter);
+        let mut chip = chip.map_err(Error::new)?;
+        let mut feed = Feed::new(&traffic);
+        let time = |ms: f64| Time::nanoseconds((ms * 1e6) as u64);
+        let first = match load {
+            Load::Full(_) => feed.full(&mut chip, time(before)),
+            Load::Gbps(loads) => feed.poisson(&mut chip, loads[0].0, time(before)),
+        };
+        first.map_err(Error::new)?;
+        chip.delivered();
+        let no_meter = || Error::new("the machine has no meter");
+        let begin = chip.power().ok_or_else(no_meter)?;
+        match load {
+            Load::Full(ms) => feed.full(&mut chip, time(ms)).map_err(Error::new)?,
+            Load::Gbps(loads) => {
+                for (gbps, ms) in loads {
+                    feed.poisson(&mut chip, *gbps, time(*ms)).map_err(Error::new)?;
+                }
+            }
+        }
+        let power = chip.power().ok_or_else(no_meter)?;
+        let spent = |of: &dyn Fn(&Power) -> Energy| of(&power).as_joules() - of(&begin).as_joules();
+        let watts = |of: &dyn Fn(&Power) -> Energy| spent(of) / ms * 1e3;
+        let engines = |chosen: fn(Role) -> bool| {
+            let roles = mapping.roles().iter().enumerate();
+            roles.filter(move |(_, role)| chosen(**role)).map(|(engine, _)| engine)
+        };
+        let mean_watts = |chosen: fn(Role) -> bool| {
+            let count = engines(chosen).count().max(1) as f64;
+            watts(&|power| engines(chosen).map(|engine| power.engine(engine)).sum()) / count
+        };
+        let idle = |chosen: fn(Role) -> bool| {
+            let idle: f64 = engines(chosen).map(|engine| chip.shares(engine).idle).sum();
+            idle / engines(chosen).count().max(1) as f64
+        };
+        let (idle, receiving_idle) = (idle(|_| true), idle(receives));
+        let delivered = chip.delivered();
+        let latency = |packet: &Delivered| packet.at.since(Time::nanoseconds(packet.arrival_ns));
+        Ok(Outcome {
+            rate: verdicts_of(&delivered).rate(ms / 1e3),
+            packets: (feed.offered, chip.chip.cards.lost.len() as u64),
+            watts: [0, 1, 2].map(|group| watts(&|power| power.groups()[group])),
+            roles: [mean_watts(receives), mean_watts(|role| role == Role::Transmit)],
+            power,
+            idle,
+            receiving_idle,
+            latencies: delivered.iter().map(latency).collect(),
+            late_us: chip.chip.control.did.late.as_seconds() * 1e6,
+        })
+    }
+}
+
+/// Whether an engine receives packets.
+fn receives(role: Role) -> bool {
+    matches!(role, Role::Receive | Role::Both)
+}
+
 /// What came out of runs with several seeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean {
@@ -71,100 +217,18 @@ pub struct Mean {
     pub gbps: f64,
     pub engines_w: f64,
     pub idle: f64,
+    /// The share of idle cycles of receiving engines alone.
+    pub receiving_idle: f64,
     /// Packets that came, and that were lost, together.
     pub packets: (u64, u64),
-}
-
-/// Runs a benchmark with so many seeds of tables and packets, as [`run`] does: throughput with one alone
-/// varies by a percent or two.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_all(
-    benchmark: Benchmark,
-    spec: &Spec,
-    load: Load<'_>,
-    before: f64,
-    seeds: u64,
-) -> Result<Mean> {
-    let mut mean = Mean::default();
-    let share = 1.0 / seeds as f64;
-    for seed in 1..=seeds {
-        let outcome = run_seeded(benchmark, spec, load, before, seed)?;
-        mean.gbps += outcome.gbps * share;
-        mean.engines_w += outcome.watts[0] * share;
-        mean.idle += outcome.idle * share;
-        mean.packets.0 += outcome.packets.0;
-        mean.packets.1 += outcome.packets.1;
-    }
-    Ok(mean)
-}
-
-/// Runs a benchmark, first for `before` milliseconds of the same load that do not count.
-///
-/// # Errors
-/// If the machine cannot be made, or the program does something without a meaning.
-pub fn run(benchmark: Benchmark, spec: &Spec, load: Load<'_>, before: f64) -> Result<Outcome> {
-    run_seeded(benchmark, spec, load, before, 1)
-}
-
-fn run_seeded(
-    benchmark: Benchmark,
-    spec: &Spec,
-    load: Load<'_>,
-    before: f64,
-    seed: u64,
-) -> Result<Outcome> {
-    let mut spec = spec.clone();
-    let (line_rate, ms) = match load {
-        Load::Full(ms) => (10_000_000_000, ms),
-        Load::Gbps(loads) => (1_000_000_000, loads.iter().map(|(_, ms)| ms).sum()),
-    };
-    spec.ports.rate = line_rate;
-    let traffic = Traffic { benchmark, ports: PORTS, sizes: Traffic::mix(), seed };
-    // With intervals idle time counts although nothing happens in it.
-    let energy_interval = Some(Time::nanoseconds(100_000));
-    let options = Options { energy_interval, ..Options::default() };
-    let mapping = Mapping::split(RECEIVING, SENDING);
-    let meter: EnergyMeter = meter(&spec, None).map_err(Error::new)?;
-    let chip = processor(&traffic.contents(), &mapping, &spec, &options, meter);
-    let mut chip = chip.map_err(Error::new)?;
-    let mut feed = Feed::new(&traffic);
-    let time = |ms: f64| Time::nanoseconds((ms * 1e6) as u64);
-    let first = match load {
-        Load::Full(_) => feed.full(&mut chip, time(before)),
-        Load::Gbps(loads) => feed.poisson(&mut chip, loads[0].0, time(before)),
-    };
-    first.map_err(Error::new)?;
-    chip.delivered();
-    let no_meter = || Error::new("the machine has no meter");
-    let begin = chip.power().ok_or_else(no_meter)?;
-    match load {
-        Load::Full(ms) => feed.full(&mut chip, time(ms)).map_err(Error::new)?,
-        Load::Gbps(loads) => {
-            for (gbps, ms) in loads {
-                feed.poisson(&mut chip, *gbps, time(*ms)).map_err(Error::new)?;
-            }
-        }
-    }
-    let power = chip.power().ok_or_else(no_meter)?;
-    let spent = |of: &dyn Fn(&Power) -> Energy| of(&power).as_joules() - of(&begin).as_joules();
-    let watts = |of: &dyn Fn(&Power) -> Energy| spent(of) / ms * 1e3;
-    let engines = |range: std::ops::Range<usize>| {
-        let count = range.len() as f64;
-        watts(&|power| range.clone().map(|engine| power.engine(engine)).sum()) / count
-    };
-    let bytes: usize = chip.delivered().iter().map(|packet| packet.bytes.len()).sum();
-    let count = chip.chip.engines.len();
-    let idle = (0..count).map(|engine| chip.shares(engine).idle).sum::<f64>();
-    Ok(Outcome {
-        gbps: bytes as f64 * 8.0 / ms / 1e6,
-        packets: (feed.offered, chip.chip.cards.lost.len() as u64),
-        watts: [0, 1, 2].map(|group| watts(&|power| power.groups()[group])),
-        roles: [engines(0..RECEIVING), engines(RECEIVING..RECEIVING + SENDING)],
-        power,
-        idle: idle / count as f64,
-    })
+    /// Packets that left by no port, together.
+    pub dropped: u64,
+    /// From the arrival of a packet as a whole until it has left: the mean, and what 99 of 100 do not
+    /// exceed.
+    pub latency_us: f64,
+    pub latency_99_us: f64,
+    /// The time in which packets waited too long while engines were stopped or slow, on average.
+    pub late_us: f64,
 }
 
 /// A change in percent, negative if less.

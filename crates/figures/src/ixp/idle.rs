@@ -9,6 +9,7 @@ use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
+use crate::rate::Rate;
 use crate::store::Cost;
 use crate::values::Values;
 use wireloom_console::{Working, output};
@@ -46,7 +47,8 @@ struct Row {
     idle: f64,
     receiving: f64,
     sending: f64,
-    gbps: f64,
+    #[serde(flatten)]
+    rate: Rate,
 }
 
 fn make(_: &Settings) -> Result<Drawn> {
@@ -62,7 +64,7 @@ fn make(_: &Settings) -> Result<Drawn> {
             idle: loaded.idle(|_| true),
             receiving: loaded.idle(|role| role == Role::Receive),
             sending: loaded.idle(|role| role == Role::Transmit),
-            gbps: loaded.measured.gbps,
+            rate: loaded.rate(),
         })
     });
     let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
@@ -91,7 +93,7 @@ fn text(rows: &[Row]) -> String {
             percent(row.idle),
             percent(row.receiving),
             percent(row.sending),
-            super::gbps(row.gbps),
+            super::gbps(row.rate.gbps()),
         ]);
     }
     format!("{table}\n\nSix engines, four of them receiving; the talk: up to {PUBLISHED} %.\n")

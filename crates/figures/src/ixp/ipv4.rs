@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wireloom_ixp::Spec;
-use wireloom_ixp::benchmarks::{Benchmark, Mapping};
+use wireloom_ixp::benchmarks::{Benchmark, Mapping, Role};
 use wireloom_sim::{Clock, sweep};
 
 use super::{MHZ, Trial, gbps};
@@ -10,6 +10,7 @@ use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
+use crate::rate::Rate;
 use crate::store::Cost;
 use crate::values::{Values, slug};
 use wireloom_console::{Working, output};
@@ -25,11 +26,11 @@ pub const FIGURE: Figure = Figure {
     make,
     kept: Kept {
         cost: Cost::Cheap,
-        built: "programs/microcode/benchmarks/ipfwdr.uc on ixp1200",
+        built: "programs/microcode/benchmarks/ipfwdr.uc and nat.uc on ixp1200",
         names: &["what"],
         skip: &[],
         tools: &[],
-        tables: &[PageTable { name: "rates", write: rates }],
+        tables: &[PageTable { name: "rates", write: rates }, PageTable { name: "nat", write: nat }],
     },
 };
 
@@ -76,6 +77,18 @@ const VARIANTS: &[Variant] = &[
     },
 ];
 
+/// `nat` with six engines split in three ways: the talk says that its transmitting engine is the
+/// bottleneck.
+const NAT: &[Variant] = &[
+    Variant { what: "nat, 5+1", change: |trial| translate(trial, 5, 1) },
+    Variant { what: "nat, 4+2", change: |trial| translate(trial, 4, 2) },
+    Variant { what: "nat, 3+3", change: |trial| translate(trial, 3, 3) },
+];
+
+fn translate(trial: &mut Trial, receiving: usize, sending: usize) {
+    (trial.benchmark, trial.mapping) = (Benchmark::Nat, Mapping::split(receiving, sending));
+}
+
 fn ix_bus(trial: &mut Trial, mhz: u64) {
     trial.spec.ix_bus.clock = Clock::hertz(mhz * 1_000_000);
 }
@@ -114,34 +127,40 @@ fn fbi(spec: &mut Spec, percent: u32) {
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     what: &'static str,
-    mpps: f64,
-    gbps: f64,
+    #[serde(flatten)]
+    rate: Rate,
     /// Shares of time in use.
     ix_bus: f64,
     sdram: f64,
     sram: f64,
+    /// The shares of cycles in which receiving and sending engines were idle.
+    receiving_idle: f64,
+    sending_idle: f64,
+    /// Buffers in use.
     buffers: f64,
 }
 
 fn make(_: &Settings) -> Result<Drawn> {
     let _working = Working::on("64-byte packets on variants of the machine");
-    let rows = sweep(VARIANTS, workers(), |variant| {
+    let variants: Vec<&Variant> = VARIANTS.iter().chain(NAT).collect();
+    let rows = sweep(&variants, workers(), |variant| {
         let mut trial = Trial::new(Benchmark::Ipfwdr, Mapping::usual(6), MHZ);
         trial.sizes = vec![(FRAME, 1)];
         (variant.change)(&mut trial);
         let loaded = trial.measure()?;
         Ok::<_, Error>(Row {
             what: variant.what,
-            mpps: loaded.measured.mpps,
-            gbps: loaded.measured.gbps,
+            rate: loaded.rate(),
             ix_bus: loaded.use_of("ix bus"),
             sdram: loaded.use_of("sdram with rows"),
             sram: loaded.use_of("sram"),
+            receiving_idle: loaded.idle(|role| role == Role::Receive),
+            sending_idle: loaded.idle(|role| role == Role::Transmit),
             buffers: loaded.buffers(),
         })
     });
     let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
-    let groups = rows.iter().map(|row| Group::new(row.what, [row.mpps]));
+    let groups = rows.iter().map(|row| Group::new(row.what, [row.rate.mpps()]));
     let title = "64-byte packets forwarded by six microengines at 232 MHz";
     let mut bars = Bars::new(title, "million packets a second", ["here"], groups.collect());
     bars.limits = PUBLISHED.map(|(name, mpps)| Limit::new(name, mpps)).to_vec();
@@ -151,14 +170,15 @@ fn make(_: &Settings) -> Result<Drawn> {
 }
 
 fn text(rows: &[Row]) -> String {
-    let heads = ["machine", "Mpps", "Gb/s", "IX bus", "SDRAM", "SRAM", "buffers"];
-    let mut table = output::table(&heads, &[1, 2, 3, 4, 5, 6]);
+    let heads = ["machine", "Mpps", "Gb/s", "dropped", "IX bus", "SDRAM", "SRAM", "buffers"];
+    let mut table = output::table(&heads, &[1, 2, 3, 4, 5, 6, 7]);
     for row in rows {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         table.add_row([
             row.what.to_owned(),
-            gbps(row.mpps),
-            gbps(row.gbps),
+            gbps(row.rate.mpps()),
+            gbps(row.rate.gbps()),
+            row.rate.dropped().to_string(),
             percent(row.ix_bus),
             percent(row.sdram),
             percent(row.sram),
@@ -177,6 +197,7 @@ fn rates(values: &Values) -> Result<Table> {
         "machine",
         "million packets a second",
         "difference",
+        "dropped",
         "IX bus in use",
         "SDRAM occupied",
     ]);
@@ -193,8 +214,35 @@ fn rates(values: &Values) -> Result<Table> {
             } else {
                 format!("{difference:+.1} %")
             },
+            values.fixed(&of(variant.what, "dropped"), 0)?,
             values.percent(&of(variant.what, "ix_bus"), 0)?,
             values.percent(&of(variant.what, "sdram"), 0)?,
+        ]);
+    }
+    Ok(table)
+}
+
+/// The rates of `nat`, for pages.
+fn nat(values: &Values) -> Result<Table> {
+    let mut table = Table::new([
+        "engines",
+        "million packets a second",
+        "dropped",
+        "receiving engines idle",
+        "sending engines idle",
+        "SDRAM occupied",
+        "buffers in use",
+    ]);
+    for variant in NAT {
+        let of = |field: &str| format!("{}.{field}", slug(variant.what));
+        table.row([
+            variant.what.to_owned(),
+            values.fixed(&of("mpps"), 2)?,
+            values.fixed(&of("dropped"), 0)?,
+            values.percent(&of("receiving_idle"), 0)?,
+            values.percent(&of("sending_idle"), 0)?,
+            values.percent(&of("sdram"), 0)?,
+            values.fixed(&of("buffers"), 0)?,
         ]);
     }
     Ok(table)

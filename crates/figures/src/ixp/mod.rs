@@ -2,8 +2,10 @@
 //!
 //! A [`Trial`] says what runs; the figures differ in what they change.
 
+pub mod busy;
 pub mod compiled;
 pub mod dvs;
+pub mod efficiency;
 mod energy;
 pub mod gating;
 pub mod idle;
@@ -14,10 +16,14 @@ pub mod speed;
 pub mod throughput;
 
 use wireloom_ixp::benchmarks::{Benchmark, Mapping, Measured, Traffic, measure, processor};
+use wireloom_ixp::cards::Delivered;
+use wireloom_ixp::mpkt::Way;
 use wireloom_ixp::{Options, Processor, Spec};
 use wireloom_machine::{Error, Result};
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Clock, Time};
+
+use crate::rate::{Rate, Verdicts};
 
 /// The clock of the published figures, in MHz: that of engines, and always that of the memories.
 pub const MHZ: u64 = 232;
@@ -130,10 +136,32 @@ impl Loaded {
         found.map_or(0.0, |(_, share)| *share)
     }
 
+    /// The rate of the packets that left by a port; bits are those of frames as they came.
+    pub fn rate(&self) -> Rate {
+        let Measured { packets, bytes, dropped, seconds, .. } = self.measured;
+        Verdicts { sent: packets, sent_bytes: bytes, dropped }.rate(seconds)
+    }
+
     /// Buffers in use on average.
     pub fn buffers(&self) -> f64 {
         BUFFERS - self.measured.free_buffers
     }
+}
+
+/// What became of packets that left a chip.
+fn verdicts_of<'a>(delivered: impl IntoIterator<Item = &'a Delivered>) -> Verdicts {
+    let mut verdicts = Verdicts::default();
+    for packet in delivered {
+        match packet.control.way {
+            Way::Port => {
+                verdicts.sent += 1;
+                verdicts.sent_bytes += packet.bytes.len() as u64;
+            }
+            Way::Core | Way::Drop => verdicts.dropped += 1,
+            Way::Done => {}
+        }
+    }
+    verdicts
 }
 
 /// Two digits behind the point.

@@ -12,11 +12,12 @@ use wireloom_plot::{Bars, Group};
 use wireloom_sim::parts::line::Pace;
 use wireloom_sim::{Energy, Rng, Time, sweep};
 
-use super::busiest;
+use super::{busiest, verdicts_of};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
+use crate::rate::Rate;
 use crate::store::Cost;
 use crate::values::{Values, slug};
 
@@ -53,8 +54,8 @@ const FILLED: u32 = 48;
 struct Row {
     machine: &'static str,
     network: &'static str,
-    /// Million packets a second.
-    mpps: f64,
+    #[serde(flatten)]
+    rate: Rate,
     /// Commands in a cycle of the core, and links that a command uses, on average.
     commands: f64,
     hops: f64,
@@ -114,7 +115,7 @@ fn run(
     let no_meter = || Error::new("the machine has no meter");
     let count = |chip: &wireloom_ixp::Processor<_>| {
         let network = &chip.chip.network;
-        [chip.chip.cards.left, network.granted, network.hops].map(|count| count as f64)
+        [network.granted, network.hops].map(|count| count as f64)
     };
     let used = |chip: &wireloom_ixp::Processor<_>| {
         let seconds = chip.now().as_seconds();
@@ -122,10 +123,12 @@ fn run(
     };
     let before: Vec<_> = used(&chip).collect();
     let (first, begin, from) = (count(&chip), chip.power().ok_or_else(no_meter)?, chip.now());
+    chip.delivered();
     fill(&mut chip, BEFORE + WINDOW)?;
+    let verdicts = verdicts_of(&chip.delivered());
     let (last, end) = (count(&chip), chip.power().ok_or_else(no_meter)?);
     let seconds = (chip.now() - from).as_seconds();
-    let [packets, commands, hops] = [0, 1, 2].map(|place| last[place] - first[place]);
+    let [commands, hops] = [0, 1].map(|place| last[place] - first[place]);
     let watts = |now: Energy, before: Energy| (now.as_joules() - before.as_joules()) / seconds;
     let [engines_w, rest_w, memories_w] =
         [0, 1, 2].map(|group| watts(end.groups()[group], begin.groups()[group]));
@@ -144,7 +147,7 @@ fn run(
     Ok(Row {
         machine,
         network,
-        mpps: packets / seconds / 1e6,
+        rate: verdicts.rate(seconds),
         commands: commands / seconds / spec.core.clock.rate(),
         hops: hops / commands.max(1.0),
         waiting: waited as f64 / (all as f64).max(1.0),
@@ -165,7 +168,7 @@ fn make(_: &Settings) -> Result<Drawn> {
     let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<Row>>>()?;
     let groups = MACHINES.map(|machine| {
         let own = rows.iter().filter(|row| row.machine == machine);
-        Group::new(machine, own.map(|row| row.mpps))
+        Group::new(machine, own.map(|row| row.rate.mpps()))
     });
     let names = networks.iter().map(|(_, name, _)| *name);
     let title = "64-byte packets forwarded, by the network of commands";
@@ -174,10 +177,11 @@ fn make(_: &Settings) -> Result<Drawn> {
     Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
 }
 
-const RATE_HEADS: [&str; 7] = [
+const RATE_HEADS: [&str; 8] = [
     "machine",
     "network",
     "Mpps",
+    "dropped",
     "commands a cycle",
     "links a command",
     "threads wait",
@@ -194,7 +198,7 @@ const POWER_HEADS: [&str; 7] = [
 ];
 
 fn text(rows: &[Row]) -> String {
-    let mut rates = output::table(&RATE_HEADS, &[2, 3, 4, 5]);
+    let mut rates = output::table(&RATE_HEADS, &[2, 3, 4, 5, 6]);
     let mut power = output::table(&POWER_HEADS, &[2, 3, 4, 5, 6]);
     for row in rows {
         let names = [row.machine.to_owned(), row.network.to_owned()];
@@ -202,7 +206,8 @@ fn text(rows: &[Row]) -> String {
         rates.add_row([
             first,
             second,
-            format!("{:.2}", row.mpps),
+            format!("{:.2}", row.rate.mpps()),
+            row.rate.dropped().to_string(),
             format!("{:.2}", row.commands),
             format!("{:.2}", row.hops),
             format!("{:.0} %", 100.0 * row.waiting),
@@ -233,6 +238,7 @@ fn rates(values: &Values) -> Result<Table> {
                 format!("`{machine}`"),
                 network.to_owned(),
                 values.fixed(&of("mpps"), 2)?,
+                values.fixed(&of("dropped"), 0)?,
                 values.fixed(&of("commands"), 2)?,
                 values.fixed(&of("hops"), 2)?,
                 values.percent(&of("waiting"), 0)?,

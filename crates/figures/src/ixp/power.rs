@@ -2,17 +2,19 @@
 
 use serde::Serialize;
 use wireloom_console::output;
+use wireloom_ixp::Spec;
 use wireloom_ixp::benchmarks::Benchmark;
-use wireloom_ixp::energy::ENGINE_PARTS;
+use wireloom_ixp::energy::{ControlStore, ENGINE_PARTS};
 use wireloom_ixp::governor::GovernorKind;
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 use wireloom_sim::{Energy, sweep};
 
-use super::energy::{Load, Outcome, change, chip, run};
+use super::energy::{Load, Outcome, Work, change, chip};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
+use crate::rate::Rate;
 use crate::store::Cost;
 use crate::values::{Values, slug};
 use crate::{Settings, number};
@@ -26,12 +28,13 @@ pub const FIGURE: Figure = Figure {
     kept: Kept {
         cost: Cost::Cheap,
         built: "programs/microcode/benchmarks on ixp1200, six engines at 232 MHz",
-        names: &["program", "component"],
+        names: &["variant", "program", "component"],
         skip: &["published"],
         tools: &[],
         tables: &[
             PageTable { name: "shares", write: shares_table },
             PageTable { name: "watts", write: watts_table },
+            PageTable { name: "variants", write: variants_table },
         ],
     },
 };
@@ -51,11 +54,38 @@ const PUBLISHED: [(&str, Option<f64>); 6] = [
     ("others", None),
 ];
 
+/// What a table holds the shares to.
+struct Variant {
+    name: &'static str,
+    change: fn(&mut Spec),
+}
+
+const VARIANTS: [Variant; 3] = [
+    Variant { name: "as described", change: |_| {} },
+    Variant { name: "control store in one piece", change: talks_store },
+    Variant {
+        name: "in one piece, nothing for idle cycles",
+        change: |spec| {
+            talks_store(spec);
+            spec.power.idle_percent = 0;
+        },
+    },
+];
+
+/// The control store of the talk: 4 KB in blocks of 4 bytes, with 10 bits of address. Its table names no
+/// cut.
+fn talks_store(spec: &mut Spec) {
+    spec.engine.control_store = 1024;
+    spec.power.control_store = ControlStore::Whole;
+}
+
 /// A program.
 #[derive(Clone, Debug, Serialize)]
 struct Run {
+    variant: &'static str,
     program: &'static str,
-    gbps: f64,
+    #[serde(flatten)]
+    rate: Rate,
     /// Watts of engines, of the rest of the chip and of memory chips.
     engines_w: f64,
     chip_w: f64,
@@ -63,8 +93,10 @@ struct Run {
     /// Mean watts of a receiving and of a sending engine.
     receiving_w: f64,
     sending_w: f64,
-    /// What cycles without an access take of the engines' energy, in percent.
+    /// What cycles without an access take of the engines' energy, in percent, and what they take of the
+    /// shifter's.
     unused_percent: f64,
+    unused_shifter_percent: f64,
     components: Vec<Share>,
 }
 
@@ -92,27 +124,39 @@ fn shares(outcome: &Outcome) -> Vec<Share> {
         .collect()
 }
 
+fn measure(variant: &Variant, benchmark: Benchmark) -> Result<Run> {
+    let mut spec = chip(GovernorKind::None, 20_000);
+    (variant.change)(&mut spec);
+    let outcome = Work::new(benchmark, Load::Full(MS), BEFORE).run(&spec, 1)?;
+    let [engines_w, chip_w, memories_w] = outcome.watts;
+    let [receiving_w, sending_w] = outcome.roles;
+    let [engines, ..] = outcome.power.groups();
+    let percent = |part: Energy, whole: Energy| 100.0 * part.as_joules() / whole.as_joules();
+    let shifter = ENGINE_PARTS.iter().position(|part| part.name == "shifter");
+    let shifter = shifter.ok_or_else(|| Error::new("engines have a shifter"))?;
+    let unused_shifter = outcome.power.engine_part_idle(shifter);
+    Ok(Run {
+        variant: variant.name,
+        program: benchmark.name(),
+        rate: outcome.rate,
+        engines_w,
+        chip_w,
+        memories_w,
+        receiving_w,
+        sending_w,
+        unused_percent: percent(outcome.power.engines_idle(), engines),
+        unused_shifter_percent: percent(unused_shifter, outcome.power.engine_part_dynamic(shifter)),
+        components: shares(&outcome),
+    })
+}
+
 fn make(_: &Settings) -> Result<Drawn> {
-    let runs = sweep(&Benchmark::ALL, workers(), |benchmark| {
-        let spec = chip(GovernorKind::None, 20_000);
-        let outcome = run(*benchmark, &spec, Load::Full(MS), BEFORE)?;
-        let [engines_w, chip_w, memories_w] = outcome.watts;
-        let [receiving_w, sending_w] = outcome.roles;
-        let [engines, ..] = outcome.power.groups();
-        let unused = outcome.power.engines_idle().as_joules() / engines.as_joules();
-        Ok::<_, Error>(Run {
-            program: benchmark.name(),
-            gbps: outcome.gbps,
-            engines_w,
-            chip_w,
-            memories_w,
-            receiving_w,
-            sending_w,
-            unused_percent: 100.0 * unused,
-            components: shares(&outcome),
-        })
-    });
-    let runs: Vec<Run> = runs.map_err(Error::new)?.into_iter().collect::<Result<_>>()?;
+    let of = |variant| Benchmark::ALL.map(|benchmark| (variant, benchmark));
+    let trials: Vec<(&Variant, Benchmark)> = VARIANTS.iter().flat_map(of).collect();
+    let runs = sweep(&trials, workers(), |(variant, benchmark)| measure(variant, *benchmark));
+    let all: Vec<Run> = runs.map_err(Error::new)?.into_iter().collect::<Result<_>>()?;
+    let runs: Vec<Run> =
+        all.iter().filter(|run| run.variant == VARIANTS[0].name).cloned().collect();
     let group =
         |run: &Run| Group::new(run.program, run.components.iter().map(|share| share.percent));
     let published = PUBLISHED.iter().map(|(_, percent)| percent.unwrap_or(0.0));
@@ -120,11 +164,21 @@ fn make(_: &Settings) -> Result<Drawn> {
     let names = PUBLISHED.map(|(name, _)| name);
     let title = "Power of the engines by component";
     let svg = Bars::new(title, "share, %", names, groups.collect()).svg();
-    let data = serde_json::to_value(&runs).map_err(|error| Error::new(error.to_string()))?;
-    Ok(Drawn { text: text(&runs), data, svg, faults: Vec::new() })
+    let data = serde_json::to_value(&all).map_err(|error| Error::new(error.to_string()))?;
+    Ok(Drawn { text: text(&runs) + &variants_text(&all), data, svg, faults: Vec::new() })
 }
 
 const SHARE_HEADS: [&str; 6] = ["component", "NePSim talk, %", "ipfwdr", "url", "nat", "md4"];
+const VARIANT_HEADS: [&str; 8] = [
+    "shares, %",
+    "program",
+    "alu",
+    "control store",
+    "gpr",
+    "shifter",
+    "leakage",
+    "of the shifter: unused",
+];
 const WATT_HEADS: [&str; 8] = [
     "program",
     "Gb/s",
@@ -145,7 +199,7 @@ fn text(runs: &[Run]) -> String {
     }
     let mut watts = output::table(&WATT_HEADS, &[1, 2, 3, 4, 5, 6, 7]);
     for run in runs {
-        let numbers = [run.gbps, run.engines_w, run.chip_w, run.memories_w, run.receiving_w];
+        let numbers = [run.rate.gbps(), run.engines_w, run.chip_w, run.memories_w, run.receiving_w];
         let numbers = numbers.into_iter().chain([run.sending_w, run.unused_percent]).map(number);
         watts.add_row([run.program.to_owned()].into_iter().chain(numbers));
     }
@@ -156,12 +210,52 @@ fn text(runs: &[Run]) -> String {
     )
 }
 
+fn variants_text(runs: &[Run]) -> String {
+    let mut table = output::table(&VARIANT_HEADS, &[2, 3, 4, 5, 6, 7]);
+    for run in runs {
+        let names = [run.variant, run.program].map(str::to_owned).into_iter();
+        let known = run.components.iter().filter(|share| share.published.is_some());
+        let numbers = known.map(|share| share.percent).chain([run.unused_shifter_percent]);
+        table.add_row(names.chain(numbers.map(number)));
+    }
+    format!(
+        "\n{table}\n\nOne piece: the talk's control store of 1,024 words of 32 bits, each in a row of its own.\n"
+    )
+}
+
+fn variants_table(values: &Values) -> Result<Table> {
+    let mut table = Table::new(VARIANT_HEADS);
+    let known = PUBLISHED.into_iter().filter_map(|(name, published)| Some((name, published?)));
+    let talks = known.clone().map(|(_, percent)| number(percent));
+    let names = ["NePSim talk", ""].map(str::to_owned).into_iter();
+    table.row(names.chain(talks).chain([String::new()]));
+    for variant in &VARIANTS {
+        for benchmark in Benchmark::ALL {
+            let key = format!("{}.{}", slug(variant.name), benchmark.name());
+            let mut row = vec![variant.name.to_owned(), format!("`{}`", benchmark.name())];
+            for (component, _) in known.clone() {
+                let share = format!("{key}.components.{}.percent", slug(component));
+                row.push(values.fixed(&share, 1)?);
+            }
+            let unused = values.fixed(&format!("{key}.unused_shifter_percent"), 0)?;
+            row.push(format!("{unused} %"));
+            table.row(row);
+        }
+    }
+    Ok(table)
+}
+
+/// The key of a number of the chip as it is described.
+fn own(benchmark: Benchmark, field: &str) -> String {
+    format!("{}.{}.{field}", slug(VARIANTS[0].name), benchmark.name())
+}
+
 fn shares_table(values: &Values) -> Result<Table> {
     let mut table = Table::new(SHARE_HEADS);
     for (component, published) in PUBLISHED {
         let mut row = vec![component.to_owned(), published.map_or_else(String::new, number)];
         for benchmark in Benchmark::ALL {
-            let key = format!("{}.components.{}.percent", benchmark.name(), slug(component));
+            let key = own(benchmark, &format!("components.{}.percent", slug(component)));
             row.push(values.fixed(&key, 1)?);
         }
         table.row(row);
@@ -173,7 +267,7 @@ fn watts_table(values: &Values) -> Result<Table> {
     let heads = WATT_HEADS.into_iter().chain(["sending against receiving"]);
     let mut table = Table::new(heads);
     for benchmark in Benchmark::ALL {
-        let of = |field: &str| values.get(&format!("{}.{field}", benchmark.name()));
+        let of = |field: &str| values.get(&own(benchmark, field));
         let mut row = vec![benchmark.name().to_owned(), format!("{:.2}", of("gbps")?)];
         for field in ["engines_w", "chip_w", "memories_w", "receiving_w", "sending_w"] {
             row.push(number(of(field)?));

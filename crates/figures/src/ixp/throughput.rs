@@ -9,6 +9,7 @@ use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
+use crate::rate::Rate;
 use crate::store::Cost;
 use crate::values::Values;
 use wireloom_console::{Working, output};
@@ -56,8 +57,8 @@ struct Row {
     engines: usize,
     /// The engines that receive, and those that send.
     split: String,
-    gbps: f64,
-    mpps: f64,
+    #[serde(flatten)]
+    rate: Rate,
     limits: Limits,
 }
 
@@ -141,8 +142,7 @@ fn make(_: &Settings) -> Result<Drawn> {
             mhz: *mhz,
             engines: mapping.roles().len(),
             split: mapping.name(),
-            gbps: loaded.measured.gbps,
-            mpps: loaded.measured.mpps,
+            rate: loaded.rate(),
             limits: Limits::of(&loaded),
         })
     });
@@ -162,7 +162,7 @@ fn faults(rows: &[Row]) -> Vec<String> {
     let saturates = |benchmark: &Benchmark| {
         CLOCKS.iter().any(|mhz| {
             let own = usual(rows, benchmark.name(), *mhz);
-            own.windows(2).any(|two| two[1].gbps < 1.02 * two[0].gbps)
+            own.windows(2).any(|two| two[1].rate.gbps() < 1.02 * two[0].rate.gbps())
         })
     };
     let others = Benchmark::ALL.iter().filter(|benchmark| !saturates(benchmark));
@@ -178,8 +178,8 @@ fn text(rows: &[Row]) -> String {
             row.benchmark.to_owned(),
             row.mhz.to_string(),
             row.split.clone(),
-            gbps(row.gbps),
-            gbps(row.mpps),
+            gbps(row.rate.gbps()),
+            gbps(row.rate.mpps()),
             percent(row.limits.sdram),
             percent(row.limits.ix_bus),
             row.limits.words(),
@@ -194,7 +194,7 @@ fn text(rows: &[Row]) -> String {
 fn plot(rows: &[Row]) -> String {
     let line = |(benchmark, mhz): (Benchmark, u64)| {
         let own = usual(rows, benchmark.name(), mhz);
-        let points = own.iter().map(|row| (row.engines as f64, row.gbps)).collect();
+        let points = own.iter().map(|row| (row.engines as f64, row.rate.gbps())).collect();
         Line::through(format!("{}, {mhz} MHz", benchmark.name()), points)
     };
     let all = CLOCKS.into_iter().flat_map(|mhz| Benchmark::ALL.map(|one| (one, mhz)));

@@ -4,6 +4,7 @@ use wireloom_sim::{EnergySink, Time};
 
 use super::feed::Feed;
 use super::traffic::Traffic;
+use crate::mpkt::Way;
 use crate::processor::{Processor, RunError};
 use crate::report::Shares;
 
@@ -13,12 +14,14 @@ const STEP: Time = Time(10_000_000);
 /// What was measured in the window of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Packets that left in a second, in millions.
-    pub mpps: f64,
-    /// Bits of these packets as they had come, without overhead of the line, in Gb/s.
-    pub gbps: f64,
-    /// Packets that left.
+    /// The time that counts, in seconds.
+    pub seconds: f64,
+    /// Packets that left by a port.
     pub packets: u64,
+    /// The bytes of these packets as they had come, without overhead of the line.
+    pub bytes: u64,
+    /// Packets that left by no port: dropped, or handed to the processor core.
+    pub dropped: u64,
     /// The shares of each engine's cycles.
     pub engines: Vec<Shares>,
     /// The share of time in which each unit and bus was in use: `sdram` counts its data, `sdram with
@@ -89,9 +92,10 @@ pub fn measure<E: EnergySink>(
     });
     let units = first.units.iter().zip(&last.units);
     Ok(Measured {
-        mpps: out.packets as f64 / seconds / 1e6,
-        gbps: out.bytes as f64 * 8.0 / seconds / 1e9,
+        seconds,
         packets: out.packets,
+        bytes: out.bytes,
+        dropped: out.dropped,
         engines: engines.collect(),
         use_of: units.map(|(first, last)| (first.0, (last.1 - first.1) / seconds)).collect(),
         free_buffers: out.free as f64 / out.samples.max(1) as f64,
@@ -103,6 +107,7 @@ pub fn measure<E: EnergySink>(
 struct Left {
     packets: u64,
     bytes: u64,
+    dropped: u64,
     free: u64,
     samples: u64,
 }
@@ -119,8 +124,14 @@ impl Left {
             feed.full(processor, STEP.min(end - processor.now()))?;
             processor.chip.cards.accepted.clear();
             for out in processor.delivered() {
-                self.packets += 1;
-                self.bytes += u64::from(feed.length(out.offered));
+                match out.control.way {
+                    Way::Port => {
+                        self.packets += 1;
+                        self.bytes += u64::from(feed.length(out.offered));
+                    }
+                    Way::Core | Way::Drop => self.dropped += 1,
+                    Way::Done => {}
+                }
             }
             self.samples += 1;
             let free = processor.chip.sram.list(super::memory::FREE_BUFFERS);
