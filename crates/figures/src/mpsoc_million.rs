@@ -21,6 +21,7 @@ use super::mpsoc::workers;
 use super::mpsoc_rig::{Router, machine};
 use super::np_traffic::Traffic;
 use super::pages::{PageTable, Table};
+use super::rate::Verdicts;
 use super::registry::{command, json};
 use super::store::Cost;
 use super::values::{Values, slug};
@@ -191,12 +192,16 @@ pub fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
     let mut engine = engine.map_err(Error::new)?;
     let mut packets = router.traffic(traffic)?.take(count);
     let mut check = Check::default();
+    let mut verdicts = Verdicts::default();
     let mut end = false;
     while !end && check.difference.is_none() {
         let batch: Vec<Packet> = packets.by_ref().take(BATCH).collect();
         end = batch.is_empty();
         check.outputs.clear();
-        let mut keep = |output: wireloom_ir::Output<'_>| check.outputs.keep(output);
+        let mut keep = |output: wireloom_ir::Output<'_>| {
+            verdicts.add(output.verdict, output.bytes.len());
+            check.outputs.keep(output);
+        };
         let settled =
             if end { engine.finish(&mut keep) } else { engine.execute(&batch, &mut keep) };
         check.settle(batch, &settled.map_err(Error::new)?, &mut golden);
@@ -220,7 +225,7 @@ pub fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
         flows: check.flows.len() as u64,
         near: check.near,
         overtaken: check.overtaken,
-        mpps: totals.sent as f64 / totals.now.as_seconds() / 1e6,
+        mpps: verdicts.rate(totals.now.as_seconds()).mpps(),
         line_in: statistic("input.line.use")?,
         line_out: statistic("output.line.use")?,
         bytes_in: statistic("input.line.bytes")? / (totals.taken + totals.lost) as f64,

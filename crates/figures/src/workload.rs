@@ -9,6 +9,7 @@ use wireloom_net::Packet;
 use wireloom_net::traffic::{AddressSpec, Generator, Labels, Pick, Sizes, Spec};
 
 use super::Settings;
+use super::rate::Verdicts;
 use wireloom_console::{Working, load_store};
 use wireloom_machine::Source;
 use wireloom_machine::{Error, Result};
@@ -134,14 +135,12 @@ impl Workload {
         let (store, _) = load_store(&program.optimised, &[settings.tables()?])?;
         let (configured, working) = (REGISTRY.find(machine)?, Working::on("building the machine"));
         let progress = |what: &str| working.now(what);
-        let machine = Running::start(configured, &program, store, &Options::default(), &progress)?;
+        let running = Running::start(configured, &program, store, &Options::default(), &progress)?;
         drop(working);
-        let mut workload = Self { machine, packets };
-        let sent = workload.sent()?.len();
-        let count = workload.packets.len();
-        if sent < count / 20 * 19 {
-            return Err(Error::new(format!("only {sent} of {count} packets are forwarded")));
-        }
+        let mut workload = Self { machine: running, packets };
+        let sent = workload.sent()?.len() as u64;
+        let dropped = (workload.packets.len() as u64).saturating_sub(sent);
+        Verdicts { sent, dropped, ..Verdicts::default() }.check_all_sent(machine)?;
         Ok(workload)
     }
 
