@@ -2,7 +2,6 @@
 # Checks the templates with Verilator alone, without the rest of Wireloom: lints every module and
 # runs the test benches, all or those named. Needs Verilator 5.40 or later; VERILATOR names another
 # program. Writes into BUILD, or a temporary folder that it removes.
-# A Verilator that was never configured, such as PyPI's, needs CXXFLAGS='--std=c++20 -DVL_TIME_CONTEXT'.
 #
 #     hardware/check.sh                     # lint, with either reset, and all benches
 #     hardware/check.sh wl_fifo_tb          # one bench
@@ -19,6 +18,14 @@ if [ -z "${BUILD:-}" ]; then
   trap 'rm -rf "$BUILD"' EXIT
 fi
 mkdir -p "$BUILD"
+
+# A Verilator that was never configured, such as PyPI's, does not know the compiler's options: benches
+# need C++20, and those of several files the option for precompiled headers.
+make=()
+makefile=$("$verilator" --getenv VERILATOR_ROOT)/include/verilated.mk
+unknown() { [ -f "$makefile" ] && grep -q "^$1 = *\$" "$makefile"; }
+if unknown CFG_CXXFLAGS_PCH_I; then make=(-MAKEFLAGS CFG_CXXFLAGS_PCH_I=-include); fi
+if unknown CFG_CXXFLAGS_STD_NEWEST; then export CXXFLAGS="${CXXFLAGS:---std=c++20 -DVL_TIME_CONTEXT}"; fi
 
 reset=()
 case ${RESET:-synchronous} in
@@ -50,7 +57,7 @@ for bench in "${benches[@]}"; do
   out=$BUILD/$bench
   # Registers start with random values; the seed is fixed, so failures are reproducible.
   if "$verilator" --binary --timing --assert -DFORMAL -CFLAGS -O1 --x-initial unique -Wno-lint -Wno-style -j 0 \
-      "${reset[@]}" "${folders[@]}" -y tests wl_pkg.sv tests/tb_pkg.sv "tests/$bench.sv" --top-module "$bench" \
+      "${make[@]}" "${reset[@]}" "${folders[@]}" -y tests wl_pkg.sv tests/tb_pkg.sv "tests/$bench.sv" --top-module "$bench" \
       --Mdir "$out" >"$BUILD/$bench.log" 2>&1 &&
     "$out/V$bench" +verilator+seed+1 +verilator+rand+reset+2 >>"$BUILD/$bench.log" 2>&1 &&
     grep -q PASS "$BUILD/$bench.log"; then

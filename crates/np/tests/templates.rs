@@ -126,3 +126,44 @@ fn the_templates_are_checked_without_the_rest() {
     let (status, said) = check("wl_nothing_tb");
     assert!(status == Some(2) && said.contains("there is no tests/wl_nothing_tb.sv"), "{said}");
 }
+
+/// Stands in for Verilator: records its arguments, and makes a bench that passes.
+const RECORDER: &str = "#!/bin/sh
+root=$(dirname \"$0\")
+if [ \"$1\" = --getenv ]; then echo \"$root\"; exit; fi
+echo \"$@ CXXFLAGS=$CXXFLAGS\" > \"$root/said\"
+while [ \"$1\" != --Mdir ]; do shift; done
+mkdir -p \"$2\"
+printf '#!/bin/sh\\necho PASS\\n' > \"$2/Vwl_skid_tb\"
+chmod +x \"$2/Vwl_skid_tb\"
+";
+
+#[test]
+fn a_verilator_that_was_never_configured_is_told_the_options_of_the_compiler() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let script = wireloom_install::checkout().expect("a checkout").join("hardware/check.sh");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (recorder, include) = (folder.path().join("verilator"), folder.path().join("include"));
+    std::fs::write(&recorder, RECORDER).expect("a temporary file");
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&recorder, executable).expect("it is ours");
+    std::fs::create_dir(&include).expect("a temporary folder");
+    let told = |makefile: &str| {
+        std::fs::write(include.join("verilated.mk"), makefile).expect("a temporary file");
+        let run = std::process::Command::new(&script)
+            .arg("wl_skid_tb")
+            .env("VERILATOR", &recorder)
+            .env("BUILD", folder.path().join("build"))
+            .env_remove("CXXFLAGS")
+            .output()
+            .expect("check.sh runs");
+        assert!(run.status.success(), "{run:?}");
+        std::fs::read_to_string(folder.path().join("said")).expect("the arguments")
+    };
+    let unknown = told("CFG_CXXFLAGS_STD_NEWEST = \nCFG_CXXFLAGS_PCH_I = \n");
+    assert!(unknown.contains("-MAKEFLAGS CFG_CXXFLAGS_PCH_I=-include "), "{unknown}");
+    assert!(unknown.contains("CXXFLAGS=--std=c++20 -DVL_TIME_CONTEXT"), "{unknown}");
+    let known = told("CFG_CXXFLAGS_STD_NEWEST = -std=gnu++20\nCFG_CXXFLAGS_PCH_I = -include\n");
+    assert!(!known.contains("-MAKEFLAGS") && known.ends_with("CXXFLAGS=\n"), "{known}");
+}
