@@ -6,6 +6,7 @@
 
 pub mod c;
 mod facts;
+mod files;
 pub mod hardware;
 pub mod microengine;
 mod refused;

@@ -36,6 +36,7 @@ use self::kinds::{KINDS, KindInC};
 use self::names::{Names, identifier};
 use self::tree::{Expr, Item, uses};
 use self::types::{Class, Model};
+use crate::files::{short_names, short_place};
 
 /// A header: its name and its text.
 type Header = (&'static str, &'static str);
@@ -233,8 +234,11 @@ fn wide_values(program: &Program) -> usize {
 /// Returns the first lines of a file: its purpose, and the page that explains it.
 fn opening(program: &Program, page: &str) -> Vec<Item> {
     let main = &program.engines[program.main.index()];
-    let files =
-        if program.files.is_empty() { "the step IR".to_owned() } else { program.files.join(", ") };
+    let mut files: Vec<&str> = short_names(&program.files).collect();
+    if files.is_empty() {
+        files.push("the step IR");
+    }
+    let files = files.join(", ");
     let comment = format!(
         "Engine `{}`, from {files}. Written by Wireloom from the step IR; {page} says how to read it.",
         main.name
@@ -254,9 +258,7 @@ fn declare_wide(words: u32) -> Item {
 
 /// The source line of a step as `, file:line`; empty if it is not known.
 fn source_line(program: &Program, step: &Step) -> String {
-    let file = program.files.get(step.loc.file as usize).filter(|_| step.loc.line != 0);
-    let name = |file: &String| file.rsplit('/').next().unwrap_or(file).to_owned();
-    file.map(|file| format!(", {}:{}", name(file), step.loc.line)).unwrap_or_default()
+    short_place(program, step.loc).map_or_else(String::new, |place| format!(", {place}"))
 }
 
 /// Whether an engine of the program has an offload of the given kind.

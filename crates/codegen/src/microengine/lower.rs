@@ -228,7 +228,7 @@ impl Lower<'_> {
             self.at = at;
             if op.loc.line != 0 && (op.loc.file, op.loc.line) != place {
                 place = (op.loc.file, op.loc.line);
-                let name = short_name(self.files, op.loc.file as usize);
+                let name = crate::files::short_name(self.files, op.loc.file as usize);
                 self.code.line(&format!("    ; {name}:{}", op.loc.line));
             }
             let planned = self.planned(op);
@@ -465,16 +465,4 @@ impl Lower<'_> {
             self.code.call(&Routine::Pass);
         }
     }
-}
-
-/// The shortest end of a file's path that no other file has.
-fn short_name(files: &[String], number: usize) -> &str {
-    let Some(file) = files.get(number) else { return "" };
-    let is_other = |(other, path): (usize, &String), end: &str| {
-        let rest = path.strip_suffix(end);
-        other != number && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
-    };
-    let ends = file.rmatch_indices('/').map(|(at, _)| &file[at + 1..]);
-    let is_own = |end: &&str| !files.iter().enumerate().any(|other| is_other(other, end));
-    ends.into_iter().find(is_own).unwrap_or(file)
 }

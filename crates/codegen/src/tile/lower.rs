@@ -14,6 +14,7 @@ use super::layout::{Instance, Layout};
 use super::packet::{Origin, View};
 use super::stages::Stages;
 use super::words::{self, Words};
+use crate::files::short_place;
 use crate::refused::Refused;
 
 /// Writes a step.
@@ -83,9 +84,8 @@ impl Lower<'_> {
             }
             if op.loc.line != 0 && (op.loc.file, op.loc.line) != place {
                 place = (op.loc.file, op.loc.line);
-                let path = &self.program.files[op.loc.file as usize];
-                let name = path.rsplit('/').next().unwrap_or(path);
-                self.code.comment(&format!("{name}:{}", op.loc.line));
+                let place = short_place(self.program, op.loc);
+                place.iter().for_each(|place| self.code.comment(place));
             }
             if let (OpKind::Exit(exit), true) = (&op.kind, at + 1 == ops.len()) {
                 // Exactly one exit is taken: the last one, if none before it was.

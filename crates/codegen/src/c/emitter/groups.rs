@@ -9,6 +9,7 @@ use super::{Content, Effects, Emitter, Group, Line, Local, Made};
 use crate::c::conflict::{Resource, changes, reads};
 use crate::c::tree::{Declaration, Expr, Stmt};
 use crate::c::types::Class;
+use crate::files::short_place;
 
 impl Emitter<'_> {
     pub(super) fn effect(&mut self, index: usize, effects: &mut dyn Effects) {
@@ -65,9 +66,7 @@ impl Emitter<'_> {
             return None;
         }
         self.last_line = Some(op.loc);
-        let file = self.scope.program.files.get(op.loc.file as usize).map_or("?", |f| f.as_str());
-        let file = file.rsplit('/').next().unwrap_or(file);
-        Some(Stmt::Comment(format!("{file}:{}", op.loc.line)))
+        short_place(self.scope.program, op.loc).map(Stmt::Comment)
     }
 
     /// Writes the earlier reads whose results an effect would invalidate and that later operations

@@ -37,6 +37,7 @@ use wireloom_bits::MAX_WIDTH;
 use wireloom_ir::{Engine, EngineId, Program, Step};
 use wireloom_net::packet as packets;
 
+use crate::files::short_place;
 use crate::hardware::sv::names::{Scope, legal};
 use crate::hardware::sv::{Expr, Item, Module, Port, Type};
 use assemble::{Assembly, Outputs};
@@ -170,7 +171,7 @@ pub fn build(program: &Program, engine: EngineId, options: &Options) -> Result<C
     }
     let read_ports = outputs.offsets.len().max(1) as u32;
     let write_ports = outputs.writes.len().max(1) as u32;
-    let place = |loc| refusal::place(program, loc);
+    let place = |loc| short_place(program, loc);
     let input = |input| match input {
         Input::Step => Expr::name("step_i"),
         Input::Phase => Expr::name("phase_i"),
@@ -224,7 +225,7 @@ pub fn module_prefix(engine: &Engine) -> String {
 
 /// The comments above the logic of an engine's steps.
 pub fn step_comments(program: &Program, engine: &Engine) -> Vec<String> {
-    let comment = |step: &Step| match refusal::place(program, step.loc) {
+    let comment = |step: &Step| match short_place(program, step.loc) {
         Some(place) => format!("Step `{}`, {place}", step.name),
         None => format!("Step `{}`", step.name),
     };

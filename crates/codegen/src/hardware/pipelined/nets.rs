@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::pipeline::{Builder, Names, bits, concat, int, length};
 use super::stage::Stage;
+use crate::files::short_place;
 use crate::hardware::core::emit::{Emitter, Naming};
 use crate::hardware::core::graph::{Input, Node};
-use crate::hardware::core::refusal::place;
 use crate::hardware::core::schedule::{Schedule, depth};
 use crate::hardware::sv::names::{Scope, legal};
 use crate::hardware::sv::{Expr, Instance, Item, Statement, Type};
@@ -257,7 +257,7 @@ impl Builder<'_> {
         }
         let engine = self.frame.engine;
         let steps: Vec<String> = engine.steps.iter().map(|step| legal(&step.name)).collect();
-        let where_is = |loc| place(self.frame.program, loc);
+        let where_is = |loc| short_place(self.frame.program, loc);
         let comments: Vec<String> = engine
             .steps
             .iter()

@@ -3,6 +3,7 @@
 
 use wireloom_ir::{Engine, EngineId, Program};
 
+use crate::files::short_place;
 use crate::hardware::core::assemble::{Assembly, Outputs, WriteOutput};
 use crate::hardware::core::balance;
 use crate::hardware::core::emit::{Emitter, Naming};
@@ -10,7 +11,6 @@ use crate::hardware::core::graph::{Graph, Input, Node};
 use crate::hardware::core::layout::Layout;
 use crate::hardware::core::lower::{self, StepLogic, Surroundings};
 use crate::hardware::core::offload::{self, OffloadPort};
-use crate::hardware::core::refusal::place;
 use crate::hardware::core::schedule::{Root, Schedule, depth, schedule};
 use crate::hardware::core::{LATE_OFFSET, Options, Refusal, module_prefix, part_of, step_comments};
 use crate::hardware::sv::names::Scope;
@@ -392,7 +392,7 @@ impl Writer<'_> {
         module.ports.iter().for_each(|port| scope.reserve(port.name.clone()));
         scope.reserve("unused");
         let input = |input| self.input(input);
-        let place = |loc| place(frame.program, loc);
+        let place = |loc| short_place(frame.program, loc);
         let naming =
             Naming { steps: &frame.steps, comments: &frame.comments, input: &input, place: &place };
         let roots: Vec<Node> = outputs.iter().flat_map(|(.., nodes)| nodes).copied().collect();

@@ -1,0 +1,41 @@
+//! Names of source files in generated text, which must not depend on the folder of the sources.
+
+use wireloom_ir::{Loc, Program};
+
+/// Returns the shortest end of a file's path that no other file has.
+pub fn short_name(files: &[String], number: usize) -> &str {
+    let Some(file) = files.get(number) else { return "" };
+    let is_other = |(other, path): (usize, &String), end: &str| {
+        let rest = path.strip_suffix(end);
+        other != number && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    let ends = file.rmatch_indices('/').map(|(at, _)| &file[at + 1..]);
+    let is_own = |end: &&str| !files.iter().enumerate().any(|other| is_other(other, end));
+    ends.into_iter().find(is_own).unwrap_or(file)
+}
+
+/// Returns the short names of all files.
+pub fn short_names(files: &[String]) -> impl Iterator<Item = &str> {
+    (0..files.len()).map(|number| short_name(files, number))
+}
+
+/// Returns a source location as `FILE:LINE`, with the file's short name; `None` if it is not known.
+pub fn short_place(program: &Program, loc: Loc) -> Option<String> {
+    let file = short_name(&program.files, loc.file as usize);
+    (loc.line > 0 && !file.is_empty()).then(|| format!("{file}:{}", loc.line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_depends_on_no_folder_above_the_files() {
+        let names = |above: &str| {
+            let files = ["a/x.loom", "a/y.loom", "b/y.loom"].map(|file| format!("{above}{file}"));
+            short_names(&files).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(names("/home/someone/"), ["x.loom", "a/y.loom", "b/y.loom"]);
+        assert_eq!(names("/tmp/"), names("/home/someone/"));
+    }
+}
