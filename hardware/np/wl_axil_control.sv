@@ -33,7 +33,8 @@
 //   Geometry   value of GEOMETRY
 //   Config     value of CONFIG
 //   Targets    targets on the control bus: a command to another one fails at once
-//   Timeout    cycles after which a command without reply fails
+//   Timeout    cycles after which a command without reply fails; more than the longest time for
+//              which a target makes a command wait
 module wl_axil_control #(
     parameter int unsigned CtlBits = 64,
     parameter bit [31:0] Version = 32'd1,

@@ -283,6 +283,8 @@ impl Np {
             for operation in ControlPlane::seeds(&machine.processor, seed) {
                 machine.execution.operate(&operation)?;
             }
+            // A new seed empties a table.
+            machine.execution.simulation().rest(machine.processor.plan.clearing_cycles() as u64)?;
         }
         machine.write_initial()?;
         machine.built = begin.elapsed();

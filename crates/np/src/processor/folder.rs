@@ -244,8 +244,9 @@ cycle at {} MHz. The top module is `{top}` (rtl/{top}.sv); {simulation}.
     text += &cost::section(processor, &map);
     let _ = write!(
         text,
-        "\n## Control\n\nOver AXI4-Lite, `s_axil_*`. {}\n{}\n{}",
+        "\n## Control\n\nOver AXI4-Lite, `s_axil_*`. {}{}\n{}\n{}",
         memory_map::ACCESS,
+        memory_map::timeout(&map),
         memory_map::register_table(&map.registers),
         memory_map::target_table(&map.targets)
     );

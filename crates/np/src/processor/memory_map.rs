@@ -22,6 +22,8 @@ const REGISTER_BITS: u32 = 32;
 pub struct MemoryMap {
     /// The registers.
     pub registers: Vec<Register>,
+    /// The cycles after which a command without reply fails: a driver must wait for as long.
+    pub timeout_cycles: usize,
     /// The control targets.
     pub targets: Vec<Target>,
     /// The counters of reasons for which packets are dropped or handed to the control processor.
@@ -287,7 +289,12 @@ pub fn memory_map(processor: &Processor) -> MemoryMap {
             }
         }
     }
-    MemoryMap { registers: registers(plan.control_bits), targets, reasons: plan.reason_counters() }
+    MemoryMap {
+        registers: registers(plan.control_bits),
+        timeout_cycles: plan.control_timeout(),
+        targets,
+        reasons: plan.reason_counters(),
+    }
 }
 
 /// Returns the meaning of the processor's statistics, by address.
@@ -313,9 +320,18 @@ pub(super) fn counters_before_reasons(plan: &Plan) -> usize {
 /// The README section about the use of the registers by a driver.
 pub(crate) const ACCESS: &str = "\
 Registers are 32 bits wide. To write an entry: wait until bit 0 of STATUS is 0; write TARGET, ADDRESS and the words of the entry to DATA,
-the lowest bits first; write 2 to COMMAND; wait again. To read one: TARGET, ADDRESS, 1 to COMMAND, wait, read DATA. Bit 1 of STATUS is 0 if
-the target answered. Entries move whole, so that no packet sees a torn one. memory_map.json has all of this for programs.
+the lowest bits first; write 2 to COMMAND; wait again. To read one: TARGET, ADDRESS, 1 to COMMAND, wait, read DATA. After the wait, bit 1 of
+STATUS is 0 if the target answered; while bit 0 is 1, bit 1 tells of the command before. Entries move whole, so that no packet sees a torn
+one. memory_map.json has all of this for programs.
 ";
+
+/// Returns the README sentence about how long a command may take.
+pub(crate) fn timeout(map: &MemoryMap) -> String {
+    format!(
+        "A command fails if its target does not answer within {} cycles, more than it takes to clear a table or to expire all of its entries.\n",
+        map.timeout_cycles
+    )
+}
 
 /// Returns the registers as a Markdown table.
 pub(crate) fn register_table(registers: &[Register]) -> String {

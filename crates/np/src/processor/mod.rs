@@ -268,6 +268,8 @@ fn geometry(plan: &Plan) -> Geometry {
         memory_ratio: if plan.channels.is_empty() { 0 } else { machine.clock.memory_ratio },
         probes: probes::names(plan),
         routers: None,
+        clearing: plan.clearing_cycles(),
+        longest_pause: plan.longest_pause(),
     }
 }
 

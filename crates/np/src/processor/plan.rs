@@ -14,6 +14,10 @@ use wireloom_codegen::hardware::engine::EngineModule;
 use wireloom_codegen::hardware::pipelined::Lookup;
 use wireloom_codegen::hardware::sv::Expr;
 
+/// Cycles after which a command of the control plane without reply fails, in addition to the pauses
+/// of services.
+pub(super) const CONTROL_PATIENCE: usize = 65_536;
+
 /// An offload of the engine, and its realisation.
 #[derive(Clone, Debug)]
 pub struct Service {
@@ -319,6 +323,27 @@ impl Plan {
     /// have a tag yet or have already returned it.
     pub fn order_slots(&self) -> usize {
         (self.machine.clusters_a_pipe() * (self.cluster_tags() + 8)).next_power_of_two()
+    }
+
+    /// Returns the cycles after a reset until all memories are cleared.
+    pub fn clearing_cycles(&self) -> usize {
+        let gate = |service: &Service| if service.port.ordered { self.order_slots() } else { 0 };
+        let cleared = |service: &Service| {
+            let contents = service.rule.realisation.after_reset(service);
+            contents.map_or(0, |(_, cycles)| cycles).max(gate(service))
+        };
+        self.services.iter().map(cleared).max().unwrap_or(0)
+    }
+
+    /// Returns the most cycles for which a service answers neither packets nor the control plane.
+    pub fn longest_pause(&self) -> usize {
+        let pause = |service: &Service| service.rule.realisation.longest_pause(service);
+        self.services.iter().map(pause).max().unwrap_or(0)
+    }
+
+    /// Returns the cycles after which a command of the control plane without reply fails.
+    pub fn control_timeout(&self) -> usize {
+        CONTROL_PATIENCE + self.longest_pause()
     }
 
     /// Returns whether the lanes come from modules with the same reset: narrow ports, the rig, or

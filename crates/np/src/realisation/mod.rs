@@ -192,6 +192,12 @@ pub trait Realisation: Sync {
         None
     }
 
+    /// Returns the most cycles for which it answers nobody: while it clears its memory, or during
+    /// the longest operation.
+    fn longest_pause(&self, service: &Service) -> usize {
+        self.after_reset(service).map_or(0, |(_, cycles)| cycles)
+    }
+
     /// Returns whether it uses both ends of its memory, regardless of the number of entries.
     fn spans_memory(&self) -> bool {
         false

@@ -216,6 +216,8 @@ pub(crate) fn definitions(geometry: &Geometry) -> Vec<(&'static str, String)> {
         ("WL_PROBE_BITS", geometry.probe_bits()),
         ("WL_ROUTERS", router_lanes.len()),
         ("WL_EVENTS", geometry.routers.as_ref().map_or(0, |routers| routers.processors)),
+        ("WL_CLEARING", geometry.clearing),
+        ("WL_LONGEST_PAUSE", geometry.longest_pause),
     ];
     let values = values.map(|(name, value)| (name, value.to_string()));
     let lists =

@@ -10,8 +10,10 @@
 // arrival time, on wide lanes above the ingress port), WL_PORTS (narrow ports; 0: wide lanes) of
 // WL_PORT_BYTES with WL_PORT_NUMBERS, WL_MEMORY_RATIO (0: no memory clock), WL_PROBE_BITS (0: no
 // probes), WL_WAVES, WL_ROUTERS (0: no virtual routers), the lane of each router in
-// WL_ROUTER_LANES, and WL_EVENTS, the processors that report events. WL_FOLLOW says whether one
-// packet can be followed through the processor (follow.h).
+// WL_ROUTER_LANES, and WL_EVENTS, the processors that report events. WL_CLEARING is the number of
+// cycles until memories are cleared after a reset, and WL_LONGEST_PAUSE the most cycles for which a
+// table answers nobody. WL_FOLLOW says whether one packet can be followed through the processor
+// (follow.h).
 
 #include <algorithm>
 #include <cstdarg>
@@ -47,7 +49,8 @@ constexpr unsigned BEAT = WL_PORT_BYTES;     // bytes of a port and cycle
 constexpr unsigned BEAT = LANE_BYTES;
 #endif
 constexpr unsigned RESET_CYCLES = 8;
-constexpr unsigned CLEARING_CYCLES = 1024;    // after reset: caches are emptied, one set a cycle
+// After a reset, memories are cleared. Machines that clear little start alike.
+constexpr uint64_t CLEARING_CYCLES = std::max<uint64_t>(1024, WL_CLEARING);
 
 // Reads bits of a port as memory: Verilator and the host both store vectors little-endian.
 uint64_t get(const void *port, unsigned at, unsigned count) {
@@ -105,7 +108,8 @@ struct wl_options {
     uint32_t idle_percent;         // percent of cycles in which no beat is offered
     uint32_t stall_percent;        // percent of cycles in which no output is ready
     uint64_t seed;                 // seed of these two, and of initial memories and registers
-    uint64_t patience;             // cycles without progress until a run counts as stuck
+    uint64_t patience;             // cycles without progress until a run counts as stuck, beyond
+                                   // the longest pause of a table
     uint64_t period_ps;            // of the core clock, for waves
     const char *waves;             // output file, or null
 };
@@ -207,9 +211,9 @@ struct Simulation : Traffic {
 #endif
         options.arguments = nullptr;
         options.waves = nullptr;
-        // No packet arrives until caches have been cleared, just as none would until tables are
+        // No packet arrives until memories have been cleared, just as none would until tables are
         // loaded.
-        for (unsigned i = 0; i < RESET_CYCLES + CLEARING_CYCLES; ++i) {
+        for (uint64_t i = 0; i < RESET_CYCLES + CLEARING_CYCLES; ++i) {
             top->rst_i = i < RESET_CYCLES;
             drive_inputs();
             put(&top->m_axis_tready_i, 0, OUTPUTS, 0);
@@ -354,9 +358,9 @@ struct Simulation : Traffic {
                 if (waiting.empty()) return;
                 const uint64_t next = waiting.front().arrived;
                 if (next > now() && cycles - progress > 1000) skipped += next - now();
-            } else if (cycles - progress > options.patience) {
+            } else if (cycles - progress > options.patience + WL_LONGEST_PAUSE) {
                 throw Fault("the machine has made no progress for " +
-                            std::to_string(options.patience) + " cycles, with " +
+                            std::to_string(cycles - progress - 1) + " cycles, with " +
                             std::to_string(inside) + " packets in it");
             }
             cycle();

@@ -30,7 +30,8 @@ pub struct Settings {
     pub stall_percent: u32,
     /// Seed for these random cycles, and for the contents of memories before they are written.
     pub seed: u64,
-    /// Cycles without progress after which the machine counts as stuck.
+    /// Cycles without progress after which the machine counts as stuck, beyond the longest pause of
+    /// a table ([`Geometry::longest_pause`]).
     pub patience: u64,
     /// The core clock in MHz, from which the times in waves follow.
     pub clock_mhz: u32,

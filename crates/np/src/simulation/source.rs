@@ -39,6 +39,10 @@ pub struct Geometry {
     pub probes: Vec<Probe>,
     /// The routers, if the design is a chip of virtual routers.
     pub routers: Option<Routers>,
+    /// Cycles after a reset until all memories are cleared. Packets arrive afterwards.
+    pub clearing: usize,
+    /// The most cycles for which a table answers nobody, since it is cleared or expires entries.
+    pub longest_pause: usize,
 }
 
 /// Virtual routers on a chip (`processor::Chip`). The upper byte of a packet's port is its router.

@@ -10,6 +10,7 @@ use crate::processor::folder::{Sources, test_bench, wrapped};
 use crate::processor::fusesoc::core_name;
 use crate::processor::images::Image;
 use crate::processor::memory_map::{self, Contents, MemoryMap, Target, memory_map, registers};
+use crate::processor::plan::CONTROL_PATIENCE;
 use crate::processor::testbench::{self, Stimulus};
 
 /// A block of control registers, in the memory map.
@@ -46,6 +47,7 @@ fn blocks(chip: &Chip) -> Vec<Block> {
     };
     let own = MemoryMap {
         registers: registers(top::CONTROL_BITS),
+        timeout_cycles: CONTROL_PATIENCE,
         targets: vec![own],
         reasons: Vec::new(),
     };
@@ -156,7 +158,8 @@ of more than {LONGEST} bytes the rest is cut off.
     for Block { base, of, map, .. } in blocks(chip) {
         let _ = writeln!(
             text,
-            "### `{of}`, from {base:#08x}\n\n{}\n{}",
+            "### `{of}`, from {base:#08x}\n\n{}\n{}\n{}",
+            memory_map::timeout(&map),
             memory_map::register_table(&map.registers),
             memory_map::target_table(&map.targets)
         );

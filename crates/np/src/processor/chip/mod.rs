@@ -113,12 +113,11 @@ pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
         ports: None,
         user_bits: lane::USER,
         arrival: false,
-        memory_ratio: members(&lanes)
-            .map(|member| member.processor.geometry.memory_ratio)
-            .max()
-            .unwrap_or_default(),
+        memory_ratio: most(&lanes, |geometry| geometry.memory_ratio),
         probes: Vec::new(),
         routers: Some(Routers { lanes: routers, processors }),
+        clearing: most(&lanes, |geometry| geometry.clearing),
+        longest_pause: most(&lanes, |geometry| geometry.longest_pause),
     };
     let design = Design { top: top::TOP.into(), files, units };
     Ok(Chip { lanes, design, shared_units, simulation, geometry })
@@ -127,6 +126,11 @@ pub fn join(lanes: Vec<Vec<Member>>) -> Result<Chip, NotJoined> {
 /// Returns all processors, lane by lane. Their positions are their numbers.
 fn members(lanes: &[Vec<Member>]) -> impl Iterator<Item = &Member> {
     lanes.iter().flatten()
+}
+
+/// Returns the largest of a number of all processors.
+fn most(lanes: &[Vec<Member>], number: impl Fn(&Geometry) -> usize) -> usize {
+    members(lanes).map(|member| number(&member.processor.geometry)).max().unwrap_or(0)
 }
 
 /// Returns the lane of each router if the lanes are legal.

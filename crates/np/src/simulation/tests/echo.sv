@@ -1,7 +1,8 @@
 // A machine with the ports of a network processor, and its sequencer, that sends each packet back.
 // The first byte of a packet selects its fate: 1 drop with the next three bytes as reason, 2 emit a
 // copy (of one beat) and finish, 3 to the control processor, 4 done, 5 stop the simulation, 6 never
-// accept it, otherwise finish. A lane accepts one beat every `+interval=` cycles.
+// accept it, otherwise finish. A lane accepts one beat every `+interval=` cycles, once it has cleared
+// its memory for 2,000 cycles after the reset.
 module echo_lane (
   input  logic         clk_i,
   input  logic         rst_i,
@@ -23,15 +24,17 @@ module echo_lane (
   output logic [31:0]  packets_o
 );
   logic [7:0] pause, interval;
+  logic [10:0] clearing;
   logic first, again, stuck, mute, take;
   initial if ($value$plusargs("interval=%d", interval) == 0) interval = 8'd1;
   assign stuck = valid_i && first && data_i[7:0] == 8'd6;
-  assign ready_o = pause == 0 && !again && (!valid_o || ready_i) && !stuck;
+  assign ready_o = clearing == 0 && pause == 0 && !again && (!valid_o || ready_i) && !stuck;
   assign take = valid_i && ready_o;
   assign level_o = {2'b0, valid_o} + {1'b0, again, 1'b0};
 
   always_ff @(posedge clk_i) begin
     event_valid_o <= 1'b0;
+    if (clearing != 0) clearing <= clearing - 11'd1;
     if (pause != 0) pause <= pause - 8'd1;
     if (valid_o && ready_i) begin
       valid_o <= again;
@@ -68,6 +71,7 @@ module echo_lane (
       valid_o <= 1'b0;
       event_valid_o <= 1'b0;
       pause <= 8'd0;
+      clearing <= 11'd1999;
       first <= 1'b1;
       again <= 1'b0;
       mute <= 1'b0;
@@ -143,6 +147,40 @@ module echo #(
   end
   assign probe_o[0] = |s_axis_tvalid_i;
 
+  // From byte 4096 on lie the registers of a control port. Target 1 answers after as many cycles as
+  // ADDRESS says, with the double of ADDRESS; commands fail after 300 cycles.
+  logic to_control;
+  assign to_control = s_axil_awvalid_i ? s_axil_awaddr_i[12] : s_axil_araddr_i[12];
+  logic [1:0] c_bresp, c_rresp, w_bresp, w_rresp;
+  logic [31:0] c_rdata, w_rdata;
+  logic c_awready, c_wready, c_bvalid, c_arready, c_rvalid;
+  logic w_awready, w_wready, w_bvalid, w_arready, w_rvalid;
+  logic ctl_valid, ctl_done;
+  logic [7:0] ctl_target;
+  logic [31:0] ctl_address, waited;
+  wl_axil_control #(
+    .CtlBits(32), .Targets(3), .Timeout(300)
+  ) i_control (
+    .clk_i, .rst_i,
+    .s_axil_awvalid_i(s_axil_awvalid_i && to_control), .s_axil_awready_o(c_awready), .s_axil_awaddr_i({4'd0, s_axil_awaddr_i[11:0]}),
+    .s_axil_wvalid_i(s_axil_wvalid_i && to_control), .s_axil_wready_o(c_wready), .s_axil_wdata_i, .s_axil_wstrb_i,
+    .s_axil_bvalid_o(c_bvalid), .s_axil_bready_i, .s_axil_bresp_o(c_bresp),
+    .s_axil_arvalid_i(s_axil_arvalid_i && to_control), .s_axil_arready_o(c_arready), .s_axil_araddr_i({4'd0, s_axil_araddr_i[11:0]}),
+    .s_axil_rvalid_o(c_rvalid), .s_axil_rready_i, .s_axil_rdata_o(c_rdata), .s_axil_rresp_o(c_rresp),
+    .ctl_valid_o(ctl_valid), .ctl_write_o(), .ctl_target_o(ctl_target), .ctl_address_o(ctl_address), .ctl_data_o(),
+    .ctl_done_i(ctl_done), .ctl_data_i(ctl_address << 1)
+  );
+  assign ctl_done = ctl_valid && ctl_target == 8'd1 && waited == ctl_address;
+  always_ff @(posedge clk_i) waited <= ctl_valid && !ctl_done ? waited + 1 : 0;
+  assign s_axil_awready_o = to_control ? c_awready : w_awready;
+  assign s_axil_wready_o = to_control ? c_wready : w_wready;
+  assign s_axil_arready_o = to_control ? c_arready : w_arready;
+  assign s_axil_bvalid_o = c_bvalid || w_bvalid;
+  assign s_axil_bresp_o = c_bvalid ? c_bresp : w_bresp;
+  assign s_axil_rvalid_o = c_rvalid || w_rvalid;
+  assign s_axil_rresp_o = c_rvalid ? c_rresp : w_rresp;
+  assign s_axil_rdata_o = c_rvalid ? c_rdata : w_rdata;
+
   // Words 0 to 7 are from the image and can be written; word 8 is the number of rising edges of the
   // memory clock in a core cycle, and word 9 the number of packets that lane 0 has received. There
   // are no other words.
@@ -152,27 +190,27 @@ module echo #(
   string name;
   initial if ($value$plusargs("wl_image_Echo=%s", name)) $readmemh(name, words);
 
-  assign s_axil_awready_o = s_axil_wvalid_i && !s_axil_bvalid_o;
-  assign s_axil_wready_o = s_axil_awvalid_i && !s_axil_bvalid_o;
-  assign s_axil_arready_o = !s_axil_rvalid_o;
+  assign w_awready = s_axil_wvalid_i && !w_bvalid && !to_control;
+  assign w_wready = s_axil_awvalid_i && !w_bvalid && !to_control;
+  assign w_arready = !w_rvalid && !to_control;
   always_ff @(posedge clk_i) begin
     seen <= rises;
     ratio <= rises - seen;
-    if (s_axil_bready_i) s_axil_bvalid_o <= 1'b0;
-    if (s_axil_rready_i) s_axil_rvalid_o <= 1'b0;
-    if (s_axil_awvalid_i && s_axil_awready_o) begin
+    if (s_axil_bready_i) w_bvalid <= 1'b0;
+    if (s_axil_rready_i) w_rvalid <= 1'b0;
+    if (s_axil_awvalid_i && w_awready) begin
       if (s_axil_wstrb_i == 4'hf) words[s_axil_awaddr_i[4:2]] <= s_axil_wdata_i;
-      s_axil_bvalid_o <= 1'b1;
-      s_axil_bresp_o <= s_axil_awaddr_i < 32 ? 2'd0 : 2'd2;
+      w_bvalid <= 1'b1;
+      w_bresp <= s_axil_awaddr_i < 32 ? 2'd0 : 2'd2;
     end
-    if (s_axil_arvalid_i && s_axil_arready_o) begin
-      s_axil_rvalid_o <= 1'b1;
-      s_axil_rresp_o <= s_axil_araddr_i < 40 ? 2'd0 : 2'd2;
-      s_axil_rdata_o <= s_axil_araddr_i < 32 ? words[s_axil_araddr_i[4:2]] : s_axil_araddr_i == 32 ? ratio : packets[31:0];
+    if (s_axil_arvalid_i && w_arready) begin
+      w_rvalid <= 1'b1;
+      w_rresp <= s_axil_araddr_i < 40 ? 2'd0 : 2'd2;
+      w_rdata <= s_axil_araddr_i < 32 ? words[s_axil_araddr_i[4:2]] : s_axil_araddr_i == 32 ? ratio : packets[31:0];
     end
     if (rst_i) begin
-      s_axil_bvalid_o <= 1'b0;
-      s_axil_rvalid_o <= 1'b0;
+      w_bvalid <= 1'b0;
+      w_rvalid <= 1'b0;
     end
   end
 endmodule
