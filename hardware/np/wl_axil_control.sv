@@ -7,7 +7,7 @@
 //
 // Memory map (byte addresses; all registers 32 bits wide)
 //   0x000  VERSION    ro   Version
-//   0x004  GEOMETRY   ro   {0, clusters[23:16], engines[15:8], threads[7:0]}
+//   0x004  GEOMETRY   ro   {clusters[31:24], engines[23:16], threads[15:0]}
 //   0x008  DATABITS   ro   CtlBits
 //   0x00c  STATUS     ro   bit 0: busy; bit 1: the last command failed: there is no such target,
 //                          or it did not reply within Timeout cycles
@@ -37,7 +37,7 @@
 //              which a target makes a command wait
 module wl_axil_control #(
     parameter int unsigned CtlBits = 64,
-    parameter bit [31:0] Version = 32'd1,
+    parameter bit [31:0] Version = 32'd2,
     parameter bit [31:0] Geometry = 32'd0,
     parameter bit [31:0] Config = 32'd0,
     parameter int unsigned Targets = 256,

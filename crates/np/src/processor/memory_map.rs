@@ -10,7 +10,7 @@ use wireloom_offloads::Layout;
 use super::plan::Plan;
 use super::reasons::ReasonCounter;
 use super::{Processor, ports, services};
-use crate::description::Place;
+use crate::description::{Machine, Place};
 
 /// The address kind of entries that are accessed by burst, in a memory outside the chip.
 pub(crate) const BURST: &str = "burst";
@@ -206,12 +206,12 @@ pub(crate) fn registers(control_bits: usize) -> Vec<Register> {
     let register =
         |name, address, access, meaning| Register { name, address, count: 1, access, meaning };
     vec![
-        register("VERSION", 0x000, "ro", "of these registers: 1"),
+        register("VERSION", 0x000, "ro", "of these registers: 2"),
         register(
             "GEOMETRY",
             0x004,
             "ro",
-            "clusters in bits 23:16, engines of each 15:8, threads of each 7:0",
+            "clusters in bits 31:24, engines of each 23:16, threads of each 15:0",
         ),
         register("DATABITS", 0x008, "ro", "bits of the widest entry, rounded up"),
         register(
@@ -244,6 +244,15 @@ pub(crate) fn registers(control_bits: usize) -> Vec<Register> {
             )
         },
     ]
+}
+
+/// Returns the value of GEOMETRY. Descriptions of machines keep each number within its field.
+pub(super) fn geometry(machine: &Machine) -> u32 {
+    let field = |value: usize, bits: u32| {
+        assert!(value < 1 << bits, "{value} does not fit {bits} bits of GEOMETRY");
+        value as u32
+    };
+    field(machine.clusters, 8) << 24 | field(machine.engines, 8) << 16 | field(machine.threads, 16)
 }
 
 /// Returns the registers and control targets of a processor.
@@ -404,6 +413,19 @@ mod tests {
         let told: Vec<_> = ours.iter().map(|r| (r.address, r.name, r.access)).collect();
         assert_eq!(told, listed.collect::<Vec<_>>());
         assert_eq!(ours.last().unwrap().count, 6);
+    }
+
+    #[test]
+    fn geometry_holds_the_largest_machines() {
+        let machine = |text: &str| {
+            let text = format!("extends = \"np\"\n{text}");
+            Machine::parse("large", &text).unwrap_or_else(|error| panic!("{error}"))
+        };
+        let large = machine("clusters = 64\nengines = 64\nthreads = 64");
+        assert_eq!(geometry(&large), 0x4040_0040);
+        let pipelined = "clusters = 8\nlanes = 8\nengines = 1\nthreads = 512\n\
+                         [engine]\nshell = \"pipelined\"";
+        assert_eq!(geometry(&machine(pipelined)), 0x0801_0200);
     }
 
     #[test]

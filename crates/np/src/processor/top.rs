@@ -411,9 +411,8 @@ fn control(plan: &Plan) -> Vec<Item> {
 pub(super) fn axil_slave(plan: &Plan, ports: &str, bus: &str) -> Instance {
     let machine = &plan.machine;
     let lanes = machine.lanes();
-    let geometry = (machine.clusters << 16 | machine.engines << 8 | machine.threads) as u64;
     let mut slave = clocked("wl_axil_control", "i_control")
-        .parameter("Geometry", Expr::number(32, geometry))
+        .parameter("Geometry", Expr::number(32, memory_map::geometry(machine).into()))
         .parameter("Config", Expr::number(32, (plan.targets_a_pipe() << 8 | lanes) as u64))
         .parameter("Timeout", int(plan.control_timeout()));
     for (port, outside) in axil("s_axil", "").into_iter().zip(axil(ports, "")) {
