@@ -13,6 +13,7 @@ const DATA: u32 = 0x100;
 
 const READ: u32 = 1;
 const WRITE: u32 = 2;
+const BUSY: u32 = 1;
 const FAILED: u32 = 2;
 
 /// Number of entries whose accesses are queued together.
@@ -43,18 +44,21 @@ impl Simulation {
         for addresses in addresses.chunks(BATCH) {
             let mut accesses = Vec::new();
             for &address in addresses {
+                // A read of DATA waits until the command is done, so STATUS tells of this command.
                 accesses.extend([write(ADDRESS, address), write(COMMAND, READ)]);
                 accesses.extend((0..words).map(|word| read(DATA + 4 * word)));
+                accesses.push(read(STATUS));
             }
             let answers = self.control(&accesses)?;
-            for answer in answers.chunks(words as usize + 2) {
-                let value: Vec<u64> = answer[2..]
+            for answer in answers.chunks(words as usize + 3) {
+                let (status, data) = answer[2..].split_last().expect("STATUS comes last");
+                succeeded(target, *status)?;
+                let value: Vec<u64> = data
                     .chunks(2)
                     .map(|pair| u64::from(pair[0]) | u64::from(*pair.get(1).unwrap_or(&0)) << 32)
                     .collect();
                 entries.push(Bits::from_words(bits, &value));
             }
-            self.check(base, target)?;
         }
         Ok(entries)
     }
@@ -84,14 +88,20 @@ impl Simulation {
         accesses.extend(words.map(|(index, word)| write(DATA + 4 * index, word)));
         accesses.push(write(COMMAND, WRITE));
         self.control(&accesses)?;
-        self.check(base, target)
-    }
-
-    fn check(&mut self, base: u32, target: u8) -> Result<(), Fault> {
-        let status = self.control(&[Access::Read { address: base + STATUS }])?[0];
-        if status & FAILED == 0 {
-            return Ok(());
+        // A write may wait for as long as its target pauses.
+        loop {
+            let status = self.control(&[Access::Read { address: base + STATUS }])?[0];
+            if status & BUSY == 0 {
+                return succeeded(target, status);
+            }
         }
-        Err(Fault(format!("control target {target} does not answer")))
+    }
+}
+
+/// Returns whether the last command succeeded, by the value of STATUS after it.
+fn succeeded(target: u8, status: u32) -> Result<(), Fault> {
+    match status & FAILED {
+        0 => Ok(()),
+        _ => Err(Fault(format!("control target {target} does not answer"))),
     }
 }

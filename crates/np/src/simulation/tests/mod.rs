@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
+use wireloom_bits::Bits;
 use wireloom_install::Cache;
 use wireloom_ir::{Reason, ReasonSetId, Verdict};
 use wireloom_net::Packet;
@@ -221,6 +222,29 @@ fn the_control_port_works_while_packets_flow() {
     assert_eq!(simulation.control(&[read(36)]), Ok(vec![100]));
     let refused = simulation.control(&[read(44)]).expect_err("there is no such word");
     assert!(refused.to_string().contains("refuses"), "{refused}");
+}
+
+#[test]
+fn a_command_without_answer_is_an_error() {
+    const BASE: u32 = 4096;
+    let mut simulation =
+        Simulation::start(&echo(1, false), &Settings::default()).expect("it starts");
+    let value = Bits::new(32, 1);
+    // Addresses are the cycles after which target 1 answers; commands fail after 300.
+    assert_eq!(simulation.write_entry_at(BASE, 1, 290, &value), Ok(()));
+    for (target, address) in [(1, 310), (2, 0), (3, 0)] {
+        let failed = simulation.write_entry_at(BASE, target, address, &value);
+        let message = failed.expect_err("the target does not answer in time").to_string();
+        assert!(message.contains(&format!("target {target} does not answer")), "{message}");
+    }
+    let entries = |numbers: &[u32]| {
+        numbers.iter().map(|number| Bits::new(32, u128::from(2 * number))).collect::<Vec<_>>()
+    };
+    let read = [290, 7, 0];
+    assert_eq!(simulation.read_entries_at(BASE, 1, &read), Ok(entries(&read)));
+    // Each command of a batch counts, not the last one alone.
+    let failed = simulation.read_entries_at(BASE, 1, &[7, 310, 8]);
+    assert!(failed.is_err(), "{failed:?}");
 }
 
 #[test]
