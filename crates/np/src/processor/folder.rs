@@ -158,7 +158,7 @@ it; the entries of rtl/templates/wl_report.sv say what was sent and what came ba
 const TEST_BENCH: &str = "
 ## Test bench
 
-    make sim                                    # build/plain/np_tb; needs Verilator 5.006 or later, make, and a C++20 compiler
+    make sim                                    # build/plain/np_tb; needs Verilator 5.006 or later, make, and a C++17 compiler
     make sim IDLE=30 STALL=40                   # the input pauses, the output is not always taken
     make sim PACKETS=mine.txt EXPECTED=out.txt  # the notation stands in sim/main.cpp
     make sim WAVES=run.fst                      # with waves

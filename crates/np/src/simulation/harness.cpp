@@ -517,7 +517,7 @@ const uint64_t *wl_probes(const Simulation *simulation) { return simulation->pro
 
 // Returns the same for the cycles `outside` of wl_state.
 const uint64_t *wl_probes_outside(Simulation *simulation) {
-    for (unsigned bit = 0; bit < WL_PROBE_BITS; ++bit)
+    for (size_t bit = 0; bit < simulation->outside.size(); ++bit)
         simulation->outside[bit] =
             simulation->before.counts[bit] + simulation->since.counts[bit];
     return simulation->outside.data();

@@ -172,3 +172,6 @@ clean:
         make = MAKE.join(" "),
     )
 }
+
+#[cfg(test)]
+mod tests;
