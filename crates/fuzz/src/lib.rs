@@ -2,9 +2,11 @@
 //! results must agree.
 //!
 //! [`generate`] makes programs, [`input`] makes tables and packets for them, [`compare`] runs both
-//! on the golden model before and after optimisation and as native code, [`shrink`] reduces
-//! failures, and [`regression`] saves them as tests. [`crash`] names the program of a crash.
+//! on the golden model before and after optimisation and as native code, and with [`calls`] what
+//! hardware relies on; [`shrink`] reduces failures, and [`regression`] saves them as tests. [`crash`]
+//! names the program of a crash.
 
+pub mod calls;
 pub mod campaign;
 pub mod compare;
 pub mod crash;

@@ -15,6 +15,13 @@ pub(super) struct Method {
     needs_packet: bool,
 }
 
+impl Method {
+    /// Returns the name of the offload.
+    pub(super) fn offload(&self) -> &str {
+        self.name.split('.').next().unwrap_or(&self.name)
+    }
+}
+
 /// The reply of a method.
 #[derive(Clone)]
 enum Reply {
@@ -146,6 +153,15 @@ impl Generator {
                 Some(Expr::new(ty, ExprKind::Field(Box::new(record), field.to_owned())))
             }
         }
+    }
+
+    /// Returns the names of the offloads that can be called here.
+    pub(super) fn offloads_in_scope(&self) -> Vec<String> {
+        let has_packet = self.scope.has_packet;
+        let callable = self.scope.methods.iter().filter(|m| has_packet || !m.needs_packet);
+        let mut names: Vec<String> = callable.map(|m| m.offload().to_owned()).collect();
+        names.dedup();
+        names
     }
 
     /// Generates a call of an offload as a statement.

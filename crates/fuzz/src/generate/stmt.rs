@@ -38,7 +38,7 @@ impl Generator {
     }
 
     fn statement(&mut self, depth: u32) -> Option<Stmt> {
-        match self.below(20) {
+        match self.below(21) {
             0..=2 => {
                 let ty = self.variable_type();
                 let value = if self.chance(85) { Some(self.expr(&ty, 3)) } else { None };
@@ -75,6 +75,7 @@ impl Generator {
             17 if depth > 0 => Some(self.switch(depth - 1)),
             18 if depth > 0 => Some(self.loop_statement(depth - 1)),
             19 if depth > 0 => self.leave(),
+            20 if self.budget > 0 && !self.scope.in_loop => self.exclusive_calls(),
             _ => self.assignment(),
         }
     }
@@ -111,6 +112,50 @@ impl Generator {
         let ty = if is_number && self.chance(10) { self.bits_type() } else { target.ty.clone() };
         let value = self.expr(&ty, 3);
         Some(Stmt::Assign(target, op, value))
+    }
+
+    /// Generates calls of one offload on branches of which one is taken. They can become one call.
+    fn exclusive_calls(&mut self) -> Option<Stmt> {
+        let offloads: Vec<String> = self.offloads_in_scope();
+        if offloads.is_empty() {
+            return None;
+        }
+        let offload = self.pick(&offloads).clone();
+        let of_one = self.scope.methods.iter().filter(|m| m.offload() == offload).cloned();
+        let of_one = of_one.collect();
+        let conditions: Vec<Expr> =
+            (0..1 + self.below(3)).map(|_| self.expr(&Ty::Bool, 2)).collect();
+        let all = std::mem::replace(&mut self.scope.methods, of_one);
+        let budget = self.budget.saturating_sub(1);
+        let mut branches = self.calling_branch();
+        for condition in conditions {
+            let mut then = self.calling_branch();
+            if self.chance(30) && self.scope.function.is_none() {
+                then.push(self.end(false));
+            }
+            branches = vec![Stmt::If(condition, then, branches)];
+        }
+        self.budget = budget;
+        self.scope.methods = all;
+        branches.pop()
+    }
+
+    /// Generates a branch with a call, and observes the reply.
+    fn calling_branch(&mut self) -> Vec<Stmt> {
+        self.budget = 1;
+        let visible = self.scope.variables.len();
+        let call = match self.target() {
+            Some(target) if self.chance(50) => self.effect(2).map(|reply| {
+                let value = super::expr::convert(&target.ty, reply);
+                Stmt::Assign(target, "=", value)
+            }),
+            _ => self.record(),
+        };
+        let mut out = Vec::new();
+        out.extend(call.or_else(|| self.call_statement().map(Stmt::Expr)));
+        let declared = self.scope.variables.split_off(visible);
+        self.absorb(declared, &mut out);
+        out
     }
 
     fn switch(&mut self, depth: u32) -> Stmt {

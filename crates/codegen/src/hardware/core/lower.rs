@@ -19,7 +19,6 @@ use wireloom_ir::{
 };
 use wireloom_offloads::registry;
 
-use super::facts;
 use super::graph::{Graph, Input, Node};
 use super::kinds::{self, Call};
 use super::layout::{self, Layout};
@@ -433,12 +432,13 @@ impl Lowering<'_> {
                 )));
             }
             if let Some(body) = body {
-                return (body.call)(self, &call, port());
+                (body.call)(self, &call, port());
+                return Ok(());
             }
         }
         let number = port();
         let data = self.request(&self.around.ports[number], method, arguments);
-        self.ask(number, guard, data)?;
+        self.ask(number, guard, data);
         self.define_reply(op, number, guard);
         Ok(())
     }
@@ -459,26 +459,16 @@ impl Lowering<'_> {
         self.graph.slice(reply, 0, width)
     }
 
-    /// Adds a request at a port, under a condition.
-    pub(super) fn ask(&mut self, number: usize, guard: Node, data: Node) -> Result<(), Refusal> {
-        match self.logic.requests.iter().position(|(port, ..)| *port == number) {
-            None => self.logic.requests.push((number, guard, data)),
-            // Calls that exclude each other share the request.
-            Some(at) if facts::exclusive(self.graph, self.logic.requests[at].1, guard) => {
-                let (_, other, request) = self.logic.requests[at];
-                let condition = self.graph.or(other, guard);
-                let request = self.graph.select(guard, data, request);
-                self.logic.requests[at] = (number, condition, request);
-            }
-            Some(_) => {
-                let offload = self.around.ports[number].offload.index();
-                return Err(self.refuse(format!(
-                    "`{}` is called twice: a thread has one call under way at an offload",
-                    self.around.engine.offloads[offload].name
-                )));
-            }
-        }
-        Ok(())
+    /// Adds a request at a port, under a condition. Calls of one offload share the request: in a step
+    /// with regions, at most one of them happens (docs/ir.md).
+    pub(super) fn ask(&mut self, number: usize, guard: Node, data: Node) {
+        let Some(at) = self.logic.requests.iter().position(|(port, ..)| *port == number) else {
+            return self.logic.requests.push((number, guard, data));
+        };
+        let (_, other, request) = self.logic.requests[at];
+        let condition = self.graph.or(other, guard);
+        let request = self.graph.select(guard, data, request);
+        self.logic.requests[at] = (number, condition, request);
     }
 
     /// Returns the data of a request in the format of [`OffloadPort`].

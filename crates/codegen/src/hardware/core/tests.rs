@@ -112,6 +112,53 @@ fn what_the_machine_lacks_is_said_with_its_place() {
     assert!(late.contains("when a step begins"), "{late}");
 }
 
+/// Returns the program of an engine whose step looks a value up and then goes on like this.
+fn after_a_lookup(code: &str) -> Program {
+    let text = format!(
+        "header H {{ u8 a; u8 b; }};
+         enum R : u8 {{ NO }};
+         engine e() {{
+             offload pairs : exact<u8, u8, size = 16>;
+             offload seen : exact<u8, u8, size = 64>;
+             offload first : array<u8, size = 64>;
+             H h @ 0;
+             step s {{
+                 auto p = pairs.lookup(h.a);
+                 if (!p.found) finish;
+                 {code}
+                 finish;
+             }}
+         }}"
+    );
+    let checked = wireloom_lang::check_source("e.loom", &text, &wireloom_lang::Options::default());
+    regions(wireloom_compile::lower(&checked.program.expect("a program without errors")))
+}
+
+#[test]
+fn calls_on_different_branches_share_a_step() {
+    for code in [
+        // Calls of different methods.
+        "if (p.value == 0) { seen.insert(h.b, 1); finish; }
+         if (!seen.lookup(h.b).found) drop(NO);",
+        // Of one, with nested branches.
+        "if (p.value < 9) {
+             if (h.b == 1) { first.write(h.a, 1); finish; }
+             h.b = first.read(h.b);
+             finish;
+         }
+         if (p.value < 20) first.write(h.b, p.value);
+         else if (p.value < 30) h.a = first.fetch_add(h.b, 1);
+         else if (first.read(p.value) == 3) drop(NO);",
+    ] {
+        let program = after_a_lookup(code);
+        let core = build(&program, program.main, &Options::default());
+        assert!(core.is_ok(), "{code}\n{}\n{}", core.unwrap_err(), wireloom_ir::print(&program));
+        let name = |step: &wireloom_ir::Step| step.name.clone();
+        let steps: Vec<_> = program.engines[0].steps.iter().map(name).collect();
+        assert!(steps.len() <= 3, "{code}\n{steps:?}");
+    }
+}
+
 #[test]
 fn the_routers_fit_their_ports() {
     for name in ["ipv4", "ipv6", "mpls", "router", "figure2"] {

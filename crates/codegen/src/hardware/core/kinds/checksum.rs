@@ -5,7 +5,6 @@ use wireloom_ir::BinaryOp;
 use super::{Call, InBody, KindInHardware};
 use crate::hardware::core::lower::Lowering;
 use crate::hardware::core::offload::{BEGIN_BITS, Body};
-use crate::hardware::core::refusal::Refusal;
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "checksum",
@@ -20,14 +19,13 @@ pub(super) const KIND: KindInHardware = KindInHardware {
 };
 
 /// Requests the sum of a range of the body.
-fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) -> Result<(), Refusal> {
+fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) {
     let [window, _, body] = lowering.extent();
     let from = lowering.graph.resize(call.arguments[0], BEGIN_BITS);
     let begin = lowering.graph.binary(BinaryOp::Sub, from, window);
     let (length, initial) = (call.arguments[1], call.arguments[2]);
     let parts = vec![lowering.place(), begin, length, body, initial];
     let request = lowering.graph.concat(parts);
-    lowering.ask(port, call.guard, request)?;
+    lowering.ask(port, call.guard, request);
     lowering.define_reply(call.op, port, call.guard);
-    Ok(())
 }

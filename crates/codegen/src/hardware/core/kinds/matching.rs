@@ -3,7 +3,6 @@
 use super::{Call, InBody, KindInHardware};
 use crate::hardware::core::lower::Lowering;
 use crate::hardware::core::offload::Body;
-use crate::hardware::core::refusal::Refusal;
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "match",
@@ -17,12 +16,11 @@ pub(super) const KIND: KindInHardware = KindInHardware {
 };
 
 /// Requests a search, whose positions count from the packet's first byte.
-fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) -> Result<(), Refusal> {
+fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) {
     let (place, length) = (lowering.place(), lowering.hand.length(lowering.graph));
     let length = lowering.graph.resize(length, 16);
     let parts = vec![place, call.arguments[0], call.arguments[1], length];
     let request = lowering.graph.concat(parts);
-    lowering.ask(port, call.guard, request)?;
+    lowering.ask(port, call.guard, request);
     lowering.define_reply(call.op, port, call.guard);
-    Ok(())
 }

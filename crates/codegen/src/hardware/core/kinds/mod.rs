@@ -19,7 +19,6 @@ use wireloom_offloads::Config;
 use super::graph::Node;
 use super::lower::Lowering;
 use super::offload::{Body, PortMethod};
-use super::refusal::Refusal;
 
 /// All kinds that are treated in a way of their own.
 const KINDS: &[&KindInHardware] = &[
@@ -63,7 +62,7 @@ pub(super) struct InBody {
     /// Whether the service sees the packet as it arrived, without changes of earlier steps.
     pub as_arrived: bool,
     /// Lowers a call to a request at this port.
-    pub call: fn(&mut Lowering<'_>, &Call<'_>, port: usize) -> Result<(), Refusal>,
+    pub call: fn(&mut Lowering<'_>, &Call<'_>, port: usize),
     /// Returns the reply in an engine without a packet, which is that for an empty packet; `None`
     /// if it is zero.
     pub without_packet: fn(&Call<'_>) -> Option<Node>,

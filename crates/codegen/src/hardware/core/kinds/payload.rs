@@ -8,7 +8,6 @@ use super::{Call, InBody, KindInHardware};
 use crate::hardware::core::MAX_LENGTH;
 use crate::hardware::core::lower::Lowering;
 use crate::hardware::core::offload::{BEGIN_BITS, Body, PortMethod};
-use crate::hardware::core::refusal::Refusal;
 
 pub(super) const KIND: KindInHardware = KindInHardware {
     name: "payload",
@@ -31,7 +30,7 @@ fn access(config: &Config, methods: &[PortMethod]) -> Body {
 }
 
 /// Requests a chunk to be read or, if it fits, to be written.
-fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) -> Result<(), Refusal> {
+fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) {
     let (arguments, guard) = (call.arguments, call.guard);
     let [window, length, body] = lowering.extent();
     // The data that `write` and `append` request to be written, and their number of bytes.
@@ -71,7 +70,7 @@ fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) -> Result<(),
         parts.push(written.map_or(nothing, |(data, _)| data));
     }
     let request = lowering.graph.concat(parts);
-    lowering.ask(port, condition, request)?;
+    lowering.ask(port, condition, request);
     match written {
         Some((_, count)) => {
             if call.method == "append" {
@@ -81,5 +80,4 @@ fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) -> Result<(),
         }
         None => lowering.define_reply(call.op, port, guard),
     }
-    Ok(())
 }
