@@ -16,6 +16,7 @@ use wireloom_ir::{
     Value, ValueInfo,
 };
 
+use super::apart::{self, Change};
 use super::schedule::Schedule;
 use crate::analysis::guards::Guards;
 use crate::analysis::holds::Holds;
@@ -109,6 +110,7 @@ pub(super) fn emit(
         op.results.iter().for_each(|r| definitions[r.index()] = Some(index));
     }
     let known = Definitions::of(step);
+    let guards = Guards::new(&known);
     let mut effects = vec![Vec::new(); parts as usize];
     for (index, op) in ops.iter().enumerate() {
         let part = (schedule.time[index] / 2) as usize;
@@ -125,21 +127,25 @@ pub(super) fn emit(
         spilled: HashMap::new(),
         kept: vec![BTreeSet::new(); parts as usize],
         effects,
-        certain: certainties(ops, schedule, &Guards::new(&known), parts),
+        certain: certainties(ops, schedule, &guards, parts),
         context,
         names,
     };
     emitter.find_needs(parts);
     let part = |part: u32| {
         let go_on = (part + 1 < parts).then(|| StepId(first + part + 1));
-        let (values, code) = emitter.part(part, go_on, &target);
-        Step {
+        let (values, code, changes) = emitter.part(part, go_on, &target);
+        let mut made = Step {
             name: if part == 0 { step.name.clone() } else { format!("{}.{part}", step.name) },
             loc: step.loc,
             split: reasons[part as usize].clone(),
             values,
             code,
+        };
+        if schedule.ports.is_some() {
+            apart::keep_apart(&mut made, &changes, ops, &guards);
         }
+        made
     };
     (0..parts).map(part).collect()
 }
@@ -383,9 +389,9 @@ impl Emitter<'_> {
         part: u32,
         go_on: Option<StepId>,
         target: &impl Fn(StepId) -> StepId,
-    ) -> (Vec<ValueInfo>, Code) {
-        let mut writer =
-            Writer { emitter: self, part, values: Vec::new(), numbers: BTreeMap::new() };
+    ) -> (Vec<ValueInfo>, Code, Vec<Change>) {
+        let (values, numbers, changes) = (Vec::new(), BTreeMap::new(), Vec::new());
+        let mut writer = Writer { emitter: self, part, values, numbers, changes };
         let request = writer.region(Region::Request);
         let mut edit = writer.region(Region::Edit);
         for value in &self.kept[part as usize] {
@@ -395,7 +401,7 @@ impl Emitter<'_> {
         }
         let mut jump = writer.region(Region::Jump);
         writer.exits(&mut jump, go_on, target);
-        (writer.values, Code::Regions { request, edit, jump })
+        (writer.values, Code::Regions { request, edit, jump }, writer.changes)
     }
 }
 
@@ -405,6 +411,7 @@ struct Writer<'a> {
     part: u32,
     values: Vec<ValueInfo>,
     numbers: BTreeMap<Value, Value>,
+    changes: Vec<Change>,
 }
 
 impl Writer<'_> {
@@ -446,7 +453,13 @@ impl Writer<'_> {
         let computed = computed.filter_map(|(value, _)| self.emitter.definitions[value.index()]);
         let mut here: Vec<usize> = computed.chain(effects.filter(effect_is_here)).collect();
         here.sort_unstable();
-        ops.extend(here.into_iter().map(|index| self.copy(&self.emitter.ops[index])));
+        for index in here {
+            let op = &self.emitter.ops[index];
+            if apart::is_change(&op.kind) {
+                self.changes.push((ops.len(), index));
+            }
+            ops.push(self.copy(op));
+        }
         Block { ops }
     }
 

@@ -25,12 +25,13 @@
 //! reply, the port of another call, or the packet as another operation leaves it goes to the next
 //! part ([`schedule`]). Calls of one method that never happen together become one ([`merge`]). In
 //! hardware, calls move to the part where their reply is used, if then fewer parts wait ([`sink`]).
-//! Values that later parts need are computed again or kept in the context ([`emit`]). In hardware a
-//! step ends early if its later parts have nothing to do ([`shortcut`]). Each part says why it was
-//! split off ([`reasons`]).
+//! Values that later parts need are computed again or kept in the context ([`emit`]). In hardware the
+//! guards of a part show that they exclude each other ([`apart`]), and a step ends early if its later
+//! parts have nothing to do ([`shortcut`]). Each part says why it was split off ([`reasons`]).
 //!
 //! Steps that already have regions stay as they are; structured `if` is converted first.
 
+mod apart;
 mod emit;
 mod merge;
 mod ports;

@@ -18,6 +18,8 @@ pub(super) struct WriteGroup {
     pub(super) root: Option<Node>,
     pub(super) offset: i64,
     pub(super) bytes: Vec<Vec<Piece>>,
+    /// The number of resizes since the anchor that `front` takes into account.
+    moves: usize,
 }
 
 /// The bits of a byte that a write sets.
@@ -55,12 +57,14 @@ impl Hand {
             root,
             offset: group.offset,
             bytes: vec![Vec::new(); bytes],
+            moves: moves.len(),
         });
         if into.front != front {
-            // Whenever an earlier write happens, no resize does, so byte 0 has not moved.
+            // Whenever an earlier write happens, no resize since then does, so byte 0 has not moved.
             let mut pieces = into.bytes.iter().flatten();
+            let since = moves.get(into.moves..).unwrap_or(moves);
             let apart =
-                pieces.all(|p| moves.iter().all(|(c, _)| facts::exclusive(graph, p.condition, *c)));
+                pieces.all(|p| since.iter().all(|(c, _)| facts::exclusive(graph, p.condition, *c)));
             if !apart || self.settled.is_some() {
                 return Err(
                     "neighbouring bytes are written before and after a push or pop in one step"
@@ -68,6 +72,7 @@ impl Hand {
                 );
             }
             (into.front, into.growth, into.zeroed) = (front, growth, zeroed);
+            into.moves = moves.len();
         }
         for byte in bit / 8..end {
             let (from, to) = ((byte * 8).max(bit), ((byte + 1) * 8).min(bit + width));
