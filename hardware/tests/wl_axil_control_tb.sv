@@ -1,7 +1,7 @@
 // Test bench of wl_axil_control in front of wl_statistics and a memory of wide entries: registers
-// read as documented, entries are transferred as a whole, unknown targets fail at once, and those
-// that do not reply after the timeout, bad accesses get an error, and counters count every event.
-// Over widths and numbers of counters.
+// read as documented, entries are transferred as a whole, a write leaves DATA as it is, unknown
+// targets fail at once, and those that do not reply after the timeout, bad accesses get an error,
+// and counters count every event. Over widths and numbers of counters.
 module wl_axil_control_tb;
   localparam int unsigned Cases = 4;
 
@@ -92,8 +92,9 @@ module control_case #(
     end else begin
       ram_done <= 1'b1;
       wait_left <= $urandom() % 20;
+      // What the bus has at the end of a write is nobody's data.
+      ram_data <= write ? CtlBits'({$urandom(), $urandom(), $urandom()}) : memory[address%Entries];
       if (write) memory[address%Entries] <= data;
-      else ram_data <= memory[address%Entries];
     end
   end
 
@@ -153,6 +154,12 @@ module control_case #(
       $fatal(1, "%m: %h reads as %h, not %h", at, word, what);
     end
   endtask
+  // DATA has an entry. Bits above CtlBits read as zero if it `was_read`.
+  task automatic expect_data(input logic [32*Words-1:0] entry, input logic was_read);
+    logic [32*Words-1:0] expected;
+    expected = was_read ? (32 * Words)'(CtlBits'(entry)) : entry;
+    for (int unsigned i = 0; i < Words; i++) expect_word(16'h100 + 16'(4 * i), expected[32*i+:32]);
+  endtask
 
   logic [31:0] word;
   logic [1:0] response;
@@ -177,15 +184,14 @@ module control_case #(
         set(16'h100 + 16'(4 * i), entries[k][32*i+:32]);
       end
       set(16'h018, 32'h102);
+      // A write leaves the data as they are.
+      if (k % 2 == 0) expect_data(entries[k], 1'b0);
     end
     expect_word(16'h010, 3);
     for (int unsigned k = Entries; k > 0; k--) begin
       set(16'h014, k - 1);
       set(16'h018, 32'h1);
-      for (int unsigned i = 0; i < Words; i++) begin
-        // Bits above CtlBits read as zero.
-        expect_word(16'h100 + 16'(4 * i), 32'((32 * Words)'(CtlBits'(entries[k-1])) >> (32 * i)));
-      end
+      expect_data(entries[k-1], 1'b1);
       expect_word(16'h014, k - 1);
     end
     // An access that gets an error has no effect.
@@ -200,6 +206,27 @@ module control_case #(
     put(16'h100 + 16'(4 * Words), 32'h1, 4'hf, response);
     if (response !== 2'b10) $fatal(1, "%m: a word behind the entry is written");
     expect_word(16'h014, 0);
+    // The same data are written to two entries, also after a write to no target, which fails.
+    for (int unsigned i = 0; i < Words; i++) begin
+      entries[2][32*i+:32] = $urandom();
+      set(16'h100 + 16'(4 * i), entries[2][32*i+:32]);
+    end
+    entries[5] = entries[2];
+    set(16'h014, 2);
+    set(16'h018, 32'h2);
+    set(16'h010, 12);
+    set(16'h018, 32'h2);
+    expect_word(16'h00c, 2);
+    set(16'h010, 3);
+    set(16'h014, 5);
+    set(16'h018, 32'h2);
+    expect_data(entries[5], 1'b0);
+    for (int unsigned k = 2; k < 6; k++) begin
+      set(16'h014, k);
+      set(16'h018, 32'h1);
+      expect_data(entries[k], 1'b1);
+    end
+    set(16'h014, 0);
     // A target that does not reply, and one that does not exist: STATUS is read while the former
     // would still be busy.
     set(16'h010, 12);
