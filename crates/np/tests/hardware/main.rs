@@ -111,7 +111,13 @@ benches! {
     wl_merge_tb
     wl_merger_tb
     wl_packet_queue_tb
+    wl_pipeline_call_tb
+    wl_pipeline_load_tb
+    wl_pipeline_read_tb
+    wl_pipeline_step_tb
     wl_pipeline_tb
+    wl_pipeline_unload_tb
+    wl_pipeline_write_tb
     wl_port_gather_tb
     wl_port_spread_tb
     wl_postprocessor_tb
@@ -124,6 +130,7 @@ benches! {
     wl_request_queue_tb
     wl_request_tree_tb
     wl_sequencer_tb
+    wl_statistics_tb
     wl_virtual_demux_tb
     wl_virtual_ingress_tb
 }
