@@ -1,7 +1,8 @@
-//! The clock that the open tools reach: an engine, and a cluster of two, placed and routed.
+//! The clock that the open tools reach: engines placed and routed with several seeds, and clusters
+//! of two, which take an hour each, with one.
 
 use serde::Serialize;
-use wireloom_np::area::{Cache, Route, route};
+use wireloom_np::area::{Cache, routes};
 use wireloom_np::description::{Machine, Storage};
 use wireloom_np::machine::{Form, processor};
 
@@ -9,7 +10,7 @@ use super::figure::{Choice, Drawn, Figure, Kept};
 use super::pages::{PageTable, Table};
 use super::store::Cost;
 use super::values::{Values, decimal};
-use super::{Settings, number};
+use super::{Settings, median, number};
 use wireloom_console::{Working, output, thousands};
 use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
@@ -31,6 +32,11 @@ pub const FIGURE: Figure = Figure {
 };
 
 const PROGRAM: &str = "programs/router.loom";
+/// Seeds with which the engines of the clock that pages state are placed. One seed is no clock:
+/// others are up to a tenth slower or faster.
+const SEEDS: &[u32] = &[1, 2, 3, 4, 5, 6, 7, 8];
+/// The seed of units that are compared only, or take an hour.
+const ONE_SEED: &[u32] = &[1];
 
 /// An engine that is routed.
 struct Case {
@@ -39,6 +45,7 @@ struct Case {
     threads: usize,
     storage: Storage,
     stage_levels: u32,
+    seeds: &'static [u32],
     /// Whether a cluster of two such engines is routed as well, which takes an hour.
     has_cluster: bool,
 }
@@ -49,14 +56,23 @@ const CASES: [Case; 4] = [
         threads: 4,
         storage: Storage::Lut,
         stage_levels: 11,
+        seeds: SEEDS,
         has_cluster: true,
     },
-    Case { key: "deep", threads: 4, storage: Storage::Lut, stage_levels: 6, has_cluster: true },
+    Case {
+        key: "deep",
+        threads: 4,
+        storage: Storage::Lut,
+        stage_levels: 6,
+        seeds: SEEDS,
+        has_cluster: true,
+    },
     Case {
         key: "block-windows",
         threads: 16,
         storage: Storage::BlockWindows,
         stage_levels: 6,
+        seeds: ONE_SEED,
         has_cluster: false,
     },
     Case {
@@ -64,6 +80,7 @@ const CASES: [Case; 4] = [
         threads: 16,
         storage: Storage::Block,
         stage_levels: 6,
+        seeds: ONE_SEED,
         has_cluster: false,
     },
 ];
@@ -74,9 +91,33 @@ struct Row {
     engine: &'static str,
     /// `engine` or `cluster`.
     unit: &'static str,
+    /// The median over the seeds.
     mhz: f64,
+    /// The slowest and the fastest, if there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spread: Option<Spread>,
     /// Four-input LUTs.
     luts: u64,
+}
+
+/// The rates of several seeds.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Spread {
+    seeds: usize,
+    least: f64,
+    most: f64,
+}
+
+impl Row {
+    /// Creates the row of a unit from the clock that each seed reaches.
+    fn new(engine: &'static str, unit: &'static str, mhz: &[f64], luts: u64) -> Self {
+        let spread = (mhz.len() > 1).then(|| Spread {
+            seeds: mhz.len(),
+            least: mhz.iter().copied().fold(f64::INFINITY, f64::min),
+            most: mhz.iter().copied().fold(0.0, f64::max),
+        });
+        Self { engine, unit, mhz: median(mhz), spread, luts }
+    }
 }
 
 impl Case {
@@ -100,14 +141,16 @@ impl Case {
         let machine = self.machine()?;
         let program = Source::of(settings.file(PROGRAM)?).compiled()?;
         let processor = processor(&machine, &program, Form::Alone)?;
-        let cluster = self.has_cluster.then(|| ("cluster", processor.plan.cluster_module()));
-        let units = [("engine", processor.engine.name.clone())].into_iter().chain(cluster);
-        let row = |(unit, module): (&'static str, String)| {
+        let cluster = self.has_cluster.then(|| processor.plan.cluster_module());
+        let engine = ("engine", processor.engine.name.clone(), self.seeds);
+        let units = [engine].into_iter().chain(cluster.map(|module| ("cluster", module, ONE_SEED)));
+        let row = |(unit, module, seeds): (&'static str, String, &[u32])| {
             let _working = Working::on(format!("placing and routing {unit}: {}", self.about()));
             let mhz = machine.clock.core_mhz;
-            let Route { fmax_mhz, luts, .. } =
-                route(&processor.design, &module, mhz, &Cache::of_user()).map_err(Error::new)?;
-            Ok(Row { engine: self.key, unit, mhz: fmax_mhz, luts })
+            let routed = routes(&processor.design, &module, mhz, seeds, &Cache::of_user())
+                .map_err(Error::new)?;
+            let clocks: Vec<f64> = routed.iter().map(|route| route.fmax_mhz).collect();
+            Ok(Row::new(self.key, unit, &clocks, routed[0].luts))
         };
         units.map(row).collect()
     }
@@ -130,12 +173,20 @@ fn about(key: &str) -> String {
 fn text(rows: &[Row]) -> String {
     let mut table = output::table(&["engine", "unit", "MHz", "LUTs"], &[2, 3]);
     for row in rows {
-        let (mhz, luts) = (number(row.mhz), thousands(row.luts));
+        let luts = thousands(row.luts);
+        let mhz = match row.spread {
+            Some(Spread { least, most, .. }) => {
+                format!("{} ({} to {})", number(row.mhz), number(least), number(most))
+            }
+            None => number(row.mhz),
+        };
         table.add_row([about(row.engine).replace('`', ""), row.unit.to_owned(), mhz, luts]);
     }
     format!(
-        "{table}\n\nProgram router.loom, routed by nextpnr for 100 MHz on an ECP5-85 of speed grade 8, with one \
-         seed. LUTs have four inputs, and count the harness around the unit.\n"
+        "{table}\n\nProgram router.loom, routed by nextpnr for 100 MHz on an ECP5-85 of speed grade 8: the median \
+         of {} seeds with the slowest and the fastest, or one seed. LUTs have four inputs, and count the \
+         harness around the unit.\n",
+        SEEDS.len()
     )
 }
 
@@ -145,7 +196,14 @@ fn table(values: &Values) -> Result<Table> {
     for case in &CASES {
         let of = |unit: &str| {
             let key = |what: &str| format!("{}.{unit}.{what}", case.key);
-            let mhz = values.fixed(&key("mhz"), 1)?;
+            let mut mhz = values.fixed(&key("mhz"), 1)?;
+            if values.has(&key("spread.seeds")) {
+                let [least, most] =
+                    ["spread.least", "spread.most"].map(|end| values.fixed(&key(end), 1));
+                mhz = format!("{mhz} ({} to {})", least?, most?);
+            } else {
+                mhz += ", one seed";
+            }
             Ok::<_, Error>([mhz, decimal(values.get(&key("luts"))?, 0)])
         };
         let [mhz, luts] = of("engine")?;
@@ -168,8 +226,8 @@ mod tests {
             .iter()
             .flat_map(|case| {
                 case.machine().expect(case.key);
-                let row = |unit| Row { engine: case.key, unit, mhz: 97.5, luts: 12_345 };
-                [row("engine"), row("cluster")]
+                let row = |unit, mhz: &[f64]| Row::new(case.key, unit, mhz, 12_345);
+                [row("engine", &[97.5, 86.9, 101.2]), row("cluster", &[76.1])]
             })
             .collect();
         let drawn = Drawn {
@@ -178,7 +236,14 @@ mod tests {
             svg: String::new(),
             faults: Vec::new(),
         };
+        assert!(drawn.text.contains("97.5 (86.9 to 101)"), "{}", drawn.text);
         let values = FIGURE.values(&drawn).expect("no two units have one name");
+        let spread = |key: &str| values.get(&format!("standard.engine.{key}")).expect(key);
+        assert_eq!(
+            [spread("mhz"), spread("spread.least"), spread("spread.most")],
+            [97.5, 86.9, 101.2]
+        );
+        assert!(!values.has("standard.cluster.spread.seeds"), "one seed has no spread");
         assert_eq!(table(&values).expect("a table").rows(), CASES.len());
     }
 }

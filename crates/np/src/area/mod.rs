@@ -22,7 +22,7 @@ pub use fit::Overrun;
 pub use netlist::{Resources, read};
 pub use parts::{Part, parts};
 pub use synthesis::{Cache, synthesise};
-pub use timing::{Route, route};
+pub use timing::{Route, routes};
 
 use crate::processor::Design;
 

