@@ -17,7 +17,8 @@
 //                          is done. While busy: waits.
 //   0x01c  CONFIG     ro   {targets of a pipe[31:8], pipes[7:0]}
 //   0x100  DATA[k]    rw   word k of the entry (k < ceil(CtlBits / 32)), word 0 least
-//                          significant: the entry to write, or the entry read
+//                          significant: the entry to write, or the entry read; a write leaves
+//                          it as it is
 // Any write while a command is under way waits until the command is done, and so does a read of
 // DATA. The response is SLVERR for an address that is not in this list, a write to a read-only
 // register, a command other than read and write, and a write with a `wstrb` that is not all ones;
