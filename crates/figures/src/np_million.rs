@@ -127,6 +127,12 @@ fn row(machine: String, rate: &str, report: &Value) -> Result<Row> {
     let own = report["machines"].get(1).ok_or_else(|| missing("machine"))?;
     let simulation = &own["simulation"];
     let difference = report["differences"].get(0);
+    // A simulated machine's rate counts all packets that it is done with.
+    let stays = |fate: &str| report[fate].as_array().is_some_and(|reasons| !reasons.is_empty());
+    if ["dropped", "cpu"].into_iter().any(stays) {
+        return Err(Error::new(format!("{machine}: packets did not leave by a port"))
+            .with_help("rates are those of packets that are forwarded: the tables must know their destinations"));
+    }
     Ok(Row {
         machine,
         rate: rate.to_owned(),
@@ -176,5 +182,9 @@ mod tests {
         assert_eq!(bad.fault().as_deref(), Some("np: DIFFERS at packet 9, 2 packets are lost"));
         assert!(text(&[bad]).contains("DIFFERS at packet 9"));
         assert!(row("np".into(), "max", &json!({})).is_err());
+        let mut drops = report(json!([]));
+        drops["dropped"] = json!([{"reason": "NO_ROUTE", "packets": 1}]);
+        let refused = row("np".into(), "max", &drops).expect_err("its rate counts a drop");
+        assert!(refused.to_string().contains("did not leave by a port"), "{refused}");
     }
 }

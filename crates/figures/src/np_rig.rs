@@ -108,6 +108,12 @@ fn faults(rows: &[Row], all: bool) -> Vec<String> {
         .filter(|(_, report)| !report.is_faultless())
         .map(|(row, _)| format!("{}: packets are missing, late or wrong", row.machine))
         .collect();
+    // The rate counts packets that came back or were dropped.
+    faults.extend(
+        ours.clone()
+            .filter(|(_, report)| report.events > 0)
+            .map(|(row, _)| format!("{}: the program drops packets", row.machine)),
+    );
     if all && !ours.clone().any(|(row, report)| report.refused == 0 && row.luts < GOAL_LUTS) {
         faults.push(format!(
             "no rig carries a packet each cycle on less than {} LUTs",

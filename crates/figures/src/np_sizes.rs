@@ -17,8 +17,7 @@ use super::registry::scratch;
 use super::store::Cost;
 use super::values::{Values, slug};
 use super::{Settings, number};
-use wireloom_console::Working;
-use wireloom_console::output;
+use wireloom_console::{Working, output, thousands};
 use wireloom_explore::rig::{Loaded, Overrun, Rig};
 use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
@@ -353,8 +352,8 @@ fn about(latency: f64, hops: &str, packets: &str) -> String {
 fn text(machine: &str, rows: &[Row]) -> String {
     let mut text = String::new();
     for counting in [false, true] {
-        let heads = ["packets", "MPPS", "lanes carry", "share", "Gb/s", "lost at 95 %"];
-        let mut table = output::table(&heads, &[1, 2, 3, 4, 5]);
+        let heads = ["packets", "MPPS", "lanes carry", "share", "Gb/s", "left at 95 %", "lost"];
+        let mut table = output::table(&heads, &[1, 2, 3, 4, 5, 6]);
         for row in rows.iter().filter(|row| row.counting == counting) {
             table.add_row([
                 about(row.latency as f64, row.hops, &row.packets),
@@ -362,13 +361,14 @@ fn text(machine: &str, rows: &[Row]) -> String {
                 number(row.limit),
                 format!("{:.1} %", 100.0 * row.share),
                 number(row.gbps),
-                format!("{} of {}", row.lost, row.offered),
+                thousands(row.offered as u64 - row.lost),
+                thousands(row.lost),
             ]);
         }
         let with = if counting { "with" } else { "without" };
         text += &format!("{machine}, {with} flow counting\n{table}\n\n");
     }
-    text + "Bytes without check sequence. MPPS: million packets a second in the middle of a run, while more wait than it takes; lanes carry: two packets \
+    text + "Bytes without check sequence. MPPS: million packets a second that leave by a port in the middle of a run, while more wait than it takes; lanes carry: two packets \
             a cycle or, of longer ones, a beat of 64 bytes a cycle and lane, on the side with more beats; Gb/s: with check sequence, preamble and gap.\n"
 }
 
@@ -394,19 +394,21 @@ fn table(values: &Values, counting: &str) -> Result<Table> {
         "MPPS",
         "of what the lanes carry",
         "Gb/s on the wire",
-        "lost at 95 % of that",
+        "left by a port, at 95 % of what the lanes carry",
+        "lost",
     ]);
     for case in cases().into_iter().filter(|case| case.counting.to_string() == counting) {
         let (hops, packets) = (case.hops.name(), case.kind.name());
         let key = format!("{counting}.{}.{}.{}", case.latency, slug(hops), slug(&packets));
         let value = |field: &str| values.get(&format!("{key}.{field}"));
-        let lost = value("lost")?;
+        let (lost, offered) = (value("lost")? as u64, value("offered")? as u64);
         table.row([
             about(case.latency as f64, hops, &packets),
             number(value("mpps")?),
             format!("{:.1} %", 100.0 * value("share")?),
             number(value("gbps")?),
-            if lost == 0.0 { "none".into() } else { format!("{lost} of {}", value("offered")?) },
+            thousands(offered - lost),
+            thousands(lost),
         ]);
     }
     Ok(table)
