@@ -9,9 +9,9 @@ use super::store::Cost;
 use super::{
     Settings, ixp, live, mpsoc, mpsoc_ablation, mpsoc_calls, mpsoc_million, mpsoc_order,
     mpsoc_partition, mpsoc_policies, mpsoc_power, mpsoc_programs, mpsoc_router, mpsoc_smallest,
-    native, native_profile, np_arbitration, np_area, np_channels, np_million, np_modules, np_pins,
-    np_rig, np_routed, np_search, np_shells, np_sizes, np_storage, np_threads, np_throughput,
-    np_units, np_virtual, raw, steps,
+    native, native_profile, np_arbitration, np_area, np_channels, np_million, np_mixes, np_modules,
+    np_pins, np_rig, np_routed, np_search, np_shells, np_sizes, np_storage, np_threads,
+    np_throughput, np_units, np_virtual, raw, steps,
 };
 use wireloom_machine::{Error, Result};
 
@@ -116,6 +116,7 @@ pub const FIGURES: &[Figure] = &[
     np_routed::FIGURE,
     np_shells::FIGURE,
     np_sizes::FIGURE,
+    np_mixes::FIGURE,
     np_area::FIGURE_11,
     np_area::FIGURE_12,
     np_modules::FIGURE,

@@ -30,6 +30,7 @@ mod np_arbitration;
 mod np_area;
 mod np_channels;
 mod np_million;
+mod np_mixes;
 mod np_modules;
 mod np_pins;
 mod np_rig;
