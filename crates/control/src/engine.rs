@@ -9,7 +9,7 @@ use std::time::Duration;
 use wireloom_bits::Bits;
 use wireloom_compile::names::Names;
 use wireloom_live::{
-    Control, InKernel, Interface, Limits, Live, Memory, Mirror, MirrorCounters, TABLES,
+    Control, InKernel, Interface, Limits, Live, Memory, Mirror, RunningMirror, TABLES,
 };
 use wireloom_machine::software::InSoftware;
 use wireloom_machine::{Error, Machine, Program, Result, load_store};
@@ -74,8 +74,8 @@ pub struct Built {
     pub of_all_cores: BTreeSet<String>,
     /// For each core, changes of the kernel since its tables were read; empty if it is not followed.
     pub controls: Vec<Control>,
-    /// What the mirror of the kernel does.
-    pub kernel: Option<Arc<MirrorCounters>>,
+    /// The mirror of the kernel.
+    pub kernel: Option<RunningMirror>,
     /// How many packets may go to the kernel.
     pub limits: Limits,
     /// The entries of files.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use wireloom_console::{Fates, Tally};
 use wireloom_ir::{Golden, Verdict};
 use wireloom_live::{
-    Attention, Bell, Control, Forwarder, InKernel, MirrorCounters, Observer, Paused, Stop,
+    Attention, Bell, Control, Forwarder, InKernel, Observer, Paused, RunningMirror, Stop,
     WatchedPrograms, Worker,
 };
 use wireloom_machine::trace::{Trace, trace};
@@ -41,7 +41,7 @@ pub struct Forwarding {
     fates_before: Fates,
     /// Steps and calls of programs that were replaced.
     counts_before: counts::Named,
-    kernel: Option<Arc<MirrorCounters>>,
+    kernel: Option<RunningMirror>,
     /// A limit of what this process uses.
     memory: Option<Arc<wireloom_live::Memory>>,
     /// The programs of an engine in the kernel.
@@ -101,7 +101,18 @@ pub struct Exchanged {
 
 /// What was replaced. It is taken apart by another thread than that of packets.
 pub struct Replaced {
-    _cores: Vec<(Box<dyn Machine + Send>, Option<Control>)>,
+    cores: Vec<(Box<dyn Machine + Send>, Option<Control>)>,
+    mirror: Option<RunningMirror>,
+}
+
+impl Replaced {
+    /// Takes it apart. What its mirror has read from the kernel is freed then.
+    pub fn end(self) {
+        drop(self.cores);
+        if let Some(mirror) = self.mirror {
+            mirror.end();
+        }
+    }
 }
 
 impl Forwarding {
@@ -375,7 +386,7 @@ impl Forwarding {
     }
 
     fn kernel(&self) -> Option<Kernel> {
-        let counters = self.kernel.as_ref()?;
+        let counters = &self.kernel.as_ref()?.counters;
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Some(Kernel {
             routes: value(&counters.routes),
@@ -426,7 +437,7 @@ impl Forwarding {
         if let Some(kernel) = self.kernel() {
             self.kernel_before = kernel.after(self.kernel_before);
         }
-        self.kernel = built.kernel;
+        let mirror = std::mem::replace(&mut self.kernel, built.kernel);
         self.forwarder.limit(&built.limits);
         self.reloads += 1;
         self.of_all_cores = built.of_all_cores;
@@ -436,7 +447,7 @@ impl Forwarding {
             let control = std::mem::replace(&mut core.control, controls.next());
             (core.machine.replace(Arc::clone(&built.engine), machine), control)
         });
-        let replaced = Replaced { _cores: replaced.collect() };
+        let replaced = Replaced { cores: replaced.collect(), mirror };
         exchanged.time = begin.elapsed();
         Ok((exchanged, replaced))
     }

@@ -22,7 +22,8 @@ fn unless_too_large(built: &Built, following: Option<&Following>) -> Result {
     let Some(memory) = following.and_then(|following| following.memory.as_ref()) else {
         return Ok(());
     };
-    let unheld = built.kernel.as_ref().map_or(0, |kernel| kernel.unheld.load(Ordering::Relaxed));
+    let unheld =
+        built.kernel.as_ref().map_or(0, |kernel| kernel.counters.unheld.load(Ordering::Relaxed));
     if unheld == 0 && memory.has_room(0) {
         return Ok(());
     }
@@ -92,7 +93,8 @@ impl Reloader {
         let engine = Arc::clone(&built.engine);
         let build_seconds = begin.elapsed().as_secs_f64();
         let (exchanged, replaced) = self.handle.ask(|forwarding| forwarding.exchange(built))??;
-        drop(replaced);
+        replaced.end();
+        }
         if let Some(watching) = &self.watching {
             watching.after_reload();
         }

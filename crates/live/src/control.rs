@@ -110,6 +110,11 @@ impl Sending {
         self.open.strong_count() == 0
     }
 
+    /// A descriptor whose other end is closed with the cores' ends.
+    pub fn descriptor(&self) -> RawFd {
+        self.cores.first().map_or(-1, |core| core.wake.as_raw_fd())
+    }
+
     /// Makes updates or sends them. Returns false if forwarding has ended.
     ///
     /// Entries may name other ones, which are changed before. Therefore changes in one place wait until
@@ -143,6 +148,9 @@ impl Sending {
         {
             // At most until the cores have executed what they are at.
             while !table.is_seen() {
+                if self.open.strong_count() == 0 {
+                    return false;
+                }
                 thread::sleep(REST);
             }
             return true;

@@ -46,7 +46,7 @@ pub use attention::{Attention, Bell};
 pub use control::Control;
 pub use forwarder::{Forwarder, Observer, Paused, PortCounters, Worker};
 pub use memory::Memory;
-pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters, TABLES};
+pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters, RunningMirror, TABLES};
 pub use police::{DEFAULT_RATE, Limits};
 pub use port::{Exchange, Io, memory as port_memory};
 pub use rights::{

@@ -2,7 +2,8 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 use wireloom_machine::{Error, Result};
 
@@ -65,6 +66,18 @@ fn link_type(index: u32) -> io::Result<u16> {
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFNAME, &raw mut request))?;
         check(libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request))?;
         Ok(request.ifr_ifru.ifru_hwaddr.sa_family)
+    }
+}
+
+/// Waits until one of these descriptors is readable or closed at its other end, for at most this time.
+pub fn wait_for(descriptors: &[RawFd], patience: Duration) -> io::Result<()> {
+    let polled = |fd: &RawFd| libc::pollfd { fd: *fd, events: libc::POLLIN, revents: 0 };
+    let mut polled: Vec<_> = descriptors.iter().map(polled).collect();
+    let milliseconds = i32::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
+    // SAFETY: the descriptors are as many as counted.
+    match check(unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as _, milliseconds) }) {
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
     }
 }
 

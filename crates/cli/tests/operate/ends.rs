@@ -200,3 +200,25 @@ fn errors_are_json_where_messages_are() {
     assert!(last["message"].as_str().is_some_and(|message| !message.is_empty()), "{err}");
     assert!(last["help"].as_str().is_some_and(|help| help.contains('`')), "{err}");
 }
+
+/// The names of the forwarder's threads.
+fn threads(operated: &Operated) -> Vec<String> {
+    let tasks = format!("/proc/{}/task", operated.child.id());
+    let tasks = fs::read_dir(tasks).expect("threads").filter_map(Result::ok);
+    let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.map(|name| name.trim().to_owned()).collect()
+}
+
+#[test]
+fn a_reload_leaves_nothing_of_the_mirror_before() {
+    // Comparisons are far away: a mirror that waits for the next one would stay until then.
+    let config = format!("{CONFIG}reconcile = 3600\n");
+    let Some(operated) = Operated::start(&config, &[]) else { return };
+    for _ in 0..5 {
+        operated.asked(&["reload"]);
+        let threads = threads(&operated);
+        let of_mirrors = threads.iter().filter(|name| ["mirror", "reading"].contains(&&name[..]));
+        assert_eq!(of_mirrors.count(), 1, "{threads:?}");
+    }
+    operated.reaches_the_right();
+}

@@ -34,9 +34,10 @@ mod reading;
 mod rows;
 
 use std::collections::{BTreeSet, HashMap};
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use wireloom_ir as ir;
@@ -115,6 +116,22 @@ pub struct MirrorCounters {
 
 /// Notifications since some moment.
 #[derive(Default)]
+/// A mirror that follows the kernel in its thread, until all of its [`Control`]s are gone.
+pub struct RunningMirror {
+    /// What it does.
+    pub counters: Arc<MirrorCounters>,
+    thread: JoinHandle<()>,
+}
+
+impl RunningMirror {
+    /// Waits until the thread has ended, which frees all that it has read from the kernel.
+    pub fn end(self) {
+        // A panic has been reported.
+        let _ = self.thread.join();
+        memory::give_back();
+    }
+}
+
 struct Noticed {
     /// How many.
     count: usize,
@@ -213,7 +230,7 @@ impl Mirror {
     }
 
     /// Follows the kernel in a thread of its own from now on, and compares everything after each
-    /// interval. Returns the counters, and the updates for each of so many cores; the first core
+    /// interval. Returns the thread, and the updates for each of so many cores; the first core
     /// changes these offloads for all of them. The thread changes those with a writer itself. It has
     /// [`MIRROR_RIGHTS`] of the caller's rights.
     ///
@@ -225,7 +242,7 @@ impl Mirror {
         cores: usize,
         of_all_cores: BTreeSet<String>,
         writers: HashMap<String, Box<dyn TableWriter>>,
-    ) -> Result<(Vec<Control>, Arc<MirrorCounters>)> {
+    ) -> Result<(Vec<Control>, RunningMirror)> {
         let (sending, controls) = control::channel(cores, of_all_cores, writers)?;
         let counters = Arc::clone(&self.counters);
         let thread = thread::Builder::new().name("mirror".into());
@@ -240,9 +257,9 @@ impl Mirror {
         let failed = |error: &dyn std::fmt::Display| {
             Error::new(format!("a thread for the kernel's routes: {error}"))
         };
-        thread.spawn(follow).map_err(|error| failed(&error))?;
+        let thread = thread.spawn(follow).map_err(|error| failed(&error))?;
         given_up.recv().map_err(|error| failed(&error))??;
-        Ok((controls, counters))
+        Ok((controls, RunningMirror { counters, thread }))
     }
 
     fn run(mut self, mut sending: Sending, interval: Duration) {
@@ -254,12 +271,13 @@ impl Mirror {
             let next = [Some(compare_at), read_at, is_waiting.then_some(resolve_at)];
             let next = next.into_iter().flatten().min().unwrap_or(compare_at);
             let mut patience = next.saturating_duration_since(Instant::now());
+        let closing = sending.descriptor();
             if self.reading.is_some() {
                 patience = LOOK;
             } else if self.rows.unheld() > 0 {
                 patience = patience.min(interval);
             }
-            if self.changes.wait(patience).is_err() {
+            if self.changes.wait(patience, closing).is_err() {
                 add(&self.counters.failures, 1);
                 thread::sleep(RETRY);
             }
@@ -414,7 +432,7 @@ impl Mirror {
         }
         noticed.spread_objects(&self.state.fib);
         // Notifications of what was read are still on their way.
-        noticed.add(&self.notice_all(SETTLE));
+        noticed.add(&self.notice_all(SETTLE, sending.descriptor()));
         // What had no room before may have some now.
         let compares = compares && self.rows.unheld() == 0 && !had_given_up;
         let mut suspects = Vec::new();
@@ -424,8 +442,8 @@ impl Mirror {
             }
         });
         let deadline = Instant::now() + LATE;
-        while !suspects.is_empty() && Instant::now() < deadline {
-            noticed.read_all |= self.changes.wait(LATE_LOOK).is_err();
+        while !suspects.is_empty() && Instant::now() < deadline && !sending.is_closed() {
+            noticed.read_all |= self.changes.wait(LATE_LOOK, sending.descriptor()).is_err();
             let late = self.notice();
             noticed.add(&late);
             done = done.or(self.apply(&late.dirty, sending));
@@ -437,10 +455,10 @@ impl Mirror {
     }
 
     /// Enters all notifications that arrive until there is none for this time.
-    fn notice_all(&mut self, patience: Duration) -> Noticed {
+    fn notice_all(&mut self, patience: Duration, closing: RawFd) -> Noticed {
         let mut all = Noticed::default();
         loop {
-            if self.changes.wait(patience).is_err() {
+            if self.changes.wait(patience, closing).is_err() {
                 all.read_all = true;
                 return all;
             }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use wireloom_net::tables::Family;
 use super::fib::{Address, Fib, Joins, Said};
 use super::message::said;
 use crate::memory::Memory;
-use crate::system::set;
+use crate::system::{set, wait_for};
 
 /// Notifications of links, neighbours, addresses, routes and next hop objects (`RTNLGRP_...`).
 const GROUPS: [u32; 7] = [1, 3, 5, 7, 9, 11, 32];
@@ -110,19 +110,9 @@ impl Changes {
         Ok(Self { socket })
     }
 
-    /// Waits for changes for at most this time.
-    pub fn wait(&self, patience: Duration) -> io::Result<()> {
-        let fd = self.socket.as_raw_fd();
-        let mut polled = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let milliseconds = i32::try_from(patience.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
-        // SAFETY: one descriptor, as counted.
-        if unsafe { libc::poll(&raw mut polled, 1, milliseconds) } < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        }
-        Ok(())
+    /// Waits for changes, or until the other end of this descriptor is closed, for at most this time.
+    pub fn wait(&self, patience: Duration, closing: RawFd) -> io::Result<()> {
+        wait_for(&[self.socket.as_raw_fd(), closing], patience)
     }
 
     /// Reads some notifications, without waiting.

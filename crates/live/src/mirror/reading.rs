@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use wireloom_machine::{Error, Result};
@@ -36,6 +36,18 @@ pub struct Reading {
     /// What they meant.
     pub noticed: Noticed,
     memory: Option<Arc<Memory>>,
+    _thread: Joined,
+}
+
+/// A thread that is waited for: when a mirror has ended no copy of the routes is left.
+struct Joined(Option<JoinHandle<()>>);
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Reading {
@@ -54,9 +66,10 @@ impl Reading {
             // The mirror may have ended.
             let _ = tell.send(state(&tables, of_state.as_ref()));
         };
-        thread::Builder::new().name("reading".into()).spawn(work)?;
+        let thread = thread::Builder::new().name("reading".into()).spawn(work)?;
+        let _thread = Joined(Some(thread));
         let (changes, noticed) = (Vec::new(), Noticed::default());
-        Ok(Self { read, began: Instant::now(), compares, changes, noticed, memory })
+        Ok(Self { read, began: Instant::now(), compares, changes, noticed, memory, _thread })
     }
 
     /// Keeps a notification that came meanwhile.
