@@ -15,6 +15,8 @@ mod ends;
 mod network;
 #[path = "live/patience.rs"]
 mod patience;
+#[path = "operate/unfollowed.rs"]
+mod unfollowed;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};

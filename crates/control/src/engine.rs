@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use wireloom_bits::Bits;
 use wireloom_compile::names::Names;
+use wireloom_live::conditions::Place;
 use wireloom_live::{
     Control, InKernel, Interface, Limits, Live, Memory, Mirror, RunningMirror, TABLES,
 };
@@ -59,6 +60,13 @@ pub struct Following {
     pub reconcile: Duration,
     /// What the mirror may use.
     pub memory: Option<Arc<Memory>>,
+}
+
+impl Following {
+    /// Where a program stands in for the kernel.
+    pub fn place(&self, loaded: &Loaded) -> Option<Place> {
+        Place::of(&loaded.program.optimised, &self.ports, &self.tables)
+    }
 }
 
 /// The entries that files give to offloads whose state packets change, by path.

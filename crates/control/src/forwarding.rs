@@ -30,6 +30,7 @@ use crate::status::{Kernel, Memory, Offload, Policed, Status};
 use crate::taps::{
     self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced, WAITING_BYTES,
 };
+use crate::unfollowed::Unfollowed;
 
 /// What the forwarding thread works with.
 pub struct Forwarding {
@@ -42,6 +43,8 @@ pub struct Forwarding {
     /// Steps and calls of programs that were replaced.
     counts_before: counts::Named,
     kernel: Option<RunningMirror>,
+    /// What decides in the kernel and is not followed.
+    unfollowed: Option<Arc<Unfollowed>>,
     /// A limit of what this process uses.
     memory: Option<Arc<wireloom_live::Memory>>,
     /// The programs of an engine in the kernel.
@@ -122,8 +125,12 @@ impl Forwarding {
         built: Built,
         bell: Bell,
         memory: Option<Arc<wireloom_live::Memory>>,
+        unfollowed: Option<Arc<Unfollowed>>,
     ) -> (Handle, Self) {
         forwarder.limit(&built.limits);
+        if let Some(unfollowed) = &unfollowed {
+            forwarder.bar(unfollowed.barred());
+        }
         let (sender, jobs) = mpsc::channel();
         let mut controls = built.controls.into_iter();
         let cores = built.machines.into_iter().map(|machine| Core {
@@ -138,6 +145,7 @@ impl Forwarding {
             fates_before: Fates::default(),
             counts_before: counts::Named::default(),
             kernel: built.kernel,
+            unfollowed,
             memory,
             programs: built.programs,
             kernel_before: Kernel::default(),
@@ -353,6 +361,7 @@ impl Forwarding {
             steps: counts.steps(&engine.program.optimised),
             offloads: offloads(self.cores[0].machine.store(), &counts),
             kernel: self.kernel().map(|kernel| kernel.after(self.kernel_before)),
+            unfollowed: self.unfollowed.as_ref().and_then(|unfollowed| unfollowed.found()),
             memory: self
                 .memory
                 .as_ref()

@@ -30,6 +30,7 @@ mod service;
 mod status;
 mod supervisor;
 mod taps;
+mod unfollowed;
 mod watching;
 
 pub use client::Client;

@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 use wireloom_console::Count;
 use wireloom_http::{self as http, Limits, Request, Response, Serving};
+use wireloom_live::conditions;
 use wireloom_machine::{Error, Result};
 
 use crate::forwarding::Handle;
@@ -185,6 +186,14 @@ impl Collector for Counters {
                 }
             }
         }
+        if let Some(unfollowed) = &status.unfollowed {
+            let holds = |name| unfollowed.iter().any(|found| found.condition == name);
+            let values = conditions::ALL.iter().map(|condition| {
+                (vec![("condition", condition.name)], u64::from(holds(condition.name)))
+            });
+            let help = "Whether something in the kernel decides on packets and is not followed";
+            family(encoder, "unfollowed", help, gauge, values)?;
+        }
         if let Some(memory) = &status.memory {
             single(encoder, "memory_used_bytes", "Memory in use", gauge(memory.used))?;
             let help = "Memory that may be in use (--memory)";
@@ -214,7 +223,7 @@ type Named<T> = (&'static str, &'static str, Value<T>);
 const UNITS: [(&str, fn(&Count) -> Option<u64>); 2] =
     [("packets", |count| Some(count.packets)), ("bytes", |count| count.bytes)];
 
-const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 7] = [
+const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 8] = [
     ("port_received_packets", "Packets received", |port| port.received_packets),
     ("port_received_bytes", "Bytes received", |port| port.received_bytes),
     ("port_sent_packets", "Packets sent", |port| port.sent_packets),
@@ -222,6 +231,9 @@ const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 7] = [
     ("port_lost_input_packets", "Packets lost at the input", |port| port.lost_at_input),
     ("port_lost_output_packets", "Packets that the interface refused", |port| port.lost_at_output),
     ("port_lost_kernel_packets", "Packets that the kernel refused", |port| port.lost_to_kernel),
+    ("port_not_forwarded_packets", "Packets that `forwarding` 0 stopped", |port| {
+        port.not_forwarded
+    }),
 ];
 
 const KERNEL_COUNTERS: [(&str, &str, bool, Value<Kernel>); 8] = [
@@ -257,7 +269,8 @@ mod tests {
                               "calls": [{"method": "touch", "calls": 6, "found": 5}]},
                              {"name": "now", "kind": "clock"}],
                 "kernel": {"routes": 6, "neighbours": 2, "updates": 8, "repairs": 0,
-                           "reads": 3, "overruns": 1, "failures": 0}}"#,
+                           "reads": 3, "overruns": 1, "failures": 0},
+                "unfollowed": [{"condition": "netfilter", "detail": "a chain"}]}"#,
         )
         .expect("a status");
         let text = text(status);
@@ -276,6 +289,8 @@ mod tests {
             "wireloom_kernel_routes 6",
             "wireloom_kernel_repairs_total 0",
             "wireloom_kernel_overruns_total 1",
+            "wireloom_unfollowed{condition=\"netfilter\"} 1",
+            "wireloom_unfollowed{condition=\"ipsec\"} 0",
             "wireloom_engine{version=\"0.1.0\",program=\"a\\\"b.loom\",engine=\"e\"} 1",
             "# EOF",
         ] {

@@ -15,6 +15,7 @@ use wireloom_machine::{Error, Result};
 use crate::engine::{Built, Entries, Following, Loaded, Prepared, Where, changes};
 use crate::forwarding::Handle;
 use crate::status::Reloaded;
+use crate::unfollowed::Unfollowed;
 use crate::watching::Watching;
 
 /// Fails if both engines with their tables do not fit into the memory for a while.
@@ -44,7 +45,8 @@ const NAMED: usize = 20;
 pub struct Reloader {
     inner: Arc<Mutex<Inner>>,
     handle: Handle,
-    following: Option<Following>,
+    /// The kernel, and what of it is not followed.
+    following: Option<(Following, Arc<Unfollowed>)>,
     place: Where,
     /// What watches an engine in the kernel.
     watching: Option<Arc<Watching>>,
@@ -62,7 +64,7 @@ impl Reloader {
         load: Load,
         entries: Entries,
         handle: Handle,
-        following: Option<Following>,
+        following: Option<(Following, Arc<Unfollowed>)>,
         place: Where,
         watching: Option<Arc<Watching>>,
     ) -> Self {
@@ -85,7 +87,8 @@ impl Reloader {
         let begin = Instant::now();
         let mut loaded = (inner.load)()?;
         let needs_restart = std::mem::take(&mut loaded.needs_restart);
-        let following = self.following.as_ref();
+        let following = self.following.as_ref().map(|(following, _)| following);
+        let stands_in = following.and_then(|following| following.place(&loaded));
         let prepared = Prepared::new(loaded, following.is_some(), &self.place, &|_| ())?;
         let mut built = Built::new(prepared, following, &self.place, &|_| ())?;
         unless_too_large(&built, following)?;
@@ -94,6 +97,8 @@ impl Reloader {
         let build_seconds = begin.elapsed().as_secs_f64();
         let (exchanged, replaced) = self.handle.ask(|forwarding| forwarding.exchange(built))??;
         replaced.end();
+        if let Some((_, unfollowed)) = &self.following {
+            unfollowed.replace(stands_in);
         }
         if let Some(watching) = &self.watching {
             watching.after_reload();

@@ -1,6 +1,5 @@
 //! Forwarding from start to end.
 
-use std::fs;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
@@ -24,6 +23,7 @@ use crate::metrics::Endpoint;
 use crate::reload::{Load, Reloader};
 use crate::server::ControlSocket;
 use crate::status::Status;
+use crate::unfollowed::Unfollowed;
 use crate::watching::Watching;
 use crate::{log_reload, supervisor};
 
@@ -41,6 +41,8 @@ pub struct Settings {
     pub reconcile: Option<Duration>,
     /// The kernel's routing tables that are followed, in the order in which it looks in them.
     pub kernel_tables: Vec<u32>,
+    /// Conditions of the kernel that are accepted, by name.
+    pub accepted: Vec<String>,
     /// Something is written to a file at the end, which needs rights in folders of other users.
     pub writes_at_end: bool,
     /// The most memory that the process uses, in bytes.
@@ -85,6 +87,11 @@ pub fn forward(
         Ok(Following { ports, tables, reconcile, memory: memory.clone() })
     });
     let following = following.transpose()?;
+    let unfollowed = following.as_ref().map(|following| {
+        let place = following.place(&loaded);
+        Unfollowed::begin(place, &following.ports, &settings.accepted)
+    });
+    let unfollowed = unfollowed.transpose()?;
     let place = match settings.io {
         Io::Kernel if settings.busy => {
             return Err(Error::new("--busy has no effect with --io kernel")
@@ -140,9 +147,9 @@ pub fn forward(
     for note in notes {
         tracing::warn!("{note}");
     }
-    warn_of_forwarding(&settings.ports);
     let (bell, mut attention) = Attention::new()?;
-    let (handle, mut forwarding) = Forwarding::new(forwarder, built, bell, memory);
+    let (handle, mut forwarding) =
+        Forwarding::new(forwarder, built, bell, memory, unfollowed.clone());
     // What is to be removed and written at the end may be in a folder of another user.
     let is_writing = settings.writes_at_end || socket.is_some();
     let last = is_writing.then_some(Capability::CAP_DAC_OVERRIDE);
@@ -156,6 +163,10 @@ pub fn forward(
     give_up_all_but(&kept)?;
     let watching = is_in_kernel.then(|| Arc::new(Watching::new(handle.clone())));
     let watched = watching.clone();
+    if let Some(unfollowed) = &unfollowed {
+        unfollowed.watch()?;
+    }
+    let following = following.zip(unfollowed);
     let reloader = Reloader::new(load, entries, handle.clone(), following, place, watched);
     reload_at(hang_ups, reloader.clone())?;
     if let Some(socket) = &socket {
@@ -200,21 +211,6 @@ fn meanwhile(
         };
         built.map(|built| (built, Some(opened)))
     })
-}
-
-/// Says where the kernel would not do its part.
-fn warn_of_forwarding(ports: &[String]) {
-    for (family, setting) in [("ipv4", "net.ipv4.conf"), ("ipv6", "net.ipv6.conf")] {
-        for port in ports {
-            let path = format!("/proc/sys/net/{family}/conf/{port}/forwarding");
-            if fs::read_to_string(path).is_ok_and(|text| text.trim() == "0") {
-                tracing::warn!(
-                    "{setting}.{port}.forwarding is 0: the kernel sends no ICMP errors for packets \
-                     that this router cannot forward, and resolves no neighbours for them"
-                );
-            }
-        }
-    }
 }
 
 /// Returns a stream that has a byte for each SIGHUP, which ends the process no more.

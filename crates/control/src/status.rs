@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use wireloom_console::{Fates, output, thousands};
 use wireloom_live::PortCounters;
+use wireloom_live::conditions::Found;
 
 /// The state of a forwarder, counted from its start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Status {
     /// What was taken over from the kernel; absent with `--static`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
+    /// What decides in the kernel where packets go and is not followed; absent if nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfollowed: Option<Vec<Found>>,
     /// The memory of the process; absent without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
@@ -159,6 +163,10 @@ impl Status {
         for Policed { reason, packets } in &self.policed {
             text += &format!("policed: {reason}: {}\n", thousands(*packets));
         }
+        for port in self.ports.iter().filter(|port| port.not_forwarded > 0) {
+            let packets = thousands(port.not_forwarded);
+            text += &format!("not forwarded from {}: {packets}\n", port.name);
+        }
         if self.without_port > 0 {
             text += &format!("to ports that there are not: {}\n", thousands(self.without_port));
         }
@@ -175,6 +183,9 @@ impl Status {
                 thousands(kernel.overruns)
             );
             text += &kernel.unheld_text();
+        }
+        for found in self.unfollowed.iter().flatten() {
+            text += &format!("not followed: {}\n", found.text());
         }
         if let Some(memory) = &self.memory {
             text += &memory.text();

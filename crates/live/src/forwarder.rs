@@ -13,6 +13,7 @@ use wireloom_xdp::{InKernel, Interface, Links, PortCounts, WatchedPrograms};
 
 use crate::attention::{Attention, Bell};
 use crate::control::Control;
+use crate::forwards::Barred;
 use crate::holder::Holder;
 use crate::police::{Limits, Police};
 use crate::port::{self, Exchange, Gate, Io, Port, Receive, Spread, Transmit};
@@ -60,8 +61,11 @@ struct Core {
     received: Vec<(u64, u64)>,
     /// Per port, packets for the kernel that its twin did not accept.
     undelivered: Vec<u64>,
+    /// Per port, packets from it that the kernel would not forward.
+    not_forwarded: Vec<u64>,
     /// Packets for ports that there are not.
     without_port: u64,
+    barred: Arc<Barred>,
     police: Police,
     /// The origin of the police's clock.
     begin: Instant,
@@ -127,6 +131,9 @@ pub struct PortCounters {
     pub lost_at_output: u64,
     /// Packets for the kernel that it did not accept.
     pub lost_to_kernel: u64,
+    /// Packets from this port that the kernel's settings do not let pass ([`Barred`]).
+    #[serde(default)]
+    pub not_forwarded: u64,
 }
 
 impl Forwarder {
@@ -268,6 +275,13 @@ impl Forwarder {
         }
     }
 
+    /// Sends nothing from now on that the kernel would not forward from its port.
+    pub fn bar(&mut self, barred: &Arc<Barred>) {
+        for core in &mut self.cores {
+            core.barred = Arc::clone(barred);
+        }
+    }
+
     /// Takes the frames of all ports from the kernel, if that has not been done. Those that arrive before
     /// [`run`](Self::run) wait.
     ///
@@ -353,6 +367,7 @@ impl Forwarder {
                 lost_at_input: 0,
                 lost_at_output: 0,
                 lost_to_kernel: 0,
+                not_forwarded: 0,
             });
         }
         if let Some(counts) = self.kernel_counts() {
@@ -446,7 +461,9 @@ impl Core {
             twins: Vec::new(),
             received: vec![(0, 0); ports],
             undelivered: vec![0; ports],
+            not_forwarded: vec![0; ports],
             without_port: 0,
+            barred: Arc::default(),
             police: Police::new(Limits::default()),
             begin: Instant::now(),
         }
@@ -501,9 +518,15 @@ impl Core {
                 frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
             let (transmitters, twins) = (&mut self.transmitters, &self.twins);
             let (undelivered, without_port) = (&mut self.undelivered, &mut self.without_port);
+            let (not_forwarded, barred) = (&mut self.not_forwarded, &self.barred);
             let police = &mut self.police;
             let clock = self.begin.elapsed().as_nanos() as u64;
             machine.offer_in_pieces(&frames, &mut |output: Output<'_>, rest: &[u8]| {
+                let is_sent = matches!(output.verdict, Verdict::Sent { .. });
+                if is_sent && barred.has(output.ingress, output.bytes) {
+                    not_forwarded[usize::from(output.ingress)] += 1;
+                    return;
+                }
                 observer.output(output.verdict, output.bytes.len() + rest.len());
                 match output.verdict {
                     Verdict::Sent { port } => match transmitters.get_mut(usize::from(port)) {
@@ -536,6 +559,7 @@ impl Core {
         counters.lost_at_input += self.receivers[port].as_mut().map_or(0, |port| port.lost());
         counters.lost_at_output += sent.lost;
         counters.lost_to_kernel += self.undelivered[port];
+        counters.not_forwarded += self.not_forwarded[port];
     }
 }
 

@@ -27,8 +27,10 @@
 
 mod attention;
 mod bpf;
+pub mod conditions;
 mod control;
 mod forwarder;
+mod forwards;
 mod holder;
 mod ingress;
 mod memory;
@@ -45,6 +47,7 @@ mod twin;
 pub use attention::{Attention, Bell};
 pub use control::Control;
 pub use forwarder::{Forwarder, Observer, Paused, PortCounters, Worker};
+pub use forwards::Barred;
 pub use memory::Memory;
 pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters, RunningMirror, TABLES};
 pub use police::{DEFAULT_RATE, Limits};

@@ -7,12 +7,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, ValueEnum, ValueHint};
 use wireloom_compile::names::Names;
 use wireloom_console::output::{self, JsonTarget};
 use wireloom_control::{CpuRate, Load, Loaded, Settings, Status, logging, tracing};
 use wireloom_lang::Checked;
-use wireloom_live::{Io, LOCAL_AND_MAIN};
+use wireloom_live::{Io, LOCAL_AND_MAIN, conditions};
 use wireloom_machine::{Error, Program, Result};
 
 use super::Command;
@@ -53,6 +54,11 @@ pub struct Forward {
     #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
         value_parser = kernel_table)]
     kernel_tables: Vec<u32>,
+    /// Forward although this condition of the kernel holds, which is not followed (may be given
+    /// several times)
+    #[arg(long, value_name = "CONDITION", conflicts_with = "is_static",
+        value_parser = PossibleValuesParser::new(conditions::ALL.map(|of| of.name)))]
+    accept: Vec<String>,
     /// Hand at most so many packets a second to the kernel for each reason, or for one reason (may
     /// be given several times); 0 hands over none
     #[arg(long, value_name = "[REASON=]PACKETS")]
@@ -253,6 +259,7 @@ impl Forward {
                 [] => LOCAL_AND_MAIN.to_vec(),
                 _ => self.kernel_tables.clone(),
             },
+            accepted: self.accept.clone(),
             writes_at_end: self.json.is_some(),
             reconcile: (!self.is_static).then(|| Duration::from_secs(self.reconcile)),
             metrics: self.metrics,
