@@ -7,6 +7,8 @@
 
 #[path = "live/daemons.rs"]
 mod daemons;
+#[path = "live/described.rs"]
+mod described;
 #[path = "live/echo.rs"]
 mod echo;
 #[path = "live/internet.rs"]

@@ -1,6 +1,7 @@
 //! Changed rows as updates of a program's tables.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use wireloom_bits::Bits;
@@ -10,7 +11,7 @@ use wireloom_net::tables::{Family, Prefix, UpdateFile};
 use wireloom_offloads::{Content, EntryKey, Store, Update, resolve_updates};
 
 use super::hops::BUCKETS;
-use super::rows::{Change, HopRow, RouteRow};
+use super::rows::{Change, HopRow, RouteRow, meaning};
 
 /// Next hops of a program without a table of them.
 const NEXT_HOPS: u32 = 65_536;
@@ -61,17 +62,55 @@ impl Encoder {
         Ok(Self { empty, has, values: HashMap::new() })
     }
 
-    /// How many next hops the program's table holds, the one with number 0 included.
-    pub fn next_hops(&self) -> u32 {
-        self.elements("next_hops").unwrap_or(NEXT_HOPS)
+    /// The numbers of next hops that are the kernel's: the upper half of the program's table. The
+    /// others are those of table files, but 0, which is never resolved.
+    pub fn next_hops(&self) -> Range<u32> {
+        let size = self.elements("next_hops").unwrap_or(NEXT_HOPS);
+        (size / 2).max(1).min(size)..size
     }
 
-    /// How many groups of next hops the program's table holds.
-    pub fn groups(&self) -> u32 {
+    /// The numbers of groups of next hops that are the kernel's: the upper half, too.
+    pub fn groups(&self) -> Range<u32> {
         match self.has["buckets"] {
-            true => self.elements("buckets").unwrap_or(0) / BUCKETS as u32,
-            false => 0,
+            true => {
+                let groups = self.elements("buckets").unwrap_or(0) / BUCKETS as u32;
+                groups / 2..groups
+            }
+            false => 0..0,
         }
+    }
+
+    /// Fails if table files have given entries to numbers that are the kernel's.
+    ///
+    /// # Errors
+    /// With the first of them.
+    pub fn check(&self, store: &Store) -> Result {
+        let buckets = BUCKETS as u64;
+        let (hops, groups) = (self.next_hops(), self.groups());
+        let hops = u64::from(hops.start)..u64::from(hops.end);
+        let groups = u64::from(groups.start) * buckets..u64::from(groups.end) * buckets;
+        for (table, own, first) in [("next_hops", hops, 1), ("buckets", groups, 0)] {
+            let slot = store.find(table).filter(|_| self.has[table]);
+            let Some(Content::Kind { instance, .. }) = slot.map(|slot| &slot.content) else {
+                continue;
+            };
+            let keys = instance.rows().into_iter().map(|row| instance.entry(&row).key);
+            let mut indices = keys.filter_map(|key| match key {
+                EntryKey::Index(index) => Some(index),
+                _ => None,
+            });
+            let is_wrong = |index: &u64| own.contains(index) || *index < first;
+            if let Some(index) = indices.find(is_wrong) {
+                let last = own.start.saturating_sub(1);
+                return Err(Error::new(format!(
+                    "table `{table}`: entry {index} of a table file is the kernel's"
+                ))
+                .with_help(format!(
+                    "files have entries {first} to {last}, and all of them with --static"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The number of elements of an array.
@@ -98,7 +137,8 @@ impl Encoder {
             Change::Route(prefix, row, is_new_kind) => {
                 let (sources, destinations) = tables(prefix);
                 if is_new_kind {
-                    self.route(sources, prefix, RouteRow { next_hop: 0, ..row }, emit)?;
+                    let kind = of_source(prefix.family(), row.kind);
+                    self.route(sources, prefix, RouteRow { next_hop: 0, kind, ..row }, emit)?;
                 }
                 self.route(destinations, prefix, row, emit)
             }
@@ -157,6 +197,17 @@ impl Encoder {
         let text = format!("at 0\ntable {table}\n{line}\n");
         let file = UpdateFile::from_text(Path::new("the kernel's routes"), &text);
         resolve_updates(&mut self.empty, &file.map_err(Error::new)?).map_err(Error::new)
+    }
+}
+
+/// The kind of a route to a source. The kernel may refuse IPv4 packets from addresses that it would
+/// not send to (`rp_filter`): programs that check sources leave them to it, as those without a route.
+fn of_source(family: Family, kind: u8) -> u8 {
+    match (family, kind) {
+        (Family::V4, meaning::DIRECTED_BROADCAST | meaning::REJECT | meaning::DISCARD) => {
+            meaning::NONE
+        }
+        _ => kind,
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Instant;
 
 use wireloom_net::netlink::NextHop;
 use wireloom_net::tables::{Family, Prefix};
@@ -40,6 +41,8 @@ pub struct Route {
     pub hops: Vec<Hop>,
     /// The next hop object that says where it leads, instead of the above. 0: none.
     pub object: u32,
+    /// The MTU of the route itself, in bytes of layer 3. 0: that of the link.
+    pub mtu: u32,
 }
 
 /// Types of routes (linux/rtnetlink.h).
@@ -62,6 +65,15 @@ pub struct Said {
     /// The lowest is used.
     pub metric: u32,
     pub route: Route,
+    /// When the kernel stops using it.
+    pub expires: Option<Instant>,
+}
+
+impl Said {
+    /// Whether the kernel still uses the route.
+    pub fn is_alive(&self) -> bool {
+        self.expires.is_none_or(|expires| expires > Instant::now())
+    }
 }
 
 /// How a new route joins those with the same prefix and metric (`NLM_F_...` of linux/netlink.h).
@@ -91,13 +103,27 @@ impl Candidates {
     }
 
     fn usable<'a>(&'a self, objects: &'a Objects) -> Option<&'a Route> {
-        self.all()
-            .map(|candidate| objects.resolve(&candidate.route))
-            .find(|route| route.is_usable())
+        let mut apart = self.all().filter(|candidate| candidate.metric == Route::APART);
+        apart.next().map(|candidate| &*candidate.route).or_else(|| {
+            let mut routes = self.all().map(|candidate| objects.resolve(&candidate.route));
+            routes.find(|route| route.is_usable())
+        })
     }
 }
 
 impl Route {
+    /// The metric of routes that [stay apart](Self::apart). No other has it: the kernel's commands
+    /// take none that large for a route that is to be used.
+    pub const APART: u32 = u32::MAX;
+
+    /// A route that the tables cannot describe: the kernel forwards the packets of its prefix, as if
+    /// they went out of an interface that is no port. `mark` tells those of one prefix apart.
+    pub fn apart(family: Family, mark: u128) -> Self {
+        let gateway = Some(Address { family, bits: mark });
+        let hop = Hop { device: 0, gateway, weight: 1, is_dead: false };
+        Self { kind: kind::UNICAST, hops: vec![hop], object: 0, mtu: 0 }
+    }
+
     /// Whether the destination is on the link of this interface.
     pub fn link(&self) -> Option<u32> {
         match self.hops[..] {
@@ -210,6 +236,8 @@ pub struct Fib {
     memory: Option<Arc<Memory>>,
     /// Routes that came since there was no room for all.
     given_up: Option<u64>,
+    /// When the kernel stops using the first route with a lifetime.
+    expires: Option<Instant>,
 }
 
 /// Routes that are added between two looks at the memory, and what these use at most.
@@ -224,6 +252,7 @@ impl Fib {
         Self {
             memory,
             given_up: None,
+            expires: None,
             tables: numbers.iter().map(|number| Table::new(*number)).collect(),
             objects: Objects::default(),
             known: HashSet::new(),
@@ -273,18 +302,24 @@ impl Fib {
         self.known = HashSet::new();
         memory::give_back();
         for family in [Family::V4, Family::V6] {
-            let gateway = Some(Address { family, bits: 0 });
-            let hop = Hop { device: 0, gateway, weight: 1, is_dead: false };
-            let candidate = Candidate {
-                metric: 0,
-                route: Arc::new(Route { kind: kind::UNICAST, hops: vec![hop], object: 0 }),
-            };
+            let route = Arc::new(Route::apart(family, 0));
+            let candidate = Candidate { metric: Route::APART, route };
             let all = Prefix::new(family, 0, 0).expect("the shortest prefix");
             if let Some(table) = self.tables.first_mut() {
                 table.change(all, |routes| routes.push(candidate));
             }
         }
         self.given_up = Some(0);
+    }
+
+    /// When the first lifetime of a route ends, since the kernel then passes over it before it says so.
+    pub fn expires(&self) -> Option<Instant> {
+        self.expires
+    }
+
+    /// Forgets the lifetimes: everything is read again.
+    pub fn forget_lifetimes(&mut self) {
+        self.expires = None;
     }
 
     fn held(&self) -> usize {
@@ -302,13 +337,16 @@ impl Fib {
     /// A notification may be older than what a dump has already shown. Therefore nothing is added
     /// twice, and what is not there is not missed.
     pub fn insert(&mut self, said: Said, joins: Joins) -> Vec<Prefix> {
-        let Said { table: number, prefix, metric, route } = said;
+        let Said { table: number, prefix, metric, route, expires } = said;
         let Some(index) = self.tables.iter().position(|table| table.number == number) else {
             return Vec::new();
         };
         if let Some(missed) = &mut self.given_up {
             *missed += 1;
             return Vec::new();
+        }
+        if let Some(expires) = expires {
+            self.expires = Some(self.expires.map_or(expires, |known| known.min(expires)));
         }
         let route = self.share(route);
         let before = self.held();
@@ -361,7 +399,7 @@ impl Fib {
 
     /// Removes a route of which the kernel notifies. Returns as [`insert`](Self::insert).
     pub fn remove(&mut self, said: &Said) -> Vec<Prefix> {
-        let Said { table: number, prefix, metric, route } = said;
+        let Said { table: number, prefix, metric, route, .. } = said;
         let Some(index) = self.tables.iter().position(|table| table.number == *number) else {
             return Vec::new();
         };

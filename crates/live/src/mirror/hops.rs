@@ -1,49 +1,82 @@
 //! Numbers for neighbours (next hops) and for groups of them, as long as routes use them.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::{Range, RangeInclusive};
+
+use wireloom_net::tables::Family;
 
 use super::netlink::Neighbour;
 
 /// The buckets of a group (`BUCKETS` of programs/include/forwarding.loom).
 pub const BUCKETS: usize = 256;
 
-/// Gives out numbers from `first` up to a limit and counts their users.
+/// A way to a neighbour, which has a row of `next_hops`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Way {
+    pub neighbour: Neighbour,
+    /// The version of the packets: links may have another MTU for IPv6.
+    pub family: Family,
+    /// The MTU of the routes; 0: none.
+    pub mtu: u32,
+}
+
+impl Way {
+    /// All ways to a neighbour.
+    pub fn to(neighbour: Neighbour) -> RangeInclusive<Self> {
+        Self { neighbour, family: Family::V4, mtu: 0 }..=Self {
+            neighbour,
+            family: Family::V6,
+            mtu: u32::MAX,
+        }
+    }
+}
+
+/// Gives out numbers of a range and counts their users.
 #[derive(Debug)]
 pub struct Numbers<K> {
-    numbers: HashMap<K, u32>,
-    /// Per number from 0, key and users.
+    numbers: BTreeMap<K, u32>,
+    /// Per number of the range, key and users.
     slots: Vec<Option<(K, u32)>>,
     /// Numbers without users.
     free: Vec<u32>,
-    limit: u32,
+    range: Range<u32>,
 }
 
-impl<K: Clone + Eq + Hash> Numbers<K> {
-    /// Numbers from `first` to `limit - 1`.
-    pub fn new(first: u32, limit: u32) -> Self {
-        let slots = vec![None; first as usize];
-        Self { numbers: HashMap::new(), slots, free: Vec::new(), limit }
+impl<K: Clone + Ord> Numbers<K> {
+    /// Numbers of a range.
+    pub fn new(range: Range<u32>) -> Self {
+        Self { numbers: BTreeMap::new(), slots: Vec::new(), free: Vec::new(), range }
+    }
+
+    /// The place of a number in a list of what the numbers have.
+    pub fn place(&self, number: u32) -> Option<usize> {
+        number.checked_sub(self.range.start).map(|place| place as usize)
+    }
+
+    fn slot(&mut self, number: u32) -> Option<&mut Option<(K, u32)>> {
+        let place = self.place(number)?;
+        self.slots.get_mut(place)
     }
 
     /// Returns the number of a key, which has one more user now, and whether it is new. `None` if
     /// all are given out.
     pub fn acquire(&mut self, key: &K) -> Option<(u32, bool)> {
         if let Some(&number) = self.numbers.get(key) {
-            if let Some((_, users)) = &mut self.slots[number as usize] {
+            if let Some(Some((_, users))) = self.slot(number) {
                 *users += 1;
             }
             return Some((number, false));
         }
         let number = match self.free.pop() {
             Some(number) => number,
-            None if self.slots.len() < self.limit as usize => {
+            None if self.slots.len() < self.range.len() => {
                 self.slots.push(None);
-                self.slots.len() as u32 - 1
+                self.range.start + self.slots.len() as u32 - 1
             }
             None => return None,
         };
-        self.slots[number as usize] = Some((key.clone(), 1));
+        *self.slot(number)? = Some((key.clone(), 1));
         self.numbers.insert(key.clone(), number);
         Some((number, true))
     }
@@ -51,7 +84,7 @@ impl<K: Clone + Eq + Hash> Numbers<K> {
     /// Takes a user away. Returns the key if that was the last: then [`reuse`](Self::reuse) may
     /// return the number.
     pub fn release(&mut self, number: u32) -> Option<K> {
-        let slot = self.slots.get_mut(number as usize)?;
+        let slot = self.slot(number)?;
         let (_, users) = slot.as_mut()?;
         *users -= 1;
         if *users > 0 {
@@ -67,24 +100,24 @@ impl<K: Clone + Eq + Hash> Numbers<K> {
         self.free.push(number);
     }
 
-    /// The number of a key that has users.
-    pub fn find(&self, key: &K) -> Option<u32> {
-        self.numbers.get(key).copied()
+    /// The numbers of the keys in a range that have users.
+    pub fn find(&self, keys: RangeInclusive<K>) -> impl Iterator<Item = u32> {
+        self.numbers.range(keys).map(|(_, number)| *number)
     }
 
     /// The key of a number that has users.
     pub fn key(&self, number: u32) -> Option<&K> {
-        self.slots.get(number as usize)?.as_ref().map(|(key, _)| key)
+        self.slots.get(self.place(number)?)?.as_ref().map(|(key, _)| key)
     }
 
-    /// Keys and numbers with users.
+    /// Keys and numbers with users, in the order of the keys.
     pub fn iter(&self) -> impl Iterator<Item = (&K, u32)> {
         self.numbers.iter().map(|(key, number)| (key, *number))
     }
 }
 
 /// A next hop in a group and its weight. `None`: by an interface that is no port.
-pub type Member = (Option<Neighbour>, u32);
+pub type Member = (Option<Way>, u32);
 
 /// Returns the index of the member that each bucket belongs to.
 ///
@@ -103,26 +136,25 @@ pub fn spread(members: &[Member]) -> [usize; BUCKETS] {
 
 /// An exponentially distributed number whose rate is the weight: the least is that of a member with
 /// a probability in proportion to its weight.
-fn score(bucket: usize, member: &Option<Neighbour>, weight: u32) -> f64 {
+fn score(bucket: usize, member: &Option<Way>, weight: u32) -> f64 {
     let mut hasher = DefaultHasher::new();
-    (bucket as u64, member).hash(&mut hasher);
+    (bucket as u64, member.map(|way| way.neighbour)).hash(&mut hasher);
     let uniform = ((hasher.finish() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     -uniform.ln() / f64::from(weight.max(1))
 }
 
 #[cfg(test)]
 mod tests {
-    use wireloom_net::tables::Family;
-
     use super::*;
     use crate::mirror::fib::Address;
 
     fn member(last: u8, weight: u32) -> Member {
         let bits = 0x0a00_0000 + u128::from(last);
-        (Some((Address { family: Family::V4, bits }, 7)), weight)
+        let neighbour = (Address { family: Family::V4, bits }, 7);
+        (Some(Way { neighbour, family: Family::V4, mtu: 0 }), weight)
     }
 
-    fn owners(members: &[Member]) -> Vec<Option<Neighbour>> {
+    fn owners(members: &[Member]) -> Vec<Option<Way>> {
         spread(members).iter().map(|index| members[*index].0).collect()
     }
 
@@ -154,7 +186,7 @@ mod tests {
 
     #[test]
     fn numbers_are_reused_when_nobody_has_them() {
-        let mut numbers = Numbers::new(1, 3);
+        let mut numbers = Numbers::new(1..3);
         assert_eq!(numbers.acquire(&"a"), Some((1, true)));
         assert_eq!(numbers.acquire(&"a"), Some((1, false)));
         assert_eq!(numbers.acquire(&"b"), Some((2, true)));
@@ -164,6 +196,7 @@ mod tests {
         assert_eq!(numbers.acquire(&"c"), None, "not before it may be reused");
         numbers.reuse(1);
         assert_eq!(numbers.acquire(&"c"), Some((1, true)));
-        assert_eq!((numbers.find(&"c"), numbers.key(1)), (Some(1), Some(&"c")));
+        assert_eq!(numbers.find("c"..="c").collect::<Vec<_>>(), [1]);
+        assert_eq!((numbers.key(1), numbers.key(0), numbers.key(9)), (Some(&"c"), None, None));
     }
 }

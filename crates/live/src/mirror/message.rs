@@ -1,23 +1,22 @@
 //! The kernel's messages about routes.
 
 use netlink_packet_route::AddressFamily;
+use std::time::{Duration, Instant};
+
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteNextHop, RouteNextHopFlags,
-    RouteType, RouteVia,
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteMetric, RouteNextHop,
+    RouteNextHopFlags, RouteType, RouteVia,
 };
 use wireloom_net::tables::{Family, Prefix};
 
 use super::fib::{Address, Hop, Route, Said, kind};
 
-/// Reads a message; `None` if the route is not followed: routes for one type of service or for some
-/// sources are not described by a prefix, cached ones are no routes, and `throw` is none either.
+/// Reads a message; `None` if the route is none that decides where packets go: cached ones, and those
+/// of other families. Routes for one type of service or for some sources are not described by a
+/// prefix, and `throw` goes on with another table: they stay [apart](Route::apart).
 pub fn said(message: &RouteMessage) -> Option<Said> {
     let header = &message.header;
-    if header.tos != 0
-        || header.source_prefix_length != 0
-        || header.flags.contains(RouteFlags::Cloned)
-        || header.kind == RouteType::Throw
-    {
+    if header.flags.contains(RouteFlags::Cloned) {
         return None;
     }
     let family = match header.address_family {
@@ -34,7 +33,7 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
         is_dead: header.flags.contains(RouteFlags::Dead),
     };
     let mut hops = Vec::new();
-    let mut object = 0;
+    let (mut object, mut mtu, mut source, mut expires) = (0, 0, 0, None);
     for attribute in &message.attributes {
         match attribute {
             RouteAttribute::Destination(address) => destination = self::address(address)?.bits,
@@ -42,11 +41,29 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
             RouteAttribute::Priority(number) => metric = *number,
             RouteAttribute::MultiPath(several) => hops.extend(several.iter().map(path)),
             RouteAttribute::NhId(number) => object = *number,
+            RouteAttribute::Metrics(metrics) => {
+                let known = metrics.iter().find_map(|metric| match metric {
+                    RouteMetric::Mtu(mtu) => Some(*mtu),
+                    _ => None,
+                });
+                mtu = known.unwrap_or(0);
+            }
+            RouteAttribute::Source(address) => source = self::address(address)?.bits,
+            RouteAttribute::CacheInfo(info) => expires = lifetime(info.expires),
             attribute => hop.read(attribute),
         }
     }
     hop.unless_encapsulated(&message.attributes);
     let prefix = Prefix::new(family, destination, u32::from(header.destination_prefix_length))?;
+    let is_thrown = header.kind == RouteType::Throw;
+    // What an object leads to has no MTU of its own.
+    let has_object_and_mtu = object != 0 && mtu != 0;
+    if header.tos != 0 || header.source_prefix_length != 0 || is_thrown || has_object_and_mtu {
+        let lengths = u128::from(header.tos) << 8 | u128::from(header.source_prefix_length);
+        let mark = source ^ lengths ^ u128::from(metric) << 32 ^ u128::from(is_thrown) << 16;
+        let route = Route::apart(family, mark);
+        return Some(Said { table, prefix, metric: Route::APART, route, expires });
+    }
     let mut kind = header.kind.into();
     match kind {
         // The kernel says what the object leads to as well, if it is to be compatible, or just that
@@ -63,7 +80,19 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
             object = 0;
         }
     }
-    Some(Said { table, prefix, metric, route: Route { kind, hops, object } })
+    Some(Said { table, prefix, metric, route: Route { kind, hops, object, mtu }, expires })
+}
+
+/// When a lifetime ends that the kernel gives in hundredths of a second; 0: never.
+fn lifetime(hundredths: u32) -> Option<Instant> {
+    let hundredths = hundredths as i32;
+    let now = Instant::now();
+    match u64::try_from(hundredths) {
+        Ok(0) => None,
+        Ok(left) => now.checked_add(Duration::from_millis(10 * left)),
+        // The kernel has not removed it yet.
+        Err(_) => Some(now),
+    }
 }
 
 /// One next hop of a route with several.

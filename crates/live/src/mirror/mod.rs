@@ -70,6 +70,8 @@ const LATE: Duration = Duration::from_secs(2);
 const LATE_LOOK: Duration = Duration::from_millis(20);
 /// Time between attempts to read everything.
 const RETRY: Duration = Duration::from_millis(100);
+/// Time between two looks at settings of which the kernel does not notify.
+const SETTINGS: Duration = Duration::from_secs(1);
 /// Reading everything takes at most this part of the time.
 const READING: u32 = 50;
 /// How often the kernel is asked to resolve neighbours, and how many at once.
@@ -114,8 +116,6 @@ pub struct MirrorCounters {
     pub unheld: AtomicU64,
 }
 
-/// Notifications since some moment.
-#[derive(Default)]
 /// A mirror that follows the kernel in its thread, until all of its [`Control`]s are gone.
 pub struct RunningMirror {
     /// What it does.
@@ -132,6 +132,8 @@ impl RunningMirror {
     }
 }
 
+/// Notifications since some moment.
+#[derive(Default)]
 struct Noticed {
     /// How many.
     count: usize,
@@ -199,7 +201,10 @@ impl Mirror {
             memory.begin_growth();
         }
         let state = reading::state(tables, memory.as_ref())?;
-        let rows = Rows::new(ports.to_vec(), encoder.next_hops(), encoder.groups(), memory.clone());
+        encoder.check(store)?;
+        let (hops, groups) = (encoder.next_hops(), encoder.groups());
+        let mut rows = Rows::new(ports.to_vec(), hops, groups, memory.clone());
+        rows.read_mtus6();
         let (counters, asked_for) = (Arc::default(), BTreeSet::new());
         let (reading, has_given_up) = (None, state.fib.given_up().is_some());
         let mut mirror = Self {
@@ -266,12 +271,20 @@ impl Mirror {
         let now = Instant::now();
         let (mut compare_at, mut resolve_at) = (now + interval, now);
         let (mut read_at, mut sweep_at): (Option<Instant>, _) = (None, now);
+        let mut settings_at = now + SETTINGS;
+        let closing = sending.descriptor();
         while !sending.is_closed() {
             let is_waiting = self.unresolved().next().is_some();
-            let next = [Some(compare_at), read_at, is_waiting.then_some(resolve_at)];
+            let expires = self.state.fib.expires();
+            let next = [
+                Some(compare_at),
+                Some(settings_at),
+                expires,
+                read_at,
+                is_waiting.then_some(resolve_at),
+            ];
             let next = next.into_iter().flatten().min().unwrap_or(compare_at);
             let mut patience = next.saturating_duration_since(Instant::now());
-        let closing = sending.descriptor();
             if self.reading.is_some() {
                 patience = LOOK;
             } else if self.rows.unheld() > 0 {
@@ -289,8 +302,17 @@ impl Mirror {
                 done = done.or(self.sweep(&mut sending, &mut |_| ()));
                 sweep_at = now + interval.max(now.elapsed() * READING);
             }
-            if noticed.read_all {
+            let has_expired = self.state.fib.expires().is_some_and(|at| now >= at);
+            if has_expired {
+                self.state.fib.forget_lifetimes();
+            }
+            if noticed.read_all || has_expired {
                 read_at = read_at.or(Some(now));
+            }
+            if now >= settings_at {
+                let devices = self.rows.read_mtus6();
+                done = done.or(self.apply(&Dirty { devices, ..Dirty::default() }, &mut sending));
+                settings_at = now + SETTINGS;
             }
             if is_waiting && now >= resolve_at {
                 self.resolve();

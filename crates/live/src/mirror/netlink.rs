@@ -183,7 +183,7 @@ fn change(message: RouteNetlinkMessage, flags: u16) -> Option<Change> {
                 _ if route.header.address_family == AddressFamily::Inet6 => Joins::After,
                 _ => Joins::Before,
             };
-            said(&route).map(|said| Change::Route(said, joins))
+            said(&route).filter(Said::is_alive).map(|said| Change::Route(said, joins))
         }
         RouteNetlinkMessage::DelRoute(route) => said(&route).map(Change::RouteGone),
         RouteNetlinkMessage::NewNeighbour(message) => {
@@ -282,7 +282,7 @@ pub fn routes(tables: &[u32], memory: Option<&Arc<Memory>>) -> io::Result<Fib> {
                 // A kernel that does not know the family gives the routes of all.
                 if let RouteNetlinkMessage::NewRoute(route) = message
                     && route.header.address_family == family
-                    && let Some(said) = said(&route)
+                    && let Some(said) = said(&route).filter(Said::is_alive)
                 {
                     fib.add(said);
                 }

@@ -18,7 +18,7 @@ use wireloom_net::tables::Family;
 use super::fib::{Address, Hop, Route, kind};
 
 /// Where routes with an object lead that is not known yet: the kernel forwards their packets.
-static UNKNOWN: Route = Route { kind: kind::UNICAST, hops: Vec::new(), object: 0 };
+static UNKNOWN: Route = Route { kind: kind::UNICAST, hops: Vec::new(), object: 0, mtu: 0 };
 
 /// The objects, by number.
 #[derive(Debug, Default)]
@@ -122,7 +122,7 @@ impl Objects {
         if kind == kind::BLACKHOLE {
             hops.clear();
         }
-        Route { kind, hops, object: 0 }
+        Route { kind, hops, object: 0, mtu: 0 }
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
 
     /// Interfaces and weights of a route to an object.
     fn hops(objects: &Objects, object: u32) -> Vec<(u32, u32)> {
-        let route = Route { kind: kind::UNICAST, hops: Vec::new(), object };
+        let route = Route { kind: kind::UNICAST, hops: Vec::new(), object, mtu: 0 };
         objects.resolve(&route).hops.iter().map(|hop| (hop.device, hop.weight)).collect()
     }
 
@@ -179,7 +179,7 @@ mod tests {
         let mut objects = Objects::default();
         objects.insert(NextHop { number: 1, leads: Leads::Blackhole });
         objects.insert(group(2, &[(1, 1)]));
-        let of = |object| Route { kind: kind::UNICAST, hops: Vec::new(), object };
+        let of = |object| Route { kind: kind::UNICAST, hops: Vec::new(), object, mtu: 0 };
         assert_eq!(objects.resolve(&of(2)).kind, kind::BLACKHOLE);
         let mut labelled = out(3, 5);
         if let Leads::Out { is_encapsulated, .. } = &mut labelled.leads {

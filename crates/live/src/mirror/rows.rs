@@ -5,15 +5,16 @@
 //! there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use wireloom_net::tables::{Family, Prefix};
 
 use super::BATCH;
-use super::fib::{Address, Fib, Hop, kind, last_inside};
-use super::hops::{BUCKETS, Member, Numbers, spread};
+use super::fib::{Address, Fib, Hop, Route, kind, last_inside};
+use super::hops::{BUCKETS, Member, Numbers, Way, spread};
 use super::netlink::{Links, Neighbour, Neighbours};
+use crate::conditions::{interface_name, setting};
 use crate::control::WAITING;
 use crate::memory::Memory;
 
@@ -39,7 +40,9 @@ impl Dirty {
 }
 
 /// `Route_kind` of programs/include/forwarding.loom.
-mod meaning {
+pub mod meaning {
+    /// No route.
+    pub const NONE: u8 = 0;
     pub const FORWARD: u8 = 1;
     pub const OWN: u8 = 2;
     pub const DIRECTED_BROADCAST: u8 = 3;
@@ -111,10 +114,12 @@ pub struct Rows {
     /// The interface of each port, if it is one.
     ports: Vec<Option<u32>>,
     macs: Vec<Option<[u8; 6]>>,
+    /// The MTU of each port for IPv6, if it is known.
+    mtus6: Vec<Option<u32>>,
     routes: BTreeMap<Prefix, RouteRow>,
     /// Number 0 is a next hop that is never resolved: the kernel sends these packets by an
     /// interface that is no port.
-    hops: Numbers<Neighbour>,
+    hops: Numbers<Way>,
     hop_rows: Vec<HopRow>,
     groups: Numbers<Vec<Member>>,
     /// The least next hop of a route that leads to a group.
@@ -166,21 +171,22 @@ struct New {
 }
 
 impl Rows {
-    /// Empty tables for ports with these interfaces, for so many next hops and groups.
+    /// Empty tables for ports with these interfaces, with these numbers of next hops and of groups.
     pub fn new(
         ports: Vec<Option<u32>>,
-        hops: u32,
-        groups: u32,
+        hops: Range<u32>,
+        groups: Range<u32>,
         memory: Option<Arc<Memory>>,
     ) -> Self {
-        let first_group = if groups > 0 { FIRST_GROUP } else { u32::MAX };
+        let first_group = if groups.is_empty() { u32::MAX } else { FIRST_GROUP };
         Self {
             macs: vec![None; ports.len()],
+            mtus6: vec![None; ports.len()],
             ports,
             routes: BTreeMap::new(),
-            hops: Numbers::new(1, hops.min(first_group)),
-            hop_rows: vec![HopRow::default(); 1],
-            groups: Numbers::new(0, groups),
+            hops: Numbers::new(hops.start..hops.end.min(first_group)),
+            hop_rows: Vec::new(),
+            groups: Numbers::new(groups),
             first_group,
             group_rows: Vec::new(),
             group_hops: Vec::new(),
@@ -201,7 +207,27 @@ impl Rows {
 
     /// The neighbours that routes lead to.
     pub fn neighbours(&self) -> impl Iterator<Item = &Neighbour> {
-        self.hops.iter().map(|(neighbour, _)| neighbour)
+        let mut last = None;
+        let neighbours = self.hops.iter().map(|(way, _)| &way.neighbour);
+        neighbours.filter(move |neighbour| last.replace(*neighbour) != Some(*neighbour))
+    }
+
+    /// Reads the MTUs of the ports for IPv6, of which the kernel does not notify. Returns the
+    /// interfaces with another one.
+    pub fn read_mtus6(&mut self) -> BTreeSet<u32> {
+        let mut changed = BTreeSet::new();
+        for (index, mtu) in self.ports.iter().zip(&mut self.mtus6) {
+            let Some((index, name)) = index.and_then(|index| Some((index, interface_name(index)?)))
+            else {
+                continue;
+            };
+            let now = setting(&format!("ipv6/conf/{name}/mtu"));
+            if *mtu != now {
+                *mtu = now;
+                changed.insert(index);
+            }
+        }
+        changed
     }
 
     /// Returns what brings the tables to this state, in an order in which no route names a next hop
@@ -443,17 +469,20 @@ impl Rows {
         mut numbers: BTreeSet<u32>,
         changes: &mut Vec<Change>,
     ) {
-        numbers.extend(dirty.neighbours.iter().filter_map(|key| self.hops.find(key)));
+        let ways = dirty.neighbours.iter().map(|neighbour| Way::to(*neighbour));
+        numbers.extend(ways.flat_map(|ways| self.hops.find(ways)));
         if !dirty.devices.is_empty() {
-            let concerned = |neighbour: &Neighbour| dirty.devices.contains(&neighbour.1);
+            let concerned = |way: &Way| dirty.devices.contains(&way.neighbour.1);
             numbers.extend(
                 self.hops.iter().filter(|(key, _)| concerned(key)).map(|(_, number)| number),
             );
         }
         for number in numbers {
-            let Some(&neighbour) = self.hops.key(number) else { continue };
-            let row = self.hop_row(state, neighbour);
-            let known = &mut self.hop_rows[number as usize];
+            let (Some(&way), Some(place)) = (self.hops.key(number), self.hops.place(number)) else {
+                continue;
+            };
+            let row = self.hop_row(state, way);
+            let known = &mut self.hop_rows[place];
             if *known != row {
                 *known = row;
                 changes.push(Change::NextHop(number, row));
@@ -461,7 +490,8 @@ impl Rows {
         }
     }
 
-    fn hop_row(&self, state: &State, neighbour: Neighbour) -> HopRow {
+    fn hop_row(&self, state: &State, way: Way) -> HopRow {
+        let Way { neighbour, family, mtu } = way;
         let (Some(link), Some(reach), Some(port)) = (
             state.links.get(&neighbour.1).filter(|link| link.up.0),
             state.neighbours.get(&neighbour),
@@ -470,13 +500,22 @@ impl Rows {
             return HopRow::default();
         };
         // Labels count towards the MTU, which has 16 bits in the table.
-        HopRow { port, dst: reach.mac, src: link.mac, mtu: link.mtu.min(65_535) }
+        let mtu = if mtu > 0 { link.mtu.min(mtu) } else { link.mtu };
+        let of_family = match family {
+            Family::V4 => None,
+            Family::V6 => self.mtus6[usize::from(port)],
+        };
+        let mtu = mtu.min(of_family.unwrap_or(u32::MAX)).min(65_535);
+        HopRow { port, dst: reach.mac, src: link.mac, mtu }
     }
 
     fn update_group(&mut self, number: u32, changes: &mut Vec<Change>) {
-        let Some(members) = self.groups.key(number) else { return };
-        let hops = &self.group_hops[number as usize];
-        let rows = &mut self.group_rows[number as usize];
+        let (Some(members), Some(place)) = (self.groups.key(number), self.groups.place(number))
+        else {
+            return;
+        };
+        let hops = &self.group_hops[place];
+        let rows = &mut self.group_rows[place];
         for ((bucket, owner), row) in spread(members).into_iter().enumerate().zip(rows) {
             if *row != hops[owner] {
                 *row = hops[owner];
@@ -491,15 +530,15 @@ impl Rows {
         let is_on_link = route.is_none_or(|route| route.link().is_some());
         if prefix.length() == prefix.family().width()
             && is_on_link
-            && let Some(neighbour) = self.resolved(state, prefix)
+            && let Some(way) = self.resolved(state, prefix)
         {
             // The destination is its own next hop.
-            return Some(RouteRow::new(meaning::FORWARD, self.hop(neighbour, new)));
+            return Some(RouteRow::new(meaning::FORWARD, self.hop(way, new)));
         }
         let route = route?;
         let kind = match route.kind {
             kind::UNICAST if route.link().is_some() => meaning::CONNECTED,
-            kind::UNICAST => return Some(self.lead(&route.hops, new)),
+            kind::UNICAST => return Some(self.lead(prefix.family(), route, new)),
             kind::LOCAL | kind::ANYCAST => meaning::OWN,
             kind::BROADCAST => meaning::DIRECTED_BROADCAST,
             kind::BLACKHOLE => meaning::DISCARD,
@@ -509,24 +548,26 @@ impl Rows {
         Some(RouteRow::new(kind, 0))
     }
 
-    /// The neighbour at an address on the link of a port, if it can be sent to.
-    fn resolved(&self, state: &State, host: Prefix) -> Option<Neighbour> {
+    /// The way to the neighbour at an address on the link of a port, if it can be sent to.
+    fn resolved(&self, state: &State, host: Prefix) -> Option<Way> {
         let address = Address { family: host.family(), bits: host.bits() };
         let (prefix, route) = state.fib.longest(address)?;
         let neighbour = (address, route.link()?);
         let is_there = prefix.length() > 0
             && self.port(neighbour.1).is_some()
             && state.neighbours.contains_key(&neighbour);
-        is_there.then_some(neighbour)
+        is_there.then_some(Way { neighbour, family: host.family(), mtu: route.mtu })
     }
 
     /// The row of a route through gateways.
-    fn lead(&mut self, hops: &[Hop], new: &mut New) -> RouteRow {
+    fn lead(&mut self, family: Family, route: &Route, new: &mut New) -> RouteRow {
         let member = |hop: &Hop| {
             let neighbour = hop.gateway.map(|gateway| (gateway, hop.device));
-            (neighbour.filter(|neighbour| self.port(neighbour.1).is_some()), hop.weight)
+            let neighbour = neighbour.filter(|neighbour| self.port(neighbour.1).is_some());
+            (neighbour.map(|neighbour| Way { neighbour, family, mtu: route.mtu }), hop.weight)
         };
-        let mut members: Vec<Member> = hops.iter().filter(|hop| !hop.is_dead).map(member).collect();
+        let mut members: Vec<Member> =
+            route.hops.iter().filter(|hop| !hop.is_dead).map(member).collect();
         let first = members.iter().find_map(|member| member.0);
         members.sort_unstable();
         members.dedup();
@@ -534,29 +575,29 @@ impl Rows {
             && first.is_some()
             && let Some((number, is_new)) = self.groups.acquire(&members)
         {
-            if is_new {
+            if is_new && let Some(place) = self.groups.place(number) {
                 let hops = members.iter().map(|member| match member.0 {
-                    Some(neighbour) => self.hop(neighbour, new),
+                    Some(way) => self.hop(way, new),
                     None => 0,
                 });
                 let hops = hops.collect();
-                let size = self.group_rows.len().max(number as usize + 1);
+                let size = self.group_rows.len().max(place + 1);
                 self.group_rows.resize(size, [0; BUCKETS]);
                 self.group_hops.resize(size, Vec::new());
-                self.group_hops[number as usize] = hops;
+                self.group_hops[place] = hops;
                 new.groups.insert(number);
             }
             return RouteRow::new(meaning::FORWARD, FIRST_GROUP + number);
         }
-        let next_hop = first.map_or(0, |neighbour| self.hop(neighbour, new));
+        let next_hop = first.map_or(0, |way| self.hop(way, new));
         RouteRow::new(meaning::FORWARD, next_hop)
     }
 
-    /// The number of a neighbour, which has one more user then; 0 if there are no more numbers.
-    fn hop(&mut self, neighbour: Neighbour, new: &mut New) -> u32 {
-        let Some((number, is_new)) = self.hops.acquire(&neighbour) else { return 0 };
-        if is_new {
-            let size = self.hop_rows.len().max(number as usize + 1);
+    /// The number of a way, which has one more user then; 0 if there are no more numbers.
+    fn hop(&mut self, way: Way, new: &mut New) -> u32 {
+        let Some((number, is_new)) = self.hops.acquire(&way) else { return 0 };
+        if is_new && let Some(place) = self.hops.place(number) {
+            let size = self.hop_rows.len().max(place + 1);
             self.hop_rows.resize(size, HopRow::default());
             new.hops.insert(number);
         }
@@ -570,8 +611,10 @@ impl Rows {
         let Some(group) = row.next_hop.checked_sub(self.first_group) else {
             return self.release_hop(row.next_hop);
         };
-        if self.groups.release(group).is_some() {
-            for hop in std::mem::take(&mut self.group_hops[group as usize]) {
+        if self.groups.release(group).is_some()
+            && let Some(place) = self.groups.place(group)
+        {
+            for hop in std::mem::take(&mut self.group_hops[place]) {
                 self.release_hop(hop);
             }
             self.released.groups.push(group);

@@ -14,8 +14,8 @@ fn gateway(last: u8) -> Hop {
 
 fn via(prefix: &str, metric: u32, hops: &[Hop]) -> Said {
     let prefix = prefix.parse().expect("a prefix");
-    let route = Route { kind: kind::UNICAST, hops: hops.to_vec(), object: 0 };
-    Said { table: MAIN, prefix, metric, route }
+    let route = Route { kind: kind::UNICAST, hops: hops.to_vec(), object: 0, mtu: 0 };
+    Said { table: MAIN, prefix, metric, route, expires: None }
 }
 
 fn hops(fib: &Fib, prefix: &str) -> Vec<Hop> {

@@ -11,8 +11,8 @@ fn gateway(last: u8) -> Address {
 
 fn said(prefix: &str, kind: u8, hops: &[(u32, Option<Address>)]) -> Said {
     let hop = |&(device, gateway)| Hop { device, gateway, weight: 1, is_dead: false };
-    let route = Route { kind, hops: hops.iter().map(hop).collect(), object: 0 };
-    Said { table: 254, prefix: prefix.parse().expect("a prefix"), metric: 0, route }
+    let route = Route { kind, hops: hops.iter().map(hop).collect(), object: 0, mtu: 0 };
+    Said { table: 254, prefix: prefix.parse().expect("a prefix"), metric: 0, route, expires: None }
 }
 
 fn state() -> State {
@@ -49,7 +49,7 @@ fn route(changes: &[Change], prefix: &str) -> Option<(u8, u32)> {
 
 #[test]
 fn routes_lead_to_neighbours_of_ports() {
-    let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0, None);
+    let mut rows = Rows::new(vec![Some(7), Some(9)], 1..100, 0..0, None);
     let mut state = state();
     let changes = bring_all(&mut rows, &state);
     assert!(changes.contains(&Change::Port(1, [2, 0, 0, 0, 0, 2])));
@@ -80,8 +80,65 @@ fn routes_lead_to_neighbours_of_ports() {
 }
 
 #[test]
+fn the_smallest_mtu_of_route_link_and_version_counts() {
+    let mut rows = Rows::new(vec![Some(7), Some(9)], 50..100, 0..0, None);
+    let mut state = state();
+    bring_all(&mut rows, &state);
+    let via = |prefix: &str, mtu| {
+        let mut said = said(prefix, kind::UNICAST, &[(7, Some(gateway(2)))]);
+        said.route.mtu = mtu;
+        said
+    };
+    rows.mtus6 = vec![Some(1400), None];
+    for (prefix, mtu, expected) in [
+        ("172.16.0.0/16", 1300, 1300),
+        ("172.17.0.0/16", 9000, 1500),
+        ("172.18.0.0/16", 0, 1500),
+        ("2001:db8:1::/48", 1300, 1300),
+        ("2001:db8:2::/48", 0, 1400),
+    ] {
+        let prefixes = state.fib.insert(via(prefix, mtu), Joins::After).into_iter().collect();
+        let changes = rows.update(&state, &Dirty { prefixes, ..Dirty::default() });
+        let (_, number) = route(&changes, prefix).expect("a route");
+        assert!(number >= 50, "a number of the range: {number}");
+        let place = rows.hops.place(number).expect("a number of the range");
+        assert_eq!(rows.hop_rows[place].mtu, expected, "{prefix}");
+    }
+    // All of them are rows of the neighbour, which goes.
+    state.neighbours.clear();
+    let neighbours = BTreeSet::from([(gateway(2), 7)]);
+    let changes = rows.update(&state, &Dirty { neighbours, ..Dirty::default() });
+    let gone = |change: &&Change| matches!(change, Change::NextHop(_, row) if row.port == 0 && row.mtu == 0);
+    assert_eq!(changes.iter().filter(gone).count(), 5);
+    assert_eq!(rows.neighbours().collect::<Vec<_>>(), [&(gateway(2), 7)]);
+}
+
+#[test]
+fn routes_that_the_tables_cannot_describe_are_the_kernels() {
+    let mut rows = Rows::new(vec![Some(7), Some(9)], 1..100, 0..0, None);
+    let mut state = state();
+    bring_all(&mut rows, &state);
+    let prefix = "192.0.2.0/24";
+    let apart = |mark| Said {
+        metric: Route::APART,
+        route: Route::apart(Family::V4, mark),
+        ..said(prefix, kind::UNICAST, &[])
+    };
+    let mut change = |change: &dyn Fn(&mut Fib) -> Vec<Prefix>| {
+        let prefixes = change(&mut state.fib).into_iter().collect();
+        let changes = rows.update(&state, &Dirty { prefixes, ..Dirty::default() });
+        route(&changes, prefix)
+    };
+    let kernels = Some((meaning::FORWARD, 0));
+    assert_eq!(change(&|fib| fib.insert(apart(1), Joins::Before)), kernels);
+    assert_eq!(change(&|fib| fib.insert(apart(2), Joins::Before)), None, "it stays so");
+    assert_eq!(change(&|fib| fib.remove(&apart(1))), None, "the other is still there");
+    assert_eq!(change(&|fib| fib.remove(&apart(2))), Some((meaning::FORWARD, 1)));
+}
+
+#[test]
 fn a_link_that_is_switched_off_is_the_kernels_to_serve() {
-    let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0, None);
+    let mut rows = Rows::new(vec![Some(7), Some(9)], 1..100, 0..0, None);
     let mut state = state();
     bring_all(&mut rows, &state);
     state.links.get_mut(&7).expect("the link").up = (false, false);
@@ -91,14 +148,14 @@ fn a_link_that_is_switched_off_is_the_kernels_to_serve() {
 
 #[test]
 fn more_next_hops_than_the_table_holds_are_the_kernels() {
-    let mut rows = Rows::new(vec![Some(7)], 1, 0, None);
+    let mut rows = Rows::new(vec![Some(7)], 1..1, 0..0, None);
     let changes = bring_all(&mut rows, &state());
     assert_eq!(route(&changes, "192.0.2.0/24"), Some((meaning::FORWARD, 0)));
 }
 
 #[test]
 fn several_next_hops_are_a_group_whose_buckets_follow_them() {
-    let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 4, None);
+    let mut rows = Rows::new(vec![Some(7), Some(9)], 1..100, 0..4, None);
     let mut state = state();
     bring_all(&mut rows, &state);
     let net = "172.16.0.0/12";
@@ -126,20 +183,21 @@ fn several_next_hops_are_a_group_whose_buckets_follow_them() {
 
 #[test]
 fn a_program_without_groups_uses_the_first_next_hop() {
-    let mut rows = Rows::new(vec![Some(7), Some(9)], 100, 0, None);
+    let mut rows = Rows::new(vec![Some(7), Some(9)], 1..100, 0..0, None);
     let mut state = state();
     let both = [(9, Some(gateway(3))), (7, Some(gateway(2)))];
     state.fib.add(said("172.16.0.0/12", kind::UNICAST, &both));
     let changes = bring_all(&mut rows, &state);
     let row = route(&changes, "172.16.0.0/12").expect("a route");
-    assert_eq!((row.0, rows.hops.key(row.1)), (meaning::FORWARD, Some(&(gateway(3), 9))));
+    let way = rows.hops.key(row.1).map(|way| way.neighbour);
+    assert_eq!((row.0, way), (meaning::FORWARD, Some((gateway(3), 9))));
 }
 
 /// Rows with a limit of memory; what is in use can be said.
 fn limited() -> (Rows, Arc<AtomicU64>) {
     let used = Arc::new(AtomicU64::new(0));
     let memory = Arc::new(fake(1 << 30, &used));
-    (Rows::new(vec![Some(7), Some(9)], 100, 0, Some(memory)), used)
+    (Rows::new(vec![Some(7), Some(9)], 1..100, 0..0, Some(memory)), used)
 }
 
 fn inserted(state: &mut State, said: Said) -> Dirty {
