@@ -177,13 +177,14 @@ pub fn forward(
     let mut serving = None;
     if let Some(endpoint) = endpoint {
         tracing::info!("metrics at http://{}/metrics", endpoint.address());
-        serving = Some(endpoint.serve(handle.clone())?);
+        serving = Some(without_rights(|| endpoint.serve(handle.clone()))?);
     }
     if let Some((interval, show)) = ticker {
-        tick(interval, show, handle.clone())?;
+        without_rights(|| tick(interval, show, handle.clone()))?;
     }
     started();
-    supervisor::ready(handle, &format!("forwarding on {}", settings.ports.join(", ")))?;
+    let what = format!("forwarding on {}", settings.ports.join(", "));
+    without_rights(|| supervisor::ready(handle, &what))?;
     let ended = forwarding.run(&stop, &mut attention, settings.busy);
     supervisor::stopping();
     let status = forwarding.status();
@@ -211,6 +212,15 @@ fn meanwhile(
         };
         built.map(|built| (built, Some(opened)))
     })
+}
+
+/// Starts threads from one that has no rights, so that they have none either.
+fn without_rights<T: Send>(start: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let started = thread::scope(|scope| {
+        let starting = scope.spawn(|| give_up_all_but(&[]).and_then(|()| start()));
+        starting.join()
+    });
+    started.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Returns a stream that has a byte for each SIGHUP, which ends the process no more.

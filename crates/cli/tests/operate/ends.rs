@@ -222,3 +222,36 @@ fn a_reload_leaves_nothing_of_the_mirror_before() {
     }
     operated.reaches_the_right();
 }
+
+#[test]
+fn threads_have_the_rights_that_the_documentation_says() {
+    let config = format!("{CONFIG}metrics = \"127.0.0.1:9100\"\ninterval = 3600\n");
+    let Some(operated) = Operated::start(&config, &[]) else { return };
+    operated.asked(&["status"]);
+    const CAP_DAC_OVERRIDE: u64 = 1 << 1;
+    const CAP_DAC_READ_SEARCH: u64 = 1 << 2;
+    const CAP_NET_ADMIN: u64 = 1 << 12;
+    let tasks = format!("/proc/{}/task", operated.child.id());
+    for task in fs::read_dir(tasks).expect("threads").filter_map(Result::ok) {
+        let Ok(status) = fs::read_to_string(task.path().join("status")) else { continue };
+        let row = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect(name);
+            line.trim().to_owned()
+        };
+        let right = |name| u64::from_str_radix(&row(name), 16).expect("a set of rights");
+        let name = row("Name:");
+        let expected = match &name[..] {
+            "mirror" | "reading" | "conditions" => CAP_NET_ADMIN,
+            // They replace the program, its tables and its mirror.
+            "reload" | "control" | "client" => {
+                CAP_NET_ADMIN | CAP_DAC_READ_SEARCH | CAP_DAC_OVERRIDE
+            }
+            "holder" | "metrics" | "interval" => 0,
+            // The control socket is removed at the end, wherever it is.
+            _ => CAP_DAC_OVERRIDE,
+        };
+        let beyond = |set| right(set) & !expected;
+        assert_eq!((beyond("CapEff:"), beyond("CapPrm:")), (0, 0), "{name}:\n{status}");
+        assert_eq!(row("NoNewPrivs:"), "1", "{name}");
+    }
+}
