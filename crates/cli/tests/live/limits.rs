@@ -90,8 +90,9 @@ fn rights_are_given_up_after_the_start() {
         let is_right = |(name, [effective, permitted, no_new]): &(String, [String; 3])| {
             let expected = match name.as_str() {
                 "wireloom" | "core" | "holder" | "specialise" | "command" => NONE,
-                // `reading` reads the kernel's state for the first, and comes and goes.
-                "mirror" | "reading" => NET_ADMIN,
+                // `reading` reads the kernel's state for the first, and comes and goes;
+                // `conditions` looks for what is not followed.
+                "mirror" | "reading" | "conditions" => NET_ADMIN,
                 "reload" => NET_ADMIN_AND_READ,
                 _ => return false,
             };
