@@ -129,7 +129,7 @@ impl Forwarding {
     ) -> (Handle, Self) {
         forwarder.limit(&built.limits);
         if let Some(unfollowed) = &unfollowed {
-            forwarder.bar(unfollowed.barred());
+            forwarder.watch_ports(unfollowed.barred(), unfollowed.tagged());
         }
         let (sender, jobs) = mpsc::channel();
         let mut controls = built.controls.into_iter();

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use wireloom_live::conditions::{self, Changes, Found, Place};
-use wireloom_live::{Barred, MIRROR_RIGHTS, give_up_all_but};
+use wireloom_live::{Barred, MIRROR_RIGHTS, Tagged, give_up_all_but};
 use wireloom_machine::{Error, Result};
 
 /// Time between two looks, if the kernel notifies of nothing: it does not of most conditions.
@@ -16,7 +16,9 @@ const REST: Duration = Duration::from_millis(50);
 /// The conditions that hold at present.
 pub struct Unfollowed {
     known: Mutex<Known>,
+    accepted: Vec<String>,
     barred: Arc<Barred>,
+    tagged: Arc<Tagged>,
 }
 
 struct Known {
@@ -39,13 +41,26 @@ impl Unfollowed {
         for warning in conditions::check(&found, accepted)? {
             tracing::warn!("{warning}");
         }
-        let barred = Arc::new(Barred::new(ports));
-        Ok(Arc::new(Self { known: Mutex::new(Known { place, found }), barred }))
+        let (barred, tagged) = (Arc::new(Barred::new(ports)), Arc::new(Tagged::new(ports)));
+        let known = Mutex::new(Known { place: None, found });
+        let unfollowed = Self { known, accepted: accepted.to_vec(), barred, tagged };
+        unfollowed.set(place);
+        Ok(Arc::new(unfollowed))
     }
 
     /// What is not forwarded from which port.
     pub fn barred(&self) -> &Arc<Barred> {
         &self.barred
+    }
+
+    /// Where tagged frames have arrived.
+    pub fn tagged(&self) -> &Arc<Tagged> {
+        &self.tagged
+    }
+
+    fn set(&self, place: Option<Place>) {
+        let with_own = |place| Place { tagged: Arc::clone(&self.tagged), ..place };
+        self.known().place = place.map(with_own);
     }
 
     /// The conditions that hold. `None` if the program does not follow the kernel.
@@ -56,7 +71,7 @@ impl Unfollowed {
 
     /// Looks for another program from now on.
     pub fn replace(&self, place: Option<Place>) {
-        self.known().place = place;
+        self.set(place);
         self.look();
     }
 
@@ -96,8 +111,12 @@ impl Unfollowed {
         let found = known.place.as_ref().map(conditions::look).unwrap_or_default();
         let before = std::mem::replace(&mut known.found, found);
         for found in &known.found {
-            if !before.iter().any(|other| other.condition == found.condition) {
-                tracing::warn!("{}", found.text());
+            match before.iter().any(|other| other.condition == found.condition) {
+                true => {}
+                false if self.accepted.contains(&found.condition) => {
+                    tracing::info!("{}", found.text());
+                }
+                false => tracing::warn!("{}", found.text()),
             }
         }
         for gone in &before {

@@ -13,7 +13,7 @@ use wireloom_xdp::{InKernel, Interface, Links, PortCounts, WatchedPrograms};
 
 use crate::attention::{Attention, Bell};
 use crate::control::Control;
-use crate::forwards::Barred;
+use crate::forwards::{Barred, Tagged};
 use crate::holder::Holder;
 use crate::police::{Limits, Police};
 use crate::port::{self, Exchange, Gate, Io, Port, Receive, Spread, Transmit};
@@ -66,6 +66,7 @@ struct Core {
     /// Packets for ports that there are not.
     without_port: u64,
     barred: Arc<Barred>,
+    tagged: Arc<Tagged>,
     police: Police,
     /// The origin of the police's clock.
     begin: Instant,
@@ -275,10 +276,11 @@ impl Forwarder {
         }
     }
 
-    /// Sends nothing from now on that the kernel would not forward from its port.
-    pub fn bar(&mut self, barred: &Arc<Barred>) {
+    /// Sends nothing from now on that the kernel would not forward from its port, and notes the ports
+    /// from which tagged frames come.
+    pub fn watch_ports(&mut self, barred: &Arc<Barred>, tagged: &Arc<Tagged>) {
         for core in &mut self.cores {
-            core.barred = Arc::clone(barred);
+            (core.barred, core.tagged) = (Arc::clone(barred), Arc::clone(tagged));
         }
     }
 
@@ -464,6 +466,7 @@ impl Core {
             not_forwarded: vec![0; ports],
             without_port: 0,
             barred: Arc::default(),
+            tagged: Arc::default(),
             police: Police::new(Limits::default()),
             begin: Instant::now(),
         }
@@ -516,6 +519,7 @@ impl Core {
             self.received[port].0 += frames.len() as u64;
             self.received[port].1 +=
                 frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>();
+            self.tagged.look(port, frames.iter().map(|frame| frame.bytes));
             let (transmitters, twins) = (&mut self.transmitters, &self.twins);
             let (undelivered, without_port) = (&mut self.undelivered, &mut self.without_port);
             let (not_forwarded, barred) = (&mut self.not_forwarded, &self.barred);

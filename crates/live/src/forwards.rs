@@ -4,7 +4,7 @@
 //! with `disable_ipv6`. The machine's tables do not know that. So what the machine sends is looked at
 //! here, if there is such a port.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::conditions::{interface_name, setting};
 
@@ -64,6 +64,42 @@ impl Barred {
     }
 }
 
+/// Interfaces from which frames with a VLAN tag have arrived.
+#[derive(Debug, Default)]
+pub struct Tagged(Vec<(Option<u32>, AtomicBool)>);
+
+impl Tagged {
+    /// For ports that are these interfaces.
+    pub fn new(ports: &[Option<u32>]) -> Self {
+        Self(ports.iter().map(|index| (*index, AtomicBool::new(false))).collect())
+    }
+
+    /// Looks at the frames of a port, until one had a tag.
+    pub(crate) fn look<'a>(&self, port: usize, mut frames: impl Iterator<Item = &'a [u8]>) {
+        if let Some((Some(_), is_known)) = self.0.get(port)
+            && !is_known.load(Ordering::Relaxed)
+            && frames.any(is_tagged)
+        {
+            is_known.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// The interfaces.
+    pub(crate) fn interfaces(&self) -> impl Iterator<Item = u32> {
+        let known = self.0.iter().filter(|(_, is_known)| is_known.load(Ordering::Relaxed));
+        known.filter_map(|(index, _)| *index)
+    }
+}
+
+/// Whether a frame belongs to a VLAN. With number 0 a tag is a priority only, and the kernel takes the
+/// frame as one without.
+fn is_tagged(frame: &[u8]) -> bool {
+    match frame.get(12..16) {
+        Some([0x81, 0x00, high, low] | [0x88, 0xa8, high, low]) => high & 15 != 0 || *low != 0,
+        _ => false,
+    }
+}
+
 /// The version of IP of a frame, after its VLAN tags; 0 if it is another packet.
 fn version(frame: &[u8]) -> u8 {
     const ADDRESSES: usize = 12;
@@ -82,6 +118,24 @@ fn version(frame: &[u8]) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ports_are_known_from_which_tagged_frames_came() {
+        let tagged = Tagged::new(&[Some(7), Some(9), None]);
+        let frame = |types: &[u8]| [&[0; 12], types].concat();
+        let look = |port, types: &[u8]| {
+            tagged.look(port, [&frame(&[8, 0, 0x45, 0])[..], &frame(types)].into_iter());
+            tagged.interfaces().collect::<Vec<_>>()
+        };
+        // A priority, IPv4, and a frame that ends too early.
+        for types in [&[0x81, 0, 0xe0, 0][..], &[8, 0, 0x45, 0], &[0x81, 0, 0]] {
+            assert_eq!(look(0, types), [0; 0], "{types:x?}");
+        }
+        assert_eq!(look(1, &[0x88, 0xa8, 1, 0]), [9]);
+        assert_eq!(look(0, &[0x81, 0, 0xe0, 5]), [7, 9]);
+        assert_eq!(look(2, &[0x81, 0, 0, 5]), [7, 9], "it is no interface");
+        assert_eq!(look(3, &[0x81, 0, 0, 5]), [7, 9], "there is no such port");
+    }
 
     #[test]
     fn frames_of_a_version_are_barred_at_their_port() {

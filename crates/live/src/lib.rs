@@ -47,7 +47,7 @@ mod twin;
 pub use attention::{Attention, Bell};
 pub use control::Control;
 pub use forwarder::{Forwarder, Observer, Paused, PortCounters, Worker};
-pub use forwards::Barred;
+pub use forwards::{Barred, Tagged};
 pub use memory::Memory;
 pub use mirror::{LOCAL_AND_MAIN, Mirror, MirrorCounters, RunningMirror, TABLES};
 pub use police::{DEFAULT_RATE, Limits};

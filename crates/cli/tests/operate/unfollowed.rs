@@ -223,6 +223,21 @@ fn iptables() -> io::Result<()> {
     if got == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Sends a frame out of an interface.
+fn send(interface: &str, frame: &[u8]) -> io::Result<()> {
+    let socket = socket(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+    let name = std::ffi::CString::new(interface)?;
+    // SAFETY: the name ends with a zero, all zeros is a valid address, and both outlive the calls.
+    let sent = unsafe {
+        let mut to: libc::sockaddr_ll = std::mem::zeroed();
+        to.sll_family = libc::AF_PACKET as u16;
+        to.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as i32;
+        let (to, length) = ((&raw const to).cast(), size_of::<libc::sockaddr_ll>() as u32);
+        libc::sendto(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0, to, length)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 fn unfollowed(operated: &Operated) -> Vec<String> {
     let status = operated.asked(&["status"]);
     let found = status["unfollowed"].as_array().expect("conditions").iter();
@@ -303,9 +318,17 @@ fn what_is_not_followed_is_named_when_it_appears_and_at_the_start() {
     assert!(err.contains("another process forwards on it"), "{err}");
     assert!(!err.contains(" WARN "), "{err}");
 
+    // A frame of a VLAN; what has arrived stays known.
+    operated.network.left.run(|| {
+        let tagged =
+            [&[0xff; 6][..], &[2, 0, 0, 0, 1, 2], &[0x81, 0, 0, 5, 8, 0], &[0; 46]].concat();
+        send("ha", &tagged).expect("a frame");
+    });
+    until("tagged frames", || unfollowed(&operated).contains(&"vlan-tags".into()).then_some(()));
+
     drop(kept);
     made.iter().for_each(|condition| (condition.undo)(router));
-    until("no condition", || unfollowed(&operated).is_empty().then_some(()));
+    until("no other condition", || (unfollowed(&operated) == ["vlan-tags"]).then_some(()));
     operated.reaches_the_right();
     operated.signal(libc::SIGTERM);
     let (status, _, err) = operated.end();

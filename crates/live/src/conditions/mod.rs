@@ -18,6 +18,7 @@ use std::ffi::{CStr, c_char};
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use netlink_sys::{Socket, protocols::NETLINK_ROUTE};
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use wireloom_ir::{self as ir, Exit, OpKind, Value};
 use wireloom_machine::{Error, Result};
 
+use crate::forwards::Tagged;
 use crate::mirror::{LOCAL_AND_MAIN, TABLES};
 use crate::system::wait_for;
 
@@ -53,7 +55,7 @@ pub struct Condition {
 }
 
 /// All conditions, the gravest first.
-pub const ALL: [Condition; 9] = [
+pub const ALL: [Condition; 10] = [
     Condition {
         name: "netfilter",
         at_start: AtStart::Refused,
@@ -115,6 +117,14 @@ pub const ALL: [Condition; 9] = [
         find: ports::traffic_control,
     },
     Condition {
+        name: "vlan-tags",
+        at_start: AtStart::Warned,
+        effect: "frames are the program's to understand, whatever their tag: the kernel takes those of its \
+                 VLAN devices only, as from these",
+        source: "a frame of a VLAN that has arrived at a port; not seen with `--io kernel`",
+        find: ports::tagged,
+    },
+    Condition {
         name: "no-forwarding",
         at_start: AtStart::Warned,
         effect: "packets of the port are not forwarded, as by the kernel; with `--io kernel` they are",
@@ -132,6 +142,8 @@ pub struct Place {
     pub tables: Vec<u32>,
     /// The program hands packets without a route to their source to the kernel.
     pub checks_sources: bool,
+    /// Where tagged frames have arrived.
+    pub tagged: Arc<Tagged>,
 }
 
 impl Place {
@@ -143,6 +155,7 @@ impl Place {
             ports: ports.iter().flatten().copied().collect(),
             tables: tables.to_vec(),
             checks_sources: hands_over(program, "SOURCE_UNKNOWN"),
+            tagged: Arc::default(),
         })
     }
 

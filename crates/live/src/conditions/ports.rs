@@ -104,6 +104,12 @@ fn has_filters(index: u32) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Ports at which frames of VLANs have arrived.
+pub fn tagged(place: &Place) -> io::Result<Option<String>> {
+    let names = place.tagged.interfaces().filter_map(interface_name);
+    Ok(all(&names.map(|name| format!("tagged frames at {name}")).collect::<Vec<_>>()))
+}
+
 /// Ports from which the kernel forwards nothing.
 pub fn not_forwarding(place: &Place) -> io::Result<Option<String>> {
     let found = place.names().filter_map(|(_, name)| {
