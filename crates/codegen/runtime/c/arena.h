@@ -44,13 +44,17 @@ WL_COLD uint8_t *wl_arena_grow(struct wl_arena *arena, size_t size)
  * memory. */
 WL_INLINE uint8_t *wl_arena_take(struct wl_arena *arena, size_t size)
 {
+    uint8_t *out;
     size = (size + 63) & ~(size_t)63;
     if (WL_LIKELY(arena->current && arena->current->room - arena->used >= size)) {
-        uint8_t *out = arena->current->bytes + arena->used;
+        out = arena->current->bytes + arena->used;
         arena->used += size;
-        return out;
+    } else {
+        out = wl_arena_grow(arena, size);
     }
-    return wl_arena_grow(arena, size);
+    if (WL_IS_POISONED)
+        memset(out, WL_PATTERN, size);
+    return out;
 }
 
 /* Frees everything that was taken. */

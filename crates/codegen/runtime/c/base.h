@@ -30,6 +30,14 @@ typedef unsigned __int128 wl_u128;
 #define WL_FUNCTION static __attribute__((unused))
 #endif
 #define WL_COLD static __attribute__((unused, noinline, cold))
+/* Tests define WL_POISON: memory that nothing has written for the current packet holds WL_PATTERN, and
+ * a packet that is written outside its place ends as a runaway. */
+#ifdef WL_POISON
+enum { WL_IS_POISONED = 1, WL_FENCE = 64 };
+#else
+enum { WL_IS_POISONED = 0, WL_FENCE = 0 };
+#endif
+enum { WL_PATTERN = 0xa5 };
 #define WL_LIKELY(x) __builtin_expect(!!(x), 1)
 #define WL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WL_PREFETCH(address) __builtin_prefetch(address)

@@ -112,7 +112,7 @@ WL_INLINE void wl_end_packet(struct wl_end *end, struct wl_packet *p, uint32_t v
     out->reasons = reasons;
     out->value = value;
     out->ingress = p->ingress;
-    out->verdict = verdict;
+    out->verdict = wl_is_intact(p) ? verdict : WL_RUNAWAY;
 }
 
 /* Sends the packet to its egress port. */

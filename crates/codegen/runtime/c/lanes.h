@@ -265,16 +265,17 @@ WL_INLINE void wl_lanes_fetch(const struct wl_arrival *packets, uint32_t first, 
         WL_PREFETCH(packets + i + WL_BATCH);
 }
 
-/* Copies a window, which has at most WL_WINDOW bytes, to its place in a thread. What lies in front of it
- * is zero, as if it had been inserted: WL_LANES_MOVE bytes. */
-enum { WL_LANES_MOVE = 16 };
-
+/* Copies a window, which has at most WL_WINDOW bytes, to its place in a thread. */
 WL_INLINE uint8_t *wl_lanes_copy(struct wl_packet *p, const struct wl_arrival *in, uint32_t window)
 {
     uint8_t *const to = p->area + WL_END - window;
+    wl_poison(p);
     wl_copy_window(to, in->bytes, window);
     return to;
 }
+
+/* Makes up to WL_LANES_MOVE bytes in front of a window zero, which has at most WL_LANES_LARGEST. */
+enum { WL_LANES_MOVE = 16, WL_LANES_LARGEST = WL_END - WL_LANES_MOVE };
 
 WL_INLINE void wl_lanes_room(uint8_t *to) { memset(to - WL_LANES_MOVE, 0, WL_LANES_MOVE); }
 
@@ -289,9 +290,10 @@ WL_INLINE void wl_lanes_put128(uint8_t *to, uint32_t at, uint32_t n, wl_u128 val
     wl_put128((struct wl_window){ to, UINT32_MAX }, at, n, value, keep);
 }
 
-/* Sends a packet whose window lies at `to`, and whose payload is where it arrived, behind `cut` bytes. */
-WL_INLINE void wl_lanes_sent(struct wl_end *end, const struct wl_arrival *in, uint32_t cut, uint8_t *to,
-                             uint32_t window, uint32_t length, uint16_t port)
+/* Sends the packet of a thread whose window lies at `to`, and whose payload is where it arrived, after
+ * `cut` bytes. */
+WL_INLINE void wl_lanes_sent(struct wl_end *end, const struct wl_packet *p, const struct wl_arrival *in,
+                             uint32_t cut, uint8_t *to, uint32_t window, uint32_t length, uint16_t port)
 {
     struct wl_output *const out = &end->last;
     out->window = to;
@@ -301,7 +303,7 @@ WL_INLINE void wl_lanes_sent(struct wl_end *end, const struct wl_arrival *in, ui
     out->reasons = 0;
     out->value = port;
     out->ingress = in->ingress;
-    out->verdict = WL_SENT;
+    out->verdict = wl_is_intact(p) ? WL_SENT : WL_RUNAWAY;
     end->first_emitted = WL_NO_OUTPUT;
 }
 

@@ -33,6 +33,7 @@ struct wl_arrival {
 };
 
 struct wl_packet {
+    uint8_t fence[WL_FENCE]; /* not for packets; see WL_POISON */
     uint8_t area[WL_AREA];
     uint8_t *front; /* where the window begins: WL_END - window */
     const uint8_t *payload;
@@ -65,6 +66,26 @@ WL_INLINE void wl_copy_window(uint8_t *to, const uint8_t *bytes, uint32_t window
     }
 }
 
+/* Fills the fence, and the area in which the window of a packet that arrives is copied. */
+WL_INLINE void wl_poison(struct wl_packet *p)
+{
+    if (WL_IS_POISONED) {
+        memset(p->fence, WL_PATTERN, WL_FENCE);
+        memset(p->area, WL_PATTERN, WL_END);
+    }
+}
+
+/* Tells whether nothing was written before the area or after the end of the window. */
+WL_INLINE bool wl_is_intact(const struct wl_packet *p)
+{
+    bool intact = true;
+    for (uint32_t i = 0; i != WL_FENCE; i++)
+        intact &= p->fence[i] == WL_PATTERN;
+    for (uint32_t i = WL_END; WL_IS_POISONED && i < WL_AREA; i++)
+        intact &= !p->area[i];
+    return intact;
+}
+
 WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
 {
     /* Noted, since the copies may change any memory for all that a compiler knows. */
@@ -72,6 +93,7 @@ WL_INLINE void wl_arrive(struct wl_packet *p, const struct wl_arrival *in)
     const uint32_t length = in->length < WL_MAX_LENGTH ? (uint32_t)in->length : (uint32_t)WL_MAX_LENGTH;
     uint32_t window = length < WL_WINDOW ? length : (uint32_t)WL_WINDOW;
     uint8_t *to = p->area + WL_END - window;
+    wl_poison(p);
     wl_copy_window(to, bytes, window);
     p->payload = bytes + window;
     p->payload_length = length - window;

@@ -5,6 +5,7 @@
 pub mod random;
 pub mod ways;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use wireloom_bits::Bits;
@@ -31,9 +32,18 @@ pub struct Sent {
     pub bytes: Vec<u8>,
 }
 
-/// What tests build with: quick, and strict about the C.
+/// The seeds of a test: those of every run, or the range `FIRST..END` in an environment variable.
+pub fn seeds(variable: &str, usual: Range<u64>) -> Vec<u64> {
+    let Ok(range) = std::env::var(variable) else { return usual.collect() };
+    let (first, end) = range.split_once("..").expect("FIRST..END");
+    (first.parse().expect("a number")..end.parse().expect("a number")).collect()
+}
+
+/// What tests build with: quick, strict about the C, and with poisoned memory, so that bytes of
+/// earlier packets show.
 pub fn options() -> BuildOptions {
-    let mut flags: Vec<String> = ["-O1", "-Wall", "-Wextra", "-Werror"].map(str::to_owned).into();
+    let flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-DWL_POISON"];
+    let mut flags: Vec<String> = flags.map(str::to_owned).into();
     if let Ok(more) = std::env::var("WIRELOOM_NATIVE_CFLAGS") {
         flags.extend(more.split_whitespace().map(str::to_owned));
     }

@@ -94,7 +94,8 @@ pub fn statements(way: &Writer<'_>) -> Vec<Stmt> {
             let to = Declaration::new(to, "to").with(copy);
             let [window, length] =
                 [&way.window, &way.length].map(|value| stored.element(value, false));
-            let sent = [name("end"), packet(), cut, name("to"), window, length, in_place.port];
+            let sent =
+                [name("end"), name("p"), packet(), cut, name("to"), window, length, in_place.port];
             let conditions = in_place.conditions.into_iter();
             let special = conditions.reduce(|all, one| Expr::call("wl_m_or", [all, one]));
             if let Some(special) = special {
