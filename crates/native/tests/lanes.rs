@@ -3,11 +3,11 @@
 mod support;
 
 use support::random::Random;
-use support::ways::{packets, program};
+use support::ways::{edits, packets, program};
 use wireloom_bits::Bits;
-use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, config, program_of};
+use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
-use wireloom_native::Native;
+use wireloom_native::{BuildOptions, Native};
 use wireloom_net::packet::MAX_LENGTH;
 use wireloom_net::{Frame, Packet};
 use wireloom_offloads::{Content, Entry, EntryKey, Store};
@@ -38,10 +38,7 @@ fn in_lanes_with(programs: &[Program], packets: &[Packet], load: &dyn Fn(&mut St
 /// `WIRELOOM_NATIVE_WAYS=FIRST..END` tries other seeds than those of every run.
 #[test]
 fn random_ways_agree() {
-    let range = std::env::var("WIRELOOM_NATIVE_WAYS").unwrap_or_else(|_| "0..30".into());
-    let (first, end) = range.split_once("..").expect("FIRST..END");
-    let seeds: Vec<u64> =
-        (first.parse().expect("a number")..end.parse().expect("a number")).collect();
+    let seeds = support::seeds("WIRELOOM_NATIVE_WAYS", 0..30);
     let packets = packets(1, 700);
     let mut followed = 0;
     for chunk in seeds.chunks(60) {
@@ -49,6 +46,37 @@ fn random_ways_agree() {
         followed += in_lanes(&programs, &packets).into_iter().filter(|count| *count > 100).count();
     }
     assert!(!has_vectors() || 3 * followed > seeds.len(), "{followed} of {}", seeds.len());
+}
+
+/// Engines that insert and remove bytes. Returns how many of them had packets in lanes.
+fn edits_agree(seeds: &[u64], options: &BuildOptions) -> usize {
+    let packets = edits::packets(1, 330);
+    let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+    let mut followed = 0;
+    for chunk in seeds.chunks(60) {
+        let programs: Vec<Program> = chunk.iter().map(|seed| edits::program(*seed)).collect();
+        let machines = support::agree_on(&programs, options, &frames, &|_| ());
+        followed += machines.iter().filter(|machine| machine.in_lanes() > 100).count();
+    }
+    followed
+}
+
+/// `WIRELOOM_NATIVE_EDITS=FIRST..END` tries other seeds than those of every run.
+#[test]
+fn random_edits_agree() {
+    let seeds = support::seeds("WIRELOOM_NATIVE_EDITS", 0..40);
+    let followed = edits_agree(&seeds, &support::options_for_lanes());
+    assert!(!has_vectors() || 5 * followed > 2 * seeds.len(), "{followed} of {}", seeds.len());
+    edits_agree(&seeds[..seeds.len() / 3], &support::options());
+}
+
+#[test]
+#[ignore = "takes minutes: make test-all"]
+fn many_random_edits_agree() {
+    let seeds: Vec<u64> = (1_000..1_600).collect();
+    for options in [support::options_for_lanes(), support::options()] {
+        edits_agree(&seeds, &options);
+    }
 }
 
 /// Applies every operator that lanes support to two fields of `width` bits, and writes the results after
@@ -173,6 +201,71 @@ fn guards_with_a_known_condition_agree() {
     });
     let followed = in_lanes(&[program_of(engine)], &packets(1, 300));
     assert!(!has_vectors() || followed[0] > 0);
+}
+
+/// A program of one step.
+fn edited(edit: impl FnOnce(&mut StepBuilder<'_>)) -> Program {
+    let mut engine = EngineBuilder::packet("main");
+    engine.regions("only", |step| {
+        step.next_region();
+        edit(step);
+        step.next_region();
+        step.exit(Exit::Finish);
+    });
+    program_of(engine)
+}
+
+/// A removal moves the byte from which later writes count: they leave two bytes as inserted.
+#[test]
+fn bytes_between_two_writes_are_zero() {
+    let program = edited(|step| {
+        let [front, second, pushed, popped] = [0, 4, 8, 2].map(|count| step.constant(16, count));
+        let value = step.read_packet(front, 0, 32);
+        step.insert(front, pushed);
+        step.write_packet(front, 0, value);
+        step.remove(front, popped);
+        step.write_packet(second, 0, value);
+    });
+    let followed = in_lanes(&[program], &packets(1, 300));
+    assert!(!has_vectors() || followed[0] > 0);
+}
+
+/// The last bytes that are inserted in front have less room than the runtime clears at once.
+#[test]
+fn windows_grow_to_the_longest() {
+    let program = edited(|step| {
+        let front = step.constant(16, 0);
+        for count in [16, 16, 16, 16, 16, 16, 16, 15, 1] {
+            let count = step.constant(16, count);
+            step.insert(front, count);
+        }
+    });
+    let followed = in_lanes(&[program], &edits::packets(1, 300));
+    assert!(!has_vectors() || followed[0] > 0);
+}
+
+/// The way asks for a field after its change, which would decide whether it is changed if it were read
+/// before.
+#[test]
+fn fields_are_not_read_before_they_change() {
+    let mut builder = ProgramBuilder::new();
+    let reasons = builder.reasons("reason", &["none", "other"]);
+    let mut engine = EngineBuilder::packet("main");
+    engine.regions("only", |step| {
+        step.next_region();
+        let (base, value) = (step.constant(16, 0), step.constant(8, 0));
+        let before = step.read_packet(base, 8, 1);
+        step.when(before).write_packet(base, 0, value);
+        let after = step.read_packet(base, 0, 1);
+        let differs = step.binary(BinaryOp::Xor, before, after);
+        let agrees = step.unary(UnaryOp::Not, differs);
+        step.next_region();
+        let reason = step.constant(16, 1);
+        step.when(differs).exit(Exit::Drop(reason, reasons));
+        step.when(agrees).exit(Exit::Finish);
+    });
+    builder.engine(engine);
+    in_lanes(&[builder.build()], &packets(1, 300));
 }
 
 /// Looks up a field of `width` bits, and writes the value after it.

@@ -189,35 +189,48 @@ impl InPlace {
                 // Where the packet is cut off is known before it is copied.
                 EffectKind::Truncate { .. } if is_changed => return None,
                 EffectKind::Truncate { .. } => continue,
-                EffectKind::Insert { offset, count, moved }
-                | EffectKind::Remove { offset, count, moved } => {
+                EffectKind::Insert { offset, .. } | EffectKind::Remove { offset, .. }
+                    if !is_front(offset) =>
+                {
+                    return None;
+                }
+                EffectKind::Insert { count, moved, window, .. } => {
                     is_changed = true;
-                    if !matches!(offset, Lane::Same(offset) if offset.is_zero()) {
-                        return None;
-                    }
-                    let inserts = matches!(effect.kind, EffectKind::Insert { .. });
-                    if inserts {
-                        let covered = covered(&merged[index + 1..]);
-                        if covered == 0 {
-                            place.changes.always(Stmt::call("wl_lanes_room", [name("to")]));
-                        }
-                        let most = match covered {
-                            0 => name("WL_LANES_MOVE"),
-                            _ => Expr::number(covered),
-                        };
-                        let most = Expr::call("wl_v_set", [most]);
-                        let is_long = Expr::call("wl_v_less", [most, count.word()]);
-                        place.require(is_long, effect.guard.as_ref());
-                    }
-                    let operator = if inserts { Binary::Sub } else { Binary::Add };
-                    let to = name("to").binary(operator, stored.element(moved, false));
-                    place.changes.always(Stmt::Assign(name("to"), to));
+                    let covered = covered(&merged[index + 1..]);
+                    let may_fit = match count {
+                        Lane::Same(count) => count.low_u64() <= covered.into(),
+                        _ => covered > 0,
+                    };
+                    let most = if may_fit { Expr::number(covered) } else { place.room(window) };
+                    let most = Expr::call("wl_v_set", [most]);
+                    let is_long = Expr::call("wl_v_less", [most, count.word()]);
+                    place.require(is_long, effect.guard.as_ref());
+                    place.advance(Binary::Sub, stored.element(moved, false));
+                    continue;
+                }
+                EffectKind::Remove { moved, .. } => {
+                    is_changed = true;
+                    place.advance(Binary::Add, stored.element(moved, false));
                     continue;
                 }
             };
             place.changes.add(effect, made);
         }
         Some(place)
+    }
+
+    /// Clears bytes in front of the window; returns how many. Lanes whose window is too long for that
+    /// cannot be changed in place, whether they insert bytes there or not.
+    fn room(&mut self, window: &Expr) -> Expr {
+        let most = Expr::call("wl_v_set", [name("WL_LANES_LARGEST")]);
+        self.require(Expr::call("wl_v_less", [most, window.clone()]), None);
+        self.changes.always(Stmt::call("wl_lanes_room", [name("to")]));
+        name("WL_LANES_MOVE")
+    }
+
+    /// Moves the beginning of the window.
+    fn advance(&mut self, operator: Binary, by: Expr) {
+        self.changes.always(Stmt::Assign(name("to"), name("to").binary(operator, by)));
     }
 
     /// Notes lanes in which a change cannot be made, if its guard holds.
@@ -232,22 +245,32 @@ impl InPlace {
     }
 }
 
+fn is_front(offset: &Lane) -> bool {
+    matches!(offset, Lane::Same(offset) if offset.is_zero())
+}
+
 /// How many bytes at the beginning of each packet these effects write for certain, so that it does not
-/// matter what was inserted there. None if they insert more.
+/// matter what was inserted there. A removal moves the byte from which writes count: those before it
+/// and those after it cover what was inserted if either do so alone. None count after an insertion.
 fn covered(effects: &[Effect]) -> u32 {
-    if effects.iter().any(|effect| matches!(effect.kind, EffectKind::Insert { .. })) {
-        return 0;
-    }
-    let mut covered = 0;
-    for effect in effects.iter().filter(|effect| effect.guard.is_none()) {
-        if let EffectKind::Write { base: Lane::Same(base), bit, width, .. } = &effect.kind {
-            let first = 8 * base.low_u64() as u32 + bit;
-            if first <= 8 * covered {
-                covered = covered.max((first + width) / 8);
+    let (mut most, mut covered) = (0, 0);
+    for effect in effects {
+        match &effect.kind {
+            EffectKind::Insert { .. } => break,
+            EffectKind::Remove { .. } => covered = 0,
+            EffectKind::Write { base: Lane::Same(base), bit, width, .. }
+                if effect.guard.is_none() =>
+            {
+                let first = 8 * base.low_u64() as u32 + bit;
+                if first <= 8 * covered {
+                    covered = covered.max((first + width) / 8);
+                }
             }
+            _ => {}
         }
+        most = most.max(covered);
     }
-    covered
+    most
 }
 
 /// Effects in which writes to neighbouring bits are one.

@@ -65,11 +65,13 @@ pub enum EffectKind {
     Egress {
         port: Lane,
     },
-    /// Inserts bytes; `moved` is how many, zero where the guard does not hold.
+    /// Inserts bytes; `moved` is how many, zero where the guard does not hold, and `window` the length
+    /// of the window before.
     Insert {
         offset: Lane,
         count: Lane,
         moved: Expr,
+        window: Expr,
     },
     Remove {
         offset: Lane,
@@ -187,7 +189,7 @@ impl<'a> Writer<'a> {
         let ops: Vec<&Op> = plan::ops(step).collect();
         let mut state = StepState {
             values: HashMap::new(),
-            definitions: ops.iter().flat_map(|op| op.results.iter().map(|r| (*r, *op))).collect(),
+            definitions: HashMap::new(),
             ops: ops.clone(),
             infos: &step.values,
             ends: HashMap::new(),
@@ -197,12 +199,15 @@ impl<'a> Writer<'a> {
             narrowed: Vec::new(),
             masks: HashMap::new(),
         };
+        let mut constants = HashMap::new();
         for op in &ops {
+            if let OpKind::Const(bits) = &op.kind {
+                constants.insert(op.results[0], bits.low_u64() as u32);
+            }
             if let OpKind::ReadPacket { base, bit } = op.kind {
                 let end = (bit + state.width(op.results[0])).div_ceil(8);
-                let base_op = state.definitions.get(&base).map(|op| &op.kind);
-                if let Some(OpKind::Const(at)) = base_op {
-                    state.end = state.end.max(at.low_u64() as u32 + end);
+                if let Some(at) = constants.get(&base) {
+                    state.end = state.end.max(at + end);
                 } else {
                     let known = state.ends.entry(base).or_default();
                     *known = end.max(*known);
@@ -265,6 +270,10 @@ impl<'a> Writer<'a> {
 
     /// Writes an operation other than a call.
     fn edit(&mut self, state: &mut StepState<'a>, op: &'a Op) -> Option<()> {
+        // Lanes read the packet as it arrived: no field after a change of it has a value.
+        if !(self.is_changed && matches!(op.kind, OpKind::ReadPacket { .. })) {
+            state.definitions.extend(op.results.iter().map(|result| (*result, op)));
+        }
         if matches!(state.holds(op.guard), Holds::Never) {
             state.never(op);
             return Some(());
@@ -277,10 +286,6 @@ impl<'a> Writer<'a> {
                 if let Some(lane) = self.meta(*meta) {
                     state.values.insert(op.results[0], lane);
                 }
-            }
-            // It would have to see what was written before.
-            OpKind::ReadPacket { .. } if self.is_changed => {
-                state.definitions.remove(&op.results[0]);
             }
             OpKind::WriteContext(id, value) => {
                 let new = self.make(state, *value)?;

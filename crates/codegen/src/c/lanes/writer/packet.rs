@@ -80,8 +80,9 @@ impl<'a> Writer<'a> {
         let operator = if inserts { Binary::Add } else { Binary::Sub };
         let moved = Expr::call("wl_v_where", [holds.clone(), count.word()]);
         let moved = self.declare("wl_v", "moved", moved);
-        let window = self.window.clone().binary(operator, moved.clone());
-        self.window = self.declare("wl_v", "window", window);
+        let window = self.window.clone();
+        let longer = window.clone().binary(operator, moved.clone());
+        self.window = self.declare("wl_v", "window", longer);
         let length = self.length.clone().binary(operator, moved.clone());
         self.length = self.declare("wl_v", "length", length);
         self.is_changed = true;
@@ -93,7 +94,7 @@ impl<'a> Writer<'a> {
             state.values.insert(*result, result_lane);
         }
         let kind = match inserts {
-            true => EffectKind::Insert { offset, count, moved },
+            true => EffectKind::Insert { offset, count, moved, window },
             false => EffectKind::Remove { offset, count, moved },
         };
         self.effects.push(Effect { guard, kind });

@@ -18,6 +18,7 @@ pub(super) enum Holds {
 /// What is known of the step that is written.
 pub(super) struct StepState<'a> {
     pub(super) values: HashMap<Value, Lane>,
+    /// The operations up to the current one that values can be computed with.
     pub(super) definitions: HashMap<Value, &'a Op>,
     pub(super) ops: Vec<&'a Op>,
     pub(super) infos: &'a [ValueInfo],
@@ -51,7 +52,8 @@ impl StepState<'_> {
     }
 
     /// The conditions that a guard asks for, each with its answer, if it asks for nothing else; those
-    /// that another guard implies are left out.
+    /// that another guard implies are left out. So are those of later operations: the packet would be
+    /// read before it is changed.
     pub(super) fn literals(
         &self,
         guard: Value,
@@ -71,7 +73,10 @@ impl StepState<'_> {
         };
         let mut rest = known.clone();
         let mut literals = Vec::new();
-        for value in &truths.conditions {
+        let is_known = |value: &&Value| {
+            self.values.contains_key(value) || self.definitions.contains_key(value)
+        };
+        for value in truths.conditions.iter().filter(is_known) {
             let condition = &truths.known[value];
             for holds in [true, false] {
                 if implies(&own, condition, holds) && !implies(known, condition, holds) {

@@ -1,6 +1,8 @@
 //! Random engines in which most packets take the same way. They consist of what vector code can execute:
 //! fields, arithmetic without division, searches, arrays, counters and edits.
 
+pub mod edits;
+
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{
     BinaryOp, ContextId, Exit, Meta, OffloadId, Program, ReasonSetId, StepId, UnaryOp, Value,
