@@ -214,9 +214,13 @@ fn differ(what: &'static str, expected: &Outcome, got: &Outcome) -> Result<(), F
     Err(Failure::new(FailureKind::Differs(what), details))
 }
 
-/// Returns the build options of native code for fuzzing, where many programs run briefly.
+/// Returns the build options of native code for fuzzing: those of users, for this processor and so
+/// with vector code, but quick to compile, since many programs run briefly, and with poisoned memory,
+/// so that bytes of earlier packets show.
 fn build_options() -> BuildOptions {
-    BuildOptions { flags: vec!["-O1".to_owned()], ..BuildOptions::default() }
+    let mut options = BuildOptions::default();
+    options.flags.extend(["-O1", "-DWL_POISON"].map(str::to_owned));
+    options
 }
 
 /// Runs programs in all ways. The native code of all of them is built together. `begin` gets the
