@@ -58,8 +58,7 @@ fn shapes_of_machines_are_those_of_their_descriptions() {
         format!("`{name}` ({clusters} clusters of {engines} engines of {threads} threads)")
     };
     let mpsoc = report("machines mpsoc-oc48");
-    let [processors, threads] =
-        ["processors", "threads"].map(|key| mpsoc[key].to_string());
+    let [processors, threads] = ["processors", "threads"].map(|key| mpsoc[key].to_string());
     assert_says(
         "README.md",
         &[
@@ -92,11 +91,13 @@ fn goals_are_those_of_the_benchmarks() {
         let cells: Vec<&str> = line.trim_matches('|').split(" | ").collect();
         let [_, _, goals, command] = cells[..] else { continue };
         let names = command.trim_end_matches(" |").replace("wireloom bench ", "");
-        let names: Vec<&str> = names.split('`').filter(|name| name.contains('-') || *name == "check").collect();
+        let names: Vec<&str> =
+            names.split('`').filter(|name| name.contains('-') || *name == "check").collect();
         let goals: Vec<&str> = goals.split([';', ',']).map(str::trim).collect();
         assert_eq!(names.len(), goals.len(), "{line}");
         for (name, stated) in names.iter().zip(goals) {
-            let number: f64 = stated.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+            let number: f64 =
+                stated.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
             assert_eq!(number, goal(name), "{name}: {stated}");
             rows += 1;
         }
