@@ -55,7 +55,7 @@ fn shapes_of_machines_are_those_of_their_descriptions() {
         let machine = report(&format!("machines {name}"));
         let [clusters, engines, threads] =
             ["clusters", "engines", "threads"].map(|key| machine[key].to_string());
-        format!("`{name}` ({clusters} clusters of {engines} engines of {threads} threads)")
+        format!("`{name}` ({clusters} clusters of {engines} engines of {threads} threads")
     };
     let mpsoc = report("machines mpsoc-oc48");
     let [processors, threads] = ["processors", "threads"].map(|key| mpsoc[key].to_string());
