@@ -123,17 +123,24 @@ fn outputs_are_compared_without_times() {
     assert_eq!(masked("27,161 cycles, 220,102 a second"), "27,161 cycles, # a second");
 }
 
+/// The pages that users read first. Their network processors take a minute to build.
+const FIRST: [&str; 2] = ["README.md", "docs/tutorial.md"];
+
 #[test]
 fn commands_run_as_written() {
+    let has_verilator = wireloom_install::tools::verilator().is_ok();
+    if !has_verilator {
+        eprintln!("warning: commands for network processors are not tested: run `make tools`");
+    }
     for page in PAGES {
-        run_page(page, false);
+        run_page(page, has_verilator && FIRST.contains(&page));
     }
 }
 
 #[test]
 #[ignore = "builds models of network processors: minutes"]
 fn commands_that_need_hardware_tools_run_as_written() {
-    for page in PAGES {
+    for page in PAGES.iter().filter(|page| !FIRST.contains(page)) {
         run_page(page, true);
     }
 }
