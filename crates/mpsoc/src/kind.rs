@@ -349,10 +349,10 @@ impl Values {
         }
         let beside = match self.mpps_finished == self.mpps {
             true => String::new(),
-            false => format!(" left by a port, of {:.3} finished", self.mpps_finished),
+            false => format!(" sent ({:.3} finished)", self.mpps_finished),
         };
         lines.extend([
-            Line::new("rate", format!("{:.3} MPPS in {:.1} us{beside}", self.mpps, self.time_us)),
+            Line::new("rate", format!("{:.3} MPPS{beside} in {:.1} us", self.mpps, self.time_us)),
             Line::new("use", format!("{:.1} % of the processors' cycles", 100.0 * self.usage)),
             Line::new("instructions", format!("{:.1} a packet", self.instructions_a_packet)),
             Line::new("latency", latency("total")),
@@ -402,7 +402,7 @@ mod tests {
         let lines = values.record(&Account::new(plan, None).expect("an account")).lines;
         let text = |name: &str| &lines.iter().find(|line| line.name == name).expect("a line").text;
         assert_eq!(text("measured from"), "2.5 us on, after 500 packets; losses in the whole run");
-        assert_eq!(text("rate"), "3.250 MPPS in 12.5 us left by a port, of 3.500 finished");
+        assert_eq!(text("rate"), "3.250 MPPS sent (3.500 finished) in 12.5 us");
         assert_eq!(text("use"), "50.0 % of the processors' cycles");
         assert_eq!(text("instructions"), "400.0 a packet");
         assert_eq!(text("latency"), "not known");
