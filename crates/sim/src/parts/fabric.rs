@@ -311,14 +311,14 @@ impl<T: Topology, P> Network<P> for Fabric<T, P> {
         self.traffic.under_way()
     }
 
-    /// Adds to the common record `use`, the share of all links' cycles in which they carried
-    /// something, and `most_used`, that of the busiest.
     fn begin_to_count(&mut self, now: Time) {
         self.counted_from = self.steps.cycles(now);
         self.outputs.iter_mut().for_each(|way| way.flits = 0);
         self.traffic.begin_to_count();
     }
 
+    /// Adds to the common record `use`, the share of all links' cycles in which they carried
+    /// something, and `most_used`, that of the busiest.
     fn record(&self, now: Time) -> Record {
         let cycles = (self.steps.cycles(now) - self.counted_from).max(1) as f64;
         let ports = self.topology.ports();
