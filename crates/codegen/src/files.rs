@@ -2,16 +2,16 @@
 
 use wireloom_ir::{Loc, Program};
 
-/// Returns the shortest end of a file's path that no other file has.
+/// Returns the shortest end of a file's path that no other path has. A path that is itself the end
+/// of another one is its own name, without a slash in front: the other one's name is longer.
 pub fn short_name(files: &[String], number: usize) -> &str {
     let Some(file) = files.get(number) else { return "" };
-    let is_other = |(other, path): (usize, &String), end: &str| {
-        let rest = path.strip_suffix(end);
-        other != number && rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    let has_end = |path: &str, end: &str| {
+        path.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
     };
-    let ends = file.rmatch_indices('/').map(|(at, _)| &file[at + 1..]);
-    let is_own = |end: &&str| !files.iter().enumerate().any(|other| is_other(other, end));
-    ends.into_iter().find(is_own).unwrap_or(file)
+    let mut ends = file.rmatch_indices('/').map(|(at, _)| &file[at + 1..]);
+    let is_own = |end: &&str| !files.iter().any(|path| path != file && has_end(path, end));
+    ends.find(is_own).unwrap_or(file.trim_start_matches('/'))
 }
 
 /// Returns the short names of all files.
@@ -37,5 +37,18 @@ mod tests {
         };
         assert_eq!(names("/home/someone/"), ["x.loom", "a/y.loom", "b/y.loom"]);
         assert_eq!(names("/tmp/"), names("/home/someone/"));
+    }
+
+    #[test]
+    fn no_short_name_is_an_absolute_path() {
+        let names = |files: &[&str]| {
+            let files: Vec<String> = files.iter().map(|file| (*file).to_owned()).collect();
+            short_names(&files).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(names(&["/a/x", "/b/a/x"]), ["a/x", "b/a/x"]);
+        assert_eq!(names(&["/x", "/a/x"]), ["x", "a/x"]);
+        assert_eq!(names(&["a/x", "/b/a/x"]), ["a/x", "b/a/x"]);
+        assert_eq!(names(&["/a/x", "/a/x"]), ["x", "x"]);
+        assert_eq!(names(&["x"]), ["x"]);
     }
 }
