@@ -1,9 +1,14 @@
 //! Routers of the dynamic networks: wormhole, by columns first, round robin among inputs.
 
-use crate::layout::{ENDS, Layout, PROCESSOR, Side};
+use wireloom_machine::counted;
+
+use crate::layout::{ENDS, Layout, PROCESSOR};
 use crate::message::Header;
 use crate::queue::Queue;
 use crate::switch::Block;
+
+/// The sides by their numbers.
+const SIDES: [&str; 4] = ["north", "east", "south", "west"];
 
 /// A message at an input.
 #[derive(Clone, Copy, Debug)]
@@ -100,18 +105,18 @@ impl Router {
     ) -> Result<(), String> {
         let Layout { columns, rows, .. } = *layout;
         let Header { origin, destination: (x, y), length, .. } = header;
-        let message =
-            format_args!("the message from ({},{}) with {length} words", origin.0, origin.1);
+        let words = counted(length.into(), "word");
+        let message = format_args!("the message from ({},{}) with {words}", origin.0, origin.1);
         if usize::from(x) >= columns || usize::from(y) >= rows {
             return Err(format!(
                 "{message} goes to tile ({x},{y}), which a chip of {columns} x {rows} does not have"
             ));
         }
         let is_there = usize::from(y) * columns + usize::from(x) == self.tile;
-        let Some(side) = Side::ALL.get(output).filter(|_| is_there) else { return Ok(()) };
+        let Some(side) = SIDES.get(output).filter(|_| is_there) else { return Ok(()) };
         match layout.port(self.tile, output) {
             Some(port) if attached[port] => Ok(()),
-            _ => Err(format!("{message} leaves the chip on the {side:?} side, where no device is")),
+            _ => Err(format!("{message} leaves the chip on the {side} side, where no device is")),
         }
     }
 

@@ -78,14 +78,14 @@ fn a_message_to_a_tile_that_is_not_there_is_reported() {
             let fault = fault(network, to(x, y, 0));
             let begin = format!("{name} router (1,0) stops in cycle ");
             let end = format!(
-                ": the message from (1,0) with 1 words goes to tile ({x},{y}), which a chip of \
+                ": the message from (1,0) with 1 word goes to tile ({x},{y}), which a chip of \
                  4 x 2 does not have"
             );
             assert!(fault.starts_with(&begin) && fault.ends_with(&end), "{fault}");
         }
         let fault = fault(network, to(3, 1, 2));
         let begin = format!("{name} router (3,1) stops in cycle ");
-        let end = "leaves the chip on the East side, where no device is";
+        let end = "leaves the chip on the east side, where no device is";
         assert!(fault.starts_with(&begin) && fault.ends_with(end), "{fault}");
     }
 }
