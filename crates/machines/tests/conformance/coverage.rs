@@ -23,9 +23,10 @@ const HEAD: &str = "\
 # What programs can use of each machine
 
 Every kind of machine executes what the table says with `yes`: the conformance suite runs it there and
-compares packets and state with golden. A number stands for the reason of a refusal, below. `wireloom check --on
-MACHINE` says which line of a program it is about. Resources have limits besides, which the pages of the
-machines state. The columns are these machines; others of a kind may refuse more (`np-pipeline`).
+compares packets and state with golden, on np in `make test-all` only, since its model takes long to
+build. A number stands for the reason of a refusal, below. `wireloom check --on MACHINE` says which line of
+a program it is about. Resources have limits besides, which the pages of the machines state. The columns are
+these machines; others of a kind may refuse more (`np-pipeline`).
 
 `make pages` writes this page from the registry of offload kinds and from what the machines say.
 ";

@@ -185,10 +185,14 @@ const OTHERS: &[(&str, &str, &str, &str)] = &[
         "Widest w @ 32; u600 v = w.x; v = v + (v << 90); p.result = p.result + (u32)(v >> 560);",
     ),
     (
-        "two calls of an offload",
+        "two calls of an offload, one after the other and on different branches",
         "",
-        "offload twice : array<u32, size = 8>;",
-        "p.result = twice.fetch_add((u32)p.small[2:0], 1) + twice.fetch_add((u32)p.small[3:1], 2);",
+        "offload twice : array<u32, size = 8>; offload once : array<u32, size = 8>;",
+        "p.result = twice.fetch_add((u32)p.small[2:0], 1) + twice.fetch_add((u32)p.small[3:1], 2);
+         u32 count = once.fetch_add((u32)p.small[2:0], 1);
+         if (count[0:0] == 1) twice.write((u32)p.small[2:0], count);
+         else if (count[1:1] == 1) p.result += twice.exchange((u32)p.small[3:1], count);
+         else if (twice.read(count % 8) == 3) p.result += 1;",
     ),
 ];
 
