@@ -43,6 +43,27 @@ pub struct Route {
     pub object: u32,
     /// The MTU of the route itself, in bytes of layer 3. 0: that of the link.
     pub mtu: u32,
+    /// Set if the tables cannot describe the route. The kernel then forwards the packets of its
+    /// prefix, whatever the metrics are.
+    pub apart: Option<Apart>,
+}
+
+/// What the tables cannot describe of a route. The kernel tells routes of a prefix apart by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Apart {
+    pub selector: Selector,
+    /// The kernel goes on with another table.
+    pub is_thrown: bool,
+}
+
+/// The packets of a prefix that a route is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Selector {
+    /// The type of service. 0: any.
+    pub service: u8,
+    /// The prefix of their sources. Length 0: any.
+    pub source: u128,
+    pub source_length: u8,
 }
 
 /// Types of routes (linux/rtnetlink.h).
@@ -103,25 +124,26 @@ impl Candidates {
     }
 
     fn usable<'a>(&'a self, objects: &'a Objects) -> Option<&'a Route> {
-        let mut apart = self.all().filter(|candidate| candidate.metric == Route::APART);
-        apart.next().map(|candidate| &*candidate.route).or_else(|| {
-            let mut routes = self.all().map(|candidate| objects.resolve(&candidate.route));
-            routes.find(|route| route.is_usable())
-        })
+        let mut routes = self.all().map(|candidate| objects.resolve(&candidate.route));
+        routes.find(|route| route.is_usable())
+    }
+}
+
+impl Candidate {
+    /// The least comes first: a route that stays apart, then the lowest metric.
+    fn rank(&self) -> (bool, u32) {
+        (self.route.apart.is_none(), self.metric)
     }
 }
 
 impl Route {
-    /// The metric of routes that [stay apart](Self::apart). No other has it: the kernel's commands
-    /// take none that large for a route that is to be used.
-    pub const APART: u32 = u32::MAX;
+    /// A route that leads nowhere that is known: the kernel forwards its packets, as if they went out
+    /// of an interface that is no port.
+    pub const ELSEWHERE: Self =
+        Self { kind: kind::UNICAST, hops: Vec::new(), object: 0, mtu: 0, apart: None };
 
-    /// A route that the tables cannot describe: the kernel forwards the packets of its prefix, as if
-    /// they went out of an interface that is no port. `mark` tells those of one prefix apart.
-    pub fn apart(family: Family, mark: u128) -> Self {
-        let gateway = Some(Address { family, bits: mark });
-        let hop = Hop { device: 0, gateway, weight: 1, is_dead: false };
-        Self { kind: kind::UNICAST, hops: vec![hop], object: 0, mtu: 0 }
+    fn selector(&self) -> Selector {
+        self.apart.map(|apart| apart.selector).unwrap_or_default()
     }
 
     /// Whether the destination is on the link of this interface.
@@ -145,6 +167,7 @@ impl Route {
     fn leads_within(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.object == other.object
+            && self.apart == other.apart
             && self.hops.iter().all(|hop| other.hops.iter().any(|known| known.is_at(hop)))
     }
 
@@ -302,8 +325,7 @@ impl Fib {
         self.known = HashSet::new();
         memory::give_back();
         for family in [Family::V4, Family::V6] {
-            let route = Arc::new(Route::apart(family, 0));
-            let candidate = Candidate { metric: Route::APART, route };
+            let candidate = Candidate { metric: 0, route: Arc::new(Route::ELSEWHERE) };
             let all = Prefix::new(family, 0, 0).expect("the shortest prefix");
             if let Some(table) = self.tables.first_mut() {
                 table.change(all, |routes| routes.push(candidate));
@@ -366,25 +388,44 @@ impl Fib {
                 at += usize::from(!goes);
                 !goes
             });
-            let first = all.iter().position(|known| known.metric >= metric).unwrap_or(all.len());
-            let end = all.iter().position(|known| known.metric > metric).unwrap_or(all.len());
-            // IPv4 replaces the first of its metric, IPv6 the first that joins others as it does.
-            let equals = first..end;
-            let joins_alike = |at: &usize| all[*at].route.can_join() == route.can_join();
-            let replaced = match prefix.family() {
-                Family::V4 => equals.clone().next(),
-                Family::V6 => equals.clone().find(joins_alike),
-            };
             let candidate = Candidate { metric, route };
-            match (joins, place, replaced) {
-                (Joins::InPlace, Some(place), Some(at)) if at < place => all[at] = candidate,
-                (Joins::InPlace, None, Some(at)) => all[at] = candidate,
-                // None joins as it does.
-                (Joins::InPlace, None, None) if first < end => all[first] = candidate,
-                // One that was there already keeps its place among its equals.
-                (_, Some(place), _) => all.insert(place.clamp(first, end), candidate),
-                (Joins::After, None, _) => all.insert(end, candidate),
-                (Joins::Before | Joins::InPlace, None, _) => all.insert(first, candidate),
+            let rank = candidate.rank();
+            let start = |all: &[Candidate]| all.partition_point(|known| known.rank() < rank);
+            let end = |all: &[Candidate]| all.partition_point(|known| known.rank() <= rank);
+            // IPv4 replaces the first of its metric and selector, IPv6 the first that joins others as
+            // it does, or else the first.
+            let competes = |known: &&Candidate| {
+                known.metric == metric && known.route.selector() == candidate.route.selector()
+            };
+            let joins_alike = |known: &Candidate| {
+                prefix.family() == Family::V4
+                    || known.route.can_join() == candidate.route.can_join()
+            };
+            let of = |known: &Candidate| all.iter().position(|other| std::ptr::eq(other, known));
+            let alike = all.iter().filter(competes).find(|known| joins_alike(known)).and_then(of);
+            let any = all.iter().find(competes).and_then(of);
+            let replaced = match place {
+                // It was there already, and notified of with what it replaced.
+                Some(place) => alike.filter(|at| *at < place),
+                None => alike.or(any),
+            };
+            match (joins, replaced) {
+                // One that stays apart and one that does not have other places.
+                (Joins::InPlace, Some(at)) if all[at].rank() == rank => all[at] = candidate,
+                (Joins::InPlace, Some(at)) => {
+                    all.remove(at);
+                    all.insert(start(all), candidate);
+                }
+                _ => {
+                    let (start, end) = (start(all), end(all));
+                    let at = match (place, joins) {
+                        // It keeps its place among its equals.
+                        (Some(place), _) => place.clamp(start, end),
+                        (None, Joins::After) => end,
+                        (None, Joins::Before | Joins::InPlace) => start,
+                    };
+                    all.insert(at, candidate);
+                }
             }
         });
         let held = self.held();

@@ -9,7 +9,7 @@ use netlink_packet_route::route::{
 };
 use wireloom_net::tables::{Family, Prefix};
 
-use super::fib::{Address, Hop, Route, Said, kind};
+use super::fib::{Address, Apart, Hop, Route, Said, Selector, kind};
 
 /// Reads a message; `None` if the route is none that decides where packets go: cached ones, and those
 /// of other families. Routes for one type of service or for some sources are not described by a
@@ -56,14 +56,12 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
     hop.unless_encapsulated(&message.attributes);
     let prefix = Prefix::new(family, destination, u32::from(header.destination_prefix_length))?;
     let is_thrown = header.kind == RouteType::Throw;
+    let selector =
+        Selector { service: header.tos, source, source_length: header.source_prefix_length };
     // What an object leads to has no MTU of its own.
     let has_object_and_mtu = object != 0 && mtu != 0;
-    if header.tos != 0 || header.source_prefix_length != 0 || is_thrown || has_object_and_mtu {
-        let lengths = u128::from(header.tos) << 8 | u128::from(header.source_prefix_length);
-        let mark = source ^ lengths ^ u128::from(metric) << 32 ^ u128::from(is_thrown) << 16;
-        let route = Route::apart(family, mark);
-        return Some(Said { table, prefix, metric: Route::APART, route, expires });
-    }
+    let is_apart = selector != Selector::default() || is_thrown || has_object_and_mtu;
+    let apart = is_apart.then_some(Apart { selector, is_thrown });
     let mut kind = header.kind.into();
     match kind {
         // The kernel says what the object leads to as well, if it is to be compatible, or just that
@@ -80,7 +78,8 @@ pub fn said(message: &RouteMessage) -> Option<Said> {
             object = 0;
         }
     }
-    Some(Said { table, prefix, metric, route: Route { kind, hops, object, mtu }, expires })
+    let route = Route { kind, hops, object, mtu, apart };
+    Some(Said { table, prefix, metric, route, expires })
 }
 
 /// When a lifetime ends that the kernel gives in hundredths of a second; 0: never.

@@ -18,7 +18,7 @@ use wireloom_net::tables::Family;
 use super::fib::{Address, Hop, Route, kind};
 
 /// Where routes with an object lead that is not known yet: the kernel forwards their packets.
-static UNKNOWN: Route = Route { kind: kind::UNICAST, hops: Vec::new(), object: 0, mtu: 0 };
+static ELSEWHERE: Route = Route::ELSEWHERE;
 
 /// The objects, by number.
 #[derive(Debug, Default)]
@@ -73,8 +73,9 @@ impl Objects {
     /// What a route is that may name an object.
     pub fn resolve<'a>(&'a self, route: &'a Route) -> &'a Route {
         match route.object {
+            _ if route.apart.is_some() => &ELSEWHERE,
             0 => route,
-            number => self.routes.get(&number).unwrap_or(&UNKNOWN),
+            number => self.routes.get(&number).unwrap_or(&ELSEWHERE),
         }
     }
 
@@ -122,7 +123,7 @@ impl Objects {
         if kind == kind::BLACKHOLE {
             hops.clear();
         }
-        Route { kind, hops, object: 0, mtu: 0 }
+        Route { kind, hops, ..Route::ELSEWHERE }
     }
 }
 
@@ -149,7 +150,7 @@ mod tests {
 
     /// Interfaces and weights of a route to an object.
     fn hops(objects: &Objects, object: u32) -> Vec<(u32, u32)> {
-        let route = Route { kind: kind::UNICAST, hops: Vec::new(), object, mtu: 0 };
+        let route = Route { object, ..Route::ELSEWHERE };
         objects.resolve(&route).hops.iter().map(|hop| (hop.device, hop.weight)).collect()
     }
 
@@ -179,7 +180,7 @@ mod tests {
         let mut objects = Objects::default();
         objects.insert(NextHop { number: 1, leads: Leads::Blackhole });
         objects.insert(group(2, &[(1, 1)]));
-        let of = |object| Route { kind: kind::UNICAST, hops: Vec::new(), object, mtu: 0 };
+        let of = |object| Route { object, ..Route::ELSEWHERE };
         assert_eq!(objects.resolve(&of(2)).kind, kind::BLACKHOLE);
         let mut labelled = out(3, 5);
         if let Leads::Out { is_encapsulated, .. } = &mut labelled.leads {
@@ -187,7 +188,7 @@ mod tests {
         }
         objects.insert(labelled);
         assert_eq!(hops(&objects, 3), [(0, 1)]);
-        assert_eq!(*objects.resolve(&of(4)), UNKNOWN);
+        assert_eq!(*objects.resolve(&of(4)), ELSEWHERE);
         assert_eq!(*objects.resolve(&of(0)), of(0), "a route without an object");
     }
 }

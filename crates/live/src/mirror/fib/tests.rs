@@ -14,7 +14,7 @@ fn gateway(last: u8) -> Hop {
 
 fn via(prefix: &str, metric: u32, hops: &[Hop]) -> Said {
     let prefix = prefix.parse().expect("a prefix");
-    let route = Route { kind: kind::UNICAST, hops: hops.to_vec(), object: 0, mtu: 0 };
+    let route = Route { hops: hops.to_vec(), ..Route::ELSEWHERE };
     Said { table: MAIN, prefix, metric, route, expires: None }
 }
 
@@ -134,10 +134,57 @@ fn without_room_for_all_routes_every_address_is_the_kernels() {
     assert_eq!((fib.len(), fib.given_up()), (2, Some(5)));
     for (family, bits) in [(Family::V4, 0x0a00_0001), (Family::V6, 1 << 127)] {
         let (prefix, route) = fib.longest(Address { family, bits }).expect("a route");
-        assert_eq!((prefix.length(), route.hops[0].device), (0, 0));
-        assert!(route.link().is_none());
+        assert_eq!((prefix.length(), route), (0, &Route::ELSEWHERE));
     }
     // No notification changes that.
     assert!(fib.remove(&via("0.0.0.0/0", 0, &[gateway(1)])).is_empty());
     assert_eq!(fib.len(), 2);
+}
+
+/// For packets of one type of service, or `throw`.
+fn apart(said: Said, service: u8, is_thrown: bool) -> Said {
+    let apart = Apart { selector: Selector { service, ..Selector::default() }, is_thrown };
+    Said { route: Route { apart: Some(apart), ..said.route }, ..said }
+}
+
+#[test]
+fn a_route_with_the_largest_metric_is_the_last() {
+    let mut fib = Fib::new(&[MAIN], None);
+    let default = "0.0.0.0/0";
+    let mut last = via(default, u32::MAX, &[]);
+    last.route.kind = kind::UNREACHABLE;
+    fib.insert(via(default, 0, &[gateway(1)]), Joins::Before);
+    fib.insert(last, Joins::Before);
+    assert_eq!(hops(&fib, default), [gateway(1)]);
+    fib.remove(&via(default, 0, &[gateway(1)]));
+    let route = fib.route(default.parse().expect("a prefix")).expect("a route");
+    assert_eq!(route.kind, kind::UNREACHABLE);
+}
+
+#[test]
+fn routes_that_stay_apart_come_before_all_metrics() {
+    let mut fib = Fib::new(&[MAIN], None);
+    fib.insert(via(NET, 10, &[gateway(1)]), Joins::Before);
+    fib.insert(apart(via(NET, 20, &[gateway(2)]), 4, false), Joins::Before);
+    fib.insert(apart(via(NET, 20, &[gateway(2)]), 8, false), Joins::InPlace);
+    assert_eq!(hops(&fib, NET), [], "the kernel forwards");
+    // Each is told apart by what it is for and by its metric.
+    fib.remove(&apart(via(NET, 20, &[gateway(2)]), 4, false));
+    fib.remove(&apart(via(NET, 30, &[gateway(2)]), 8, false));
+    assert_eq!(hops(&fib, NET), []);
+    fib.remove(&apart(via(NET, 20, &[gateway(2)]), 8, false));
+    assert_eq!(hops(&fib, NET), [gateway(1)]);
+}
+
+#[test]
+fn throw_and_other_routes_replace_each_other() {
+    let mut fib = Fib::new(&[MAIN], None);
+    fib.insert(via(NET, 10, &[gateway(1)]), Joins::Before);
+    fib.insert(apart(via(NET, 10, &[]), 0, true), Joins::InPlace);
+    let parsed = NET.parse().expect("a prefix");
+    assert_eq!(fib.route(parsed), Some(&Route::ELSEWHERE));
+    fib.insert(via(NET, 10, &[gateway(2)]), Joins::InPlace);
+    assert_eq!(hops(&fib, NET), [gateway(2)]);
+    fib.remove(&via(NET, 10, &[gateway(2)]));
+    assert_eq!(fib.route(parsed), None);
 }

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::memory::tests::fake;
-use crate::mirror::fib::{Joins, Route, Said};
+use crate::mirror::fib::{Apart, Joins, Route, Said, Selector};
 use crate::mirror::netlink::{Link, Reach};
 
 fn gateway(last: u8) -> Address {
@@ -11,7 +11,7 @@ fn gateway(last: u8) -> Address {
 
 fn said(prefix: &str, kind: u8, hops: &[(u32, Option<Address>)]) -> Said {
     let hop = |&(device, gateway)| Hop { device, gateway, weight: 1, is_dead: false };
-    let route = Route { kind, hops: hops.iter().map(hop).collect(), object: 0, mtu: 0 };
+    let route = Route { kind, hops: hops.iter().map(hop).collect(), ..Route::ELSEWHERE };
     Said { table: 254, prefix: prefix.parse().expect("a prefix"), metric: 0, route, expires: None }
 }
 
@@ -119,10 +119,10 @@ fn routes_that_the_tables_cannot_describe_are_the_kernels() {
     let mut state = state();
     bring_all(&mut rows, &state);
     let prefix = "192.0.2.0/24";
-    let apart = |mark| Said {
-        metric: Route::APART,
-        route: Route::apart(Family::V4, mark),
-        ..said(prefix, kind::UNICAST, &[])
+    let apart = |service| {
+        let selector = Selector { service, ..Selector::default() };
+        let apart = Some(Apart { selector, is_thrown: false });
+        Said { route: Route { apart, ..Route::ELSEWHERE }, ..said(prefix, kind::UNICAST, &[]) }
     };
     let mut change = |change: &dyn Fn(&mut Fib) -> Vec<Prefix>| {
         let prefixes = change(&mut state.fib).into_iter().collect();
