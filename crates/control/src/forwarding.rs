@@ -26,11 +26,11 @@ use wireloom_offloads::{Content, Instance, Store, Update, registry};
 use crate::counts;
 use crate::engine::{Built, Engine, keeps_state};
 use crate::filter::Filter;
+use crate::kernel_conditions::KernelConditions;
 use crate::status::{Kernel, Memory, Offload, Policed, Status};
 use crate::taps::{
     self, CAUGHT_WAITING, Caught, Passed, Point, TRACED_WAITING, Tapped, Traced, WAITING_BYTES,
 };
-use crate::unfollowed::Unfollowed;
 
 /// What the forwarding thread works with.
 pub struct Forwarding {
@@ -43,8 +43,8 @@ pub struct Forwarding {
     /// Steps and calls of programs that were replaced.
     counts_before: counts::Named,
     kernel: Option<RunningMirror>,
-    /// What decides in the kernel and is not followed.
-    unfollowed: Option<Arc<Unfollowed>>,
+    /// Kernel features that forwarding ignores.
+    conditions: Option<Arc<KernelConditions>>,
     /// A limit of what this process uses.
     memory: Option<Arc<wireloom_live::Memory>>,
     /// The programs of an engine in the kernel.
@@ -125,11 +125,11 @@ impl Forwarding {
         built: Built,
         bell: Bell,
         memory: Option<Arc<wireloom_live::Memory>>,
-        unfollowed: Option<Arc<Unfollowed>>,
+        conditions: Option<Arc<KernelConditions>>,
     ) -> (Handle, Self) {
         forwarder.limit(&built.limits);
-        if let Some(unfollowed) = &unfollowed {
-            forwarder.watch_ports(unfollowed.barred(), unfollowed.tagged());
+        if let Some(conditions) = &conditions {
+            forwarder.watch_ports(conditions.barred(), conditions.tagged());
         }
         let (sender, jobs) = mpsc::channel();
         let mut controls = built.controls.into_iter();
@@ -145,7 +145,7 @@ impl Forwarding {
             fates_before: Fates::default(),
             counts_before: counts::Named::default(),
             kernel: built.kernel,
-            unfollowed,
+            conditions,
             memory,
             programs: built.programs,
             kernel_before: Kernel::default(),
@@ -361,7 +361,7 @@ impl Forwarding {
             steps: counts.steps(&engine.program.optimised),
             offloads: offloads(self.cores[0].machine.store(), &counts),
             kernel: self.kernel().map(|kernel| kernel.after(self.kernel_before)),
-            unfollowed: self.unfollowed.as_ref().and_then(|unfollowed| unfollowed.found()),
+            unfollowed: self.conditions.as_ref().and_then(|conditions| conditions.found()),
             memory: self
                 .memory
                 .as_ref()

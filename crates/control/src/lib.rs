@@ -20,6 +20,7 @@ mod counts;
 mod engine;
 mod filter;
 mod forwarding;
+mod kernel_conditions;
 mod limits;
 pub mod logging;
 mod metrics;
@@ -30,7 +31,6 @@ mod service;
 mod status;
 mod supervisor;
 mod taps;
-mod unfollowed;
 mod watching;
 
 pub use client::Client;

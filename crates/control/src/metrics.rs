@@ -191,7 +191,7 @@ impl Collector for Counters {
             let values = conditions::ALL.iter().map(|condition| {
                 (vec![("condition", condition.name)], u64::from(holds(condition.name)))
             });
-            let help = "Whether something in the kernel decides on packets and is not followed";
+            let help = "Whether a kernel feature that forwarding ignores is in use";
             family(encoder, "unfollowed", help, gauge, values)?;
         }
         if let Some(memory) = &status.memory {

@@ -14,8 +14,8 @@ use wireloom_machine::{Error, Result};
 
 use crate::engine::{Built, Entries, Following, Loaded, Prepared, Where, changes};
 use crate::forwarding::Handle;
+use crate::kernel_conditions::KernelConditions;
 use crate::status::Reloaded;
-use crate::unfollowed::Unfollowed;
 use crate::watching::Watching;
 
 /// Fails if both engines with their tables do not fit into the memory for a while.
@@ -45,8 +45,8 @@ const NAMED: usize = 20;
 pub struct Reloader {
     inner: Arc<Mutex<Inner>>,
     handle: Handle,
-    /// The kernel, and what of it is not followed.
-    following: Option<(Following, Arc<Unfollowed>)>,
+    /// The kernel, and the features of it that forwarding ignores.
+    following: Option<(Following, Arc<KernelConditions>)>,
     place: Where,
     /// What watches an engine in the kernel.
     watching: Option<Arc<Watching>>,
@@ -64,7 +64,7 @@ impl Reloader {
         load: Load,
         entries: Entries,
         handle: Handle,
-        following: Option<(Following, Arc<Unfollowed>)>,
+        following: Option<(Following, Arc<KernelConditions>)>,
         place: Where,
         watching: Option<Arc<Watching>>,
     ) -> Self {
@@ -97,8 +97,8 @@ impl Reloader {
         let build_seconds = begin.elapsed().as_secs_f64();
         let (exchanged, replaced) = self.handle.ask(|forwarding| forwarding.exchange(built))??;
         replaced.end();
-        if let Some((_, unfollowed)) = &self.following {
-            unfollowed.replace(stands_in);
+        if let Some((_, conditions)) = &self.following {
+            conditions.replace(stands_in);
         }
         if let Some(watching) = &self.watching {
             watching.after_reload();

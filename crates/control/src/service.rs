@@ -19,11 +19,11 @@ use wireloom_machine::{Error, Result};
 use crate::budget::Budget;
 use crate::engine::{Built, Following, Loaded, Prepared, Where};
 use crate::forwarding::{Forwarding, Handle};
+use crate::kernel_conditions::KernelConditions;
 use crate::metrics::Endpoint;
 use crate::reload::{Load, Reloader};
 use crate::server::ControlSocket;
 use crate::status::Status;
-use crate::unfollowed::Unfollowed;
 use crate::watching::Watching;
 use crate::{log_reload, supervisor};
 
@@ -87,11 +87,11 @@ pub fn forward(
         Ok(Following { ports, tables, reconcile, memory: memory.clone() })
     });
     let following = following.transpose()?;
-    let unfollowed = following.as_ref().map(|following| {
+    let conditions = following.as_ref().map(|following| {
         let place = following.place(&loaded);
-        Unfollowed::begin(place, &following.ports, &settings.accepted)
+        KernelConditions::begin(place, &following.ports, &settings.accepted)
     });
-    let unfollowed = unfollowed.transpose()?;
+    let conditions = conditions.transpose()?;
     let place = match settings.io {
         Io::Kernel if settings.busy => {
             return Err(Error::new("--busy has no effect with --io kernel")
@@ -149,7 +149,7 @@ pub fn forward(
     }
     let (bell, mut attention) = Attention::new()?;
     let (handle, mut forwarding) =
-        Forwarding::new(forwarder, built, bell, memory, unfollowed.clone());
+        Forwarding::new(forwarder, built, bell, memory, conditions.clone());
     // What is to be removed and written at the end may be in a folder of another user.
     let is_writing = settings.writes_at_end || socket.is_some();
     let last = is_writing.then_some(Capability::CAP_DAC_OVERRIDE);
@@ -163,10 +163,10 @@ pub fn forward(
     give_up_all_but(&kept)?;
     let watching = is_in_kernel.then(|| Arc::new(Watching::new(handle.clone())));
     let watched = watching.clone();
-    if let Some(unfollowed) = &unfollowed {
-        unfollowed.watch()?;
+    if let Some(conditions) = &conditions {
+        conditions.watch()?;
     }
-    let following = following.zip(unfollowed);
+    let following = following.zip(conditions);
     let reloader = Reloader::new(load, entries, handle.clone(), following, place, watched);
     reload_at(hang_ups, reloader.clone())?;
     if let Some(socket) = &socket {

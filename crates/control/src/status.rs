@@ -33,7 +33,8 @@ pub struct Status {
     /// What was taken over from the kernel; absent with `--static`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
-    /// What decides in the kernel where packets go and is not followed; absent if nothing is.
+    /// Kernel features that forwarding ignores and that are in use; absent if the program does not
+    /// follow the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfollowed: Option<Vec<Found>>,
     /// The memory of the process; absent without a limit.

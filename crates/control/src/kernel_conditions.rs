@@ -1,4 +1,4 @@
-//! What decides in the kernel where packets go and is not followed, while packets are forwarded.
+//! Kernel features that forwarding ignores, while packets are forwarded.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -14,8 +14,11 @@ const LOOK: Duration = Duration::from_secs(1);
 const REST: Duration = Duration::from_millis(50);
 
 /// The conditions that hold at present.
-pub struct Unfollowed {
+pub struct KernelConditions {
+    /// Held for moments only: the thread of packets takes it too.
     known: Mutex<Known>,
+    /// Held during a look, so that a later one does not end before an earlier one.
+    looking: Mutex<()>,
     accepted: Vec<String>,
     barred: Arc<Barred>,
     tagged: Arc<Tagged>,
@@ -27,7 +30,15 @@ struct Known {
     found: Vec<Found>,
 }
 
-impl Unfollowed {
+/// What is different since the last look.
+#[derive(Debug, PartialEq, Eq)]
+enum Difference<'a> {
+    /// It holds now, or in another way.
+    Holds(&'a Found),
+    Gone(&'a Found),
+}
+
+impl KernelConditions {
     /// Looks for conditions at these ports, warns of some, and fails if others are not accepted.
     ///
     /// # Errors
@@ -41,11 +52,15 @@ impl Unfollowed {
         for warning in conditions::check(&found, accepted)? {
             tracing::warn!("{warning}");
         }
-        let (barred, tagged) = (Arc::new(Barred::new(ports)), Arc::new(Tagged::new(ports)));
-        let known = Mutex::new(Known { place: None, found });
-        let unfollowed = Self { known, accepted: accepted.to_vec(), barred, tagged };
-        unfollowed.set(place);
-        Ok(Arc::new(unfollowed))
+        let conditions = Self {
+            known: Mutex::new(Known { place: None, found }),
+            looking: Mutex::default(),
+            accepted: accepted.to_vec(),
+            barred: Arc::new(Barred::new(ports)),
+            tagged: Arc::new(Tagged::new(ports)),
+        };
+        conditions.set(place);
+        Ok(Arc::new(conditions))
     }
 
     /// What is not forwarded from which port.
@@ -81,7 +96,7 @@ impl Unfollowed {
     /// If the thread cannot be started, or its other rights cannot be given up.
     pub fn watch(self: &Arc<Self>) -> Result {
         let changes = Changes::subscribe()?;
-        let unfollowed = Arc::clone(self);
+        let conditions = Arc::clone(self);
         let (tell, given_up) = mpsc::channel();
         let watch = move || {
             let result = give_up_all_but(&MIRROR_RIGHTS);
@@ -92,12 +107,12 @@ impl Unfollowed {
             loop {
                 // Without notifications it looks all the same.
                 let _ = changes.wait(LOOK);
-                unfollowed.look();
+                conditions.look();
                 thread::sleep(REST);
             }
         };
         let failed = |error: &dyn std::fmt::Display| {
-            Error::new(format!("a thread for what is not followed: {error}"))
+            Error::new(format!("a thread for kernel features that forwarding ignores: {error}"))
         };
         let thread = thread::Builder::new().name("conditions".into());
         thread.spawn(watch).map_err(|error| failed(&error))?;
@@ -106,27 +121,54 @@ impl Unfollowed {
 
     /// Looks again, and logs what has changed.
     fn look(&self) {
+        let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
         self.barred.update();
-        let mut known = self.known();
-        let found = known.place.as_ref().map(conditions::look).unwrap_or_default();
-        let before = std::mem::replace(&mut known.found, found);
-        for found in &known.found {
-            match before.iter().any(|other| other.condition == found.condition) {
-                true => {}
-                false if self.accepted.contains(&found.condition) => {
+        let place = self.known().place.clone();
+        // The kernel may take long to answer.
+        let found = place.as_ref().map(conditions::look).unwrap_or_default();
+        let before = std::mem::replace(&mut self.known().found, found.clone());
+        for difference in differences(&before, &found) {
+            match difference {
+                Difference::Holds(found) if self.accepted.contains(&found.condition) => {
                     tracing::info!("{}", found.text());
                 }
-                false => tracing::warn!("{}", found.text()),
-            }
-        }
-        for gone in &before {
-            if !known.found.iter().any(|other| other.condition == gone.condition) {
-                tracing::info!("{}: no more", gone.condition);
+                Difference::Holds(found) => tracing::warn!("{}", found.text()),
+                Difference::Gone(gone) => tracing::info!("{}: no more", gone.condition),
             }
         }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What has changed: a condition, or what holds of it.
+fn differences<'a>(
+    before: &'a [Found],
+    now: &'a [Found],
+) -> impl Iterator<Item = Difference<'a>> + use<'a> {
+    let holds = now.iter().filter(|found| !before.contains(found)).map(Difference::Holds);
+    let is_gone = |gone: &&Found| !now.iter().any(|found| found.condition == gone.condition);
+    holds.chain(before.iter().filter(is_gone).map(Difference::Gone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_is_logged_again_when_something_else_holds_of_it() {
+        let found = |condition: &str, detail: &str| Found {
+            condition: condition.into(),
+            detail: detail.into(),
+        };
+        let before = [found("netfilter", "chain a"), found("rp-filter", "r1")];
+        let now = [found("netfilter", "chain a, chain b"), found("master", "r2")];
+        let all: Vec<_> = differences(&before, &now).collect();
+        let expected =
+            [Difference::Holds(&now[0]), Difference::Holds(&now[1]), Difference::Gone(&before[1])];
+        assert_eq!(all, expected);
+        assert_eq!(differences(&now, &now).count(), 0);
     }
 }
