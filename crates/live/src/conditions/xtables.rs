@@ -50,8 +50,10 @@ const TARGET: usize = 32;
 const ACCEPT: i32 = -2;
 /// `NF_INET_PRE_ROUTING`, `NF_INET_FORWARD`, `NF_INET_POST_ROUTING`.
 const WAY: [(usize, &str); 3] = [(0, "PREROUTING"), (2, "FORWARD"), (4, "POSTROUTING")];
-/// A table with more bytes is not read for its policies.
+/// The entries of a table with more bytes are not copied.
 const MOST: usize = 64 << 20;
+/// How often a table is read again that is replaced meanwhile.
+const ATTEMPTS: usize = 10;
 
 /// Returns the chains that may decide on forwarded packets.
 pub fn find() -> io::Result<Vec<String>> {
@@ -60,17 +62,53 @@ pub fn find() -> io::Result<Vec<String>> {
         let Ok(names) = fs::read_to_string(family.names) else { continue };
         for table in names.lines() {
             let socket = family.socket()?;
-            let mut info = vec![0; INFO];
-            family.get(&socket, GET_INFO, table, &mut info)?;
-            let info = Info::parse(&info);
-            let mut entries = vec![0; ENTRIES + info.bytes.min(MOST)];
-            entries[NAME..NAME + 4].copy_from_slice(&(info.bytes as u32).to_ne_bytes());
-            family.get(&socket, GET_ENTRIES, table, &mut entries)?;
-            let chains = info.chains(&entries[ENTRIES..], family.target_at);
-            found.extend(chains.map(|chain| format!("{} {table} {chain}", family.command)));
+            let mut get = |option, buffer: &mut [u8]| family.get(&socket, option, table, buffer);
+            match chains(family.target_at, &mut get) {
+                Ok(chains) => {
+                    let name = |chain| format!("{} {table} {chain}", family.command);
+                    found.extend(chains.into_iter().map(name));
+                }
+                // The table has gone.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(found)
+}
+
+/// Has the kernel fill a buffer with what an option returns.
+type Get<'a> = dyn FnMut(libc::c_int, &mut [u8]) -> io::Result<()> + 'a;
+
+/// Returns the chains of a table that may decide on forwarded packets. The entries, which may be
+/// many, are read only if no chain has rules: for the policies.
+fn chains(target_at: usize, get: &mut Get<'_>) -> io::Result<Vec<&'static str>> {
+    let mut attempts = 0;
+    loop {
+        let mut info = vec![0; INFO];
+        get(GET_INFO, &mut info)?;
+        let info = Info::parse(&info);
+        let with_rules: Vec<_> = info.chains(|hook| info.has_rules(hook)).collect();
+        if !with_rules.is_empty() {
+            return Ok(with_rules);
+        }
+        if info.bytes > MOST {
+            return Ok(info.chains(|_| true).collect());
+        }
+        let mut entries = vec![0; ENTRIES + info.bytes];
+        entries[NAME..NAME + 4].copy_from_slice(&(info.bytes as u32).to_ne_bytes());
+        attempts += 1;
+        match get(GET_ENTRIES, &mut entries) {
+            Ok(()) => {
+                let entries = &entries[ENTRIES..];
+                let accepts = |hook| info.policy(hook, entries, target_at) == Some(ACCEPT);
+                return Ok(info.chains(|hook| !accepts(hook)).collect());
+            }
+            // The table has been replaced by one of another size.
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && attempts < ATTEMPTS => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 impl Family {
@@ -124,14 +162,19 @@ impl Info {
         }
     }
 
-    /// The chains that have rules or do not accept.
-    fn chains(&self, entries: &[u8], target_at: usize) -> impl Iterator<Item = &'static str> {
-        WAY.into_iter().filter_map(move |(hook, name)| {
-            let policy = self.policies[hook] as usize;
-            let has_rules = self.first[hook] != self.policies[hook];
-            let does_something = has_rules || verdict(entries, policy, target_at) != Some(ACCEPT);
-            (self.hooks & 1 << hook != 0 && does_something).then_some(name)
-        })
+    /// The chains on the way of forwarded packets that the table has, if they meet a condition.
+    fn chains(&self, meets: impl Fn(usize) -> bool) -> impl Iterator<Item = &'static str> {
+        let way = WAY.into_iter().filter(move |(hook, _)| self.hooks & 1 << hook != 0);
+        way.filter(move |(hook, _)| meets(*hook)).map(|(_, name)| name)
+    }
+
+    fn has_rules(&self, hook: usize) -> bool {
+        self.first[hook] != self.policies[hook]
+    }
+
+    /// The verdict that ends a chain.
+    fn policy(&self, hook: usize, entries: &[u8], target_at: usize) -> Option<i32> {
+        verdict(entries, self.policies[hook] as usize, target_at)
     }
 }
 
@@ -150,35 +193,76 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 mod tests {
     use super::*;
 
+    /// Entries of 152 bytes; the target of each is at 112, its verdict 32 bytes later.
+    fn entries(verdicts: &[i32]) -> Vec<u8> {
+        let entry = |verdict: &i32| {
+            let mut entry = vec![0; 152];
+            entry[88..90].copy_from_slice(&112u16.to_ne_bytes());
+            entry[144..148].copy_from_slice(&verdict.to_ne_bytes());
+            entry
+        };
+        verdicts.iter().flat_map(entry).collect()
+    }
+
+    /// A table with the chains INPUT, FORWARD and OUTPUT, as `filter`.
+    fn info(first: u32, policy: u32, bytes: u32) -> Vec<u8> {
+        let words = [0b1110, 0, 0, first, 304, 0, 0, 0, policy, 304, 0, 3, bytes];
+        let words = words.into_iter().flat_map(u32::to_ne_bytes);
+        [0; NAME].into_iter().chain(words).collect()
+    }
+
+    /// What is found if the kernel returns this. `replaced`: so many times the table is another when
+    /// its entries are read.
+    fn find(info: &[u8], entries: &[u8], mut replaced: usize) -> io::Result<Vec<&'static str>> {
+        chains(88, &mut |option, buffer| {
+            if option == GET_INFO {
+                buffer.copy_from_slice(info);
+                return Ok(());
+            }
+            assert_eq!(buffer[NAME..NAME + 4], info[INFO - 4..], "the size of the entries");
+            if replaced > 0 {
+                replaced -= 1;
+                return Err(io::Error::from_raw_os_error(libc::EAGAIN));
+            }
+            buffer[ENTRIES..].copy_from_slice(entries);
+            Ok(())
+        })
+    }
+
     #[test]
-    fn chains_with_rules_or_another_policy_count() {
-        // Entries of 152 bytes; the target of each is at 112, its verdict 32 bytes later.
-        let entries = |verdicts: &[i32]| {
-            let entry = |verdict: &i32| {
-                let mut entry = vec![0; 152];
-                entry[88..90].copy_from_slice(&112u16.to_ne_bytes());
-                entry[144..148].copy_from_slice(&verdict.to_ne_bytes());
-                entry
-            };
-            verdicts.iter().flat_map(entry).collect::<Vec<u8>>()
+    fn chains_with_another_policy_count() {
+        let is_found = |verdicts: &[i32], policy| {
+            let entries = entries(verdicts);
+            let info = info(policy, policy, entries.len() as u32);
+            find(&info, &entries, 0).expect("chains") == ["FORWARD"]
         };
-        let chains = |info: &Info, entries: &[u8]| info.chains(entries, 88).collect::<Vec<_>>();
-        // INPUT, FORWARD and OUTPUT, as in the table `filter`.
-        let mut info = Info {
-            hooks: 0b1110,
-            first: [0, 0, 152, 304, 0],
-            policies: [0, 0, 152, 304, 0],
-            bytes: 456,
-        };
-        assert_eq!(chains(&info, &entries(&[-1, -2, -1])), [""; 0]);
-        assert_eq!(chains(&info, &entries(&[-2, -1, -2])), ["FORWARD"]);
-        info.policies[2] = 304;
-        assert_eq!(chains(&info, &entries(&[-2, -2, -2])), ["FORWARD"]);
+        assert!(!is_found(&[-1, -2, -1], 152));
+        assert!(is_found(&[-2, -1, -2], 152));
         // What cannot be read may drop.
-        info.policies[2] = 152;
-        assert_eq!(chains(&info, &entries(&[-2])), ["FORWARD"]);
-        info.policies[2] = u32::MAX;
-        info.first[2] = u32::MAX;
-        assert_eq!(chains(&info, &entries(&[-2, -2, -2])), ["FORWARD"]);
+        assert!(is_found(&[-2], 152));
+        assert!(is_found(&[-2, -2, -2], u32::MAX));
+    }
+
+    #[test]
+    fn entries_are_not_read_where_a_chain_has_rules_or_the_table_is_too_large() {
+        let found = |info: &[u8]| {
+            let mut get = |option, buffer: &mut [u8]| {
+                assert_eq!(option, GET_INFO);
+                buffer.copy_from_slice(info);
+                Ok(())
+            };
+            chains(88, &mut get).expect("chains")
+        };
+        assert_eq!(found(&info(152, 304, 456)), ["FORWARD"]);
+        assert_eq!(found(&info(152, 152, MOST as u32 + 1)), ["FORWARD"]);
+    }
+
+    #[test]
+    fn a_table_that_is_replaced_is_read_again() {
+        let entries = entries(&[-2, -2, -2]);
+        let info = info(152, 152, entries.len() as u32);
+        assert_eq!(find(&info, &entries, ATTEMPTS - 1).expect("chains"), [""; 0]);
+        let error = find(&info, &entries, ATTEMPTS).expect_err("always another");
+        assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
     }
 }
