@@ -9,6 +9,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::{Error, Machine, Result, UpdateError};
+use wireloom_net::Frame;
 use wireloom_xdp::{InKernel, Interface, Links, PortCounts, WatchedPrograms};
 
 use crate::attention::{Attention, Bell};
@@ -525,29 +526,35 @@ impl Core {
             let (not_forwarded, barred) = (&mut self.not_forwarded, &self.barred);
             let police = &mut self.police;
             let clock = self.begin.elapsed().as_nanos() as u64;
-            machine.offer_in_pieces(&frames, &mut |output: Output<'_>, rest: &[u8]| {
-                let is_sent = matches!(output.verdict, Verdict::Sent { .. });
-                if is_sent && barred.has(output.ingress, output.bytes) {
-                    not_forwarded[usize::from(output.ingress)] += 1;
-                    return;
-                }
-                observer.output(output.verdict, output.bytes.len() + rest.len());
-                match output.verdict {
-                    Verdict::Sent { port } => match transmitters.get_mut(usize::from(port)) {
-                        Some(transmitter) => transmitter.take([output.bytes, rest]),
-                        None => *without_port += 1,
-                    },
-                    Verdict::ToCpu(reason) if !police.admits(reason, clock) => {}
-                    Verdict::ToCpu(_) => {
-                        let from = usize::from(output.ingress);
-                        let twin = twins[from].as_ref();
-                        if twin.is_none_or(|twin| twin.deliver([output.bytes, rest]).is_err()) {
-                            undelivered[from] += 1;
-                        }
+            let are_judged = barred.has_any(port);
+            let is_barred = |frame: &Frame<'_>| are_judged && barred.has(port, frame.bytes);
+            // All of a part have the same fate.
+            for part in frames.chunk_by(|one, next| is_barred(one) == is_barred(next)) {
+                let is_barred = is_barred(&part[0]);
+                machine.offer_in_pieces(part, &mut |output: Output<'_>, rest: &[u8]| {
+                    let is_sent = matches!(output.verdict, Verdict::Sent { .. });
+                    if is_sent && is_barred {
+                        not_forwarded[port] += 1;
+                        return;
                     }
-                    Verdict::Dropped(_) => {}
-                }
-            })?;
+                    observer.output(output.verdict, output.bytes.len() + rest.len());
+                    match output.verdict {
+                        Verdict::Sent { port } => match transmitters.get_mut(usize::from(port)) {
+                            Some(transmitter) => transmitter.take([output.bytes, rest]),
+                            None => *without_port += 1,
+                        },
+                        Verdict::ToCpu(reason) if !police.admits(reason, clock) => {}
+                        Verdict::ToCpu(_) => {
+                            let from = usize::from(output.ingress);
+                            let twin = twins[from].as_ref();
+                            if twin.is_none_or(|twin| twin.deliver([output.bytes, rest]).is_err()) {
+                                undelivered[from] += 1;
+                            }
+                        }
+                        Verdict::Dropped(_) => {}
+                    }
+                })?;
+            }
             self.transmitters.iter_mut().for_each(|transmitter| transmitter.flush());
         }
         Ok(is_idle)

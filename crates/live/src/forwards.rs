@@ -1,8 +1,9 @@
 //! Whether the kernel forwards what arrives on a port.
 //!
 //! It forwards nothing from an interface whose `forwarding` is 0, and takes no IPv6 at all from one
-//! with `disable_ipv6`. The machine's tables do not know that. So what the machine sends is looked at
-//! here, if there is such a port.
+//! with `disable_ipv6`. The machine's tables do not know that. So what arrives at such a port is looked
+//! at here: the machine decides on it, but nothing of it is sent. Packets for this computer go to the
+//! kernel.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -56,11 +57,18 @@ impl Barred {
         }
     }
 
+    /// Whether the kernel would not forward some frame that arrives on a port.
+    pub fn has_any(&self, port: usize) -> bool {
+        self.bits(port) != 0
+    }
+
     /// Whether the kernel would not forward a frame that arrived on a port.
-    pub fn has(&self, port: u16, frame: &[u8]) -> bool {
-        let bits =
-            self.0.get(usize::from(port)).map_or(0, |(_, bits)| bits.load(Ordering::Relaxed));
-        bits != 0 && bits & version(frame) != 0
+    pub fn has(&self, port: usize, frame: &[u8]) -> bool {
+        self.bits(port) & version(frame) != 0
+    }
+
+    fn bits(&self, port: usize) -> u8 {
+        self.0.get(port).map_or(0, |(_, bits)| bits.load(Ordering::Relaxed))
     }
 }
 
@@ -158,5 +166,6 @@ mod tests {
             assert_eq!([0, 1, 2].map(|port| barred.has(port, &frame)), expected, "{types:x?}");
         }
         assert!(!barred.has(9, &frame(&[8, 0])));
+        assert_eq!([0, 1, 2, 9].map(|port| barred.has_any(port)), [false, true, true, false]);
     }
 }
