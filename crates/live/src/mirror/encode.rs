@@ -11,7 +11,7 @@ use wireloom_net::tables::{Family, Prefix, UpdateFile};
 use wireloom_offloads::{Content, EntryKey, Store, Update, resolve_updates};
 
 use super::hops::BUCKETS;
-use super::rows::{Change, HopRow, RouteRow, meaning};
+use super::rows::{Change, HopRow, RouteRow, UNRESOLVED, meaning};
 
 /// Next hops of a program without a table of them.
 const NEXT_HOPS: u32 = 65_536;
@@ -63,10 +63,10 @@ impl Encoder {
     }
 
     /// The numbers of next hops that are the kernel's: the upper half of the program's table. The
-    /// others are those of table files, but 0, which is never resolved.
+    /// others are those of table files, but [`UNRESOLVED`].
     pub fn next_hops(&self) -> Range<u32> {
         let size = self.elements("next_hops").unwrap_or(NEXT_HOPS);
-        (size / 2).max(1).min(size)..size
+        (size / 2).max(UNRESOLVED + 1).min(size)..size
     }
 
     /// The numbers of groups of next hops that are the kernel's: the upper half, too.
@@ -89,7 +89,8 @@ impl Encoder {
         let (hops, groups) = (self.next_hops(), self.groups());
         let hops = u64::from(hops.start)..u64::from(hops.end);
         let groups = u64::from(groups.start) * buckets..u64::from(groups.end) * buckets;
-        for (table, own, first) in [("next_hops", hops, 1), ("buckets", groups, 0)] {
+        let first = u64::from(UNRESOLVED) + 1;
+        for (table, own, first) in [("next_hops", hops, first), ("buckets", groups, 0)] {
             let slot = store.find(table).filter(|_| self.has[table]);
             let Some(Content::Kind { instance, .. }) = slot.map(|slot| &slot.content) else {
                 continue;
@@ -101,13 +102,14 @@ impl Encoder {
             });
             let is_wrong = |index: &u64| own.contains(index) || *index < first;
             if let Some(index) = indices.find(is_wrong) {
-                let last = own.start.saturating_sub(1);
+                let why = match index < first {
+                    true => "routes out of interfaces that are no ports name it, so it stays empty",
+                    false => "routes of the kernel use it",
+                };
                 return Err(Error::new(format!(
-                    "table `{table}`: entry {index} of a table file is the kernel's"
+                    "table `{table}`: entry {index} of a table file is the kernel's: {why}"
                 ))
-                .with_help(format!(
-                    "files have entries {first} to {last}, and all of them with --static"
-                )));
+                .with_help(usable(first..own.start)));
             }
         }
         Ok(())
@@ -200,6 +202,16 @@ impl Encoder {
     }
 }
 
+/// Says which entries of a table may be in files.
+fn usable(entries: Range<u64>) -> String {
+    let usable = match entries.end.saturating_sub(entries.start) {
+        0 => "table files can have no entries of this table".to_owned(),
+        1 => format!("table files can have entry {}", entries.start),
+        _ => format!("table files can have entries {} to {}", entries.start, entries.end - 1),
+    };
+    format!("{usable}; with --static all (docs/operate/kernel.md)")
+}
+
 /// The kind of a route to a source. The kernel may refuse IPv4 packets from addresses that it would
 /// not send to (`rp_filter`): programs that check sources leave them to it, as those without a route.
 fn of_source(family: Family, kind: u8) -> u8 {
@@ -238,4 +250,24 @@ fn calls(program: &ir::Program, name: &str) -> bool {
 
 fn mac(bytes: [u8; 6]) -> String {
     bytes.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::usable;
+
+    #[test]
+    fn the_help_says_which_entries_files_can_have() {
+        for (entries, expected) in [
+            (1..32_768, "table files can have entries 1 to 32767"),
+            (1..2, "table files can have entry 1"),
+            (1..1, "table files can have no entries of this table"),
+            (0..0, "table files can have no entries of this table"),
+        ] {
+            assert_eq!(
+                usable(entries),
+                format!("{expected}; with --static all (docs/operate/kernel.md)")
+            );
+        }
+    }
 }

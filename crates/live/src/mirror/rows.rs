@@ -18,6 +18,9 @@ use crate::conditions::{interface_name, setting};
 use crate::control::WAITING;
 use crate::memory::Memory;
 
+/// The next hop that is never resolved: that of routes whose packets the kernel forwards.
+pub const UNRESOLVED: u32 = 0;
+
 /// The kernel's state as far as it is known.
 pub struct State {
     pub links: Links,
@@ -66,7 +69,7 @@ pub struct RouteRow {
 
 impl RouteRow {
     /// The row of a prefix whose packets the kernel forwards: next hop 0 is never resolved.
-    const LEFT: Self = Self { kind: meaning::FORWARD, next_hop: 0, is_left: true };
+    const LEFT: Self = Self { kind: meaning::FORWARD, next_hop: UNRESOLVED, is_left: true };
 
     fn new(kind: u8, next_hop: u32) -> Self {
         Self { kind, next_hop, is_left: false }
@@ -578,7 +581,7 @@ impl Rows {
             if is_new && let Some(place) = self.groups.place(number) {
                 let hops = members.iter().map(|member| match member.0 {
                     Some(way) => self.hop(way, new),
-                    None => 0,
+                    None => UNRESOLVED,
                 });
                 let hops = hops.collect();
                 let size = self.group_rows.len().max(place + 1);
@@ -589,13 +592,13 @@ impl Rows {
             }
             return RouteRow::new(meaning::FORWARD, FIRST_GROUP + number);
         }
-        let next_hop = first.map_or(0, |way| self.hop(way, new));
+        let next_hop = first.map_or(UNRESOLVED, |way| self.hop(way, new));
         RouteRow::new(meaning::FORWARD, next_hop)
     }
 
-    /// The number of a way, which has one more user then; 0 if there are no more numbers.
+    /// The number of a way, which has one more user then; [`UNRESOLVED`] if there are no more numbers.
     fn hop(&mut self, way: Way, new: &mut New) -> u32 {
-        let Some((number, is_new)) = self.hops.acquire(&way) else { return 0 };
+        let Some((number, is_new)) = self.hops.acquire(&way) else { return UNRESOLVED };
         if is_new && let Some(place) = self.hops.place(number) {
             let size = self.hop_rows.len().max(place + 1);
             self.hop_rows.resize(size, HopRow::default());
