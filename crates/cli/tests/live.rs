@@ -7,8 +7,6 @@
 
 #[path = "live/daemons.rs"]
 mod daemons;
-#[path = "live/described.rs"]
-mod described;
 #[path = "live/echo.rs"]
 mod echo;
 #[path = "live/internet.rs"]
@@ -25,6 +23,8 @@ mod patience;
 mod ports;
 #[path = "live/random.rs"]
 mod random;
+#[path = "live/route_attributes.rs"]
+mod route_attributes;
 #[path = "live/routes.rs"]
 mod routes;
 #[path = "linux/wire.rs"]

@@ -10,13 +10,13 @@
 mod echo;
 #[path = "operate/ends.rs"]
 mod ends;
+#[path = "operate/kernel_conditions.rs"]
+mod kernel_conditions;
 #[path = "live/network.rs"]
 #[expect(dead_code, reason = "the tests of forwarding itself use more of it")]
 mod network;
 #[path = "live/patience.rs"]
 mod patience;
-#[path = "operate/unfollowed.rs"]
-mod unfollowed;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -64,6 +64,17 @@ impl Operated {
         options: &[&str],
         environment: &[(&str, &str)],
     ) -> Option<Self> {
+        Self::start_after(folder, config, options, environment, |_| ())
+    }
+
+    /// Starts it when something has been done in the network.
+    fn start_after(
+        folder: TempDir,
+        config: &str,
+        options: &[&str],
+        environment: &[(&str, &str)],
+        prepare: impl FnOnce(&Network),
+    ) -> Option<Self> {
         let network = match Network::new() {
             Ok(network) => network,
             Err(error) => {
@@ -76,6 +87,7 @@ impl Operated {
             network.left.poll("ha");
             network.right.poll("hb");
         }
+        prepare(&network);
         let place = |text: &str| text.replace("DIR", &folder.path().display().to_string());
         let path = place("DIR/forward.toml");
         fs::write(&path, place(config)).expect("a file");

@@ -91,7 +91,7 @@ fn rights_are_given_up_after_the_start() {
             let expected = match name.as_str() {
                 "wireloom" | "core" | "holder" | "specialise" | "command" => NONE,
                 // `reading` reads the kernel's state for the first, and comes and goes;
-                // `conditions` looks for what is not followed.
+                // `conditions` looks for kernel features that forwarding ignores.
                 "mirror" | "reading" | "conditions" => NET_ADMIN,
                 "reload" => NET_ADMIN_AND_READ,
                 _ => return false,

@@ -1,5 +1,5 @@
-//! What decides in the kernel where packets go and is not followed: each condition, when it appears
-//! while packets are forwarded, and at the start.
+//! Kernel features that forwarding ignores: each condition, when it appears while packets are
+//! forwarded, and at the start.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::echo::Echo;
-use super::network::Namespace;
+use super::network::{Namespace, Network};
 use super::{CONFIG, Operated, TRY, address, text, until, wireloom};
 
 /// Something that a condition is about, as long as it lives.
@@ -238,7 +238,7 @@ fn send(interface: &str, frame: &[u8]) -> io::Result<()> {
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-fn unfollowed(operated: &Operated) -> Vec<String> {
+fn found(operated: &Operated) -> Vec<String> {
     let status = operated.asked(&["status"]);
     let found = status["unfollowed"].as_array().expect("conditions").iter();
     found.map(|found| found["condition"].as_str().expect("a name").to_owned()).collect()
@@ -262,23 +262,29 @@ fn make(router: &Namespace) -> (Vec<&'static Made>, Vec<Kept>) {
 }
 
 #[test]
-fn what_is_not_followed_is_named_when_it_appears_and_at_the_start() {
+fn ignored_kernel_features_are_named_when_they_appear_and_at_the_start() {
     let config = format!("{CONFIG}metrics = \"127.0.0.1:9100\"\n");
-    let Some(mut operated) = Operated::start(&config, &[]) else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    // What usual systems have is no condition: a loose filter, and tables of a firewall without rules.
+    let prepare = |network: &Network| {
+        let router = &network.router;
+        router.set("ipv4/conf/all/rp_filter", "2");
+        if let Err(error) = router.run(iptables) {
+            eprintln!("warning: iptables was not tested: {error}");
+        }
+        router.run(|| nft(&[table(NEW_TABLE)])).ok();
+    };
+    let started = Operated::start_after(folder, &config, &[], &[], prepare);
+    let Some(mut operated) = started else { return };
+    assert_eq!(found(&operated), [""; 0]);
     operated.forwards();
     let router = &operated.network.router;
-    // What usual systems have is no condition: a loose filter, and tables of a firewall without rules.
-    router.set("ipv4/conf/all/rp_filter", "2");
-    if let Err(error) = router.run(iptables) {
-        eprintln!("warning: iptables was not tested: {error}");
-    }
-    router.run(|| nft(&[table(NEW_TABLE)]).and_then(|()| nft(&[table(DELETE_TABLE)]))).ok();
-    assert_eq!(unfollowed(&operated), [""; 0]);
+    router.run(|| nft(&[table(DELETE_TABLE)])).ok();
     router.set("ipv4/conf/all/rp_filter", "0");
 
     let (made, kept) = make(router);
     let names: Vec<&str> = made.iter().map(|condition| condition.name).collect();
-    until(&format!("{names:?}"), || (unfollowed(&operated) == names).then_some(()));
+    until(&format!("{names:?}"), || (found(&operated) == names).then_some(()));
     let shown = text(&operated.ctl(&["status"]).stdout);
     let metrics = router.run(|| {
         let mut stream = TcpStream::connect("127.0.0.1:9100").expect("an endpoint");
@@ -324,11 +330,11 @@ fn what_is_not_followed_is_named_when_it_appears_and_at_the_start() {
             [&[0xff; 6][..], &[2, 0, 0, 0, 1, 2], &[0x81, 0, 0, 5, 8, 0], &[0; 46]].concat();
         send("ha", &tagged).expect("a frame");
     });
-    until("tagged frames", || unfollowed(&operated).contains(&"vlan-tags".into()).then_some(()));
+    until("tagged frames", || found(&operated).contains(&"vlan-tags".into()).then_some(()));
 
     drop(kept);
     made.iter().for_each(|condition| (condition.undo)(router));
-    until("no other condition", || (unfollowed(&operated) == ["vlan-tags"]).then_some(()));
+    until("no other condition", || (found(&operated) == ["vlan-tags"]).then_some(()));
     operated.reaches_the_right();
     operated.signal(libc::SIGTERM);
     let (status, _, err) = operated.end();

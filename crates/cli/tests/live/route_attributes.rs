@@ -62,8 +62,9 @@ fn routes_that_tables_cannot_describe_lead_where_the_kernel_says() {
     router.ip("route add 198.51.100.0/24 tos 0x10 via 10.0.2.12\n\
          route add throw 203.0.113.0/24\n\
          route add 2001:db8:7::/48 from 2001:db8:1::/48 via fe80::15 dev r2\n\
-         route add 2001:db8:8::/48 via fe80::17 dev r2 metric 10 expires 2\n");
+         route add 2001:db8:8::/48 via fe80::17 dev r2 metric 10 expires 1000\n");
     lead_to([12, 11, 13, 15, 17]);
+    router.ip("route replace 2001:db8:8::/48 via fe80::17 dev r2 metric 10 expires 1\n");
     lead_to([12, 11, 13, 15, 18]);
     router.ip("route del 198.51.100.0/24 tos 0x10 via 10.0.2.12\n\
          route del throw 203.0.113.0/24\n\
@@ -98,14 +99,28 @@ fn next_hops_of_table_files_keep_their_numbers() {
     });
     forwarding.stop();
 
-    write(32_768);
     let options = ["--port", "r1", "--port", "r2", "--tables", path];
-    let refused = network.router.run(|| super::command(&options).output().expect("the command"));
-    let err = String::from_utf8_lossy(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(2), "{err}");
-    assert!(
-        err.contains("table `next_hops`: entry 32768 of a table file is the kernel's"),
-        "{err}"
-    );
-    assert!(err.contains("files have entries 1 to 32767"), "{err}");
+    let refused = |number, why: &str| {
+        write(number);
+        let output = network.router.run(|| super::command(&options).output().expect("the command"));
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        let what =
+            format!("table `next_hops`: entry {number} of a table file is the kernel's: {why}");
+        assert!(err.contains(&what), "{err}");
+        assert!(err.contains("table files can have entries 1 to 32767; "), "{err}");
+    };
+    refused(32_768, "routes of the kernel use it");
+    refused(0, "routes out of interfaces that are no ports name it");
+}
+
+#[test]
+fn a_last_resort_with_the_largest_metric_does_not_override_a_route() {
+    let Some((network, forwarding)) = start(&[]) else { return };
+    add_neighbours(&network.router);
+    network.router.ip("route add unreachable 0.0.0.0/0 metric 4294967295\n\
+         route add 0.0.0.0/0 via 10.0.2.11\n");
+    let frames = [frame("198.51.100.7", 1)];
+    until("the default route", || (next_hops(&network, &frames) == [Some(11)]).then_some(()));
+    forwarding.stop();
 }
