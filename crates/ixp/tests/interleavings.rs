@@ -2,6 +2,8 @@
 //! the delay of one against the other, each command takes effect once, in some order of both, as in
 //! a model that knows no time.
 
+#[path = "support/assembled.rs"]
+mod assembled;
 #[path = "support/contexts.rs"]
 mod contexts;
 

@@ -1,12 +1,13 @@
 //! Two contexts that use a unit at once, against a model without time.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use wireloom_isa::microengine::{Image, Version};
 use wireloom_ixp::engine::State;
 use wireloom_ixp::{Options, Processor, Program, Spec};
 use wireloom_sim::Stop;
+
+use super::assembled::assembled;
 
 /// Something that takes effect at once.
 pub struct Step<S> {
@@ -145,17 +146,6 @@ impl<S: Clone> Case<S> {
 /// Where in the scratchpad the results of a context are, in words.
 fn result(context: usize) -> usize {
     512 + 16 * context
-}
-
-fn assembled(text: &str) -> Image {
-    let mut read = |_: &Path| Err("no file".to_owned());
-    wireloom_microcode::assemble(
-        "test.uc",
-        text,
-        &wireloom_microcode::Options::default(),
-        &mut read,
-    )
-    .unwrap_or_else(|refused| panic!("{text}{}", refused.render(false)))
 }
 
 /// A machine with little memory, of which many are made.
