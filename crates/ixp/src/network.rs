@@ -111,6 +111,13 @@ impl Network {
         self.lanes.len()
     }
 
+    /// The cycles in which lanes were taken by a cycle, the sum of all: those still to come of
+    /// commands that were sent do not count.
+    pub fn busy_at(&self, now: u64) -> u64 {
+        let to_come: u64 = self.lanes.iter().map(|(_, free)| free.saturating_sub(now)).sum();
+        self.granted * u64::from(self.spec.interval_cycles) - to_come
+    }
+
     /// The lane that is asked first: that after the last one that sent, so all get places at a unit
     /// that is full.
     pub fn first_lane(&self) -> usize {

@@ -101,13 +101,10 @@ impl<E: EnergySink> Processor<E> {
         all
     }
 
-    /// Cycles in which the command buses were taken, the mean of all: the last command of each may
-    /// take cycles that are still to come.
+    /// Cycles in which the command buses were taken, the mean of all.
     pub(crate) fn command_bus_busy(&self) -> u64 {
-        let chip = &self.chip;
-        let interval = u64::from(chip.spec.command_bus.interval_cycles);
-        let busy = chip.network.granted * interval / chip.network.lanes().max(1) as u64;
-        busy.min(chip.core_cycle(self.now()))
+        let network = &self.chip.network;
+        network.busy_at(self.chip.core_cycle(self.now())) / network.lanes().max(1) as u64
     }
 
     /// All statistics: `engines` with the use of each and of its contexts, `units`, `cards`,

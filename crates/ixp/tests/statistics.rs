@@ -1,11 +1,17 @@
 //! What reports say adds up, at any time of a run.
 
+#[path = "support/assembled.rs"]
+mod assembled;
+
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use assembled::assembled;
 use wireloom_ixp::engine::State;
 use wireloom_ixp::{Ixp, Options, Processor, Program, Spec};
 use wireloom_machine::Machine;
 use wireloom_machine::watch::{Goal, MeasureKind};
+use wireloom_net::Frame;
 use wireloom_offloads::Store;
 use wireloom_sim::stats::{Record, Value};
 
@@ -13,21 +19,15 @@ use wireloom_sim::stats::{Record, Value};
 fn machine() -> Processor {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/forward.uc");
     let text = std::fs::read_to_string(path).expect("a program");
-    let mut read = |_: &Path| Err("no file".to_owned());
-    let options = wireloom_microcode::Options::default();
-    let image = wireloom_microcode::assemble("forward.uc", &text, &options, &mut read)
-        .unwrap_or_else(|refused| panic!("{}", refused.render(false)));
     let mut spec = Spec::base();
     spec.ports.count = 4;
     // Some packets find no room.
     spec.ports.receive_mpkts = 24;
     spec.ports.rate = 10_000_000_000;
-    let program = Program::load(image, 2048).expect("it loads");
+    let program = Program::load(assembled(&text), 2048).expect("it loads");
     // Of the second engine only some contexts run, and none takes packets: they wait for ever.
     let idle = "br=ctx[1, ends#]\nctx_arb[inter_thread]\nends#:\nnop\nnop\nnop\nctx_arb[kill]\n";
-    let idle = wireloom_microcode::assemble("idle.uc", idle, &options, &mut read)
-        .unwrap_or_else(|refused| panic!("{}", refused.render(false)));
-    let idle = Program::load(idle, 2048).expect("it loads");
+    let idle = Program::load(assembled(idle), 2048).expect("it loads");
     Processor::new(&spec, vec![(program, 0b1111), (idle, 0b0011)], &Options::default())
         .expect("a machine")
 }
@@ -108,7 +108,51 @@ fn cycles_packets_and_shares_add_up_at_any_time() {
     assert_eq!(machine.chip.cards.to_come(), 0);
 }
 
-/// What monitors show of a chip with several channels of its memories and several clusters, all in use.
+/// A machine whose engines all execute a program.
+fn busy(spec: &Spec, text: &str) -> Ixp {
+    let program = Program::load(assembled(text), spec.engine.control_store).expect("it loads");
+    let programs = vec![(program, 0xff); spec.engines as usize];
+    watchable(Processor::new(spec, programs, &Options::default()).expect("a machine"))
+}
+
+fn watchable(processor: Processor) -> Ixp {
+    Ixp::new(processor, Store::default(), Vec::new())
+}
+
+/// Checks all measures of a machine in steps of a few cycles; returns the highest value of each
+/// level, by its measure and part, with its places.
+fn levels(machine: &mut Ixp, frames: &[Frame<'_>]) -> BTreeMap<String, (u64, u64)> {
+    let watched = machine.watch().expect("it can be watched");
+    watched.supply(frames).expect("it has the ports");
+    let (parts, measures) = (watched.parts(), watched.measures());
+    let mut before = vec![0; measures.len()];
+    let mut levels = BTreeMap::new();
+    let mut rng = wireloom_sim::Rng::new(5, "measures");
+    for _ in 0..200 {
+        watched.resume(Goal::Cycles(1 + rng.below(60)), &[]).expect("it runs");
+        let mut values = Vec::new();
+        watched.sample(&mut values);
+        assert_eq!(values.len(), measures.len());
+        for ((measure, value), before) in measures.iter().zip(&values).zip(&before) {
+            let name = format!("{} of {}", measure.name, parts[measure.part].name);
+            if let MeasureKind::Level { places } = measure.kind {
+                assert!(*value <= places, "{name}: {value}");
+                let level = levels.entry(name).or_insert((0, places));
+                level.0 = level.0.max(*value);
+                continue;
+            }
+            assert!(value >= before, "{name} falls from {before} to {value}");
+            if measure.kind == MeasureKind::Busy {
+                assert!(*value <= watched.cycle(), "{name}: {value} of {}", watched.cycle());
+            }
+        }
+        before = values;
+    }
+    levels
+}
+
+/// What monitors show of a chip with several channels of its memories and several clusters, all in
+/// use, and of one whose threads all want the same lock.
 #[test]
 fn measures_grow_and_no_part_is_in_use_for_more_than_the_time() {
     let text = "
@@ -124,40 +168,28 @@ fn measures_grow_and_no_part_is_in_use_for_more_than_the_time() {
         ctx_arb[one, two]
         scratch[write, $r0, a, 0, 8], ctx_swap[three]
         br[again#]";
-    let mut read = |_: &Path| Err("no file".to_owned());
-    let options = wireloom_microcode::Options::default();
-    let image = wireloom_microcode::assemble("busy.uc", text, &options, &mut read)
-        .unwrap_or_else(|refused| panic!("{}", refused.render(false)));
     let spec = Spec::installed("ixp2800").unwrap_or_else(|error| panic!("{error}"));
-    let program = Program::load(image, spec.engine.control_store).expect("it loads");
-    let programs = vec![(program, 0xff); spec.engines as usize];
-    let processor = Processor::new(&spec, programs, &Options::default()).expect("a machine");
-    let mut machine = Ixp::new(processor, Store::default(), Vec::new());
-    let watched = machine.watch().expect("it can be watched");
-    let (parts, measures) = (watched.parts(), watched.measures());
-    let mut before = vec![0; measures.len()];
-    let mut fullest = 0.0_f64;
-    let mut rng = wireloom_sim::Rng::new(5, "measures");
-    for _ in 0..200 {
-        watched.resume(Goal::Cycles(1 + rng.below(60)), &[]).expect("it runs");
-        let mut values = Vec::new();
-        watched.sample(&mut values);
-        assert_eq!(values.len(), measures.len());
-        for ((measure, value), before) in measures.iter().zip(&values).zip(&before) {
-            let name = format!("{} of {}", measure.name, parts[measure.part].name);
-            match measure.kind {
-                MeasureKind::Level { places } => {
-                    assert!(*value <= places, "{name}: {value}");
-                    fullest = fullest.max(*value as f64 / places as f64);
-                }
-                MeasureKind::Busy => {
-                    assert!(value >= before, "{name} falls from {before} to {value}");
-                    assert!(*value <= watched.cycle(), "{name}: {value} of {}", watched.cycle());
-                }
-                _ => assert!(value >= before, "{name} falls from {before} to {value}"),
-            }
-        }
-        before = values;
-    }
-    assert!(fullest > 0.3, "a queue is {fullest} full at most");
+    let levels_of_all = levels(&mut busy(&spec, text), &[]);
+    let is_filled = |(value, places): &(u64, u64)| *value as f64 > 0.3 * *places as f64;
+    assert!(levels_of_all.values().any(is_filled), "{levels_of_all:?}");
+    let text = "
+        .reg a $r
+        again#:
+        immed[a, 100]
+        sram[read_lock, $r, a, 0, 1], ctx_swap
+        sram[write_unlock, $r, a, 0, 1], ctx_swap
+        br[again#]";
+    let mut spec = Spec::base();
+    spec.ports.count = 1;
+    levels(&mut busy(&spec, text), &[]);
+}
+
+/// A packet that is alone at a port may be longer than what the port holds of others.
+#[test]
+fn the_level_of_a_port_is_what_it_holds() {
+    let bytes = vec![0xaa; 9000];
+    let frame = Frame { ingress: 0, arrival_ns: 0, bytes: &bytes };
+    let levels = levels(&mut watchable(machine()), &[frame]);
+    let (held, places) = levels["mpkts of port 0"];
+    assert!(held > 100 && places > held, "{held} of {places}");
 }

@@ -1,5 +1,6 @@
 //! What reports, governors and monitors ask the line cards, and what governors tell them.
 
+use wireloom_net::packet::MAX_LENGTH;
 use wireloom_sim::Time;
 use wireloom_sim::stats::Record;
 
@@ -34,6 +35,12 @@ impl Cards {
             .with("mpkts_out", outward)
             .with("bus_use", self.bus_use(now))
             .with("lines", lines)
+    }
+
+    /// The most MPKTs that can wait at a port: those that it has room for, or one longer packet.
+    pub fn places(&self) -> u32 {
+        let longest = (MAX_LENGTH as u32).div_ceil(self.mpkt);
+        longest.max(self.spec.receive_mpkts + self.extra_mpkts)
     }
 
     /// MPKTs that wait at a port, and packets that it has lost.
@@ -84,11 +91,6 @@ impl Cards {
         let packets =
             fronts.filter_map(|(number, _)| self.packets[(number - self.first) as usize].as_ref());
         packets.map(|(_, packet)| now.since(packet.came)).max().unwrap_or_default()
-    }
-
-    /// Packets that ports had no room for.
-    pub fn lost_in_all(&self) -> u64 {
-        self.ports.iter().map(|port| port.lost).sum()
     }
 
     /// The requests of threads.

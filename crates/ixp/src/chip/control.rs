@@ -113,7 +113,7 @@ impl<E: EnergySink> Chip<E> {
 
     /// Counts what a period with engines that are stopped or slow has held up.
     fn count_late(&mut self, now: Time) {
-        let lost = self.cards.lost_in_all();
+        let lost = self.cards.lost_at_input();
         if self.control.held_back || self.control.is_held_back() {
             let Control { did, before, .. } = &mut self.control;
             did.lost += lost - before.lost;

@@ -174,6 +174,7 @@ impl Sram {
                 if request.operation == Operation::ReadLock && !channel.can_lock(request.address) {
                     // It has taken the unit's time to find that out.
                     channel.free = now + u64::from(self.spec.word_cycles);
+                    channel.served.busy += channel.free - now;
                     channel.blocked.push_back((handle, request.address));
                     return Ok(None);
                 }

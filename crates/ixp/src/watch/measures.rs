@@ -108,7 +108,7 @@ pub fn all<E: Metered>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>) {
     list.measured("ix bus", PartKind::Bus, &[("busy", Busy)]);
     let places = chip.fbi.transmit.len() as u64;
     list.measured("transmit fifo", PartKind::Queue, &[("elements", Level { places })]);
-    let places = spec.ports.receive_mpkts.into();
+    let places = chip.cards.places().into();
     for port in 0..spec.ports.count {
         let measures = [("mpkts", Level { places }), ("lost", Count)];
         list.measured(format!("port {port}"), PartKind::Port, &measures);
@@ -164,8 +164,7 @@ pub fn sample<E: Metered>(processor: &Processor<E>, values: &mut Vec<u64>) {
     values.push(chip.fbi.transmit.iter().filter(|element| element.valid).count() as u64);
     for port in 0..chip.spec.ports.count as usize {
         let (held, lost) = chip.cards.held(port);
-        // A packet that is alone may be longer than the port.
-        values.extend([held.min(chip.spec.ports.receive_mpkts).into(), lost]);
+        values.extend([held.into(), lost]);
     }
     if let Some(power) = processor.power() {
         let picojoules = |energy: Energy| energy.as_picojoules() as u64;
