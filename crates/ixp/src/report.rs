@@ -178,7 +178,8 @@ impl<E: EnergySink> Processor<E> {
             .with("started", did.started)
             .with("late_us", did.late.as_seconds() * 1e6)
             .with("lost", did.lost);
-        let Outputs { sent, sent_bytes, to_core, dropped, nowhere, further } = chip.cards.outputs;
+        let Outputs { sent, sent_bytes, to_core, dropped, nowhere, consumed, further } =
+            chip.cards.outputs;
         let packets = Record::new()
             .with("offered", chip.cards.offered())
             .with("done", chip.cards.left)
@@ -189,6 +190,7 @@ impl<E: EnergySink> Processor<E> {
             .with("to_core", to_core)
             .with("dropped", dropped)
             .with("nowhere", nowhere)
+            .with("consumed", consumed)
             .with("further", further);
         let mut all = Record::new()
             .with("engines", engines)

@@ -75,7 +75,7 @@ fn adds_up(machine: &Processor) {
     }
     let packets = |name: &str| count(&record, &format!("packets.{name}"));
     assert_eq!(packets("offered"), packets("done") + packets("lost") + packets("to_come"));
-    let outputs = ["sent", "to_core", "dropped", "nowhere"].map(packets);
+    let outputs = ["sent", "to_core", "dropped", "nowhere", "consumed"].map(packets);
     assert_eq!(packets("done") + packets("further"), outputs.iter().sum::<u64>());
     for (part, share) in machine.utilisation() {
         assert!((0.0..=1.0).contains(&share), "{part} is in use for {share}");

@@ -15,8 +15,10 @@ pub struct Outputs {
     pub to_core: u64,
     /// Outputs that were dropped.
     pub dropped: u64,
-    /// Outputs for a port that is not there, and ends of packets without an output.
+    /// Outputs for a port that is not there.
     pub nowhere: u64,
+    /// Ends of packets without an output.
+    pub consumed: u64,
     /// Outputs after which their packet has further ones.
     pub further: u64,
 }
@@ -32,7 +34,8 @@ impl Outputs {
             }
             Way::Core => self.to_core += 1,
             Way::Drop => self.dropped += 1,
-            Way::Port | Way::Done => self.nowhere += 1,
+            Way::Port => self.nowhere += 1,
+            Way::Done => self.consumed += 1,
         }
     }
 }
