@@ -1,7 +1,7 @@
 //! The parts of the chip and what is measured of them.
 
 use wireloom_machine::watch::{Measure, MeasureKind, Part, PartKind};
-use wireloom_sim::Energy;
+use wireloom_sim::{Energy, Time};
 
 use super::contexts;
 use crate::energy::Metered;
@@ -128,15 +128,19 @@ pub fn all<E: Metered>(processor: &Processor<E>) -> (Vec<Part>, Vec<Measure>) {
 pub fn sample<E: Metered>(processor: &Processor<E>, values: &mut Vec<u64>) {
     let chip = &processor.chip;
     values.extend([chip.cards.outputs.sent, chip.cards.outputs.sent_bytes]);
+    // States are shown in cycles of the core, whose clock may be slower than that of engines. A
+    // cycle of an engine that a governor slows down counts as one at its first clock.
+    let (core, own) = (chip.spec.core.clock, chip.spec.engine.clock);
+    let of_core = |cycles: u64| core.edge_from(own.cycles(cycles) + Time(1)) - 1;
     for (number, engine) in chip.engines.iter().enumerate() {
         let used = engine.used;
         let idle = used.idle + processor.sleeping(number);
-        values.extend([used.busy, used.aborted, used.stalled, idle]);
+        values.extend([used.busy, used.aborted, used.stalled, idle].map(of_core));
     }
     for (number, engine) in chip.engines.iter().enumerate() {
         let cycle = engine.cycles() + processor.sleeping(number);
         for context in engine.contexts() {
-            values.extend(context.waited_until(cycle));
+            values.extend(context.waited_until(cycle).map(of_core));
             values.push(context.instructions);
         }
     }
