@@ -150,7 +150,8 @@ fn ended(kind: GovernorKind, wait_ns: u32, receive_mpkts: u32, loads: [f64; 4]) 
 }
 
 /// With each governor, at random loads and with ports of any size, the last packet leaves not much
-/// later than without one and no packet more is lost; or the report says that packets were held up.
+/// later than without one and no packet more is lost, beyond what the report says was held up and
+/// lost for it.
 #[test]
 fn no_governor_ends_a_run_late_or_loses_packets_without_saying_so() {
     let wait_ns = Spec::base().governor.wait_ns;
@@ -164,17 +165,17 @@ fn no_governor_ends_a_run_late_or_loses_packets_without_saying_so() {
         for kind in [GovernorKind::Gating, GovernorKind::Demand, GovernorKind::Dvs] {
             let its = ended(kind, wait_ns, receive_mpkts, loads);
             let name = format!("{kind:?}, ports of {receive_mpkts}, {loads:?}");
-            eprintln!(
-                "{name}: {} and {} ns, {} and {} lost, late for {} ns",
-                none.at.0 / 1000,
-                its.at.0 / 1000,
-                none.lost,
-                its.lost,
-                its.late.0 / 1000
+            // Slow engines may end later, by no more than the time for which the report says that
+            // packets were held up.
+            let late = if kind == GovernorKind::Gating { Time::ZERO } else { its.late };
+            assert!(
+                its.at <= bound + late,
+                "{name}: {:?}, then {:?}, late for {late:?}",
+                none.at,
+                its.at
             );
-            let says_so = kind != GovernorKind::Gating && its.late > Time::ZERO;
-            assert!(its.at <= bound || says_so, "{name}: {:?}, then {:?}", none.at, its.at);
-            assert!(its.lost <= none.lost || its.lost_late > 0, "{name}: {} lost", its.lost);
+            let lost = its.lost.saturating_sub(none.lost) as u64;
+            assert!(lost <= its.lost_late, "{name}: {lost} lost, {} said", its.lost_late);
         }
         if receive_mpkts == 4096 {
             // A port that is never full does not start engines by itself.
