@@ -1,4 +1,5 @@
-//! What decides in the kernel where packets go, and is not in the tables of the program.
+//! Kernel features that forwarding ignores: they decide where packets go, and are not in the tables of
+//! the program.
 //!
 //! A packet that the machine forwards does not pass the kernel's firewall, for example. Where that
 //! is so, an operator has to know: before the first packet, and when it changes later. [`ALL`] is
@@ -244,7 +245,7 @@ pub fn check(found: &[Found], accepted: &[String]) -> Result<Vec<String>> {
     let options: Vec<String> =
         refused.iter().map(|found| format!("--accept {}", found.condition)).collect();
     Err(Error::new(format!(
-        "the kernel decides on packets in a way that is not followed: {}",
+        "kernel features that forwarding ignores are in use: {}",
         texts.join("; ")
     ))
     .with_help(format!(
