@@ -1,13 +1,15 @@
 //! Ports that are refused, that go down and come back, and that others change meanwhile.
 
 use std::process::Command;
+use std::time::Instant;
 
 use serde_json::Value;
 use wireloom_net::wire::checksum::checksum;
 
 use super::echo::REPLY4;
 use super::network::Network;
-use super::patience::{address, until};
+use super::patience::{TRY, address, until};
+use super::routes::{add_neighbours, frame};
 use super::wire::{self, Wire};
 use super::{Forwarding, STATIC, command, each_way, ended, reaches, start};
 
@@ -147,5 +149,49 @@ fn goes_down(way: &[&str]) {
         let all = number(&end, "sent_packets") + number(&end, "lost_at_output");
         assert_eq!(all, sent_by_program(&end), "{end}");
     }
+    forwarding.stop();
+}
+
+#[test]
+fn what_a_port_does_not_forward_is_judged_as_it_arrives() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tables = folder.path().join("labels.tables");
+    // The label is taken away.
+    let text = "table next_hops\n1 port=1 dst=02:00:00:00:02:77 src=02:00:00:00:02:01 mtu=1500\n\
+                table labels\n100 operation=2 next_hop=1\n";
+    std::fs::write(&tables, text).expect("a file");
+    let options = ["--tables", tables.to_str().expect("a path")];
+    let Some((network, forwarding)) = start(&options) else { return };
+    add_neighbours(&network.router);
+    network.router.ip("route add 198.51.100.0/24 via 10.0.2.11\n");
+    let plain = frame("198.51.100.7", 1);
+    let labelled = [&plain[..12], &[0x88, 0x47, 0, 6, 0x41, 64], &plain[14..]].concat();
+    // The last bytes of the next hops' addresses, in the order of arrival.
+    let arrive_at = |expected: &[u8]| {
+        until(&format!("{expected:x?}"), || {
+            let found = network.right.run(|| {
+                let at_right = Wire::open().expect("a packet socket");
+                network.left.run(|| {
+                    let wire = Wire::open().expect("a packet socket");
+                    let ha = wire::interface_index("ha").expect("an interface");
+                    for frame in [&plain, &labelled] {
+                        wire.send(ha, frame).expect("sent");
+                    }
+                });
+                let mut found = Vec::new();
+                while !found.contains(&0x77)
+                    && let Some(frame) = at_right.receive(Instant::now() + TRY).expect("frames")
+                {
+                    let is_ip = frame.bytes.starts_with(&[2, 0, 0, 0, 2]);
+                    found.extend(is_ip.then_some(frame.bytes[5]));
+                }
+                found
+            });
+            (found == expected).then_some(())
+        });
+    };
+    arrive_at(&[0x11, 0x77]);
+    network.router.set("ipv4/conf/r1/forwarding", "0");
+    arrive_at(&[0x77]);
     forwarding.stop();
 }
