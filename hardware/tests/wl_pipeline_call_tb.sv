@@ -1,7 +1,8 @@
 // Test bench of wl_pipeline_call: requests leave in the order in which they were issued, replies in
 // that in which they arrived, none is lost; latency of both and throughput. An issuer without
 // replies keeps to `room_o` alone, and may issue one request for each packet after it goes low.
-// Over packets and widths, with idle cycles, a slow offload, and a pipeline that takes replies late.
+// Over packets and widths, with idle cycles, a slow offload, and a pipeline that takes replies
+// late.
 module wl_pipeline_call_tb;
   localparam int unsigned Cases = 6;
   localparam bit [Cases*32-1:0] Packets = {32'd64, 32'd5, 32'd1, 32'd64, 32'd3, 32'd1};

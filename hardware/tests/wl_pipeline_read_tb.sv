@@ -1,6 +1,7 @@
 // Test bench of wl_pipeline_read: each word has the bytes of the window from its offset on, and
 // zeros past the end of the window, or if the offset is negative; two cycles later. Over headroom,
-// ports and bytes of a word, with windows that begin and end anywhere, and new inputs in each cycle.
+// ports and bytes of a word, with windows that begin and end anywhere, and new inputs in each
+// cycle.
 module wl_pipeline_read_tb;
   localparam int unsigned Cases = 5;
   localparam bit [Cases*32-1:0] Headrooms = {32'd128, 32'd16, 32'd0, 32'd48, 32'd128};

@@ -71,7 +71,8 @@ module step_case #(
   endfunction
   function automatic logic [31:0] fold(logic [R*Word-1:0] words);
     fold = 32'h5bd1e995;
-    for (int unsigned i = 0; i < R * Word / 32; i++) fold = {fold[30:0], fold[31]} ^ words[32*i+:32];
+    for (int unsigned i = 0; i < R * Word / 32; i++)
+      fold = {fold[30:0], fold[31]} ^ words[32*i+:32];
   endfunction
   function automatic logic [31:0] sum_of(logic [31:0] context_, logic [15:0] todo,
       logic [R*Word-1:0] words, logic [32*C-1:0] replies);

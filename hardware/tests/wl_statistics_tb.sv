@@ -1,5 +1,5 @@
-// Test bench of wl_statistics: a read returns what a plain count had at most 2 * Counters + 4 cycles
-// before, and all of it when nothing has been added since; it is done in time; writes, other
+// Test bench of wl_statistics: a read returns what a plain count had at most 2 * Counters + 4
+// cycles before, and all of it when nothing has been added since; it is done in time; writes, other
 // targets and counters that do not exist have no effect; counters are zero after each reset. Over
 // numbers of counters and bits of an increment, at the greatest rate, with idle cycles, and with
 // reads without a pause and with pauses.
