@@ -54,7 +54,7 @@ pub struct Forward {
     #[arg(long = "table", value_name = "TABLE", conflicts_with = "is_static",
         value_parser = kernel_table)]
     kernel_tables: Vec<u32>,
-    /// Forward although this condition of the kernel holds, which is not followed (may be given
+    /// Forward although this feature of the kernel is in use, which forwarding ignores (may be given
     /// several times)
     #[arg(long, value_name = "CONDITION", conflicts_with = "is_static",
         value_parser = PossibleValuesParser::new(conditions::ALL.map(|of| of.name)))]
