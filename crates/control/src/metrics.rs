@@ -220,7 +220,10 @@ fn gauge(value: u64) -> ConstGauge {
 type Value<T> = fn(&T) -> u64;
 type Named<T> = (&'static str, &'static str, Value<T>);
 
-const UNITS: [(&str, fn(&Count) -> Option<u64>); 2] =
+/// Takes a number that is not always known from a count.
+type Known = fn(&Count) -> Option<u64>;
+
+const UNITS: [(&str, Known); 2] =
     [("packets", |count| Some(count.packets)), ("bytes", |count| count.bytes)];
 
 const PORT_COUNTERS: [Named<wireloom_live::PortCounters>; 8] = [

@@ -29,7 +29,7 @@ impl Forwards {
     }
 
     fn bits(self) -> u8 {
-        u8::from(!self.ipv4) * IPV4 | u8::from(!self.ipv6) * IPV6
+        (u8::from(!self.ipv4) * IPV4) | (u8::from(!self.ipv6) * IPV6)
     }
 }
 
