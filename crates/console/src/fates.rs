@@ -62,7 +62,7 @@ impl Tally {
         self.add(verdict, 1, bytes.map(|bytes| bytes as u64));
     }
 
-    /// Counts so many outputs with so many bytes together, if these are known.
+    /// Counts outputs, and the bytes of all of them if these are known.
     pub fn add(&mut self, verdict: Verdict, packets: u64, bytes: Option<u64>) {
         self.counts.entry(verdict).or_default().add(Count { packets, bytes });
         self.outputs += packets;

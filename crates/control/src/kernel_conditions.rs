@@ -42,7 +42,7 @@ impl KernelConditions {
     /// Looks for conditions at these ports, warns of some, and fails if others are not accepted.
     ///
     /// # Errors
-    /// If packets would pass what is to stop them, and nobody accepts it.
+    /// If packets would bypass a rule of the kernel, and the user has not accepted it.
     pub fn begin(
         place: Option<Place>,
         ports: &[Option<u32>],
@@ -133,7 +133,7 @@ impl KernelConditions {
                     tracing::info!("{}", found.text());
                 }
                 Difference::Holds(found) => tracing::warn!("{}", found.text()),
-                Difference::Gone(gone) => tracing::info!("{}: no more", gone.condition),
+                Difference::Gone(gone) => tracing::info!("{}: no longer holds", gone.condition),
             }
         }
     }

@@ -35,7 +35,7 @@ pub fn standard_output() -> io::Result<Stdout> {
 }
 
 /// A pipe, or standard output, to which a command writes its result. If the reader has exited
-/// (`| head`), the process ends quietly with status 0: nobody wants the rest.
+/// (`| head`), the process ends quietly with status 0.
 pub struct ResultPipe<W: Write>(pub W);
 
 impl<W: Write> ResultPipe<W> {

@@ -341,7 +341,7 @@ fn ignored_kernel_features_are_named_when_they_appear_and_at_the_start() {
     assert_eq!(status, Some(0), "{err}");
     for name in names {
         assert_eq!(err.matches(&format!("WARN {name}: ")).count(), 1, "{err}");
-        assert_eq!(err.matches(&format!("INFO {name}: no more")).count(), 1, "{err}");
+        assert_eq!(err.matches(&format!("INFO {name}: no longer holds")).count(), 1, "{err}");
     }
 }
 

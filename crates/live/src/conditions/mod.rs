@@ -34,8 +34,8 @@ use crate::system::wait_for;
 /// Whether forwarding starts although a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtStart {
-    /// Only if it is accepted: packets would pass what is to stop or to change them, or go another
-    /// way.
+    /// Only if it is accepted: packets would bypass rules that stop or change them, or take another
+    /// route.
     Refused,
     /// With a warning: some packets are treated in another way.
     Warned,
@@ -55,7 +55,7 @@ pub struct Condition {
     find: fn(&Place) -> io::Result<Option<String>>,
 }
 
-/// All conditions, the gravest first.
+/// All conditions, the most severe first.
 pub const ALL: [Condition; 10] = [
     Condition {
         name: "netfilter",

@@ -19,7 +19,7 @@ pub fn routes(place: &Place) -> io::Result<Option<String>> {
     Ok((!found.is_empty()).then(|| shortened(&found)))
 }
 
-/// Groups that somebody has joined at ports, and whose packets the program drops.
+/// Returns the groups that processes have joined at ports, and whose packets the program drops.
 pub fn groups(place: &Place) -> io::Result<Option<String>> {
     let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}"));
     let names: Vec<String> = place.names().map(|(_, name)| name).collect();

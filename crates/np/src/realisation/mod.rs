@@ -192,7 +192,7 @@ pub trait Realisation: Sync {
         None
     }
 
-    /// Returns the most cycles for which it answers nobody: while it clears its memory, or during
+    /// Returns the most cycles for which it does not reply: while it clears its memory, or during
     /// the longest operation.
     fn longest_pause(&self, service: &Service) -> usize {
         self.after_reset(service).map_or(0, |(_, cycles)| cycles)

@@ -41,7 +41,7 @@ pub struct Geometry {
     pub routers: Option<Routers>,
     /// Cycles after a reset until all memories are cleared. Packets arrive afterwards.
     pub clearing: usize,
-    /// The most cycles for which a table answers nobody, since it is cleared or expires entries.
+    /// The most cycles for which a table does not reply, since it is cleared or expires entries.
     pub longest_pause: usize,
 }
 
