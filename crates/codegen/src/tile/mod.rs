@@ -262,7 +262,7 @@ pub fn generate(
     let passage = Passage {
         base: frame,
         needs,
-        clear: &clear(main),
+        clear: &clear(main, stages, stage),
         entries: entries.into_iter().map(|step| (step, main.step(step))).collect(),
         carried,
         is_first: stage == 0,
@@ -300,11 +300,19 @@ fn enter(instance: &layout::Instance<'_>) -> String {
     code.place(&instance.label);
     code.memory(wireloom_isa::raw::tile::Op::Sw, RETURN, FRAME, instance.link as i32);
     let (text, _) = allocate::write(&code, 0);
-    text + &clear(instance) + &format!("        j {}\n", instance.step(0))
+    let arrays = clear_arrays(instance, |_| true);
+    text + &clear_variables(instance) + &arrays + &format!("        j {}\n", instance.step(0))
 }
 
-/// Clears what an engine may read before it has written it.
-fn clear(instance: &layout::Instance<'_>) -> String {
+/// Clears what the steps of a stage may read before they have written it. Messages carry variables,
+/// which the first stage clears. They carry no arrays: a single stage uses each, and clears it.
+fn clear(instance: &layout::Instance<'_>, stages: &Stages, stage: usize) -> String {
+    let variables = if stage == 0 { clear_variables(instance) } else { String::new() };
+    variables + &clear_arrays(instance, |array| stages.uses(instance.engine, stage, array))
+}
+
+/// Clears the variables of the context that an engine may read before it has written them.
+fn clear_variables(instance: &layout::Instance<'_>) -> String {
     let engine = instance.engine;
     let params = match &engine.kind {
         EngineKind::Packet => &[][..],
@@ -323,9 +331,14 @@ fn clear(instance: &layout::Instance<'_>) -> String {
             (0..count).for_each(|at| zero(instance.variables[variable] + 4 * at));
         }
     }
-    let (mut text, _) = allocate::write(&code, 0);
-    for (number, (array, (base, stride))) in engine.arrays.iter().zip(&instance.arrays).enumerate()
-    {
+    allocate::write(&code, 0).0
+}
+
+/// Clears the arrays of the context that are used.
+fn clear_arrays(instance: &layout::Instance<'_>, is_used: impl Fn(usize) -> bool) -> String {
+    let mut text = String::new();
+    let arrays = instance.engine.arrays.iter().zip(&instance.arrays).enumerate();
+    for (number, (array, (base, stride))) in arrays.filter(|(number, _)| is_used(*number)) {
         let label = format!("{}_clear{number}", instance.label);
         let _ = write!(
             text,

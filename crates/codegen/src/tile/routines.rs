@@ -67,7 +67,7 @@ pub struct Passage<'a> {
     pub base: u32,
     /// What packets bring with them.
     pub needs: Needs,
-    /// The lines that clear the engine's context.
+    /// The lines that clear the context, and its arrays, as far as this tile has to.
     pub clear: &'a str,
     /// The steps, with their labels, that messages from earlier tiles begin at.
     pub entries: Vec<(usize, String)>,

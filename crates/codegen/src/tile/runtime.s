@@ -19,6 +19,7 @@ CLEARED
 .part later_taken
 REST_ADD
         sw $a0, LENGTH($sp)
+CLEARED
 ENTRY_JUMPS
 .part idle_test
         addiu $v1, $v0, 1

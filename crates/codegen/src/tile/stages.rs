@@ -201,6 +201,12 @@ impl Stages {
         if refused.is_empty() { Ok(()) } else { Err(refused) }
     }
 
+    /// Whether the steps of a stage use this array of the context.
+    pub fn uses(&self, engine: &Engine, stage: usize, array: usize) -> bool {
+        let own = engine.steps.iter().zip(&self.of).filter(|(_, of)| **of == stage);
+        own.flat_map(|(step, _)| arrays(step)).any(|one| one == array)
+    }
+
     /// The context variables that messages carry: those that a stage after the first reads.
     pub fn carried(&self, engine: &Engine) -> Vec<usize> {
         let later = engine.steps.iter().zip(&self.of).filter(|(_, stage)| **stage > 0);

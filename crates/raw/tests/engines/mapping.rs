@@ -84,6 +84,18 @@ fn stages_that_are_named_and_stages_that_are_cut_agree_with_golden() {
 }
 
 #[test]
+fn arrays_of_every_stage_begin_with_zeros() {
+    let program = compiled("arrays.loom");
+    for steps in [
+        "steps = [[\"classify\"], [\"middle\"], [\"end\"]]",
+        "steps = [[\"classify\"], [\"middle\", \"end\"], []]",
+        "steps = [[\"classify\", \"middle\", \"end\"], [], []]",
+    ] {
+        agrees(&three(steps), &program);
+    }
+}
+
+#[test]
 fn tiles_that_take_packets_in_turn_agree_with_golden() {
     for replicas in [
         "replicas = [1, 2]\nsteps = [[\"classify\"], [\"grow\", \"copy\", \"rest\"]]",
