@@ -538,7 +538,7 @@ fn tables_from_files_need_no_routes_of_the_kernel() {
     std::fs::write(&tables, STATIC).expect("a file");
     let options = ["--static", "--tables", tables.to_str().expect("a path")];
     let Some((network, forwarding)) = start(&options) else { return };
-    reaches(&network.left, "10.0.2.2", 64, (address("10.0.2.2"), REPLY4, 0));
+    forwards(&network, "10.0.2.2", (address("10.0.2.2"), REPLY4, 0));
     let report = forwarding.stop();
     assert!(count(&report, "port 0") > 0 && count(&report, "port 1") > 0, "{report}");
     assert!(!report.contains("NO_NEIGHBOUR") && !report.contains("kernel:"), "{report}");
