@@ -50,7 +50,10 @@ const NOT_MEASURED: [&str; 9] = [
 /// Figures whose rates have no count of dropped packets next to them, by the beginning of their name, and why.
 const ALL_FORWARDED: [(&str, &str); 4] = [
     ("live", "rates are of packets that come back to the sender"),
-    ("mpsoc-", "a run in which a packet is dropped is refused"),
+    (
+        "mpsoc-",
+        "a drop ends the run, but in mpsoc-order and mpsoc-partition, which count what is sent",
+    ),
     ("np-", "a run in which a packet is dropped is refused"),
     ("raw-", "packets that golden does not send are left out"),
 ];
