@@ -21,12 +21,12 @@ pub struct Tally {
 pub struct Count {
     /// The number of packets.
     pub packets: u64,
-    /// Their bytes, from the link header on; `None` if the machine does not show what it drops.
+    /// The number of bytes, link headers included; `None` if the machine does not show its drops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 
-/// No packets, of which all bytes are known.
+/// A count of no packets and no bytes.
 impl Default for Count {
     fn default() -> Self {
         Self { packets: 0, bytes: Some(0) }

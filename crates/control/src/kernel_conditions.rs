@@ -30,10 +30,10 @@ struct Known {
     found: Vec<Found>,
 }
 
-/// What is different since the last look.
+/// A difference from the last look.
 #[derive(Debug, PartialEq, Eq)]
 enum Difference<'a> {
-    /// It holds now, or in another way.
+    /// The condition holds now, or its detail has changed.
     Holds(&'a Found),
     Gone(&'a Found),
 }
@@ -63,7 +63,7 @@ impl KernelConditions {
         Ok(Arc::new(conditions))
     }
 
-    /// What is not forwarded from which port.
+    /// Returns the protocols that are not forwarded, by port.
     pub fn barred(&self) -> &Arc<Barred> {
         &self.barred
     }
@@ -143,7 +143,7 @@ impl KernelConditions {
     }
 }
 
-/// What has changed: a condition, or what holds of it.
+/// Returns the conditions that appeared, changed or ended.
 fn differences<'a>(
     before: &'a [Found],
     now: &'a [Found],

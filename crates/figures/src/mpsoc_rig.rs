@@ -225,7 +225,7 @@ impl Router {
 pub struct Spent {
     /// The account of the whole run.
     pub energy: Account,
-    /// What became of the packets.
+    /// Counts of packets by verdict.
     pub verdicts: Verdicts,
     /// Packets that were lost at the input.
     pub lost: u64,

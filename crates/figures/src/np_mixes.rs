@@ -72,13 +72,13 @@ fn known() -> Vec<(&'static str, Mix)> {
 /// A mix, measured.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
-    /// Its key.
+    /// The key in docs/figures.
     mix: &'static str,
     #[serde(flatten)]
     packets: Mix,
     /// Million packets a second that leave by a port when more wait than the machine takes.
     mpps: f64,
-    /// What its lanes carry: two packets a cycle, or a beat a cycle and lane.
+    /// The capacity of the lanes: two packets a cycle, or a beat a cycle and lane.
     limit: f64,
     /// The first as a share of the second.
     share: f64,
@@ -93,7 +93,7 @@ struct Row {
 struct Found {
     /// Mixes that the search measured.
     tries: usize,
-    /// Those of them below 95 %.
+    /// The number of tries below 95 %.
     slow: usize,
     /// Median of their shares.
     median: f64,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use wireloom_ir::Verdict;
 use wireloom_machine::{Error, Result};
 
-/// What became of the packets of a run, or of a window of one.
+/// Counts of packets by verdict, in a run or a window of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdicts {
     /// Packets that left by a port, and their bytes.
@@ -68,7 +68,7 @@ impl Rate {
         self.mpps
     }
 
-    /// Their bits, in Gb/s.
+    /// The rate of their bits in Gb/s.
     pub fn gbps(&self) -> f64 {
         self.gbps
     }

@@ -139,7 +139,7 @@ pub struct Cards {
     pub accepted: Vec<u64>,
     /// Packets that are done: all their outputs have left.
     pub left: u64,
-    /// What became of their outputs.
+    /// Counts of outputs by destination.
     pub outputs: Outputs,
     /// The MPKTs in a port from which on `is_marked` is set.
     pub mark: u32,

@@ -40,7 +40,7 @@ pub struct Values {
     gbps: f64,
     /// Packets that found no room at a port.
     lost: u64,
-    /// What became of the outputs of packets.
+    /// Counts of outputs by destination.
     outputs: Outputs,
     /// The shares of all engines' cycles.
     engines: Shares,

@@ -17,7 +17,7 @@ pub struct Forwards {
 }
 
 impl Forwards {
-    /// What the kernel's settings say of an interface. One that is missing forbids nothing.
+    /// Settings of the kernel for an interface. A missing one forbids nothing.
     pub fn of(name: &str) -> Self {
         let is = |path: &str, value: u32| setting(path) == Some(value);
         let forces = is(&format!("ipv6/conf/{name}/force_forwarding"), 1);
@@ -36,7 +36,7 @@ impl Forwards {
 const IPV4: u8 = 1;
 const IPV6: u8 = 2;
 
-/// What is not forwarded, by port. All cores read it.
+/// Protocols that are not forwarded, by port of arrival. All cores read it.
 #[derive(Debug, Default)]
 pub struct Barred(Vec<(Option<u32>, AtomicU8)>);
 

@@ -17,11 +17,11 @@ pub(super) struct Hardware<T> {
     pub(super) track: Track,
     /// The time up to which its track shows its activity.
     pub(super) shown: Time,
-    /// What it had spent when packets began to count.
+    /// The cycles spent when packets began to count.
     pub(super) before: Before,
 }
 
-/// What a thread had spent at a time.
+/// Cycles of a thread up to a time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Before {
     at: Time,

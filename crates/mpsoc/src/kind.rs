@@ -307,7 +307,7 @@ struct Values {
     /// Million packets per second that left by a port, including the time in which the first
     /// packets come in and the last ones go out.
     mpps: f64,
-    /// The same of packets that threads finished, those that did not leave by a port among them.
+    /// The rate of packets that threads finished, whether or not they left by a port.
     mpps_finished: f64,
     /// The number of packets lost at the input in the whole run, as arrivals are counted.
     lost: u64,

@@ -16,7 +16,7 @@ use crate::steps::in_messages;
 /// Its name.
 pub const COMPILER: &str = "bpf-gcc";
 
-/// What the compiler says of a function whose values do not fit the stack.
+/// The compiler's message about a function whose values do not fit the stack.
 const STACK: &str = "stack limit exceeded";
 
 const HELP: &str = "the Debian package gcc-bpf has it: apt-get install gcc-bpf";

@@ -127,7 +127,7 @@ fn refused(
     machines.iter().flat_map(of).collect()
 }
 
-/// What tools or the kernel refuse of a program, if they are there.
+/// Returns what compilers and the kernel refuse of a program, where they are available.
 fn tried_out(machine: &MachineName, program: &Program) -> Option<Refusal> {
     let name = machine.0.name();
     let working = Working::on(format!("trying {name}"));

@@ -236,7 +236,7 @@ fn with_replies(packets: &[Packet], golden: &mut Golden) -> Vec<Packet> {
     all
 }
 
-/// Those packets that golden sends, and what it sends, as if it came back.
+/// Returns the packets that golden sends, and the outputs as packets that return.
 fn sent(packets: &[Packet], golden: &mut Golden) -> (Vec<Packet>, Vec<Packet>) {
     let (mut kept, mut sent) = (Vec::new(), Vec::new());
     for packet in packets {

@@ -90,7 +90,7 @@ pub struct Work<'a> {
     pub mapping: Mapping,
     /// Lengths of frames without check sequence, and how often each comes.
     pub sizes: Vec<(usize, u32)>,
-    /// What comes, first for so many milliseconds that do not count.
+    /// The load, and the milliseconds of it before the measurement.
     pub load: Load<'a>,
     pub before: f64,
 }

@@ -148,7 +148,7 @@ impl Loaded {
     }
 }
 
-/// What became of packets that left a chip.
+/// Counts of packets that left a chip, by destination.
 fn verdicts_of<'a>(delivered: impl IntoIterator<Item = &'a Delivered>) -> Verdicts {
     let mut verdicts = Verdicts::default();
     for packet in delivered {

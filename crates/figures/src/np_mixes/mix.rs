@@ -11,7 +11,7 @@ use wireloom_sim::Rng;
 
 use wireloom_machine::{Error, Result};
 
-/// What the next hop of a number adds: name, and fields of the table.
+/// Edits by number of the next hop: name, and fields of the table.
 const HOPS: [(&str, &str); 4] = [
     ("", ""),
     ("tagged", " vlan=7"),
@@ -27,11 +27,11 @@ pub const TWO_LABELS: usize = 3;
 
 /// Labels that are popped, and the one under them is looked up.
 const POPPED: Labels = Labels { first: 64, last: 95 };
-/// The same of labels that find no cache warm.
+/// Popped labels that find no cache warm.
 const COLD_POPPED: Labels = Labels { first: 1024, last: 17_407 };
 /// Labels that are swapped, for each next hop.
 const SWAPPED: [Labels; 4] = [range(16, 8), range(24, 8), range(32, 8), range(40, 8)];
-/// The same of labels that find no cache warm.
+/// Swapped labels that find no cache warm, for each next hop.
 const COLD_SWAPPED: [Labels; 4] =
     [range(20_000, 4096), range(25_000, 4096), range(30_000, 4096), range(35_000, 4096)];
 /// Lengths that a search draws from, without check sequence: next to the ends of beats, and long.
@@ -128,7 +128,7 @@ impl Part {
         14 + 4 * self.labels as u32 + ip
     }
 
-    /// What its packets are.
+    /// The kind of the packets.
     fn name(self) -> String {
         let mut name = String::from(if self.is_ipv6 { "IPv6" } else { "IPv4" });
         if self.labels > 0 {
@@ -259,7 +259,7 @@ impl Mix {
         }
     }
 
-    /// What it is.
+    /// Returns the name of the mix.
     pub fn name(&self) -> String {
         if let [part] = self.parts[..] {
             return part.name();

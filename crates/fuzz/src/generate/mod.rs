@@ -27,7 +27,7 @@ const WIDE: [u32; 5] = [129, 160, 200, 256, 400];
 /// The widest value that an expression builds.
 const MAX_EXPR: u32 = 512;
 
-/// What programs may use; by default everything.
+/// The features that programs may use; by default all.
 #[derive(Clone, Debug)]
 pub struct Uses {
     /// Kinds of offloads.

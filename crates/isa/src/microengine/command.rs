@@ -30,7 +30,7 @@ pub enum BitOperation {
     TestAndClear,
 }
 
-/// What happens to a queue, whose descriptor is in an entry of the Q_array of a channel of SRAM
+/// An operation on a queue, whose descriptor is in an entry of the Q_array of a channel of SRAM
 /// (version 2). The address has the channel in bits 31 and 30, the entry in bits 29 to 24, and an
 /// address in words in the others (assumed).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -45,7 +45,7 @@ pub struct Inputs {
     pub carry: bool,
     /// The operand A of the instruction executed before, for indirect shifts and `byte_align_le`.
     pub previous_a: u32,
-    /// Its operand B, for `byte_align_be`.
+    /// Operand B of the previous instruction, for `byte_align_be`.
     pub previous_b: u32,
     /// The CSR `byte_index`.
     pub byte_index: u32,

@@ -168,10 +168,10 @@ pub struct CamPointer {
     pub block: u8,
 }
 
-/// What a `crc` instruction checks, and how.
+/// The bytes and the polynomial of a `crc` instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Check {
-    /// The polynomial, by its number in [`Polynomial::ALL`].
+    /// The polynomial of the remainder.
     pub polynomial: Polynomial,
     /// The first and the last byte of the source. Byte 0 has bits 31 to 24 in `crc_be`, and bits
     /// 7 to 0 in `crc_le`.
@@ -310,13 +310,13 @@ pub enum MultiplyStep {
 /// instructions are assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BranchClass {
-    /// It gives up the engine.
+    /// An instruction that gives up the engine.
     Swap,
     /// The target is known when the word is decoded.
     One,
-    /// It hangs on the condition codes.
+    /// A branch on the condition codes.
     Two,
-    /// It hangs on a register.
+    /// A branch on a register.
     Three,
 }
 

@@ -1,15 +1,15 @@
-//! What became of packets.
+//! Counts of packets by destination.
 
 use serde::Serialize;
 
 use crate::mpkt::{Control, Way};
 
-/// What became of the outputs of packets. A packet has one, and further ones if it says so.
+/// Counts of outputs by destination. A packet has one output, and one more for each copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outputs {
     /// Outputs that left by a port.
     pub sent: u64,
-    /// Their bytes.
+    /// The bytes of packets sent.
     pub sent_bytes: u64,
     /// Outputs for the processor core.
     pub to_core: u64,

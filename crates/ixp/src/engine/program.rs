@@ -23,7 +23,7 @@ pub struct Decoded {
     pub destination: Destination,
     /// Instructions after it that are executed although it branches.
     pub defer: u8,
-    /// Its class, if it branches or gives up the engine.
+    /// The class of an instruction that branches or gives up the engine.
     pub class: Option<BranchClass>,
 }
 

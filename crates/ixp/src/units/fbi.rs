@@ -169,7 +169,7 @@ impl Fbi {
         self.transmit.iter().all(|element| element.valid)
     }
 
-    /// What it has done by a cycle.
+    /// Returns the counts of the unit at a cycle.
     pub fn served_at(&self, now: u64) -> Served {
         self.served.at(now, self.busy_until)
     }

@@ -65,7 +65,7 @@ impl HashUnit {
         }
     }
 
-    /// What it has done by a cycle.
+    /// Returns the counts of the unit at a cycle.
     pub fn served_at(&self, now: u64) -> Served {
         self.served.at(now, self.free)
     }

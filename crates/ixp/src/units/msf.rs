@@ -48,7 +48,7 @@ impl Msf {
         Self { spec, share, queues, free: 0, served: Served::default() }
     }
 
-    /// What it has done by a cycle.
+    /// Returns the counts of the unit at a cycle.
     pub fn served_at(&self, now: u64) -> Served {
         self.served.at(now, self.free)
     }

@@ -58,7 +58,7 @@ impl Scratch {
         self.rings.full()
     }
 
-    /// What it has done by a cycle.
+    /// Returns the counts of the unit at a cycle.
     pub fn served_at(&self, now: u64) -> Served {
         self.served.at(now, self.free)
     }

@@ -43,11 +43,11 @@ pub enum AtStart {
 
 /// Something in the kernel that decides where packets go, and that the tables do not follow.
 pub struct Condition {
-    /// Its name, for options and metrics.
+    /// The name, for options and metrics.
     pub name: &'static str,
-    /// What happens at the start.
+    /// The effect on a start.
     pub at_start: AtStart,
-    /// What it does to packets in the kernel, and what happens to them instead.
+    /// The effect on packets in the kernel, and on those that the machine forwards.
     pub effect: &'static str,
     /// Where the kernel says it.
     pub source: &'static str,
@@ -207,7 +207,7 @@ fn hands_over(program: &ir::Program, name: &str) -> bool {
 pub struct Found {
     /// The name of the condition.
     pub condition: String,
-    /// What holds, in words.
+    /// The detail, in words.
     pub detail: String,
 }
 
@@ -255,7 +255,7 @@ pub fn check(found: &[Found], accepted: &[String]) -> Result<Vec<String>> {
 }
 
 impl Found {
-    /// What holds, and what it means for packets.
+    /// Describes the detail and its effect on packets.
     pub fn text(&self) -> String {
         let effect = by_name(&self.condition).map_or("", |condition| condition.effect);
         format!("{}: {}: {effect}", self.condition, self.detail)

@@ -1,4 +1,4 @@
-//! What is set at single ports.
+//! Conditions of single ports.
 
 use std::io;
 

@@ -24,7 +24,7 @@ mod attribute {
     pub const SUPPRESS_LENGTH: u16 = 14;
     pub const TABLE: u16 = 15;
     pub const OUTPUT: u16 = 17;
-    /// What is no condition: padding, who made the rule.
+    /// Attributes that are no condition: padding, and the creator of the rule.
     pub const OTHERS: [u16; 2] = [18, 21];
     pub const L3_MASTER: u16 = 19;
 }
@@ -37,9 +37,9 @@ struct Rule {
     table: Option<u32>,
     /// The interface on which packets arrive.
     input: Option<String>,
-    /// It is for packets of sockets that are bound to an interface, or for those of VRFs.
+    /// A rule for packets of sockets bound to an interface, or of VRFs.
     is_for_others: bool,
-    /// It has further conditions, or passes over some routes.
+    /// A rule with further conditions, or one that skips some routes.
     is_limited: bool,
 }
 

@@ -202,7 +202,7 @@ fn page() -> String {
     page
 }
 
-/// What a refusal says, without the place, which is that of a feature's own program.
+/// Returns the text of a refusal without its place in the feature's program.
 fn reason(refusal: &Refusal) -> String {
     let places = ["engine `", "step `", "offload `"];
     let mut rest = refusal.message.as_str();

@@ -11,11 +11,11 @@ use wireloom_offloads::registry::{KINDS, Method, ReplyType, ValueType};
 /// Something that a program can use, as a step of an engine.
 #[derive(Clone, Debug)]
 pub struct Feature {
-    /// Its name in docs/machines/features.md.
+    /// The name in docs/machines/features.md.
     pub name: String,
-    /// What the file declares for it.
+    /// Declarations at file level.
     file: String,
-    /// What the engine declares for it.
+    /// Declarations in the engine.
     engine: String,
     /// The statements of the step, whose name is `STEP`.
     body: String,

@@ -29,11 +29,11 @@ struct CyclesBy {
     executed: u64,
     /// A result before was not ready, or the processor went on elsewhere than predicted.
     pipeline: u64,
-    /// Its cache waited for a line, or wrote one back.
+    /// The cache waited for a line, or wrote one back.
     memory: u64,
     /// A network had no word for it, or no room.
     network: u64,
-    /// It had halted.
+    /// The tile had halted.
     halted: u64,
 }
 
@@ -90,7 +90,7 @@ struct Values {
     cycles: u64,
     /// Packets that are done: sent, dropped, or over without an output.
     packets: u64,
-    /// What left by a port, copies among them.
+    /// Packets that left by a port, copies included.
     sent: u64,
     /// See [`LineCounts`].
     lost: u64,

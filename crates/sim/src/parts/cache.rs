@@ -83,11 +83,11 @@ pub struct Cache {
     lines: Vec<Line>,
     rng: Rng,
     done: Done,
-    /// What it had done when it began to be measured.
+    /// The counts at the start of the measurement.
     before: Done,
 }
 
-/// What a cache has done since time 0.
+/// Counts of a cache since time 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
     reads: Counts,

@@ -112,7 +112,7 @@ fn what_the_machine_lacks_is_said_with_its_place() {
     assert!(late.contains("when a step begins"), "{late}");
 }
 
-/// Returns the program of an engine whose step looks a value up and then goes on like this.
+/// Returns the program of an engine whose step looks up a value and then runs these statements.
 fn after_a_lookup(code: &str) -> Program {
     let text = format!(
         "header H {{ u8 a; u8 b; }};

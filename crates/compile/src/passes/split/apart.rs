@@ -24,7 +24,7 @@ use crate::analysis::guards::Guards;
 pub(super) type Change = (usize, usize);
 
 /// Adds the complements of earlier guards to later ones of a part where needed. `ops` and `guards`
-/// are those of the step that is split.
+/// belong to the step being split.
 pub(super) fn keep_apart(part: &mut Step, changes: &[Change], ops: &[Op], guards: &Guards<'_>) {
     let found = unknown(part, changes, ops, guards);
     let Code::Regions { edit, .. } = &mut part.code else { return };

@@ -52,8 +52,8 @@ impl StepState<'_> {
     }
 
     /// The conditions that a guard asks for, each with its answer, if it asks for nothing else; those
-    /// that another guard implies are left out. So are those of later operations: the packet would be
-    /// read before it is changed.
+    /// that another guard implies are left out. Conditions of later operations are left out too, since
+    /// they would read the packet before it changes.
     pub(super) fn literals(
         &self,
         guard: Value,
