@@ -1,13 +1,13 @@
-//! Questions to the kernel about links, neighbours and routes, by netlink (rtnetlink(7)), in this
-//! thread's network namespace.
+//! Questions to the kernel by netlink (netlink(7)), in this thread's network namespace.
 
 mod next_hops;
 
+use std::convert::Infallible;
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, NetlinkSerializable,
+    NLA_HEADER_SIZE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST, NetlinkDeserializable,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable, NlaBuffer, NlasIterator,
 };
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
@@ -16,7 +16,7 @@ pub use next_hops::{GONE as NEXT_HOP_GONE, Leads, NEW as NEW_NEXT_HOP, NextHop, 
 /// How often a dump is begun again that the kernel changed meanwhile.
 const ATTEMPTS: usize = 10;
 
-/// Sends a request and returns all that the kernel replies.
+/// Sends a request to rtnetlink(7) and returns all that the kernel replies.
 ///
 /// # Errors
 /// If the kernel refuses, or changes what is asked for all the time.
@@ -42,7 +42,7 @@ where
     Ok(is_whole.then_some(messages))
 }
 
-/// Sends a request and visits what the kernel replies, message by message. Returns false if the
+/// Sends a request to rtnetlink(7) and visits the replies, message by message. Returns false if the
 /// kernel's data changed meanwhile: then some may be missing.
 ///
 /// # Errors
@@ -51,7 +51,7 @@ pub fn visit_dump<M>(request: &M, visit: &mut dyn FnMut(M)) -> io::Result<bool>
 where
     M: NetlinkSerializable + NetlinkDeserializable + Clone,
 {
-    let socket = connect()?;
+    let socket = connect(NETLINK_ROUTE)?;
     send(&socket, request.clone(), NLM_F_DUMP)?;
     let (mut is_done, mut is_torn) = (false, false);
     while !is_done {
@@ -70,12 +70,12 @@ where
     Ok(!is_torn)
 }
 
-/// Returns a socket to the kernel.
+/// Returns a socket to a part of the kernel (`NETLINK_...`).
 ///
 /// # Errors
-/// If there is no netlink.
-pub fn connect() -> io::Result<Socket> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
+/// If the kernel does not have this part.
+pub fn connect(protocol: isize) -> io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
     Ok(socket)
@@ -115,4 +115,53 @@ pub fn for_each_message<M: NetlinkDeserializable>(
         rest = rest.get(length..).unwrap_or(&[]);
     }
     Ok(())
+}
+
+/// A message of netlink whose payload is not decoded.
+#[derive(Clone, Debug)]
+pub struct RawMessage {
+    /// The type of the message, which each part of the kernel numbers for itself.
+    pub number: u16,
+    /// The bytes after the header of netlink.
+    pub payload: Vec<u8>,
+}
+
+impl NetlinkSerializable for RawMessage {
+    fn message_type(&self) -> u16 {
+        self.number
+    }
+
+    fn buffer_len(&self) -> usize {
+        self.payload.len()
+    }
+
+    fn serialize(&self, buffer: &mut [u8]) {
+        buffer.copy_from_slice(&self.payload);
+    }
+}
+
+impl NetlinkDeserializable for RawMessage {
+    type Error = Infallible;
+
+    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Infallible> {
+        Ok(Self { number: header.message_type, payload: payload.to_vec() })
+    }
+}
+
+/// The type of an attribute, without flags, and its value.
+pub type Attribute<'a> = (u16, &'a [u8]);
+
+/// Reads a list of attributes.
+///
+/// # Errors
+/// If one is longer than the list.
+pub fn attributes(list: &[u8]) -> io::Result<Vec<Attribute<'_>>> {
+    NlasIterator::new(list)
+        .map(|attribute| {
+            let attribute: NlaBuffer<&[u8]> =
+                attribute.map_err(|_| io::Error::other("an attribute that cannot be read"))?;
+            let value = NLA_HEADER_SIZE..attribute.length().into();
+            Ok((attribute.kind(), &attribute.into_inner()[value]))
+        })
+        .collect()
 }

@@ -3,8 +3,9 @@
 use std::io;
 
 use netlink_sys::protocols::NETLINK_NETFILTER;
+use wireloom_net::netlink::attributes;
 
-use super::request::{Ask, ask, attributes};
+use super::request::{Ask, ask};
 use super::{Place, text_of};
 
 const GET_CHAIN: u16 = 10 << 8 | 4;

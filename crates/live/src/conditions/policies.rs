@@ -2,8 +2,10 @@
 
 use std::io;
 
+use wireloom_net::netlink::attributes;
+
 use super::Place;
-use super::request::{Ask, ask, attributes};
+use super::request::{Ask, ask};
 
 /// `NETLINK_XFRM`.
 const PROTOCOL: isize = 6;

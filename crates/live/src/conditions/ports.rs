@@ -3,8 +3,9 @@
 use std::io;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
+use wireloom_net::netlink::attributes;
 
-use super::request::{Ask, ask, attributes};
+use super::request::{Ask, ask};
 use super::{Place, interface_name, setting, shortened, text_of};
 use crate::forwards::Forwards;
 

@@ -2,14 +2,8 @@
 
 use std::io;
 
-use netlink_sys::{Socket, SocketAddr};
-
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_DUMP: u16 = 0x300;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-/// Length of `struct nlmsghdr`.
-const HEADER: usize = 16;
+use netlink_packet_core::{NLM_F_DUMP, NetlinkPayload};
+use wireloom_net::netlink::{RawMessage, connect, for_each_message, send};
 
 /// How many messages reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,18 +20,9 @@ pub enum Ask {
 /// # Errors
 /// If the kernel refuses it, or does not have this part.
 pub fn ask(protocol: isize, what: Ask, number: u16, payload: &[u8]) -> io::Result<Vec<Vec<u8>>> {
-    let mut socket = Socket::new(protocol)?;
-    socket.bind_auto()?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    let flags = NLM_F_REQUEST | if what == Ask::All { NLM_F_DUMP } else { 0 };
-    let length = (HEADER + payload.len()) as u32;
-    let mut request = length.to_ne_bytes().to_vec();
-    request.extend(number.to_ne_bytes());
-    request.extend(flags.to_ne_bytes());
-    // Sequence number and sender.
-    request.extend([0; 8]);
-    request.extend(payload);
-    socket.send(&request, 0)?;
+    let socket = connect(protocol)?;
+    let flags = if what == Ask::All { NLM_F_DUMP } else { 0 };
+    send(&socket, RawMessage { number, payload: payload.to_vec() }, flags)?;
     let mut replies = Vec::new();
     loop {
         let (datagram, _) = socket.recv_from_full()?;
@@ -48,59 +33,34 @@ pub fn ask(protocol: isize, what: Ask, number: u16, payload: &[u8]) -> io::Resul
 }
 
 /// Reads the messages of a datagram. Returns whether the reply is complete.
-fn read(mut rest: &[u8], what: Ask, replies: &mut Vec<Vec<u8>>) -> io::Result<bool> {
-    let malformed = || io::Error::other("a reply of the kernel that cannot be read");
-    while !rest.is_empty() {
-        let header = rest.first_chunk::<HEADER>().ok_or_else(malformed)?;
-        let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
-        let number = u16::from_ne_bytes([header[4], header[5]]);
-        let payload = rest.get(HEADER..length).ok_or_else(malformed)?;
-        match number {
-            NLMSG_DONE => return Ok(true),
-            NLMSG_ERROR => {
-                let code = payload.first_chunk().ok_or_else(malformed)?;
-                return match i32::from_ne_bytes(*code) {
-                    0 => Ok(true),
-                    code => Err(io::Error::from_raw_os_error(code.wrapping_neg())),
-                };
+fn read(datagram: &[u8], what: Ask, replies: &mut Vec<Vec<u8>>) -> io::Result<bool> {
+    let mut is_done = false;
+    for_each_message::<RawMessage>(datagram, |message| {
+        match message.payload {
+            NetlinkPayload::Done(_) => is_done = true,
+            NetlinkPayload::Error(error) if error.code.is_some() => return Err(error.to_io()),
+            NetlinkPayload::Error(_) => is_done = true,
+            NetlinkPayload::InnerMessage(reply) => {
+                replies.push(reply.payload);
+                is_done = what == Ask::One;
             }
-            _ => replies.push(payload.to_vec()),
+            _ => {}
         }
-        if what == Ask::One {
-            return Ok(true);
-        }
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    Ok(false)
-}
-
-/// The type of an attribute, without flags, and its value.
-pub type Attribute<'a> = (u16, &'a [u8]);
-
-/// Reads a list of attributes.
-///
-/// # Errors
-/// If one is longer than the list.
-pub fn attributes(mut list: &[u8]) -> io::Result<Vec<Attribute<'_>>> {
-    /// `NLA_TYPE_MASK`.
-    const TYPE: u16 = 0x3fff;
-    /// Length of `struct nlattr`.
-    const HEADER: usize = 4;
-    let malformed = || io::Error::other("an attribute that cannot be read");
-    let mut found = Vec::new();
-    while !list.is_empty() {
-        let &[low, high, kind_low, kind_high] = list.first_chunk().ok_or_else(malformed)?;
-        let length = usize::from(u16::from_ne_bytes([low, high]));
-        let value = list.get(HEADER..length).ok_or_else(malformed)?;
-        found.push((u16::from_ne_bytes([kind_low, kind_high]) & TYPE, value));
-        list = list.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    Ok(found)
+        Ok(!is_done)
+    })?;
+    Ok(is_done)
 }
 
 #[cfg(test)]
 pub mod tests {
+    use wireloom_net::netlink::attributes;
+
     use super::*;
+
+    const NLMSG_ERROR: u16 = 2;
+    const NLMSG_DONE: u16 = 3;
+    /// Length of `struct nlmsghdr`.
+    const HEADER: usize = 16;
 
     /// An attribute, padded.
     pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {

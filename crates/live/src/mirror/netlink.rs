@@ -323,7 +323,7 @@ pub fn use_neighbours<'a>(
     if neighbours.peek().is_none() {
         return Ok(());
     }
-    let socket = connect()?;
+    let socket = connect(NETLINK_ROUTE)?;
     let known = self::neighbours()?;
     let is_in_need = |neighbour: &&Neighbour| match purpose {
         Purpose::Verify => known.get(neighbour).is_some_and(|reach| !reach.is_permanent),

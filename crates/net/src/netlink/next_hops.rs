@@ -1,14 +1,9 @@
 //! Next hop objects (`ip nexthop`), which routes name by number (linux/nexthop.h).
 
-use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use netlink_packet_core::{
-    NetlinkDeserializable, NetlinkHeader, NetlinkSerializable, NlaBuffer, NlasIterator,
-};
-
-use super::dump;
+use super::{RawMessage, attributes, dump};
 
 /// The number of a notification of an object that is new or another now.
 pub const NEW: u16 = 104;
@@ -51,7 +46,7 @@ pub enum Leads {
 /// # Errors
 /// If the kernel refuses, or changes them all the time.
 pub fn next_hops() -> io::Result<Vec<NextHop>> {
-    let messages = dump(&Message { number: GET, payload: vec![0; HEADER] })?;
+    let messages = dump(&RawMessage { number: GET, payload: vec![0; HEADER] })?;
     let objects = messages.iter().map(|message| NextHop::parse(&message.payload));
     Ok(objects.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
@@ -78,14 +73,12 @@ impl NextHop {
     /// If the message is not one about a next hop object.
     pub fn parse(payload: &[u8]) -> io::Result<Option<Self>> {
         let malformed = || io::Error::other("a next hop object that cannot be read");
-        let (header, attributes) = payload.split_at_checked(HEADER).ok_or_else(malformed)?;
+        let (header, list) = payload.split_at_checked(HEADER).ok_or_else(malformed)?;
         let flags = u32::from_ne_bytes([header[4], header[5], header[6], header[7]]);
         let (mut number, mut device, mut gateway, mut group) = (None, 0, None, None);
         let (mut is_blackhole, mut is_encapsulated) = (false, false);
-        for attribute in NlasIterator::new(attributes) {
-            let attribute: NlaBuffer<&[u8]> = attribute.map_err(|_| malformed())?;
-            let value = attribute.value();
-            match attribute.kind() {
+        for (kind, value) in attributes(list).map_err(|_| malformed())? {
+            match kind {
                 attribute::ID => number = Some(word(value).ok_or_else(malformed)?),
                 attribute::OIF => device = word(value).ok_or_else(malformed)?,
                 attribute::GATEWAY => gateway = Some(address(value).ok_or_else(malformed)?),
@@ -120,35 +113,6 @@ fn address(value: &[u8]) -> Option<IpAddr> {
 fn member(entry: &[u8]) -> (u32, u32) {
     let number = u32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
     (number, (u32::from(entry[5]) << 8 | u32::from(entry[4])) + 1)
-}
-
-/// A message of netlink as it is.
-#[derive(Clone)]
-struct Message {
-    number: u16,
-    payload: Vec<u8>,
-}
-
-impl NetlinkSerializable for Message {
-    fn message_type(&self) -> u16 {
-        self.number
-    }
-
-    fn buffer_len(&self) -> usize {
-        self.payload.len()
-    }
-
-    fn serialize(&self, buffer: &mut [u8]) {
-        buffer.copy_from_slice(&self.payload);
-    }
-}
-
-impl NetlinkDeserializable for Message {
-    type Error = Infallible;
-
-    fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, Infallible> {
-        Ok(Self { number: header.message_type, payload: payload.to_vec() })
-    }
 }
 
 #[cfg(test)]
