@@ -9,7 +9,7 @@ use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 use wireloom_sim::sweep;
 
-use super::energy::{Load, Mean, Work, change, governed};
+use super::energy::{LOADS, Load, Mean, Work, change, governed};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
@@ -40,14 +40,6 @@ const BEFORE: f64 = 2.0;
 const SEEDS: u64 = 3;
 /// The talk's period, in cycles.
 const PERIOD: u32 = 20_000;
-/// Loads as shares of the rate at full load.
-const LOADS: [(&str, Option<f64>); 5] = [
-    ("full", None),
-    ("95 %", Some(0.95)),
-    ("85 %", Some(0.85)),
-    ("60 %", Some(0.6)),
-    ("30 %", Some(0.3)),
-];
 
 #[derive(Clone, Debug, Serialize)]
 struct Row {

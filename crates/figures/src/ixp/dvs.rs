@@ -8,7 +8,7 @@ use wireloom_machine::{Error, Result};
 use wireloom_plot::{Bars, Group};
 use wireloom_sim::sweep;
 
-use super::energy::{Load, Mean, Work, change, chip, fast};
+use super::energy::{LOADS, Load, Mean, Work, change, chip, fast};
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
 use crate::pages::{PageTable, Table};
@@ -47,15 +47,6 @@ const GOVERNORS: [(&str, GovernorKind, u32); 4] = [
     ("dvs 20k", GovernorKind::Dvs, 20_000),
     ("dvs 30k", GovernorKind::Dvs, 30_000),
     ("demand", GovernorKind::Demand, 4_096),
-];
-
-/// Loads as shares of the rate at full load.
-const LOADS: [(&str, Option<f64>); 5] = [
-    ("full", None),
-    ("95 %", Some(0.95)),
-    ("85 %", Some(0.85)),
-    ("60 %", Some(0.6)),
-    ("30 %", Some(0.3)),
 ];
 
 #[derive(Clone, Debug, Serialize)]

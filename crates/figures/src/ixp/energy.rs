@@ -51,6 +51,15 @@ pub struct Outcome {
     pub late_us: f64,
 }
 
+/// Loads under which figures compare governors of voltages, as shares of the rate at full load.
+pub const LOADS: [(&str, Option<f64>); 5] = [
+    ("full", None),
+    ("95 %", Some(0.95)),
+    ("85 %", Some(0.85)),
+    ("60 %", Some(0.6)),
+    ("30 %", Some(0.3)),
+];
+
 /// The chip: six engines and two ports.
 pub fn chip(kind: GovernorKind, period_cycles: u32) -> Spec {
     let mut spec = Spec::base();
