@@ -21,7 +21,7 @@ use super::mpsoc::workers;
 use super::mpsoc_rig::{Router, machine};
 use super::np_traffic::Traffic;
 use super::pages::{PageTable, Table};
-use super::rate::Verdicts;
+use super::rate::{Rate, Verdicts};
 use super::registry::{command, json};
 use super::store::Cost;
 use super::values::{Values, slug};
@@ -103,8 +103,8 @@ pub struct Held {
     near: u64,
     /// Packets that left before one of their flow that had come earlier.
     overtaken: u64,
-    /// Million packets a second.
-    pub mpps: f64,
+    #[serde(flatten)]
+    pub rate: Rate,
     /// Share of the time in which the lines were busy.
     line_in: f64,
     line_out: f64,
@@ -225,7 +225,7 @@ pub fn hold(trial: &Trial<'_>, count: usize) -> Result<Held> {
         flows: check.flows.len() as u64,
         near: check.near,
         overtaken: check.overtaken,
-        mpps: verdicts.rate(totals.now.as_seconds()).mpps(),
+        rate: verdicts.rate(totals.now.as_seconds()),
         line_in: statistic("input.line.use")?,
         line_out: statistic("output.line.use")?,
         bytes_in: statistic("input.line.bytes")? / (totals.taken + totals.lost) as f64,
@@ -408,7 +408,7 @@ fn text(data: &Data) -> String {
             thousands(run.overtaken),
             thousands(run.lost),
             thousands(run.lost_cold),
-            number(run.mpps),
+            number(run.rate.mpps()),
             percent(run.line_in),
             percent(run.line_out),
             format!("{:.2}", run.bytes_in),

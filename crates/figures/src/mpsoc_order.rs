@@ -12,6 +12,7 @@ use super::mpsoc::workers;
 use super::mpsoc_million::{Trial, hold};
 use super::mpsoc_rig::{Router, machine};
 use super::pages::{PageTable, Table};
+use super::rate::Rate;
 use super::store::Cost;
 use super::values::{Values, slug};
 use super::{Settings, number};
@@ -78,7 +79,8 @@ struct Row {
     engine: &'static str,
     machine: &'static str,
     order: &'static str,
-    mpps: f64,
+    #[serde(flatten)]
+    rate: Rate,
     lost: u64,
     differs: bool,
 }
@@ -99,8 +101,8 @@ fn make(settings: &Settings) -> Result<Drawn> {
                 spec.call_order = call_order;
                 let trial = Trial { name: order, router: &router, traffic: traffic.clone(), spec };
                 let held = hold(&trial, PACKETS)?;
-                let (mpps, lost, differs) = (held.mpps, held.lost, held.differs);
-                rows.push(Row { engine: engine.name, machine: name, order, mpps, lost, differs });
+                let (rate, lost, differs) = (held.rate, held.lost, held.differs);
+                rows.push(Row { engine: engine.name, machine: name, order, rate, lost, differs });
             }
         }
         Ok::<_, Error>(rows)
@@ -108,7 +110,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?.concat();
     let groups = ENGINES.each_ref().map(|engine| {
         let own = rows.iter().filter(|row| row.engine == engine.name);
-        Group::new(engine.name, own.map(|row| row.mpps))
+        Group::new(engine.name, own.map(|row| row.rate.mpps()))
     });
     let series = ["mpsoc-oc48, in order", "as they come", "mpsoc-oc192, in order", "as they come"];
     let title = "Packets of engines whose calls are executed in order, and as they come";
@@ -121,14 +123,15 @@ fn make(settings: &Settings) -> Result<Drawn> {
 }
 
 fn text(rows: &[Row]) -> String {
-    let heads = ["engine", "machine", "calls", "MPPS", "lost", "against golden"];
-    let mut table = output::table(&heads, &[3, 4]);
+    let heads = ["engine", "machine", "calls", "MPPS", "dropped", "lost", "against golden"];
+    let mut table = output::table(&heads, &[3, 4, 5]);
     for row in rows {
         table.add_row([
             row.engine.to_owned(),
             row.machine.to_owned(),
             row.order.to_owned(),
-            number(row.mpps),
+            number(row.rate.mpps()),
+            thousands(row.rate.dropped()),
             thousands(row.lost),
             if row.differs { "DIFFERS" } else { "no difference" }.to_owned(),
         ]);
@@ -151,11 +154,15 @@ fn table(values: &Values) -> Result<Table> {
         let cell = |machine: &str| {
             let run = |order: &str| {
                 let key = |field| format!("{}.{machine}.{}.{field}", engine.name, slug(order));
-                let lost = values.fixed(&key("lost"), 0)?;
-                let end = match (values.get(&key("differs"))? != 0.0, lost.as_str()) {
-                    (true, _) => "differs".to_owned(),
-                    (false, "0") => "none lost".to_owned(),
-                    _ => format!("{lost} lost"),
+                let count = |field, end: &str| {
+                    let count = values.fixed(&key(field), 0)?;
+                    Ok::<_, Error>(format!("{} {end}", if count == "0" { "none" } else { &count }))
+                };
+                let end = match values.get(&key("differs"))? != 0.0 {
+                    true => "differs".to_owned(),
+                    false => {
+                        format!("{}, {}", count("dropped", "dropped")?, count("lost", "lost")?)
+                    }
                 };
                 Ok::<_, Error>(format!("{} ({end})", values.short(&key("mpps"))?))
             };

@@ -12,6 +12,7 @@ use super::mpsoc::workers;
 use super::mpsoc_million::{Held, Trial, hold};
 use super::mpsoc_rig::{Router, machine};
 use super::pages::{PageTable, Table};
+use super::rate::Rate;
 use super::store::Cost;
 use super::values::{Values, slug};
 use super::{Settings, number};
@@ -51,7 +52,8 @@ const FAST_GBPS: u64 = 40;
 struct Row {
     cuts: String,
     machine: &'static str,
-    mpps: f64,
+    #[serde(flatten)]
+    rate: Rate,
     /// Instructions of a packet, and microseconds until packet I/O has it back.
     instructions: f64,
     processing_us: f64,
@@ -106,7 +108,7 @@ fn make(settings: &Settings) -> Result<Drawn> {
     let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?.concat();
     let groups = CUTS.map(|cuts| {
         let own = rows.iter().filter(|row| row.cuts == name(cuts));
-        Group::new(name(cuts).as_str(), own.map(|row| row.mpps))
+        Group::new(name(cuts).as_str(), own.map(|row| row.rate.mpps()))
     });
     let title = "Packets of the router, by the steps at which it is cut";
     let svg = Bars::new(title, "million packets a second", MACHINES, groups.to_vec()).svg();
@@ -150,7 +152,7 @@ fn row(cuts: &[&str], machine: &'static str, held: &Held) -> Result<Row> {
     Ok(Row {
         cuts: name(cuts),
         machine,
-        mpps: held.mpps,
+        rate: held.rate,
         instructions: number(&record["instructions"], "instructions")? / compared,
         processing_us: number(processing, "latency")? / 1e3,
         differs: held.differs,
@@ -159,8 +161,17 @@ fn row(cuts: &[&str], machine: &'static str, held: &Held) -> Result<Row> {
 }
 
 fn text(rows: &[Row]) -> String {
-    let heads = ["cuts", "machine", "MPPS", "instructions", "processing, us", "of parts", "use, %"];
-    let mut table = output::table(&heads, &[2, 3, 4]);
+    let heads = [
+        "cuts",
+        "machine",
+        "MPPS",
+        "dropped",
+        "instructions",
+        "processing, us",
+        "of parts",
+        "use, %",
+    ];
+    let mut table = output::table(&heads, &[2, 3, 4, 5]);
     for row in rows {
         let join = |of: &dyn Fn(&Part) -> f64| {
             let all: Vec<String> =
@@ -170,7 +181,8 @@ fn text(rows: &[Row]) -> String {
         table.add_row([
             row.cuts.clone(),
             row.machine.to_owned(),
-            number(row.mpps),
+            number(row.rate.mpps()),
+            thousands(row.rate.dropped()),
             format!("{:.0}", row.instructions),
             number(row.processing_us),
             join(&|part| part.instructions),

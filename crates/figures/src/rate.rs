@@ -55,7 +55,7 @@ impl Verdicts {
 }
 
 /// A rate of packets, as figures keep it. Only [`Verdicts::rate`] makes one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
     mpps: f64,
     gbps: f64,
