@@ -158,6 +158,14 @@ impl Forwarding {
         (Handle { jobs: sender, bell }, forwarding)
     }
 
+    /// Takes the packets of all ports from the kernel. They wait for [`run`](Self::run).
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn begin(&mut self) -> Result {
+        self.forwarder.begin()
+    }
+
     /// Forwards until a signal or a job asks it to stop.
     ///
     /// # Errors

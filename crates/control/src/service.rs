@@ -182,6 +182,7 @@ pub fn forward(
     if let Some((interval, show)) = ticker {
         without_rights(|| tick(interval, show, handle.clone()))?;
     }
+    forwarding.begin()?;
     started();
     let what = format!("forwarding on {}", settings.ports.join(", "));
     without_rights(|| supervisor::ready(handle, &what))?;
