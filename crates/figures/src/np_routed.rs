@@ -1,5 +1,4 @@
-//! The clock that the open tools reach: engines placed and routed with several seeds, and clusters
-//! of two, which take an hour each, with one.
+//! The clock that the open tools reach.
 
 use serde::Serialize;
 use wireloom_np::area::{Cache, routes};
@@ -15,20 +14,31 @@ use wireloom_console::{Working, output, thousands};
 use wireloom_machine::{Error, Result, Source};
 use wireloom_plot::{Bars, Group};
 
-/// The figure.
-pub const FIGURE: Figure = Figure {
+/// Engines, most of them placed with several seeds.
+pub const ENGINES: Figure = Figure {
     name: "np-routed",
-    what: "Clock of engines and a cluster, placed and routed on an ECP5-85, against 100 MHz on a Virtex",
+    what: "Clock of engines, placed and routed on an ECP5-85, against 100 MHz on a Virtex",
     choice: Choice::None,
-    make,
-    kept: Kept {
-        cost: Cost::Dear,
-        built: "programs/router.loom as it is",
-        names: &["engine", "unit"],
-        skip: &[],
-        tools: &["Yosys", "nextpnr"],
-        tables: &[PageTable { name: "units", write: table }],
-    },
+    make: |settings| make(settings, &ENGINE_CASES, Unit::Engine),
+    kept: Kept { tables: &[PageTable { name: "engines", write: engines }], ..KEPT },
+};
+
+/// Clusters of two engines: placing and routing one takes an hour, so there is one seed.
+pub const CLUSTERS: Figure = Figure {
+    name: "np-routed-clusters",
+    what: "Clock of clusters of two engines, placed and routed on an ECP5-85 with one seed",
+    choice: Choice::None,
+    make: |settings| make(settings, &CLUSTER_CASES, Unit::Cluster),
+    kept: Kept { tables: &[PageTable { name: "clusters", write: clusters }], ..KEPT },
+};
+
+const KEPT: Kept = Kept {
+    cost: Cost::Dear,
+    built: "programs/router.loom as it is",
+    names: &["engine"],
+    skip: &[],
+    tools: &["Yosys", "nextpnr"],
+    tables: &[],
 };
 
 const PROGRAM: &str = "programs/router.loom";
@@ -38,7 +48,14 @@ const SEEDS: &[u32] = &[1, 2, 3, 4, 5, 6, 7, 8];
 /// The seed of units that are compared only, or take an hour.
 const ONE_SEED: &[u32] = &[1];
 
-/// An engine that is routed.
+/// What is routed, in a harness of registers.
+#[derive(Clone, Copy)]
+enum Unit {
+    Engine,
+    Cluster,
+}
+
+/// An engine, routed alone or as two of them in a cluster.
 struct Case {
     /// The word for it in keys.
     key: &'static str,
@@ -46,34 +63,21 @@ struct Case {
     storage: Storage,
     stage_levels: u32,
     seeds: &'static [u32],
-    /// Whether a cluster of two such engines is routed as well, which takes an hour.
-    has_cluster: bool,
 }
 
-const CASES: [Case; 4] = [
-    Case {
-        key: "standard",
-        threads: 4,
-        storage: Storage::Lut,
-        stage_levels: 11,
-        seeds: SEEDS,
-        has_cluster: true,
-    },
-    Case {
-        key: "deep",
-        threads: 4,
-        storage: Storage::Lut,
-        stage_levels: 6,
-        seeds: SEEDS,
-        has_cluster: true,
-    },
+const STANDARD: Case =
+    Case { key: "standard", threads: 4, storage: Storage::Lut, stage_levels: 11, seeds: SEEDS };
+const DEEP: Case = Case { key: "deep", stage_levels: 6, ..STANDARD };
+
+const ENGINE_CASES: [Case; 4] = [
+    STANDARD,
+    DEEP,
     Case {
         key: "block-windows",
         threads: 16,
         storage: Storage::BlockWindows,
         stage_levels: 6,
         seeds: ONE_SEED,
-        has_cluster: false,
     },
     Case {
         key: "block",
@@ -81,16 +85,16 @@ const CASES: [Case; 4] = [
         storage: Storage::Block,
         stage_levels: 6,
         seeds: ONE_SEED,
-        has_cluster: false,
     },
 ];
+
+const CLUSTER_CASES: [Case; 2] =
+    [Case { seeds: ONE_SEED, ..STANDARD }, Case { seeds: ONE_SEED, ..DEEP }];
 
 /// A unit, routed.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     engine: &'static str,
-    /// `engine` or `cluster`.
-    unit: &'static str,
     /// The median over the seeds.
     mhz: f64,
     /// The slowest and the fastest, if there are several.
@@ -110,13 +114,13 @@ struct Spread {
 
 impl Row {
     /// Creates the row of a unit from the clock that each seed reaches.
-    fn new(engine: &'static str, unit: &'static str, mhz: &[f64], luts: u64) -> Self {
+    fn new(engine: &'static str, mhz: &[f64], luts: u64) -> Self {
         let spread = (mhz.len() > 1).then(|| Spread {
             seeds: mhz.len(),
             least: mhz.iter().copied().fold(f64::INFINITY, f64::min),
             most: mhz.iter().copied().fold(0.0, f64::max),
         });
-        Self { engine, unit, mhz: median(mhz), spread, luts }
+        Self { engine, mhz: median(mhz), spread, luts }
     }
 }
 
@@ -137,81 +141,73 @@ impl Case {
         Ok(machine)
     }
 
-    fn routed(&self, settings: &Settings) -> Result<Vec<Row>> {
+    fn routed(&self, settings: &Settings, unit: Unit) -> Result<Row> {
         let machine = self.machine()?;
         let program = Source::of(settings.file(PROGRAM)?).compiled()?;
         let processor = processor(&machine, &program, Form::Alone)?;
-        let cluster = self.has_cluster.then(|| processor.plan.cluster_module());
-        let engine = ("engine", processor.engine.name.clone(), self.seeds);
-        let units = [engine].into_iter().chain(cluster.map(|module| ("cluster", module, ONE_SEED)));
-        let row = |(unit, module, seeds): (&'static str, String, &[u32])| {
-            let _working = Working::on(format!("placing and routing {unit}: {}", self.about()));
-            let mhz = machine.clock.core_mhz;
-            let routed = routes(&processor.design, &module, mhz, seeds, &Cache::of_user())
-                .map_err(Error::new)?;
-            let clocks: Vec<f64> = routed.iter().map(|route| route.fmax_mhz).collect();
-            Ok(Row::new(self.key, unit, &clocks, routed[0].luts))
+        let (module, what) = match unit {
+            Unit::Engine => (processor.engine.name.clone(), "an engine"),
+            Unit::Cluster => (processor.plan.cluster_module(), "a cluster of engines"),
         };
-        units.map(row).collect()
+        let _working = Working::on(format!("placing and routing {what}: {}", self.about()));
+        let mhz = machine.clock.core_mhz;
+        let routed = routes(&processor.design, &module, mhz, self.seeds, &Cache::of_user())
+            .map_err(Error::new)?;
+        let clocks: Vec<f64> = routed.iter().map(|route| route.fmax_mhz).collect();
+        Ok(Row::new(self.key, &clocks, routed[0].luts))
     }
 }
 
-fn make(settings: &Settings) -> Result<Drawn> {
-    let rows = CASES.iter().map(|case| case.routed(settings)).collect::<Result<Vec<_>>>()?.concat();
-    let groups =
-        rows.iter().map(|row| Group::new(format!("{}: {}", row.engine, row.unit), [row.mhz]));
-    let title = "Clock on an ECP5-85, speed grade 8";
+fn make(settings: &Settings, cases: &[Case], unit: Unit) -> Result<Drawn> {
+    let rows = cases.iter().map(|case| case.routed(settings, unit)).collect::<Result<Vec<_>>>()?;
+    let groups = rows.iter().map(|row| Group::new(row.engine, [row.mhz]));
+    let title = match unit {
+        Unit::Engine => "Clock of engines on an ECP5-85, speed grade 8",
+        Unit::Cluster => "Clock of clusters of two engines on an ECP5-85, speed grade 8",
+    };
     let svg = Bars::new(title, "MHz", ["here"], groups.collect()).with_limit("goal", 100.0).svg();
     let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
-    Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
+    Ok(Drawn { text: text(cases, &rows), data, svg, faults: Vec::new() })
 }
 
-fn about(key: &str) -> String {
-    CASES.iter().find(|case| case.key == key).map(Case::about).unwrap_or_default()
-}
-
-fn text(rows: &[Row]) -> String {
-    let mut table = output::table(&["engine", "unit", "MHz", "LUTs"], &[2, 3]);
-    for row in rows {
-        let luts = thousands(row.luts);
+fn text(cases: &[Case], rows: &[Row]) -> String {
+    let mut table = output::table(&["engine", "seeds", "MHz", "LUTs"], &[1, 2, 3]);
+    for (case, row) in cases.iter().zip(rows) {
         let mhz = match row.spread {
             Some(Spread { least, most, .. }) => {
                 format!("{} ({} to {})", number(row.mhz), number(least), number(most))
             }
             None => number(row.mhz),
         };
-        table.add_row([about(row.engine).replace('`', ""), row.unit.to_owned(), mhz, luts]);
+        let seeds = case.seeds.len().to_string();
+        table.add_row([case.about().replace('`', ""), seeds, mhz, thousands(row.luts)]);
     }
     format!(
-        "{table}\n\nProgram router.loom, routed by nextpnr for 100 MHz on an ECP5-85 of speed grade 8: the median \
-         of {} seeds with the slowest and the fastest, or one seed. LUTs have four inputs, and count the \
-         harness around the unit.\n",
-        SEEDS.len()
+        "{table}\n\nProgram router.loom, routed by nextpnr for 100 MHz on an ECP5-85 of speed grade 8: the \
+         median of the seeds, with the slowest and the fastest. LUTs have four inputs, and count the \
+         harness around the unit.\n"
     )
 }
 
-fn table(values: &Values) -> Result<Table> {
-    let heads = ["engine", "its clock, MHz", "its LUTs"];
-    let mut table = Table::new(heads.into_iter().chain(["two of them: MHz", "LUTs"]));
-    for case in &CASES {
-        let of = |unit: &str| {
-            let key = |what: &str| format!("{}.{unit}.{what}", case.key);
-            let mut mhz = values.fixed(&key("mhz"), 1)?;
-            if values.has(&key("spread.seeds")) {
-                let [least, most] =
-                    ["spread.least", "spread.most"].map(|end| values.fixed(&key(end), 1));
-                mhz = format!("{mhz} ({} to {})", least?, most?);
-            } else {
-                mhz += ", one seed";
-            }
-            Ok::<_, Error>([mhz, decimal(values.get(&key("luts"))?, 0)])
-        };
-        let [mhz, luts] = of("engine")?;
-        let [cluster_mhz, cluster_luts] = match case.has_cluster {
-            true => of("cluster")?,
-            false => ["not routed".into(), String::new()],
-        };
-        table.row([case.about(), mhz, luts, cluster_mhz, cluster_luts]);
+fn engines(values: &Values) -> Result<Table> {
+    table(&ENGINE_CASES, values)
+}
+
+fn clusters(values: &Values) -> Result<Table> {
+    table(&CLUSTER_CASES, values)
+}
+
+fn table(cases: &[Case], values: &Values) -> Result<Table> {
+    let mut table = Table::new(["engine", "seeds", "MHz", "LUTs"]);
+    for case in cases {
+        let key = |what: &str| format!("{}.{what}", case.key);
+        let mut mhz = values.fixed(&key("mhz"), 1)?;
+        if values.has(&key("spread.seeds")) {
+            let [least, most] = ["spread.least", "spread.most"].map(|end| values.fixed(&key(end), 1));
+            mhz = format!("{mhz} ({} to {})", least?, most?);
+        }
+        let luts = decimal(values.get(&key("luts"))?, 0);
+        table.row([case.about(), case.seeds.len().to_string(), mhz, luts]);
     }
     Ok(table)
 }
@@ -220,30 +216,34 @@ fn table(values: &Values) -> Result<Table> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_engine_is_a_machine_and_a_row() {
-        let rows: Vec<Row> = CASES
-            .iter()
-            .flat_map(|case| {
-                case.machine().expect(case.key);
-                let row = |unit, mhz: &[f64]| Row::new(case.key, unit, mhz, 12_345);
-                [row("engine", &[97.5, 86.9, 101.2]), row("cluster", &[76.1])]
-            })
-            .collect();
-        let drawn = Drawn {
+    fn drawn(cases: &[Case], mhz: &[f64]) -> Drawn {
+        let rows: Vec<Row> = cases.iter().map(|case| Row::new(case.key, mhz, 12_345)).collect();
+        Drawn {
             data: serde_json::to_value(&rows).expect("JSON"),
-            text: text(&rows),
+            text: text(cases, &rows),
             svg: String::new(),
             faults: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn several_seeds_have_a_median_and_a_spread() {
+        ENGINE_CASES.iter().for_each(|case| drop(case.machine().expect(case.key)));
+        let drawn = drawn(&ENGINE_CASES, &[97.5, 86.9, 101.2]);
         assert!(drawn.text.contains("97.5 (86.9 to 101)"), "{}", drawn.text);
-        let values = FIGURE.values(&drawn).expect("no two units have one name");
-        let spread = |key: &str| values.get(&format!("standard.engine.{key}")).expect(key);
+        let values = ENGINES.values(&drawn).expect("no two engines have one name");
+        let spread = |key: &str| values.get(&format!("standard.{key}")).expect(key);
         assert_eq!(
             [spread("mhz"), spread("spread.least"), spread("spread.most")],
             [97.5, 86.9, 101.2]
         );
-        assert!(!values.has("standard.cluster.spread.seeds"), "one seed has no spread");
-        assert_eq!(table(&values).expect("a table").rows(), CASES.len());
+        assert_eq!(engines(&values).expect("a table").rows(), ENGINE_CASES.len());
+    }
+
+    #[test]
+    fn one_seed_has_no_spread() {
+        let values = CLUSTERS.values(&drawn(&CLUSTER_CASES, &[76.1])).expect("names differ");
+        assert!(!values.has("standard.spread.seeds"));
+        assert_eq!(clusters(&values).expect("a table").rows(), CLUSTER_CASES.len());
     }
 }
