@@ -25,7 +25,7 @@ export RUST_TEST_THREADS ?= $(shell nproc)
 FIGURES ?= cheap
 
 .PHONY: help demo test test-all test-aarch64 data build bench figures soak fmt lint deny deny-changed tools tools-hardware tools-icarus \
-  tools-cross tools-isa tools-network formal page pages man deb
+  tools-cross tools-isa tools-network formal page pages man dist dist-try
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,8 +119,11 @@ man: build ## manual pages and completions, into out/man and out/completions
 	$(RELEASE) completions zsh > out/completions/_wireloom
 	$(RELEASE) completions fish > out/completions/wireloom.fish
 
-deb: man ## the Debian package, into target/debian; needs cargo-deb
-	cargo deb --package wireloom-cli --no-build
+dist: man ## packages for 64-bit x86 Linux, into out/dist: Debian package, wheel, archive, checksums, list of components
+	@scripts/dist/pack.sh $(RELEASE) out/man out/completions out/dist
+
+dist-try: dist ## install each of them in a bare Debian 12 and forward packets from there; needs root
+	@scripts/dist/try.sh out/dist
 
 $(DATA)/%/.complete: scripts/fetch-deb.sh
 	@scripts/fetch-deb.sh $* $(@D)

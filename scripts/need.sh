@@ -88,6 +88,17 @@ for purpose in "$@"; do
       need flex flex
       need gperf gperf
       ;;
+    dist)
+      # What makes packages.
+      need dpkg-shlibdeps dpkg-dev
+      need objdump binutils
+      ;;
+    dist-try)
+      # Debian systems with nothing else in them, in which packages are installed.
+      need debootstrap debootstrap
+      need ip iproute2
+      need unshare util-linux
+      ;;
     python)
       # Programs of PyPI, in a virtual environment.
       need python3 python3
