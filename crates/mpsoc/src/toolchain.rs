@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 use wireloom_codegen::c::thread::Refused;
-use wireloom_install::Cache;
 use wireloom_install::tools::{cross_compiler, is_older, version_in};
+use wireloom_install::{Cache, complaint};
 use wireloom_isa::program::Machine;
 
 /// The oldest GCC version that supports the options.
@@ -129,10 +129,12 @@ pub enum BuildError {
         source: io::Error,
     },
     /// The compiler rejected the code.
-    #[error("{}", failed(compiler, log.as_deref()))]
+    #[error("{}", failed(compiler, why, log.as_deref()))]
     Compiler {
         /// The name of the compiler.
         compiler: &'static str,
+        /// The line in which it says why.
+        why: String,
         /// What it printed.
         output: String,
         /// The file with the complete command and the output, unless it could not be written.
@@ -211,16 +213,17 @@ impl Toolchain {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
         let log = Cache::of_user("mpsoc").log(self.compiler, &words.join(" "), &said);
-        Err(BuildError::Compiler { compiler: self.compiler, output: said, log })
+        let why = complaint(output.status, &said);
+        Err(BuildError::Compiler { compiler: self.compiler, why, output: said, log })
     }
 }
 
 /// The sentence for a compiler that fails on code that a working one accepts.
-fn failed(compiler: &str, log: Option<&Path>) -> String {
+fn failed(compiler: &str, why: &str, log: Option<&Path>) -> String {
     let log = log.map(|log| format!("; its command and messages are in {}", log.display()));
     format!(
-        "the cross compiler `{compiler}` failed on code that GCC {EXPECTED} and newer accept: it is \
-         broken, or there is not enough memory{}. `wireloom tools --fetch cross` installs one",
+        "the cross compiler `{compiler}` failed on code that GCC {EXPECTED} and newer accept: {why}{}. \
+         `wireloom tools --fetch cross` installs one",
         log.unwrap_or_default()
     )
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use rustix::process::{Pid, setpriority_process};
 use wireloom_codegen::c::{self, RUNTIME, Unit};
-use wireloom_install::Cache;
 use wireloom_install::apart::{self, Running};
+use wireloom_install::{Cache, complaint};
 use wireloom_ir::Program;
 
 use crate::abi;
@@ -87,10 +87,12 @@ pub enum BuildError {
         source: io::Error,
     },
     /// The compiler refused the code.
-    #[error("{}", refused(command, log.as_deref()))]
+    #[error("{}", refused(command, why, log.as_deref()))]
     Compiler {
         /// The compiler, as a command with arguments.
         command: String,
+        /// The line in which it says why.
+        why: String,
         /// The file with the whole command and what it printed, unless it could not be written.
         log: Option<PathBuf>,
     },
@@ -299,7 +301,8 @@ fn run_compiler(
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let log = Cache::of_user("native").log("compiler", &words.join(" "), &said);
-    Err(BuildError::Compiler { command: options.cc.clone(), log })
+    let why = complaint(output.status, &said);
+    Err(BuildError::Compiler { command: options.cc.clone(), why, log })
 }
 
 /// Gives the compiler the lowest priority, and with it what it runs. Where that cannot be had, it
@@ -311,12 +314,11 @@ fn yield_to_others(child: &Child) {
 }
 
 /// The sentence for a compiler that fails on code that a working one accepts.
-fn refused(command: &str, log: Option<&Path>) -> String {
+fn refused(command: &str, why: &str, log: Option<&Path>) -> String {
     let log = log.map(|log| format!(" Its command and messages are in {}.", log.display()));
     format!(
-        "the C compiler `{command}` failed on code that gcc and clang accept: CC and \
-         WIRELOOM_NATIVE_CFLAGS must name a working compiler for this computer and options that it \
-         has, and there must be enough memory.{}",
+        "the C compiler `{command}` failed on code that gcc and clang accept: {why}. CC and \
+         WIRELOOM_NATIVE_CFLAGS name the compiler and its options.{}",
         log.unwrap_or_default()
     )
 }

@@ -33,12 +33,14 @@ pub enum AreaError {
     #[error("{0}")]
     Tool(String),
     /// A tool failed on the design.
-    #[error("{}", failed(tool, module, log.as_deref()))]
+    #[error("{}", failed(tool, module, why, log.as_deref()))]
     Failed {
         /// Yosys or nextpnr.
         tool: &'static str,
         /// The module.
         module: String,
+        /// The line in which it says why.
+        why: String,
         /// The file with the whole command and what it printed, unless it could not be written.
         log: Option<PathBuf>,
     },
@@ -61,12 +63,11 @@ pub enum AreaError {
 }
 
 /// The sentence for a tool that fails on a module that a working one accepts.
-fn failed(tool: &str, module: &str, log: Option<&Path>) -> String {
+fn failed(tool: &str, module: &str, why: &str, log: Option<&Path>) -> String {
     let log = log.map(|log| format!("; its command and messages are in {}", log.display()));
     format!(
-        "{tool} failed on module {module}: it is broken, there is not enough memory, or the module \
-         does not fit the part{}. `wireloom tools --fetch hardware` installs the version that \
-         Wireloom is tested with",
+        "{tool} failed on module {module}: {why}{}. `wireloom tools --fetch hardware` installs the \
+         version that Wireloom is tested with",
         log.unwrap_or_default()
     )
 }

@@ -197,7 +197,8 @@ pub(super) fn run(
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
     let log = wireloom_install::Cache::of_user("area").log(tool, &words.join(" "), &text);
-    Err(AreaError::Failed { tool, module: module.to_owned(), log })
+    let why = wireloom_install::complaint(output.status, &text);
+    Err(AreaError::Failed { tool, module: module.to_owned(), why, log })
 }
 
 /// Returns the cache key for the result of a tool on a unit: a hash of the unit's sources and

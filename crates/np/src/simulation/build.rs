@@ -3,13 +3,13 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use super::follow::Followed;
 use super::model::Model;
 use super::source::{Geometry, Source};
 use crate::processor::Hash;
-use wireloom_install::{Cache, CacheError, tools};
+use wireloom_install::{Cache, CacheError, complaint, tools};
 
 /// The files of the harness, which also determine the version of its interface to Rust. The first
 /// file includes the others.
@@ -94,11 +94,13 @@ pub enum BuildError {
     /// Verilator or the C++ compiler failed on the design.
     #[error(
         "Verilator, or the C++ compiler that it calls, failed on a design that working ones accept: \
-         one of them is broken, or there is not enough memory; their messages are in {}. \
+         {why}; their messages are in {}. \
          `wireloom tools --fetch hardware` installs the Verilator that Wireloom is tested with",
         log.display()
     )]
     Verilator {
+        /// The line in which they say why.
+        why: String,
         /// The file with what they printed.
         log: PathBuf,
     },
@@ -316,8 +318,8 @@ fn verilate(
 
     let mut log = Log { text: String::new(), files: 0, compiled: 0, progress };
     (log.progress)("translating SystemVerilog");
-    let mut done = log.run(&mut verilator, place)?;
-    if done {
+    let mut status = log.run(&mut verilator, place)?;
+    if status.success() {
         let folder = place.join("build");
         if !is_in_parts(options) {
             let list = folder.join("np_model_classes.mk");
@@ -331,15 +333,15 @@ fn verilate(
         make.current_dir(&folder);
         tools::prepare_make(&mut make);
         log.files = sources(&folder) + 1;
-        done = log.run(&mut make, place)?;
+        status = log.run(&mut make, place)?;
     }
-    if done {
+    if status.success() {
         write("build.log", &log.text)?;
         return Ok(());
     }
     let path = options.cache.open()?.join("failed.log");
     fs::write(&path, &log.text).map_err(file_error(&path))?;
-    Err(BuildError::Verilator { log: path })
+    Err(BuildError::Verilator { why: complaint(status, &log.text), log: path })
 }
 
 /// Returns the number of C++ files that Verilator has written to a folder and its subfolders.
@@ -366,8 +368,8 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    /// Runs a command. Returns whether it succeeded.
-    fn run(&mut self, command: &mut Command, place: &Path) -> Result<bool, BuildError> {
+    /// Runs a command. Returns how it ended.
+    fn run(&mut self, command: &mut Command, place: &Path) -> Result<ExitStatus, BuildError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let missing = |error| {
             BuildError::Tool(format!("'{program}' cannot be started: {error}; run `make tools`"))
@@ -391,6 +393,6 @@ impl Log<'_> {
         }
         let status = child.wait().map_err(file_error(Path::new(&program)))?;
         self.text += &fs::read_to_string(&errors).map_err(file_error(&errors))?;
-        Ok(status.success())
+        Ok(status)
     }
 }
