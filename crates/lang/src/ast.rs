@@ -251,6 +251,8 @@ impl BinaryOp {
 pub(crate) enum ExprKind {
     /// A number or character literal; the width has no meaning.
     Number(Bits),
+    /// An IPv4, MAC or IPv6 address: 32, 48 or 128 bits.
+    Address(Bits),
     Bool(bool),
     Name(Rc<str>),
     Field(Box<Expr>, Name),
@@ -279,7 +281,7 @@ impl Expr {
     pub(crate) fn new(kind: ExprKind, span: Span) -> Self {
         let of = |parts: &[&Expr]| parts.iter().map(|e| e.height).max().unwrap_or(0);
         let below = match &kind {
-            ExprKind::Number(_) | ExprKind::Bool(_) | ExprKind::Name(_) => 0,
+            ExprKind::Number(_) | ExprKind::Address(_) | ExprKind::Bool(_) | ExprKind::Name(_) => 0,
             ExprKind::Field(a, _) | ExprKind::Unary(_, a) | ExprKind::Cast(_, a) => a.height,
             ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => of(&[a, b]),
             ExprKind::Slice(a, b, c) | ExprKind::Conditional(a, b, c) => of(&[a, b, c]),

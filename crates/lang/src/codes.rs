@@ -39,6 +39,7 @@ pub static CODES: &[Code] = &[
     code("E0115", "C that is not Loom C"),
     code("E0116", "array size before the name"),
     code("E0117", "malformed character literal"),
+    code("E0118", "malformed address"),
     code("E0201", "unknown name"),
     code("E0202", "unknown type"),
     code("E0203", "unknown field"),

@@ -15,6 +15,14 @@ pub(crate) enum Token {
     Ident,
     #[regex("[0-9][A-Za-z0-9_]*")]
     Number,
+    /// Numbers with dots between them: an IPv4 address, or a malformed one.
+    #[regex(r"[0-9][A-Za-z0-9_]*(\.[0-9][A-Za-z0-9_]*)+")]
+    Dotted,
+    /// Hexadecimal groups with colons between them: a MAC or IPv6 address, or a malformed one. `::`
+    /// or four colons occur in nothing else, so that slices, labels and `?:` are not affected.
+    #[regex(r"[0-9A-Fa-f]+(:[0-9A-Fa-f]+){4,}(\.[0-9]+)*")]
+    #[regex(r"([0-9A-Fa-f]+(:[0-9A-Fa-f]+)*)?::([0-9A-Fa-f]+(::?[0-9A-Fa-f]+)*(\.[0-9]+)*)?")]
+    Colons,
     #[regex(r"'([^'\\\n]|\\[^\n])*'")]
     Char,
     #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
@@ -303,6 +311,22 @@ mod tests {
         assert_eq!(kinds("a<<=b"), [Token::Ident, Token::ShlEq, Token::Ident, Token::End]);
         assert_eq!(kinds("a->b"), [Token::Ident, Token::Arrow, Token::Ident, Token::End]);
         assert_eq!(kinds("steps step"), [Token::Ident, Token::Step, Token::End]);
+    }
+
+    #[test]
+    fn addresses_are_one_token_and_slices_labels_and_choices_are_not() {
+        use Token::{
+            Case, Colon, Colons, Dotted, End, Ident, LBracket, Number, Question, RBracket,
+        };
+        for address in ["02:00:00:00:00:01", "fe80::1", "::", "::1", "ff02::", "1:2:3:4:5:6:7:8"] {
+            assert_eq!(kinds(address), [Colons, End], "{address}");
+        }
+        assert_eq!(kinds("::ffff:10.0.0.1"), [Colons, End]);
+        assert_eq!(kinds("10.0.0.1"), [Dotted, End]);
+        assert_eq!(kinds("case fe80::1:\n"), [Case, Colons, Colon, End]);
+        assert_eq!(kinds("x[15:0]"), [Ident, LBracket, Number, Colon, Number, RBracket, End]);
+        assert_eq!(kinds("a?be:ef"), [Ident, Question, Ident, Colon, Ident, End]);
+        assert_eq!(kinds("1:2:3:4"), [Number, Colon, Number, Colon, Number, Colon, Number, End]);
     }
 
     #[test]

@@ -79,7 +79,7 @@ pub fn check(path: &Path, options: &Options) -> Checked {
 
 /// Checks a text as if it were a file of that name.
 pub fn check_source(name: &str, text: &str, options: &Options) -> Checked {
-    check_text(Path::new(name), text.to_owned(), options)
+    check_text(Path::new(name), parser::without_mark(text.to_owned()), options)
 }
 
 fn check_text(path: &Path, text: String, options: &Options) -> Checked {

@@ -70,6 +70,39 @@ fn check_reference(text: &str) -> Checked {
 }
 
 #[test]
+fn addresses_are_constants_with_the_width_of_their_kind() {
+    assert_eq!(constant("(u16)10.0.0.1"), Bits::new(16, 1));
+    assert_eq!(constant("sizeof(2001:db8::1)"), Bits::new(16, 16));
+    assert_eq!(constant("bitsof(02:00:00:00:00:01)"), Bits::new(16, 48));
+    assert_eq!(constant("192.0.2.255[15:0]"), Bits::new(16, 0x02ff));
+    assert_eq!(constant("concat(10.0.0.1, ff02::)[127:112]"), Bits::new(16, 0xff02));
+    assert_eq!(codes(&step("u16 x = 10.0.0.1; packet.egress = x;")), ["W0601"]);
+    assert_eq!(codes(&step("if (02:00:00:00:00:01 > 7) packet.egress = 1;")), [""; 0]);
+    let wide = "switch (packet.arrival[47:0]) { case 2:0:0:0:0:1: break; default: finish; }";
+    assert_eq!(codes(&step(wide)), [""; 0]);
+}
+
+#[test]
+fn a_byte_order_mark_is_skipped() {
+    assert_eq!(codes(&format!("\u{feff}{}", step(""))), [""; 0]);
+    assert_eq!(codes(&step("\u{feff}"))[0], "E0101");
+}
+
+#[test]
+fn a_constant_can_be_set_to_an_address() {
+    let options = Options {
+        sets: vec![("GATEWAY".to_owned(), "192.0.2.9".to_owned())],
+        ..Options::default()
+    };
+    let text = format!(
+        "const u32 GATEWAY = 192.0.2.1;\n{}",
+        step("static_assert(GATEWAY == 0xc0000209); packet.egress = GATEWAY[15:0];")
+    );
+    let checked = check_source("test.loom", &text, &options);
+    assert_eq!(render(&checked.diagnostics, &checked.sources, false), "");
+}
+
+#[test]
 fn every_example_of_the_reference_compiles() {
     for text in reference_examples() {
         let checked = check_reference(text);

@@ -24,6 +24,9 @@ impl Checker<'_> {
             ExprKind::Number(_) | ExprKind::SizeOf(..) => {
                 unreachable!("literals are handled above")
             }
+            ExprKind::Address(bits) => {
+                Some(fold::constant(bits.clone(), Type::Bits(bits.width()), e.span))
+            }
             ExprKind::Bool(value) => {
                 Some(fold::constant(wireloom_bits::Bits::bool(*value), Type::Bool, e.span))
             }

@@ -53,12 +53,15 @@ pub(super) fn assignment(token: Token) -> Option<Option<BinaryOp>> {
 /// parentheses.
 fn begins_operand(token: Token) -> bool {
     use Token::{
-        Bitsof, Char, Concat, False, Ident, LBrace, LParen, Not, Number, Sizeof, Tilde, True,
+        Bitsof, Char, Colons, Concat, Dotted, False, Ident, LBrace, LParen, Not, Number, Sizeof,
+        Tilde, True,
     };
     matches!(
         token,
         Ident
             | Number
+            | Dotted
+            | Colons
             | Char
             | True
             | False
@@ -353,6 +356,7 @@ impl Parser<'_> {
         let kind = match self.peek() {
             Token::Number => ExprKind::Number(self.number()?),
             Token::Char => ExprKind::Number(self.character()?),
+            Token::Dotted | Token::Colons => ExprKind::Address(self.address()?),
             Token::True | Token::False => {
                 let value = self.peek() == Token::True;
                 self.advance();

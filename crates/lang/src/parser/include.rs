@@ -69,7 +69,17 @@ pub(crate) fn read(path: &Path, library: Option<Library>) -> Result<String, Stri
     if path.is_dir() {
         return Err("not a file".into());
     }
-    wireloom_files::read_text(path, MAX_FILE_BYTES).map_err(|error| error.to_string())
+    let text =
+        wireloom_files::read_text(path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
+    Ok(without_mark(text))
+}
+
+/// The text without the byte order mark that some editors put before it.
+pub(crate) fn without_mark(text: String) -> String {
+    match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    }
 }
 
 fn too_long() -> String {

@@ -4,6 +4,7 @@
 //! The parser also reads the files that `#include` names, since an include may appear wherever an
 //! item or a statement may.
 
+mod address;
 mod expr;
 mod include;
 mod item;
@@ -20,7 +21,7 @@ use crate::diagnostics::{Diagnostic, Sink};
 use crate::lexer::{Lexeme, Token};
 use crate::source::{FileId, SourceMap, Span};
 use include::Includes;
-pub(crate) use include::read as read_source;
+pub(crate) use include::{read as read_source, without_mark};
 
 /// Maximum nesting of blocks, parentheses and operators together.
 pub(crate) const MAX_NESTING: u32 = 128;
