@@ -198,6 +198,8 @@ pub(crate) struct Expr {
     pub(crate) span: Span,
     /// Height of the tree: the parser bounds it, so that walks over the tree may recurse.
     pub(crate) height: u32,
+    /// Whether the expression is in parentheses, which its span then includes.
+    pub(crate) grouped: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -293,6 +295,6 @@ impl Expr {
                 SizeOperand::Expr(e) => e.height,
             },
         };
-        Self { kind, span, height: below + 1 }
+        Self { kind, span, height: below + 1, grouped: false }
     }
 }

@@ -140,6 +140,9 @@ pub static CODES: &[Code] = &[
     code("W0605", "index out of range"),
     code("W0606", "arithmetic wraps before it is widened"),
     code("W0607", "members with the same value"),
+    code("W0608", "comparison in a bitwise operation"),
+    code("W0609", "`!` of one operand"),
+    code("W0610", "constant in `&&` or `||`"),
     code("W0701", "unreachable step"),
     code("W0702", "unused offload"),
     code("W0703", "unused context"),
@@ -157,6 +160,8 @@ pub static CODES: &[Code] = &[
     code("W0715", "unused engine"),
     code("W0716", "loop that never runs"),
     code("W0717", "assignment to itself"),
+    code("W0718", "empty body"),
+    code("W0719", "context read before it is written"),
 ];
 
 /// The entry of a code.

@@ -152,9 +152,9 @@ fn division_by_a_constant_zero_is_defined_and_warned_of() {
 
 #[test]
 fn operators_follow_the_precedence_of_c() {
-    let text = step("packet.egress = packet.ingress & 3 == 3 ? 1 : 2;");
+    let text = step("packet.egress = (bool)packet.ingress & packet.length == 3 ? 1 : 2;");
     let ExprKind::Conditional(condition, ..) = egress(&text).kind else { panic!("a choice") };
-    // `&` binds less tightly than `==`, as in C: (ingress & (3 == 3)) != 0.
+    // `&` binds less tightly than `==`, as in C: ((bool)ingress & (length == 3)) != 0.
     let ExprKind::Binary(BinaryOp::Ne, left, _) = condition.kind else {
         panic!("made a condition")
     };
@@ -537,7 +537,7 @@ fn indices_of_compound_assignments_are_evaluated_once() {
         "engine e() {
              offload r : random;
              u8 a[4];
-             step s { a[r.next(1)] += 3; packet.egress = a[0]; finish; }
+             step s { a[r.next(1)] += 3; a[2] += 1; packet.egress = a[0]; finish; }
          }",
     );
     let engine = main(&p);

@@ -161,6 +161,7 @@ impl<'a> Checker<'a> {
         let steps: Vec<hir::Step> = steps.into_iter().map(|step| self.check_step(step)).collect();
         self.check_step_graph(&steps);
         self.check_cost(&steps);
+        self.warn_initial_reads(&steps);
         self.check_uncalled_functions(functions.clone());
         self.report_unused_in_engine(consts, functions);
         let cx = std::mem::take(&mut self.cx);

@@ -60,8 +60,11 @@ impl Checker<'_> {
         span: Span,
     ) -> Option<hir::Expr> {
         if op == UnaryOp::LogicalNot {
-            let value = self.condition(operand)?;
-            return Some(fold::logical_not(value, span));
+            let value = self.expr(operand, None)?;
+            if matches!(value.ty, Type::Bits(2..) | Type::Enum(_)) {
+                self.negated_numbers.insert(span);
+            }
+            return Some(fold::logical_not(self.truth(value)?, span));
         }
         let value = self.expr(operand, hint)?;
         let value = self.number(value)?;

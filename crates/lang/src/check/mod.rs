@@ -14,6 +14,7 @@ mod expr;
 mod flow;
 mod fold;
 mod function;
+mod initial;
 mod literal;
 mod loops;
 mod offload;
@@ -22,6 +23,7 @@ mod place;
 mod range;
 mod scope;
 mod stmt;
+mod traps;
 mod types;
 mod usage;
 
@@ -93,6 +95,8 @@ pub(crate) struct Set {
 
 pub(crate) struct Checker<'a> {
     sink: &'a mut Sink,
+    /// The text, which help lines quote.
+    sources: &'a SourceMap,
     enums: Vec<hir::Enum>,
     structs: Vec<hir::Struct>,
     types: Vec<TypeEntry<'a>>,
@@ -115,6 +119,8 @@ pub(crate) struct Checker<'a> {
     depth: u32,
     /// Which constants wrapped when they were computed, and which casts allow it.
     wraps: range::Wraps,
+    /// The spans of `!x` where `x` is a number of more than one bit.
+    negated_numbers: HashSet<Span>,
 }
 
 /// Checks the syntax of file 0. Returns `None` if and only if an error was reported.
@@ -128,6 +134,7 @@ pub(crate) fn check(
     let syntax_errors = sink.has_errors();
     let mut checker = Checker {
         sink,
+        sources,
         enums: Vec::new(),
         structs: Vec::new(),
         types: Vec::new(),
@@ -144,6 +151,7 @@ pub(crate) fn check(
         syntax_errors,
         depth: 0,
         wraps: range::Wraps::default(),
+        negated_numbers: HashSet::new(),
     };
     checker.declare_file(&parsed.items, sets);
     checker.resolve_all(&parsed.items);

@@ -45,7 +45,9 @@ impl Checker<'_> {
     ) -> Option<hir::Expr> {
         match op {
             BinaryOp::AndThen | BinaryOp::OrElse => {
-                let (a, b) = (self.condition(left), self.condition(right));
+                let (a, b) = (self.expr(left, None), self.expr(right, None));
+                self.warn_constant_operand(op, (left, a.as_ref()), (right, b.as_ref()));
+                let (a, b) = (a.and_then(|a| self.truth(a)), b.and_then(|b| self.truth(b)));
                 Some(fold::logical(op == BinaryOp::AndThen, a?, b?, span))
             }
             BinaryOp::Shl | BinaryOp::Shr => {
@@ -58,13 +60,15 @@ impl Checker<'_> {
                 let result = self.literal_comparison(op, left, right)?;
                 Some(fold::constant(Bits::bool(result), Type::Bool, span))
             }
-            _ if op.is_logical() => {
-                let (a, b) = self.operands(left, right, None)?;
-                self.comparison(op, a, b, span)
-            }
             _ => {
-                let (a, b) = self.operands(left, right, hint)?;
-                self.arithmetic(op, a, b, span)
+                let both = self.operands(left, right, if op.is_logical() { None } else { hint });
+                let (a, b) = both.as_ref().map(|(a, b)| (&a.ty, &b.ty)).unzip();
+                self.warn_precedence(op, (left, a), (right, b));
+                let (a, b) = both?;
+                match op.is_logical() {
+                    true => self.comparison(op, a, b, span),
+                    false => self.arithmetic(op, a, b, span),
+                }
             }
         }
     }

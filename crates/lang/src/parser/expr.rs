@@ -372,7 +372,7 @@ impl Parser<'_> {
                 let inner = self.unangled(Self::value)?;
                 self.expect_close(Token::RParen, "`)`", open)?;
                 // The span that messages show includes the parentheses.
-                return Ok(Expr { span: self.since(start), ..inner });
+                return Ok(Expr { span: self.since(start), grouped: true, ..inner });
             }
             Token::LBrace => return self.aggregate(),
             Token::Concat => {

@@ -70,15 +70,34 @@ impl Parser<'_> {
         );
     }
 
-    /// Parses the body of an `if` or loop: one statement, or a block.
-    fn body(&mut self) -> Attempt<Stmt> {
+    /// Parses the body of an `if`, `else` or `for`: one statement, or a block.
+    fn body(&mut self, word: &str) -> Attempt<Stmt> {
         let start = self.span();
         let mut out = Vec::new();
         self.nested(|p| p.statement(&mut out))?;
+        if let [Stmt { kind: StmtKind::Empty, span }] = out[..] {
+            self.empty_body(word, span);
+        }
         match out.len() {
             1 => Ok(out.swap_remove(0)),
             _ => Ok(Stmt { kind: StmtKind::Block(out), span: self.since(start) }),
         }
+    }
+
+    /// Warns of `if (c);`, whose body is the `;`. `{}` is an empty body that is meant.
+    fn empty_body(&mut self, word: &str, semicolon: Span) {
+        let help = match self.peek() {
+            // Without the `;` there would be no statement at all.
+            Token::Else | Token::RBrace | Token::Case | Token::Default | Token::End => {
+                "write `{}` if nothing is meant to happen here"
+            }
+            _ => {
+                "remove the `;`, so that the next statement is the body, or write `{}` if nothing \
+                 is meant to happen"
+            }
+        };
+        let message = format!("the body of this `{word}` is empty: it is this `;`");
+        self.sink.push(Diagnostic::new("W0718", semicolon, message).help(help));
     }
 
     /// Parses one statement; a declaration of several names, or an `#include`, gives several.
@@ -320,8 +339,9 @@ impl Parser<'_> {
     fn if_statement(&mut self) -> Attempt<StmtKind> {
         self.advance();
         let condition = self.parenthesised()?;
-        let then = Box::new(self.body()?);
-        let otherwise = if self.eat(Token::Else) { Some(Box::new(self.body()?)) } else { None };
+        let then = Box::new(self.body("if")?);
+        let otherwise =
+            if self.eat(Token::Else) { Some(Box::new(self.body("else")?)) } else { None };
         Ok(StmtKind::If(condition, then, otherwise))
     }
 
@@ -382,7 +402,7 @@ impl Parser<'_> {
         let advance = Stmt { kind, span: self.since(advance_start) };
         self.expect_close(Token::RParen, "`)`", open)?;
         let head = self.since(start);
-        let body = self.body()?;
+        let body = self.body("for")?;
         Ok(StmtKind::For(Box::new(ForLoop { name, ty, first, condition, advance, body, head })))
     }
 
