@@ -28,6 +28,8 @@ pub(super) struct VarUse {
     pub(super) written: bool,
     /// Parameters, loop variables and those that the compiler creates: never reported as unused.
     pub(super) exempt: bool,
+    /// The initial value is a call that is needed even if the variable is not.
+    pub(super) called: bool,
 }
 
 /// What calls need to know about an offload.
@@ -84,6 +86,8 @@ pub(super) struct Context {
     pub(super) loop_ranges: HashMap<VarId, range::Range>,
     /// The functions whose bodies are being checked, outermost first.
     pub(super) open_calls: Vec<usize>,
+    /// The declaration, among those of the file.
+    pub(super) decl: Option<usize>,
 }
 
 impl Context {
@@ -113,6 +117,7 @@ impl<'a> Checker<'a> {
         let decl = self.engine_decls[index].decl;
         self.engine_decls[index].state = Resolution::InProgress;
         let outer = (std::mem::take(&mut self.cx), std::mem::take(&mut self.body));
+        self.cx.decl = Some(index);
         let engine =
             self.nested(decl.name.span, |c| c.at_level(1, |c| c.scoped(|c| c.engine(decl))));
         (self.cx, self.body) = outer;
@@ -267,10 +272,15 @@ impl<'a> Checker<'a> {
             let Item::Variable(v) = item else { continue };
             if let Some(value) = &v.value {
                 self.report(
-                    Diagnostic::new("E0615", value.span, "a context variable cannot have an initial value")
-                        .help(
-                            "it is zero when a thread begins; assign it in the first step, or write `const`",
-                        ),
+                    Diagnostic::new(
+                        "E0615",
+                        value.span,
+                        "a context variable cannot have an initial value",
+                    )
+                    .help(
+                        "it is zero when a packet's thread begins; assign it in the first step, or \
+                             write `const` if it never changes",
+                    ),
                 );
             }
             if matches!(v.ty.kind, TypeKind::Auto) {

@@ -16,6 +16,7 @@ mod fold;
 mod function;
 mod initial;
 mod literal;
+mod locals;
 mod loops;
 mod offload;
 mod operators;
@@ -238,9 +239,7 @@ impl<'a> Checker<'a> {
                     self.declare(&decl.name, Symbol::Engine(index));
                 }
                 ast::Item::Assert(_) => {}
-                ast::Item::Variable(decl) => {
-                    self.misplaced(decl.name.span, "a variable", "an engine")
-                }
+                ast::Item::Variable(decl) => self.global_variable(&decl.name),
                 ast::Item::View(decl) => {
                     self.misplaced(decl.name.span, "a view", "an engine, step or function")
                 }
@@ -261,6 +260,15 @@ impl<'a> Checker<'a> {
             let message = format!("there is no constant `{}` to set", set.name);
             self.report(Diagnostic::new("E0214", set.span, message).help_if(help));
         }
+    }
+
+    fn global_variable(&mut self, name: &ast::Name) {
+        self.report(Diagnostic::new("E0603", name.span, "there are no global variables").help(
+            format!(
+                "a variable belongs in an engine and lives for one packet; {}",
+                initial::KEEPS_VALUES
+            ),
+        ));
     }
 
     fn misplaced(&mut self, span: Span, what: &str, place: &str) {

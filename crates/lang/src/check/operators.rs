@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use wireloom_bits::Bits;
 
 use super::constants::{is_literal, is_widthless};
+use super::types::MAX_BITS;
 use super::{Checker, fold, range};
 use crate::ast::{self, BinaryOp, Expr, ExprKind};
 use crate::diagnostics::Diagnostic;
@@ -173,10 +174,15 @@ impl Checker<'_> {
             && n.to_shift() >= width
         {
             let message = format!("a `u{width}` shifted by {n} is always zero");
-            self.report(Diagnostic::new("W0603", span, message).help(format!(
-                "the result has the width of the left operand; widen it first: `(u{})x`",
-                width * 2
-            )));
+            let wider = (width * 2).min(MAX_BITS);
+            let help = match wider > width {
+                true => format!("widen it first: `(u{wider})x`"),
+                false => "it cannot be wider".to_owned(),
+            };
+            self.report(
+                Diagnostic::new("W0603", span, message)
+                    .help(format!("the result has the width of the left operand; {help}")),
+            );
         }
         self.check_wrap(&count, None);
         self.note_wrap(plain(op), &value, &count, span);

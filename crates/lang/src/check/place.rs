@@ -1,11 +1,12 @@
 //! Names, fields, elements and bits, as values and as targets of assignments.
 
 use super::scope::Symbol;
-use super::{Checker, fold};
+use super::{Checker, TypeDecl, fold};
 use crate::ast::{Expr, ExprKind, Name};
 use crate::diagnostics::Diagnostic;
 use crate::hir::{self, Meta, Place, Projection, Root, Type};
 use crate::source::Span;
+use crate::suggest::suggest_or_list;
 
 /// The kind of access to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,9 @@ impl Checker<'_> {
                     if &**name == "packet" {
                         return self.packet_property(field, e.span, access);
                     }
+                    if let Some(Symbol::Type(index)) = self.lookup(name) {
+                        return self.member_of_type(index, field, base.span);
+                    }
                     if let Some(Symbol::Offload(_)) = self.lookup(name) {
                         let message = format!("`{name}.{}` needs its arguments", field.text);
                         self.report(Diagnostic::new("E0216", e.span, message).help(
@@ -99,11 +103,13 @@ impl Checker<'_> {
                     Symbol::Type(_) | Symbol::Step(_) | Symbol::Engine(_) | Symbol::Function(_)
                 )
             });
-            self.report(
-                Diagnostic::new("E0201", span, format!("there is no `{name}` here"))
-                    .here("not declared")
-                    .help_if(help),
-            );
+            let unknown = Diagnostic::new("E0201", span, format!("there is no `{name}` here"))
+                .here("not declared");
+            let unknown = match self.local_elsewhere(name, span) {
+                Some(found) => found.explain(unknown),
+                None => unknown.help_if(help),
+            };
+            self.report(unknown);
             return None;
         };
         let place = |root, ty: Type| Resolved::Place(Place { root, path: Vec::new(), ty, span });
@@ -177,6 +183,29 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    /// Reports `Reason.A`.
+    fn member_of_type(&mut self, index: usize, field: &Name, span: Span) -> Option<Resolved> {
+        let (name, help) = match self.types[index].decl {
+            TypeDecl::Enum(decl) => {
+                let members: Vec<&str> = decl.members.iter().map(|(m, _)| &*m.text).collect();
+                let help = match suggest_or_list(&field.text, "its members", members.clone()) {
+                    _ if members.contains(&&*field.text) => {
+                        format!("write `{}`: its members are names of the file", field.text)
+                    }
+                    Some(near) => format!("{near}; members are written without the type"),
+                    None => "it has no members".to_owned(),
+                };
+                (&decl.name.text, help)
+            }
+            TypeDecl::Struct(decl) => {
+                (&decl.name.text, "a value of the type is written `(TYPE){ ... }`".to_owned())
+            }
+        };
+        let message = format!("`{name}` is a type, not a value");
+        self.report(Diagnostic::new("E0215", span, message).help(help));
+        None
     }
 
     fn packet_property(&mut self, field: &Name, span: Span, access: Access) -> Option<Resolved> {

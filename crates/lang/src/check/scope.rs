@@ -163,9 +163,12 @@ impl<'a> Checker<'a> {
             Some(Symbol::Step(id)) => Some(id),
             Some(Symbol::Poisoned) => None,
             found => {
-                let help = self
-                    .suggestion(&name.text, |s| matches!(s, Symbol::Step(_)))
-                    .or_else(|| Some(format!("declare it: `step {} {{ ... }}`", name.text)));
+                let near = self.suggestion(&name.text, |s| matches!(s, Symbol::Step(_)));
+                let help = near.or_else(|| match found {
+                    None => Some(format!("declare it: `step {} {{ ... }}`", name.text)),
+                    // The name is taken.
+                    Some(_) => Some("a step is declared in the engine, `step NAME { ... }`".into()),
+                });
                 let message = match found {
                     Some(other) => format!("`{}` is {}, not a step", name.text, other.describe()),
                     None => format!("there is no step `{}`", name.text),

@@ -181,7 +181,9 @@ impl Checker<'_> {
         };
         let var = self.cx.add_var(&decl.name.text, ty, VarKind::Local, decl.name.span);
         self.declare(&decl.name, Symbol::Var(var));
-        Some(StmtKind::Local(var, value?))
+        let value = value?;
+        self.cx.uses[var.index()].called = value.as_ref().is_some_and(|v| self.is_needed(v));
+        Some(StmtKind::Local(var, value))
     }
 
     fn local_view(&mut self, decl: &ViewDecl) -> Option<StmtKind> {
@@ -292,16 +294,15 @@ impl Checker<'_> {
             ExprKind::Call(..) | ExprKind::Resize(_) => {}
             ExprKind::Offload(id, method, _) => {
                 let info = self.cx.offload_infos[id.index()].as_ref()?;
-                if let OffloadKind::Kind(kind) = &info.kind {
-                    let m = &kind.methods[*method];
-                    if !m.state.has_effect() && !m.writes_packet {
-                        let message =
-                            format!("the reply of `{}.{}` is not used", info.name, m.name);
-                        self.report(
-                            Diagnostic::new("W0710", e.span, message)
-                                .help("the call changes nothing; use its reply, or remove it"),
-                        );
-                    }
+                if let OffloadKind::Kind(kind) = &info.kind
+                    && !self.is_needed(&value)
+                {
+                    let name = kind.methods[*method].name;
+                    let message = format!("the reply of `{}.{name}` is not used", info.name);
+                    self.report(
+                        Diagnostic::new("W0710", e.span, message)
+                            .help("the call changes nothing; use its reply, or remove it"),
+                    );
                 }
             }
             _ => {
@@ -314,6 +315,26 @@ impl Checker<'_> {
             }
         }
         Some(StmtKind::Expr(value))
+    }
+
+    /// Whether an expression is a call that may change something, so that it is needed even if its
+    /// value is not.
+    fn is_needed(&self, value: &hir::Expr) -> bool {
+        match &value.kind {
+            ExprKind::Call(..) | ExprKind::Resize(_) => true,
+            ExprKind::Offload(id, method, _) => {
+                let info = self.cx.offload_infos[id.index()].as_ref();
+                info.is_some_and(|info| match &info.kind {
+                    OffloadKind::Kind(kind) => {
+                        let method = &kind.methods[*method];
+                        method.state.has_effect() || method.writes_packet
+                    }
+                    OffloadKind::Engine { .. } => true,
+                })
+            }
+            ExprKind::Cast(inner) | ExprKind::Field(inner, _) => self.is_needed(inner),
+            _ => false,
+        }
     }
 
     fn switch(&mut self, on: &ast::Expr, written: &[Case], span: Span) -> Option<StmtKind> {

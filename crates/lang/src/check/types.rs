@@ -55,7 +55,10 @@ impl<'a> Checker<'a> {
                         Some(other) => format!("`{name}` is {}, not a type", other.describe()),
                         None => format!("there is no type `{name}`"),
                     };
-                    let help = self.suggestion(name, |s| matches!(s, Symbol::Type(_)));
+                    let help = match &**name {
+                        "bit" => Some("P4's `bit` is `u1`, and `bit<32>` is `u32`".to_owned()),
+                        _ => self.suggestion(name, |s| matches!(s, Symbol::Type(_))),
+                    };
                     self.report(Diagnostic::new("E0202", written.span, message).help_if(help));
                     None
                 }
@@ -293,10 +296,11 @@ impl<'a> Checker<'a> {
                     "only a header can be viewed in a packet, but `{}` is not one",
                     self.type_name(&ty)
                 );
-                self.report(
-                    Diagnostic::new("E0616", written.span, message)
-                        .help("declare it with `header` instead of `struct`"),
-                );
+                let help = match ty {
+                    Type::Struct(_) => "declare it with `header` instead of `struct`",
+                    _ => "declare a `header` with the fields that the packet has there",
+                };
+                self.report(Diagnostic::new("E0616", written.span, message).help(help));
                 None
             }
         }

@@ -31,7 +31,11 @@ impl Checker<'_> {
             } else {
                 (format!("variable `{}` is never used", var.name), var.span)
             };
-            self.report(Diagnostic::new("W0712", span, message).help("remove it"));
+            let help = match uses.called {
+                true => "remove the variable, and keep the call as a statement of its own",
+                false => "remove it",
+            };
+            self.report(Diagnostic::new("W0712", span, message).help(help));
         }
     }
 

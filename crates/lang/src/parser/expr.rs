@@ -85,7 +85,11 @@ fn c_type(word: &str) -> Option<&'static str> {
         "float" | "double" => "there are no floating-point numbers; scale by a power of two",
         "union" => "cast between structures of the same width instead",
         "typedef" => "a `struct`, `enum` or `header` names a type",
-        "static" | "extern" | "volatile" | "register" | "inline" => {
+        "static" => {
+            "leave it out; functions are always inlined, and `array` and `counter` offloads keep \
+             values from packet to packet"
+        }
+        "extern" | "volatile" | "register" | "inline" => {
             "leave it out; functions are always inlined"
         }
         _ => return None,
@@ -99,12 +103,45 @@ impl Parser<'_> {
 
     /// Whether the next token can only begin a type.
     pub(super) fn at_type_keyword(&self) -> bool {
-        matches!(self.peek(), Token::Bool | Token::Void | Token::Auto) || self.at_bits_type()
+        matches!(self.peek(), Token::Bool | Token::Void | Token::Auto)
+            || self.at_bits_type()
+            || self.at_p4_type(0)
+    }
+
+    /// Whether one of P4's types is so many tokens ahead: `bit<32>`.
+    fn at_p4_type(&self, ahead: usize) -> bool {
+        let parts = [Token::Ident, Token::Lt, Token::Number, Token::Gt];
+        parts.iter().enumerate().all(|(i, part)| self.peek_at(ahead + i) == *part)
+            && matches!(
+                self.text(self.cursor.tokens[self.cursor.at + ahead].span),
+                "bit" | "int" | "varbit"
+            )
+    }
+
+    /// Parses `bit<32>` as if it were `u32`, and reports it.
+    fn p4_type(&mut self) -> Attempt<TypeExpr> {
+        let start = self.advance();
+        self.advance();
+        let width = self.advance();
+        self.advance();
+        let span = self.since(start);
+        let (written, width) = (self.text(span).to_owned(), self.text(width).parse::<u32>());
+        let help = match &width {
+            Ok(width) => format!("write `u{width}`; all numbers are unsigned"),
+            Err(_) => "write `u` and the width in decimal: `u32`".to_owned(),
+        };
+        let message = format!("`{written}` is P4, but not Loom C");
+        self.sink.push(Diagnostic::new("E0115", span, message).help(help));
+        let kind = TypeKind::Bits(width.map_err(|_| Failed)?);
+        Ok(TypeExpr { kind, span })
     }
 
     /// Parses a type without array brackets.
     pub(super) fn base_type(&mut self) -> Attempt<TypeExpr> {
         let span = self.span();
+        if self.at_p4_type(0) {
+            return self.p4_type();
+        }
         let kind = match self.peek() {
             Token::Bool => TypeKind::Bool,
             Token::Void => TypeKind::Void,
@@ -285,7 +322,7 @@ impl Parser<'_> {
             _ => return false,
         }
         let word = self.cursor.tokens[self.cursor.at + 1].span;
-        let sure = is_bits_type(self.text(word));
+        let sure = is_bits_type(self.text(word)) || self.at_p4_type(1);
         let mut ahead = 2;
         while self.peek_at(ahead) == Token::LBracket {
             // Sizes in casts are short; anything longer is an index.
@@ -363,6 +400,7 @@ impl Parser<'_> {
                 ExprKind::Bool(value)
             }
             Token::Ident if !self.at_bits_type() => {
+                self.no_scope_operator()?;
                 let name = self.word().into();
                 self.advance();
                 ExprKind::Name(name)
@@ -401,6 +439,25 @@ impl Parser<'_> {
             _ => return Err(self.expected("an expression")),
         };
         self.node(kind, start)
+    }
+
+    /// Reports C++'s `Reason::A`, at the name before the `::`.
+    fn no_scope_operator(&mut self) -> Attempt<()> {
+        let span = self.span();
+        let rest = &self.cursor.text[span.end as usize..];
+        if !rest.starts_with("::") {
+            return Ok(());
+        }
+        let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let member = &rest[2..][..rest[2..].find(|c| !word(c)).unwrap_or(rest.len() - 2)];
+        let message = format!("`{}::{member}` is C++, but not Loom C", self.word());
+        let end = span.end + 2 + member.len() as u32;
+        let help = match member {
+            "" => "members of an enumeration are names of the file".to_owned(),
+            _ => format!("write `{member}`: members of an enumeration are names of the file"),
+        };
+        self.sink.push(Diagnostic::new("E0115", Span { end, ..span }, message).help(help));
+        Err(Failed)
     }
 
     fn aggregate(&mut self) -> Attempt<Expr> {

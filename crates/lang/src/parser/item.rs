@@ -3,7 +3,7 @@
 use super::{Attempt, Parser};
 use crate::ast::{
     EngineDecl, EnumDecl, FunctionDecl, Item, Name, OffloadDecl, OffloadTarget, StepDecl,
-    StructDecl, TypeExpr, VariableDecl, ViewDecl,
+    StructDecl, TypeExpr, TypeKind, VariableDecl, ViewDecl,
 };
 use crate::diagnostics::Diagnostic;
 use crate::lexer::Token;
@@ -67,7 +67,7 @@ impl Parser<'_> {
     /// Parses an item that begins with a type: a function, a view or variables.
     fn typed(&mut self, out: &mut Vec<Item>) -> Attempt<()> {
         let ty = self.full_type()?;
-        let bracketed = matches!(ty.kind, crate::ast::TypeKind::Array(..));
+        let bracketed = matches!(ty.kind, TypeKind::Array(..));
         let mut name = self.declared_name("a variable or function")?;
         if self.peek() == Token::LParen {
             out.push(Item::Function(self.function(ty, name)?));
@@ -125,7 +125,12 @@ impl Parser<'_> {
             self.no_brackets_before_name()?;
             loop {
                 let field = self.field_name()?;
-                fields.push((field, self.array_suffix(ty.clone())?));
+                let ty = self.array_suffix(ty.clone())?;
+                fields.push((field, ty));
+                if self.peek() == Token::Colon {
+                    let (name, ty) = fields.last_mut().expect("pushed above");
+                    self.bit_field(name, ty)?;
+                }
                 if !self.eat(Token::Comma) {
                     break;
                 }
@@ -135,6 +140,23 @@ impl Parser<'_> {
         self.expect_close(Token::RBrace, "`}`", open)?;
         self.semicolon()?;
         Ok(StructDecl { name, is_header, fields })
+    }
+
+    /// Reports C's bit fields, `u8 a : 3;`, and reads them as what they mean.
+    fn bit_field(&mut self, name: &Name, ty: &mut TypeExpr) -> Attempt<()> {
+        let colon = self.advance();
+        let width = self.text(self.span()).parse::<u32>();
+        let help = match &width {
+            Ok(width) => format!("write `u{width} {};`", name.text),
+            Err(_) => format!("write `u` and the width, a number: `u3 {};`", name.text),
+        };
+        let message = "there are no bit fields: the width is in the type";
+        self.sink.push(Diagnostic::new("E0115", colon, message).help(help));
+        self.expr()?;
+        if let Ok(width) = width {
+            ty.kind = TypeKind::Bits(width);
+        }
+        Ok(())
     }
 
     fn parameters(&mut self) -> Attempt<Vec<(Name, TypeExpr)>> {

@@ -253,7 +253,7 @@ impl Parser<'_> {
     /// Whether a declaration follows: a type keyword, or two names in a row.
     fn at_declaration(&self) -> bool {
         match self.peek() {
-            Token::Ident => self.at_bits_type() || self.peek_at(1) == Token::Ident,
+            Token::Ident => self.at_type_keyword() || self.peek_at(1) == Token::Ident,
             Token::Struct | Token::Enum | Token::Header => true,
             _ => self.at_type_keyword(),
         }
