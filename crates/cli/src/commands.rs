@@ -9,6 +9,7 @@ mod completions;
 #[cfg(target_os = "linux")]
 mod ctl;
 mod debug;
+mod docs;
 mod explain;
 #[cfg(target_os = "linux")]
 pub mod forward;
@@ -250,6 +251,17 @@ Examples:
   wireloom machines
   wireloom machines np-2-2-4 > machines/mine.toml")]
     Machines(machines::Machines),
+    /// Show a page of the documentation, or explain a diagnostic
+    #[command(after_help = "\
+Examples:
+  wireloom docs
+  wireloom docs language
+  wireloom docs machines/np#offloads
+  wireloom docs E0201
+  wireloom docs --html wireloom-docs
+
+On a terminal, pages are shown by the program that PAGER names, or by less.")]
+    Docs(docs::Docs),
     /// Print completions for a shell
     #[command(
         after_help = "Example:\n  wireloom completions bash > ~/.local/share/bash-completion/completions/wireloom"
@@ -315,6 +327,7 @@ impl Command {
             Self::Tile(command) => command.run(),
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
+            Self::Docs(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Tools(command) => command.run(),
             Self::Manual(command) => command.run(),

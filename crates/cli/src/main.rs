@@ -6,6 +6,7 @@ mod failure;
 mod job;
 mod leaving;
 mod machine;
+mod pager;
 mod pages;
 mod program;
 mod rows;

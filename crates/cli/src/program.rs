@@ -1,5 +1,6 @@
 //! The program that a subcommand works on, from a `.loom` file to step IR.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
@@ -68,6 +69,7 @@ impl ProgramArgs {
     pub fn checked(&self) -> Outcome<hir::Program> {
         let checked = self.check()?;
         show_diagnostics(&checked);
+        say_how_to_learn_more(checked.diagnostics.iter().map(|diagnostic| diagnostic.code));
         checked.program.ok_or(Failure::Negative)
     }
 
@@ -102,5 +104,38 @@ pub fn show_diagnostics(checked: &Checked) {
         let color = output::has_colors();
         let text = wireloom_lang::render(&checked.diagnostics, &checked.sources, color);
         output::note(text.trim_end());
+    }
+}
+
+/// Says on standard error how to read about these diagnostics, if there are any.
+pub fn say_how_to_learn_more(codes: impl Iterator<Item = &'static str>) {
+    let codes: BTreeSet<&str> = codes.collect();
+    if let Some(line) = learn_more(&codes) {
+        output::note(line);
+    }
+}
+
+fn learn_more(codes: &BTreeSet<&str>) -> Option<String> {
+    let mut codes = codes.iter().copied();
+    let line = format!("for more about it, run `wireloom docs {}`", codes.next()?);
+    let others: Vec<&str> = codes.collect();
+    Some(match others[..] {
+        [] => line,
+        _ => format!("{} (likewise {})", line.replace(" it,", " one,"), others.join(", ")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_is_named_once() {
+        let line = |codes: &[&'static str]| learn_more(&codes.iter().copied().collect());
+        assert_eq!(line(&[]), None);
+        let one = "for more about it, run `wireloom docs E0201`";
+        assert_eq!(line(&["E0201", "E0201"]).as_deref(), Some(one));
+        let several = "for more about one, run `wireloom docs E0201` (likewise E0301, W0703)";
+        assert_eq!(line(&["W0703", "E0201", "E0301", "E0201"]).as_deref(), Some(several));
     }
 }

@@ -1,5 +1,7 @@
 //! The command from outside: its output, its exit status, and the files that it writes.
 
+#[path = "command/answers.rs"]
+mod answers;
 #[path = "command/captures.rs"]
 mod captures;
 #[path = "command/files.rs"]

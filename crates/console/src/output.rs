@@ -46,8 +46,17 @@ pub fn note(text: impl AsRef<str>) {
 /// Whether text on standard error may have colours: it is a terminal that knows them (`TERM` is not
 /// `dumb`), and the user has not refused them (`NO_COLOR` is not set, or empty).
 pub fn has_colors() -> bool {
+    io::stderr().is_terminal() && colors_are_wanted()
+}
+
+/// Whether text on standard output may have styles, as [`has_colors`] says of standard error.
+pub fn is_styled() -> bool {
+    io::stdout().is_terminal() && colors_are_wanted()
+}
+
+fn colors_are_wanted() -> bool {
     let set = |name| std::env::var_os(name).unwrap_or_default();
-    io::stderr().is_terminal() && wants_colors(&set("NO_COLOR"), &set("TERM"))
+    wants_colors(&set("NO_COLOR"), &set("TERM"))
 }
 
 fn wants_colors(no_color: &OsStr, term: &OsStr) -> bool {

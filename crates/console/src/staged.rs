@@ -66,11 +66,11 @@ impl Staged {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&self, name: &str, text: &str) -> Result {
+    pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) -> Result {
         let path = self.path().join(name);
         let folder = path.parent().unwrap_or(self.path());
         fs::create_dir_all(folder).map_err(cannot_be_made(&self.place))?;
-        output::write_file(&path, text.as_bytes())
+        output::write_file(&path, contents.as_ref())
     }
 
     /// Writes files, whose names may have folders in them.

@@ -23,7 +23,7 @@ pub struct Place {
     pub bytes: Range<usize>,
 }
 
-/// All codes and their titles. docs/microcode.md has a row for each.
+/// All codes and their titles. docs/microcode.md has a section for each.
 pub const CODES: &[(&str, &str)] = &[
     ("U0101", "malformed line"),
     ("U0102", "unknown directive"),

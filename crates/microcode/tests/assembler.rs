@@ -262,7 +262,7 @@ fn every_code_is_documented() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/microcode.md");
     let page = std::fs::read_to_string(page).expect("the page");
     for (code, title) in CODES {
-        assert!(page.contains(&format!("| {code} | {title} |")), "{code} {title}");
+        assert!(page.contains(&format!("\n### {code} {title}\n")), "{code} {title}");
     }
 }
 

@@ -12,6 +12,8 @@ mod tests;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+pub use style::SHEET;
+
 /// A page.
 #[derive(Clone, Debug)]
 pub struct Page {

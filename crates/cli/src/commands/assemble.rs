@@ -9,6 +9,7 @@ use wireloom_microcode::{Options, assemble, disassemble, read_object, write_obje
 use wireloom_raw::asm as tiled;
 
 use crate::failure::{Failure, Outcome};
+use crate::program::say_how_to_learn_more;
 
 /// See `wireloom assemble --help`.
 #[derive(Args, Debug)]
@@ -155,6 +156,7 @@ impl Assemble {
         };
         assemble(name, text, &options, &mut read).map_err(|refused| {
             output::note(refused.render(output::has_colors()));
+            say_how_to_learn_more(refused.diagnostics.iter().map(|diagnostic| diagnostic.code));
             Failure::Negative
         })
     }

@@ -7,9 +7,10 @@ use wireloom_lang::hir;
 use wireloom_lang::source::{FileId, SourceFile, SourceMap, Span};
 use wireloom_machine::{Program, Refusal};
 
+use crate::commands::docs;
 use crate::failure::{Failure, Outcome};
 use crate::machine::MachineName;
-use crate::program::{ProgramArgs, show_diagnostics};
+use crate::program::{ProgramArgs, say_how_to_learn_more, show_diagnostics};
 use wireloom_console::Working;
 use wireloom_console::output::{self, JsonTarget};
 
@@ -17,7 +18,7 @@ use wireloom_console::output::{self, JsonTarget};
 #[derive(Args, Debug)]
 pub struct Check {
     #[command(flatten)]
-    program: ProgramArgs,
+    program: Option<ProgramArgs>,
     /// Also report what this machine cannot hold (may be given several times)
     #[arg(long, value_name = "MACHINE")]
     on: Vec<MachineName>,
@@ -27,6 +28,9 @@ pub struct Check {
     /// Write the diagnostics as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<JsonTarget>,
+    /// Explain a diagnostic by its code (E0201), instead of checking a program
+    #[arg(long, value_name = "CODE", exclusive = true)]
+    explain: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -56,8 +60,12 @@ struct Place {
 impl Check {
     /// Checks the program and prints diagnostics.
     pub fn run(self) -> Outcome {
-        let mut checked = self.program.check()?;
-        self.program.places().writes_json(self.json.as_ref()).check()?;
+        if let Some(code) = &self.explain {
+            return docs::explain(code);
+        }
+        let source = self.program.as_ref().expect("clap asks for it without --explain");
+        let mut checked = source.check()?;
+        source.places().writes_json(self.json.as_ref()).check()?;
         let refused = match &checked.program {
             Some(program) => refused(program, &checked.sources, &self.on),
             None => Vec::new(),
@@ -73,6 +81,7 @@ impl Check {
             output::write_json(target, &Report { accepted, diagnostics })?;
         } else {
             show_diagnostics(&checked);
+            say_how_to_learn_more(checked.diagnostics.iter().map(|diagnostic| diagnostic.code));
         }
         if let Some(program) =
             checked.program.as_ref().filter(|_| held && output::for_people(self.json.as_ref()))
@@ -84,7 +93,7 @@ impl Check {
             };
             output::say(format!(
                 "{}: no errors, {}; engine {}: {}, {}{engines}",
-                self.program.file.display(),
+                source.file.display(),
                 count(warnings, "warning"),
                 engine.name,
                 count(engine.steps.len(), "step"),

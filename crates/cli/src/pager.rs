@@ -1,0 +1,48 @@
+//! Long texts for people: through a pager on a terminal.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use wireloom_console::output;
+use wireloom_files::TemporaryFolder;
+
+/// Shows a text. On a terminal the pager that `PAGER` names, or less, takes the place of this
+/// process; elsewhere, or if there is none, the text is printed.
+pub fn show(text: &str) {
+    if io::stdout().is_terminal() {
+        let pager = std::env::var_os("PAGER").filter(|pager| !pager.is_empty());
+        // It returns only if there is no pager.
+        let _ = page(text, pager);
+    }
+    output::print(text);
+}
+
+/// Replaces this process by the pager. The pager alone then answers to the keyboard's signals.
+fn page(text: &str, pager: Option<OsString>) -> io::Result<()> {
+    let folder = TemporaryFolder::new()?;
+    let path = folder.path().join("page");
+    std::fs::write(&path, text)?;
+    let file = File::open(path)?;
+    // The open file lasts as long as the pager reads it.
+    drop(folder);
+    let mut command = match pager {
+        Some(pager) => {
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(pager);
+            shell
+        }
+        None => {
+            let mut less = Command::new("less");
+            less.arg("-R");
+            less
+        }
+    };
+    if std::env::var_os("LESS").is_none() {
+        // Leave at once if the text fits the screen, show styles, and leave the text on the screen.
+        command.env("LESS", "FRX");
+    }
+    Err(command.stdin(file).exec())
+}
