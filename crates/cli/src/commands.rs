@@ -10,6 +10,8 @@ mod completions;
 mod ctl;
 mod debug;
 mod docs;
+mod example;
+mod docs;
 mod explain;
 #[cfg(target_os = "linux")]
 pub mod forward;
@@ -117,6 +119,15 @@ How tests are written: programs/tests/README.md. Exit status 1 if an expectation
 Example:
   wireloom new firewall")]
     New(new::New),
+    /// Write an example: a program of the documentation with its tables, captures and tests
+    #[command(after_help = "\
+Examples:
+  wireloom example
+  wireloom example router
+  wireloom example nat -o somewhere
+
+The folder is laid out as in the documentation, so commands on programs/... run in it as written.")]
+    Example(example::ExampleArgs),
     /// Show what happened to one packet, and why: steps, conditions, calls, edits, verdict
     #[command(after_help = "\
 Examples:
@@ -262,6 +273,17 @@ Examples:
 
 On a terminal, pages are shown by the program that PAGER names, or by less.")]
     Docs(docs::Docs),
+    /// Show a page of the documentation, or explain a diagnostic
+    #[command(after_help = "\
+Examples:
+  wireloom docs
+  wireloom docs language
+  wireloom docs machines/np#offloads
+  wireloom docs E0201
+  wireloom docs --html wireloom-docs
+
+On a terminal, pages are shown by the program that PAGER names, or by less.")]
+    Docs(docs::Docs),
     /// Print completions for a shell
     #[command(
         after_help = "Example:\n  wireloom completions bash > ~/.local/share/bash-completion/completions/wireloom"
@@ -311,6 +333,7 @@ impl Command {
             Self::Verify(command) => command.run(),
             Self::Test(command) => command.run(),
             Self::New(command) => command.run(),
+            Self::Example(command) => command.run(),
             Self::Trace(command) => command.run(),
             Self::Debug(command) => command.run(),
             Self::Monitor(command) => command.run(),
@@ -327,6 +350,7 @@ impl Command {
             Self::Tile(command) => command.run(),
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
+            Self::Docs(command) => command.run(),
             Self::Docs(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Tools(command) => command.run(),

@@ -1,6 +1,7 @@
 //! The documentation and the files of examples, embedded in the command: pages by name, as text for a
 //! terminal, and as HTML.
 
+pub mod examples;
 pub mod files;
 pub mod html;
 mod pages;

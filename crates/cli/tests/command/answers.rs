@@ -94,3 +94,32 @@ fn a_pager_shows_pages_on_a_terminal() {
     // The pager decides how it ends.
     shown("exit 3").expect("it is there").status(3);
 }
+
+#[test]
+fn examples_run_anywhere() {
+    let place = Workplace::new();
+    let list = place.wireloom("example").status(0).out.clone();
+    let names = list.lines().skip(2).filter_map(|line| line.split_whitespace().next());
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 10 && names.contains(&"router"), "{list}");
+    for name in names {
+        let written = place.wireloom(&format!("example {name} -o here/{name}"));
+        written.status(0).says(&[&format!("  cd here/{name}\n  wireloom ")]);
+        let command = written.out.lines().nth(2).expect("a command").trim();
+        // Tests of the engines run elsewhere, on all machines; one of them shows that they are whole.
+        if command.starts_with("wireloom test") && name != "nat" {
+            continue;
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
+            .args(command.split(' ').skip(1))
+            .current_dir(place.path(&format!("here/{name}")))
+            .output();
+        Ran::from(output.expect("the command starts")).status(0);
+    }
+    place.wireloom("example").status(0);
+    place.wireloom("example rooter").status(2).complains(&["'rooter'", "`router`"]);
+    place.wireloom("example -o x").status(2).complains(&["<NAME>"]);
+    assert!(!place.path("rooter").exists());
+    place.write("here/own", b"");
+    place.wireloom("example nat -o here/own").status(2).complains(&["is not a folder"]);
+}

@@ -1,0 +1,245 @@
+//! Examples: programs with what they need to run, laid out as in the repository, so that commands of
+//! the documentation run in their folders as written.
+
+use std::collections::BTreeSet;
+
+use crate::files;
+
+/// A program to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// What users call it.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub about: &'static str,
+    /// Its files; names that end in `/` stand for all files there and below. What Loom C includes
+    /// comes with it.
+    files: &'static [&'static str],
+    /// Commands that run in its folder, the first without further tools.
+    pub commands: &'static [&'static str],
+}
+
+const FIRST: &str = "programs/captures/first.pcapng";
+const SMALL: &str = "programs/tables/small.tables";
+
+/// All examples.
+pub const ALL: &[Example] = &[
+    Example {
+        name: "router",
+        about: "a core router: IPv4, IPv6, MPLS, flow counting",
+        files: &[
+            "programs/router.loom",
+            SMALL,
+            FIRST,
+            "programs/tests/router.packets",
+            "programs/tests/router.tables",
+        ],
+        commands: &[
+            "wireloom verify programs/router.loom --on native --tables programs/tables/small.tables --in programs/captures/first.pcapng",
+            "wireloom trace programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --packet 5",
+            "wireloom test programs/tests/router.packets",
+        ],
+    },
+    Example {
+        name: "ipv4",
+        about: "the IPv4 part of the router, alone",
+        files: &[
+            "programs/ipv4.loom",
+            SMALL,
+            "programs/tables/rig.tables",
+            FIRST,
+            "programs/tests/ipv4.packets",
+            "programs/tests/ipv4.tables",
+        ],
+        commands: &[
+            "wireloom test programs/tests/ipv4.packets",
+            "wireloom explain programs/ipv4.loom",
+        ],
+    },
+    Example {
+        name: "ipv6",
+        about: "the IPv6 part of the router, alone",
+        files: &["programs/ipv6.loom", "programs/tests/ipv6.packets", "programs/tests/ipv6.tables"],
+        commands: &["wireloom test programs/tests/ipv6.packets"],
+    },
+    Example {
+        name: "mpls",
+        about: "a label switching router",
+        files: &["programs/mpls.loom", "programs/tests/mpls.packets", "programs/tests/mpls.tables"],
+        commands: &["wireloom test programs/tests/mpls.packets"],
+    },
+    Example {
+        name: "nat",
+        about: "translation of IPv4 addresses and ports, after RFC 4787 and RFC 5508",
+        files: &[
+            "programs/nat.loom",
+            "programs/tables/nat.tables",
+            "programs/tests/nat.packets",
+            "programs/tests/nat.tables",
+        ],
+        commands: &[
+            "wireloom test programs/tests/nat.packets",
+            "wireloom explain programs/nat.loom",
+        ],
+    },
+    Example {
+        name: "url",
+        about: "forwarding by what TCP carries: patterns of URLs",
+        files: &["programs/url.loom", "programs/tables/url.tables", "programs/tests/url.packets"],
+        commands: &["wireloom test programs/tests/url.packets"],
+    },
+    Example {
+        name: "flowcount",
+        about: "packets and bytes of each flow of IPv4 and IPv6",
+        files: &["programs/flowcount.loom", FIRST, "programs/tests/flowcount.packets"],
+        commands: &[
+            "wireloom run programs/flowcount.loom --in programs/captures/first.pcapng --dump flows --rows 10",
+            "wireloom test programs/tests/flowcount.packets",
+        ],
+    },
+    Example {
+        name: "md4",
+        about: "MD4 over the payload of each packet",
+        files: &["programs/md4.loom", "programs/tests/md4.packets"],
+        commands: &["wireloom test programs/tests/md4.packets"],
+    },
+    Example {
+        name: "virtual",
+        about: "three virtual routers, for `wireloom virtual`",
+        files: &[
+            "programs/virtual.loom",
+            "programs/tables/virtual.toml",
+            "programs/tables/virtual.tables",
+        ],
+        commands: &[
+            "wireloom check programs/virtual.loom",
+            "wireloom virtual programs/tables/virtual.toml  # minutes, with the tools of `wireloom tools --fetch hardware`",
+        ],
+    },
+    Example {
+        name: "microcode",
+        about: "programs of microengines: a forwarder, NePSim's benchmarks, a test of each instruction",
+        files: &["programs/microcode/"],
+        commands: &["wireloom assemble programs/microcode/ipv4.uc -o ipv4.uo"],
+    },
+    Example {
+        name: "raw",
+        about: "programs of the tiles and switches of a RAW chip, in assembler and in C",
+        files: &["programs/raw/"],
+        commands: &["wireloom assemble programs/raw/null.rasm -o null.robj"],
+    },
+    Example {
+        name: "mpsoc",
+        about: "programs of threads and distributed objects, in C",
+        files: &["programs/mpsoc/", FIRST],
+        commands: &[
+            "wireloom sidl programs/mpsoc/forward.sidl -o wrappers",
+            "wireloom application programs/mpsoc/philosophers.c --on mpsoc-oc48  # with the tools of `wireloom tools --fetch cross`",
+        ],
+    },
+    Example {
+        name: "teaching",
+        about: "engines of the exercises in `wireloom docs teaching`",
+        files: &["docs/teaching/"],
+        commands: &["wireloom test docs/teaching/echo.packets"],
+    },
+    Example {
+        name: "all",
+        about: "all of these",
+        files: &["programs/", "docs/teaching/"],
+        commands: &["wireloom test programs/tests/router.packets programs/tests/nat.packets"],
+    },
+];
+
+/// The example of this name.
+pub fn find(name: &str) -> Option<&'static Example> {
+    ALL.iter().find(|example| example.name == name)
+}
+
+impl Example {
+    /// Returns the names of its files, sorted.
+    pub fn names(&self) -> BTreeSet<String> {
+        let mut names: BTreeSet<String> = BTreeSet::new();
+        for file in self.files {
+            match file.strip_suffix('/') {
+                None => add(file, &mut names),
+                Some(_) => files::names()
+                    .filter(|name| name.starts_with(file) && is_whole(name))
+                    .for_each(|name| add(name, &mut names)),
+            }
+        }
+        names
+    }
+}
+
+/// Whether a file needs no others than embedded ones: some tables import routes that a checkout has
+/// fetched.
+fn is_whole(name: &str) -> bool {
+    let text = if name.ends_with(".tables") { files::text(name) } else { None };
+    let text = text.unwrap_or_default();
+    let mut imported = text.lines().filter(|line| line.starts_with("import "));
+    imported.all(|line| {
+        let path = line.split('"').nth(1).and_then(|path| files::resolved(name, path));
+        path.is_some_and(|path| files::is_there(&path))
+    })
+}
+
+/// Adds a file, and what it includes if it is in Loom C.
+fn add(file: &str, names: &mut BTreeSet<String>) {
+    if !names.insert(file.to_owned()) || !file.ends_with(".loom") {
+        return;
+    }
+    let text = files::text(file).expect("examples name embedded files");
+    let included = text.lines().filter_map(|line| {
+        line.trim_start().strip_prefix("#include")?.trim().strip_prefix('"')?.split('"').next()
+    });
+    for name in included {
+        // A path from the root of the repository is one of the headers that every command has.
+        let beside = files::resolved(file, name).filter(|path| files::is_there(path));
+        let found = beside.or_else(|| files::is_there(name).then(|| name.to_owned()));
+        add(&found.expect("programs include embedded files"), names);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_of_an_example_is_embedded() {
+        for example in ALL {
+            let names = example.names();
+            assert!(names.iter().all(|name| files::read(name).is_some()), "{}", example.name);
+            // The files that its commands read are among them.
+            let words = example.commands.iter().flat_map(|command| command.split(' '));
+            for word in words.filter(|word| word.starts_with("programs/")) {
+                assert!(names.contains(word), "{}: {word}", example.name);
+            }
+        }
+        assert_eq!(find("router").map(|example| example.name), Some("router"));
+        assert_eq!(find("none"), None);
+    }
+
+    #[test]
+    fn programs_come_with_what_they_include() {
+        let names = find("router").expect("an example").names();
+        for name in ["programs/parts/routes.loom", "programs/include/checksum.loom"] {
+            assert!(names.contains(name), "{names:?}");
+        }
+        assert!(!names.contains("programs/nat.loom"), "{names:?}");
+        let all = find("all").expect("an example").names();
+        assert!(all.contains("programs/tables/small.tables"), "{all:?}");
+        assert!(!all.contains("programs/tables/demo.tables"), "it needs the Internet's routes");
+    }
+
+    #[test]
+    fn each_engine_is_an_example() {
+        let all = find("all").expect("an example").names();
+        let engines = all.iter().filter_map(|name| name.strip_prefix("programs/"));
+        let engines = engines.filter(|name| name.ends_with(".loom") && !name.contains('/'));
+        for engine in engines.map(|name| name.trim_end_matches(".loom")) {
+            // The figure of a paper, no engine for a network.
+            assert!(engine == "figure2" || find(engine).is_some(), "{engine}");
+        }
+    }
+}
