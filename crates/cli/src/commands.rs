@@ -12,6 +12,8 @@ mod debug;
 mod docs;
 mod example;
 mod docs;
+mod example;
+mod docs;
 mod explain;
 #[cfg(target_os = "linux")]
 pub mod forward;
@@ -114,10 +116,14 @@ Examples:
 
 How tests are written: programs/tests/README.md. Exit status 1 if an expectation is not met; each is shown with its line.")]
     Test(test::Test),
-    /// Begin an engine: a folder with a small engine to change, its tables and its tests
+    /// Begin an engine: a folder with one to change, its tables, its tests and a capture
     #[command(after_help = "\
-Example:
-  wireloom new firewall")]
+Examples:
+  wireloom new mine
+  wireloom new gate --template firewall
+  wireloom new spread --template balancer
+
+The README.md of the folder says what to try.")]
     New(new::New),
     /// Write an example: a program of the documentation with its tables, captures and tests
     #[command(after_help = "\
@@ -284,6 +290,17 @@ Examples:
 
 On a terminal, pages are shown by the program that PAGER names, or by less.")]
     Docs(docs::Docs),
+    /// Show a page of the documentation, or explain a diagnostic
+    #[command(after_help = "\
+Examples:
+  wireloom docs
+  wireloom docs language
+  wireloom docs machines/np#offloads
+  wireloom docs E0201
+  wireloom docs --html wireloom-docs
+
+On a terminal, pages are shown by the program that PAGER names, or by less.")]
+    Docs(docs::Docs),
     /// Print completions for a shell
     #[command(
         after_help = "Example:\n  wireloom completions bash > ~/.local/share/bash-completion/completions/wireloom"
@@ -334,6 +351,7 @@ impl Command {
             Self::Test(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Example(command) => command.run(),
+            Self::Example(command) => command.run(),
             Self::Trace(command) => command.run(),
             Self::Debug(command) => command.run(),
             Self::Monitor(command) => command.run(),
@@ -350,6 +368,7 @@ impl Command {
             Self::Tile(command) => command.run(),
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
+            Self::Docs(command) => command.run(),
             Self::Docs(command) => command.run(),
             Self::Docs(command) => command.run(),
             Self::Completions(command) => command.run(),

@@ -1,11 +1,13 @@
-//! `wireloom new`: begins an engine, with its tables, tests and a description.
+//! `wireloom new`: begins an engine, with its tables, tests, a capture and a description.
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 use wireloom_console::{Staged, output};
 use wireloom_install::embedded;
 use wireloom_lang::{Options, check_source};
+use wireloom_net::capture::{Destination, Writer};
+use wireloom_testkit::TestFile;
 
 use crate::failure::{Failure, Outcome};
 
@@ -15,15 +17,53 @@ pub struct New {
     /// The folder to make; its name becomes that of the engine
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
+    /// What the engine does at first
+    #[arg(long, value_enum, value_name = "NAME", default_value_t)]
+    template: Template,
 }
 
-/// The files of a new engine: endings or names, and texts in which `NAME` is the engine's name.
-const FILES: [(&str, &str); 4] = [
-    ("NAME.loom", include_str!("new/engine.loom")),
-    ("NAME.tables", include_str!("new/engine.tables")),
-    ("NAME.packets", include_str!("new/engine.packets")),
-    ("README.md", include_str!("new/readme.md")),
-];
+/// The engines to begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Template {
+    /// Forwards IPv4 by the longest prefix, in one step: the smallest start
+    #[default]
+    Basic,
+    /// Lets hosts inside open flows, and only answers in from outside
+    Firewall,
+    /// Routes IPv4: next hops, TTL and checksum, errors for a control plane
+    Router,
+    /// Spreads the flows of a virtual address over servers, and keeps them there
+    Balancer,
+    /// Counts the traffic of each flow, host and protocol
+    Monitor,
+}
+
+/// The files of a template: names and texts, in which `NAME` is the engine's name. The packets of its
+/// tests are also written as a capture.
+type Files = [(&'static str, &'static str); 4];
+
+macro_rules! files {
+    ($template:literal) => {
+        [
+            ("NAME.loom", include_str!(concat!("new/", $template, "/engine.loom"))),
+            ("NAME.tables", include_str!(concat!("new/", $template, "/engine.tables"))),
+            ("NAME.packets", include_str!(concat!("new/", $template, "/engine.packets"))),
+            ("README.md", include_str!(concat!("new/", $template, "/readme.md"))),
+        ]
+    };
+}
+
+impl Template {
+    fn files(self) -> Files {
+        match self {
+            Self::Basic => files!("basic"),
+            Self::Firewall => files!("firewall"),
+            Self::Router => files!("router"),
+            Self::Balancer => files!("balancer"),
+            Self::Monitor => files!("monitor"),
+        }
+    }
+}
 
 impl New {
     /// Writes the folder.
@@ -33,10 +73,10 @@ impl New {
             let message = format!("{}: is there already", self.folder.display());
             return Err(Failure::unusable(message).with_help("name a folder that is not there"));
         }
-        let files: Vec<(String, String)> = FILES
-            .iter()
-            .map(|(file, text)| (file.replace("NAME", name), text.replace("NAME", name)))
-            .collect();
+        let files = self
+            .template
+            .files()
+            .map(|(file, text)| (file.replace("NAME", name), text.replace("NAME", name)));
         // The name may be a word of the language, or one that the engine declares.
         let (file, text) = &files[0];
         let options = Options { library: Some(embedded::find), ..Options::default() };
@@ -49,11 +89,37 @@ impl New {
             );
             return Err(Failure::unusable(message).with_help("name another folder"));
         }
-        Staged::write_folder(&self.folder, &files)?;
-        let folder = self.folder.display();
-        output::say(format!("try: cd {folder} && wireloom test {name}.packets"));
+        let staged = Staged::at(&self.folder)?;
+        staged.write_all(&files)?;
+        let capture = format!("{name}.pcapng");
+        let packets = staged.path().join(format!("{name}.packets"));
+        let count = write_capture(&packets, &staged.path().join(&capture))?;
+        staged.install()?;
+        for (file, text) in &files {
+            let (path, lines) = (self.folder.join(file), text.lines().count());
+            output::say(format!("{}: {lines} lines", path.display()));
+        }
+        output::say(format!("{}: {count} packets", self.folder.join(capture).display()));
+        output::say(format!("try: cd {} && wireloom test {name}.packets", self.folder.display()));
         Ok(())
     }
+}
+
+/// Writes the packets of a file of tests as a capture, by the ports at which they arrive; returns
+/// their number.
+fn write_capture(tests: &Path, capture: &Path) -> Outcome<usize> {
+    /// Nanoseconds between packets of one moment of the tests.
+    const APART: u64 = 1_000_000;
+    let tests = TestFile::read(tests).map_err(Failure::unusable)?;
+    let mut writer = Writer::create(capture)?;
+    let mut count = 0;
+    for (index, packet) in (0..).zip(tests.packets()) {
+        let arrival = packet.arrival_ns + index * APART;
+        writer.write(Destination::From(packet.ingress), arrival, &packet.bytes)?;
+        count += 1;
+    }
+    writer.finish()?;
+    Ok(count)
 }
 
 /// The name of the engine in a folder: that of the folder, which must be an identifier.

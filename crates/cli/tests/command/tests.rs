@@ -77,3 +77,37 @@ fn a_new_engine_passes_its_tests() {
         assert!(!place.path(name).exists(), "{name}");
     }
 }
+
+#[test]
+fn each_template_is_an_engine_that_works() {
+    let place = Workplace::new();
+    let help = place.wireloom("new --help");
+    // What each must say of the packets of its capture.
+    for (template, said) in [
+        ("basic", "drop: NO_ROUTE"),
+        ("firewall", "drop: NOT_OPEN"),
+        ("router", "cpu: TTL_EXPIRED"),
+        ("balancer", "drop: NO_FLOW"),
+        ("monitor", "port 0"),
+    ] {
+        help.says(&[&format!("- {template}:")]);
+        place.wireloom(&format!("new my_{template} --template {template}")).status(0);
+        let file = format!("my_{template}/my_{template}");
+        let run = format!("{file}.loom --tables {file}.tables --in {file}.pcapng");
+        place.wireloom(&format!("check {file}.loom --deny-warnings")).status(0);
+        place.wireloom(&format!("test {file}.packets --on golden,native")).status(0);
+        place.wireloom(&format!("run {run} --on golden")).status(0).says(&["port 1", said]);
+        place.wireloom(&format!("verify {run} --on native")).status(0).says(&["no difference"]);
+        // The commands of its description name files that are there.
+        let text =
+            String::from_utf8(place.read(&format!("my_{template}/README.md"))).expect("text");
+        assert!(!text.contains("NAME"), "{text}");
+        for word in text
+            .split([' ', '`', '\n'])
+            .filter(|word| word.starts_with("my_") && word.contains('.'))
+        {
+            assert!(place.path(&format!("my_{template}/{word}")).exists(), "{template}: {word}");
+        }
+    }
+    place.wireloom("new other --template none").status(2).complains(&["firewall"]);
+}
