@@ -11,9 +11,6 @@ mod ctl;
 mod debug;
 mod docs;
 mod example;
-mod docs;
-mod example;
-mod docs;
 mod explain;
 #[cfg(target_os = "linux")]
 pub mod forward;
@@ -47,16 +44,17 @@ use crate::failure::Outcome;
 pub enum Command {
     /// Check a program and print errors and warnings
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom check programs/router.loom
   wireloom check programs/router.loom --deny-warnings --json diagnostics.json
   wireloom check programs/router.loom --on np-pipeline
+  wireloom check --explain E0201
 
-Exit status 1 if the program has errors. What each code means: docs/diagnostics.md.")]
+Exit status 1 if the program has errors.")]
     Check(check::Check),
     /// Explain a program: its steps, what was split and why, which state is kept, and the cost
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom explain programs/router.loom
   wireloom explain programs/router.loom --svg router.svg
   wireloom explain programs/router.loom --ir split | less
@@ -64,23 +62,23 @@ Examples:
     Explain(explain::Explain),
     /// Run the packets of a capture through a machine
     #[command(after_help = "\
-Examples:
-  wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --out out.pcapng
-  wireloom run programs/router.loom --on golden --tables t.tables --in in.pcap.gz --drops --out out.pcapng
-  wireloom run programs/flowcount.loom --in in.pcap --dump flows --rows 10 --json -
-  wireloom run programs/router.loom --on np-2-2-4 --tables t.tables --in in.pcap --packets 20000 --rate 90
-  wireloom run programs/router.loom --tables programs/tables/demo.tables --in in.pcap --report out.html")]
+Examples, in the folder of `wireloom example all`:
+  wireloom run programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --out out.pcapng
+  wireloom run programs/router.loom --on golden --tables programs/tables/small.tables --in programs/captures/first.pcapng --drops --out out.pcapng
+  wireloom run programs/flowcount.loom --in programs/captures/first.pcapng --dump flows --rows 10 --json -
+  wireloom run programs/router.loom --on np-2-2-4 --tables programs/tables/small.tables --in programs/captures/first.pcapng --packets 20000 --rate 90
+  wireloom run programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --report out.html")]
     Run(run::Run),
     /// Forward live packets between network interfaces, with the kernel's routes (Linux)
     #[cfg(target_os = "linux")]
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom forward programs/router.loom --port eth1 --port eth2
   wireloom forward programs/router.loom --port eth1 --port eth2 --interval 1 --json counters.json
-  wireloom forward programs/router.loom --port eth1 --port eth2 --static --tables t.tables
+  wireloom forward programs/router.loom --port eth1 --port eth2 --static --tables programs/tables/small.tables
   wireloom forward programs/router.loom --port eth1 --port eth2 --metrics --control /run/wireloom/control
 
-SIGINT and SIGTERM end it; the interfaces are then as they were. SIGHUP reads program and tables again. How to deploy and observe it: docs/operate/README.md.")]
+SIGINT and SIGTERM end it; the interfaces are then as they were. SIGHUP reads program and tables again. How to deploy and observe it: `wireloom docs operate`.")]
     Forward(Box<forward::Forward>),
     /// Ask a running forwarder: counters, reload, stop, captures, traces of live packets (Linux)
     #[cfg(target_os = "linux")]
@@ -91,7 +89,7 @@ Examples:
   wireloom ctl capture --at drop,cpu --count 100 --out drops.pcapng
   wireloom ctl trace --filter 'ip.dst == 10.0.0.0/8 && udp'
 
-How to observe a forwarder, and how filters are written: docs/operate/observe.md.")]
+How to observe a forwarder, and how filters are written: `wireloom docs operate/observe`.")]
     Ctl(ctl::Ctl),
     /// Show the rates of a running forwarder, by port and by reason (Linux)
     #[cfg(target_os = "linux")]
@@ -102,19 +100,19 @@ Examples:
     Top(top::Top),
     /// Compare machines with golden, packet by packet
     #[command(after_help = "\
-Examples:
-  wireloom verify programs/router.loom --on native --tables programs/tables/demo.tables --in in.pcap
-  wireloom verify programs/router.loom --on native,np-2-2-4 --tables t.tables --in in.pcap --packets 20000
+Examples, in the folder of `wireloom example all`:
+  wireloom verify programs/router.loom --on native --tables programs/tables/small.tables --in programs/captures/first.pcapng
+  wireloom verify programs/router.loom --on native,np-2-2-4 --tables programs/tables/small.tables --in programs/captures/first.pcapng --packets 100
 
 Exit status 1 if a machine differs; the first packet that does is shown field by field.")]
     Verify(verify::Verify),
     /// Run packet tests: packets in a readable notation, and what an engine does with them
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom test programs/tests/nat.packets
   wireloom test programs/tests/ipv4.packets programs/tests/mpls.packets --on golden,native,np-1-2-4
 
-How tests are written: programs/tests/README.md. Exit status 1 if an expectation is not met; each is shown with its line.")]
+How tests are written: `wireloom docs programs/tests`. Exit status 1 if an expectation is not met; each is shown with its line.")]
     Test(test::Test),
     /// Begin an engine: a folder with one to change, its tables, its tests and a capture
     #[command(after_help = "\
@@ -136,39 +134,39 @@ The folder is laid out as in the documentation, so commands on programs/... run 
     Example(example::ExampleArgs),
     /// Show what happened to one packet, and why: steps, conditions, calls, edits, verdict
     #[command(after_help = "\
-Examples:
-  wireloom trace programs/router.loom --tables programs/tables/demo.tables --in in.pcap --packet 17
-  wireloom trace programs/router.loom --on np-2-2-4 --tables t.tables --in in.pcap --packet 17
-  wireloom trace programs/ipv4.loom --tables t.tables --text '0 eth(dst=02:00:00:00:00:00, src=02:00:00:00:09:09) / ipv4(src=10.1.1.1, dst=10.0.0.1) / udp(dst=53)'
+Examples, in the folder of `wireloom example all`:
+  wireloom trace programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --packet 17
+  wireloom trace programs/router.loom --on np-2-2-4 --tables programs/tables/small.tables --in programs/captures/first.pcapng --packet 17
+  wireloom trace programs/ipv4.loom --tables programs/tables/small.tables --text '0 eth(dst=02:00:00:00:00:01, src=02:00:00:00:09:09) / ipv4(src=192.0.2.1, dst=198.51.100.1) / udp(dst=53)'
 
 The steps are golden's, in the words of the source. Exit status 1 if the machine did something else with the packet.
-How packets are written: programs/tests/README.md.")]
+How packets are written: `wireloom docs programs/tests`.")]
     Trace(trace::Trace),
     /// Step a simulated machine in the terminal: breakpoints, threads, registers, memories
     #[command(after_help = "\
-Examples:
-  wireloom debug programs/ipv4.loom --tables programs/tables/demo.tables --in in.pcap
-  wireloom debug programs/ipv4.loom --on ixp1200 --tables t.tables --in in.pcap --script commands.txt
+Examples, in the folder of `wireloom example all`:
+  wireloom debug programs/ipv4.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng
+  wireloom debug programs/ipv4.loom --on ixp1200 --tables programs/tables/small.tables --in programs/captures/first.pcapng --packets 10
 
-`help` lists the commands. In scripts a wrong command ends the run with exit status 2. A tour: docs/monitor.md.")]
+`help` lists the commands. In scripts a wrong command ends the run with exit status 2. A tour: `wireloom docs monitor`.")]
     Debug(debug::Debug),
     /// Show a simulated machine in the browser: threads over time, queues, buses, source, registers
     #[command(after_help = "\
-Examples:
-  wireloom monitor programs/ipv4.loom --on ixp1200 --tables t.tables --in in.pcap
-  wireloom monitor programs/router.loom --tables programs/tables/demo.tables --in in.pcap --port 8080
+Examples, in the folder of `wireloom example all`:
+  wireloom monitor programs/ipv4.loom --on ixp1200 --tables programs/tables/small.tables --in programs/captures/first.pcapng
+  wireloom monitor programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --port 8080
 
-Prints an address for a browser on this computer; nothing else can reach it. A tour: docs/monitor.md.")]
+Prints an address for a browser on this computer; nothing else can reach it. A tour: `wireloom docs monitor`.")]
     Monitor(monitor::Monitor),
     /// Compile a program to source code for a machine
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom build programs/router.loom --on native -o generated
-  wireloom build programs/router.loom --on np-16-6-4 --tables programs/tables/demo.tables -o np")]
+  wireloom build programs/router.loom --on np-16-6-4 --tables programs/tables/small.tables -o np")]
     Build(build::Build),
     /// Run a network processor in its embedded test rig, which sends packets and checks the output
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --set NEXT_HOPS=4096 --tables programs/tables/rig.tables
   wireloom rig programs/ipv4.loom --set COUNT_FLOWS=false --on np-2-2-4 --tables programs/tables/rig.tables --cycles 5000
 
@@ -189,107 +187,85 @@ What cannot be measured because DPDK is not installed is left out.")]
     Bench(bench::Bench),
     /// Generate packets
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom traffic --packets 1000000 --mix ipv4=6,ipv6=3,mpls1..4=1 --out mixed.pcap
-  wireloom traffic --packets 1000 --sizes 64 --seed 7 --prefixes routes.txt --out small.pcapng")]
+  wireloom traffic --packets 1000 --sizes 64 --seed 7 --prefixes programs/tables/small.tables --out small.pcapng")]
     Traffic(traffic::Traffic),
     /// Load tables and show their contents
     #[command(after_help = "\
-Example:
-  wireloom tables programs/router.loom --tables programs/tables/demo.tables")]
+Examples, in the folder of `wireloom example all`:
+  wireloom tables programs/router.loom --tables programs/tables/small.tables")]
     Tables(tables::Tables),
     /// Search for the smallest network processor that carries given traffic without loss
     #[command(after_help = "\
-Example:
-  wireloom search programs/router.loom --tables t.tables --in ipv4.pcapng --in mpls.pcapng --rate 100
+Examples, in the folder of `wireloom example all`:
+  wireloom search programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --rate 100
 
 Exit status 1 if none does. Units are synthesised and machines simulated as needed: minutes to hours the first time; what was found is
 remembered.")]
     Search(search::Search),
     /// Find the tiles of a tiled processor that execute a program fastest, by measuring mappings
     #[command(after_help = "\
-Examples:
-  wireloom map programs/ipv4.loom --on raw --tables t.tables --in ipv4.pcapng -o raw-ipv4.toml
-  wireloom map programs/router.loom --tables t.tables --in all.pcapng --rate 5
+Examples, in the folder of `wireloom example all`:
+  wireloom map programs/ipv4.loom --on raw --tables programs/tables/small.tables --in programs/captures/first.pcapng -o raw-ipv4.toml
+  wireloom map programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --rate 5
 
 Exit status 1 if no mapping carries the rate.")]
     Map(map::Map),
     /// Choose and build processors for virtual routers: isolated, merged, or grouped by common
     /// protocols
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom virtual programs/tables/virtual.toml
   wireloom virtual programs/tables/virtual.toml --method merged --on np-1-2-4 -o merged
 
-The file lists the routers: name, protocols, rate, tables (docs/virtual.md). Units are synthesised and machines simulated as needed:
+The file lists the routers: name, protocols, rate, tables (`wireloom docs virtual`). Units are synthesised and machines simulated as needed:
 minutes to hours the first time; what was found is remembered.")]
     Virtual(virtual_routers::Virtual),
     /// Run a program of threads and distributed objects, in C, on a simulated multiprocessor
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom application programs/mpsoc/philosophers.c --on mpsoc-oc48
   wireloom application programs/mpsoc/race.c --races
-  wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --in in.pcap --out out.pcapng --timeline threads.json
-  wireloom application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in in.pcap
+  wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --in programs/captures/first.pcapng --out out.pcapng --timeline threads.json
+  wireloom application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in programs/captures/first.pcapng
 
-Exit status 1 if main answers anything but 0 or is still running at the limit, or if there are data races. How programs are written: docs/machines/mpsoc-applications.md.")]
+Exit status 1 if main answers anything but 0 or is still running at the limit, or if there are data races. How programs are written: `wireloom docs machines/mpsoc-applications`.")]
     Application(application::Application),
     /// Generate wrappers for the interfaces of distributed objects: C for simulated processors,
     /// Rust for the host, SystemVerilog for hardware
     #[command(after_help = "\
-Example:
-  wireloom sidl lookup.sidl -o wrappers
+Examples, in the folder of `wireloom example all`:
+  wireloom sidl programs/mpsoc/forward.sidl -o wrappers
 
-The language and what is written: docs/sidl.md.")]
+The language and what is written: `wireloom docs sidl`.")]
     Sidl(sidl::Sidl),
     /// Assemble a program for the microengines of an IXP1200, IXP2400 or IXP2800, or for the tiles and
     /// switches of a RAW chip
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom assemble programs/microcode/ipv4.uc -o ipv4.uo
   wireloom assemble ipv4.uo --disassemble
   wireloom assemble programs/raw/null.rasm -o null.robj
   wireloom assemble null.robj --disassemble
 
 The file's suffix says what it is: .uc for microengines, .rasm for tiles and switches.
-Exit status 1 if the program has errors. Microengines: docs/microcode.md, docs/machines/ixp-instructions.md; tiles and switches: docs/machines/raw.md, docs/machines/raw-instructions.md.")]
+Exit status 1 if the program has errors. Microengines: `wireloom docs microcode`, `wireloom docs ixp-instructions`; tiles and switches: `wireloom docs machines/raw`, `wireloom docs raw-instructions`.")]
     Assemble(assemble::Assemble),
     /// Run a program in C on a tile of a simulated RAW chip
     #[command(after_help = "\
-Examples:
+Examples, in the folder of `wireloom example all`:
   wireloom tile programs/raw/c/checksums.c --words 0x10000:8
-  wireloom tile main.c sums.c --on machines/raw.toml --json -
+  wireloom tile programs/raw/c/checksums.c --on raw --json -
 
-Exit status 1 if main returns anything but 0 or is still running at the limit, or if the compiler refuses the program. What a tile has: docs/machines/raw.md.")]
+Exit status 1 if main returns anything but 0 or is still running at the limit, or if the compiler refuses the program. What a tile has: `wireloom docs machines/raw`.")]
     Tile(tile::Tile),
     /// List the machines that programs run on, or explain one
     #[command(after_help = "\
 Examples:
   wireloom machines
-  wireloom machines np-2-2-4 > machines/mine.toml")]
+  wireloom machines np-2-2-4 > mine.toml")]
     Machines(machines::Machines),
-    /// Show a page of the documentation, or explain a diagnostic
-    #[command(after_help = "\
-Examples:
-  wireloom docs
-  wireloom docs language
-  wireloom docs machines/np#offloads
-  wireloom docs E0201
-  wireloom docs --html wireloom-docs
-
-On a terminal, pages are shown by the program that PAGER names, or by less.")]
-    Docs(docs::Docs),
-    /// Show a page of the documentation, or explain a diagnostic
-    #[command(after_help = "\
-Examples:
-  wireloom docs
-  wireloom docs language
-  wireloom docs machines/np#offloads
-  wireloom docs E0201
-  wireloom docs --html wireloom-docs
-
-On a terminal, pages are shown by the program that PAGER names, or by less.")]
-    Docs(docs::Docs),
     /// Show a page of the documentation, or explain a diagnostic
     #[command(after_help = "\
 Examples:
@@ -312,7 +288,7 @@ Examples:
   wireloom tools
   wireloom tools --fetch hardware
 
-Where tools are looked for: docs/installing.md.")]
+Where tools are looked for: `wireloom docs installing`.")]
     Tools(tools::Tools),
     /// Write manual pages into a folder
     #[command(after_help = "Example:\n  wireloom manual ~/.local/share/man/man1")]
@@ -351,7 +327,6 @@ impl Command {
             Self::Test(command) => command.run(),
             Self::New(command) => command.run(),
             Self::Example(command) => command.run(),
-            Self::Example(command) => command.run(),
             Self::Trace(command) => command.run(),
             Self::Debug(command) => command.run(),
             Self::Monitor(command) => command.run(),
@@ -368,8 +343,6 @@ impl Command {
             Self::Tile(command) => command.run(),
             Self::Virtual(command) => command.run(),
             Self::Machines(command) => command.run(),
-            Self::Docs(command) => command.run(),
-            Self::Docs(command) => command.run(),
             Self::Docs(command) => command.run(),
             Self::Completions(command) => command.run(),
             Self::Tools(command) => command.run(),

@@ -84,17 +84,16 @@ fn told(message: &clap::Error) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::collections::BTreeSet;
 
     use clap::CommandFactory;
+    use wireloom_guide::{examples, files};
 
     use super::*;
 
-    /// Splits an example into words or quoted texts, up to a pipe, a redirection, or an explanation after two
-    /// blanks. Names of files in the repository are resolved from its root, since tests run
-    /// elsewhere.
+    /// Splits an example into words or quoted texts, up to a pipe, a redirection, or an explanation
+    /// after two blanks; expands braces as a shell does.
     fn words(example: &str) -> Vec<String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let end = ["  ", " | ", " > "].iter().filter_map(|stop| example.find(stop)).min();
         // Every second part stands in quotes.
         let parts = example[..end.unwrap_or(example.len())].split('\'').enumerate();
@@ -102,24 +101,66 @@ mod tests {
             0 => part.split_whitespace().collect(),
             _ => vec![part],
         });
-        words
-            .map(|word| match root.join(word) {
-                file if file.is_file() => file.display().to_string(),
-                _ => word.to_string(),
-            })
-            .collect()
+        words.flat_map(expanded).collect()
+    }
+
+    fn expanded(word: &str) -> Vec<String> {
+        let Some((before, rest)) = word.split_once('{') else { return vec![word.to_owned()] };
+        let (inside, after) = rest.split_once('}').expect("a closing brace");
+        inside.split(',').map(|choice| format!("{before}{choice}{after}")).collect()
+    }
+
+    /// Splits a help into its examples and their files: those of an example's folder, if it says so.
+    fn examples_of(help: &str) -> (Vec<&str>, BTreeSet<String>) {
+        let lines = help.lines().map(str::trim).filter(|line| line.starts_with("wireloom "));
+        let name = help.split("folder of `wireloom example ").nth(1);
+        let name = name.and_then(|rest| rest.split('`').next());
+        let example = name.map(|name| examples::find(name).expect("an example of this name"));
+        (lines.collect(), example.map(|example| example.names()).unwrap_or_default())
+    }
+
+    /// Whether a word is the name of a file.
+    fn is_file(word: &str) -> bool {
+        const ENDINGS: [&str; 15] = [
+            "c", "gz", "html", "json", "loom", "packets", "pcap", "pcapng", "rasm", "robj", "sidl",
+            "tables", "toml", "uc", "uo",
+        ];
+        !word.contains(' ')
+            && word.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
     }
 
     #[test]
-    fn examples_in_the_help_are_commands() {
-        // The test checks that `wireloom` accepts the options and knows the machines; tables and
-        // captures are not read.
+    fn examples_in_the_help_are_commands_whose_files_are_there() {
+        // Options of files that a command writes.
+        const WRITTEN: [&str; 8] =
+            ["-o", "--out", "--json", "--report", "--svg", "--timeline", "--html", "--plot"];
+        // Machines that are described in files are read with the command line.
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let placed = |word: &String| match files::text(word) {
+            Some(text) if word.ends_with(".toml") => {
+                let path = folder.path().join(word.replace('/', "-"));
+                std::fs::write(&path, text).expect("a file");
+                path.display().to_string()
+            }
+            _ => word.clone(),
+        };
         let mut count = 0;
         for command in CommandLine::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            for example in help.lines().map(str::trim).filter(|line| line.starts_with("wireloom "))
-            {
-                if let Err(error) = CommandLine::try_parse_from(words(example)) {
+            let (lines, mut known) = examples_of(&help);
+            for example in lines {
+                let words = words(example);
+                for pair in words.windows(2) {
+                    if WRITTEN.contains(&pair[0].as_str()) {
+                        known.insert(pair[1].clone());
+                    }
+                    assert!(
+                        !is_file(&pair[1]) || known.contains(&pair[1]),
+                        "{example}: {}",
+                        pair[1]
+                    );
+                }
+                if let Err(error) = CommandLine::try_parse_from(words.iter().map(placed)) {
                     panic!("{example}\n{error}");
                 }
                 count += 1;

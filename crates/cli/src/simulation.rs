@@ -43,7 +43,7 @@ pub struct SimulationArgs {
     #[arg(long)]
     pub assertions: bool,
     /// Check the rules of a file over the events of a simulated processor, beside its own
-    /// (docs/machines/ixp.md describes the language)
+    /// (`wireloom docs machines/ixp` describes the language)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub rules: Option<PathBuf>,
     /// Seed the machine's random number generator, which sets for example network jitter

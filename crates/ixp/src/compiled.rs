@@ -334,7 +334,7 @@ fn checked_rules(options: &Options) -> wireloom_machine::Result<Vec<Rule>> {
         let own = assertions::parse(&text);
         rules.extend(own.map_err(|why| {
             Error::new(format!("{}:{}: {}", file.display(), why.line, why.problem))
-                .with_help("docs/machines/ixp.md describes the rules")
+                .with_help("`wireloom docs machines/ixp` describes the rules")
         })?);
     }
     Ok(rules)

@@ -47,8 +47,8 @@ pub struct Bench {
     /// no network
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     report: Option<PathBuf>,
-    /// Keep the measurements in docs/figures below --root, and write the numbers, tables and images
-    /// of the documentation there from them. Without NAME nothing is measured
+    /// Keep the measurements in the checkout that --root names, and write the numbers, tables and
+    /// images of its documentation from them. Without NAME nothing is measured
     #[arg(long, conflicts_with = "only")]
     write_docs: bool,
 }

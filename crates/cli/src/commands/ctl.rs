@@ -77,7 +77,7 @@ struct Capture {
     /// Capture at these points
     #[arg(long, value_enum, value_name = "POINT", value_delimiter = ',', default_value = "in")]
     at: Vec<At>,
-    /// Capture only packets that match (docs/operate/observe.md)
+    /// Capture only packets that match (`wireloom docs operate/observe`)
     #[arg(long, value_name = "EXPRESSION", default_value = "")]
     filter: String,
     /// End after so many packets
@@ -96,7 +96,7 @@ struct Capture {
 
 #[derive(Args, Debug)]
 struct Trace {
-    /// Trace only packets that match (docs/operate/observe.md)
+    /// Trace only packets that match (`wireloom docs operate/observe`)
     #[arg(long, value_name = "EXPRESSION", default_value = "")]
     filter: String,
     /// End after so many packets

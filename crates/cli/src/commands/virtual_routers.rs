@@ -20,7 +20,7 @@ use wireloom_explore::virtual_routers::{
 /// See `wireloom virtual --help`.
 #[derive(Args, Debug)]
 pub struct Virtual {
-    /// Description of the virtual routers, a TOML file (docs/virtual.md)
+    /// Description of the virtual routers, a TOML file (`wireloom docs virtual`)
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: PathBuf,
     /// Choose how routers share processors

@@ -167,8 +167,9 @@ impl Description {
     pub fn open(path: &Path) -> Result<Self> {
         let text =
             wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES).map_err(|error| {
-                Error::new(format!("{}: cannot be read: {error}", path.display()))
-                    .with_help("the argument is a list of virtual routers (docs/virtual.md)")
+                Error::new(format!("{}: cannot be read: {error}", path.display())).with_help(
+                    "the argument is a list of virtual routers (`wireloom docs virtual`)",
+                )
             })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, folder)

@@ -249,7 +249,7 @@ pub fn check(found: &[Found], accepted: &[String]) -> Result<Vec<String>> {
         texts.join("; ")
     ))
     .with_help(format!(
-        "remove it, or forward nevertheless with `{}` (docs/operate/kernel.md)",
+        "remove it, or forward nevertheless with `{}` (`wireloom docs operate/kernel`)",
         options.join(" ")
     )))
 }

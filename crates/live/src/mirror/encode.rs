@@ -209,7 +209,7 @@ fn usable(entries: Range<u64>) -> String {
         1 => format!("table files can have entry {}", entries.start),
         _ => format!("table files can have entries {} to {}", entries.start, entries.end - 1),
     };
-    format!("{usable}; with --static all (docs/operate/kernel.md)")
+    format!("{usable}; with --static all (`wireloom docs operate/kernel`)")
 }
 
 /// The kind of a route to a source. The kernel may refuse IPv4 packets from addresses that it would
@@ -266,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(
                 usable(entries),
-                format!("{expected}; with --static all (docs/operate/kernel.md)")
+                format!("{expected}; with --static all (`wireloom docs operate/kernel`)")
             );
         }
     }

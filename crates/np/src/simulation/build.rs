@@ -372,7 +372,9 @@ impl Log<'_> {
     fn run(&mut self, command: &mut Command, place: &Path) -> Result<ExitStatus, BuildError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let missing = |error| {
-            BuildError::Tool(format!("'{program}' cannot be started: {error}; run `make tools`"))
+            BuildError::Tool(format!(
+                "'{program}' cannot be started: {error}; run `wireloom tools --fetch hardware`"
+            ))
         };
         let errors = place.join("stderr.log");
         command.stderr(fs::File::create(&errors).map_err(file_error(&errors))?);

@@ -204,7 +204,7 @@ impl<'a> Line<'a> {
         let row = TABLE.iter().find(|row| row.mnemonic == name.text());
         let row = row.ok_or_else(|| {
             let message = format!("there is no instruction `{}`", name.text());
-            name.error(&message, Some("docs/machines/raw-instructions.md lists them"))
+            name.error(&message, Some("`wireloom docs machines/raw-instructions` lists them"))
         })?;
         count(row.slots.len())?;
         let mut instruction = Instruction { op: row.op, ..blank };
