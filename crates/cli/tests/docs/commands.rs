@@ -9,11 +9,15 @@ use super::blocks::{Block, blocks};
 use super::root;
 
 /// The pages whose commands run.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 13] = [
     "README.md",
     "docs/tutorial.md",
     "docs/tutorial-microcode.md",
     "docs/teaching.md",
+    "docs/teaching/exercises.md",
+    "docs/teaching/ixp.md",
+    "docs/teaching/raw.md",
+    "docs/teaching/solutions/README.md",
     "docs/fpga.md",
     "docs/architect.md",
     "docs/faq.md",
