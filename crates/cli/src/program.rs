@@ -111,7 +111,7 @@ pub fn show_diagnostics(checked: &Checked) {
 pub fn say_how_to_learn_more(codes: impl Iterator<Item = &'static str>) {
     let codes: BTreeSet<&str> = codes.collect();
     if let Some(line) = learn_more(&codes) {
-        output::note(line);
+        output::note(format!("\n{line}"));
     }
 }
 

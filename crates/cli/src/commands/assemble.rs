@@ -155,7 +155,7 @@ impl Assemble {
             optimise: self.optimise,
         };
         assemble(name, text, &options, &mut read).map_err(|refused| {
-            output::note(refused.render(output::has_colors()));
+            output::note(refused.render(output::has_colors()).trim_end());
             say_how_to_learn_more(refused.diagnostics.iter().map(|diagnostic| diagnostic.code));
             Failure::Negative
         })
