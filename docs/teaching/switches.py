@@ -3,11 +3,11 @@
 
     python3 docs/teaching/switches.py FILE.rasm [--words N,N,...] [--messages N]
 
-Every side of the chip from which a switch takes words gets messages: a word with the number of
-words that follow but one, and these words. With several numbers of words, messages take them in
-turn, and each side begins with another one. Every other side takes a word a cycle. Queues, branches
-and routes have the rules of docs/machines/raw.md; there are no tile processors, no dynamic networks
-and no second static network.
+The chip has 4 x 4 tiles. Every side of it from which a switch takes words gets messages: a word
+with the number of words that follow but one, and these words. With several numbers of words, messages
+take them in turn, and each side begins with another one. Every other side takes a word a cycle.
+Queues, branches and routes have the rules of docs/machines/raw.md; there are no tile processors, no
+dynamic networks and no second static network.
 
 Exit status: 0 if every word left, 1 if some did not, 2 for wrong input.
 """
@@ -19,6 +19,7 @@ import sys
 import tempfile
 from collections import Counter, deque
 
+TILES = 4  # in a row and in a column
 ROOM = 4  # words of a queue
 PENALTY = 3  # cycles after a branch that was predicted wrongly
 SIDES = {"N": (0, -1), "E": (1, 0), "S": (0, 1), "W": (-1, 0)}
@@ -71,18 +72,20 @@ class Switch:
 
 def switches(text):
     """The switches of a program, by column and row."""
-    found, switch = {}, None
+    places = ((column, row) for column in range(TILES) for row in range(TILES))
+    found, switch = {place: Switch(place) for place in places}, None
     for line in map(str.strip, text.splitlines()):
         if line.startswith(".tile"):
             wrong("the program has tile processors, which this script does not run")
         if section := re.match(r"\.switch (\d+) (\d+)", line):
-            place = int(section[1]), int(section[2])
-            switch = found[place] = Switch(place)
+            switch = found.get((int(section[1]), int(section[2])))
+            if switch is None:
+                wrong(f"`{line}` is not on a chip of {TILES} x {TILES} tiles")
         elif label := re.fullmatch(r"(\w+):", line):
             switch.labels[label[1]] = len(switch.program)
         elif line:
             switch.add(line)
-    if not found:
+    if not any(switch.program for switch in found.values()):
         wrong("the program has no switches")
     return found
 
@@ -210,7 +213,7 @@ def main():
         print(f"all {left} words left in {chip.cycle} cycles, {left / chip.cycle:.2f} a cycle")
         return 0
     print(f"nothing moves after cycle {chip.cycle}: {chip.total - left} words have not left")
-    for switch in chip.switches.values():
+    for switch in filter(lambda switch: switch.program, chip.switches.values()):
         line = switch.program[switch.at][0] if switch.at < len(switch.program) else "the end"
         print(f"{switch} waits at `{line}` for {chip.block(switch, chip.held())}")
     return 1
