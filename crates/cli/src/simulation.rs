@@ -143,6 +143,7 @@ impl SimulationArgs {
             seed: self.seed,
             warm: self.warm.unwrap_or(0),
             is_short: false,
+            keeps_code: true,
             follows: false,
             watched: false,
         })

@@ -15,7 +15,7 @@ static GOLDEN: Single = Single {
     about: "the interpreter that defines what programs mean",
     refusals: None,
     try_out: None,
-    start: |program, store, _| {
+    start: |program, store, _, _| {
         Ok(Box::new(InSoftware::new(Golden::new(program.optimised.clone(), store))))
     },
     generate: |_| {

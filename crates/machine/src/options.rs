@@ -47,6 +47,8 @@ pub struct Options {
     pub stall_percent: u32,
     /// Whether the run is short: a machine that is translated starts sooner and runs slower.
     pub is_short: bool,
+    /// Whether compiled code is kept in the user's cache, for later runs of the same program.
+    pub keeps_code: bool,
     /// The file that waves are written to (FST).
     pub waves: Option<PathBuf>,
     /// Whether assertions are checked: those of the hardware templates, or those over events.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// A function that starts a machine; see [`Configured::start`].
-pub type Start = fn(&Program, Store, &dyn Fn(&str)) -> Result<Box<dyn Machine>>;
+pub type Start = fn(&Program, Store, &Options, &dyn Fn(&str)) -> Result<Box<dyn Machine>>;
 
 /// What has no place on a machine; see [`Configured::refusals`].
 pub type Refusals = fn(&Program) -> Vec<Refusal>;
@@ -98,10 +98,10 @@ impl Configured for Single {
         &self,
         program: &Program,
         store: Store,
-        _: &Options,
+        options: &Options,
         progress: &dyn Fn(&str),
     ) -> Result<Box<dyn Machine>> {
-        (self.start)(program, store, progress)
+        (self.start)(program, store, options, progress)
     }
 
     fn generate(&self, program: &Program) -> Result<Files> {

@@ -15,10 +15,11 @@ static NATIVE: Single = Single {
     about: "C, compiled by the system's compiler and run on one core of this computer",
     refusals: None,
     try_out: None,
-    start: |program, store, progress| {
+    start: |program, store, options, progress| {
         progress("compiling C");
-        let library =
-            Library::build(&program.optimised, &BuildOptions::default()).map_err(Error::new)?;
+        let build = BuildOptions::default();
+        let build = if options.keeps_code { build.cached() } else { build };
+        let library = Library::build(&program.optimised, &build).map_err(Error::new)?;
         Ok(Box::new(InSoftware::new(Native::new(library, store))))
     },
     generate: |program| Ok(generate(&program.optimised).files),

@@ -23,7 +23,7 @@ pub static KIND: &dyn Kind = &Single {
     about: "a program of the Linux kernel, in the XDP hook of its network drivers",
     refusals: Some(refusals),
     try_out: Some(try_out),
-    start: |program, store, progress| Ok(Box::new(Trials::new(program, store, progress)?)),
+    start: |program, store, _, progress| Ok(Box::new(Trials::new(program, store, progress)?)),
     generate,
 };
 

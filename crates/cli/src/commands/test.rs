@@ -98,7 +98,7 @@ fn run(
     warn_of_sections(machine.0.as_ref(), &program.optimised);
     let working = Working::on(format!("starting {name}"));
     // Tests are few packets: a model that starts sooner is worth more than a fast one.
-    let options = Options { is_short: true, ..Options::default() };
+    let options = Options { is_short: true, keeps_code: true, ..Options::default() };
     let started = machine.0.start(program, store, &options, &|what| working.now(what))?;
     working.now(&format!("{} on {name}", path.display()));
     let mut tester = Tester::new(started, program.lowered.reasons.clone());

@@ -32,6 +32,28 @@ fn assert_holds(page: &str, parts: &[&str]) {
 }
 
 #[test]
+fn native_code_is_kept_for_later_runs() {
+    let place = Workplace::new();
+    let run = |command: &str, flags: &str| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_wireloom"))
+            .args(command.split(' '))
+            .env("WIRELOOM_CACHE", place.path("cache"))
+            .env("WIRELOOM_NATIVE_CFLAGS", flags)
+            .current_dir(place.path("."))
+            .output();
+        crate::workplace::Ran::from(output.expect("the command starts")).status(0);
+        let names = std::fs::read_dir(place.path("cache/native")).expect("the cache");
+        let names = names.map(|entry| entry.expect("an entry").path());
+        names.filter(|path| path.join("engines.so").is_file()).count()
+    };
+    place.write("hub.packets", b"program hub.loom\npacket 0 zeros(1)\nexpect drop TOO_SHORT\n");
+    assert_eq!(run("run hub.loom --in three.pcap", ""), 1);
+    assert_eq!(run("verify hub.loom --in three.pcap", ""), 1, "the same code");
+    assert_eq!(run("test hub.packets", ""), 1, "the same code");
+    assert_eq!(run("run hub.loom --in three.pcap", "-O0"), 2, "other flags");
+}
+
+#[test]
 fn run_reports_fates_rows_steps_and_the_command_line() {
     let place = Workplace::new();
     let words = format!("run hub.loom --on golden {INPUT} --dump seen --report out.html");
