@@ -221,6 +221,25 @@ fn a_program_that_is_not_there_is_status_2() {
 }
 
 #[test]
+fn wrong_options_of_a_program_are_status_2() {
+    let place = Workplace::new();
+    std::fs::create_dir(place.path("folder")).expect("a folder");
+    place.write("broken.loom", b"const u32 SIZE = ; engine e() { step s { finish; } }");
+    for (words, status, said) in [
+        ("check .", 2, "error: .: is a folder"),
+        ("check folder", 2, "help: the first argument is a Loom C source file"),
+        ("check hub.loom --set SIZE=1", 2, "--set SIZE: there is no constant `SIZE` to set"),
+        ("run hub.loom --in three.pcap --set SIZE=1", 2, "--set SIZE: there is no constant"),
+        ("check hub.loom --engine hubs", 2, "the engine `hubs` to run does not exist"),
+        ("check hub.loom --engine hubs", 2, "help: did you mean `hub`?"),
+        // Here the program may be the reason.
+        ("check broken.loom --set SIZ=1", 1, "error[E"),
+    ] {
+        place.wireloom(words).status(status).complains(&[said]);
+    }
+}
+
+#[test]
 fn a_program_with_errors_runs_nowhere() {
     for command in
         ["explain", "run --in three.pcap --out o.pcapng", "verify --in three.pcap", "build -o out"]

@@ -44,6 +44,8 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to do about it.
     pub help: Option<String>,
+    /// Whether an option of the command line is wrong rather than the program.
+    pub is_usage: bool,
 }
 
 impl Diagnostic {
@@ -51,7 +53,7 @@ impl Diagnostic {
     pub(crate) fn new(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         let severity = if code.starts_with('E') { Severity::Error } else { Severity::Warning };
         let labels = vec![Label { span, text: String::new() }];
-        Self { code, severity, message: message.into(), labels, help: None }
+        Self { code, severity, message: message.into(), labels, help: None, is_usage: false }
     }
 
     /// Creates the error that a machine cannot hold what stands at a span.
@@ -74,6 +76,12 @@ impl Diagnostic {
     /// Adds a related span.
     pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Self {
         self.labels.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// Says that an option of the command line is wrong, not the program.
+    pub(crate) fn usage(mut self) -> Self {
+        self.is_usage = true;
         self
     }
 

@@ -14,6 +14,7 @@ mod check;
 pub mod codes;
 pub mod diagnostics;
 pub mod hir;
+mod layout;
 mod lexer;
 mod parser;
 pub mod source;
@@ -87,6 +88,7 @@ fn check_text(path: &Path, text: String, options: &Options) -> Checked {
     let mut sink = Sink::default();
     let parsed =
         parser::parse(&mut sources, options.include_dirs.clone(), options.library, &mut sink);
+    let first_set = sources.files.len();
     let mut sets: Vec<check::Set> = Vec::new();
     for (name, value) in &options.sets {
         let file = FileId(sources.files.len() as u32);
@@ -100,5 +102,9 @@ fn check_text(path: &Path, text: String, options: &Options) -> Checked {
     }
     let program = check::check(&parsed, &sets, options.engine.as_deref(), &sources, &mut sink);
     let program = program.filter(|_| !sink.has_errors());
-    Checked { program, diagnostics: sink.finish(), sources }
+    let mut diagnostics = sink.finish();
+    for diagnostic in &mut diagnostics {
+        diagnostic.is_usage |= diagnostic.labels[0].span.file.0 as usize >= first_set;
+    }
+    Checked { program, diagnostics, sources }
 }

@@ -7,8 +7,9 @@ use wireloom_compile::size::{self, TooLarge};
 use wireloom_compile::{lower, pipeline};
 use wireloom_install::embedded;
 use wireloom_ir as ir;
-use wireloom_lang::diagnostics::Diagnostic;
+use wireloom_lang::diagnostics::{Diagnostic, Severity};
 use wireloom_lang::{self as lang, Checked, LIBRARY, hir};
+use wireloom_offloads::Layout;
 
 use crate::{Error, Result};
 
@@ -44,13 +45,20 @@ impl Source {
     /// Checks the program; the result contains its diagnostics.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// If the file cannot be read, or nothing but options is wrong: a constant or an engine that
+    /// the program does not have.
     pub fn check(&self) -> Result<Checked> {
         let is_embedded = self.file.to_str().is_some_and(|file| file.starts_with(LIBRARY));
         let is_on_disk = !is_embedded && !wireloom_files::is_standard_stream(&self.file);
         if is_on_disk && let Err(error) = std::fs::File::open(&self.file) {
             let message = format!("{}: cannot be read: {error}", self.file.display());
             return Err(Error::new(message).with_help("the first argument is a Loom C source file"));
+        }
+        if is_on_disk && self.file.is_dir() {
+            let message = format!("{}: is a folder", self.file.display());
+            return Err(Error::new(message).with_help(
+                "the first argument is a Loom C source file, such as FOLDER/NAME.loom",
+            ));
         }
         let extension = self.file.extension().and_then(|extension| extension.to_str());
         if matches!(extension, Some("uc" | "uo" | "toml")) {
@@ -66,8 +74,19 @@ impl Source {
             engine: self.engine.clone(),
         };
         let mut checked = lang::check(&self.file, &options);
+        if let Some(error) = wrong_usage(&checked) {
+            return Err(error);
+        }
         refuse_if_too_large(&mut checked);
         Ok(checked)
+    }
+
+    /// The headers that the program declares: their names and leaves.
+    ///
+    /// # Errors
+    /// As [`compiled`](Self::compiled).
+    pub fn headers(&self) -> Result<Vec<(String, Layout)>> {
+        Ok(self.checked()?.headers())
     }
 
     /// Checks and compiles the program. Warnings are not shown.
@@ -75,10 +94,30 @@ impl Source {
     /// # Errors
     /// If the file cannot be read, or the program is refused: all diagnostics.
     pub fn compiled(&self) -> Result<Program> {
-        let checked = self.check()?;
-        let refused = || Error::new(lang::render(&checked.diagnostics, &checked.sources, false));
-        Ok(Program::new(checked.program.as_ref().ok_or_else(refused)?))
+        Ok(Program::new(&self.checked()?))
     }
+
+    fn checked(&self) -> Result<hir::Program> {
+        let Checked { program, diagnostics, sources } = self.check()?;
+        program.ok_or_else(|| Error::new(lang::render(&diagnostics, &sources, false)))
+    }
+}
+
+/// The first wrong option, if nothing else is wrong: errors of the program could be the reason why
+/// a name is unknown.
+fn wrong_usage(checked: &Checked) -> Option<Error> {
+    let is_error = |found: &&Diagnostic| found.severity == Severity::Error;
+    let mut errors = checked.diagnostics.iter().filter(is_error).peekable();
+    let first = *errors.peek()?;
+    if !errors.all(|error| error.is_usage) {
+        return None;
+    }
+    let place = &checked.sources.files[first.labels[0].span.file.0 as usize].path;
+    let error = Error::new(format!("{}: {}", place.display(), first.message));
+    Some(match &first.help {
+        Some(help) => error.with_help(help),
+        None => error,
+    })
 }
 
 /// Refuses a program that compilers would need too long for.

@@ -348,7 +348,7 @@ impl<'a> Checker<'a> {
                     let names = known.iter().map(|n| &**n);
                     let help =
                         crate::suggest::suggest_or_list(name, "engines that take packets", names);
-                    self.report(Diagnostic::new("E0210", start, message).help_if(help));
+                    self.report(Diagnostic::new("E0210", start, message).help_if(help).usage());
                     return None;
                 };
                 index

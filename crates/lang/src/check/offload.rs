@@ -11,6 +11,7 @@ use super::{Checker, Resolution};
 use crate::ast::{self, Expr, Item, Name, TypeExpr};
 use crate::diagnostics::Diagnostic;
 use crate::hir::{self, EngineKind, OffloadTarget, Type};
+use crate::layout::layout;
 use crate::source::Span;
 
 /// The maximum width in bits of an offload's key or value, or of an engine's parameter or reply.
@@ -306,36 +307,6 @@ impl<'a> Checker<'a> {
 
     /// The leaves of a type, named as in table files.
     fn layout(&self, ty: &Type) -> Layout {
-        let mut layout = Layout::default();
-        self.leaves(ty, String::new(), &mut layout);
-        layout
-    }
-
-    fn leaves(&self, ty: &Type, name: String, out: &mut Layout) {
-        match ty {
-            Type::Struct(id) => {
-                for field in &self.structs[id.index()].fields {
-                    let inner = if name.is_empty() {
-                        field.name.clone()
-                    } else {
-                        format!("{name}.{}", field.name)
-                    };
-                    self.leaves(&field.ty, inner, out);
-                }
-            }
-            Type::Array(element, count) => {
-                for i in 0..*count {
-                    self.leaves(element, format!("{name}[{i}]"), out);
-                }
-            }
-            _ => {
-                if let Type::Enum(id) = ty {
-                    let members = self.enums[id.index()].members.iter();
-                    let members = members.map(|(name, value)| (name.clone(), value.low_u64()));
-                    out.enums.insert(name.clone(), members.collect());
-                }
-                out.fields.push((name, self.width(ty)));
-            }
-        }
+        layout(ty, &self.structs, &self.enums)
     }
 }
