@@ -7,7 +7,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use wireloom_net::Packet;
-use wireloom_net::capture::{CaptureError, ReadOptions, Reader, Truncated, Unfinished};
+use wireloom_net::capture::{CaptureError, Damaged, ReadOptions, Reader, Truncated, Unfinished};
 
 /// The byte order of the numbers in a file.
 #[derive(Clone, Copy, Debug)]
@@ -455,6 +455,47 @@ fn damage_is_named_with_its_offset() {
         let error = error(file);
         assert!(error.what.starts_with(what), "{error}");
         assert_eq!(error.offset, Some(offset), "{error}");
+    }
+}
+
+#[test]
+fn damaged_packets_with_an_end_can_be_skipped() {
+    for order in ORDERS {
+        let whole = packet(order, 0, 1, FRAME, 60);
+        let patched = |at: usize, bytes: &[u8]| {
+            let mut block = whole.clone();
+            block[at..at + bytes.len()].copy_from_slice(bytes);
+            block
+        };
+        let bad = [
+            patched(8, &order.u32(9)),
+            patched(20, &[0xff; 4]),
+            packet_with(order, 0, 1, FRAME, 60, &option(order, 2, &[1, 2])),
+            packet_with(order, 0, 1, FRAME, 60, &[0, 9, 9, 0]),
+            block(order, 6, &[0; 8]),
+        ];
+        for bad in &bad {
+            let file = [&section(order)[..], &interface(order, 1, &[]), &whole, bad, bad, &whole];
+            let refused = error(file.concat());
+            assert!(refused.is_skippable, "{refused}");
+            let options = ReadOptions { damaged: Damaged::Skip, ..ReadOptions::default() };
+            let mut reader = open(file.concat(), options).expect("a capture");
+            assert_eq!(reader.by_ref().filter(Result::is_ok).count(), 2);
+            let (summary, at) = (reader.summary(), file[..3].concat().len() as u64);
+            assert_eq!((summary.damaged, summary.first_damaged), (2, Some(at)));
+        }
+        // What cannot be skipped: lengths that disagree, and descriptions that others need.
+        for bad in [
+            patched(whole.len() - 4, &[0; 4]),
+            patched(4, &order.u32(16)),
+            interface(order, 1, &option(order, 9, &[1, 2])),
+        ] {
+            let file = [section(order), interface(order, 1, &[]), bad, whole.clone()].concat();
+            let options = ReadOptions { damaged: Damaged::Skip, ..ReadOptions::default() };
+            let results: Vec<_> = open(file, options).expect("a capture").collect();
+            let [Err(refused)] = &results[..] else { panic!("{results:?}") };
+            assert!(!refused.is_skippable, "{refused}");
+        }
     }
 }
 

@@ -15,6 +15,8 @@ pub struct CaptureError {
     pub what: String,
     /// The remedy; may be empty.
     pub hint: String,
+    /// Whether a single packet is damaged, and the next one can be found ([`super::Damaged::Skip`]).
+    pub is_skippable: bool,
 }
 
 /// Formats as `FILE: byte OFFSET: WHAT; HINT`.
@@ -41,6 +43,7 @@ impl CaptureError {
             offset: None,
             what: format!("cannot {doing}: {error}"),
             hint: String::new(),
+            is_skippable: false,
         }
     }
 }
@@ -53,11 +56,20 @@ pub(super) struct Fault {
     pub(super) hint: &'static str,
     /// Whether the file ends here in the middle: what is before is complete.
     pub(super) is_end: bool,
+    /// Whether the contents of a record make no sense.
+    pub(super) is_damage: bool,
+    /// Whether a damaged record has an end, so that the next one can be found.
+    pub(super) is_skippable: bool,
 }
 
 impl Fault {
     pub(super) fn new(offset: u64, what: impl Into<String>, hint: &'static str) -> Self {
-        Self { offset, what: what.into(), hint, is_end: false }
+        let (is_end, is_damage, is_skippable) = (false, false, false);
+        Self { offset, what: what.into(), hint, is_end, is_damage, is_skippable }
+    }
+
+    pub(super) fn damaged(offset: u64, what: impl Into<String>) -> Self {
+        Self { is_damage: true, ..Self::new(offset, what, "the file is damaged here") }
     }
 
     pub(super) fn io(offset: u64, error: &io::Error) -> Self {
@@ -90,6 +102,7 @@ impl Fault {
             offset: Some(self.offset),
             what: self.what,
             hint: self.hint.to_owned(),
+            is_skippable: self.is_skippable,
         }
     }
 }

@@ -12,6 +12,7 @@
 //!   is not there is an error that names it;
 //! - a record shorter than the original packet (`snaplen`) is treated as [`Truncated`] says;
 //! - a capture that ends in the middle of a record is treated as [`Unfinished`] says;
+//! - a damaged packet after which the next one can be found is treated as [`Damaged`] says;
 //! - packets longer than 65,535 bytes, which network cards with reassembly leave in captures, are
 //!   cut to that length.
 //!
@@ -26,7 +27,7 @@ mod writer;
 
 pub use error::CaptureError;
 pub use link::LinkType;
-pub use reader::{ReadOptions, Reader, Summary, Truncated, Unfinished};
+pub use reader::{Damaged, ReadOptions, Reader, Summary, Truncated, Unfinished};
 pub use writer::{Destination, Format, Writer};
 
 /// The longest record that is accepted, in bytes: libpcap's own limit (`MAXIMUM_SNAPLEN`). A longer

@@ -120,10 +120,9 @@ impl BlockOption {
     }
 
     fn wrong_length(&self, owner: &str) -> Fault {
-        Fault::new(
+        Fault::damaged(
             self.at,
             format!("option {} of {owner} has the wrong length, {}", self.code, self.length),
-            "the file is damaged here",
         )
     }
 }
@@ -140,10 +139,9 @@ struct Block<'a> {
 impl Block<'_> {
     fn take(&mut self, into: &mut [u8], thing: &str) -> Result<(), Fault> {
         if into.len() as u64 > self.left {
-            return Err(Fault::new(
+            return Err(Fault::damaged(
                 self.start,
                 format!("the block's length, {}, is too small for {thing}", self.total),
-                "the file is damaged here",
             ));
         }
         self.left -= into.len() as u64;
@@ -177,12 +175,11 @@ impl Block<'_> {
         }
         let padded = length.next_multiple_of(4) as u64;
         if padded > self.left {
-            return Err(Fault::new(
+            return Err(Fault::damaged(
                 at,
                 format!(
                     "option {code} of {owner} is longer ({length} bytes) than the rest of its block"
                 ),
-                "the file is damaged here",
             ));
         }
         let mut option = BlockOption { at, code, length, kept: [0; 16] };
@@ -202,10 +199,9 @@ impl Block<'_> {
         }
         let trailer = self.order.u32(&trailer);
         if trailer != self.total {
-            return Err(Fault::new(
+            return Err(Fault::damaged(
                 at,
                 format!("a block of length {} ends with the length {trailer}", self.total),
-                "the file is damaged here",
             ));
         }
         Ok(())
@@ -221,11 +217,13 @@ impl Pcapng {
         Ok(file)
     }
 
-    /// Reads the next packet into `bytes`; returns `None` at the end.
+    /// Reads the next packet into `bytes`; returns `None` at the end. `skips` is asked, with the
+    /// offset of its block, whether a damaged packet is skipped, if the next block can be found.
     pub(super) fn next(
         &mut self,
         source: &mut Source,
         bytes: &mut Vec<u8>,
+        skips: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Option<Record>, Fault> {
         loop {
             let start = source.offset;
@@ -245,27 +243,50 @@ impl Pcapng {
             }
             let total = self.order.u32(&length);
             if total < 12 || !total.is_multiple_of(4) {
-                return Err(Fault::new(
+                return Err(Fault::damaged(
                     start + 4,
                     format!(
                         "a block claims the length {total}; it must be a multiple of 4 and at least 12"
                     ),
-                    "the file is damaged here",
                 ));
             }
+            let kind = self.order.u32(&kind);
             let block =
                 Block { source, order: self.order, start, total, left: u64::from(total) - 12 };
-            match self.order.u32(&kind) {
-                INTERFACE_DESCRIPTION => self.interface(block)?,
-                ENHANCED_PACKET => return self.packet(block, bytes, false).map(Some),
-                OBSOLETE_PACKET => return self.packet(block, bytes, true).map(Some),
-                SIMPLE_PACKET => return self.simple_packet(block, bytes).map(Some),
+            let read = match kind {
+                INTERFACE_DESCRIPTION => {
+                    self.interface(block)?;
+                    continue;
+                }
+                ENHANCED_PACKET => self.packet(block, bytes, false),
+                OBSOLETE_PACKET => self.packet(block, bytes, true),
+                SIMPLE_PACKET => self.simple_packet(block, bytes),
                 _ => {
                     self.skipped += 1;
                     block.finish()?;
+                    continue;
                 }
+            };
+            match read {
+                Err(fault) if fault.is_damage && self.ends(source, start, total) => {
+                    if !skips(start) {
+                        return Err(Fault { is_skippable: true, ..fault });
+                    }
+                }
+                read => return read.map(Some),
             }
         }
+    }
+
+    /// Skips the rest of a damaged block. Returns whether it ends with its length, so that the next
+    /// block begins after it.
+    fn ends(&self, source: &mut Source, start: u64, total: u32) -> bool {
+        let trailer_at = start + u64::from(total) - 4;
+        let Some(rest) = trailer_at.checked_sub(source.offset) else { return false };
+        let mut trailer = [0; 4];
+        source.skip(rest).is_ok_and(|skipped| skipped == rest)
+            && source.fill(&mut trailer).is_ok_and(|read| read == 4)
+            && self.order.u32(&trailer) == total
     }
 
     fn section(&mut self, start: u64, source: &mut Source) -> Result<(), Fault> {
@@ -288,12 +309,11 @@ impl Pcapng {
         };
         let total = order.u32(&head[..4]);
         if total < 28 || !total.is_multiple_of(4) {
-            return Err(Fault::new(
+            return Err(Fault::damaged(
                 start + 4,
                 format!(
                     "a section header claims the length {total}; it must be a multiple of 4 and at least 28"
                 ),
-                "the file is damaged here",
             ));
         }
         self.order = order;
@@ -336,13 +356,12 @@ impl Pcapng {
 
     fn described(&self, number: u32, start: u64) -> Result<(&Interface, LinkType), Fault> {
         let Some(interface) = self.interfaces.get(number as usize) else {
-            return Err(Fault::new(
+            return Err(Fault::damaged(
                 start,
                 format!(
                     "a packet names interface {number}, but {} are described",
                     self.interfaces.len()
                 ),
-                "the file is damaged here",
             ));
         };
         match &interface.link {
@@ -414,13 +433,12 @@ impl Pcapng {
         bytes: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         if captured > MAX_RECORD || u64::from(captured) > block.left {
-            return Err(Fault::new(
+            return Err(Fault::damaged(
                 block.start,
                 format!(
                     "a packet claims to have {captured} bytes in a block of {} bytes",
                     block.total
                 ),
-                "the file is damaged here",
             ));
         }
         bytes.resize(captured as usize, 0);

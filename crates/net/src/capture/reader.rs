@@ -34,6 +34,17 @@ pub enum Unfinished {
     Use,
 }
 
+/// How to treat a packet whose record is damaged, if the next record can be found: in pcapng after a
+/// block whose two lengths agree, in both formats after a record too short for its link header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Damaged {
+    /// It is an error.
+    #[default]
+    Refuse,
+    /// It is skipped; [`Summary::damaged`] counts it.
+    Skip,
+}
+
 /// How to read a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ReadOptions {
@@ -41,6 +52,8 @@ pub struct ReadOptions {
     pub truncated: Truncated,
     /// The treatment of captures that end in the middle.
     pub unfinished: Unfinished,
+    /// The treatment of damaged packets.
+    pub damaged: Damaged,
 }
 
 /// Statistics of a reader so far.
@@ -54,8 +67,24 @@ pub struct Summary {
     pub cut: u64,
     /// Records of links other than Ethernet that hold no packet: see [`LinkType`].
     pub without_packet: u64,
+    /// Packets skipped because they are damaged.
+    pub damaged: u64,
+    /// Where the first of them begins, in bytes from the start of the uncompressed file.
+    pub first_damaged: Option<u64>,
     /// pcapng blocks that are not packets and have no meaning here.
     pub skipped_blocks: u64,
+}
+
+impl Summary {
+    /// Returns whether a damaged record that begins at an offset is skipped, and counts it then.
+    fn skips_damaged(&mut self, options: ReadOptions, offset: u64) -> bool {
+        let skips = options.damaged == Damaged::Skip;
+        if skips {
+            self.damaged += 1;
+            self.first_damaged.get_or_insert(offset);
+        }
+        skips
+    }
 }
 
 /// A record of either format, before it becomes a [`Packet`].
@@ -119,7 +148,7 @@ impl Reader {
         stream: impl Read + Send + 'static,
         options: ReadOptions,
     ) -> Result<Self, CaptureError> {
-        let stream = input::decompress(stream)
+        let stream = input::decompress(stream, name)
             .map_err(|e| CaptureError::io(name, "read the capture", &e))?;
         Self::begin(name, Source::new(stream), options)
     }
@@ -198,9 +227,12 @@ impl Reader {
                 continue;
             }
             let bytes = &mut packet.bytes;
+            let (options, summary) = (self.options, &mut self.summary);
             let record = match &mut self.format {
                 Format::Pcap(file) => file.next(&mut self.source, bytes),
-                Format::Pcapng(file) => file.next(&mut self.source, bytes),
+                Format::Pcapng(file) => {
+                    file.next(&mut self.source, bytes, &mut |at| summary.skips_damaged(options, at))
+                }
             }?;
             let Some(record) = record else { return Ok(false) };
             let captured = bytes.len() as u32;
@@ -238,11 +270,14 @@ impl Reader {
                     continue;
                 }
                 Converted::TooShort => {
-                    return Err(Fault::new(
-                        record.start,
-                        format!("a record is too short for its link header ({})", record.link),
-                        "the capture is damaged, or its stated link type is wrong",
-                    ));
+                    if self.summary.skips_damaged(self.options, record.start) {
+                        continue;
+                    }
+                    let what =
+                        format!("a record is too short for its link header ({})", record.link);
+                    let hint = "the capture is damaged, or its stated link type is wrong";
+                    let fault = Fault::new(record.start, what, hint);
+                    return Err(Fault { is_skippable: true, ..fault });
                 }
             }
             if self.accept(bytes, original, truncated) {

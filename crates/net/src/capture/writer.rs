@@ -149,6 +149,7 @@ impl Writer {
                     what: "plain pcap cannot record that a packet went to the cpu or was dropped"
                         .to_owned(),
                     hint: "name the file .pcapng".to_owned(),
+                    is_skippable: false,
                 });
             }
         }
