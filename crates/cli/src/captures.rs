@@ -1,9 +1,10 @@
 //! Options of captures that are read.
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use wireloom_console::output;
-use wireloom_io::Captures;
-use wireloom_net::capture::{ReadOptions, Truncated, Unfinished};
+use wireloom_io::{Captures, Input};
+use wireloom_net::capture::{Damaged, ReadOptions, Truncated, Unfinished};
 
 /// How captures are read: those of the option `--in`, whose argument is `input`.
 #[derive(Args, Debug, Default)]
@@ -16,6 +17,10 @@ pub struct CaptureArgs {
     /// warning, or refused
     #[arg(long, value_enum, value_name = "HOW", default_value_t, requires = "input")]
     unfinished: OnUnfinished,
+    /// What becomes of a damaged packet if the next one can be found, as in pcapng: it is refused, or
+    /// skipped, with a warning that counts such packets
+    #[arg(long, value_enum, value_name = "HOW", default_value_t, requires = "input")]
+    damaged: OnDamaged,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -33,6 +38,18 @@ enum OnUnfinished {
     Refuse,
 }
 
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum OnDamaged {
+    #[default]
+    Refuse,
+    Skip,
+}
+
+/// Parses a capture of the option `--in` that may have a port.
+pub fn input_parser() -> impl TypedValueParser<Value = Input> {
+    OsStringValueParser::new().try_map(|text| Input::parse(&text))
+}
+
 impl CaptureArgs {
     /// The options as the reader of captures takes them.
     pub fn options(&self) -> ReadOptions {
@@ -45,6 +62,10 @@ impl CaptureArgs {
             unfinished: match self.unfinished {
                 OnUnfinished::Use => Unfinished::Use,
                 OnUnfinished::Refuse => Unfinished::Refuse,
+            },
+            damaged: match self.damaged {
+                OnDamaged::Refuse => Damaged::Refuse,
+                OnDamaged::Skip => Damaged::Skip,
             },
         }
     }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use wireloom_console::Places;
+use wireloom_io::Input;
 
-use crate::captures::CaptureArgs;
+use crate::captures::{CaptureArgs, input_parser};
 use crate::program::ProgramArgs;
 use crate::simulation::SimulationArgs;
 use wireloom_console::output::JsonTarget;
@@ -20,9 +21,16 @@ pub struct JobArgs {
     /// Load a table file (may be given several times; later entries replace earlier ones)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub tables: Vec<PathBuf>,
-    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several times)
-    #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
-    pub input: Vec<PathBuf>,
+    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several
+    /// times). PORT:CAPTURE brings all packets on that port, and merges all captures by time
+    #[arg(
+        long = "in",
+        value_name = "[PORT:]CAPTURE",
+        required = true,
+        value_parser = input_parser(),
+        value_hint = ValueHint::FilePath
+    )]
+    pub input: Vec<Input>,
     /// How captures are read.
     #[command(flatten)]
     pub captures: CaptureArgs,

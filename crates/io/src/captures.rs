@@ -4,54 +4,66 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use wireloom_machine::{Error, Result};
-use wireloom_net::capture::{ReadOptions, Reader, Summary};
+use wireloom_net::capture::{CaptureError, ReadOptions, Reader, Summary};
 use wireloom_net::{Frame, Packet};
 
-use crate::{BATCH, Source};
+use crate::{BATCH, Input, Source};
 
-/// The packets of one capture after the other.
+/// The packets of captures: of one after the other, or merged by time.
 pub struct Captures {
-    waiting: VecDeque<PathBuf>,
-    reader: Option<Reader>,
-    options: ReadOptions,
+    order: Order,
     batch: Vec<Packet>,
     limit: u64,
-    /// What is to be said about the captures that have been read.
-    warnings: Vec<String>,
+}
+
+/// How the packets of several captures follow each other.
+enum Order {
+    InTurn(InTurn),
+    Merged(Vec<Head>),
 }
 
 impl Captures {
-    /// Opens the first capture. At most `limit` packets are handed out.
+    /// Opens the first capture, to read one after the other. At most `limit` packets are handed
+    /// out.
     ///
     /// # Errors
     /// If it cannot be read or does not begin like a capture.
     pub fn open(captures: &[PathBuf], limit: Option<u64>, options: ReadOptions) -> Result<Self> {
-        let mut opened = Self {
-            waiting: captures.iter().cloned().collect(),
-            reader: None,
-            options,
-            batch: Vec::new(),
-            limit: limit.unwrap_or(u64::MAX),
-            warnings: Vec::new(),
-        };
-        opened.advance()?;
-        Ok(opened)
+        let waiting = captures.iter().cloned().collect();
+        let mut turns = InTurn { waiting, reader: None, options, warnings: Vec::new() };
+        turns.advance()?;
+        Ok(Self::of(Order::InTurn(turns), limit))
+    }
+
+    /// Opens captures that may have ports. If one has, all are open at once and merged by time:
+    /// the next packet is the earliest of the next packets of all captures, and of equally early
+    /// ones that of the first capture. Otherwise they are read one after the other.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), for all captures if they are merged.
+    pub fn open_inputs(inputs: &[Input], limit: Option<u64>, options: ReadOptions) -> Result<Self> {
+        if inputs.iter().all(|input| input.port.is_none()) {
+            let paths: Vec<_> = inputs.iter().map(|input| input.path.clone()).collect();
+            return Self::open(&paths, limit, options);
+        }
+        let heads = inputs.iter().map(|input| Head::open(input, options));
+        Ok(Self::of(Order::Merged(heads.collect::<Result<_>>()?), limit))
+    }
+
+    fn of(order: Order, limit: Option<u64>) -> Self {
+        Self { order, batch: Vec::new(), limit: limit.unwrap_or(u64::MAX) }
     }
 
     /// What a user should know of the captures that have been read: each a line, without a full
     /// stop.
     pub fn warnings(&self) -> Vec<String> {
-        let current = self.reader.iter().flat_map(warnings);
-        self.warnings.iter().cloned().chain(current).collect()
-    }
-
-    /// Ends the current capture and opens the next one.
-    fn advance(&mut self) -> Result {
-        self.warnings.extend(self.reader.take().iter().flat_map(warnings));
-        let next = self.waiting.pop_front();
-        let reader = next.map(|path| Reader::open_with(&path, self.options)).transpose();
-        self.reader = reader.map_err(Error::new)?;
-        Ok(())
+        match &self.order {
+            Order::InTurn(turns) => {
+                let current = turns.reader.iter().flat_map(warnings);
+                turns.warnings.iter().cloned().chain(current).collect()
+            }
+            Order::Merged(heads) => heads.iter().flat_map(|head| warnings(&head.reader)).collect(),
+        }
     }
 }
 
@@ -60,24 +72,102 @@ impl Source for Captures {
         let wanted = BATCH.min(usize::try_from(self.limit).unwrap_or(BATCH));
         let mut count = 0;
         while count < wanted {
-            let Some(reader) = &mut self.reader else { break };
             if self.batch.len() == count {
                 self.batch.push(Packet::default());
             }
-            if reader.read_into(&mut self.batch[count]).map_err(Error::new)? {
-                count += 1;
-            } else {
-                self.advance()?;
+            let packet = &mut self.batch[count];
+            let is_there = match &mut self.order {
+                Order::InTurn(turns) => turns.read_into(packet)?,
+                Order::Merged(heads) => merge_into(heads, packet)?,
+            };
+            if !is_there {
+                break;
             }
+            count += 1;
         }
         self.limit -= count as u64;
         Ok(self.batch[..count].iter().map(Packet::frame).collect())
     }
 }
 
+/// Captures that are read one after the other.
+struct InTurn {
+    waiting: VecDeque<PathBuf>,
+    reader: Option<Reader>,
+    options: ReadOptions,
+    /// What is to be said about the captures that have been read.
+    warnings: Vec<String>,
+}
+
+impl InTurn {
+    /// Ends the current capture and opens the next one.
+    fn advance(&mut self) -> Result {
+        self.warnings.extend(self.reader.take().iter().flat_map(warnings));
+        let next = self.waiting.pop_front();
+        let reader = next.map(|path| Reader::open_with(&path, self.options)).transpose();
+        self.reader = reader.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Reads the next packet; returns `false` at the end of the last capture.
+    fn read_into(&mut self, packet: &mut Packet) -> Result<bool> {
+        while let Some(reader) = &mut self.reader {
+            if reader.read_into(packet).map_err(failed)? {
+                return Ok(true);
+            }
+            self.advance()?;
+        }
+        Ok(false)
+    }
+}
+
+/// A capture among those that are merged.
+struct Head {
+    reader: Reader,
+    port: Option<u16>,
+    /// Its next packet, if `is_read`.
+    packet: Packet,
+    is_read: bool,
+}
+
+impl Head {
+    fn open(input: &Input, options: ReadOptions) -> Result<Self> {
+        let reader = Reader::open_with(&input.path, options).map_err(failed)?;
+        Ok(Self { reader, port: input.port, packet: Packet::default(), is_read: false })
+    }
+
+    /// Reads the next packet, unless it has been read or the capture has ended.
+    fn read(&mut self) -> Result {
+        if !self.is_read {
+            self.is_read = self.reader.read_into(&mut self.packet).map_err(failed)?;
+            self.packet.ingress = self.port.unwrap_or(self.packet.ingress);
+        }
+        Ok(())
+    }
+}
+
+/// Takes the earliest of the next packets; returns `false` if all captures have ended.
+fn merge_into(heads: &mut [Head], packet: &mut Packet) -> Result<bool> {
+    heads.iter_mut().try_for_each(Head::read)?;
+    // Of equal ones `min_by_key` returns the first.
+    let heads = heads.iter_mut().filter(|head| head.is_read);
+    let Some(first) = heads.min_by_key(|head| head.packet.arrival_ns) else { return Ok(false) };
+    std::mem::swap(packet, &mut first.packet);
+    first.is_read = false;
+    Ok(true)
+}
+
+/// The error of a capture, with the option that helps.
+fn failed(error: CaptureError) -> Error {
+    let is_skippable = error.is_skippable;
+    let error = Error::new(error);
+    if is_skippable { error.with_help("--damaged skip leaves out such packets") } else { error }
+}
+
 /// What a user should know of a capture.
 fn warnings(reader: &Reader) -> Vec<String> {
-    let Summary { packets, truncated, cut, without_packet, .. } = reader.summary();
+    let Summary { packets, truncated, cut, without_packet, damaged, first_damaged, .. } =
+        reader.summary();
     let name = reader.path().display();
     let mut warnings = Vec::new();
     if truncated > 0 {
@@ -91,6 +181,11 @@ fn warnings(reader: &Reader) -> Vec<String> {
     }
     if without_packet > 0 {
         warnings.push(format!("{name}: records of the link without a packet: {without_packet}"));
+    }
+    if let Some(at) = first_damaged {
+        warnings.push(format!(
+            "{name}: damaged packets that are left out: {damaged}; the first begins at byte {at}"
+        ));
     }
     if let Some(end) = reader.unfinished() {
         let at = end.offset.map(|offset| format!("byte {offset}: ")).unwrap_or_default();

@@ -6,6 +6,7 @@
 
 mod captures;
 mod generated;
+mod input;
 mod sink;
 
 use wireloom_machine::Result;
@@ -13,6 +14,7 @@ use wireloom_net::{Frame, Packet};
 
 pub use captures::Captures;
 pub use generated::Generated;
+pub use input::Input;
 pub use sink::{CaptureSink, Sink};
 
 /// Frames in a batch: enough for machines that work on many at once, few enough to stay in the

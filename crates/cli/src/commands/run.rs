@@ -84,7 +84,7 @@ impl Run {
         let (compiled, own) = self.on.program(&job.program, &options)?;
         let program = &compiled.optimised;
         let mut updates = self.updates.open(&compiled)?;
-        let mut captures = Captures::open(&job.input, job.packets, job.captures.options())?;
+        let mut captures = Captures::open_inputs(&job.input, job.packets, job.captures.options())?;
         let (store, tables) = load_store(program, &job.tables)?;
         places.check()?;
         for name in &self.dump {

@@ -9,13 +9,13 @@ use wireloom_compile::names::Names;
 use wireloom_console::output::JsonTarget;
 use wireloom_console::traced::Report;
 use wireloom_console::{Working, load_store, output};
-use wireloom_io::{BATCH, Captures, Source};
+use wireloom_io::{BATCH, Captures, Input, Source};
 use wireloom_ir::Golden;
 use wireloom_machine::{Options, Program, golden};
 use wireloom_net::{Frame, Packet};
 use wireloom_testkit::notation;
 
-use crate::captures::CaptureArgs;
+use crate::captures::{CaptureArgs, input_parser};
 use crate::failure::{Failure, Outcome};
 use crate::machine::{self, MachineName};
 use crate::program::ProgramArgs;
@@ -34,14 +34,16 @@ pub struct Trace {
     /// Load a table file (may be given several times; later entries replace earlier ones)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
-    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several times)
+    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several
+    /// times). PORT:CAPTURE brings all packets on that port, and merges all captures by time
     #[arg(
         long = "in",
-        value_name = "CAPTURE",
+        value_name = "[PORT:]CAPTURE",
         required_unless_present = "text",
+        value_parser = input_parser(),
         value_hint = ValueHint::FilePath
     )]
-    input: Vec<PathBuf>,
+    input: Vec<Input>,
     #[command(flatten)]
     captures: CaptureArgs,
     /// Take a packet from this text instead, as packet tests have it: its port and its layers (may
@@ -97,7 +99,7 @@ impl Trace {
         let number = self.packet.unwrap_or((self.text.len() as u64).saturating_sub(1));
         let mut source: Box<dyn Source> = if self.text.is_empty() {
             let count = number.saturating_add(1);
-            Box::new(Captures::open(&self.input, Some(count), self.captures.options())?)
+            Box::new(Captures::open_inputs(&self.input, Some(count), self.captures.options())?)
         } else {
             Box::new(Given(&self.text))
         };

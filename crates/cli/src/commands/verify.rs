@@ -121,7 +121,7 @@ impl Verify {
         places.check()?;
         let compiled = job.program.compiled()?;
         let program = &compiled.optimised;
-        let mut captures = Captures::open(&job.input, job.packets, job.captures.options())?;
+        let mut captures = Captures::open_inputs(&job.input, job.packets, job.captures.options())?;
         let mut updates = self.updates.open(&compiled)?;
         let (store, _) = load_store(program, &job.tables)?;
         places.check()?;

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueHint};
 use wireloom_console::load_store;
-use wireloom_io::Captures;
+use wireloom_io::{Captures, Input};
 use wireloom_machine::{Options, verdict_text};
 use wireloom_monitor::Session;
 
-use crate::captures::CaptureArgs;
+use crate::captures::{CaptureArgs, input_parser};
 use crate::failure::{Failure, Outcome};
 use crate::machine::{self, MachineName};
 use crate::program::ProgramArgs;
@@ -25,9 +25,16 @@ pub struct WatchedArgs {
     /// Load a table file (may be given several times; later entries replace earlier ones)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
-    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several times)
-    #[arg(long = "in", value_name = "CAPTURE", required = true, value_hint = ValueHint::FilePath)]
-    input: Vec<PathBuf>,
+    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several
+    /// times). PORT:CAPTURE brings all packets on that port, and merges all captures by time
+    #[arg(
+        long = "in",
+        value_name = "[PORT:]CAPTURE",
+        required = true,
+        value_parser = input_parser(),
+        value_hint = ValueHint::FilePath
+    )]
+    input: Vec<Input>,
     #[command(flatten)]
     captures: CaptureArgs,
     /// Stop after this number of packets
@@ -59,7 +66,7 @@ impl WatchedArgs {
         let options = Options { seed: self.seed, watched: true, ..Options::default() };
         let (program, own) = self.on.program(&self.program, &options)?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
-        let captures = Captures::open(&self.input, self.packets, self.captures.options())?;
+        let captures = Captures::open_inputs(&self.input, self.packets, self.captures.options())?;
         let machine = match own {
             Some(machine) => machine,
             None => self.on.start(&program, store, &options)?.machine,

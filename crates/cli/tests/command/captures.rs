@@ -41,6 +41,114 @@ fn a_capture_that_ends_in_the_middle_is_used_up_to_there_or_refused() {
     assert!(!place.files().contains(&"refused.pcapng".into()));
 }
 
+/// A pcapng file with three packets on an interface: of the second, a byte can be replaced.
+fn three_blocks(damage: Option<(usize, u8)>) -> (Vec<u8>, usize) {
+    let block = |kind: u32, body: &[u8]| {
+        let total = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &total, body, &total].concat()
+    };
+    let words =
+        |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>();
+    let section = block(0x0a0d_0d0a, &words(&[0x1a2b_3c4d, 1, u32::MAX, u32::MAX]));
+    let interface = block(1, &words(&[1, 0]));
+    let packet = block(6, &[words(&[0, 0, 0, 60, 60]), frame(0x0800)].concat());
+    let mut second = packet.clone();
+    if let Some((at, byte)) = damage {
+        second[at] = byte;
+    }
+    let at = section.len() + interface.len() + packet.len();
+    ([section, interface, packet.clone(), second, packet].concat(), at)
+}
+
+#[test]
+fn damaged_packets_are_refused_or_skipped() {
+    let place = Workplace::new();
+    let run = "run hub.loom --on golden --tables hub.tables --in in.pcapng --json -";
+    // The number of bytes that were captured, and the interface.
+    for (at, byte, what) in [(20, 200, "claims to have 200 bytes"), (8, 7, "names interface 7")] {
+        let (capture, offset) = three_blocks(Some((at, byte)));
+        place.write("in.pcapng", &capture);
+        place.wireloom(run).status(2).complains(&[what, "--damaged skip leaves out such packets"]);
+        let ran = place.wireloom(&format!("{run} --damaged skip"));
+        ran.status(0).complains(&[
+            "warning: in.pcapng: damaged packets that are left out: 1;",
+            &format!("the first begins at byte {offset}"),
+        ]);
+        assert_eq!(ran.json()["arrived"]["packets"], 2);
+    }
+    // A length that does not lead to the next block.
+    let (capture, _) = three_blocks(Some((4, 88)));
+    place.write("in.pcapng", &capture);
+    let lost = place.wireloom(&format!("{run} --damaged skip"));
+    lost.status(2).complains(&["the file is damaged here"]);
+    assert!(!lost.err.contains("--damaged"), "{}", lost.err);
+}
+
+#[test]
+fn captures_of_ports_are_merged_by_time() {
+    let place = Workplace::new();
+    let sizes =
+        |sizes: &[usize]| pcap(&sizes.iter().map(|size| vec![9; *size]).collect::<Vec<_>>());
+    place.write(
+        "wire.loom",
+        b"engine wire() { step s { packet.egress = packet.ingress; finish; } }",
+    );
+    place.write("a.pcap", &sizes(&[60, 61, 62]));
+    // The second packet of this one is earlier than the first: it follows the first at once.
+    let mut back = sizes(&[70, 71]);
+    back[24..28].copy_from_slice(&2u32.to_le_bytes());
+    place.write("b.pcap", &back);
+    place.write("1:c.pcap", &sizes(&[80]));
+    let sent = |words: &str| {
+        let run = format!("run wire.loom --on golden --out out.pcap --json - {words}");
+        let report = place.wireloom(&run).status(0).json();
+        let out = place.read("out.pcap");
+        let (mut at, mut lengths) = (24, Vec::new());
+        while at < out.len() {
+            let length = u32::from_le_bytes(out[at + 8..at + 12].try_into().expect("four bytes"));
+            lengths.push(length);
+            at += 16 + length as usize;
+        }
+        let ports = report["sent"].as_array().expect("a list").clone();
+        let ports: Vec<_> =
+            ports.iter().map(|port| port["port"].as_u64().expect("a port")).collect();
+        (lengths, ports)
+    };
+    assert_eq!(sent("--in a.pcap --in b.pcap"), (vec![60, 61, 62, 70, 71], vec![0]));
+    assert_eq!(sent("--in 4:a.pcap --in 5:b.pcap"), (vec![60, 61, 62, 70, 71], vec![4, 5]));
+    assert_eq!(sent("--in 5:b.pcap --in a.pcap"), (vec![60, 61, 70, 71, 62], vec![0, 5]));
+    assert_eq!(sent("--in 7:./1:c.pcap --in a.pcap --packets 2"), (vec![80, 60], vec![0, 7]));
+    for (words, said) in [
+        ("--in 1:c.pcap", "c.pcap: cannot open the capture"),
+        ("--in 65536:a.pcap", "ports are 0 to 65535, not 65536"),
+        ("--in 3:a.pcap --in 4:none.pcap", "none.pcap: cannot open the capture"),
+        ("--in 3:a.pcap --in 4:out.pcap --out out.pcap", "overwrite an input"),
+    ] {
+        place.wireloom(&format!("run wire.loom --on golden {words}")).status(2).complains(&[said]);
+    }
+    let both = "--in 4:a.pcap --in 5:b.pcap";
+    place.wireloom(&format!("verify wire.loom {both}")).status(0).says(&["port 5", "5 packets"]);
+    let traced = place.wireloom(&format!("trace wire.loom {both} --packet 3"));
+    traced.status(0).says(&["packet 3 (counted from 0): from port 5, 70 bytes"]);
+}
+
+#[test]
+fn files_that_are_compressed_otherwise_are_named() {
+    let place = Workplace::new();
+    place.write("in.zst", &[0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3]);
+    place.write("t.xz", b"\xfd7zXZ\0\0\x04");
+    for (words, said) in [
+        (
+            "--in in.zst",
+            "in.zst: cannot open the capture: compressed with zstd; \
+                         decompress it first: zstd -d in.zst",
+        ),
+        ("--in three.pcap --tables t.xz", "compressed with xz; decompress it first: xz -d t.xz"),
+    ] {
+        place.wireloom(&format!("run hub.loom --on golden {words}")).status(2).complains(&[said]);
+    }
+}
+
 #[test]
 fn plain_pcap_holds_what_was_sent() {
     let place = Workplace::new();
