@@ -9,7 +9,7 @@ import uuid
 from datetime import datetime, timezone
 from os import environ
 
-from cyclonedx.factory.license import LicenseFactory
+from cyclonedx.contrib.license.factories import LicenseFactory
 from cyclonedx.model import HashAlgorithm, HashType
 from cyclonedx.model.bom import Bom
 from cyclonedx.model.component import Component, ComponentType
@@ -28,21 +28,25 @@ def checksums():
 
 
 def linked(metadata):
-    """The packages that the command needs when it runs, not to be built or tested."""
+    """The packages that the command needs when it runs, not to be built or tested, each with those
+    that it names itself."""
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     packages = {package["id"]: package for package in metadata["packages"]}
     is_macro = lambda package: any("proc-macro" in target["kind"] for target in package["targets"])
     root = next(key for key, package in packages.items() if package["name"] == "wireloom-cli")
-    needed, waiting = set(), [root]
+    needed, waiting = {}, [root]
     while waiting:
         key = waiting.pop()
-        if key in needed or is_macro(packages[key]):
+        if key in needed:
             continue
-        needed.add(key)
-        for dependency in nodes[key]["deps"]:
-            if any(kind["kind"] is None for kind in dependency["dep_kinds"]):
-                waiting.append(dependency["pkg"])
-    return sorted((packages[key] for key in needed), key=lambda package: (package["name"], package["version"]))
+        own = [
+            dependency["pkg"]
+            for dependency in nodes[key]["deps"]
+            if any(kind["kind"] is None for kind in dependency["dep_kinds"]) and not is_macro(packages[dependency["pkg"]])
+        ]
+        needed[key] = own
+        waiting += own
+    return packages, needed, root
 
 
 def component(package, checksum, licenses):
@@ -62,16 +66,22 @@ def main():
     version = sys.argv[1]
     metadata = json.loads(subprocess.run(COMMAND, check=True, capture_output=True).stdout)
     known, licenses = checksums(), LicenseFactory()
-    packages = linked(metadata)
+    packages, needed, root = linked(metadata)
+    components = {
+        key: component(packages[key], known.get((packages[key]["name"], packages[key]["version"])), licenses)
+        for key in needed
+    }
+    command = components.pop(root)
+    command.type, command.name = ComponentType.APPLICATION, "wireloom"
+    # The same for the same commit.
     bom = Bom(
-        components=[
-            component(package, known.get((package["name"], package["version"])), licenses) for package in packages
-        ],
-        # The same for the same commit.
+        components=components.values(),
         serial_number=uuid.uuid5(uuid.NAMESPACE_OID, f"{version} {environ['SOURCE_DATE_EPOCH']}"),
     )
     bom.metadata.timestamp = datetime.fromtimestamp(int(environ["SOURCE_DATE_EPOCH"]), timezone.utc)
-    bom.metadata.component = Component(type=ComponentType.APPLICATION, name="wireloom", version=version)
+    bom.metadata.component = command
+    for key, own in needed.items():
+        bom.register_dependency(command if key == root else components[key], [components[other] for other in own])
     print(JsonV1Dot6(bom).output_as_string(indent=2))
 
 

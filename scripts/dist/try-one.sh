@@ -31,7 +31,7 @@ esac
 # What the command carries runs as another user than root, outside a checkout.
 inside useradd --create-home user
 as_user() { chroot --userspec=user "$root" env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/home/user sh -c "cd && $*"; }
-as_user wireloom --version
+as_user wireloom --version > /dev/null
 as_user wireloom check wireloom:programs/router.loom > /dev/null
 as_user wireloom new mine > /dev/null
 as_user "cd mine && wireloom test mine.packets" > /dev/null
@@ -54,8 +54,9 @@ host left port0 10.0.1
 host right port1 10.0.2
 echo 1 > /proc/sys/net/ipv4/ip_forward
 
-inside sh -c 'exec wireloom forward wireloom:programs/router.loom --port port0 --port port1 --set CHECK_SOURCE=false \
-  --json /tmp/report.json' > "$scratch/log" 2>&1 &
+# Not a function: the process that is asked to end is the command itself.
+(exec chroot "$root" env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/root wireloom forward wireloom:programs/router.loom \
+  --port port0 --port port1 --set CHECK_SOURCE=false --json /tmp/report.json) > "$scratch/log" 2>&1 &
 forwarder=$!
 for _ in $(seq 600); do
   grep -q "^forwarding on" "$scratch/log" && break
@@ -86,7 +87,7 @@ for number in range(200):
         break
 assert arrived == 20, f"{arrived} answers arrived"
 '
-kill -INT "$forwarder"
+kill -TERM "$forwarder"
 wait "$forwarder"
 python3 - "$root/tmp/report.json" "$name" <<'PYTHON'
 import json, sys
