@@ -2,18 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write as _;
+use std::ops::Range;
 use std::path::Path;
 
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
+use wireloom_isa::microengine::{Operation, Unit};
 use wireloom_ixp::benchmarks::{
-    Benchmark, Binding, Contents, Generated, Mapping, Role, Traffic, processor,
+    Benchmark, Binding, Contents, Generated, Mapping, Role, Traffic, Turn, processor,
 };
+use wireloom_ixp::trace::{Traced, What};
 use wireloom_ixp::{Ixp, Options, Processor, Spec, assertions};
 use wireloom_machine::{Machine, Source, golden, load_store};
 use wireloom_net::Frame;
 use wireloom_offloads::Store;
-use wireloom_sim::Rng;
 use wireloom_sim::parts::line::Pace;
+use wireloom_sim::{Rng, Time};
 
 const PORTS: u16 = 4;
 
@@ -132,19 +135,38 @@ fn assert_equal(found: &Verdicts, expected: &Verdicts, packets: &[Generated]) {
     }
 }
 
-/// Both spread over engines and on one.
-fn mappings() -> [Mapping; 2] {
-    [Mapping::split(4, 2), Mapping::usual(2)]
+/// Nanoseconds between packets at which ports lose nothing, and hardly a packet meets another one.
+const APART: u64 = 25_000;
+
+/// Spread over engines and on few, with packets that come alone; and with turns for several packets,
+/// all packets at once.
+fn runs() -> [(Mapping, u64); 4] {
+    [
+        (Mapping::split(4, 2), APART),
+        (Mapping::usual(2), APART),
+        (Mapping::split(4, 2).with_turn(Turn::Two), 0),
+        (Mapping::split(5, 1).with_turn(Turn::Four), 0),
+    ]
+}
+
+/// Ports that lose nothing when all packets come at once.
+fn large_ports(spec: &mut Spec) {
+    spec.ports.rate = 10_000_000_000;
+    (spec.ports.receive_mpkts, spec.ports.transmit_mpkts) = (4096, 4096);
 }
 
 /// Holds a benchmark to golden, and its runs to the assertions.
 fn held_to_golden(traffic: &Traffic, golden: &mut dyn Machine, kinds: usize) {
     let packets = damaged(traffic, 600);
     let expected = run(golden, &packets, 0);
-    for mapping in mappings() {
-        let mut machine = machine(&traffic.contents(), &mapping, &spec(|_| {}));
-        // Ports lose nothing at this pace.
-        let found = run(&mut machine, &packets, 25_000);
+    for (mapping, interval_ns) in runs() {
+        let spec = spec(|spec| {
+            if interval_ns == 0 {
+                large_ports(spec)
+            }
+        });
+        let mut machine = machine(&traffic.contents(), &mapping, &spec);
+        let found = run(&mut machine, &packets, interval_ns);
         assert_equal(&found, &expected, &packets);
         let trace = &machine.processor().chip.trace;
         assert_eq!(assertions::check(&assertions::rules(), trace, false), []);
@@ -329,7 +351,7 @@ fn nat_does_what_a_model_does() {
             packet.bytes[40..42].fill(0);
         }
     }
-    for mapping in mappings() {
+    for mapping in [Mapping::split(4, 2).with_turn(Turn::Four), Mapping::usual(2)] {
         let mut translator = Translator::new(outside, &bindings);
         let expected: Verdicts = packets
             .iter()
@@ -338,7 +360,7 @@ fn nat_does_what_a_model_does() {
             .collect();
         let contents = Contents::Nat { outside, bindings: bindings.clone() };
         let mut machine = machine(&contents, &mapping, &spec(|_| {}));
-        assert_equal(&run(&mut machine, &packets, 25_000), &expected, &packets);
+        assert_equal(&run(&mut machine, &packets, APART), &expected, &packets);
         let verdicts: BTreeSet<Verdict> = expected.values().map(|(verdict, _)| *verdict).collect();
         assert!(verdicts.len() >= 8, "{verdicts:?}");
         assert!(translator.bindings.len() > bindings.len() + 50, "bindings are made");
@@ -407,6 +429,92 @@ fn packets_leave_in_the_order_in_which_the_chip_took_them_at_any_load() {
     }
 }
 
+/// A run of `ipfwdr` with frames of 60 bytes: the numbers of packets in the order in which they left,
+/// those in which the chip took them, the turns of sending threads, free buffers at the end, and the
+/// mean latency.
+struct Sent {
+    left: Vec<u64>,
+    taken: Vec<u64>,
+    turns: usize,
+    free_buffers: usize,
+    latency: Time,
+}
+
+/// Sends packets with this time between them; those in a range have 1,514 bytes.
+fn send(mapping: &Mapping, packets: usize, long: Range<usize>, interval_ns: u64) -> Sent {
+    let traffic =
+        |bytes| Traffic { ports: 2, sizes: vec![(bytes, 1)], ..traffic(Benchmark::Ipfwdr, 9) };
+    let spec = spec(|spec| {
+        spec.ports.count = 2;
+        large_ports(spec);
+    });
+    let mut processor = started(&traffic(60).contents(), mapping, &spec, 1 << 20);
+    let kinds = traffic(60).packets().zip(traffic(1514).packets());
+    for (number, (short, other)) in kinds.take(packets).enumerate() {
+        let packet = if long.contains(&number) { other } else { short };
+        let number = number as u64;
+        processor.offer(packet.port, number, interval_ns * number, &packet.bytes);
+    }
+    processor.run_packets(0).unwrap_or_else(|error| panic!("{error}"));
+    let trace = &processor.chip.trace;
+    assert_eq!(trace.omitted(), 0);
+    // Nobody else writes to the scratchpad.
+    let turns = trace.events().iter().filter(|event| {
+        let is_turn = |command: &Traced| {
+            command.unit == Unit::Scratch && command.operation == Operation::Write
+        };
+        event.what == What::Issue && event.command.as_ref().is_some_and(is_turn)
+    });
+    let turns = turns.count();
+    let free_buffers = processor.chip.sram.list(0).map_or(0, <[u32]>::len);
+    let taken = std::mem::take(&mut processor.chip.cards.accepted);
+    let out = processor.delivered();
+    let latencies = out.iter().map(|out| out.at.since(Time::nanoseconds(out.arrival_ns)).0);
+    let latency = Time(latencies.sum::<u64>() / packets as u64);
+    let left = out.iter().map(|out| out.offered).collect();
+    Sent { left, taken, turns, free_buffers, latency }
+}
+
+#[test]
+fn turns_for_several_packets_are_fewer_and_keep_the_order_around_the_ring() {
+    // The last packet is the second one of the ring's first place. It is ready before long ones have
+    // left, so that nothing but the turn wakes its thread.
+    const PACKETS: usize = 1025;
+    const LONG: Range<usize> = 1008..1016;
+    for (receiving, sending, turn, most) in [
+        (5, 1, Turn::One, PACKETS),
+        (5, 1, Turn::Two, PACKETS * 6 / 10),
+        (5, 1, Turn::Four, PACKETS * 4 / 10),
+        // A round of 12 threads does not divide the 1,024 places of the ring.
+        (3, 3, Turn::Two, PACKETS),
+        (3, 3, Turn::Four, PACKETS),
+    ] {
+        let case = format!("{receiving}+{sending}, {turn:?}");
+        let mapping = Mapping::split(receiving, sending).with_turn(turn);
+        let sent = send(&mapping, PACKETS, LONG, 0);
+        assert_eq!(sent.left.len(), PACKETS, "{case}");
+        assert_eq!(sent.left, sent.taken, "{case}");
+        assert!(sent.turns <= most, "{case}: {} turns", sent.turns);
+        assert!(turn != Turn::One || sent.turns == PACKETS, "{case}");
+        // Each receiving thread has one for its next packet.
+        assert_eq!(sent.free_buffers + (4 * receiving).min(16), 1000, "{case}");
+    }
+}
+
+#[test]
+fn a_packet_that_comes_alone_waits_for_no_other() {
+    // Also one that is the first of its thread's places, and the last packet of all.
+    let sent = |turn| send(&Mapping::split(4, 2).with_turn(turn), 21, 0..0, APART);
+    let one = sent(Turn::One);
+    for turn in [Turn::Two, Turn::Four] {
+        let several = sent(turn);
+        assert_eq!((several.left.len(), several.turns), (21, 21));
+        // It looks for followers, which takes some cycles.
+        let most = one.latency + Time::nanoseconds(120);
+        assert!(several.latency <= most, "{:?} after {:?}", several.latency, one.latency);
+    }
+}
+
 #[test]
 fn a_chip_of_sixteen_engines_runs_a_benchmark() {
     let traffic = traffic(Benchmark::Ipfwdr, 7);
@@ -442,10 +550,15 @@ fn frames_beyond_a_buffer_are_dropped_and_others_go_on() {
 #[test]
 fn every_program_fits_into_an_early_control_store() {
     for benchmark in Benchmark::ALL {
-        for role in [Role::Receive, Role::Transmit, Role::Both] {
-            benchmark.assemble(role, 1024).unwrap_or_else(|error| panic!("{error}"));
+        for turn in Turn::ALL {
+            for role in [Role::Receive, Role::Transmit, Role::Both] {
+                // `md4` on an engine that also has turns for four packets takes a later one.
+                let words = if (role, turn) == (Role::Both, Turn::Four) { 2048 } else { 1024 };
+                let image = benchmark.assemble(role, turn, words);
+                image.unwrap_or_else(|error| panic!("{error}"));
+            }
         }
-        assert!(benchmark.assemble(Role::Both, 200).is_err());
-        assert!(benchmark.assemble(Role::Idle, 1024).is_err());
+        assert!(benchmark.assemble(Role::Both, Turn::One, 200).is_err());
+        assert!(benchmark.assemble(Role::Idle, Turn::One, 1024).is_err());
     }
 }

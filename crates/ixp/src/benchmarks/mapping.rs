@@ -1,4 +1,4 @@
-//! Which engines receive, which send, and the ports of their threads.
+//! Which engines receive, which send and in which turns, and the ports of their threads.
 
 use crate::mpkt::Wanted;
 use crate::spec::Spec;
@@ -36,28 +36,59 @@ impl Role {
     }
 }
 
-/// The roles of engines, from engine 0 on.
+/// The packets for which a sending thread takes elements of the transmit FIFO with one turn, at most:
+/// as many consecutive places of the ring belong to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Turn {
+    /// One packet, of any length.
+    #[default]
+    One = 1,
+    /// A packet and the next one, if that is ready and has at most 64 bytes.
+    Two = 2,
+    /// A packet and up to three such ones.
+    Four = 4,
+}
+
+impl Turn {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::One, Self::Two, Self::Four];
+
+    /// The number of packets.
+    pub fn packets(self) -> u32 {
+        self as u32
+    }
+}
+
+/// The roles of engines, from engine 0 on, and the turns of those that send.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Mapping(Vec<Role>);
+pub struct Mapping {
+    roles: Vec<Role>,
+    turn: Turn,
+}
 
 impl Mapping {
-    /// These roles.
+    /// These roles, with turns for one packet.
     pub fn new(roles: Vec<Role>) -> Self {
-        Self(roles)
+        Self { roles, turn: Turn::One }
+    }
+
+    /// The same roles with other turns.
+    pub fn with_turn(self, turn: Turn) -> Self {
+        Self { turn, ..self }
     }
 
     /// Engines that receive, and after them engines that send.
     pub fn split(receiving: usize, sending: usize) -> Self {
         let mut roles = vec![Role::Receive; receiving];
         roles.resize(receiving + sending, Role::Transmit);
-        Self(roles)
+        Self::new(roles)
     }
 
     /// A number of engines as the field's programs use them: two thirds receive, rounded to the
     /// nearest, so that six are four and two. A single engine does both.
     pub fn usual(engines: usize) -> Self {
         match engines {
-            0 | 1 => Self(vec![Role::Both; engines]),
+            0 | 1 => Self::new(vec![Role::Both; engines]),
             _ => {
                 let receiving = ((2 * engines + 1) / 3).min(engines - 1);
                 Self::split(receiving, engines - receiving)
@@ -67,12 +98,17 @@ impl Mapping {
 
     /// The roles.
     pub fn roles(&self) -> &[Role] {
-        &self.0
+        &self.roles
+    }
+
+    /// The turns of sending threads.
+    pub fn turn(&self) -> Turn {
+        self.turn
     }
 
     /// Such as `4+2`, `1` for an engine that does both.
     pub fn name(&self) -> String {
-        let count = |role| self.0.iter().filter(|other| **other == role).count();
+        let count = |role| self.roles.iter().filter(|other| **other == role).count();
         match (count(Role::Both), count(Role::Receive), count(Role::Transmit)) {
             (0, receive, transmit) => format!("{receive}+{transmit}"),
             (both, 0, 0) => both.to_string(),
@@ -88,16 +124,16 @@ impl Mapping {
     /// fewer receiving threads than ports.
     pub(super) fn threads(&self, spec: &Spec) -> Result<Threads, String> {
         let contexts = spec.engine.contexts;
-        if self.0.len() > spec.engines as usize {
+        if self.roles.len() > spec.engines as usize {
             return Err(format!(
                 "the mapping {} has {} engines, and {} has {}",
                 self.name(),
-                self.0.len(),
+                self.roles.len(),
                 spec.name,
                 spec.engines
             ));
         }
-        if self.0.contains(&Role::Both) && contexts < 4 {
+        if self.roles.contains(&Role::Both) && contexts < 4 {
             return Err(format!(
                 "an engine that receives and sends takes 4 contexts, not {contexts}"
             ));
@@ -107,14 +143,14 @@ impl Mapping {
         let mut sending = Vec::new();
         // Context by context, so that engines share elements evenly.
         for context in 0..contexts {
-            for (engine, role) in self.0.iter().enumerate() {
+            for (engine, role) in self.roles.iter().enumerate() {
                 let thread = Thread { engine, context };
                 if role.receives(context) && (receiving.len() as u32) < elements {
                     receiving.push(thread);
                 }
             }
         }
-        for (engine, role) in self.0.iter().enumerate() {
+        for (engine, role) in self.roles.iter().enumerate() {
             let all = (0..contexts).map(|context| Thread { engine, context });
             sending.extend(all.filter(|thread| role.sends(thread.context)));
         }
@@ -135,7 +171,7 @@ impl Mapping {
                 spec.ports.count
             ));
         }
-        Ok(Threads { receiving, sending, ports: spec.ports.count })
+        Ok(Threads { receiving, sending, turn: self.turn, ports: spec.ports.count })
     }
 }
 
@@ -157,7 +193,8 @@ impl Thread {
 #[derive(Clone, Debug)]
 pub(super) struct Threads {
     receiving: Vec<Thread>,
-    pub sending: Vec<Thread>,
+    sending: Vec<Thread>,
+    turn: Turn,
     ports: u32,
 }
 
@@ -180,6 +217,23 @@ impl Threads {
             (*thread, wanted)
         })
     }
+
+    /// The sending threads with their four words in memory: first place of the ring; places of all
+    /// of them in a round; the next thread, and the first one.
+    pub fn senders(&self) -> impl Iterator<Item = (Thread, [u32; 4])> {
+        let packets = self.turn.packets();
+        let threads = self.sending.len();
+        self.sending.iter().enumerate().map(move |(at, thread)| {
+            let next = self.sending[(at + 1) % threads].number();
+            let round = packets * threads as u32;
+            (*thread, [packets * at as u32, round, next, self.sending[0].number()])
+        })
+    }
+
+    /// The thread that sends the packet at a place of the ring.
+    pub fn sender(&self, place: u32) -> Thread {
+        self.sending[(place / self.turn.packets()) as usize % self.sending.len()]
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +253,23 @@ mod tests {
         assert_eq!(threads.receiving.len(), 16);
         assert!((0..8).all(|engine| threads.contexts(engine) == 0b0011));
         assert!((8..12).all(|engine| threads.contexts(engine) == 0b1111));
+    }
+
+    #[test]
+    fn consecutive_places_belong_to_a_thread_for_a_turn() {
+        let threads = |turn| {
+            let mapping = Mapping::split(4, 1).with_turn(turn);
+            mapping.threads(&Spec::base()).expect("it fits")
+        };
+        let places = |turn| -> Vec<u32> {
+            let threads = threads(turn);
+            (0..10).map(|place| threads.sender(place).number() - 16).collect()
+        };
+        assert_eq!(places(Turn::One), [0, 1, 2, 3, 0, 1, 2, 3, 0, 1]);
+        assert_eq!(places(Turn::Two), [0, 0, 1, 1, 2, 2, 3, 3, 0, 0]);
+        assert_eq!(places(Turn::Four), [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]);
+        let words: Vec<[u32; 4]> = threads(Turn::Two).senders().map(|(_, words)| words).collect();
+        assert_eq!(words, [[0, 8, 17, 16], [2, 8, 18, 16], [4, 8, 19, 16], [6, 8, 16, 16]]);
     }
 
     #[test]

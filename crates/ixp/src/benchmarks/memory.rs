@@ -59,15 +59,11 @@ pub fn fill<E>(chip: &mut Chip<E>, threads: &Threads, contents: &Contents) -> Re
     for (thread, wanted) in threads.requests() {
         put("sram", sram, THREADS + 4 * thread.number(), &[wanted.word()])?;
     }
-    let count = threads.sending.len();
-    for (place, thread) in threads.sending.iter().enumerate() {
-        let next = threads.sending[(place + 1) % count].number();
-        let words = [place as u32, count as u32, next, threads.sending[0].number()];
+    for (thread, words) in threads.senders() {
         put("sram", sram, THREADS + 4 * thread.number(), &words)?;
     }
     for place in 0..RING_PLACES {
-        let thread = threads.sending[place as usize % count].number();
-        put("sram", sram, RING + 4 * place, &[0, 0, 0, thread])?;
+        put("sram", sram, RING + 4 * place, &[0, 0, 0, threads.sender(place).number()])?;
     }
     match contents {
         Contents::Ipfwdr { ports, routes, next_hops } => {

@@ -1,8 +1,9 @@
 //! The benchmarks of NePSim, written anew in microcode: programs/microcode/benchmarks.
 //!
 //! *Receiving* engines take packets and process them, *transmitting* engines send them; a
-//! [`Mapping`] says which do what. [`processor`] makes a chip from a benchmark's [`Contents`], a
-//! mapping and a description; [`Traffic`] makes packets from a seed.
+//! [`Mapping`] says which do what, and for how many packets a [`Turn`] of a sending thread is.
+//! [`processor`] makes a chip from a benchmark's [`Contents`], a mapping and a description;
+//! [`Traffic`] makes packets from a seed.
 
 mod automaton;
 mod contents;
@@ -25,7 +26,7 @@ use crate::spec::Spec;
 
 pub use contents::{Binding, Contents, NextHop, Pattern, PortAddress, Route, RouteKind};
 pub use feed::Feed;
-pub use mapping::{Mapping, Role};
+pub use mapping::{Mapping, Role, Turn};
 pub use measure::{Measured, measure};
 pub use traffic::{Generated, Traffic};
 
@@ -69,6 +70,7 @@ impl Benchmark {
 
 /// Files that the programs include.
 const INCLUDES: &[(&str, &str)] = &[
+    ("followers.inc", include_str!("../../../../programs/microcode/include/followers.inc")),
     ("ipv4.inc", include_str!("../../../../programs/microcode/include/ipv4.inc")),
     ("ipv4_forward.inc", include_str!("../../../../programs/microcode/include/ipv4_forward.inc")),
     ("ipv4_lengths.inc", include_str!("../../../../programs/microcode/include/ipv4_lengths.inc")),
@@ -105,14 +107,16 @@ impl Benchmark {
     ///
     /// # Errors
     /// If the program does not fit into a control store of this size, or does not receive or send.
-    pub fn assemble(self, role: Role, control_store: u32) -> Result<Image, SetupError> {
+    pub fn assemble(self, role: Role, turn: Turn, control_store: u32) -> Result<Image, SetupError> {
         let error = |message: String| SetupError { benchmark: self, message };
         let definitions = role.definitions();
         if definitions.is_empty() {
             return Err(error("an engine without a role has no program".to_owned()));
         }
+        let roles = definitions.iter().map(|name| ((*name).into(), "1".into()));
+        let turn = ("TURN".to_owned(), turn.packets().to_string());
         let options = wireloom_microcode::Options {
-            definitions: definitions.iter().map(|name| ((*name).into(), "1".into())).collect(),
+            definitions: roles.chain([turn]).collect(),
             control_store: Some(control_store as usize),
             optimise: true,
             ..Default::default()
@@ -148,7 +152,8 @@ pub fn processor<E: EnergySink>(
             (_, Role::Idle) => Program::default(),
             (Some(known), _) => known,
             (None, _) => {
-                let mut image = benchmark.assemble(*role, spec.engine.control_store)?;
+                let mut image =
+                    benchmark.assemble(*role, mapping.turn(), spec.engine.control_store)?;
                 wireloom_microcode::supply(&mut image, &memory::imports(contents))
                     .map_err(|name| error(format!("the program imports {name}")))?;
                 let program = Program::load(image, spec.engine.control_store);
