@@ -5,7 +5,7 @@ use wireloom_ixp::Spec;
 use wireloom_ixp::benchmarks::{Benchmark, Mapping, Role};
 use wireloom_sim::{Clock, sweep};
 
-use super::{MHZ, Trial, gbps};
+use super::{MHZ, Trial, gbps, turns};
 use crate::Settings;
 use crate::figure::{Choice, Drawn, Figure, Kept};
 use crate::mpsoc::workers;
@@ -30,12 +30,17 @@ pub const FIGURE: Figure = Figure {
         names: &["what"],
         skip: &[],
         tools: &[],
-        tables: &[PageTable { name: "rates", write: rates }, PageTable { name: "nat", write: nat }],
+        tables: &[
+            PageTable { name: "rates", write: rates },
+            PageTable { name: "nat", write: nat },
+            PageTable { name: "turns", write: turns::small },
+            PageTable { name: "turns-mix", write: turns::mix },
+        ],
     },
 };
 
 /// Bytes of a frame of 64 bytes without its check sequence.
-const FRAME: usize = 60;
+pub(super) const FRAME: usize = 60;
 /// Published rates of other programs, in million packets a second.
 const PUBLISHED: [(&str, f64); 2] = [("Intel's example", 2.9), ("SOSP'01", 3.47)];
 
@@ -89,7 +94,7 @@ fn translate(trial: &mut Trial, receiving: usize, sending: usize) {
     (trial.benchmark, trial.mapping) = (Benchmark::Nat, Mapping::split(receiving, sending));
 }
 
-fn ix_bus(trial: &mut Trial, mhz: u64) {
+pub(super) fn ix_bus(trial: &mut Trial, mhz: u64) {
     trial.spec.ix_bus.clock = Clock::hertz(mhz * 1_000_000);
 }
 
@@ -126,7 +131,7 @@ fn fbi(spec: &mut Spec, percent: u32) {
 /// A run.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
-    what: &'static str,
+    what: String,
     #[serde(flatten)]
     rate: Rate,
     /// Shares of time in use.
@@ -140,16 +145,25 @@ struct Row {
     buffers: f64,
 }
 
-fn make(_: &Settings) -> Result<Drawn> {
-    let _working = Working::on("64-byte packets on variants of the machine");
-    let variants: Vec<&Variant> = VARIANTS.iter().chain(NAT).collect();
-    let rows = sweep(&variants, workers(), |variant| {
+/// What runs: its name in the figure, the program on its machine, and whether the image has it.
+pub(super) struct Case {
+    pub what: String,
+    pub trial: Trial,
+    pub is_drawn: bool,
+}
+
+impl Case {
+    fn of(variant: &Variant) -> Self {
         let mut trial = Trial::new(Benchmark::Ipfwdr, Mapping::usual(6), MHZ);
         trial.sizes = vec![(FRAME, 1)];
         (variant.change)(&mut trial);
-        let loaded = trial.measure()?;
-        Ok::<_, Error>(Row {
-            what: variant.what,
+        Self { what: variant.what.to_owned(), trial, is_drawn: true }
+    }
+
+    fn run(&self) -> Result<Row> {
+        let loaded = self.trial.measure()?;
+        Ok(Row {
+            what: self.what.clone(),
             rate: loaded.rate(),
             ix_bus: loaded.use_of("ix bus"),
             sdram: loaded.use_of("sdram with rows"),
@@ -158,15 +172,28 @@ fn make(_: &Settings) -> Result<Drawn> {
             sending_idle: loaded.idle(|role| role == Role::Transmit),
             buffers: loaded.buffers(),
         })
-    });
-    let rows = rows.map_err(Error::new)?.into_iter().collect::<Result<Vec<_>>>()?;
-    let groups = rows.iter().map(|row| Group::new(row.what, [row.rate.mpps()]));
+    }
+}
+
+fn make(_: &Settings) -> Result<Drawn> {
+    let _working = Working::on("64-byte packets on variants of the machine");
+    let variants = VARIANTS.iter().chain(NAT).map(Case::of);
+    let cases: Vec<Case> = variants.chain(turns::cases()).collect();
+    let rows = sweep(&cases, workers(), Case::run).map_err(Error::new)?;
+    let rows = rows.into_iter().collect::<Result<Vec<_>>>()?;
+    let others = turns::others()?;
+    let drawn = cases.iter().zip(&rows).filter(|(case, _)| case.is_drawn);
+    let groups = drawn.map(|(_, row)| Group::new(&row.what, [row.rate.mpps()]));
     let title = "64-byte packets forwarded by six microengines at 232 MHz";
     let mut bars = Bars::new(title, "million packets a second", ["here"], groups.collect());
     bars.limits = PUBLISHED.map(|(name, mpps)| Limit::new(name, mpps)).to_vec();
     let svg = bars.svg();
-    let data = serde_json::to_value(&rows).map_err(|error| Error::new(error.to_string()))?;
-    Ok(Drawn { text: text(&rows), data, svg, faults: Vec::new() })
+    let data = serde_json::to_value((&rows, &others));
+    let mut data = data.map_err(|error| Error::new(error.to_string()))?;
+    // One list: names tell the rows apart.
+    let lists = data.as_array_mut().into_iter().flatten();
+    let data = lists.filter_map(serde_json::Value::as_array_mut).flat_map(std::mem::take).collect();
+    Ok(Drawn { text: text(&rows) + &turns::text(&others), data, svg, faults: Vec::new() })
 }
 
 fn text(rows: &[Row]) -> String {
@@ -175,7 +202,7 @@ fn text(rows: &[Row]) -> String {
     for row in rows {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         table.add_row([
-            row.what.to_owned(),
+            row.what.clone(),
             gbps(row.rate.mpps()),
             gbps(row.rate.gbps()),
             row.rate.dropped().to_string(),

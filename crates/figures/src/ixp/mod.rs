@@ -14,6 +14,7 @@ pub mod networks;
 pub mod power;
 pub mod speed;
 pub mod throughput;
+mod turns;
 
 use wireloom_ixp::benchmarks::{Benchmark, Mapping, Measured, Traffic, measure, processor};
 use wireloom_ixp::cards::Delivered;
