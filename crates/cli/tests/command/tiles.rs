@@ -64,3 +64,14 @@ fn wrong_programs_of_tiles_are_refused_with_the_place() {
         place.wireloom(words).status(2).complains(&[message]);
     }
 }
+
+#[test]
+fn a_mapping_is_measured_with_packets_that_are_forwarded() {
+    let place = Workplace::new();
+    place.write("two.tables", b"table ports\n0 out=1\n");
+    let frames: Vec<_> =
+        (0..120).map(|n| frame(if n % 2 == 0 { 0x0800 } else { 0x0806 })).collect();
+    place.write("many.pcap", &pcap(&frames));
+    let ran = place.wireloom("map hub.loom --tables two.tables --in many.pcap");
+    ran.status(2).complains(&["60 of 120 packets were dropped", "must know their destinations"]);
+}
