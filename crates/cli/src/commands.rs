@@ -137,7 +137,7 @@ The folder is laid out as in the documentation, so commands on programs/... run 
 Examples, in the folder of `wireloom example all`:
   wireloom trace programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --packet 17
   wireloom trace programs/router.loom --on np-2-2-4 --tables programs/tables/small.tables --in programs/captures/first.pcapng --packet 17
-  wireloom trace programs/ipv4.loom --tables programs/tables/small.tables --text '0 eth(dst=02:00:00:00:00:01, src=02:00:00:00:09:09) / ipv4(src=192.0.2.1, dst=198.51.100.1) / udp(dst=53)'
+  wireloom trace programs/ipv4.loom --tables programs/tests/ipv4.tables --text '0 eth(dst=02:00:00:00:00:00, src=02:00:00:00:09:09) / ipv4(src=10.1.1.1, dst=10.0.0.1) / udp(dst=53)'
 
 The steps are golden's, in the words of the source. Exit status 1 if the machine did something else with the packet.
 How packets are written: `wireloom docs programs/tests`.")]
@@ -145,15 +145,15 @@ How packets are written: `wireloom docs programs/tests`.")]
     /// Step a simulated machine in the terminal: breakpoints, threads, registers, memories
     #[command(after_help = "\
 Examples, in the folder of `wireloom example all`:
-  wireloom debug programs/ipv4.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng
-  wireloom debug programs/ipv4.loom --on ixp1200 --tables programs/tables/small.tables --in programs/captures/first.pcapng --packets 10
+  wireloom debug programs/ipv4.loom --tables programs/tests/ipv4.tables --in programs/captures/first.pcapng
+  wireloom debug programs/ipv4.loom --on ixp1200 --tables programs/tests/ipv4.tables --in programs/captures/first.pcapng --packets 10
 
 `help` lists the commands. In scripts a wrong command ends the run with exit status 2. A tour: `wireloom docs monitor`.")]
     Debug(debug::Debug),
     /// Show a simulated machine in the browser: threads over time, queues, buses, source, registers
     #[command(after_help = "\
 Examples, in the folder of `wireloom example all`:
-  wireloom monitor programs/ipv4.loom --on ixp1200 --tables programs/tables/small.tables --in programs/captures/first.pcapng
+  wireloom monitor programs/ipv4.loom --on ixp1200 --tables programs/tests/ipv4.tables --in programs/captures/first.pcapng
   wireloom monitor programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --port 8080
 
 Prints an address for a browser on this computer; nothing else can reach it. A tour: `wireloom docs monitor`.")]
@@ -207,8 +207,9 @@ remembered.")]
     /// Find the tiles of a tiled processor that execute a program fastest, by measuring mappings
     #[command(after_help = "\
 Examples, in the folder of `wireloom example all`:
-  wireloom map programs/ipv4.loom --on raw --tables programs/tables/small.tables --in programs/captures/first.pcapng -o raw-ipv4.toml
-  wireloom map programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --rate 5
+  wireloom traffic --packets 400 --ports 4 --prefixes programs/tables/rig.tables --source-prefixes programs/tables/rig.tables --out four.pcapng
+  wireloom map programs/ipv4.loom --on raw --tables programs/tables/rig.tables --in four.pcapng -o raw-ipv4.toml
+  wireloom map programs/ipv4.loom --tables programs/tables/rig.tables --in four.pcapng --rate 5
 
 Exit status 1 if no mapping carries the rate.")]
     Map(map::Map),

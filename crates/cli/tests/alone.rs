@@ -113,9 +113,11 @@ fn the_checkout_need_not_exist() {
     let elsewhere = Elsewhere::new();
     let script = "\"$1\" machines && \
         \"$1\" verify $2/hub.loom --on native,mpsoc --tables $2/hub.tables --in $2/three.pcap && \
-        \"$1\" build wireloom:programs/virtual.loom --on np-1-1-2 -o $2/np";
+        \"$1\" build wireloom:programs/virtual.loom --on np-1-1-2 -o $2/np && \
+        \"$1\" docs E0201 && \"$1\" docs language && \"$1\" example url -o $2/url && \
+        \"$1\" test $2/url/programs/tests/url.packets --on golden";
     if let Some(ran) = elsewhere.without_checkout(script) {
-        ran.status(0).says(&["mpsoc-oc48"]);
+        ran.status(0).says(&["mpsoc-oc48", "E0201 unknown name", "Loom C\n", "passed"]);
         assert!(elsewhere.place.path("np/rtl").is_dir());
     }
 }

@@ -122,3 +122,32 @@ fn examples_run_anywhere() {
     place.write("here/own", b"");
     place.wireloom("example nat -o here/own").status(2).complains(&["is not a folder"]);
 }
+
+#[test]
+fn tables_in_the_help_are_those_of_their_programs() {
+    let place = Workplace::new();
+    place.wireloom("example all -o all").status(0);
+    let mut loaded = std::collections::BTreeSet::new();
+    let list = place.wireloom("--help").out.clone();
+    let commands = list.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let commands = commands.filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    for command in commands.filter(|command| *command != "help") {
+        let help = place.wireloom(&format!("{command} --help"));
+        for example in help.out.lines().filter(|line| line.starts_with("  wireloom ")) {
+            let words: Vec<&str> = example.split_whitespace().collect();
+            let after = |option: &'static str| {
+                words.windows(2).filter(move |pair| pair[0] == option).map(|pair| pair[1])
+            };
+            let program = words.iter().find(|word| word.ends_with(".loom") && !word.contains('{'));
+            let (Some(program), Some(tables)) = (program, after("--tables").next()) else {
+                continue;
+            };
+            let sets: String = after("--set").map(|set| format!(" --set {set}")).collect();
+            loaded.insert(format!("tables all/{program} --tables all/{tables}{sets}"));
+        }
+    }
+    assert!(loaded.len() >= 3, "{loaded:?}");
+    for words in loaded {
+        place.wireloom(&words).status(0);
+    }
+}
