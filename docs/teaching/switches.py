@@ -4,10 +4,10 @@
     python3 docs/teaching/switches.py FILE.rasm [--words N,N,...] [--messages N]
 
 The chip has 4 x 4 tiles. Every side of it from which a switch takes words gets messages: a word
-with the number of words that follow but one, and these words. With several numbers of words, messages
-take them in turn, and each side begins with another one. Every other side takes a word a cycle.
-Queues, branches and routes have the rules of docs/machines/raw.md; there are no tile processors, no
-dynamic networks and no second static network.
+with the number of words that follow but one, and these words. With several numbers of words,
+messages take them in turn, and each side begins with another one. Every other side takes a word a
+cycle. Queues, branches and routes have the rules of docs/machines/raw.md; there are no tile
+processors, no dynamic networks and no second static network.
 
 Exit status: 0 if every word left, 1 if some did not, 2 for wrong input.
 """
