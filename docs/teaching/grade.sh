@@ -20,7 +20,19 @@ if [ $# -lt 2 ] || [ ! -d "$1" ] || [ ! -d "$2" ]; then
     echo "usage: $0 TESTS SUBMISSIONS [MACHINES], the first two being folders" >&2
     exit 2
 fi
+if ! command -v wireloom > /dev/null; then
+    echo "error: wireloom is not installed, or not in a folder of PATH" >&2
+    exit 2
+fi
 tests=$1 submissions=$2 machines=${3:-golden}
+if ! compgen -G "$tests/*.packets" > /dev/null; then
+    echo "error: $tests has no packet tests (NAME.packets)" >&2
+    exit 2
+fi
+if ! compgen -G "$submissions/*/" > /dev/null; then
+    echo "error: $submissions has no folder of a student" >&2
+    exit 2
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -10,6 +10,7 @@ with what is waited for. Exit status: that of the command.
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,8 @@ def main():
     parser.add_argument("--rows", type=int, default=10, help="rows to show, of each thread")
     parser.add_argument("arguments", nargs="+")
     options = parser.parse_args()
+    if shutil.which("wireloom") is None:
+        parser.error("`wireloom` is not installed, or not in a folder of PATH")
     chosen = options.threads.split(",") if options.threads else [None]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
         script.write(f"next {options.every}\nthreads\n" * options.samples)

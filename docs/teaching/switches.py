@@ -14,6 +14,7 @@ Exit status: 0 if every word left, 1 if some did not, 2 for wrong input.
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -197,6 +198,8 @@ def main():
     parser.add_argument("--words", default="16")
     parser.add_argument("--messages", type=int, default=10)
     options = parser.parse_args()
+    if shutil.which("wireloom") is None:
+        wrong("`wireloom` is not installed, or not in a folder of PATH")
     words = [int(number) if number.isdigit() else 0 for number in options.words.split(",")]
     if min(*words, options.messages) < 1 or max(*words, options.messages) > 10000:
         wrong("--words and --messages are 1 to 10,000")
