@@ -168,4 +168,15 @@ mod tests {
         }
         assert!(count > 20, "{count} examples were found");
     }
+
+    #[test]
+    fn groups_of_options_hold_only_those_that_they_name() {
+        for command in CommandLine::command().get_subcommands() {
+            for arg in command.get_arguments().filter(|arg| arg.get_help_heading().is_some()) {
+                let id = arg.get_id().as_str();
+                let is_general = ["on", "file", "json", "out", "updates", "dump", "rows"];
+                assert!(!is_general.contains(&id), "{} {id}", command.get_name());
+            }
+        }
+    }
 }

@@ -25,10 +25,6 @@ use wireloom_console::{Count, Fates};
 /// See `wireloom run --help`.
 #[derive(Args, Debug)]
 pub struct Run {
-    #[command(flatten)]
-    job: JobArgs,
-    #[command(flatten)]
-    updates: UpdatesArgs,
     #[arg(long, value_name = "MACHINE", default_value = "native", help = machine::help("Run on this machine"))]
     on: MachineName,
     /// Write the packets that were sent or handed to the cpu, as pcapng with one interface a port;
@@ -45,6 +41,11 @@ pub struct Run {
     /// Show this number of an offload's rows, largest values first; 0 shows all, sorted by key
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
+    #[command(flatten)]
+    updates: UpdatesArgs,
+    /// Last: its groups of options would go on.
+    #[command(flatten)]
+    job: JobArgs,
 }
 
 #[derive(Serialize)]
@@ -58,8 +59,8 @@ struct Report {
     arrived: Count,
     /// Processing time, without reading and writing captures.
     work_seconds: f64,
-    /// The rate over that time, in million packets a second.
-    mpps: f64,
+    /// Packets that this computer executed a second.
+    host_pps: f64,
     /// The statistics of a simulated machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     simulation: Option<Record>,
@@ -158,7 +159,7 @@ impl Run {
             build_seconds: machine.build_time.as_secs_f64(),
             arrived,
             work_seconds: seconds,
-            mpps: if seconds > 0.0 { arrived.packets as f64 / seconds / 1e6 } else { 0.0 },
+            host_pps: if seconds > 0.0 { arrived.packets as f64 / seconds } else { 0.0 },
             simulation: machine.record(),
             peak_memory_kib: memory::peak_kib(),
             fates: tally.fates(program),
@@ -193,7 +194,7 @@ impl Report {
         ];
         if self.simulation.is_none() {
             facts.push(("time", format!("{:.3} s", self.work_seconds)));
-            facts.push(("rate", output::packet_rate(self.mpps * 1e6)));
+            facts.push(("on this computer", output::packet_rate(self.host_pps)));
         }
         facts.extend([
             ("table entries", thousands(self.table_entries)),
@@ -224,7 +225,7 @@ impl Report {
         match &self.simulation {
             Some(record) => out += &format!("\n\n{}", simulation::text(record)),
             None => {
-                let rate = output::packet_rate(self.mpps * 1e6);
+                let rate = output::packet_rate(self.host_pps);
                 out += &format!(" in {:.3} s: {rate}\n", self.work_seconds);
             }
         }

@@ -23,13 +23,14 @@ use wireloom_console::{Count, Fates, Tally};
 /// See `wireloom verify --help`.
 #[derive(Args, Debug)]
 pub struct Verify {
-    #[command(flatten)]
-    job: JobArgs,
-    #[command(flatten)]
-    updates: UpdatesArgs,
     #[arg(long, value_name = "MACHINES", value_delimiter = ',', default_value = "native",
         help = machine::help("Compare these machines with golden, separated by commas"))]
     on: Vec<MachineName>,
+    #[command(flatten)]
+    updates: UpdatesArgs,
+    /// Last: its groups of options would go on.
+    #[command(flatten)]
+    job: JobArgs,
 }
 
 #[derive(Serialize)]
@@ -53,8 +54,8 @@ struct MachineReport {
     /// Outputs that a simulated machine dropped in full queues of its own. They are not compared.
     lost_outputs: u64,
     work_seconds: f64,
-    /// The rate over that time, in million packets a second.
-    mpps: f64,
+    /// Packets that this computer executed a second.
+    host_pps: f64,
     /// The statistics of a simulated machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     simulation: Option<Record>,
@@ -68,7 +69,7 @@ impl MachineReport {
             compared,
             lost_outputs,
             work_seconds: seconds,
-            mpps: if seconds > 0.0 { compared as f64 / seconds / 1e6 } else { 0.0 },
+            host_pps: if seconds > 0.0 { compared as f64 / seconds } else { 0.0 },
             simulation: machine.record(),
         }
     }
@@ -236,9 +237,10 @@ impl Report {
             1 => page.state(false, "One machine differs from golden."),
             count => page.state(false, format!("{count} machines differ from golden.")),
         }
-        let mut table = Table::new(["machine", "rate", "packets compared", "result"], &[1, 2]);
+        let mut table =
+            Table::new(["machine", "on this computer", "packets compared", "result"], &[1, 2]);
         for own in &self.machines {
-            let (rate, compared) = (output::packet_rate(own.mpps * 1e6), thousands(own.compared));
+            let (rate, compared) = (output::packet_rate(own.host_pps), thousands(own.compared));
             table.row([own.machine.clone(), rate, compared, self.verdict(&own.machine)]);
         }
         let section = Section::new("The comparison").facts([
@@ -269,10 +271,11 @@ impl Report {
             self.arrived.text(),
             counted(self.outputs, "output"),
         );
-        let mut table = output::table(&["machine", "rate", "compared with golden"], &[1]);
+        let mut table =
+            output::table(&["machine", "on this computer", "compared with golden"], &[1]);
         for machine in &self.machines {
             let verdict = self.verdict(&machine.machine);
-            let rate = output::packet_rate(machine.mpps * 1e6);
+            let rate = output::packet_rate(machine.host_pps);
             table.add_row([machine.machine.clone(), rate, verdict]);
         }
         out += &format!("{table}\n\n");
