@@ -18,7 +18,7 @@ pub struct Captures {
 
 /// How the packets of several captures follow each other.
 enum Order {
-    InTurn(InTurn),
+    InTurn(Box<InTurn>),
     Merged(Vec<Head>),
 }
 
@@ -32,7 +32,7 @@ impl Captures {
         let waiting = captures.iter().cloned().collect();
         let mut turns = InTurn { waiting, reader: None, options, warnings: Vec::new() };
         turns.advance()?;
-        Ok(Self::of(Order::InTurn(turns), limit))
+        Ok(Self::of(Order::InTurn(Box::new(turns)), limit))
     }
 
     /// Opens captures that may have ports. If one has, all are open at once and merged by time:
