@@ -143,6 +143,7 @@ pub static CODES: &[Code] = &[
     code("W0608", "comparison in a bitwise operation"),
     code("W0609", "`!` of one operand"),
     code("W0610", "constant in `&&` or `||`"),
+    code("W0611", "comparison of a comparison"),
     code("W0701", "unreachable step"),
     code("W0702", "unused offload"),
     code("W0703", "unused context"),

@@ -1,5 +1,5 @@
 //! Warnings about operators that C programs often get wrong: precedence, `!` for one operand only,
-//! and a constant where a second comparison is meant.
+//! a constant where a second comparison is meant, and chains of comparisons.
 
 use super::constants::is_widthless;
 use super::{Checker, fold};
@@ -29,6 +29,26 @@ impl Checker<'_> {
         if (bitwise || op.is_logical()) && !is_true_or_false(right) {
             self.warn_negation(op, left.0, right, true);
         }
+        if is_order(op) {
+            self.warn_chain(op, left.0, right.0);
+        }
+    }
+
+    /// Reports W0611: `a < b < c`, which compares `true` or `false` with `c`.
+    fn warn_chain(&mut self, op: BinaryOp, left: &Expr, right: &Expr) {
+        let ExprKind::Binary(inner, x, y) = &left.kind else { return };
+        if left.grouped || !is_order(*inner) {
+            return;
+        }
+        let texts = self.quoted(x.span).zip(self.quoted(y.span)).zip(self.quoted(right.span));
+        let ((x, y), z) = texts.unwrap_or_else(|| (("a".into(), "b".into()), "c".into()));
+        let (first, second) = (sign(*inner), sign(op));
+        let message = format!("`{second}` compares the result of `{first}`, which is 0 or 1");
+        self.report(
+            Diagnostic::new("W0611", left.span, message)
+                .here("`true` or `false`")
+                .help(format!("write `{x} {first} {y} && {y} {second} {z}`")),
+        );
     }
 
     /// Reports `x == y | other`, or `other | x == y`.
@@ -149,6 +169,11 @@ impl Checker<'_> {
         let plain = text.len() <= MAX_QUOTED && !text.contains("//") && !text.contains("/*");
         plain.then(|| text.split_whitespace().collect::<Vec<_>>().join(" "))
     }
+}
+
+/// Whether an operator compares by size.
+fn is_order(op: BinaryOp) -> bool {
+    matches!(op, BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
 }
 
 fn is_comparison(op: BinaryOp) -> bool {

@@ -1,5 +1,7 @@
 //! Parses types and expressions.
 
+use std::rc::Rc;
+
 use super::{Attempt, Failed, MAX_NESTING, Parser, is_bits_type};
 use crate::ast::{BinaryOp, Expr, ExprKind, SizeOperand, TypeExpr, TypeKind, UnaryOp};
 use crate::diagnostics::Diagnostic;
@@ -399,12 +401,14 @@ impl Parser<'_> {
                 self.advance();
                 ExprKind::Bool(value)
             }
-            Token::Ident if !self.at_bits_type() => {
-                self.no_scope_operator()?;
-                let name = self.word().into();
-                self.advance();
-                ExprKind::Name(name)
-            }
+            Token::Ident if !self.at_bits_type() => match self.scope_operator() {
+                Some(member) => ExprKind::Name(member?),
+                None => {
+                    let name = self.word().into();
+                    self.advance();
+                    ExprKind::Name(name)
+                }
+            },
             Token::LParen => {
                 let open = self.advance();
                 let inner = self.unangled(Self::value)?;
@@ -441,23 +445,24 @@ impl Parser<'_> {
         self.node(kind, start)
     }
 
-    /// Reports C++'s `Reason::A`, at the name before the `::`.
-    fn no_scope_operator(&mut self) -> Attempt<()> {
+    /// Reports C++'s `Reason::A`, if it follows, and reads it as `A`.
+    fn scope_operator(&mut self) -> Option<Attempt<Rc<str>>> {
         let span = self.span();
-        let rest = &self.cursor.text[span.end as usize..];
-        if !rest.starts_with("::") {
-            return Ok(());
-        }
+        let rest = self.cursor.text[span.end as usize..].strip_prefix("::")?;
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let member = &rest[2..][..rest[2..].find(|c| !word(c)).unwrap_or(rest.len() - 2)];
+        let member: Rc<str> = rest[..rest.find(|c| !word(c)).unwrap_or(rest.len())].into();
         let message = format!("`{}::{member}` is C++, but not Loom C", self.word());
-        let end = span.end + 2 + member.len() as u32;
-        let help = match member {
+        let help = match &*member {
             "" => "members of an enumeration are names of the file".to_owned(),
             _ => format!("write `{member}`: members of an enumeration are names of the file"),
         };
+        let end = span.end + 2 + member.len() as u32;
         self.sink.push(Diagnostic::new("E0115", Span { end, ..span }, message).help(help));
-        Err(Failed)
+        // The lexer may have read the `::` and the letters after it as an address.
+        while self.peek() != Token::End && self.span().start < end {
+            self.advance();
+        }
+        Some(if member.is_empty() { Err(Failed) } else { Ok(member) })
     }
 
     fn aggregate(&mut self) -> Attempt<Expr> {

@@ -124,7 +124,10 @@ impl Parser<'_> {
             let ty = self.base_type()?;
             self.no_brackets_before_name()?;
             loop {
-                let field = self.field_name()?;
+                let field = match self.peek() {
+                    Token::Colon => self.unnamed_field(),
+                    _ => self.field_name()?,
+                };
                 let ty = self.array_suffix(ty.clone())?;
                 fields.push((field, ty));
                 if self.peek() == Token::Colon {
@@ -142,13 +145,20 @@ impl Parser<'_> {
         Ok(StructDecl { name, is_header, fields })
     }
 
+    /// Names a bit field that has no name, `u8 : 3;`, as C allows.
+    fn unnamed_field(&mut self) -> Name {
+        let span = self.span();
+        Name { text: format!("reserved{}", span.start).into(), span }
+    }
+
     /// Reports C's bit fields, `u8 a : 3;`, and reads them as what they mean.
     fn bit_field(&mut self, name: &Name, ty: &mut TypeExpr) -> Attempt<()> {
         let colon = self.advance();
         let width = self.text(self.span()).parse::<u32>();
+        let shown = if name.span == colon { "reserved" } else { &name.text };
         let help = match &width {
-            Ok(width) => format!("write `u{width} {};`", name.text),
-            Err(_) => format!("write `u` and the width, a number: `u3 {};`", name.text),
+            Ok(width) => format!("write `u{width} {shown};`"),
+            Err(_) => format!("write `u` and the width, a number: `u3 {shown};`"),
         };
         let message = "there are no bit fields: the width is in the type";
         self.sink.push(Diagnostic::new("E0115", colon, message).help(help));
