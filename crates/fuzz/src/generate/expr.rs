@@ -1,5 +1,7 @@
 //! Expressions of a given type.
 
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use rand::Rng;
 
 use super::{Generator, MAX_EXPR, WIDTHS};
@@ -73,7 +75,14 @@ impl Generator {
                     3 => self.rng.random::<u64>() & most,
                     _ => self.rng.random_range(0..17) & most,
                 };
-                Expr::atom(ty.clone(), format!("(u{width}){value:#x}"))
+                // Half of those that can be addresses are written as addresses.
+                let number = match width {
+                    32 if value % 2 == 1 => Ipv4Addr::from_bits(value as u32).to_string(),
+                    48 if value % 2 == 1 => mac(value),
+                    128 if value % 2 == 1 => Ipv6Addr::from_bits(value.into()).to_string(),
+                    _ => format!("{value:#x}"),
+                };
+                Expr::atom(ty.clone(), format!("(u{width}){number}"))
             }
             Ty::Bool => Expr::atom(Ty::Bool, if self.chance(50) { "true" } else { "false" }),
             Ty::Enum(name, _) => {
@@ -290,4 +299,11 @@ pub(super) fn cast(ty: &Ty, from: Expr) -> Expr {
 /// Casts like [`cast`], if necessary.
 pub(super) fn convert(ty: &Ty, from: Expr) -> Expr {
     if from.ty == *ty { from } else { cast(ty, from) }
+}
+
+/// The MAC address with the low 48 bits of a number.
+fn mac(value: u64) -> String {
+    let bytes = value.to_be_bytes();
+    let groups: Vec<String> = bytes[2..].iter().map(|byte| format!("{byte:02x}")).collect();
+    groups.join(":")
 }
