@@ -2,6 +2,7 @@
 
 mod captures;
 mod commands;
+mod differences;
 mod failure;
 mod job;
 mod leaving;

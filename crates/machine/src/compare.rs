@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Serialize;
-use wireloom_bits::Bits;
 use wireloom_ir as ir;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_net::{Frame, Packet, dissect};
@@ -271,13 +270,33 @@ pub fn compare_outputs(
     fields.push(number("ingress port", expected.ingress.into(), got.ingress.into()));
     fields.push(number("arrival, ns", expected.arrival_ns, got.arrival_ns));
     fields.push(number("length", expected.bytes.len() as u64, got.bytes.len() as u64));
-    let missing = || "-".to_owned();
-    fields.extend(dissect::compare(expected.bytes, got.bytes).into_iter().map(|field| Compared {
-        field: field.name,
-        expected: field.expected.unwrap_or_else(missing),
-        got: field.got.unwrap_or_else(missing),
-    }));
+    fields.extend(dissect::compare(expected.bytes, got.bytes).into_iter().map(Compared::from));
     fields
+}
+
+impl From<dissect::Comparison> for Compared {
+    fn from(field: dissect::Comparison) -> Self {
+        let missing = || "-".to_owned();
+        Self {
+            field: field.name,
+            expected: field.expected.unwrap_or_else(missing),
+            got: field.got.unwrap_or_else(missing),
+        }
+    }
+}
+
+impl Compared {
+    /// Whether golden and the machine agree.
+    pub fn same(&self) -> bool {
+        self.expected == self.got
+    }
+
+    /// Whether the row tells something: it differs, or it is no part of a payload, of which there
+    /// may be thousands of rows.
+    pub fn tells(&self) -> bool {
+        let is_rest = self.field.starts_with("payload") || self.field.starts_with("padding");
+        !self.same() || !is_rest
+    }
 }
 
 /// Returns the first difference between the offloads of two machines after the same packets.
@@ -287,15 +306,7 @@ fn state_difference(golden: &Running, other: &Running, unread: &[String]) -> Opt
     if found.is_empty() {
         return None;
     }
-    let text = |fields: Option<Vec<(String, Bits)>>| {
-        fields.map_or("no such row".to_owned(), |fields| {
-            fields
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect::<Vec<_>>()
-                .join(" ")
-        })
-    };
+    let text = |fields: Option<String>| fields.unwrap_or_else(|| "no such row".to_owned());
     let fields = found
         .into_iter()
         .map(|row| Compared {

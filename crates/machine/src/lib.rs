@@ -47,4 +47,4 @@ pub use record::{Bar, Line, Part, Record, counted, thousands};
 pub use registry::Registry;
 pub use running::{LoadedTables, Running, load_store};
 pub use snapshot::Snapshot;
-pub use state::{RowDifference, differences, find_offload, key_text};
+pub use state::{RowDifference, differences, fields_text, find_offload, key_text, value_text};

@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wireloom_bits::Bits;
-use wireloom_offloads::{Config, Content, EntryKey, Instance, Row, Store};
+use wireloom_offloads::populate::value_layout;
+use wireloom_offloads::{Config, Content, EntryKey, Instance, Layout, Row, Store};
 
 use crate::{Error, Result};
 
@@ -28,12 +29,14 @@ pub fn key_text(config: &Config, key: &EntryKey) -> String {
         EntryKey::Pattern(bytes) => format!("\"{}\"", bytes.escape_ascii()),
         EntryKey::Prefix { bits, length } => format!("{}/{length}", scalar_text(bits)),
         EntryKey::Exact(bits) => {
-            let fields = config.key.as_ref().map_or(&[][..], |layout| &layout.fields);
+            let Some(layout) = &config.key else { return String::new() };
             let mut low = bits.width();
             let mut parts = Vec::new();
-            for (name, width) in fields {
+            for (name, width) in &layout.fields {
                 low = low.saturating_sub(*width);
-                let value = scalar_text(&bits.slice(low, *width));
+                let value = bits.slice(low, *width);
+                let member = member_name(layout, name, &value).map(str::to_owned);
+                let value = member.unwrap_or_else(|| scalar_text(&value));
                 parts.push(if name.is_empty() { value } else { format!("{name}={value}") });
             }
             parts.join(" ")
@@ -41,10 +44,36 @@ pub fn key_text(config: &Config, key: &EntryKey) -> String {
     }
 }
 
+/// Formats the fields of an entry's value for people: members of enumerations by name.
+pub fn fields_text(config: &Config, fields: &[(String, Bits)]) -> String {
+    let layout = value_layout(config).unwrap_or_default();
+    let text =
+        |(name, value): &(String, Bits)| format!("{name}={}", value_text(&layout, name, value));
+    fields.iter().map(text).collect::<Vec<_>>().join(" ")
+}
+
+/// Formats the value of a field for people: a member of an enumeration by its name.
+pub fn value_text(layout: &Layout, name: &str, value: &Bits) -> String {
+    member_name(layout, name, value).map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The member of a field's enumeration that has a value.
+fn member_name<'a>(layout: &'a Layout, name: &str, value: &Bits) -> Option<&'a str> {
+    let members = layout.enums.get(name)?;
+    let (name, _) = members.iter().find(|(_, number)| value.to_u64() == Some(*number))?;
+    Some(name)
+}
+
+/// Formats 48 bits as a link address.
+fn mac_text(bits: &Bits) -> String {
+    bits.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+}
+
 fn scalar_text(bits: &Bits) -> String {
     let value = bits.to_u128().unwrap_or_default();
     match bits.width() {
         32 => Ipv4Addr::from(value as u32).to_string(),
+        48 => mac_text(bits),
         128 => Ipv6Addr::from(value).to_string(),
         _ => bits.to_string(),
     }
@@ -56,10 +85,10 @@ pub struct RowDifference {
     pub offload: String,
     /// The key.
     pub key: String,
-    /// The fields on golden, if it has the row.
-    pub expected: Option<Vec<(String, Bits)>>,
-    /// The fields on the other machine, if it has the row.
-    pub got: Option<Vec<(String, Bits)>>,
+    /// The fields on golden for people, if it has the row.
+    pub expected: Option<String>,
+    /// The fields on the other machine for people, if it has the row.
+    pub got: Option<String>,
 }
 
 /// The first row of each offload that differs between two stores of one program.
@@ -87,7 +116,7 @@ pub fn differences(expected: &Store, got: &Store) -> Vec<RowDifference> {
             }
         }
         let key = one.or(other).map(|row| key_text(config, &row.key)).unwrap_or_default();
-        let fields = |row: &Row| row.fields.clone();
+        let fields = |row: &Row| fields_text(config, &row.fields);
         differences.push(RowDifference {
             offload: path,
             key,
@@ -118,6 +147,18 @@ mod tests {
         let flow = exact(&[("src", 32), ("port", 16)]);
         let key = EntryKey::Exact(Bits::new(48, 0x0a00_0001_0050));
         assert_eq!(key_text(&flow, &key), "src=10.0.0.1 port=80");
+        let mut states = exact(&[("link", 48), ("state", 8)]);
+        let members = vec![("NEW".to_owned(), 0), ("OPEN".to_owned(), 5)];
+        states.key.as_mut().expect("a key").enums.insert("state".to_owned(), members.clone());
+        let key = EntryKey::Exact(Bits::new(56, 0x02_0000_0000_0105));
+        assert_eq!(key_text(&states, &key), "link=02:00:00:00:00:01 state=OPEN");
+        let mut value = Layout::plain(vec![("state".to_owned(), 8), ("age".to_owned(), 8)]);
+        value.enums.insert("state".to_owned(), members);
+        states.value = Some(value);
+        let fields =
+            |state| [("state".into(), Bits::new(8, state)), ("age".into(), Bits::new(8, 3))];
+        assert_eq!(fields_text(&states, &fields(5)), "state=OPEN age=3");
+        assert_eq!(fields_text(&states, &fields(4)), "state=4 age=3");
         let scalar = exact(&[("", 128)]);
         assert_eq!(key_text(&scalar, &EntryKey::Exact(Bits::new(128, 1))), "::1");
         let prefix = EntryKey::Prefix { bits: Bits::new(32, 0xc000_0200), length: 24 };

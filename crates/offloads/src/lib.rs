@@ -20,7 +20,8 @@ pub use kinds::instantiate;
 pub use populate::{LoadSummary, load_tables};
 pub use raw::RawView;
 pub use registry::{
-    Config, Delay, Extent, KINDS, Kind, Layout, Method, Param, ReplyType, StateUse, ValueType,
+    Config, Delay, Extent, KINDS, Kind, Layout, Members, Method, Param, ReplyType, StateUse,
+    ValueType,
 };
 pub use store::{Content, Slot, Store};
 pub use updates::{Update, resolve_updates};

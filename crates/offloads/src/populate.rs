@@ -90,7 +90,10 @@ pub(crate) fn target<'a>(
 }
 
 /// Converts a key to the offload's representation.
-pub(crate) fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
+///
+/// # Errors
+/// If the key does not suit the offload: a sentence without a full stop.
+pub fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> {
     let layout = config.key.clone().unwrap_or_default();
     Ok(match table(config)?.key {
         TableKey::Prefix => {
@@ -107,6 +110,26 @@ pub(crate) fn entry_key(config: &Config, key: &Key) -> Result<EntryKey, String> 
 pub(crate) fn entry_value(config: &Config, fields: &[(String, Literal)]) -> Result<Bits, String> {
     let (layout, base) = (table(config)?.value)(config);
     pack(&layout, base, fields)
+}
+
+/// Converts the value of one field of an entry, of `width` bits, as table files write it.
+///
+/// # Errors
+/// If it does not fit, or is no member of the field's enumeration: a sentence without a full stop.
+pub fn field_value(
+    members: Option<&Members>,
+    width: u32,
+    literal: &Literal,
+) -> Result<Bits, String> {
+    match members {
+        Some(members) => member(members, width, literal),
+        None => literal.to_bits(width),
+    }
+}
+
+/// The fields of the values of an offload's table; `None` if it has no table.
+pub fn value_layout(config: &Config) -> Option<Layout> {
+    table(config).ok().map(|form| (form.value)(config).0)
 }
 
 /// Returns the form of the entries of an offload's table.
@@ -158,10 +181,7 @@ fn pack(layout: &Layout, base: Bits, given: &[(String, Literal)]) -> Result<Bits
     let mut packed = base;
     for (name, literal) in given {
         let (lo, width) = field(layout, name)?;
-        let bits = match layout.enums.get(name) {
-            Some(members) => member(members, width, literal),
-            None => literal.to_bits(width),
-        };
+        let bits = field_value(layout.enums.get(name), width, literal);
         let bits = bits.map_err(|what| match name.as_str() {
             "" => what,
             _ => format!("field `{name}`: {what}"),
@@ -215,7 +235,7 @@ fn field(layout: &Layout, name: &str) -> Result<(u32, u32), String> {
 }
 
 /// Returns the end of a sentence that suggests the nearest of the names, or lists all of them.
-fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
+pub fn suggest<'a>(wrong: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let close = names
         .clone()
         .map(|name| (distance(wrong, name), name))

@@ -12,6 +12,7 @@ use wireloom_machine::{Contender, Difference, Record, Recordings, Running};
 use wireloom_report::{Page, Section, Table};
 
 use crate::captures::warn_of;
+use crate::differences;
 use crate::failure::{Failure, Outcome};
 use crate::job::JobArgs;
 use crate::machine::{self, MachineName, warn_of_sections};
@@ -307,9 +308,9 @@ fn place(difference: &Difference) -> String {
 fn difference_section(difference: &Difference) -> Section {
     let got = format!("got ({})", difference.machine);
     let mut table = Table::new(["", "field", "expected (golden)", &got], &[]);
-    for row in &difference.fields {
+    for row in difference.fields.iter().filter(|row| row.tells()) {
         let cells = |mark: &str| [mark, &row.field, &row.expected, &row.got].map(str::to_owned);
-        match row.expected == row.got {
+        match row.same() {
             true => table.row(cells("")),
             false => table.marked_row(cells("\u{2260}")),
         }
@@ -324,14 +325,7 @@ fn difference_section(difference: &Difference) -> Section {
 
 /// Formats a difference for people.
 fn difference_text(difference: &Difference) -> String {
-    let title = place(difference);
-    let mut table = output::table(
-        &["", "field", "expected (golden)", &format!("got ({})", difference.machine)],
-        &[],
-    );
-    for row in &difference.fields {
-        let mark = if row.expected == row.got { "" } else { "!" };
-        table.add_row([mark, &row.field, &row.expected, &row.got]);
-    }
-    format!("{title}\n{table}\n\n")
+    let got = format!("got ({})", difference.machine);
+    let table = differences::table(&difference.fields, "expected (golden)", &got);
+    format!("{}\n{table}\n\n", place(difference))
 }

@@ -103,7 +103,7 @@ pub(super) fn parse(text: &str) -> Result<Line, String> {
     match ahead.word() {
         "table" => table(ahead).map(Line::Table),
         "import" => import(ahead).map(Line::Import),
-        _ => entry(cursor),
+        _ => entry(cursor).map(|(key, fields)| Line::Entry(key, fields)),
     }
 }
 
@@ -133,6 +133,25 @@ pub(super) fn parse_update(text: &str) -> Result<UpdateLine, String> {
     }
 }
 
+/// Parses an entry: a key and the fields of its value, by name (empty for a scalar).
+///
+/// # Errors
+/// If the text is malformed: a sentence without a full stop.
+pub fn parse_entry(text: &str) -> Result<(Key, Vec<(String, Literal)>), String> {
+    entry(Cursor { rest: text.trim_start() })
+}
+
+/// Parses a key alone.
+///
+/// # Errors
+/// If the text is malformed: a sentence without a full stop.
+pub fn parse_key(text: &str) -> Result<Key, String> {
+    let mut cursor = Cursor { rest: text.trim_start() };
+    let key = cursor.key()?;
+    cursor.end()?;
+    Ok(key)
+}
+
 fn table(mut cursor: Cursor<'_>) -> Result<String, String> {
     cursor.space();
     let name = cursor.word();
@@ -146,7 +165,7 @@ fn table(mut cursor: Cursor<'_>) -> Result<String, String> {
     Ok(name.to_owned())
 }
 
-fn entry(mut cursor: Cursor<'_>) -> Result<Line, String> {
+fn entry(mut cursor: Cursor<'_>) -> Result<(Key, Vec<(String, Literal)>), String> {
     let key = cursor.key()?;
     cursor.space();
     let arrow = cursor.rest.starts_with("->");
@@ -163,7 +182,7 @@ fn entry(mut cursor: Cursor<'_>) -> Result<Line, String> {
     }
     check_names(fields.iter().map(|(name, _)| name))?;
     cursor.end()?;
-    Ok(Line::Entry(key, fields))
+    Ok((key, fields))
 }
 
 fn scalar_or_prefix(word: &str) -> Result<Key, String> {

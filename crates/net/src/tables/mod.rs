@@ -65,7 +65,7 @@ mod updates;
 pub use error::TableError;
 pub use file::{Entry, TableFile};
 pub use import::{Hop, Route, SourceKind, read_prefixes, read_routes};
-pub use line::Key;
+pub use line::{Key, parse_entry, parse_key};
 pub use literal::Literal;
 pub use prefix::{Family, Prefix};
 pub use updates::{UpdateEntry, UpdateFile};
