@@ -2,10 +2,13 @@
 //! counts.
 
 mod counting;
+mod mismatch;
 pub mod notation;
 mod packet_file;
+mod state;
 mod tester;
 
 pub use counting::counts_of_golden;
+pub use mismatch::Mismatch;
 pub use packet_file::{Action, ActionKind, Expected, TestFile};
 pub use tester::Tester;

@@ -3,15 +3,20 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use wireloom_ir::Program;
+use wireloom_ir::{Program, ReasonSet};
 use wireloom_machine::{Source, load_store};
 use wireloom_net::Packet;
+use wireloom_net::tables::{Key, Literal, parse_entry, parse_key};
 use wireloom_offloads::Store;
+use wireloom_offloads::populate::suggest;
 
-use crate::notation;
+use crate::notation::{self, Headers, Written};
+use crate::state::Entry;
 
 /// A file of packet tests.
 pub struct TestFile {
+    /// The file.
+    pub path: PathBuf,
     /// The engine.
     pub program: PathBuf,
     /// The table file.
@@ -24,7 +29,7 @@ pub struct TestFile {
 
 /// Something to do.
 pub struct Action {
-    /// Name of the test that it belongs to.
+    /// Name of the test that it belongs to; empty before the first.
     pub test: String,
     /// Number of that test in its file: two tests may have the same name.
     pub number: usize,
@@ -38,14 +43,16 @@ pub struct Action {
 pub enum ActionKind {
     /// Sends a packet to the engine and checks the outputs.
     Send(Packet, Vec<Expected>),
-    /// Looks whether a table has an entry with these fields.
+    /// Looks whether a table has an entry with these fields, or none if there are no fields.
     Table {
+        /// The time, in nanoseconds: entries whose age has passed then are absent.
+        now_ns: u64,
         /// Path of the offload.
         offload: String,
-        /// An index (one field without a name), or the fields of a key.
-        key: Vec<(String, u128)>,
-        /// Fields of the entry.
-        fields: Vec<(String, u128)>,
+        /// The entry's key.
+        key: Key,
+        /// Fields of its value by name; `None` if there is to be no entry.
+        fields: Option<Vec<(String, Literal)>>,
     },
 }
 
@@ -53,7 +60,7 @@ pub enum ActionKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// Sent to a port, with these bytes.
-    Sent(u16, Vec<u8>),
+    Sent(u16, Written),
     /// To the control processor, for a reason.
     Cpu(String),
     /// Dropped, for a reason.
@@ -84,70 +91,136 @@ impl TestFile {
         loaded.map(|(store, _)| store).map_err(|error| error.message)
     }
 
-    /// Reads a file.
+    /// Checks the names of offloads, fields and reasons that are expected.
     ///
     /// # Errors
     /// `FILE:LINE: what is wrong`.
+    pub fn check(&self, store: &Store, reasons: &[ReasonSet]) -> Result<(), String> {
+        for Action { line, kind, .. } in &self.actions {
+            let checked = match kind {
+                ActionKind::Send(_, expected) => {
+                    expected.iter().try_for_each(|expected| check_reason(expected, reasons))
+                }
+                ActionKind::Table { now_ns, offload, key, fields } => {
+                    Entry::find(store, offload, key, *now_ns).and_then(|entry| {
+                        fields.iter().flatten().try_for_each(|field| entry.check(field))
+                    })
+                }
+            };
+            checked.map_err(|what| format!("{}:{line}: {what}", self.path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a file, and the headers that its program declares.
+    ///
+    /// # Errors
+    /// `FILE:LINE: what is wrong`, or the errors of the program.
     pub fn read(path: &Path) -> Result<Self, String> {
         let text = wireloom_files::read_text(path, wireloom_files::MAX_TEXT_BYTES)
             .map_err(|e| format!("{}: {e}", path.display()))?;
-        let beside = |name: &str| path.parent().unwrap_or(Path::new("")).join(name);
-        let mut file =
-            Self { program: PathBuf::new(), tables: None, sets: Vec::new(), actions: Vec::new() };
-        let mut names = HashMap::new();
-        let (mut test, mut number, mut now_ns) = (String::new(), 0, 0);
-        for (line, statement) in statements(&text) {
-            let fail = |what: String| format!("{}:{line}: {what}", path.display());
-            let (word, rest) = statement.split_once(' ').unwrap_or((&statement, ""));
-            let rest = expand(rest.trim(), &names).map_err(fail)?;
-            match word {
-                "program" => file.program = beside(&rest),
-                "tables" => file.tables = Some(beside(&rest)),
-                "set" => {
-                    let (name, value) =
-                        rest.split_once('=').ok_or_else(|| fail("set NAME=VALUE".into()))?;
-                    file.sets.push((name.trim().into(), value.trim().into()));
-                }
-                "let" => {
-                    let (name, value) =
-                        rest.split_once('=').ok_or_else(|| fail("let NAME = PACKET".into()))?;
-                    names.insert(name.trim().to_owned(), value.trim().to_owned());
-                }
-                "test" => (test, number) = (rest, number + 1),
-                "at" => {
-                    let seconds =
-                        rest.strip_suffix('s').ok_or_else(|| fail("at SECONDSs".into()))?;
-                    let seconds = notation::number(seconds).map_err(fail)?;
-                    now_ns = seconds
-                        .checked_mul(1_000_000_000)
-                        .ok_or_else(|| fail(format!("{seconds} s is beyond the clock's range")))?;
-                }
-                "packet" => {
-                    let (ingress, packet) = notation::port_and_packet(&rest).map_err(fail)?;
-                    let packet = Packet { ingress, arrival_ns: now_ns, bytes: packet };
-                    let kind = ActionKind::Send(packet, Vec::new());
-                    file.actions.push(Action { test: test.clone(), number, line, kind });
-                }
-                "expect" if rest.starts_with("table ") => {
-                    let kind = table(&rest["table ".len()..]).map_err(fail)?;
-                    file.actions.push(Action { test: test.clone(), number, line, kind });
-                }
-                "expect" => {
-                    let Some(Action { kind: ActionKind::Send(_, expected), .. }) =
-                        file.actions.last_mut()
-                    else {
-                        return Err(fail("no packet stands before this".into()));
-                    };
-                    expected.push(expectation(&rest).map_err(fail)?);
-                }
-                _ => return Err(fail(format!("`{word}` is not known here"))),
-            }
+        let statements = statements(&text);
+        let mut file = Self {
+            path: path.to_owned(),
+            program: PathBuf::new(),
+            tables: None,
+            sets: Vec::new(),
+            actions: Vec::new(),
+        };
+        let fail = |line: usize, what: String| format!("{}:{line}: {what}", path.display());
+        for (line, statement) in &statements {
+            file.setting(statement).map_err(|what| fail(*line, what))?;
         }
         if file.program.as_os_str().is_empty() {
             return Err(format!("{}: no line says `program FILE`", path.display()));
         }
+        let headers = file.source().headers().map_err(|error| match error.help {
+            Some(help) => format!("{}\nhelp: {help}", error.message),
+            None => error.message,
+        })?;
+        let mut reading = Reading::new(&headers);
+        for (line, statement) in &statements {
+            reading.statement(*line, statement).map_err(|what| fail(*line, what))?;
+        }
+        file.actions = reading.actions;
         Ok(file)
     }
+
+    /// Reads a statement that says what is tested.
+    fn setting(&mut self, statement: &str) -> Result<(), String> {
+        let beside = |name: &str| self.path.parent().unwrap_or(Path::new("")).join(name);
+        match words(statement) {
+            ("program", rest) => self.program = beside(rest),
+            ("tables", rest) => self.tables = Some(beside(rest)),
+            ("set", rest) => {
+                let (name, value) = rest.split_once('=').ok_or("set NAME=VALUE")?;
+                self.sets.push((name.trim().into(), value.trim().into()));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// The state of reading the statements of a file.
+struct Reading<'a> {
+    headers: &'a Headers,
+    names: HashMap<String, String>,
+    test: String,
+    number: usize,
+    now_ns: u64,
+    actions: Vec<Action>,
+}
+
+impl<'a> Reading<'a> {
+    fn new(headers: &'a Headers) -> Self {
+        let (names, test, actions) = Default::default();
+        Self { headers, names, test, number: 0, now_ns: 0, actions }
+    }
+
+    fn statement(&mut self, line: usize, statement: &str) -> Result<(), String> {
+        let (word, rest) = words(statement);
+        let rest = &expand(rest, &self.names)?;
+        match word {
+            "program" | "tables" | "set" => {}
+            "let" => {
+                let (name, value) = rest.split_once('=').ok_or("let NAME = PACKET")?;
+                self.names.insert(name.trim().to_owned(), value.trim().to_owned());
+            }
+            "test" => (self.test, self.number) = (rest.clone(), self.number + 1),
+            "at" => self.now_ns = notation::time(rest)?,
+            "packet" => {
+                let (ingress, packet) = notation::port_and_packet(rest, self.headers)?;
+                let packet = Packet { ingress, arrival_ns: self.now_ns, bytes: packet.bytes };
+                self.act(line, ActionKind::Send(packet, Vec::new()));
+            }
+            "expect" => match words(rest) {
+                ("table", rest) => self.act(line, table(rest, self.now_ns)?),
+                ("absent", rest) => self.act(line, absent(rest, self.now_ns)?),
+                _ => {
+                    let expected = expectation(rest, self.headers)?;
+                    let Some(Action { kind: ActionKind::Send(_, all), .. }) =
+                        self.actions.last_mut()
+                    else {
+                        return Err("no packet stands before this".into());
+                    };
+                    all.push(expected);
+                }
+            },
+            _ => return Err(format!("`{word}` is not known here")),
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, line: usize, kind: ActionKind) {
+        self.actions.push(Action { test: self.test.clone(), number: self.number, line, kind });
+    }
+}
+
+/// The first word of a statement, and the rest.
+fn words(statement: &str) -> (&str, &str) {
+    let (word, rest) = statement.split_once(' ').unwrap_or((statement, ""));
+    (word, rest.trim())
 }
 
 /// Returns the lines with contents and their numbers; lines that begin with a space continue the
@@ -182,38 +255,49 @@ fn expand(text: &str, names: &HashMap<String, String>) -> Result<String, String>
     Ok(out)
 }
 
-fn expectation(text: &str) -> Result<Expected, String> {
-    Ok(match text.split_once(' ') {
-        Some(("cpu", reason)) => Expected::Cpu(reason.trim().to_owned()),
-        Some(("drop", reason)) => Expected::Dropped(reason.trim().to_owned()),
+fn expectation(text: &str, headers: &Headers) -> Result<Expected, String> {
+    Ok(match words(text) {
+        ("cpu", reason) => Expected::Cpu(reason.to_owned()),
+        ("drop", reason) => Expected::Dropped(reason.to_owned()),
         _ => {
-            let (port, bytes) = notation::port_and_packet(text)?;
-            Expected::Sent(port, bytes)
+            let (port, packet) = notation::port_and_packet(text, headers)?;
+            Expected::Sent(port, packet)
         }
     })
 }
 
-/// `OFFLOAD INDEX FIELD=VALUE ...` or `OFFLOAD KEYFIELD=VALUE ... -> FIELD=VALUE ...`.
-fn table(text: &str) -> Result<ActionKind, String> {
-    let pairs = |text: &str| {
-        text.split_whitespace()
-            .map(|pair| {
-                let (name, value) =
-                    pair.split_once('=').ok_or(format!("`{pair}` is not `field=value`"))?;
-                Ok((name.to_owned(), notation::scalar(value)?))
-            })
-            .collect::<Result<Vec<_>, String>>()
-    };
-    let (offload, rest) = text.split_once(' ').ok_or("an offload and an entry")?;
-    let (key, fields): (Vec<_>, Vec<_>) = match rest.split_once("->") {
-        Some((key, fields)) => (pairs(key)?, pairs(fields)?),
-        None => {
-            let (index, fields) = rest.split_once(' ').ok_or("an index and fields")?;
-            (vec![(String::new(), notation::scalar(index)?)], pairs(fields)?)
-        }
-    };
-    if key.is_empty() {
-        return Err("the fields of the key are missing".to_owned());
+/// `OFFLOAD ENTRY`, the entry as in table files.
+fn table(text: &str, now_ns: u64) -> Result<ActionKind, String> {
+    let (offload, entry) =
+        text.split_once(' ').ok_or("write `expect table OFFLOAD KEY FIELD=VALUE ...`")?;
+    let (key, fields) = parse_entry(entry)?;
+    Ok(ActionKind::Table { now_ns, offload: offload.to_owned(), key, fields: Some(fields) })
+}
+
+/// `OFFLOAD KEY`
+fn absent(text: &str, now_ns: u64) -> Result<ActionKind, String> {
+    let (offload, key) = text.split_once(' ').ok_or("write `expect absent OFFLOAD KEY`")?;
+    let (offload, key) = (offload.to_owned(), parse_key(key)?);
+    Ok(ActionKind::Table { now_ns, offload, key, fields: None })
+}
+
+/// Checks that the program has the expected reason.
+fn check_reason(expected: &Expected, sets: &[ReasonSet]) -> Result<(), String> {
+    let (Expected::Cpu(reason) | Expected::Dropped(reason)) = expected else { return Ok(()) };
+    let members =
+        || sets.iter().flat_map(|set| set.members.iter().map(move |(_, name)| (set, name)));
+    let is_it = |(set, name): (&ReasonSet, &String)| reason_is(reason, &set.name, name);
+    if reason == RUNAWAY || members().any(is_it) {
+        return Ok(());
     }
-    Ok(ActionKind::Table { offload: offload.to_owned(), key, fields })
+    let names = members().map(|(_, name)| name.as_str());
+    Err(format!("there is no reason `{reason}`{}", suggest(reason, names)))
+}
+
+/// The reason of packets that took too many steps.
+pub(crate) const RUNAWAY: &str = "runaway";
+
+/// Whether the text names a member of a set of reasons: `NAME`, or `SET.NAME`.
+pub(crate) fn reason_is(text: &str, set: &str, name: &str) -> bool {
+    text == name || text.strip_suffix(name).and_then(|rest| rest.strip_suffix('.')) == Some(set)
 }

@@ -1,14 +1,12 @@
 //! A machine under packet tests.
 
-use std::fmt::Write;
-
-use wireloom_bits::Bits;
-use wireloom_ir::{self as ir, Reason, Verdict};
-use wireloom_machine::{Machine, Wanted};
+use wireloom_ir::{self as ir, Output, Reason, Verdict};
+use wireloom_machine::{Compared, Machine, Outputs, Wanted};
 use wireloom_net::Packet;
-use wireloom_offloads::{Content, EntryKey, Layout};
 
-use crate::packet_file::{Action, ActionKind, Expected};
+use crate::mismatch::{Mismatch, packet_fields};
+use crate::packet_file::{Action, ActionKind, Expected, RUNAWAY, reason_is};
+use crate::state::Entry;
 
 /// A machine and its expected outputs.
 pub struct Tester {
@@ -23,135 +21,98 @@ impl Tester {
     }
 
     /// Executes the actions of a file, in order, and returns those that failed, with the difference.
-    pub fn failures<'a>(&mut self, actions: &'a [Action]) -> Vec<(&'a Action, String)> {
+    pub fn failures<'a>(&mut self, actions: &'a [Action]) -> Vec<(&'a Action, Mismatch)> {
         let failed = |action: &'a Action| Some((action, self.act(&action.kind).err()?));
         actions.iter().filter_map(failed).collect()
     }
 
     /// Executes an action of a test, and lets the machine finish after each packet.
-    ///
-    /// # Errors
-    /// If the outputs differ, with what was expected and what came.
-    pub fn act(&mut self, action: &ActionKind) -> Result<(), String> {
+    fn act(&mut self, action: &ActionKind) -> Result<(), Mismatch> {
         match action {
             ActionKind::Send(packet, expected) => {
-                let got = self.send(packet)?;
-                if got == *expected { Ok(()) } else { Err(difference(expected, &got)) }
+                let outputs = self.send(packet)?;
+                self.compare(expected, &outputs)
             }
-            ActionKind::Table { offload, key, fields } => self.look(offload, key, fields),
+            ActionKind::Table { now_ns, offload, key, fields } => {
+                let read = self.machine.read_back(Wanted::All, &|_| ());
+                read.map_err(|error| error.message)?;
+                Entry::find(self.machine.store(), offload, key, *now_ns)?.compare(fields.as_deref())
+            }
         }
     }
 
-    fn send(&mut self, packet: &Packet) -> Result<Vec<Expected>, String> {
-        let (mut got, reasons) = (Vec::new(), &self.reasons);
-        let mut sink = |output: ir::Output<'_>| {
-            got.push(match output.verdict {
-                Verdict::Sent { port } => Expected::Sent(port, output.bytes.to_vec()),
-                Verdict::ToCpu(reason) => Expected::Cpu(reason_name(reason, reasons)),
-                Verdict::Dropped(reason) => Expected::Dropped(reason_name(reason, reasons)),
-            });
-        };
+    fn send(&mut self, packet: &Packet) -> Result<Outputs, String> {
+        let mut outputs = Outputs::default();
+        let mut sink = |output: Output<'_>| outputs.keep(output);
         let worked = self.machine.offer(&[packet.frame()], &mut sink);
         worked.and_then(|_| self.machine.finish(&mut sink)).map_err(|error| error.message)?;
-        Ok(got)
+        Ok(outputs)
     }
 
-    fn look(
-        &mut self,
-        offload: &str,
-        key: &[(String, u128)],
-        fields: &[(String, u128)],
-    ) -> Result<(), String> {
-        self.machine.read_back(Wanted::All, &|_| ()).map_err(|error| error.message)?;
-        let store = self.machine.store();
-        let slot = store.find(offload).ok_or(format!("there is no offload `{offload}`"))?;
-        let Content::Kind { config, instance } = &slot.content else {
-            return Err(format!("`{offload}` is an engine"));
+    /// Compares outputs with those that are expected, in order. The first difference counts.
+    fn compare(&self, expected: &[Expected], outputs: &Outputs) -> Result<(), Mismatch> {
+        let count = expected.len().max(outputs.len());
+        let differs = |&index: &usize| match (expected.get(index), outputs.at(index)) {
+            (Some(expected), Some(output)) => !self.is_met(expected, &output),
+            _ => true,
         };
-        let key = match &config.key {
-            Some(layout) => EntryKey::Exact(packed(layout, key)?),
-            None => EntryKey::Index(key[0].1 as u64),
-        };
-        let rows = instance.rows();
-        let row = rows.iter().find(|row| row.key == key).ok_or_else(|| {
-            let there: Vec<_> = rows.iter().map(|row| format!("{:?}", row.key)).collect();
-            format!("{offload} has no entry {key:?}; there are:\n{}", there.join("\n"))
-        })?;
-        for (name, wanted) in fields {
-            let got =
-                row.fields.iter().find(|(n, _)| n == name).and_then(|(_, value)| value.to_u128());
-            if got != Some(*wanted) {
-                return Err(format!("{name} of {offload} {key:?}: expected {wanted}, got {got:?}"));
+        let Some(index) = (0..count).find(differs) else { return Ok(()) };
+        let what = match count {
+            1 => String::new(),
+            _ => {
+                let (number, expected, came) = (index + 1, expected.len(), outputs.len());
+                format!("output {number} of this packet ({expected} expected, {came} came)")
             }
+        };
+        let (expected, output) = (expected.get(index), outputs.at(index));
+        let nothing = || "nothing was sent".to_owned();
+        let mut fields = vec![Compared {
+            field: "verdict".to_owned(),
+            expected: expected.map_or_else(nothing, expected_text),
+            got: output.map_or_else(nothing, |output| self.verdict_text(output.verdict)),
+        }];
+        if let (Some(Expected::Sent(_, packet)), Some(output)) = (expected, output) {
+            fields.extend(packet_fields(packet, &output));
         }
-        Ok(())
+        Err(Mismatch { what, fields })
+    }
+
+    fn is_met(&self, expected: &Expected, output: &Output<'_>) -> bool {
+        match (expected, output.verdict) {
+            (Expected::Sent(port, packet), Verdict::Sent { port: got }) => {
+                *port == got && packet.bytes == output.bytes
+            }
+            (Expected::Cpu(wanted), Verdict::ToCpu(reason))
+            | (Expected::Dropped(wanted), Verdict::Dropped(reason)) => match self.named(reason) {
+                Some((set, name)) => reason_is(wanted, set, name),
+                None => wanted == RUNAWAY,
+            },
+            _ => false,
+        }
+    }
+
+    /// The set and the name of a reason of the program.
+    fn named(&self, reason: Reason) -> Option<(&str, &str)> {
+        let Reason::Program(set, value) = reason else { return None };
+        let set = &self.reasons[set.index()];
+        let member = set.members.iter().find(|(number, _)| *number == u64::from(value));
+        Some((&set.name, member.map_or("", |(_, name)| name)))
+    }
+
+    fn verdict_text(&self, verdict: Verdict) -> String {
+        let reason = |reason| self.named(reason).map_or(RUNAWAY, |(_, name)| name);
+        match verdict {
+            Verdict::Sent { port } => format!("sent to port {port}"),
+            Verdict::ToCpu(why) => format!("to the cpu: {}", reason(why)),
+            Verdict::Dropped(why) => format!("dropped: {}", reason(why)),
+        }
     }
 }
 
-/// Packs a key from its fields, all of which must be given.
-fn packed(layout: &Layout, fields: &[(String, u128)]) -> Result<Bits, String> {
-    let mut bits: Option<Bits> = None;
-    for (name, width) in &layout.fields {
-        let (_, value) = fields
-            .iter()
-            .find(|(n, _)| n == name)
-            .ok_or(format!("field `{name}` of the key is missing"))?;
-        let field = Bits::new(*width, *value);
-        bits = Some(bits.map_or(field.clone(), |front| front.concat(&field)));
+fn expected_text(expected: &Expected) -> String {
+    match expected {
+        Expected::Sent(port, _) => format!("sent to port {port}"),
+        Expected::Cpu(reason) => format!("to the cpu: {reason}"),
+        Expected::Dropped(reason) => format!("dropped: {reason}"),
     }
-    bits.ok_or("an empty key".to_owned())
-}
-
-fn reason_name(reason: Reason, sets: &[ir::ReasonSet]) -> String {
-    match reason {
-        Reason::Program(set, value) => sets[set.index()]
-            .members
-            .iter()
-            .find(|(v, _)| *v == u64::from(value))
-            .map_or(format!("reason {value}"), |(_, name)| name.clone()),
-        Reason::Runaway => "runaway".to_owned(),
-    }
-}
-
-fn difference(expected: &[Expected], got: &[Expected]) -> String {
-    let mut out = String::new();
-    for (what, list) in [("expected", expected), ("got", got)] {
-        if list.is_empty() {
-            let _ = writeln!(out, "  {what} nothing");
-        }
-        for one in list {
-            let _ = match one {
-                Expected::Sent(port, bytes) => {
-                    writeln!(out, "  {what} on port {port}: {}", hex(bytes))
-                }
-                Expected::Cpu(reason) => writeln!(out, "  {what} to the cpu: {reason}"),
-                Expected::Dropped(reason) => writeln!(out, "  {what} a drop: {reason}"),
-            };
-        }
-    }
-    if let ([Expected::Sent(_, a)], [Expected::Sent(_, b)]) = (expected, got) {
-        let first = a.iter().zip(b).position(|(x, y)| x != y).unwrap_or(a.len().min(b.len()));
-        let _ = writeln!(
-            out,
-            "  lengths {} and {}, first difference at byte {first}",
-            a.len(),
-            b.len()
-        );
-    }
-    out
-}
-
-/// At most the first 160 bytes, in fours.
-fn hex(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for word in bytes[..bytes.len().min(160)].chunks(4) {
-        for byte in word {
-            let _ = write!(out, "{byte:02x}");
-        }
-        out.push(' ');
-    }
-    if bytes.len() > 160 {
-        out.push_str("...");
-    }
-    out
 }

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_console::{Places, Working, output, thousands};
-use wireloom_machine::{Options, Program};
+use wireloom_machine::{Compared, Options, Program};
 use wireloom_offloads::Store;
 use wireloom_testkit::{ActionKind, TestFile, Tester};
 
+use crate::differences;
 use crate::failure::{Failure, Outcome};
 use crate::machine::{self, MachineName, warn_of_sections};
 
@@ -53,8 +54,11 @@ struct Missed {
     number: usize,
     /// Line of the file, from 1.
     line: usize,
-    /// What was expected and what came.
-    difference: String,
+    /// What the fields are of, or what is wrong.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    problem: String,
+    /// The fields as expected and as they came.
+    fields: Vec<Compared>,
 }
 
 impl Test {
@@ -68,6 +72,7 @@ impl Test {
         let loaded = |file: &TestFile| {
             let program = file.source().compiled()?;
             let store = file.store(&program.optimised).map_err(Failure::unusable)?;
+            file.check(&store, &program.lowered.reasons).map_err(Failure::unusable)?;
             Ok((program, store))
         };
         let loaded = files.iter().map(loaded).collect::<Outcome<Vec<_>>>()?;
@@ -102,11 +107,12 @@ fn run(
     let started = machine.0.start(program, store, &options, &|what| working.now(what))?;
     working.now(&format!("{} on {name}", path.display()));
     let mut tester = Tester::new(started, program.lowered.reasons.clone());
-    let missed = tester.failures(&file.actions).into_iter().map(|(action, difference)| Missed {
+    let missed = tester.failures(&file.actions).into_iter().map(|(action, mismatch)| Missed {
         test: action.test.clone(),
         number: action.number,
         line: action.line,
-        difference,
+        problem: mismatch.what,
+        fields: mismatch.fields,
     });
     let failures = missed.collect();
     let is_packet = |kind: &ActionKind| matches!(kind, ActionKind::Send(..));
@@ -119,15 +125,30 @@ fn run(
     })
 }
 
+impl Missed {
+    /// Formats it for people: where, what, and the fields as a table.
+    fn text(&self, run: &Run) -> String {
+        let mut out = format!("{}:{}: ", run.file, self.line);
+        if !self.test.is_empty() {
+            out += &format!("{}: ", self.test);
+        }
+        out += &format!("on {}\n", run.machine);
+        if !self.problem.is_empty() {
+            out += &format!("{}\n", self.problem);
+        }
+        if !self.fields.is_empty() {
+            out += &format!("{}\n", differences::table(&self.fields, "expected", "got"));
+        }
+        out
+    }
+}
+
 impl Report {
     fn text(&self) -> String {
         let mut out = String::new();
         for run in &self.runs {
             for missed in &run.failures {
-                let Run { file, machine, .. } = run;
-                let Missed { test, line, difference, .. } = missed;
-                out +=
-                    &format!("{file}:{line}: {test}: on {machine}\n{}\n\n", difference.trim_end());
+                out += &format!("{}\n", missed.text(run));
             }
         }
         let mut table = output::table(&["file", "machine", "tests", "packets", "result"], &[2, 3]);

@@ -13,7 +13,7 @@ use wireloom_io::{BATCH, Captures, Input, Source};
 use wireloom_ir::Golden;
 use wireloom_machine::{Options, Program, golden};
 use wireloom_net::{Frame, Packet};
-use wireloom_testkit::notation;
+use wireloom_testkit::notation::{self, Headers};
 
 use crate::captures::{CaptureArgs, input_parser};
 use crate::failure::{Failure, Outcome};
@@ -48,8 +48,8 @@ pub struct Trace {
     captures: CaptureArgs,
     /// Take a packet from this text instead, as packet tests have it: its port and its layers (may
     /// be given several times)
-    #[arg(long, value_name = "PORT LAYERS", conflicts_with = "input", value_parser = parse_packet)]
-    text: Vec<Packet>,
+    #[arg(long, value_name = "PORT LAYERS", conflicts_with = "input")]
+    text: Vec<String>,
     /// Trace this packet, counted from 0; of packets from text, the last one by default
     #[arg(long, value_name = "N", required_unless_present = "text")]
     packet: Option<u64>,
@@ -72,9 +72,14 @@ pub struct Trace {
     simulation: SimulationArgs,
 }
 
-fn parse_packet(text: &str) -> Result<Packet, String> {
-    let (ingress, bytes) = notation::port_and_packet(text)?;
-    Ok(Packet { ingress, arrival_ns: 0, bytes })
+/// Reads packets from text, with the headers that the program declares.
+fn packets(texts: &[String], headers: &Headers) -> Outcome<Vec<Packet>> {
+    let packet = |text: &String| {
+        let (ingress, packet) = notation::port_and_packet(text, headers)
+            .map_err(|what| Failure::unusable(format!("--text '{text}': {what}")))?;
+        Ok(Packet { ingress, arrival_ns: 0, bytes: packet.bytes })
+    };
+    texts.iter().map(packet).collect()
 }
 
 impl Trace {
@@ -89,19 +94,20 @@ impl Trace {
         let checked = self.program.checked()?;
         let program = Program::new(&checked);
         places.check()?;
-        let report = self.traced(&program, &Names::new(&checked))?;
+        let text = packets(&self.text, &checked.headers())?;
+        let report = self.traced(&program, &Names::new(&checked), &text)?;
         places.tell(&report.text(output::width().map_or(100, usize::from)));
         output::json(self.json.as_ref(), &report)?;
         if report.differs() { Err(Failure::Negative) } else { Ok(()) }
     }
 
-    fn traced(&self, program: &Program, names: &Names) -> Outcome<Report> {
-        let number = self.packet.unwrap_or((self.text.len() as u64).saturating_sub(1));
-        let mut source: Box<dyn Source> = if self.text.is_empty() {
+    fn traced(&self, program: &Program, names: &Names, text: &[Packet]) -> Outcome<Report> {
+        let number = self.packet.unwrap_or((text.len() as u64).saturating_sub(1));
+        let mut source: Box<dyn Source> = if text.is_empty() {
             let count = number.saturating_add(1);
             Box::new(Captures::open_inputs(&self.input, Some(count), self.captures.options())?)
         } else {
-            Box::new(Given(&self.text))
+            Box::new(Given(text))
         };
         let mut updates = self.updates.open(program)?;
         let (store, _) = load_store(&program.lowered, &self.tables)?;
@@ -178,10 +184,11 @@ mod tests {
 
     #[test]
     fn a_packet_of_text_has_a_port() {
-        let packet = parse_packet("3 hex(00 11)").expect("a packet");
+        let read = |text: &str| packets(&[text.to_owned()], &[]);
+        let packet = &read("3 hex(00 11)").expect("a packet")[0];
         assert_eq!((packet.ingress, &packet.bytes[..]), (3, &[0, 0x11][..]));
         for wrong in ["", "hex(00)", "70000 hex(00)", "0 zeros(99999999999999999999)", "0 eth()"] {
-            assert!(parse_packet(wrong).is_err(), "{wrong}");
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -36,9 +36,10 @@ fn an_expectation_that_is_not_met_is_shown_with_its_line() {
     place.write("hub.packets", wrong.as_bytes());
     place.wireloom("test hub.packets --on native").status(1).says(&[
         "hub.packets:5: IPv4 goes to the port in the table: on native",
-        "expected on port 6",
-        "got on port 7",
-        "hub.packets:7:",
+        " !   verdict                sent to port 6      sent to port 7 ",
+        "     ethernet.dst           02:00:00:00:00:01   02:00:00:00:00:01 ",
+        "hub.packets:7: IPv4 goes to the port in the table: on native\nseen 0\n",
+        " !   packets   2          1 ",
         "1 failed",
     ]);
 }
@@ -52,6 +53,14 @@ fn malformed_tests_are_refused() {
         ("program hub.loom\nat 99999999999999s", "t.packets:2:"),
         ("program hub.loom\nexpect drop X", "no packet stands before"),
         ("program hub.loom\nlet a = $a\n", "`$a` is not defined"),
+        ("program hub.loom\nat 5", "`5` is no time; write it as 10s"),
+        ("program hub.loom\npacket 0 Ethernet(typ=1)", "did you mean `type`?"),
+        ("program hub.loom\npacket 0 Ethernt(type=1)", "did you mean `Ethernet`?"),
+        ("program hub.loom\npacket 0 zeros(1)\nexpect drop NOT_IPV5", "did you mean `NOT_IPV4`?"),
+        ("program hub.loom\nexpect table seen", "write `expect table OFFLOAD KEY FIELD=VALUE"),
+        ("program hub.loom\nexpect table sen 0 packets=1", "t.packets:2: the program has no"),
+        ("program hub.loom\nexpect table ports 0 out=65536", "field `out`: `65536` does not fit"),
+        ("program hub.loom\nset PORTS=3", "--set PORTS: there is no constant `PORTS`"),
         ("program none.loom\n", "none.loom"),
         ("program hub.loom\ntables none.tables\npacket 0 zeros(1)", "none.tables"),
     ] {
@@ -59,6 +68,99 @@ fn malformed_tests_are_refused() {
         place.wireloom("test t.packets").status(2).complains(&[said]);
     }
     place.wireloom("test t.packets --json t.packets").status(2).complains(&["overwrite"]);
+}
+
+/// Adds and subtracts what a header of its own says, and remembers senders for a second.
+const CALC: &str = "\
+header Link { u48 dst; u48 src; u16 type; };
+enum Op : u8 { ADD = 1, SUB = 2 };
+header Calc { Op op; u16 a; u16 b; u16 result; };
+enum Why : u8 { TOO_SHORT };
+enum State : u8 { NEW = 3, KNOWN = 5 };
+struct Sender { State state; u8 count; };
+engine calc() {
+    offload senders : exact<u48, Sender, size = 16, age = 1000000000>;
+    Link link @ 0;
+    Calc calc @ 14;
+    step start {
+        if (packet.length < 21) drop(TOO_SHORT);
+        auto known = senders.touch(link.src);
+        if (known.found) {
+            senders.update(link.src, { KNOWN, known.value.count + 1 });
+        } else {
+            senders.insert(link.src, { NEW, 1 });
+        }
+        next compute;
+    }
+    step compute {
+        calc.result = calc.op == ADD ? calc.a + calc.b : calc.a - calc.b;
+        packet.egress = packet.ingress;
+        finish;
+    }
+}
+";
+
+const CALC_TESTS: &str = "\
+program calc.loom
+let link = eth(dst=02:00:00:00:00:01, src=02:00:00:00:00:02, type=0x1234)
+test headers of the program are layers
+packet 0 $link / Calc(op=ADD, a=2, b=3) / ipv4(src=10.0.0.1, dst=10.0.0.2)
+expect 0 $link / Calc(op=ADD, a=2, b=3, result=5) / ipv4(src=10.0.0.1, dst=10.0.0.2)
+expect table senders 02:00:00:00:00:02 state=NEW count=1
+at 500ms
+packet 0 $link / Calc(op=SUB, a=2, b=3)
+expect 0 $link / Calc(op=SUB, a=2, b=3, result=0xffff)
+expect table senders 02:00:00:00:00:02 state=KNOWN
+expect absent senders 02:00:00:00:00:03
+test idle senders are forgotten
+at 1.5s
+expect table senders 02:00:00:00:00:02 count=2
+at 1.500000001s
+expect absent senders 02:00:00:00:00:02
+packet 0 eth(dst=02:00:00:00:00:01, src=02:00:00:00:00:03) / Calc(op=SUB)
+expect 0 eth(dst=02:00:00:00:00:01, src=02:00:00:00:00:03) / Calc(op=SUB)
+expect absent senders 02:00:00:00:00:02
+";
+
+#[test]
+fn headers_enumerations_and_times_of_the_program_are_tested() {
+    let place = Workplace::new();
+    place.write("calc.loom", CALC.as_bytes());
+    place.write("calc.packets", CALC_TESTS.as_bytes());
+    place.wireloom("test calc.packets").status(0).says(&["golden", "native", "passed"]);
+
+    let wrong = CALC_TESTS
+        .replace("result=5) / ipv4(src=10.0.0.1", "result=6) / ipv4(src=10.0.0.9")
+        .replace("state=KNOWN", "state=NEW")
+        .replace("absent senders 02:00:00:00:00:03", "table senders 02:00:00:00:00:03 count=1")
+        .replace("1.500000001s", "1.50s");
+    place.write("calc.packets", wrong.as_bytes());
+    let ran = place.wireloom("test calc.packets --on golden");
+    ran.status(1).says(&[
+        " !   Calc.result            6                   5 ",
+        "     Calc.op                ADD                 ADD ",
+        " !   ipv4.src               10.0.0.9            10.0.0.1 ",
+        "calc.packets:10: headers of the program are layers: on golden\n\
+         senders 02:00:00:00:00:02\n",
+        " !   state   NEW        KNOWN ",
+        "senders has no entry 02:00:00:00:00:03; it has 1:\n  \
+         02:00:00:00:00:02 -> state=KNOWN count=2",
+        "senders has an entry 02:00:00:00:00:02",
+        " !   02:00:00:00:00:02   no such row   state=KNOWN count=2 ",
+        "2 failed",
+    ]);
+    let typo = TESTS.replace("seen 0 packets=1", "seen 3 packet=0");
+    place.write("typo.packets", typo.as_bytes());
+    let ran = place.wireloom("test typo.packets --on golden");
+    ran.status(1).says(&["seen: there is no field `packet`; did you mean `packets`?"]);
+
+    let text = "trace calc.loom --packet 0 --text";
+    let run = |packet: &str| {
+        let words = text.split(' ').chain([packet]);
+        place.run(words.map(str::to_owned).collect())
+    };
+    run("0 Link(type=1) / Calc(op=ADD, a=4)").status(0).says(&["sent to port 0, 21 bytes"]);
+    run("0 Calk(op=ADD)").status(2).complains(&["--text '0 Calk(op=ADD)': Calk: there is no"]);
 }
 
 #[test]

@@ -83,8 +83,13 @@ impl Workplace {
 
     /// Runs `wireloom` in the folder, words separated by blanks.
     pub fn wireloom(&self, words: &str) -> Ran {
+        self.run(words.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// Runs `wireloom` in the folder with these arguments.
+    pub fn run(&self, arguments: Vec<String>) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_wireloom"))
-            .args(words.split_whitespace())
+            .args(arguments)
             // Models here run briefly, so build time matters more than speed.
             .env("WIRELOOM_NP_OPTIMISE", "0")
             .current_dir(self.folder.path())
