@@ -111,8 +111,10 @@ Exit status 1 if a machine differs; the first packet that does is shown field by
 Examples, in the folder of `wireloom example all`:
   wireloom test programs/tests/nat.packets
   wireloom test programs/tests/ipv4.packets programs/tests/mpls.packets --on golden,native,np-1-2-4
+  wireloom test programs/tests/nat.packets --junit results.xml
 
-How tests are written: `wireloom docs programs/tests`. Exit status 1 if an expectation is not met; each is shown with its line.")]
+How tests are written: `wireloom docs programs/tests`. Exit status 1 if an expectation is not met; each is shown with its line,
+field by field.")]
     Test(test::Test),
     /// Begin an engine: a folder with one to change, its tables, its tests and a capture
     #[command(after_help = "\

@@ -1,5 +1,7 @@
 //! `wireloom test`: runs packet tests on machines.
 
+mod junit;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,10 @@ pub struct Test {
     /// Write the report as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     json: Option<output::JsonTarget>,
+    /// Write the results as JUnit XML to a file, or to standard output (-): a test case for each
+    /// test on each machine
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    junit: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -43,6 +49,19 @@ struct Run {
     /// The number of packets sent.
     packets: usize,
     failures: Vec<Missed>,
+    /// The tests of the file, in order.
+    #[serde(skip)]
+    names: Vec<Named>,
+}
+
+/// A test of a file.
+struct Named {
+    /// Its number in the file.
+    number: usize,
+    /// Empty for what stands before the first name.
+    name: String,
+    /// The line of its first packet or expectation.
+    line: usize,
 }
 
 /// An expectation that was not met.
@@ -65,6 +84,7 @@ impl Test {
     /// Runs the files on the machines and prints a report.
     pub fn run(self) -> Outcome {
         let places = Places::default().reads(&self.files).writes_json(self.json.as_ref());
+        let places = places.writes("--junit", self.junit.as_deref());
         places.check()?;
         // Malformed files are found before any machine is built.
         let files = self.files.iter().map(|path| TestFile::read(path).map_err(Failure::unusable));
@@ -84,6 +104,9 @@ impl Test {
             }
         }
         let report = Report { runs };
+        if let Some(path) = &self.junit {
+            output::write_file(path, junit::xml(&report).as_bytes())?;
+        }
         places.tell(&report.text());
         output::json(self.json.as_ref(), &report)?;
         let is_passed = report.runs.iter().all(|run| run.failures.is_empty());
@@ -116,13 +139,26 @@ fn run(
     });
     let failures = missed.collect();
     let is_packet = |kind: &ActionKind| matches!(kind, ActionKind::Send(..));
+    let names = names(file);
     Ok(Run {
         file: path.display().to_string(),
         machine: name.to_owned(),
-        tests: file.actions.iter().map(|action| action.number).collect::<BTreeSet<_>>().len(),
+        tests: names.len(),
         packets: file.actions.iter().filter(|action| is_packet(&action.kind)).count(),
         failures,
+        names,
     })
+}
+
+fn names(file: &TestFile) -> Vec<Named> {
+    let mut names: Vec<Named> = Vec::new();
+    for action in &file.actions {
+        if names.last().is_none_or(|last| last.number != action.number) {
+            let (number, line) = (action.number, action.line);
+            names.push(Named { number, name: action.test.clone(), line });
+        }
+    }
+    names
 }
 
 impl Missed {

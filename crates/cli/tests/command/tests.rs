@@ -135,7 +135,7 @@ fn headers_enumerations_and_times_of_the_program_are_tested() {
         .replace("absent senders 02:00:00:00:00:03", "table senders 02:00:00:00:00:03 count=1")
         .replace("1.500000001s", "1.50s");
     place.write("calc.packets", wrong.as_bytes());
-    let ran = place.wireloom("test calc.packets --on golden");
+    let ran = place.wireloom("test calc.packets --on golden --junit out.xml");
     ran.status(1).says(&[
         " !   Calc.result            6                   5 ",
         "     Calc.op                ADD                 ADD ",
@@ -149,6 +149,11 @@ fn headers_enumerations_and_times_of_the_program_are_tested() {
         " !   02:00:00:00:00:02   no such row   state=KNOWN count=2 ",
         "2 failed",
     ]);
+    let xml = String::from_utf8(place.read("out.xml")).expect("text");
+    assert!(xml.contains("tests=\"2\" failures=\"2\""), "{xml}");
+    assert!(xml.contains("<testcase name=\"idle senders are forgotten\""), "{xml}");
+    place.wireloom("test calc.packets --junit calc.packets").status(2).complains(&["overwrite"]);
+
     let typo = TESTS.replace("seen 0 packets=1", "seen 3 packet=0");
     place.write("typo.packets", typo.as_bytes());
     let ran = place.wireloom("test typo.packets --on golden");
