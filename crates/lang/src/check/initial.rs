@@ -4,7 +4,7 @@
 //! variable does writes `count++`, which here always gives 1.
 //!
 //! Each step is walked once, functions inlined. The walk keeps the set of variables that some path
-//! from the step's begin has assigned; the sets then spread along the graph of steps.
+//! from the step's start has assigned; the sets then spread along the graph of steps.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::hir::{self, Exit, Expr, ExprKind, Place, Projection, Root, Stmt, Stmt
 use crate::hir::{Function, VarKind};
 use crate::source::Span;
 
-/// What keeps a value from packet to packet, for help lines.
+/// The offloads that keep a value from packet to packet, for help lines.
 pub(super) const KEEPS_VALUES: &str = "to keep a value from packet to packet, use an `array` \
                                        offload (read, write, fetch_add) or a `counter`";
 
@@ -93,7 +93,7 @@ impl Checker<'_> {
     }
 }
 
-/// The variables that may have been assigned at the begin of each step; `None` for steps that no
+/// The variables that may have been assigned at the start of each step; `None` for steps that no
 /// thread reaches.
 fn entries(walks: &[Walk<'_>], count: usize) -> Vec<Option<Vars>> {
     let mut entries: Vec<Option<Vars>> = vec![None; walks.len()];
@@ -178,18 +178,18 @@ struct Walk<'a> {
     /// The variable whose new value is being read.
     target: Option<VarId>,
     loops: Vec<Loop>,
-    /// What each open call has assigned at its `return` statements.
+    /// The variables assigned at the `return` statements of each open call.
     returns: Vec<Option<Vars>>,
     /// The steps that `Next_step` may name at the end.
     chosen: Vec<usize>,
     reads: Vec<Read>,
     /// Reads after an assignment on some path of the step.
     covered: HashSet<(VarId, Span)>,
-    /// Everything that the step assigns.
+    /// The variables that the step assigns.
     assigned: Vars,
-    /// What the step may assign more than once.
+    /// The variables that the step may assign more than once.
     assigned_again: Vars,
-    /// The steps that follow, and what may have been assigned on the way.
+    /// The steps that follow, and the variables that may have been assigned on the way.
     exits: BTreeMap<usize, Vars>,
 }
 

@@ -134,7 +134,7 @@ impl Checker<'_> {
         self.report(Diagnostic::new("W0610", written.span, message).help(help));
     }
 
-    /// What a constant operand of `&&` or `||` most likely stands for.
+    /// The likely meaning of a constant operand of `&&` or `||`, for the help line.
     fn constant_meant(&self, op: BinaryOp, shown: &str, other: &Expr, is_right: bool) -> String {
         let nonzero = format!("to test whether it is zero, `{shown} != 0`");
         let Some(text) = self.quoted(other.span) else {

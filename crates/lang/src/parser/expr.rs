@@ -110,7 +110,7 @@ impl Parser<'_> {
             || self.at_p4_type(0)
     }
 
-    /// Whether one of P4's types is so many tokens ahead: `bit<32>`.
+    /// Whether one of P4's types, such as `bit<32>`, begins `ahead` tokens further.
     fn at_p4_type(&self, ahead: usize) -> bool {
         let parts = [Token::Ident, Token::Lt, Token::Number, Token::Gt];
         parts.iter().enumerate().all(|(i, part)| self.peek_at(ahead + i) == *part)
