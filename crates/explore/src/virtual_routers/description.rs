@@ -227,14 +227,20 @@ impl Description {
     /// If the program has no such constant, or it cannot have such a value.
     pub fn check_constants(&self, path: &Path) -> Result {
         for (name, value) in &self.set {
-            let checked = program(vec![(name.clone(), text(value))]).check()?;
-            if let Some(error) =
-                checked.diagnostics.into_iter().find(|found| found.severity == Severity::Error)
-            {
-                let failure =
-                    Error::new(format!("{}: `set.{name}`: {}", path.display(), error.message));
-                return Err(error.help.into_iter().fold(failure, Error::with_help));
-            }
+            let (what, help) = match program(vec![(name.clone(), text(value))]).check() {
+                Ok(checked) => {
+                    let mut found = checked.diagnostics.into_iter();
+                    let error = found.find(|found| found.severity == Severity::Error);
+                    let Some(error) = error else { continue };
+                    (error.message, error.help)
+                }
+                Err(error) => {
+                    let what = error.message.strip_prefix(&format!("--set {name}: "));
+                    (what.unwrap_or(&error.message).to_owned(), error.help)
+                }
+            };
+            let failure = Error::new(format!("{}: `set.{name}`: {what}", path.display()));
+            return Err(help.into_iter().fold(failure, Error::with_help));
         }
         Ok(())
     }
