@@ -139,9 +139,9 @@ pub const ALL: &[Example] = &[
     },
     Example {
         name: "teaching",
-        about: "engines of the exercises in `wireloom docs teaching`",
+        about: "programs, tables and tests of the exercises in `wireloom docs teaching`",
         files: &["docs/teaching/"],
-        commands: &["wireloom test docs/teaching/echo.packets"],
+        commands: &["wireloom check docs/teaching/ttl_wrong.loom"],
     },
     Example {
         name: "all",

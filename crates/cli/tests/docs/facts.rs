@@ -45,7 +45,7 @@ fn the_oldest_compiler_is_the_manifests() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
     let version = manifest.lines().find_map(|line| line.strip_prefix("rust-version = "));
     let version = version.expect("a version").trim_matches('"');
-    assert_says("README.md", &[format!("You need Rust {version}, ")]);
+    assert_says("README.md", &[format!("with Rust {version}:")]);
     assert_says("docs/installing.md", &[format!("Rust {version} or newer")]);
 }
 
