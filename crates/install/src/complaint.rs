@@ -19,7 +19,7 @@ pub fn complaint(status: ExitStatus, said: &str) -> String {
     // Make and Perl say which of their commands failed after that command has said why.
     let why = speaks(&["error:", "fatal:"])
         .or_else(|| speaks(&["error", "not found", "no such file", "cannot", "killed"]))
-        .or_else(|| lines().last());
+        .or_else(|| lines().next_back());
     match (status.signal(), why) {
         (Some(signal), _) => format!("signal {signal} ended it"),
         (None, Some(why)) => format!("`{}`", shortened(why)),
