@@ -154,8 +154,9 @@ END
 fi
 watch wireloom $own_seconds
 if [ $way = interfaces ]; then
-  echo "   (sender, forwarding and receiver share $(nproc) cores; on veth interfaces both copy each packet)"
+  echo "   (the sender offers more than either can forward, and full queues lose the rest; sender, forwarding and" \
+    "receiver share $(nproc) cores, and wireloom copies each packet from and to its veth interface)"
 else
   echo "   (not root: wireloom has TAP devices and bridges in its way, a system call for each packet at each;" \
-    "sender, forwarding and receiver share $(nproc) cores)"
+    "the sender offers more than either can forward, and full queues lose the rest; all share $(nproc) cores)"
 fi

@@ -1,29 +1,32 @@
 //! Progress of long work, on standard error: in place on a terminal, else a line now and then.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use crate::output;
 
 /// How often long work reports what it is doing, without a terminal.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Creates a bar over `total` things of this name (`packets`), or a count of them if the total is
-/// unknown.
-pub fn bar(total: Option<u64>, what: &'static str) -> ProgressBar {
-    let (bar, template) = match total {
-        Some(total) => {
-            (ProgressBar::new(total), "{wide_bar} {human_pos}/{human_len} {msg}, {eta} to go")
+/// Creates a bar over this number of packets, or a count of them and their rate if it is unknown.
+pub fn bar(packets: Option<u64>) -> ProgressBar {
+    let (bar, template) = match packets {
+        Some(packets) => {
+            (ProgressBar::new(packets), "{wide_bar} {human_pos}/{human_len} packets, {eta} to go")
         }
-        None => (ProgressBar::new_spinner(), "{spinner} {human_pos} {msg} ({per_sec})"),
+        None => (ProgressBar::new_spinner(), "{spinner} {human_pos} packets ({rate})"),
     };
-    bar.set_style(ProgressStyle::with_template(template).expect("a valid template"));
-    bar.set_message(what);
+    let style = ProgressStyle::with_template(template).expect("a valid template");
+    bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
+        // Text in memory takes all of it.
+        let _ = out.write_str(&output::packet_rate(state.per_sec()));
+    }));
     bar
 }
 

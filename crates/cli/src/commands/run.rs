@@ -105,7 +105,7 @@ impl Run {
 
         let mut arrived = Count::default();
         let mut leaving = Leaving::new(sink, &machine);
-        let bar = bar(job.packets, "packets");
+        let bar = bar(job.packets);
         loop {
             let batch = captures.next_batch()?;
             let end = batch.is_empty();

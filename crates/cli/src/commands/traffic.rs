@@ -146,7 +146,7 @@ impl Traffic {
         let mut generator = Generator::new(&spec).map_err(Failure::unusable)?;
         places.check()?;
         let mut writer = Writer::create(&out)?;
-        let bar = bar(Some(count), "packets");
+        let bar = bar(Some(count));
         let (mut packet, mut bytes) = (Packet::default(), 0);
         while generator.fill(&mut packet) {
             writer.write(Destination::Port(packet.ingress), packet.arrival_ns, &packet.bytes)?;

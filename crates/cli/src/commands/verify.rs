@@ -139,7 +139,7 @@ impl Verify {
         let mut compared = Comparison { program, contenders, tally: Tally::default() };
 
         let mut arrived = Count::default();
-        let bar = bar(job.packets, "packets");
+        let bar = bar(job.packets);
         let mut end = false;
         while !end && compared.continues() {
             let batch = captures.next_batch()?;

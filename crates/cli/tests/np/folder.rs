@@ -142,7 +142,7 @@ fn memory_channels_and_their_pins_are_told() {
           }\n",
     );
     let built = place.wireloom("build routes.loom --on np-1-1-1 -o np");
-    built.status(0).says(&["1 memory channel, 65 pins\n"]);
+    built.status(0).says(&["1 memory channel, 65 pins of the FPGA to their chips\n"]);
     let channels: Value = serde_json::from_slice(&place.read("np/channels.json")).expect("JSON");
     assert_eq!((&channels["channels"], &channels["pins"]), (&json!(1), &json!(65)));
     let channel = &channels["of_lane"][0];

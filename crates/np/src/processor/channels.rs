@@ -102,7 +102,7 @@ impl Channels {
         };
         let plural = if *channels == 1 { "" } else { "s" };
         format!(
-            "{channels} memory channel{plural}{of_each}, {} pins{more}",
+            "{channels} memory channel{plural}{of_each}, {} pins of the FPGA to their chips{more}",
             thousands(*pins as u64)
         )
     }
