@@ -71,21 +71,21 @@ while True:
     data, peer = server.recvfrom(2048)
     server.sendto(data, peer)
 ' &
+# The first ones go by the kernel, which resolves the neighbours.
 nsenter --net="/proc/${hosts[0]}/ns/net" python3 -c '
-import socket
+import socket, time
 client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 client.settimeout(0.2)
 arrived = 0
-for number in range(200):
+for number in range(100):
     client.sendto(b"%d" % number, ("10.0.2.2", 7))
     try:
         client.recv(2048)
         arrived += 1
     except TimeoutError:
         pass
-    if arrived == 20:
-        break
-assert arrived == 20, f"{arrived} answers arrived"
+    time.sleep(0.02)
+assert arrived >= 90, f"{arrived} of 100 answers arrived"
 '
 kill -TERM "$forwarder"
 wait "$forwarder"
@@ -93,6 +93,6 @@ python3 - "$root/tmp/report.json" "$name" <<'PYTHON'
 import json, sys
 report = json.load(open(sys.argv[1]))
 sent = [row["packets"] for row in report["sent"]]
-assert len(sent) == 2 and all(packets >= 15 for packets in sent), report["sent"]
+assert len(sent) == 2 and all(packets >= 50 for packets in sent), report["sent"]
 print(f"{sys.argv[2]}: installed in a bare Debian 12; {' and '.join(map(str, sent))} packets forwarded")
 PYTHON
