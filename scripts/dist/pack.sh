@@ -18,7 +18,8 @@ glibc=2.36
 scripts/need.sh dist
 scripts/venv.sh .cache/tools/dist scripts/dist/requirements.txt "what packs wheels and lists of components"
 python=.cache/tools/dist/bin/python3
-scratch=$(mktemp -d)
+# Beside the packages, so that they appear by renaming even when the disk is nearly full.
+scratch=$(mktemp -d "$out/.packing.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
 # The symbols of glibc that are newer.
@@ -85,6 +86,6 @@ archive
 "$python" scripts/dist/components.py "$version" > "$made/wireloom-$version.cdx.json"
 (cd "$made" && sha256sum -- *) > "$scratch/SHA256SUMS"
 mv "$scratch/SHA256SUMS" "$made/"
-rm -rf "${out:?}"/*
+rm -f "$out"/wireloom[-_]* "$out/SHA256SUMS"
 mv "$made"/* "$out/"
 (cd "$out" && ls -sh1 | tail -n +2)

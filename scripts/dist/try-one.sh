@@ -6,6 +6,13 @@ bare=$1 package=$2
 name=$(basename "$package")
 
 scratch=$(mktemp -d)
+hosts=()
+finish() {
+  kill "${hosts[@]}" $(jobs -p) 2>/dev/null || true
+  umount --recursive --lazy "$scratch" 2>/dev/null || true
+  rmdir "$scratch"
+}
+trap finish EXIT
 mount -t tmpfs none "$scratch"
 mkdir "$scratch/changed" "$scratch/work" "$scratch/root"
 mount -t overlay none -o "lowerdir=$bare,upperdir=$scratch/changed,workdir=$scratch/work" "$scratch/root"
@@ -48,8 +55,6 @@ host() { # NAME PORT SUBNET
   nsenter --net="/proc/$process/ns/net" sh -c \
     "ip address add $3.2/24 dev eth0 && ip link set eth0 up && ip link set lo up && ip route add default via $3.1"
 }
-hosts=()
-trap 'kill "${hosts[@]}" $(jobs -p) 2>/dev/null || true' EXIT
 host left port0 10.0.1
 host right port1 10.0.2
 echo 1 > /proc/sys/net/ipv4/ip_forward
