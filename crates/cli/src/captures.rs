@@ -1,9 +1,10 @@
 //! Options of captures that are read.
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use wireloom_console::output;
 use wireloom_io::{Captures, Input};
+use wireloom_machine::Result;
 use wireloom_net::capture::{Damaged, ReadOptions, Truncated, Unfinished};
 
 /// How captures are read: those of the option `--in`, whose argument is `input`.
@@ -48,6 +49,36 @@ enum OnDamaged {
 /// Parses a capture of the option `--in` that may have a port.
 pub fn input_parser() -> impl TypedValueParser<Value = Input> {
     OsStringValueParser::new().try_map(|text| Input::parse(&text))
+}
+
+/// The captures of a run, and how many of their packets it takes.
+#[derive(Args, Debug)]
+pub struct InputArgs {
+    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several
+    /// times). PORT:CAPTURE brings all packets on that port, and merges all captures by time
+    #[arg(
+        long = "in",
+        value_name = "[PORT:]CAPTURE",
+        required = true,
+        value_parser = input_parser(),
+        value_hint = ValueHint::FilePath
+    )]
+    pub input: Vec<Input>,
+    #[command(flatten)]
+    captures: CaptureArgs,
+    /// Stop after this number of packets
+    #[arg(long, value_name = "N")]
+    pub packets: Option<u64>,
+}
+
+impl InputArgs {
+    /// Opens the captures.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn open(&self) -> Result<Captures> {
+        Captures::open_inputs(&self.input, self.packets, self.captures.options())
+    }
 }
 
 impl CaptureArgs {

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use wireloom_console::Places;
-use wireloom_io::Input;
 
-use crate::captures::{CaptureArgs, input_parser};
+use crate::captures::InputArgs;
 use crate::program::ProgramArgs;
 use crate::simulation::SimulationArgs;
 use wireloom_console::output::JsonTarget;
@@ -21,22 +20,9 @@ pub struct JobArgs {
     /// Load a table file (may be given several times; later entries replace earlier ones)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub tables: Vec<PathBuf>,
-    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several
-    /// times). PORT:CAPTURE brings all packets on that port, and merges all captures by time
-    #[arg(
-        long = "in",
-        value_name = "[PORT:]CAPTURE",
-        required = true,
-        value_parser = input_parser(),
-        value_hint = ValueHint::FilePath
-    )]
-    pub input: Vec<Input>,
-    /// How captures are read.
+    /// The captures.
     #[command(flatten)]
-    pub captures: CaptureArgs,
-    /// Stop after this number of packets
-    #[arg(long, value_name = "N")]
-    pub packets: Option<u64>,
+    pub input: InputArgs,
     /// Write the report as JSON to a file, or to standard output (-)
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<JsonTarget>,
@@ -53,7 +39,7 @@ impl JobArgs {
     /// Returns the files that are read and written, except those that files name.
     pub fn places(&self) -> Places {
         let places = self.program.places().reads(&self.tables);
-        let places = places.reads(&self.input).writes("--report", self.report.as_deref());
+        let places = places.reads(&self.input.input).writes("--report", self.report.as_deref());
         self.simulation.places(places).writes_json(self.json.as_ref())
     }
 }

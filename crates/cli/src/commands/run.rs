@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use wireloom_console::{Working, bar, load_store, memory, output, thousands};
-use wireloom_io::{CaptureSink, Captures, Sink, Source};
+use wireloom_io::{CaptureSink, Sink, Source};
 use wireloom_ir as ir;
 use wireloom_ir::Output;
 use wireloom_machine::{Record, Recordings, Wanted, find_offload};
@@ -85,7 +85,7 @@ impl Run {
         let (compiled, own) = self.on.program(&job.program, &options)?;
         let program = &compiled.optimised;
         let mut updates = self.updates.open(&compiled)?;
-        let mut captures = Captures::open_inputs(&job.input, job.packets, job.captures.options())?;
+        let mut captures = job.input.open()?;
         let (store, tables) = load_store(program, &job.tables)?;
         places.check()?;
         for name in &self.dump {
@@ -105,7 +105,7 @@ impl Run {
 
         let mut arrived = Count::default();
         let mut leaving = Leaving::new(sink, &machine);
-        let bar = bar(job.packets);
+        let bar = bar(job.input.packets);
         loop {
             let batch = captures.next_batch()?;
             let end = batch.is_empty();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 use wireloom_console::{Working, bar, counted, load_store, output, thousands};
-use wireloom_io::{Captures, Source};
+use wireloom_io::Source;
 use wireloom_ir as ir;
 use wireloom_ir::Output;
 use wireloom_machine::{Contender, Difference, Record, Recordings, Running};
@@ -123,7 +123,7 @@ impl Verify {
         places.check()?;
         let compiled = job.program.compiled()?;
         let program = &compiled.optimised;
-        let mut captures = Captures::open_inputs(&job.input, job.packets, job.captures.options())?;
+        let mut captures = job.input.open()?;
         let mut updates = self.updates.open(&compiled)?;
         let (store, _) = load_store(program, &job.tables)?;
         places.check()?;
@@ -139,7 +139,7 @@ impl Verify {
         let mut compared = Comparison { program, contenders, tally: Tally::default() };
 
         let mut arrived = Count::default();
-        let bar = bar(job.packets);
+        let bar = bar(job.input.packets);
         let mut end = false;
         while !end && compared.continues() {
             let batch = captures.next_batch()?;

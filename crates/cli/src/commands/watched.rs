@@ -6,11 +6,10 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueHint};
 use wireloom_console::load_store;
-use wireloom_io::{Captures, Input};
 use wireloom_machine::{Options, verdict_text};
 use wireloom_monitor::Session;
 
-use crate::captures::{CaptureArgs, input_parser};
+use crate::captures::InputArgs;
 use crate::failure::{Failure, Outcome};
 use crate::machine::{self, MachineName};
 use crate::program::ProgramArgs;
@@ -25,21 +24,8 @@ pub struct WatchedArgs {
     /// Load a table file (may be given several times; later entries replace earlier ones)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     tables: Vec<PathBuf>,
-    /// Read packets from a capture: pcap or pcapng, optionally gzipped (may be given several
-    /// times). PORT:CAPTURE brings all packets on that port, and merges all captures by time
-    #[arg(
-        long = "in",
-        value_name = "[PORT:]CAPTURE",
-        required = true,
-        value_parser = input_parser(),
-        value_hint = ValueHint::FilePath
-    )]
-    input: Vec<Input>,
     #[command(flatten)]
-    captures: CaptureArgs,
-    /// Stop after this number of packets
-    #[arg(long, value_name = "N")]
-    packets: Option<u64>,
+    input: InputArgs,
     /// Seed the machine's random number generator
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -62,11 +48,11 @@ impl WatchedArgs {
                 ));
         }
         let places = self.program.places().reads(&self.tables);
-        places.reads(&self.input).check()?;
+        places.reads(&self.input.input).check()?;
         let options = Options { seed: self.seed, watched: true, ..Options::default() };
         let (program, own) = self.on.program(&self.program, &options)?;
         let (store, _) = load_store(&program.optimised, &self.tables)?;
-        let captures = Captures::open_inputs(&self.input, self.packets, self.captures.options())?;
+        let captures = self.input.open()?;
         let machine = match own {
             Some(machine) => machine,
             None => self.on.start(&program, store, &options)?.machine,
