@@ -233,7 +233,7 @@ Examples, in the folder of `wireloom example all`:
   wireloom application programs/mpsoc/forward.c programs/mpsoc/forward.sidl --in programs/captures/first.pcapng --out out.pcapng --timeline threads.json
   wireloom application programs/mpsoc/forward.{c,sidl,loom} -D ROUTES_IN_HARDWARE --on programs/mpsoc/forward.toml --in programs/captures/first.pcapng
 
-Exit status 1 if main answers anything but 0 or is still running at the limit, or if there are data races. How programs are written: `wireloom docs machines/mpsoc-applications`.")]
+Exit status 1 if main returns anything but 0 or is still running at the limit, or if there are data races. How programs are written: `wireloom docs machines/mpsoc-applications`.")]
     Application(application::Application),
     /// Generate wrappers for the interfaces of distributed objects: C for simulated processors,
     /// Rust for the host, SystemVerilog for hardware
@@ -241,7 +241,7 @@ Exit status 1 if main answers anything but 0 or is still running at the limit, o
 Examples, in the folder of `wireloom example all`:
   wireloom sidl programs/mpsoc/forward.sidl -o wrappers
 
-The language and what is written: `wireloom docs sidl`.")]
+The language, and the files that the command writes: `wireloom docs sidl`.")]
     Sidl(sidl::Sidl),
     /// Assemble a program for the microengines of an IXP1200, IXP2400 or IXP2800, or for the tiles and
     /// switches of a RAW chip

@@ -8,11 +8,11 @@ use crate::files;
 /// A program to try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// What users call it.
+    /// The word after `wireloom example`.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub about: &'static str,
-    /// Its files; names that end in `/` stand for all files there and below. What Loom C includes
+    /// Paths of files; names that end in `/` stand for all files there and below. What Loom C includes
     /// comes with it.
     files: &'static [&'static str],
     /// Commands that run in its folder, the first without further tools.

@@ -5,7 +5,7 @@ use crate::{files, section};
 /// A page of the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Page {
-    /// Its path from the root of the repository: `docs/machines/np.md`.
+    /// The path from the root of the repository: `docs/machines/np.md`.
     pub file: &'static str,
 }
 
@@ -52,14 +52,14 @@ pub fn find(words: &str) -> Result<Page, Unknown> {
 }
 
 impl Page {
-    /// Its short name: `machines/np`. A folder's page has the folder's name: `operate`.
+    /// The short name: `machines/np`. A folder's page has the folder's name: `operate`.
     pub fn name(self) -> &'static str {
         let path = self.file.strip_suffix(".md").unwrap_or(self.file);
         let path = path.strip_suffix("/README").unwrap_or(path);
         path.strip_prefix("docs/").unwrap_or(path)
     }
 
-    /// Its text in Markdown.
+    /// The text in Markdown.
     pub fn markdown(self) -> String {
         files::text(self.file).expect("pages are embedded as text")
     }

@@ -15,7 +15,7 @@ struct Heading {
     level: HeadingLevel,
     title: String,
     anchor: String,
-    /// Its bytes in the page.
+    /// The range of bytes in the page.
     bytes: Range<usize>,
 }
 

@@ -125,7 +125,7 @@ impl InTurn {
 struct Head {
     reader: Reader,
     port: Option<u16>,
-    /// Its next packet, if `is_read`.
+    /// The next packet of the capture, if `is_read`.
     packet: Packet,
     is_read: bool,
 }

@@ -55,7 +55,7 @@ pub fn explain(code: &str) -> Outcome {
 fn explanation(code: &str) -> Outcome<String> {
     guide::diagnostic(code).ok_or_else(|| {
         Failure::unusable(format!("no diagnostic has the code '{code}'"))
-            .with_help("`wireloom docs diagnostics` has all of Loom C, `wireloom docs microcode` those of the assembler")
+            .with_help("`wireloom docs diagnostics` lists the codes of Loom C, `wireloom docs microcode` those of the assembler")
     })
 }
 
@@ -113,7 +113,7 @@ fn unknown_page(name: &str, unknown: Unknown) -> Failure {
     }
 }
 
-/// Whether a page is in the list: those of the hardware's templates are too many.
+/// Returns whether the list names a page. It leaves out the pages of single hardware templates.
 fn is_listed(page: &Page) -> bool {
     !page.name().starts_with("hardware/modules/")
 }

@@ -28,7 +28,7 @@ enum Template {
     /// Forwards IPv4 by the longest prefix, in one step: the smallest start
     #[default]
     Basic,
-    /// Lets hosts inside open flows, and only answers in from outside
+    /// Lets hosts inside open flows; from outside, only packets of these flows pass
     Firewall,
     /// Routes IPv4: next hops, TTL and checksum, errors for a control plane
     Router,

@@ -56,7 +56,7 @@ struct Run {
 
 /// A test of a file.
 struct Named {
-    /// Its number in the file.
+    /// The number of the test in the file.
     number: usize,
     /// Empty for what stands before the first name.
     name: String,

@@ -67,7 +67,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// These roles, with turns for one packet.
+    /// Creates a mapping of these roles with turns for one packet.
     pub fn new(roles: Vec<Role>) -> Self {
         Self { roles, turn: Turn::One }
     }

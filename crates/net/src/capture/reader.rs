@@ -38,10 +38,10 @@ pub enum Unfinished {
 /// block whose two lengths agree, in both formats after a record too short for its link header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Damaged {
-    /// It is an error.
+    /// The packet is an error.
     #[default]
     Refuse,
-    /// It is skipped; [`Summary::damaged`] counts it.
+    /// The packet is skipped; [`Summary::damaged`] counts it.
     Skip,
 }
 

@@ -25,9 +25,9 @@ pub type Headers = [(String, Layout)];
 /// A packet that was written as layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its bytes.
+    /// The bytes of the packet.
     pub bytes: Vec<u8>,
-    /// Its parts, in order: those that can be dissected without the text, and own headers.
+    /// The parts of the packet in order: those that can be dissected without the text, and own headers.
     pub parts: Vec<Part>,
 }
 
