@@ -9,6 +9,8 @@
 mod daemons;
 #[path = "live/echo.rs"]
 mod echo;
+#[path = "live/firewall.rs"]
+mod firewall;
 #[path = "live/internet.rs"]
 mod internet;
 #[path = "live/killed.rs"]
@@ -44,9 +46,13 @@ use wireloom_net::Packet;
 use wireloom_net::capture::Reader;
 
 fn command(options: &[&str]) -> Command {
+    command_with("programs/router.loom", options)
+}
+
+fn command_with(program: &str, options: &[&str]) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new(env!("CARGO_BIN_EXE_wireloom"));
-    command.current_dir(root).args(["forward", "programs/router.loom"]).args(options);
+    command.current_dir(root).args(["forward", program]).args(options);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -70,9 +76,20 @@ impl Forwarding {
 
     /// Starts it between these ports of a namespace.
     fn start_in(router: &Namespace, ports: &[&str], options: &[&str]) -> Option<Self> {
+        Self::start_program("programs/router.loom", router, ports, options)
+    }
+
+    /// Starts another program than the router.
+    fn start_program(
+        program: &str,
+        router: &Namespace,
+        ports: &[&str],
+        options: &[&str],
+    ) -> Option<Self> {
         let ports_options = ports.iter().flat_map(|port| ["--port", port]);
         let options: Vec<&str> = ports_options.chain(options.iter().copied()).collect();
-        let mut child = router.run(|| command(&options).spawn().expect("the command"));
+        let mut command = command_with(program, &options);
+        let mut child = router.run(|| command.spawn().expect("the command"));
         let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
         out.read_line(&mut line).expect("a line");

@@ -75,7 +75,9 @@ impl KernelConditions {
 
     fn set(&self, place: Option<Place>) {
         let with_own = |place| Place { tagged: Arc::clone(&self.tagged), ..place };
+        let stands_in = place.is_some();
         self.known().place = place.map(with_own);
+        self.barred.update(stands_in);
     }
 
     /// The conditions that hold. `None` if the program does not follow the kernel.
@@ -122,8 +124,8 @@ impl KernelConditions {
     /// Looks again, and logs what has changed.
     fn look(&self) {
         let _looking = self.looking.lock().unwrap_or_else(PoisonError::into_inner);
-        self.barred.update();
         let place = self.known().place.clone();
+        self.barred.update(place.is_some());
         // The kernel may take long to answer.
         let found = place.as_ref().map(conditions::look).unwrap_or_default();
         let before = std::mem::replace(&mut self.known().found, found.clone());

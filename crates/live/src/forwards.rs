@@ -41,18 +41,18 @@ const IPV6: u8 = 2;
 pub struct Barred(Vec<(Option<u32>, AtomicU8)>);
 
 impl Barred {
-    /// For ports that are these interfaces.
+    /// For ports that are these interfaces. Nothing is barred before the first update.
     pub fn new(ports: &[Option<u32>]) -> Self {
-        let barred = Self(ports.iter().map(|index| (*index, AtomicU8::new(0))).collect());
-        barred.update();
-        barred
+        Self(ports.iter().map(|index| (*index, AtomicU8::new(0))).collect())
     }
 
-    /// Reads the settings of all ports again.
-    pub fn update(&self) {
+    /// Reads the settings of all ports again. They bind only a program that stands in for the
+    /// kernel: a firewall in the middle of a wire forwards where the kernel does not.
+    pub fn update(&self, stands_in: bool) {
         for (index, bits) in &self.0 {
             if let Some(name) = index.and_then(interface_name) {
-                bits.store(Forwards::of(&name).bits(), Ordering::Relaxed);
+                let barred = if stands_in { Forwards::of(&name).bits() } else { 0 };
+                bits.store(barred, Ordering::Relaxed);
             }
         }
     }
