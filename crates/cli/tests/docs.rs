@@ -175,9 +175,8 @@ fn paths_name_what_is_there() {
         let folder = root().join(&page).parent().expect("a folder").to_owned();
         for path in paths(&text) {
             // A page can give paths from the root, or from its own folder.
-            let line_less =
-                path.split_once(".rs:").map_or(path.clone(), |(file, _)| format!("{file}.rs"));
-            if !root().join(&line_less).exists() && !folder.join(&line_less).exists() {
+            let file = path.split_once(':').map_or(&*path, |(file, _line)| file);
+            if !root().join(file).exists() && !folder.join(file).exists() {
                 broken.push(format!("{page}: {path}"));
             }
         }

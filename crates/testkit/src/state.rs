@@ -95,8 +95,12 @@ impl<'a> Entry<'a> {
         what: String,
     ) -> Result<(), Mismatch> {
         let compared = expected.iter().map(|(name, literal)| {
-            let got = row.fields.iter().find(|(own, _)| own == name);
-            let (_, got) = got.ok_or_else(|| self.no_field(name, &row.fields))?;
+            let named = row.fields.iter().find(|(own, _)| own == name);
+            // Rows of arrays name a scalar, which entries of table files write without a name.
+            let scalar = if name.is_empty() { row.fields.first() } else { None };
+            let (_, got) = named
+                .or(scalar.filter(|_| row.fields.len() == 1))
+                .ok_or_else(|| self.no_field(name, &row.fields))?;
             let expected = self.value(name, got.width(), literal)?;
             let text = |value: &Bits| value_text(&self.layout, name, value);
             let field = if name.is_empty() { "value" } else { name }.to_owned();

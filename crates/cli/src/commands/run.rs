@@ -217,7 +217,8 @@ impl Report {
         if self.build_seconds >= 0.01 {
             out += &format!(", ready in {:.2} s", self.build_seconds);
         }
-        out += &format!("; {} table entries loaded", thousands(self.table_entries));
+        let entries = if self.table_entries == 1 { "entry" } else { "entries" };
+        out += &format!("; {} table {entries} loaded", thousands(self.table_entries));
         if self.table_entries > 0 {
             out += &format!(" in {:.2} s", self.table_load_seconds);
         }

@@ -122,6 +122,39 @@ expect 0 eth(dst=02:00:00:00:00:01, src=02:00:00:00:00:03) / Calc(op=SUB)
 expect absent senders 02:00:00:00:00:02
 ";
 
+const SCALARS: &str = "\
+engine scalars() {
+    offload words : array<u16, size = 4>;
+    offload marks : exact<u8, u16, size = 4>;
+    step only {
+        words.write(1, packet.length);
+        marks.insert(7, packet.length);
+        finish;
+    }
+}
+";
+
+const SCALAR_TESTS: &str = "\
+program scalars.loom
+packet 0 zeros(60)
+expect 0 zeros(60)
+expect table words 1 = 60
+expect table words 2 = 0
+expect table marks 7 -> = 60
+";
+
+#[test]
+fn scalars_are_expected_as_table_files_write_them() {
+    let place = Workplace::new();
+    place.write("scalars.loom", SCALARS.as_bytes());
+    place.write("scalars.packets", SCALAR_TESTS.as_bytes());
+    place.wireloom("test scalars.packets").status(0).says(&["golden", "native"]);
+    for (right, wrong) in [("1 = 60", "1 = 61"), ("2 = 0", "2 = 1"), ("-> = 60", "-> = 61")] {
+        place.write("wrong.packets", SCALAR_TESTS.replace(right, wrong).as_bytes());
+        place.wireloom("test wrong.packets --on golden").status(1).says(&[" !   value "]);
+    }
+}
+
 #[test]
 fn headers_enumerations_and_times_of_the_program_are_tested() {
     let place = Workplace::new();

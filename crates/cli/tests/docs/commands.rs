@@ -9,7 +9,7 @@ use super::blocks::{Block, blocks};
 use super::root;
 
 /// The pages whose commands run.
-const PAGES: [&str; 13] = [
+const PAGES: [&str; 15] = [
     "README.md",
     "docs/tutorial.md",
     "docs/tutorial-microcode.md",
@@ -20,6 +20,8 @@ const PAGES: [&str; 13] = [
     "docs/teaching/solutions/README.md",
     "docs/fpga.md",
     "docs/architect.md",
+    "docs/firewall.md",
+    "docs/p4.md",
     "docs/faq.md",
     "docs/monitor.md",
     "docs/operate/tune.md",
