@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wireloom_codegen::hardware::pipelined::caller;
+use wireloom_codegen_hardware::pipelined::caller;
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir as ir;

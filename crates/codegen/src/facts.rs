@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use wireloom_ir::{BinaryOp, Code, Exit, Op, OpKind, Step, UnaryOp, Value};
 
-use crate::refused::ops;
+use crate::steps::ops;
 
 /// Values of one bit up to which each is tried: more take too long.
 const TRIED: usize = 400;
@@ -68,7 +68,7 @@ impl<'a> Taken<'a> {
 }
 
 /// The operations whose results are one bit.
-pub(crate) fn rules<'a>(step: &Step, ops: &[&'a Op]) -> Vec<(&'a Op, Value)> {
+pub fn rules<'a>(step: &Step, ops: &[&'a Op]) -> Vec<(&'a Op, Value)> {
     let is_bit = |value: &&Value| step.values[value.index()].width == 1;
     ops.iter()
         .filter_map(|op| Some((*op, *op.results.first().filter(|value| is_bit(value))?)))
@@ -103,7 +103,7 @@ fn settle(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
 }
 
 /// Adds what follows from facts; returns whether nothing contradicts another.
-pub(crate) fn conclude(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
+pub fn conclude(rules: &[(&Op, Value)], facts: &mut HashMap<Value, bool>) -> bool {
     loop {
         let before = facts.len();
         for (op, result) in rules {

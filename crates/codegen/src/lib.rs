@@ -1,13 +1,15 @@
-//! Code generators: step IR to the languages of the targets.
+//! What the code generators share: names of sources in generated text, reasons why something has
+//! no place, resources that operations read and change, conditions that hold at exits, the context
+//! that threads need, and longest-prefix tables as tries of words.
 //!
-//! [`c`] writes C for batches on the host and for single threads of 32-bit processors; [`hardware`]
-//! writes SystemVerilog; [`microengine`] writes microcode; [`tile`] writes programs of tiles. All
-//! depend only on step IR, and not on the timing of any machine.
+//! The generators are crates of their own, one for each family of targets: `codegen-c`,
+//! `codegen-hardware`, `codegen-microengine` and `codegen-tile`. All depend only on step IR, and
+//! not on the timing of any machine.
 
-pub mod c;
-mod facts;
-mod files;
-pub mod hardware;
-pub mod microengine;
-mod refused;
-pub mod tile;
+pub mod context;
+pub mod facts;
+pub mod files;
+pub mod refused;
+pub mod resources;
+pub mod steps;
+pub mod trie;

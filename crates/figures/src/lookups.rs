@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use wireloom_codegen::c::RUNTIME;
+use wireloom_codegen_c::RUNTIME;
 use wireloom_machine::{Error, Result};
 use wireloom_net::Packet;
 use wireloom_offloads::lpm::LpmView;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::tables::{IPV4, IPV6, Shape, Storage, TrieImage};
+use wireloom_codegen_hardware::tables::{IPV4, IPV6, Shape, Storage, TrieImage};
 use wireloom_net::tables::{Family, Prefix, read_prefixes};
 
 use super::Settings;

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use wireloom_codegen::microengine::{
-    self, Layout, Local, Memories, Microcode, RUNAWAY, Refused, Target,
+use wireloom_codegen_microengine::{
+    self as microengine, Layout, Local, Memories, Microcode, RUNAWAY, Refused, Target,
 };
 use wireloom_ir::{Reason, ReasonSetId};
 use wireloom_isa::microengine::{Image, Version};

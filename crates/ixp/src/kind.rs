@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use wireloom_codegen::microengine::Refused;
+use wireloom_codegen_microengine::Refused;
 use wireloom_description::Description;
 use wireloom_machine::{
     Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,

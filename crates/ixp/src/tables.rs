@@ -1,7 +1,7 @@
 //! The tables of an engine in Loom C in the chip's memories: written at the start, changed by the
 //! control plane between two packets, and read back.
 
-use wireloom_codegen::microengine::{Image, Layout, Unit, slots};
+use wireloom_codegen_microengine::{Image, Layout, Unit, slots};
 use wireloom_machine::Snapshot;
 use wireloom_offloads::{Store, Update};
 use wireloom_sim::EnergySink;

@@ -4,8 +4,8 @@
 mod written;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::microengine::layout::place;
-use wireloom_codegen::microengine::{FRAME, Memories, Place, Unit, inline};
+use wireloom_codegen_microengine::layout::place;
+use wireloom_codegen_microengine::{FRAME, Memories, Place, Unit, inline};
 use wireloom_isa::microengine::Version;
 use wireloom_ixp::Spec;
 use wireloom_machine::{Configured, Options};

@@ -2,7 +2,7 @@
 //! description in machine files, and their timing.
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::hardware::pipelined::pipeline;
+use wireloom_codegen_hardware::pipelined::pipeline;
 use wireloom_ir::{EngineId, Program};
 use wireloom_sim::spec::{megahertz, nanoseconds, within};
 use wireloom_sim::{Clock, SpecError, Time};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use wireloom_codegen::c::thread::Refused;
+use wireloom_codegen_c::thread::Refused;
 use wireloom_compile::passes::PassOptions;
 use wireloom_compile::pipeline;
 use wireloom_description::Description;

@@ -2,7 +2,7 @@
 //! steps (the paper, sections 5.1 and 5.3), and the assignment of threads to parts.
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::c::thread::{PARTS, Refused};
+use wireloom_codegen_c::thread::{PARTS, Refused};
 use wireloom_ir::Program;
 use wireloom_sim::SpecError;
 

@@ -9,8 +9,8 @@
 use std::ops::Range;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::c::thread::Elements;
-use wireloom_codegen::hardware::pipelined::caller;
+use wireloom_codegen_c::thread::Elements;
+use wireloom_codegen_hardware::pipelined::caller;
 use wireloom_ir::{EngineId, EngineKind, OffloadTarget, Program};
 use wireloom_offloads::Store;
 use wireloom_sidl::Interfaces;

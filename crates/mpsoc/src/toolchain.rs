@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::c::thread::Refused;
+use wireloom_codegen_c::thread::Refused;
 use wireloom_install::tools::{cross_compiler, is_older, version_in};
 use wireloom_install::{Cache, complaint};
 use wireloom_isa::program::Machine;

@@ -5,8 +5,8 @@ use wireloom_mpsoc::mpe;
 
 const PLATFORM: &str = include_str!("../runtime/wl_platform.h");
 const PACKETS: &str = include_str!("../runtime/wl_packets.h");
-const MESSAGES: &str = include_str!("../../codegen/runtime/c/thread/messages.h");
-const PACKET: &str = include_str!("../../codegen/runtime/c/thread/packet.h");
+const MESSAGES: &str = include_str!("../../codegen-c/runtime/thread/messages.h");
+const PACKET: &str = include_str!("../../codegen-c/runtime/thread/packet.h");
 
 /// The first number after `before`, searched from the first `within` on.
 fn number(header: &str, within: &str, before: &str) -> u64 {

@@ -53,7 +53,7 @@ fn times(file: &Path, options: &BuildOptions) -> Result<String, String> {
     });
     let passes = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let unit = wireloom_codegen::c::unit(&program, "", false);
+    let unit = wireloom_codegen_c::unit(&program, "", false);
     let generated = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let built = Library::build(&program, options);

@@ -1,7 +1,7 @@
 //! The native machine: an engine as C, compiled by the system's compiler, and the runtime that
 //! gives it packets.
 //!
-//! `wireloom_codegen::c` writes the C; [`Library`] builds and loads it; [`Native`] executes packets
+//! `wireloom_codegen_c` writes the C; [`Library`] builds and loads it; [`Native`] executes packets
 //! with it. Results are those of the golden model, packet for packet. See docs/machines/native.md.
 
 mod abi;

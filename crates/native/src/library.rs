@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use rustix::process::{Pid, setpriority_process};
-use wireloom_codegen::c::{self, RUNTIME, Unit};
+use wireloom_codegen_c::{self as c, RUNTIME, Unit};
 use wireloom_install::apart::{self, Running};
 use wireloom_install::{Cache, complaint};
 use wireloom_ir::Program;
@@ -130,7 +130,7 @@ impl Library {
     /// If a file cannot be written, or the compiler is missing or fails.
     ///
     /// # Panics
-    /// As [`wireloom_codegen::c::unit`].
+    /// As [`wireloom_codegen_c::unit`].
     pub fn build(program: &Program, options: &BuildOptions) -> Result<Self, BuildError> {
         let unit = || vec![c::unit(program, "", options.counts)];
         let mut libraries = Self::compile(std::slice::from_ref(program), unit, options)?;

@@ -1,6 +1,6 @@
 //! The native machine as a kind of machine.
 
-use wireloom_codegen::c::generate;
+use wireloom_codegen_c::generate;
 use wireloom_machine::software::{InSoftware, Single, Software};
 use wireloom_machine::{Counts, Error, Kind};
 use wireloom_offloads::Store;

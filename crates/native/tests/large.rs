@@ -5,7 +5,7 @@
 mod support;
 
 use support::{options, outputs};
-use wireloom_codegen::c::unit;
+use wireloom_codegen_c::unit;
 use wireloom_ir::{Golden, Program, store};
 use wireloom_native::{Library, Native};
 use wireloom_net::Packet;

@@ -5,7 +5,7 @@ mod support;
 
 use support::{agree, options, outputs};
 use wireloom_bits::Bits;
-use wireloom_codegen::c::generate;
+use wireloom_codegen_c::generate;
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config, program_of};
 use wireloom_ir::{
     BinaryOp, Execute, Exit, MAX_BACKWARD_JUMPS, Meta, Program, Reason, StepId, UnaryOp, Value,

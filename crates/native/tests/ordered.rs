@@ -5,7 +5,7 @@ mod support;
 
 use support::agree;
 use support::random::Random;
-use wireloom_codegen::c::generate;
+use wireloom_codegen_c::generate;
 use wireloom_ir::builder::{EngineBuilder, ProgramBuilder, StepBuilder, config};
 use wireloom_ir::{BinaryOp, Exit, Program, StepId, UnaryOp, Value};
 use wireloom_net::Packet;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::pipelined::{Lookup, lookup};
-use wireloom_codegen::hardware::tables::{
+use wireloom_codegen_hardware::pipelined::{Lookup, lookup};
+use wireloom_codegen_hardware::tables::{
     IPV4, IPV4_SHARED, IPV6, IPV6_SHARED, Key, Shape, TrieImage, Write,
 };
 use wireloom_install::tools;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::pipelined::pipeline;
+use wireloom_codegen_hardware::pipelined::pipeline;
 use wireloom_compile::passes::PassOptions;
 use wireloom_install::tools;
 use wireloom_ir::{EngineId, Execute, Golden, Program, Verdict};

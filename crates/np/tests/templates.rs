@@ -1,8 +1,8 @@
 //! Tests that numbers repeated in the templates of `hardware/` and in the simulation's harness match
 //! the generator.
 
-use wireloom_codegen::hardware::core::assemble::exit_code;
-use wireloom_codegen::hardware::core::{
+use wireloom_codegen_hardware::core::assemble::exit_code;
+use wireloom_codegen_hardware::core::{
     MAX_LENGTH, ROW_BYTES, RUNAWAY, WINDOW_BYTES, WINDOW_LOADED,
 };
 use wireloom_net::packet::HEADROOM;

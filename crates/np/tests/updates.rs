@@ -3,7 +3,7 @@
 //! was inside. Once a change is complete, packets must find the new entries.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::tables::{TrieImage, Write};
+use wireloom_codegen_hardware::tables::{TrieImage, Write};
 use wireloom_compile::pipeline;
 use wireloom_net::Packet;
 use wireloom_np::description::{Machine, Reset};

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use wireloom_codegen::c::bpf::{FLAGS, RUNTIME};
+use wireloom_codegen_c::bpf::{FLAGS, RUNTIME};
 use wireloom_install::apart::{self, Running};
 use wireloom_install::{Cache, CacheError};
 use wireloom_machine::{Error, Result};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use wireloom_codegen::c::bpf::{self, BpfProgram, Counted, FUNCTIONS, Refused, Takes, Watch};
+use wireloom_codegen_c::bpf::{self, BpfProgram, Counted, FUNCTIONS, Refused, Takes, Watch};
 use wireloom_install::Cache;
 use wireloom_machine::{Calls, Counts, Error, Program, Result};
 use wireloom_offloads::{Content, Store, registry};

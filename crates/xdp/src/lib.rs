@@ -1,6 +1,6 @@
 //! The engine as a program of the Linux kernel, in its XDP hook.
 //!
-//! `wireloom_codegen::c::bpf` writes C, [`compiler`] has gcc compile it for BPF, in a form that
+//! `wireloom_codegen_c::bpf` writes C, [`compiler`] has gcc compile it for BPF, in a form that
 //! [`compiled`] chooses, [`object`] and [`link`] put the program together, and [`kernel`] hands it to
 //! the kernel, whose verifier proves that it ends and stays within its memory. Offloads are in
 //! [`tables`] that the program and this process share.
@@ -30,4 +30,4 @@ mod watch;
 pub use live::{InKernel, Interface, Limits, Links, Live, PortCounts};
 pub use machine::KIND;
 pub use watch::{Event, Events, Place, WatchedPrograms};
-pub use wireloom_codegen::c::bpf::{Comparison, Header, Test, Watch};
+pub use wireloom_codegen_c::bpf::{Comparison, Header, Test, Watch};

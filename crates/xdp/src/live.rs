@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use wireloom_codegen::c::bpf::LIVE;
+use wireloom_codegen_c::bpf::LIVE;
 use wireloom_install::Cache;
 use wireloom_ir::{Reason, ReasonSetId, Verdict};
 use wireloom_machine::{

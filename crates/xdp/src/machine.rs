@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use wireloom_codegen::c::bpf::{self, RUNTIME, TRIAL};
+use wireloom_codegen_c::bpf::{self, RUNTIME, TRIAL};
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
 use wireloom_machine::software::Single;
 use wireloom_machine::{

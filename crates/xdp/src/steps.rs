@@ -1,6 +1,6 @@
 //! Which step of an engine the compiler or the kernel's verifier refuses.
 
-use wireloom_codegen::c::bpf::BpfProgram;
+use wireloom_codegen_c::bpf::BpfProgram;
 use wireloom_ir as ir;
 use wireloom_machine::Error;
 

@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use wireloom_bits::Bits;
-use wireloom_codegen::c::bpf::{Content, Map};
+use wireloom_codegen_c::bpf::{Content, Map};
 use wireloom_offloads::kinds::exact::{Aged, Exact, State};
 use wireloom_offloads::lpm::LpmView;
 use wireloom_offloads::{Content as Slot, Instance, RawView, Store};

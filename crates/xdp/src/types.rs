@@ -1,7 +1,7 @@
 //! The types of a program (BTF, linux/btf.h), as far as the verifier needs them: what its functions
 //! take, and the locks.
 
-use wireloom_codegen::c::bpf::Takes;
+use wireloom_codegen_c::bpf::Takes;
 
 /// The types, and the numbers of those that are needed again.
 pub struct Types {

@@ -6,7 +6,7 @@
 
 use std::os::fd::OwnedFd;
 
-use wireloom_codegen::c::bpf::Watch;
+use wireloom_codegen_c::bpf::Watch;
 use wireloom_ir::{Reason, ReasonSetId, Verdict};
 use wireloom_machine::{Program, Result};
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use wireloom_codegen::tile::{Queue, Ready};
+use wireloom_codegen_tile::{Queue, Ready};
 use wireloom_console::{Working, output};
 use wireloom_machine::{Contender, Error, Options, Rate, Result};
 use wireloom_net::{Frame, Packet};

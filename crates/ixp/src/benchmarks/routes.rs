@@ -1,6 +1,6 @@
 //! Routes in SRAM, as programs/microcode/include/ipv4.inc explains them.
 
-use wireloom_codegen::microengine::trie;
+use wireloom_codegen::trie;
 
 use super::contents::{NextHop, PortAddress, Route};
 

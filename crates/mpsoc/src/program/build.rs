@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use wireloom_codegen::c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, Refused, generate};
+use wireloom_codegen_c::thread::{Elements, LINKER_SCRIPT, Partition, RUNTIME, Refused, generate};
 use wireloom_install::Cache;
 use wireloom_isa::program::Machine;
 

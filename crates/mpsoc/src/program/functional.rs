@@ -1,6 +1,6 @@
 //! The functional machine: one thread for each part of the engine, untimed.
 
-use wireloom_codegen::c::thread::Elements;
+use wireloom_codegen_c::thread::Elements;
 use wireloom_ir::{Execute, Output, Program};
 use wireloom_isa::{Compiled, Exception, Flow, InstructionSet, Stop, Symbols, Text, Thread};
 use wireloom_net::Frame;

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 use wireloom_bits::Bits;
-use wireloom_codegen::c::thread::message::{Object, ObjectIs, Reply, objects};
-use wireloom_codegen::c::thread::{Elements, Messages, ordered_objects};
+use wireloom_codegen_c::thread::message::{Object, ObjectIs, Reply, objects};
+use wireloom_codegen_c::thread::{Elements, Messages, ordered_objects};
 use wireloom_ir::{EngineId, GoldenCalls, Origin, Program};
 use wireloom_net::PacketInHand;
 use wireloom_offloads::{Content, Env, Store, registry};

@@ -1,6 +1,6 @@
 //! Engines as programs of the chip's processors.
 //!
-//! [`build()`] compiles the C that `wireloom_codegen::c::thread` writes. [`marshal`] defines the
+//! [`build()`] compiles the C that `wireloom_codegen_c::thread` writes. [`marshal`] defines the
 //! representation of packets and calls in a thread. [`Functional`] executes a program with
 //! immediate replies: it is untimed, and is compared with the golden model like every machine.
 
@@ -13,4 +13,4 @@ mod profile;
 pub use build::{BuildOptions, Built, build};
 pub use functional::Functional;
 pub use profile::{Count, Profile};
-pub use wireloom_codegen::c::thread::{Elements, PARTS, Partition};
+pub use wireloom_codegen_c::thread::{Elements, PARTS, Partition};

@@ -2,9 +2,9 @@
 
 use super::plan::{Plan, Service};
 use super::wires::vector;
-use wireloom_codegen::hardware::core::offload::Body;
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Type};
+use wireloom_codegen_hardware::core::offload::Body;
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Type};
 
 /// Returns the body buffer's interface to the services that access bodies, if there are any.
 pub(super) fn access(plan: &Plan, buffer: Instance) -> Instance {

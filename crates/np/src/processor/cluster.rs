@@ -5,8 +5,8 @@ use super::plan::{Plan, Service};
 use super::wires::{array, bit, bit_in, bit_out, bits, element, input, output, typed, vector};
 use super::{probes, services};
 use crate::description::{Place, Policy};
-use wireloom_codegen::hardware::sv::short::{self, clocked, int, name};
-use wireloom_codegen::hardware::sv::{Binary, Expr, Field, Instance, Item, Module, Port, Type};
+use wireloom_codegen_hardware::sv::short::{self, clocked, int, name};
+use wireloom_codegen_hardware::sv::{Binary, Expr, Field, Instance, Item, Module, Port, Type};
 
 /// Rows of 16 bytes of the longest window, 256 bytes.
 pub(super) const WINDOW_ROWS: u64 = 16;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::templates;
-use wireloom_codegen::hardware::sv::Module;
+use wireloom_codegen_hardware::sv::Module;
 
 /// A source file.
 #[derive(Clone, Debug, PartialEq, Eq)]

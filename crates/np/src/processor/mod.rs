@@ -2,7 +2,7 @@
 //!
 //! [`assemble`] turns a program and a machine into a [`Processor`]: generated modules, each printed
 //! once from a tree, and the templates that they use. From the inside out the modules are
-//! `ENGINE_engine` (made by [`wireloom_codegen::hardware::engine`]), `ENGINE_cluster`,
+//! `ENGINE_engine` (made by [`wireloom_codegen_hardware::engine`]), `ENGINE_cluster`,
 //! `ENGINE_pipe` and `np_top`. `np_sim` is `np_top` with models of its memories. [`assemble_rig`]
 //! puts `np_top` into the embedded test rig, `np_rig`. [`chip`] puts several processors onto one
 //! chip.
@@ -48,9 +48,9 @@ pub use ways::Way;
 use crate::description::{Machine, Place, ShellKind};
 use crate::realisation;
 use crate::simulation::{Followed, Geometry, NarrowPorts, PipelinedStep, Source};
-use wireloom_codegen::hardware::core::Refusal;
-use wireloom_codegen::hardware::engine::{ChainedStep, EngineModule, Shell};
-use wireloom_codegen::hardware::sv::{Item, Module};
+use wireloom_codegen_hardware::core::Refusal;
+use wireloom_codegen_hardware::engine::{ChainedStep, EngineModule, Shell};
+use wireloom_codegen_hardware::sv::{Item, Module};
 
 /// A reason why a program cannot be built for a machine.
 #[derive(Debug, thiserror::Error)]
@@ -136,14 +136,13 @@ fn build(
         ShellKind::StateMachine => Shell::StateMachine,
         ShellKind::Pipelined => Shell::Pipelined,
     };
-    let options = wireloom_codegen::hardware::core::Options {
+    let options = wireloom_codegen_hardware::core::Options {
         levels: machine.engine.stage_levels,
         header_bytes: machine.engine.header_bytes,
     };
     let mut program = program.clone();
     program.engines.iter_mut().for_each(|engine| engine.name.insert_str(0, label));
-    let engine =
-        wireloom_codegen::hardware::engine::build(&program, program.main, &options, shell)?;
+    let engine = wireloom_codegen_hardware::engine::build(&program, program.main, &options, shell)?;
     let plan = Plan { rig: in_rig, ..Plan::new(&program, machine, &engine, label)? };
     let mut modules = vec![cluster::module(&plan), pipe::module(&plan), top::top(&plan)];
     let simulation = if in_rig {

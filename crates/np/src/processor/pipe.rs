@@ -8,9 +8,9 @@ use super::services;
 use super::ways::Way;
 use super::wires::{array, bit, bit_in, bit_out, bits, element, input, output, typed, vector};
 use crate::description::{Place, Policy};
-use wireloom_codegen::hardware::core::offload::{PLACE_BITS, TICKET_BITS};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Binary, Expr, Item, Module, Port, Type};
+use wireloom_codegen_hardware::core::offload::{PLACE_BITS, TICKET_BITS};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Binary, Expr, Item, Module, Port, Type};
 
 /// The type of the sideband bits of a packet that leaves.
 pub(super) const SENT: &str = "wl_pkg::sent_t";

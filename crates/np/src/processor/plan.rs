@@ -8,11 +8,11 @@ use super::reasons::Counted;
 use super::wires::bits;
 use crate::description::{LANE_BYTES, Machine, Place, Rule, Scheduler, ShellKind, Storage};
 use crate::realisation::{self, Called};
-use wireloom_codegen::hardware::core::offload::{Body, PLACE_BITS};
-use wireloom_codegen::hardware::core::{OffloadPort, WINDOW_LOADED};
-use wireloom_codegen::hardware::engine::EngineModule;
-use wireloom_codegen::hardware::pipelined::Lookup;
-use wireloom_codegen::hardware::sv::Expr;
+use wireloom_codegen_hardware::core::offload::{Body, PLACE_BITS};
+use wireloom_codegen_hardware::core::{OffloadPort, WINDOW_LOADED};
+use wireloom_codegen_hardware::engine::EngineModule;
+use wireloom_codegen_hardware::pipelined::Lookup;
+use wireloom_codegen_hardware::sv::Expr;
 
 /// Cycles after which a command of the control plane without reply fails, in addition to the pauses
 /// of services.

@@ -5,8 +5,8 @@ use super::pipe::SENT_BITS;
 use super::plan::Plan;
 use super::wires::{input, output, vector};
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Port, Type};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Port, Type};
 
 /// Returns the name of a lane's net or port: a port of the top module if the machine has wide
 /// lanes, or a net inside the narrow ports.

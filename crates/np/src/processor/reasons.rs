@@ -3,9 +3,9 @@
 
 use serde::Serialize;
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::RUNAWAY;
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_codegen_hardware::core::RUNAWAY;
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_ir::{Exit, OpKind, Program, Reason, ReasonSetId, Step, Value};
 use wireloom_machine::reason_name;
 

@@ -19,9 +19,9 @@ use super::plan::{Channel, Plan, Service};
 use super::services::memory_port_names;
 use super::top::{EVENT, axil, axil_slave, clocks, ports, probe};
 use super::wires::{bit, bits, element, vector};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Direction, Expr, Instance, Item, Module, Type, Unary};
-use wireloom_codegen::hardware::tables::Memory;
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Direction, Expr, Instance, Item, Module, Type, Unary};
+use wireloom_codegen_hardware::tables::Memory;
 
 /// Byte address of the report registers in `np_rig_sim`.
 pub const REPORT_BASE: u32 = 1 << (super::top::REGISTER_BITS - 1);

@@ -4,9 +4,9 @@ use super::NpError;
 use super::plan::{Channel, Plan, Service};
 use super::wires::{bit, bits, element, input, output, vector};
 use crate::description::{Machine, Place};
-use wireloom_codegen::hardware::pipelined::Lookup;
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Port, Type, Unary};
+use wireloom_codegen_hardware::pipelined::Lookup;
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Binary, Expr, Instance, Item, Port, Type, Unary};
 
 /// Returns the bits of an index that can address every element.
 pub(crate) fn index_bits(elements: usize) -> usize {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::design::File;
 use crate::description::Reset;
-use wireloom_codegen::hardware::sv::Module;
+use wireloom_codegen_hardware::sv::Module;
 
 include!(concat!(env!("OUT_DIR"), "/templates.rs"));
 

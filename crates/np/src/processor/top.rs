@@ -5,8 +5,8 @@ use super::plan::Plan;
 use super::ports as narrow;
 use super::wires::{array, bit, bit_in, bit_out, element, input, output, vector};
 use super::{memory_map, probes, reasons, services};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Module, Port, Type};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Module, Port, Type};
 
 /// Bits of an event: how the packet ended, and why.
 pub(super) const EVENT: usize = 27;
@@ -363,7 +363,7 @@ fn control(plan: &Plan) -> Vec<Item> {
         .port("ctl_data_o", name("statistics_answer"));
     let answers = (0..lanes).map(|lane| element("pipe_answer", int(lane), plan.control_bits));
     let any = |parts: Vec<Expr>| {
-        Expr::chain(wireloom_codegen::hardware::sv::Binary::Or, parts, Expr::Zeros)
+        Expr::chain(wireloom_codegen_hardware::sv::Binary::Or, parts, Expr::Zeros)
     };
     let extended = Item::Assign {
         target: element("counted_add", name("i"), add),
@@ -395,7 +395,7 @@ fn control(plan: &Plan) -> Vec<Item> {
             "ctl_done",
             any(vec![
                 name("statistics_done"),
-                name("pipe_done").unary(wireloom_codegen::hardware::sv::Unary::AnyOf),
+                name("pipe_done").unary(wireloom_codegen_hardware::sv::Unary::AnyOf),
             ]),
         ),
         Item::assign(

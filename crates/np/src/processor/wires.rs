@@ -1,6 +1,6 @@
 //! Small helpers for modules that are made of instances.
 
-use wireloom_codegen::hardware::sv::{Expr, Item, Port, Type};
+use wireloom_codegen_hardware::sv::{Expr, Item, Port, Type};
 
 /// Returns the number of bits needed to number `count` items: `wl_pkg::bits`.
 pub fn bits(count: usize) -> u32 {

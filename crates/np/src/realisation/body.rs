@@ -1,9 +1,9 @@
 //! `body`: reads, writes and sums packet bodies in the body buffer of the pipe.
 
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::core::offload::{Body as Access, PLACE_BITS};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Instance, Item};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::core::offload::{Body as Access, PLACE_BITS};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Instance, Item};
 
 use super::Realisation;
 use super::meter::ONE_REQUEST;

@@ -1,10 +1,10 @@
 //! `cached`: an array in QDR SRAM that packets only read, with a hash cache in each cluster.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::pipelined::Lookup;
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Instance, Item};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::pipelined::Lookup;
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Instance, Item};
 use wireloom_offloads::{Config, EntryKey, Store};
 
 use super::Realisation;

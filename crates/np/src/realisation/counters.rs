@@ -2,9 +2,9 @@
 //! copies.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::sv::short::clocked;
-use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::sv::short::clocked;
+use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::{Config, EntryKey, Instance};
 
 use super::Realisation;

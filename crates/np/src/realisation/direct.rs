@@ -1,10 +1,10 @@
 //! `direct`: an array in QDR SRAM that packets only read.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::pipelined::Lookup;
-use wireloom_codegen::hardware::sv::short::{clocked, int};
-use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::pipelined::Lookup;
+use wireloom_codegen_hardware::sv::short::{clocked, int};
+use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::{Config, EntryKey, Store};
 
 use super::entries::{array_entry, burst_image};

@@ -1,10 +1,10 @@
 //! `flow-counter`: counters in QDR SRAM, for arrays of counters that do not fit on the chip.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::pipelined::Lookup;
-use wireloom_codegen::hardware::sv::short::clocked;
-use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::pipelined::Lookup;
+use wireloom_codegen_hardware::sv::short::clocked;
+use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::{Config, EntryKey, Instance};
 
 use super::Realisation;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::sv::short::{clocked, int};
-use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::sv::short::{clocked, int};
+use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::kinds::exact::{Aged, Exact, State};
 use wireloom_offloads::{Config, EntryKey, Instance};
 

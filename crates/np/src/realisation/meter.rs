@@ -1,9 +1,9 @@
 //! `meter`: token buckets in block RAM.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::sv::short::{clocked, int};
-use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::sv::short::{clocked, int};
+use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::kinds::meter::{
     MAX_RATE, Meter as Meters, RATE_NAMES as RATES, Rates, Used,
 };

@@ -27,9 +27,9 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::pipelined::Lookup;
-use wireloom_codegen::hardware::sv::Item;
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::pipelined::Lookup;
+use wireloom_codegen_hardware::sv::Item;
 use wireloom_offloads::{Config, EntryKey, Instance, Store};
 
 use crate::control::{ControlBus, ControlError, Updater};

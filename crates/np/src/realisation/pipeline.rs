@@ -1,14 +1,14 @@
 //! `pipeline`: an engine that packets call, built as a pipeline
-//! ([`wireloom_codegen::hardware::pipelined`]) with its tables in block RAM.
+//! ([`wireloom_codegen_hardware::pipelined`]) with its tables in block RAM.
 
 use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::pipelined::lookup::TABLE_LATENCY;
-use wireloom_codegen::hardware::pipelined::{MemoryPort, pipeline};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Binary, Expr, Instance, Item, Type, Unary};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::pipelined::lookup::TABLE_LATENCY;
+use wireloom_codegen_hardware::pipelined::{MemoryPort, pipeline};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Binary, Expr, Instance, Item, Type, Unary};
 use wireloom_ir::{EngineId, OffloadTarget, Program};
 use wireloom_offloads::{Config, EntryKey, Store};
 
@@ -94,7 +94,7 @@ pub struct Called {
     /// The name of the engine in the source.
     pub engine: String,
     /// The resulting pipeline.
-    pub pipeline: wireloom_codegen::hardware::pipelined::Pipeline,
+    pub pipeline: wireloom_codegen_hardware::pipelined::Pipeline,
     /// The paths of the engine's tables below the offload, in the order of the pipeline's memories.
     pub tables: Vec<String>,
 }
@@ -116,7 +116,7 @@ pub(crate) fn called(program: &Program, engine: EngineId, offload: &str) -> Resu
         return Err("it takes no arguments, so that there is nothing to ask it".to_owned());
     }
     let body = &program.engines[engine.index()];
-    let ports = wireloom_codegen::hardware::core::offload::ports(program, engine);
+    let ports = wireloom_codegen_hardware::core::offload::ports(program, engine);
     let path = |memory: &MemoryPort| {
         let port = ports
             .iter()

@@ -1,9 +1,9 @@
 //! `random`: a generator of pseudo-random numbers. It has no state that the control plane could
 //! read.
 
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::sv::short::{clocked, int};
-use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::sv::short::{clocked, int};
+use wireloom_codegen_hardware::sv::{Expr, Item};
 
 use super::Realisation;
 use super::meter::ONE_REQUEST;

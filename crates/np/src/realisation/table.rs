@@ -1,9 +1,9 @@
 //! `table`: an array in block RAM whose elements packets read and change.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::{OffloadPort, PortMethod};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Instance, Item};
+use wireloom_codegen_hardware::core::{OffloadPort, PortMethod};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Instance, Item};
 use wireloom_offloads::{Config, EntryKey, Store};
 
 use super::entries::{array_entry, read_elements, table_image};

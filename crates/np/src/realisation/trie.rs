@@ -1,12 +1,12 @@
 //! `trie`: longest-prefix match as a walk of a trie in QDR SRAM, with a table of values on the
-//! chip. [`wireloom_codegen::hardware::pipelined`] generates the walk.
+//! chip. [`wireloom_codegen_hardware::pipelined`] generates the walk.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::OffloadPort;
-use wireloom_codegen::hardware::pipelined::{Control, Lookup, MemoryPort, lookup};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Binary, Expr, Item, Module, Type};
-use wireloom_codegen::hardware::tables::{MemoryShape, Shape, TrieImage, Write, key};
+use wireloom_codegen_hardware::core::OffloadPort;
+use wireloom_codegen_hardware::pipelined::{Control, Lookup, MemoryPort, lookup};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Binary, Expr, Item, Module, Type};
+use wireloom_codegen_hardware::tables::{MemoryShape, Shape, TrieImage, Write, key};
 use wireloom_offloads::{EntryKey, Store, Update};
 
 use super::direct::OUTSIDE;
@@ -127,7 +127,7 @@ impl Updater for Prefixes {
 
 impl Processor {
     /// Returns the control port writes that carry out a write of a trie's image in every pipe
-    /// ([`TrieImage::insert`](wireloom_codegen::hardware::tables::TrieImage::insert)). The result
+    /// ([`TrieImage::insert`](wireloom_codegen_hardware::tables::TrieImage::insert)). The result
     /// is empty if the offload is not a trie. It is also empty for a barrier, at which the caller
     /// must wait for [`lookup_cycles`](Self::lookup_cycles).
     pub fn control_writes(&self, offload: &str, write: &Write) -> Vec<ControlWrite> {

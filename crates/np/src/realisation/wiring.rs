@@ -2,9 +2,9 @@
 //! memory channels.
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::PortMethod;
-use wireloom_codegen::hardware::sv::short::{int, name};
-use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Type, Unary};
+use wireloom_codegen_hardware::core::PortMethod;
+use wireloom_codegen_hardware::sv::short::{int, name};
+use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Type, Unary};
 
 use crate::description::Machine;
 use crate::processor::services::memory_side;

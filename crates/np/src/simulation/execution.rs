@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use wireloom_codegen::hardware::core::RUNAWAY;
+use wireloom_codegen_hardware::core::RUNAWAY;
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
 use wireloom_net::Frame;
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use wireloom_codegen::hardware::core::assemble::exit_code;
+use wireloom_codegen_hardware::core::assemble::exit_code;
 
 use super::model::RawEvent;
 

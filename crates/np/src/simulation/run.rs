@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use wireloom_codegen::hardware::core::assemble::exit_code;
+use wireloom_codegen_hardware::core::assemble::exit_code;
 use wireloom_net::Frame;
 
 use super::follow::Event;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::{Options, RUNAWAY};
-use wireloom_codegen::hardware::engine::{EngineModule, Shell, build};
+use wireloom_codegen_hardware::core::{Options, RUNAWAY};
+use wireloom_codegen_hardware::engine::{EngineModule, Shell, build};
 use wireloom_install::tools;
 use wireloom_ir::{self as ir, Execute, Golden, Program, Reason, ReasonSetId, Verdict};
 use wireloom_net::Packet;

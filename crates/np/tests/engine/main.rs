@@ -15,7 +15,7 @@ fn hardware() -> PathBuf {
 
 use std::path::{Path, PathBuf};
 
-use wireloom_codegen::hardware::engine::Shell;
+use wireloom_codegen_hardware::engine::Shell;
 use wireloom_compile::passes::{HeaderPorts, PassOptions};
 use wireloom_compile::{lower, pipeline};
 use wireloom_ir::{Program, Reason, Verdict};

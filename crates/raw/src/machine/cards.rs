@@ -7,7 +7,7 @@
 use super::mapping::{Edge, Mapping, Outputs, Place};
 use crate::Side;
 use crate::layout::Layout;
-use wireloom_codegen::tile::Link;
+use wireloom_codegen_tile::Link;
 
 /// A line card.
 #[derive(Clone, Debug, PartialEq, Eq)]

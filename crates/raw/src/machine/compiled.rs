@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use wireloom_codegen::tile::{
-    self, FRAME_BYTES, Home, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
+use wireloom_codegen_tile::{
+    self as tile, FRAME_BYTES, Home, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
     Refused, RestWay, STEPS, Stages, Style, Switch, Turn,
 };
 use wireloom_ir::Program;

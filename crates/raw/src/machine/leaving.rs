@@ -1,6 +1,6 @@
 //! What leaves the chip: at which port, in which order, and what queues had no room for.
 
-use wireloom_codegen::tile::{LAST, RUNAWAY, Way};
+use wireloom_codegen_tile::{LAST, RUNAWAY, Way};
 use wireloom_ir::{Output, Reason, ReasonSetId, Verdict};
 use wireloom_machine::{Error, LostOutput, Result, Settled, Sink};
 

@@ -1,7 +1,7 @@
 //! The description of the machine around the chip: its memory, and where engines run.
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::tile::{Link, Stages};
+use wireloom_codegen_tile::{Link, Stages};
 use wireloom_description::Description;
 use wireloom_ir::Program;
 use wireloom_offloads::Store;

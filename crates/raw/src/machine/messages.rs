@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wireloom_codegen::tile::Link;
+use wireloom_codegen_tile::Link;
 use wireloom_isa::raw::Network;
 
 use super::mapping::{Chain, Edge, Mapping, Outputs, Place, Placement};
@@ -233,7 +233,7 @@ mod tests {
     use crate::machine::cards::CardAt;
     use crate::machine::queues::{QueueMemory, Queues};
     use crate::machine::rests::RestSpec;
-    use wireloom_codegen::tile::Ready;
+    use wireloom_codegen_tile::Ready;
 
     fn places(layout: &Layout) -> Vec<Place> {
         let tiles = 0..layout.tiles();

@@ -20,7 +20,7 @@ mod ways;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use wireloom_codegen::tile::{self, Link};
+use wireloom_codegen_tile::{self as tile, Link};
 use wireloom_ir::Program;
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use wireloom_codegen::tile::Ready;
+use wireloom_codegen_tile::Ready;
 use wireloom_isa::raw::Network;
 
 use super::port::Left;

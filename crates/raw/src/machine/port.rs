@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use wireloom_codegen::tile::{ALIGN, IDLE, QUEUED, Way};
+use wireloom_codegen_tile::{ALIGN, IDLE, QUEUED, Way};
 use wireloom_isa::raw::Network;
 
 use super::mapping::Place;

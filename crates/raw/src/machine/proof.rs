@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wireloom_codegen::tile::{Link, uses_general};
+use wireloom_codegen_tile::{Link, uses_general};
 use wireloom_isa::raw::switch::{self, Source};
 
 use super::mapping::{Mapping, Outputs, Place, Placement};

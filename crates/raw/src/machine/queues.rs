@@ -1,7 +1,7 @@
 //! Queues at outputs: the section `mapping.queues` of a description.
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::tile::{Link, Queue, Ready};
+use wireloom_codegen_tile::{Link, Queue, Ready};
 
 use super::mapping::Place;
 use crate::Spec;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
-use wireloom_codegen::tile::{LAST, Way};
+use wireloom_codegen_tile::{LAST, Way};
 use wireloom_machine::{Line, Part, Record, thousands};
 use wireloom_power::Account;
 use wireloom_sim::stats;

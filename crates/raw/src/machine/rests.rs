@@ -14,7 +14,7 @@ mod fetch;
 mod write;
 
 use serde::{Deserialize, Serialize};
-use wireloom_codegen::tile::head;
+use wireloom_codegen_tile::head;
 
 use super::mapping::{Edge, Place};
 use crate::Side;

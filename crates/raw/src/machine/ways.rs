@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use wireloom_codegen::tile::{Link, Ready};
+use wireloom_codegen_tile::{Link, Ready};
 
 use super::mapping::{Edge, Mapping, Place, Placement};
 use crate::Side;

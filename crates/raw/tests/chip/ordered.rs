@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use wireloom_codegen::tile::{Latencies, ordered};
+use wireloom_codegen_tile::{Latencies, ordered};
 use wireloom_isa::raw::tile::{Instruction, Op, decode, encode};
 use wireloom_isa::raw::{Network, Register};
 use wireloom_raw::asm::assemble;

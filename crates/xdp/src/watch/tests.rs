@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use wireloom_codegen::c::bpf::{Comparison, Header, Test};
+use wireloom_codegen_c::bpf::{Comparison, Header, Test};
 use wireloom_ir as ir;
 use wireloom_lang::check_source;
 

@@ -3,8 +3,8 @@
 use super::{BURST, INSIDE, MOST_BEATS, Member, QUEUE_BEATS, Resident};
 use crate::processor::top::EVENT;
 use crate::processor::wires::{array, bit, bit_in, bit_out, elements, input, output, vector};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Field, Item, Module, Port, Type};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Field, Item, Module, Port, Type};
 
 /// Bits of the `tuser` input of a lane: the ingress port.
 pub(super) const USER: usize = 16;

@@ -15,7 +15,7 @@ use super::templates;
 use super::{File, Processor, Unit};
 use crate::processor::Design;
 use crate::simulation::{Geometry, Routers, Source};
-use wireloom_codegen::hardware::sv::Module;
+use wireloom_codegen_hardware::sv::Module;
 
 /// Beats in the queue of a router before its processor: 32 KiB.
 pub const QUEUE_BEATS: usize = 512;

@@ -7,8 +7,8 @@ use crate::processor::pipe::SENT_BITS;
 use crate::processor::services;
 use crate::processor::top::{EVENT, axil, axil_wide};
 use crate::processor::wires::{bit, bit_in, element, elements, input, output, vector};
-use wireloom_codegen::hardware::sv::short::{clocked, int, name};
-use wireloom_codegen::hardware::sv::{Expr, Instance, Item, Module, Port, Type};
+use wireloom_codegen_hardware::sv::short::{clocked, int, name};
+use wireloom_codegen_hardware::sv::{Expr, Instance, Item, Module, Port, Type};
 
 /// Name of the chip's top module.
 pub(super) const TOP: &str = "virtual_top";
@@ -283,7 +283,7 @@ fn lane_of(number: usize, members: &[Member], first: usize) -> Vec<Item> {
         ingress.port("unknown_o", bit("unknown", at())).port("cut_o", bit("cut", at())),
     ));
     let lost = name(own("lost"))
-        .unary(wireloom_codegen::hardware::sv::Unary::AnyOf)
+        .unary(wireloom_codegen_hardware::sv::Unary::AnyOf)
         .or(bit("unknown", at()));
     items.push(Item::Assign { target: bit("lost_o", at()), value: lost, comment: None });
     for (place, member) in members.iter().enumerate() {

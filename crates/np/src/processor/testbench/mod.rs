@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use wireloom_codegen::hardware::core::RUNAWAY;
+use wireloom_codegen_hardware::core::RUNAWAY;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::Files;
 use wireloom_net::Frame;

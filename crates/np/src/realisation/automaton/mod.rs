@@ -5,9 +5,9 @@ mod patterns;
 use std::collections::BTreeMap;
 
 use wireloom_bits::Bits;
-use wireloom_codegen::hardware::core::{MAX_LENGTH, OffloadPort};
-use wireloom_codegen::hardware::sv::short::{clocked, int};
-use wireloom_codegen::hardware::sv::{Expr, Item};
+use wireloom_codegen_hardware::core::{MAX_LENGTH, OffloadPort};
+use wireloom_codegen_hardware::sv::short::{clocked, int};
+use wireloom_codegen_hardware::sv::{Expr, Item};
 use wireloom_offloads::{EntryKey, Row, Store, Update};
 
 pub use patterns::{PatternWrite, Patterns};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use wireloom_codegen::tile::{LAST, Way};
+use wireloom_codegen_tile::{LAST, Way};
 use wireloom_isa::raw::Network;
 
 use super::card::{Card, Outgoing};

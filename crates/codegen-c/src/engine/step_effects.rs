@@ -1,0 +1,76 @@
+//! The effects of a step as statements: calls, edits and exits.
+
+use wireloom_ir::{Exit, Meta, Op, OpKind, Value};
+
+use super::super::emitter::{Effects, Emitter};
+use super::super::tree::{Expr, Stmt};
+use super::super::{calls, effects, plan};
+use super::{PacketEngine, machine, open, packet_to_end, set_aside};
+use wireloom_codegen::resources::{Resource, changes};
+
+/// The effects of the step `from`.
+pub struct StepEffects<'a> {
+    pub engine: &'a PacketEngine<'a>,
+    pub from: usize,
+}
+
+impl Effects for StepEffects<'_> {
+    fn effect(&mut self, emitter: &mut Emitter<'_>, op: &Op, result: Option<&Expr>) -> Vec<Stmt> {
+        let again = self.opens_again(op).then(|| Stmt::Assign(Expr::name("w"), open()));
+        if let Some(edit) = effects::edit(emitter, op, result) {
+            return std::iter::once(edit).chain(again).collect();
+        }
+        match &op.kind {
+            OpKind::Call { .. } => {
+                let engine = self.engine;
+                let all: Vec<&Op> = plan::ops(&engine.engine.steps[self.from]).collect();
+                let walk = engine.splits[self.from]
+                    .walk(&all, op)
+                    .map(|name| engine.kept(self.from, name));
+                let around = engine.surroundings();
+                let begin = engine.begun(self.from, op, walk.as_ref()).and_then(|begun| {
+                    let begin = calls::advance(&around, emitter, op, 0, walk.as_ref()?)?;
+                    Some(Stmt::If(begun.not(), vec![begin]))
+                });
+                let call = calls::call(&around, emitter, op, result, walk);
+                begin.into_iter().chain(call).chain(again).collect()
+            }
+            OpKind::Exit(exit) => self.exit(emitter, exit),
+            _ => unreachable!("edits are written"),
+        }
+    }
+}
+
+impl StepEffects<'_> {
+    /// Whether an operation moves the window, and a later one of the step reads or writes it.
+    fn opens_again(&self, op: &Op) -> bool {
+        let moves = changes(self.engine.engine, &op.kind)
+            .iter()
+            .any(|changed| changed.covers(Resource::Meta(Meta::Window)));
+        let is_field =
+            |op: &Op| matches!(op.kind, OpKind::ReadPacket { .. } | OpKind::WritePacket { .. });
+        let ops = plan::ops(&self.engine.engine.steps[self.from]);
+        let later = ops.skip_while(|own| own.results != op.results || own.kind != op.kind);
+        moves && later.skip(1).any(is_field)
+    }
+
+    fn exit(&self, emitter: &mut Emitter<'_>, exit: &Exit) -> Vec<Stmt> {
+        let mut aside = |verdict: &str, reasons: u32, reason: Value| {
+            let arguments = set_aside(verdict, reasons, emitter.operand(reason).c);
+            vec![Stmt::call("wl_end_aside", arguments), self.engine.end()]
+        };
+        match exit {
+            Exit::Next(to) => self.engine.jump(self.from, *to),
+            Exit::Emit(to) => {
+                let emitted = [machine().address()].into_iter().chain(packet_to_end());
+                let mut statements = vec![Stmt::call("wl_emit", emitted)];
+                statements.extend(self.engine.jump(self.from, *to));
+                statements
+            }
+            Exit::Finish => vec![Stmt::call("wl_end_sent", packet_to_end()), self.engine.end()],
+            Exit::Drop(reason, set) => aside("WL_DROPPED", set.0, *reason),
+            Exit::ToCpu(reason, set) => aside("WL_TO_CPU", set.0, *reason),
+            Exit::Done | Exit::Reply(_) => vec![self.engine.end()],
+        }
+    }
+}

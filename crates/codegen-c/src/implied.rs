@@ -1,0 +1,248 @@
+//! Takes out of a guard what the rest of it implies.
+//!
+//! A condition that excludes one case after the other, as programs write it, asks the same value many
+//! times: `kind != 2 && kind != 3 && ... && kind == 1`. Only the last question counts.
+
+use std::collections::HashMap;
+
+use wireloom_bits::Bits;
+use wireloom_ir::{BinaryOp, Op, OpKind, UnaryOp, Value};
+
+/// Shortens a guard of these operations. What others use of it stays as it is.
+pub fn shorten(ops: &mut [Op], guard: Value) {
+    let mut shortening = Shortening::new(ops);
+    shortening.learn(guard, true);
+    if shortening.equals.is_empty() {
+        return;
+    }
+    let shortened = shortening.prune(guard, true, true).unwrap_or(guard);
+    let edits = shortening.edits;
+    for (index, operands) in edits {
+        let mut operands = operands.into_iter();
+        ops[index].kind.for_each_operand_mut(|operand| {
+            *operand = operands.next().expect("as many as before");
+        });
+    }
+    if shortened == guard {
+        return;
+    }
+    for op in ops {
+        op.kind.for_each_operand_mut(|operand| {
+            if *operand == guard {
+                *operand = shortened;
+            }
+        });
+        if op.guard == Some(guard) {
+            op.guard = Some(shortened);
+        }
+    }
+}
+
+struct Shortening<'a> {
+    ops: &'a [Op],
+    definition: HashMap<Value, usize>,
+    uses: HashMap<Value, usize>,
+    /// Values that the guard says are a constant, and the comparison that says so.
+    equals: HashMap<Value, (&'a Bits, Value)>,
+    /// New operands of connectives.
+    edits: HashMap<usize, Vec<Value>>,
+}
+
+impl<'a> Shortening<'a> {
+    fn new(ops: &'a [Op]) -> Self {
+        let results = |(index, op): (usize, &Op)| {
+            op.results.iter().map(|result| (*result, index)).collect::<Vec<_>>()
+        };
+        let definition = ops.iter().enumerate().flat_map(results).collect();
+        // Only uses that lead to an effect count.
+        let mut uses: HashMap<Value, usize> = HashMap::new();
+        for op in ops.iter().rev() {
+            let is_live = |result: &Value| uses.contains_key(result);
+            if op.kind.has_effect() || op.results.iter().any(is_live) {
+                for value in op.kind.operands().into_iter().chain(op.guard) {
+                    *uses.entry(value).or_default() += 1;
+                }
+            }
+        }
+        Self { ops, definition, uses, equals: HashMap::new(), edits: HashMap::new() }
+    }
+
+    fn kind(&self, value: Value) -> Option<&'a OpKind> {
+        Some(&self.ops[*self.definition.get(&value)?].kind)
+    }
+
+    fn constant(&self, value: Value) -> Option<&'a Bits> {
+        match self.kind(value)? {
+            OpKind::Const(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
+    /// The value that a comparison compares with a constant, and the constant.
+    fn compared(&self, a: Value, b: Value) -> Option<(Value, &'a Bits)> {
+        let with = |value, constant| Some((value, self.constant(constant)?));
+        with(a, b).or_else(|| with(b, a))
+    }
+
+    /// Notes which values are constants if this one is `truth`.
+    fn learn(&mut self, value: Value, truth: bool) {
+        match (self.kind(value), truth) {
+            (Some(OpKind::Unary(UnaryOp::Not, a)), _) => self.learn(*a, !truth),
+            (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
+            | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
+                self.learn(*a, truth);
+                self.learn(*b, truth);
+            }
+            (Some(OpKind::Binary(BinaryOp::Eq, a, b)), true)
+            | (Some(OpKind::Binary(BinaryOp::Ne, a, b)), false) => {
+                if let Some((of, constant)) = self.compared(*a, *b) {
+                    self.equals.entry(of).or_insert((constant, value));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether a comparison is `truth` because a value is a constant, which another comparison says.
+    fn is_implied(&self, value: Value, truth: bool) -> bool {
+        let Some(OpKind::Binary(op, a, b)) = self.kind(value) else { return false };
+        let Some((of, _)) = self.compared(*a, *b) else { return false };
+        let Some(&(constant, said)) = self.equals.get(&of) else { return false };
+        let operand =
+            |value: Value| if value == of { Some(constant) } else { self.constant(value) };
+        let (Some(x), Some(y)) = (operand(*a), operand(*b)) else { return false };
+        let holds = match op {
+            BinaryOp::Eq => x == y,
+            BinaryOp::Ne => x != y,
+            BinaryOp::Ult => x < y,
+            BinaryOp::Ule => x <= y,
+            _ => return false,
+        };
+        said != value && holds == truth
+    }
+
+    /// Returns what is left to ask so that a value is `truth`, or `None` if the rest of the guard says
+    /// it.
+    fn prune(&mut self, value: Value, truth: bool, is_guard: bool) -> Option<Value> {
+        if self.is_implied(value, truth) {
+            return None;
+        }
+        // What others use as well must stay what it is.
+        if !is_guard && self.uses.get(&value) != Some(&1) {
+            return Some(value);
+        }
+        let left = match (self.kind(value), truth) {
+            (Some(OpKind::Unary(UnaryOp::Not, a)), _) => vec![self.prune(*a, !truth, false)?],
+            (Some(OpKind::Binary(BinaryOp::And, a, b)), true)
+            | (Some(OpKind::Binary(BinaryOp::Or, a, b)), false) => {
+                match (self.prune(*a, truth, false), self.prune(*b, truth, false)) {
+                    (Some(a), Some(b)) => vec![a, b],
+                    (one, other) => return one.or(other),
+                }
+            }
+            _ => return Some(value),
+        };
+        self.edits.insert(self.definition[&value], left);
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+
+    /// Shortens the guard of the only exit with one, and returns the comparisons that guards ask.
+    fn shortened(conditions: &str, guard: &str) -> Vec<String> {
+        let text = format!(
+            "loom_ir 1
+reasons Reason {{ BAD = 0 }}
+engine example {{
+  context seen : u16
+  step only {{
+    request {{
+    }}
+    edit {{
+      %0:u16 = meta.read length
+      %1:u16 = const 1
+      %2:u16 = const 2
+      %3:u16 = const 3
+{conditions}
+    }}
+    jump {{
+      %8:u16 = const 0
+      finish when {guard}
+      drop %8 of Reason
+    }}
+  }}
+}}
+main example
+"
+        );
+        let program = wireloom_ir::parse(&text).expect("step IR");
+        let step = &program.engines[program.main.index()].steps[0];
+        let mut ops: Vec<Op> = plan::ops(step).cloned().collect();
+        let guard = ops.iter().rev().find_map(|op| op.guard).expect("a guard");
+        shorten(&mut ops, guard);
+        let mut asked = Vec::new();
+        let mut open: Vec<Value> = ops.iter().filter_map(|op| op.guard).collect();
+        while let Some(value) = open.pop() {
+            let op = ops.iter().find(|op| op.results.contains(&value)).expect("its definition");
+            match &op.kind {
+                OpKind::Binary(BinaryOp::And | BinaryOp::Or, ..) | OpKind::Unary(..) => {
+                    open.extend(op.kind.operands());
+                }
+                OpKind::Binary(..) => asked.push(format!("%{}", value.0)),
+                _ => {}
+            }
+        }
+        asked.sort();
+        asked
+    }
+
+    #[test]
+    fn one_comparison_decides_the_others() {
+        let conditions = "
+      %4:u1 = eq %0, %2
+      %5:u1 = not %4
+      %6:u1 = eq %0, %1
+      %7:u1 = and %5, %6";
+        assert_eq!(shortened(conditions, "%7"), ["%6"]);
+        // Under a negation.
+        let conditions = "
+      %4:u1 = ult %2, %0
+      %5:u1 = ne %0, %1
+      %6:u1 = or %4, %5
+      %7:u1 = not %6";
+        assert_eq!(shortened(conditions, "%7"), ["%5"]);
+    }
+
+    #[test]
+    fn what_nothing_implies_stays() {
+        let conditions = "
+      %4:u1 = eq %0, %2
+      %5:u1 = ult %0, %3
+      %6:u1 = not %4
+      %7:u1 = and %6, %5";
+        assert_eq!(shortened(conditions, "%7"), ["%4", "%5"]);
+        // It can never hold; that is for others to find.
+        let conditions = "
+      %4:u1 = eq %0, %2
+      %5:u1 = eq %0, %3
+      %6:u1 = not %5
+      %7:u1 = and %4, %5";
+        assert_eq!(shortened(conditions, "%7"), ["%4", "%5"]);
+    }
+
+    #[test]
+    fn what_others_use_stays_as_it_is() {
+        let conditions = "
+      %4:u1 = ult %0, %3
+      %5:u1 = eq %0, %1
+      %6:u1 = and %4, %5
+      %7:u1 = and %6, %5
+      context.write seen, %0 when %6";
+        // Two of the guard of the context, three of the exit's.
+        assert_eq!(shortened(conditions, "%7"), ["%4", "%4", "%5", "%5", "%5"]);
+    }
+}

@@ -1,0 +1,141 @@
+//! `exact` searches the host's table and pauses before each access to it.
+
+use wireloom_offloads::{Config, Layout, Method, StateUse};
+
+use super::array::lanes;
+use super::{Access, KindInC, Search, SplitPhase, is_far};
+use crate::calls::{Call, env};
+use crate::ops::as_words;
+use crate::tree::{Expr, Stmt, Type};
+use crate::types::Model;
+
+pub const KIND: KindInC = KindInC {
+    name: "exact",
+    header: Some(("exact.h", include_str!("../../runtime/exact.h"))),
+    call: |call| Some(self::call(call)),
+    split_phase: |config| is_far(config, words(config)).then_some(&Table as &dyn SplitPhase),
+    // A touch changes no reply of `lookup`: an entry that was found stays until a change removes
+    // it, and a lookup that meets an expired entry counts as a change.
+    version: |method, slot| {
+        let table = Expr::call("wl_exact_table", [slot]);
+        (method.name == "lookup").then(|| table.arrow("changes"))
+    },
+    ..KindInC::PLAIN
+};
+
+/// The words of an entry in front of its key.
+const HEAD: u32 = 2;
+
+/// The number of words of an entry.
+fn words(config: &Config) -> u32 {
+    HEAD + key_words(config) + Model::Bits64.words(value_width(config))
+}
+
+fn key_words(config: &Config) -> u32 {
+    Model::Bits64.words(config.key.as_ref().map_or(0, Layout::width))
+}
+
+fn value_width(config: &Config) -> u32 {
+    config.value.as_ref().map_or(0, Layout::width)
+}
+
+/// The table's `struct wl_exact_type`.
+fn table_type(config: &Config) -> Expr {
+    let width = value_width(config);
+    let numbers = [key_words(config), Model::Bits64.words(width), width].map(Expr::number);
+    let age = Model::Bits64.literal(config.param("age"));
+    let all = numbers.into_iter().chain([age]).collect();
+    Expr::Object(Type::structure("wl_exact_type"), all)
+}
+
+struct Table;
+
+impl SplitPhase for Table {
+    fn fetch(&self, access: &Access<'_>) -> Stmt {
+        begin(access).unused()
+    }
+
+    fn search(&self) -> Option<&'static dyn Search> {
+        Some(&Self)
+    }
+
+    /// A search takes three accesses.
+    fn is_guarded(&self) -> bool {
+        true
+    }
+
+    fn suits(&self, method: &Method) -> bool {
+        method.name != "expire"
+    }
+}
+
+/// Fetches the bucket, and returns the key's hash.
+fn begin(access: &Access<'_>) -> Expr {
+    let words = Expr::number(key_words(access.config));
+    Expr::call("wl_exact_begin", [access.slot.clone(), as_words(&access.key), words])
+}
+
+impl Search for Table {
+    fn state(&self) -> Type {
+        Type::structure("wl_exact_walk")
+    }
+
+    fn begin(&self, access: &Access<'_>, state: &Expr) -> Option<Stmt> {
+        Some(Stmt::Assign(state.clone().member("hash"), begin(access)))
+    }
+
+    /// A search pauses for the bucket and, if a list links the entries, for the entry: then the
+    /// neighbours in the list are fetched.
+    fn pauses(&self, config: &Config) -> usize {
+        if config.param("age").is_zero() { 1 } else { 2 }
+    }
+
+    fn advance(&self, access: &Access<'_>, pause: usize, state: &Expr) -> Option<Stmt> {
+        let function = match pause {
+            0 => "wl_exact_look",
+            _ if access.method.state == StateUse::Change => "wl_exact_near",
+            _ => return None,
+        };
+        let ty = table_type(access.config);
+        Some(Stmt::call(function, [access.slot.clone(), ty, state.clone().address()]))
+    }
+}
+
+fn call(call: &Call<'_>) -> Vec<Stmt> {
+    let (slot, ty) = (call.slot_address(), table_type(call.config));
+    let now = env().arrow("now_ns");
+    if call.method.name == "expire" {
+        return call.scalar(Expr::call("wl_exact_expire", [slot, ty, now, call.arg(0)]));
+    }
+    let key = as_words(&call.args[0]);
+    let hash = match &call.walk {
+        Some(walk) => walk.clone().member("hash"),
+        None => {
+            let table = Expr::call("wl_exact_table", [slot.clone()]);
+            Expr::call("wl_exact_hash", [table, key.clone(), Expr::number(key_words(call.config))])
+        }
+    };
+    let value = || as_words(&call.args[1]);
+    let with =
+        |more: Vec<Expr>| [slot, ty, hash, key, now].into_iter().chain(more).collect::<Vec<Expr>>();
+    let filled = |function: &str, arguments: Vec<Expr>| {
+        let words = Expr::number(Model::Bits64.words(call.width));
+        call.fill_before(function, arguments, vec![words])
+    };
+    match call.method.name {
+        "lookup" => filled("wl_exact_lookup", with(vec![])),
+        "touch" => filled("wl_exact_touch", with(vec![])),
+        "insert" => filled("wl_exact_insert", with(vec![value()])),
+        "update" => call.scalar(Expr::call("wl_exact_update", with(vec![value()]))),
+        "accumulate" => {
+            let layout = call.config.value.as_ref().expect("an exact table has a value type");
+            let lane = Type::structure("wl_lane").constant().array();
+            let added =
+                vec![value(), Expr::Object(lane, lanes(layout)), Expr::number(layout.fields.len())];
+            filled("wl_exact_accumulate", with(added))
+        }
+        "remove" => filled("wl_exact_remove", with(vec![])),
+        "age" => call.fill("wl_exact_age", with(vec![])),
+        _ => call.through_host(),
+    }
+}

@@ -1,0 +1,36 @@
+//! `payload` reads and changes the current packet.
+
+use super::KindInC;
+use crate::calls::Call;
+use crate::ops::as_words;
+use crate::tree::{Expr, Stmt};
+
+pub const KIND: KindInC = KindInC {
+    name: "payload",
+    header: Some(("payload.h", include_str!("../../runtime/payload.h"))),
+    call,
+    by_thread: |method| {
+        let truncate = |packet, mut arguments: Vec<Expr>| {
+            Expr::call("wl_truncate", [packet, arguments.remove(0)])
+        };
+        (method.name == "truncate").then_some(truncate as super::ByThread)
+    },
+    ..KindInC::PLAIN
+};
+
+fn call(call: &Call<'_>) -> Option<Vec<Stmt>> {
+    let (packet, arena) = call.around.packet.clone()?;
+    let chunk = Expr::number(call.config.value.as_ref()?.width() / 8);
+    let data = |i: usize| as_words(&call.args[i]);
+    Some(match call.method.name {
+        "read" => call.fill("wl_payload_read", vec![packet, call.arg(0), chunk]),
+        "write" => {
+            let arguments = [packet, arena, call.arg(0), data(1), chunk, call.arg(2)];
+            call.scalar(Expr::call("wl_payload_write", arguments))
+        }
+        "append" => call
+            .scalar(Expr::call("wl_payload_append", [packet, arena, data(0), chunk, call.arg(1)])),
+        "truncate" => call.scalar(Expr::call("wl_payload_truncate", [packet, call.arg(0)])),
+        _ => return None,
+    })
+}

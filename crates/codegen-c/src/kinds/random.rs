@@ -1,0 +1,16 @@
+//! `random` is computed from the seed and the packet's number.
+
+use super::KindInC;
+use crate::calls::env;
+use crate::tree::Expr;
+use crate::types::Model;
+
+pub const KIND: KindInC = KindInC {
+    name: "random",
+    header: Some(("random.h", include_str!("../../runtime/random.h"))),
+    function: |config, _, args| {
+        let seed = Model::Bits64.literal(config.param("seed"));
+        Some(Expr::call("wl_random", [seed, env(), args[0].c.clone()]))
+    },
+    ..KindInC::PLAIN
+};

@@ -1,0 +1,26 @@
+//! `match`: packets are searched as they arrived, by `wl_body_match`.
+
+use super::{Call, InBody, KindInHardware};
+use crate::core::lower::Lowering;
+use crate::core::offload::Body;
+
+pub(super) const KIND: KindInHardware = KindInHardware {
+    name: "match",
+    body: Some(&InBody {
+        access: |_, _| Body::Search,
+        as_arrived: true,
+        call,
+        without_packet: |_| None,
+    }),
+    ..KindInHardware::PLAIN
+};
+
+/// Requests a search, whose positions count from the packet's first byte.
+fn call(lowering: &mut Lowering<'_>, call: &Call<'_>, port: usize) {
+    let (place, length) = (lowering.place(), lowering.hand.length(lowering.graph));
+    let length = lowering.graph.resize(length, 16);
+    let parts = vec![place, call.arguments[0], call.arguments[1], length];
+    let request = lowering.graph.concat(parts);
+    lowering.ask(port, call.guard, request);
+    lowering.define_reply(call.op, port, call.guard);
+}

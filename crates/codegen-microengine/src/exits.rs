@@ -1,0 +1,119 @@
+//! How a packet leaves a step: to another one, to be sent, or with a reason.
+
+use wireloom_ir::Exit;
+
+use super::code::{Label, Operand, Shift};
+use super::frame;
+use super::lower::{Lower, label};
+use super::words;
+use wireloom_codegen::refused::Refused;
+
+/// The word of the frame that counts jumps back, after the number of the packet and its port; the
+/// runtime clears it.
+const BACKWARD: u32 = 2;
+
+/// The reason of packets that jump back too often, among the reasons of programs.
+pub const RUNAWAY: (u32, u16) = (u32::MAX, 0);
+
+impl Lower<'_> {
+    /// Leaves a step.
+    pub(super) fn exit(&mut self, exit: &Exit) -> Result<(), Refused> {
+        match exit {
+            Exit::Next(to) => {
+                // Steps of called engines count for themselves.
+                if to.index() <= self.number && !self.is_called {
+                    let goes_on = self.jump_back();
+                    self.ends(2, RUNAWAY);
+                    self.code.place(goes_on);
+                }
+                self.pass(Some(to.index()));
+                self.code.branch_to(&label(to.index()));
+            }
+            Exit::Finish => {
+                self.pass(None);
+                self.code.branch_to("finish");
+            }
+            Exit::Drop(reason, set) | Exit::ToCpu(reason, set) => {
+                let way = if matches!(exit, Exit::Drop(..)) { 2 } else { 1 };
+                match self.get(*reason)[0] {
+                    Operand::Number(number) => self.ends(way, (set.0, number as u16)),
+                    word => self.ends_for(way, set.0, word, self.most(*reason)),
+                }
+            }
+            Exit::Done => self.ends(3, RUNAWAY),
+            Exit::Emit(to) => {
+                // The packet is sent; then the runtime goes on with the step, or ends.
+                if to.index() <= self.number {
+                    let goes_on = self.jump_back();
+                    let word = self.control(2, RUNAWAY);
+                    let store = Operand::Number(frame::RESUME);
+                    let word = self.code.copy(Operand::Number(word));
+                    self.state.store(self.code, store, &[word.into()]);
+                    self.pass(None);
+                    self.code.branch_to("emit");
+                    self.code.place(goes_on);
+                }
+                self.pass(Some(to.index()));
+                let resume = self.code.copy(Operand::Number(to.index() as u32));
+                self.state.store(self.code, Operand::Number(frame::RESUME), &[resume.into()]);
+                self.code.branch_to("emit");
+            }
+            Exit::Reply(_) => unreachable!("called engines are part of their caller"),
+        }
+        Ok(())
+    }
+
+    /// Counts a jump back. Branches to the label that it returns unless there were too many.
+    fn jump_back(&mut self) -> Label {
+        let jumps = self.load(BACKWARD, 1)[0];
+        let more = self.code.register();
+        self.code.alu(more, jumps.into(), "+", Operand::Number(1));
+        self.store(BACKWARD, &[more.into()]);
+        let most = wireloom_ir::MAX_BACKWARD_JUMPS;
+        words::compare(self.code, &vec![jumps.into()], &vec![Operand::Number(most)]);
+        let goes_on = self.code.label();
+        self.code.branch("br!=cout", goes_on);
+        goes_on
+    }
+
+    /// Ends with a reason.
+    fn ends(&mut self, way: u32, reason: (u32, u16)) {
+        let word = self.control(way, reason);
+        self.code.set(self.state.control, Operand::Number(word));
+        self.pass(None);
+        self.code.branch_to("end");
+    }
+
+    /// The control word for a reason: a number stands for it.
+    fn control(&mut self, way: u32, reason: (u32, u16)) -> u32 {
+        let known = self.reasons.iter().position(|known| *known == reason);
+        let number = known.unwrap_or_else(|| {
+            self.reasons.push(reason);
+            self.reasons.len() - 1
+        }) as u32;
+        way << 18 | (number & 0x7f) << 24 | (number >> 7 & 0x1f) << 12 | (number >> 12 & 0xf) << 20
+    }
+
+    /// Ends with a reason that is known when the program runs, and is `most` at most: its number
+    /// follows those of the others of its set.
+    fn ends_for(&mut self, way: u32, set: u32, reason: Operand, most: u32) {
+        let all: Vec<(u32, u16)> = (0..=most).map(|value| (set, value as u16)).collect();
+        let known = self.reasons.windows(all.len()).position(|known| known == all);
+        let first = known.unwrap_or_else(|| {
+            self.reasons.extend(&all);
+            self.reasons.len() - all.len()
+        });
+        let (number, part) = (self.code.register(), self.code.register());
+        let control = self.state.control;
+        let code = &mut *self.code;
+        code.alu(number, reason, "+", Operand::Number(first as u32));
+        code.set(control, Operand::Number(way << 18));
+        for (from, width, to) in [(0, 7, 24), (7, 5, 12), (12, 4, 20)] {
+            code.shift(part, Operand::None, "B", number.into(), Shift::Right(from));
+            code.alu(part, part.into(), "AND", Operand::Number((1 << width) - 1));
+            code.shift(control, control.into(), "OR", part.into(), Shift::Left(to));
+        }
+        self.pass(None);
+        self.code.branch_to("end");
+    }
+}

@@ -1,0 +1,354 @@
+//! Where the window is known to begin: until something is inserted or removed in front, fields at
+//! constant offsets are at constant places of the frame. They take few instructions, and several are
+//! read by one command.
+
+use wireloom_ir::{BinaryOp, Engine, Exit, OffloadTarget, Op, OpKind, Value};
+use wireloom_offloads::registry;
+
+use super::code::{Operand, Target};
+use super::frame::{self, ARRIVES};
+use super::lower::{Lower, Place};
+use super::wide;
+use super::window::{self, Home};
+use super::words::{self, Words};
+use wireloom_codegen::steps::ops;
+
+/// Words that a command reads or writes at most.
+const MOST: u32 = 8;
+
+/// Where a step finds the window's front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Front {
+    /// No way to the step was found yet.
+    Unreached,
+    /// At this byte of the frame.
+    At(u32),
+    /// It hangs on the packet.
+    Unknown,
+}
+
+/// The byte of the frame at which the window begins when a packet comes to each step, if that is
+/// the same for all packets.
+pub fn fronts(engine: &Engine) -> Vec<Option<u32>> {
+    let mut fronts = vec![Front::Unreached; engine.steps.len()];
+    let Some(first) = fronts.first_mut() else { return Vec::new() };
+    *first = Front::At(ARRIVES);
+    let mut work = vec![0];
+    while let Some(step) = work.pop() {
+        let mut front = fronts[step];
+        for op in ops(&engine.steps[step]) {
+            if moves_front(engine, op) {
+                front = Front::Unknown;
+            }
+            let OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) = &op.kind else { continue };
+            let known = &mut fronts[to.index()];
+            let both = match *known {
+                Front::Unreached => front,
+                same if same == front => same,
+                _ => Front::Unknown,
+            };
+            if both != *known {
+                *known = both;
+                work.push(to.index());
+            }
+        }
+    }
+    let front = |front| match front {
+        Front::At(byte) => Some(byte),
+        _ => None,
+    };
+    fronts.into_iter().map(front).collect()
+}
+
+/// Whether an operation may move the window's front.
+pub fn moves_front(engine: &Engine, op: &Op) -> bool {
+    match &op.kind {
+        OpKind::Insert { .. } | OpKind::Remove { .. } | OpKind::Reset { .. } => true,
+        // What is parked may be taken back as another packet. A window that is too short for a
+        // payload after it moves when bytes are appended.
+        OpKind::Call { offload, method, .. } => match &engine.offloads[offload.index()].target {
+            OffloadTarget::Kind(config) if config.kind == "payload" => {
+                let kind = registry::kind(&config.kind);
+                kind.is_none_or(|kind| kind.methods[*method].name == "append")
+            }
+            OffloadTarget::Kind(config) => config.kind == "park",
+            OffloadTarget::Engine { .. } => true,
+        },
+        _ => false,
+    }
+}
+
+/// Whether an engine cuts packets, and with them the ends of windows.
+pub fn cuts_windows(engine: &Engine) -> bool {
+    engine.steps.iter().flat_map(ops).any(|op| {
+        let OpKind::Call { offload, method, .. } = &op.kind else { return false };
+        let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
+            return false;
+        };
+        let kind = registry::kind(&config.kind);
+        kind.is_some_and(|kind| kind.methods[*method].name == "truncate")
+    })
+}
+
+/// Whether an operation needs neither a command nor a label.
+pub fn computes(op: &Op) -> bool {
+    use BinaryOp::{Add, And, Eq, Ne, Or, Sub, Ule, Ult, Xor};
+    match &op.kind {
+        OpKind::Const(_)
+        | OpKind::Extend(_)
+        | OpKind::Slice(..)
+        | OpKind::Concat(_)
+        | OpKind::ReadContext(_)
+        | OpKind::Unary(..) => true,
+        OpKind::Binary(operation, ..) => {
+            matches!(operation, Add | Sub | And | Or | Xor | Eq | Ne | Ult | Ule)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an operation leaves the step: what was read stays where it is if it does not.
+pub fn is_exit(op: &Op) -> bool {
+    matches!(op.kind, OpKind::Exit(_))
+}
+
+/// A field at a constant place of the frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// Its first word.
+    first: u32,
+    /// The bits of that word before it.
+    before: u32,
+    width: u32,
+}
+
+impl Field {
+    /// The words that it touches.
+    fn count(self) -> u32 {
+        (self.before + self.width).div_ceil(32)
+    }
+
+    fn end(self) -> u32 {
+        self.first + self.count()
+    }
+
+    /// Whether it begins after the longest window in local memory.
+    fn is_outside(self) -> bool {
+        self.first >= frame::END / 4
+    }
+}
+
+impl Lower<'_> {
+    /// The place of a field, `bit` bits after byte `base`, if it is known.
+    pub(super) fn field(&self, base: Value, bit: u32, width: u32) -> Option<Field> {
+        let base = match self.values.get(&base)?.words.as_ref()?[..] {
+            [Operand::Number(base), ..] => base,
+            _ => return None,
+        };
+        self.field_at(base, bit, width)
+    }
+
+    fn field_at(&self, base: u32, bit: u32, width: u32) -> Option<Field> {
+        if self.state.home == Home::Either {
+            return None;
+        }
+        let within = base.checked_add(bit / 8).filter(|within| *within <= frame::REACH)?;
+        let byte = self.state.known? + within;
+        let field = Field { first: byte / 4, before: 8 * (byte % 4) + bit % 8, width };
+        (field.count() <= MOST).then_some(field)
+    }
+
+    /// Reads a field. What the next operations read near it is read with it.
+    pub(super) fn read_field(&mut self, field: Field) -> Words {
+        let count = field.count() as u8;
+        let words: Vec<Operand> = if self.state.home == Home::Local {
+            if field.is_outside() {
+                return vec![Operand::Number(0); words::count(field.width)];
+            }
+            let from = self.code.window_at(field.first);
+            (from..from + count).rev().map(Operand::Local).collect()
+        } else {
+            let from = self.transfers_of(field);
+            (from..from + count).rev().map(Operand::Transfer).collect()
+        };
+        let lo = 32 * field.count() - field.before - field.width;
+        let words = words::slice(self.code, &words, lo, field.width);
+        // Neither transfer registers nor local memory keep it.
+        words
+            .into_iter()
+            .map(|word| match word {
+                Operand::Transfer(_) | Operand::Local(_) => self.code.copy(word).into(),
+                other => other,
+            })
+            .collect()
+    }
+
+    /// The transfer register with the first word of a field, which is read if it is not there.
+    fn transfers_of(&mut self, field: Field) -> u8 {
+        let (first, count) = self.with_next(field);
+        match self.code.here().and_then(|here| here.transfer_of(field.first, field.count())) {
+            Some(transfer) => transfer,
+            None => {
+                let at = Operand::Number(first);
+                let transfer = self.code.read_frame(self.state.frame.into(), at, count);
+                transfer + (field.first - first) as u8
+            }
+        }
+    }
+
+    /// The words of a field, and those of the fields that are read after it before any command or
+    /// branch, as far as one command reads them.
+    fn with_next(&self, field: Field) -> (u32, u32) {
+        let (mut first, mut end) = (field.first, field.end());
+        for op in &self.ops[self.at + 1..] {
+            match &op.kind {
+                OpKind::ReadPacket { base, bit } => {
+                    let width = op.results.first().map_or(0, |value| self.width(*value));
+                    let base = self.constant(*base);
+                    let Some(next) = base.and_then(|base| self.field_at(base, *bit, width)) else {
+                        break;
+                    };
+                    let (low, high) = (first.min(next.first), end.max(next.end()));
+                    if high - low > MOST {
+                        break;
+                    }
+                    (first, end) = (low, high);
+                }
+                _ if computes(op) || is_exit(op) => {}
+                _ => break,
+            }
+        }
+        (first, end - first)
+    }
+
+    /// The words of the frame that are read with these: those of values that the next operations
+    /// use, before any command or branch, as far as one command reads them.
+    pub(super) fn with_near(&self, first: u32, count: u32) -> (u32, u32) {
+        let (mut first, mut end) = (first, first + count);
+        for op in &self.ops[self.at..] {
+            if !computes(op) && !is_exit(op) {
+                break;
+            }
+            for value in op.kind.operands() {
+                let Some(place) = self.values.get(&value) else { continue };
+                let (None, Some(slot)) = (&place.words, place.slot) else { continue };
+                let count = words::count(self.width(value)) as u32;
+                let (low, high) = (first.min(slot), end.max(slot + count));
+                if high - low <= MOST {
+                    (first, end) = (low, high);
+                }
+            }
+        }
+        // Those of values that are used later, as far as there are registers for them.
+        let mut room = self.room_for(count);
+        for (_, slot, count) in self.wanted_later() {
+            let (low, high) = (first.min(slot), end.max(slot + count));
+            if high - low <= MOST && count <= room {
+                (first, end) = (low, high);
+                room -= count;
+            }
+        }
+        (first, end - first)
+    }
+
+    /// Values that are in the frame or in the scratchpad, and are used later: with their first word and how many they are.
+    fn wanted_later(&self) -> Vec<(Value, u32, u32)> {
+        if !self.reads_first {
+            return Vec::new();
+        }
+        let is_later = |value: &Value| {
+            self.uses.get(value).is_some_and(|uses| uses.iter().any(|used| *used > self.at))
+        };
+        let mut wanted: Vec<_> = self
+            .values
+            .iter()
+            .filter(|(value, place)| place.words.is_none() && is_later(value))
+            .filter_map(|(value, place)| {
+                let count = words::count(self.width(*value)) as u32;
+                Some((*value, place.slot?, count)).filter(|_| count as usize <= wide::MOST)
+            })
+            .collect();
+        wanted.sort_unstable_by_key(|(value, ..)| value.index());
+        wanted
+    }
+
+    /// Words of values for which there are registers, when so many more are read.
+    fn room_for(&self, more: u32) -> u32 {
+        let all: usize = self.values.values().map(Place::registers).sum();
+        (self.kept / 2).saturating_sub(all + more as usize) as u32
+    }
+
+    /// Copies values that a command has read too to registers, as far as there are some.
+    pub(super) fn take_near(&mut self) {
+        let mut room = self.room_for(0);
+        for (value, slot, count) in self.wanted_later() {
+            let here = self.code.here().and_then(|here| here.transfer_of(slot, count));
+            let Some(first) = here.filter(|_| count <= room) else { continue };
+            room -= count;
+            let words = (first..first + count as u8).map(Operand::Transfer);
+            let words = words.map(|word| self.code.copy(word).into()).collect();
+            self.values.entry(value).or_default().words = Some(words);
+        }
+    }
+
+    /// The value of a constant of this step, wherever it is defined.
+    pub(super) fn constant(&self, value: Value) -> Option<u32> {
+        window::constant(&self.ops, value)
+    }
+
+    /// Writes a field, whose words are given, if it lies within the window: that was looked at.
+    pub(super) fn write_field(&mut self, field: Field, value: &Words) {
+        let count = field.count();
+        let by = 32 * count - field.before - field.width;
+        let code = &mut *self.code;
+        let mut own = words::shift_left(code, value, by, 32 * count);
+        let ones = words::constant(&wireloom_bits::Bits::ones(field.width));
+        let mut mask = words::shift_left(code, &ones, by, 32 * count);
+        own.reverse();
+        mask.reverse();
+        let is_whole = |word: &Operand| *word == Operand::Number(u32::MAX);
+        if self.state.home == Home::Local {
+            if field.is_outside() {
+                return;
+            }
+            let first = code.window_at(field.first);
+            for (word, (own, mask)) in (first..).zip(own.into_iter().zip(mask)) {
+                if is_whole(&mask) {
+                    let own = code.readable(own);
+                    code.set(Target::Local(word), own);
+                    continue;
+                }
+                let kept = code.register();
+                code.alu(kept, Operand::Local(word), "AND~", mask);
+                code.alu(Target::Local(word), kept.into(), "OR", own);
+            }
+            return;
+        }
+        let here = code.here().and_then(|here| here.transfer_of(field.first, count));
+        let from = match here {
+            Some(transfer) => transfer,
+            None if mask.iter().all(is_whole) => 0,
+            None => {
+                let at = Operand::Number(field.first);
+                code.read_frame(self.state.frame.into(), at, count)
+            }
+        };
+        let transfers = code.write_transfers(count);
+        for (index, (own, mask)) in own.into_iter().zip(mask).enumerate() {
+            let target = Target::Transfer(transfers + index as u8);
+            if is_whole(&mask) {
+                let own = match own {
+                    Operand::Number(32..) => code.copy(own).into(),
+                    own => own,
+                };
+                code.set(target, own);
+                continue;
+            }
+            let kept = code.register();
+            code.alu(kept, Operand::Transfer(from + index as u8), "AND~", mask);
+            code.alu(target, kept.into(), "OR", own);
+        }
+        let (at, first) = (Operand::Number(field.first), format!("${transfers}"));
+        code.command("sram[write", &first, self.state.frame.into(), at, count);
+    }
+}

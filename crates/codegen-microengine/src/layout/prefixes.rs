@@ -1,0 +1,100 @@
+//! The contents of `lpm` in memory: a trie, and the values that its entries have no room for.
+//!
+//! ```text
+//! trie ... | value of `miss` | value | ...
+//! ```
+//!
+//! Values of at most 31 bits are in the entries of the trie. Entries of others have the address of
+//! the value, which has an even number of words at an even address.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::PoisonError;
+
+use wireloom_bits::Bits;
+use wireloom_offloads::kinds::lpm::Lpm;
+use wireloom_offloads::{Config, Instance};
+
+use super::super::words;
+use super::tables::halves;
+use wireloom_codegen::trie::{self, Key, Route};
+
+/// The widest values that an entry has room for.
+pub const ENTRY_BITS: u32 = 31;
+/// The widest keys that are looked up in registers.
+pub const KEY_BITS: u32 = 128;
+
+/// The bits of keys of this width as the trie has them: wider ones begin with zeros in a whole word.
+pub fn padded(width: u32) -> u32 {
+    if width <= KEY_BITS { width } else { width.next_multiple_of(32) }
+}
+
+/// The words of an instance, from word address `base` on, of at most so many words.
+///
+/// # Errors
+/// If it needs more.
+pub(super) fn prefixes(
+    config: &Config,
+    instance: &mut dyn Instance,
+    base: u32,
+    words: u32,
+) -> Result<Vec<u32>, String> {
+    let any: &dyn Any = instance;
+    let lpm = any.downcast_ref::<Lpm>().ok_or("it has no prefixes")?;
+    let width = config.key.as_ref().map_or(0, |key| key.width());
+    if width <= KEY_BITS {
+        let key = |bits: Bits| {
+            bits.to_u128().and_then(|key| key.checked_shl(KEY_BITS - width)).unwrap_or(0)
+        };
+        return image(config, lpm, key, base, words);
+    }
+    image(config, lpm, |bits| bits.resize(padded(width)), base, words)
+}
+
+fn image<K: Key>(
+    config: &Config,
+    lpm: &Lpm,
+    key: impl Fn(Bits) -> K,
+    base: u32,
+    words: u32,
+) -> Result<Vec<u32>, String> {
+    let width = config.key.as_ref().map_or(0, |key| key.width());
+    let value_width = config.value.as_ref().map_or(0, |value| value.width());
+    let is_in_entry = value_width <= ENTRY_BITS;
+    let miss = config.param("miss").resize(value_width);
+    // Each value once, in the order in which they come.
+    let mut values: Vec<Bits> = vec![miss.clone()];
+    let mut known = HashMap::from([(miss.clone(), 0)]);
+    let mut routes = Vec::new();
+    let table = lpm.table();
+    let table = table.lock().unwrap_or_else(PoisonError::into_inner);
+    table.for_each(&mut |bits: Bits, length, value: Bits| {
+        let number = if is_in_entry {
+            value.low_u64() as u32
+        } else {
+            *known.entry(value).or_insert_with_key(|value| {
+                values.push(value.clone());
+                values.len() as u32 - 1
+            })
+        };
+        let length = length + padded(width) - width;
+        routes.push(Route { key: key(bits), length, value: number });
+    });
+    let first = if is_in_entry { miss.low_u64() as u32 } else { 0 };
+    let image = trie::image(padded(width), &routes, first, base, words as usize);
+    let mut image = image.map_err(|why| why.to_string())?;
+    if !is_in_entry {
+        let stride = words::count(value_width).next_multiple_of(2);
+        let from = (base as usize + image.len()).next_multiple_of(2) as u32;
+        for entry in image.iter_mut().filter(|entry| **entry & trie::POINTER == 0) {
+            *entry = from + *entry * stride as u32;
+        }
+        image.resize((from - base) as usize, 0);
+        for value in &values {
+            let end = image.len() + stride;
+            image.extend(halves(value));
+            image.resize(end, 0);
+        }
+    }
+    Ok(image)
+}

@@ -1,0 +1,335 @@
+//! Step IR to microcode of an IXP1200, and of an IXP2400 or IXP2800.
+//!
+//! A thread is a context that takes a packet through all its steps (thread.uc; receive.uc, finish.uc,
+//! send.uc and resume.uc). Steps that do not fit into one control store are spread over engines (`spread`,
+//! chain.uc, handover.uc). [`layout`] places tables in the memories; `lower` writes the steps, with `words`
+//! for values of any width, `frame` for fields of the packet and `calls` for offloads. The result
+//! is text for the assembler, which finds the places of registers. `second` turns it into one for version
+//! 2.
+
+mod apart;
+mod branches;
+mod bursts;
+mod calls;
+mod carried;
+mod code;
+mod early;
+mod elements;
+mod exits;
+mod frame;
+mod grouped;
+mod homes;
+mod inline;
+mod known;
+pub mod layout;
+mod local;
+mod lower;
+mod merged;
+mod operations;
+mod order;
+mod posted;
+mod reach;
+mod resize;
+mod routines;
+mod second;
+mod sequence;
+mod spill;
+mod spread;
+mod wide;
+mod window;
+mod words;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use wireloom_codegen::context;
+use wireloom_ir::Engine;
+use wireloom_isa::microengine::Version;
+
+use early::{Waits, early};
+pub use exits::RUNAWAY;
+pub use frame::WORDS as FRAME;
+pub use homes::Local;
+pub use inline::{Inlined, inline};
+pub use layout::{Image, Layout, Memories, Place, Slot, Unit, slots};
+use lower::Written;
+use merged::merged;
+pub use spread::Cut;
+pub use wireloom_codegen::refused::Refused;
+
+/// A program as microcode.
+#[derive(Clone, Debug)]
+pub struct Microcode<'a> {
+    engine: &'a Engine,
+    steps: Vec<Written>,
+    /// Gives the hash unit its multipliers.
+    multipliers: String,
+    /// The set and the value of each reason, by its number in control words.
+    pub reasons: Vec<(u32, u16)>,
+    /// The first word of a frame after the zeros that follow the window.
+    cleared: u32,
+    local: Local,
+    /// For each step, the words of local memory with variables that it or a later one may read.
+    live: Vec<BTreeSet<u32>>,
+    /// Gates of offloads that are called in the order of packets, and words of the scratchpad for each.
+    gates: u32,
+    ring: u32,
+    first_gate: u32,
+    /// Words of the scratchpad of each thread of version 1, and the first one of all.
+    near: u32,
+    first_near: u32,
+    /// Words of a thread's frame, a power of two: at least those of the [`Layout`]. If they are more, the
+    /// program needs a layout with so many.
+    pub frame: u32,
+}
+
+/// The microengines that a program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Version 1, with four contexts.
+    One {
+        /// Elements of the transmit FIFO.
+        elements: u32,
+    },
+    /// Version 2, with eight contexts.
+    Two {
+        /// Elements of TBUF, of 64 bytes; a power of two.
+        elements: u32,
+    },
+}
+
+impl Target {
+    /// Words of local memory of a context.
+    pub fn local(self) -> u32 {
+        match self {
+            Self::One { .. } => 0,
+            Self::Two { .. } => Version::Two.sizes().local as u32 / self.contexts(),
+        }
+    }
+
+    /// Contexts of an engine.
+    pub fn contexts(self) -> u32 {
+        match self {
+            Self::One { .. } => 4,
+            Self::Two { .. } => 8,
+        }
+    }
+
+    fn header(self) -> String {
+        let bits = self.contexts().trailing_zeros();
+        match self {
+            Self::One { elements } => format!(
+                ".version 1\n.optimise\n#define CONTEXT_BITS {bits}\n\
+                 #define TRANSMIT_ELEMENTS {elements}\n#define MAIL {ELEMENTS}\n"
+            ),
+            Self::Two { elements } => format!(
+                ".version 2\n.optimise\n#define VERSION_2 1\n#define CONTEXT_BITS {bits}\n\
+                 #define TBUF_ELEMENTS {elements}\n#define TURN {}\n#define MAIL {}\n\
+                 .sig memory arrived\n",
+                4 * COUNTER,
+                4 * MAIL,
+            ),
+        }
+    }
+
+    fn receive(self) -> &'static str {
+        match self {
+            Self::One { .. } => include_str!("receive.uc"),
+            Self::Two { .. } => include_str!("receive2.uc"),
+        }
+    }
+
+    fn send(self) -> String {
+        let send = match self {
+            Self::One { .. } => include_str!("send.uc"),
+            Self::Two { .. } => include_str!("send2.uc"),
+        };
+        [include_str!("finish.uc"), send, include_str!("resume.uc")].concat()
+    }
+}
+
+/// Elements of the receive FIFO of version 1. Two threads share one at most.
+const RECEIVE_ELEMENTS: u32 = 16;
+
+/// Bytes of the scratchpad that programs take at least.
+pub const SCRATCHPAD: u32 = 4096;
+/// Its first words are for turns to send (`thread.uc`). Each thread of a chip has one packet in hand, so there is a word
+/// for each, and on version 1 there are two. The words after them are zero. Then, on version 1, comes a word
+/// for each element of the receive FIFO. On version 2 each thread has a word of mail, and the next one counts elements of TBUF.
+/// Words for offloads that are called in order follow, those of threads of version 1, then arrays and counters.
+const TURNS: u32 = 4 * RECEIVE_ELEMENTS;
+const ELEMENTS: u32 = TURNS + 8;
+const TURNS_2: u32 = 128;
+const MAIL: u32 = TURNS_2 + 8;
+const COUNTER: u32 = MAIL + 128;
+
+/// The first word of the scratchpad for offloads that are called in order.
+fn first_gate(version: Version) -> u32 {
+    match version {
+        Version::One => ELEMENTS + RECEIVE_ELEMENTS,
+        Version::Two => COUNTER + 1,
+    }
+}
+
+/// The most reasons that control words can tell apart.
+const MOST_REASONS: usize = 1 << 16;
+
+/// Numbers of words of values that a step keeps in registers, one after the other: with fewer, the
+/// assembler finds places for all sooner.
+pub const KEPT: [usize; 8] = [20, 17, 14, 11, 8, 5, 2, 0];
+
+/// Writes a program whose steps are in the form of regions. At most `kept` words of values are in
+/// registers of each step at a time, beside those that an operation works on.
+///
+/// # Errors
+/// What has no place.
+pub fn generate<'a>(
+    inlined: &'a Inlined,
+    layout: &Layout,
+    kept: &[usize],
+    local: Local,
+) -> Result<Microcode<'a>, Vec<Refused>> {
+    let mut reasons = Vec::new();
+    let program = &inlined.program;
+    let (steps, words) = lower::steps(inlined, layout, kept, local, &mut reasons)?;
+    let whole = |message: String| vec![Refused { offload: None, step: None, message }];
+    if reasons.len() > MOST_REASONS {
+        return Err(whole(format!("more than {MOST_REASONS} reasons have no place")));
+    }
+    let engine = &program.engines[program.main.index()];
+    let multipliers = layout.multipliers();
+    let frame = words.next_power_of_two().max(layout.frame);
+    let cleared = reach::cleared(engine);
+    let Layout { gates, ring, first_gate, near, first_near, .. } = *layout;
+    let live = homes::Homes::of(engine, local).live(engine);
+    Ok(Microcode {
+        live,
+        engine,
+        steps,
+        multipliers,
+        reasons,
+        cleared,
+        local,
+        gates,
+        ring,
+        first_gate,
+        near,
+        first_near,
+        frame,
+    })
+}
+
+impl Microcode<'_> {
+    /// Cuts the steps into as few parts as control stores of so many words allow, for a chip with so many engines.
+    ///
+    /// # Errors
+    /// A step that is too long for one.
+    pub fn cut(&self, store: usize, engines: u32, target: Target) -> Result<Cut, Refused> {
+        // Version 1 has no next neighbours.
+        let chained = match target {
+            Target::One { .. } => 0,
+            Target::Two { .. } => engines as usize,
+        };
+        spread::cut(self.engine, &self.steps, store, chained).map_err(|step| Refused {
+            offload: None,
+            step: Some(self.engine.steps[step].name.clone()),
+            message: format!(
+                "the step needs {} words of a control store, where it has no place",
+                self.steps[step].words
+            ),
+        })
+    }
+
+    /// The macro that finds a thread's words of the scratchpad.
+    fn find_near(&self) -> String {
+        if self.near == 0 {
+            return String::new();
+        }
+        let mut text = format!(
+            "#define NEAR_WORDS {}\n#macro find_near()\n    .begin\n    .reg part\n    immed[near, {}]\n",
+            self.near, self.first_near
+        );
+        // Their number times that of the thread.
+        for bit in (0..u32::BITS).filter(|bit| self.near >> bit & 1 == 1) {
+            let _ = write!(
+                text,
+                "    alu_shf[part, --, B, thread, <<{bit}]\n    alu[near, near, +, part]\n"
+            );
+        }
+        text + "    .end\n#endm\n"
+    }
+
+    /// The number of the step whose text stands at this byte of the text of a part.
+    pub fn step_at(text: &str, byte: usize) -> Option<usize> {
+        let rest = text.get(byte..)?;
+        let label = rest.lines().find_map(|line| line.strip_prefix("step")?.strip_suffix("#:"))?;
+        label.parse().ok()
+    }
+
+    /// The text of a part, for `engines` engines. In a chain they are between those of the parts before and after it,
+    /// otherwise after those of all parts before.
+    pub fn text(&self, cut: &Cut, number: usize, engines: u32, target: Target) -> String {
+        let name = &self.engine.name;
+        let parts = cut.parts.len();
+        let first = if cut.is_chain { number as u32 } else { number as u32 * engines };
+        let own = match cut.is_chain {
+            true => format!("every {parts}th microengine from {first} on"),
+            false => format!("microengines {first} to {}", first + engines - 1),
+        };
+        let mut text = format!(
+            "; Engine `{name}`, written by Wireloom from the step IR: part {} of {parts}, for {own}.\n\
+             {}{}{}{}{}{}#define ARRIVAL {}\n#define GATES {}\n#define FIRST_GATE {}\n\
+             #define RING {}\n#define FIRST_THREAD {}\n#define FRAME_BITS {}\n#define STATE {}\n#define CLEARED {}\n{}{}{}\n{}\n",
+            number + 1,
+            target.header(),
+            if number == 0 { "#define FIRST_PART 1\n" } else { "" },
+            match (cut.is_chain, number + 1 == parts) {
+                (true, true) => "#define CHAIN 1\n#define LAST_PART 1\n",
+                (true, false) => "#define CHAIN 1\n",
+                (false, _) => "",
+            },
+            match target {
+                Target::One { .. } if engines * target.contexts() > RECEIVE_ELEMENTS => format!(
+                    "#define SHARED_ELEMENTS {}\n",
+                    engines * target.contexts() - RECEIVE_ELEMENTS
+                ),
+                _ => String::new(),
+            },
+            self.find_near(),
+            match self.local.has_window {
+                true => format!("#define WINDOW_BASE {}\n", window::base(self.local)),
+                false => String::new(),
+            },
+            frame::ARRIVAL,
+            self.gates,
+            self.first_gate,
+            self.ring,
+            target.contexts() * first,
+            self.frame.trailing_zeros(),
+            frame::STATE,
+            self.cleared,
+            if context::emits(self.engine) { "#define EMITS 1\n" } else { "" },
+            if context::parks(self.engine) { "#define PARKS 1\n" } else { "" },
+            if context::uses_arrival(self.engine) { "#define USES_ARRIVAL 1\n" } else { "" },
+            include_str!("thread.uc"),
+        );
+        text.push_str(&self.multipliers);
+        let threads = target.contexts() * engines;
+        let steps = cut.part(self.engine, &self.steps, &self.live, number, threads);
+        let runtime = match number {
+            0 => [target.receive(), &target.send()].concat(),
+            _ if cut.is_chain => target.send(),
+            _ => String::new(),
+        };
+        // With several parts, the way into the first one is a branch.
+        match parts {
+            1 => text.extend([&runtime, "\n", &steps]),
+            _ => text.extend([&steps, "\n", &runtime]),
+        }
+        let text = bursts::joined(&branches::fused(&text));
+        match target {
+            Target::One { .. } => posted::posted(&early(&text, Waits::Ordered)),
+            Target::Two { .. } => second::translated(&merged(&early(&text, Waits::Signals))),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Offloads whose calls must come in the order of packets, and where a thread gives up its turn.
+
+use std::collections::BTreeSet;
+
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind};
+use wireloom_offloads::StateUse;
+use wireloom_offloads::registry;
+
+use wireloom_codegen::steps::{next_step, ops};
+
+/// The offloads of an engine that are called in the order of packets, and the steps that can reach
+/// them.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The numbers of offloads.
+    offloads: Vec<usize>,
+    /// The gates, at which packets wait for their turn. If there are fewer than offloads, several have one.
+    gates: usize,
+    /// How many words of the scratchpad a gate has. Each packet in hand has one of them.
+    ring: u32,
+    /// The first word of the first gate.
+    first: u32,
+    /// For each step, those that it or a later one may call.
+    reached: Vec<BTreeSet<usize>>,
+}
+
+/// The offload that an operation calls, and how it uses its state.
+fn used(engine: &Engine, op: &Op) -> Option<(usize, StateUse)> {
+    let OpKind::Call { offload, method, .. } = &op.kind else { return None };
+    let offload = offload.index();
+    let OffloadTarget::Kind(config) = &engine.offloads[offload].target else { return None };
+    let kind = registry::kind(&config.kind)?;
+    Some((offload, kind.methods[*method].state))
+}
+
+/// Whether calls of packets have to come in their order.
+fn is_ordered(kind: &str, uses: &[StateUse]) -> bool {
+    let has = |state| uses.contains(&state);
+    // Counters are locked, or the memories add to them; bits of filters are set by SRAM itself.
+    let is_atomic = matches!(kind, "counter" | "bloom");
+    has(StateUse::Change) || has(StateUse::Commuting) && (has(StateUse::Read) || !is_atomic)
+}
+
+impl Order {
+    /// Finds them. There are at most so many gates, each of so many words, from word `first` of the scratchpad on.
+    pub fn of(engine: &Engine, most: u32, ring: u32, first: u32) -> Self {
+        let mut uses = vec![Vec::new(); engine.offloads.len()];
+        for op in engine.steps.iter().flat_map(ops) {
+            if let Some((offload, state)) = used(engine, op) {
+                uses[offload].push(state);
+            }
+        }
+        let is_ordered = |number: &usize| match &engine.offloads[*number].target {
+            OffloadTarget::Kind(config) => is_ordered(&config.kind, &uses[*number]),
+            OffloadTarget::Engine(_) => false,
+        };
+        let offloads: Vec<usize> = (0..engine.offloads.len()).filter(is_ordered).collect();
+        let own = |step| {
+            let used = ops(step).into_iter().filter_map(|op| used(engine, op));
+            used.map(|(offload, _)| offload).filter(|offload| offloads.contains(offload)).collect()
+        };
+        let mut reached: Vec<BTreeSet<usize>> = engine.steps.iter().map(own).collect();
+        let mut is_stable = false;
+        while !is_stable {
+            is_stable = true;
+            for (number, step) in engine.steps.iter().enumerate().rev() {
+                for op in ops(step) {
+                    let Some(to) = next_step(op) else { continue };
+                    let more = reached[to].clone();
+                    if !more.is_subset(&reached[number]) {
+                        reached[number].extend(more);
+                        is_stable = false;
+                    }
+                }
+            }
+        }
+        let gates = offloads.len().min(most as usize);
+        Self { offloads, gates, ring, first, reached }
+    }
+
+    /// How many gates there can be in so many words of the scratchpad, from word `first` on.
+    pub fn most(words: u32, first: u32, ring: u32) -> u32 {
+        words.saturating_sub(first) / ring
+    }
+
+    /// How many there are.
+    pub fn gates(&self) -> u32 {
+        self.gates as u32
+    }
+
+    /// The first word of the gate of an offload that is called in order.
+    pub fn gate(&self, offload: usize) -> Option<u32> {
+        let position = self.offloads.iter().position(|ordered| *ordered == offload)?;
+        Some(self.first + self.ring * (position % self.gates) as u32)
+    }
+
+    /// The words of the scratchpad up to the last one of a gate.
+    pub fn words(&self) -> u32 {
+        self.first + self.ring * self.gates()
+    }
+
+    /// The gates whose offloads a thread no longer calls when it goes from a step to another one, or ends.
+    pub fn passed(&self, from: usize, to: Option<usize>) -> BTreeSet<u32> {
+        let gates = |step: usize| -> BTreeSet<u32> {
+            self.reached[step].iter().filter_map(|offload| self.gate(*offload)).collect()
+        };
+        let kept = to.map(gates).unwrap_or_default();
+        gates(from).difference(&kept).copied().collect()
+    }
+}

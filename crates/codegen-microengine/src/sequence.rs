@@ -1,0 +1,477 @@
+//! Steps with their exits as early as they can be taken.
+//!
+//! A step in the form of regions computes the conditions of all its exits, does what they guard, and exits at its end.
+//! In that form a packet that is dropped still runs the whole step, and the conditions of a packet that is not dropped
+//! hold registers to the end of it. Here an exit comes before all effects that do not happen when it is taken:
+//!
+//! ```text
+//! %fine = not %short                      drop 1 when %short
+//! %bad2 = and %fine, %bad                 drop 2 when %bad
+//! %good = and %fine, not %bad             write x
+//! write x when %good                ->    next forward
+//! drop 1 when %short
+//! drop 2 when %bad2
+//! next forward when %good
+//! ```
+//!
+//! After an exit its condition is known to be false, so later guards become shorter or disappear. What excludes what
+//! is found by propagation (`facts.rs`), which has no limit of conditions. Values are computed where they are needed first, and reads
+//! come before what changes them.
+
+mod writes;
+
+use std::collections::{HashMap, HashSet};
+
+use wireloom_ir::{BinaryOp, Block, Code, Engine, Op, OpKind, Step, UnaryOp, Value, ValueInfo};
+
+use super::known::is_exit;
+use wireloom_codegen::facts::{conclude, rules};
+use wireloom_codegen::resources::{Resource, changes, reads};
+use wireloom_codegen::steps::ops;
+
+/// Comparisons of operations up to which exits move: more take too long.
+const MOST: usize = 4_000_000;
+
+/// Bits in which fields are read together: most commands read 8 words at most.
+const NEAR: u32 = 192;
+
+/// A step in a sequence, if it was in regions.
+pub fn in_sequence(engine: &Engine, step: &Step) -> Step {
+    let Code::Regions { .. } = step.code else { return step.clone() };
+    let own = ops(step);
+    let has_effect = |op: &&&Op| op.kind.has_effect();
+    let exits = own.iter().filter(|op| is_exit(op)).count();
+    let effects = own.iter().filter(has_effect).count();
+    if exits * effects * own.len() > MOST {
+        return step.clone();
+    }
+    let mut sequence = Sequence::new(engine, step, &own);
+    sequence.run();
+    let Sequence { out, mut values, .. } = sequence;
+    let ops = writes::joined(used(out), &mut values);
+    Step { values, code: Code::Sequential(Block { ops }), ..step.clone() }
+}
+
+/// Leaves out operations that have no effect and whose results nothing uses.
+fn used(ops: Vec<Op>) -> Vec<Op> {
+    let mut used: HashSet<Value> = HashSet::new();
+    let mut kept: Vec<Op> = Vec::new();
+    for op in ops.into_iter().rev() {
+        if op.kind.has_effect() || op.results.iter().any(|result| used.contains(result)) {
+            used.extend(op.kind.operands().into_iter().chain(op.guard));
+            kept.push(op);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+struct Sequence<'a> {
+    engine: &'a Engine,
+    ops: &'a [&'a Op],
+    definition: HashMap<Value, usize>,
+    rules: Vec<(&'a Op, Value)>,
+    /// For each exit, the effects that do not happen when it is taken.
+    excluded: HashMap<usize, HashSet<usize>>,
+    /// What conditions are, since no exit so far was taken.
+    facts: HashMap<Value, bool>,
+    placed: Vec<bool>,
+    values: Vec<ValueInfo>,
+    /// Shorter conditions, by their operation.
+    made: HashMap<(BinaryOp, Value, Value), Value>,
+    inverted: HashMap<Value, Value>,
+    out: Vec<Op>,
+}
+
+impl<'a> Sequence<'a> {
+    fn new(engine: &'a Engine, step: &Step, ops: &'a [&'a Op]) -> Self {
+        let results = ops.iter().enumerate();
+        let definition =
+            results.flat_map(|(at, op)| op.results.iter().map(move |value| (*value, at)));
+        let mut sequence = Self {
+            engine,
+            ops,
+            definition: definition.collect(),
+            rules: rules(step, ops),
+            excluded: HashMap::new(),
+            facts: HashMap::new(),
+            placed: vec![false; ops.len()],
+            values: step.values.clone(),
+            made: HashMap::new(),
+            inverted: HashMap::new(),
+            out: Vec::new(),
+        };
+        conclude(&sequence.rules, &mut sequence.facts);
+        for exit in (0..ops.len()).filter(|at| is_exit(ops[*at])) {
+            let excluded = sequence.excluded_by(exit);
+            sequence.excluded.insert(exit, excluded);
+        }
+        sequence
+    }
+
+    /// The effects that do not happen when an exit is taken.
+    fn excluded_by(&self, exit: usize) -> HashSet<usize> {
+        let Some(guard) = self.ops[exit].guard else { return HashSet::new() };
+        let mut taken = self.facts.clone();
+        taken.insert(guard, true);
+        if !conclude(&self.rules, &mut taken) {
+            // It is never taken.
+            return (0..self.ops.len()).collect();
+        }
+        let is_excluded = |other: &usize| {
+            let op = self.ops[*other];
+            let Some(guard) = op.guard.filter(|_| op.kind.has_effect()) else { return false };
+            taken.get(&guard).copied().map_or_else(
+                || {
+                    let mut both = taken.clone();
+                    both.insert(guard, true);
+                    !conclude(&self.rules, &mut both)
+                },
+                |is| !is,
+            )
+        };
+        (0..self.ops.len()).filter(is_excluded).collect()
+    }
+
+    fn run(&mut self) {
+        self.place_context();
+        for at in 0..self.ops.len() {
+            if !self.ops[at].kind.has_effect() {
+                continue;
+            }
+            while let Some(exit) = self.ready_exit() {
+                self.place(exit);
+            }
+            if !self.placed[at] {
+                self.place(at);
+            }
+        }
+        // One exit is taken: the last one, if none before it was.
+        if let Some(last) = self.out.last_mut().filter(|op| is_exit(op)) {
+            last.guard = None;
+        }
+    }
+
+    /// Places the reads of variables that the step does not write: they are read where they are needed, but then together.
+    fn place_context(&mut self) {
+        for at in 0..self.ops.len() {
+            let Some(resource) = reads(&self.ops[at].kind) else { continue };
+            let is_written = || (0..self.ops.len()).any(|other| self.will_change(other, resource));
+            if matches!(resource, Resource::Context(_)) && !is_written() {
+                self.place_computation(at);
+            }
+        }
+    }
+
+    /// Places the reads of fields near one that has been placed: a command reads all.
+    fn place_near(&mut self, first: usize) {
+        let OpKind::ReadPacket { base, bit } = self.ops[first].kind else { return };
+        for at in 0..self.ops.len() {
+            if self.will_change(at, Resource::Window) {
+                return;
+            }
+            let OpKind::ReadPacket { base: other, bit: begin } = self.ops[at].kind else {
+                continue;
+            };
+            let end = begin + self.ops[at].results.first().map_or(0, |value| self.width(*value));
+            let is_near = bit.abs_diff(begin) < NEAR && end < bit + NEAR;
+            if base == other && is_near && !self.placed[at] {
+                self.placed[at] = true;
+                self.out.push(self.ops[at].clone());
+            }
+        }
+    }
+
+    fn width(&self, value: Value) -> u32 {
+        self.values[value.index()].width
+    }
+
+    /// The first exit that may be taken before all operations that are not placed yet.
+    fn ready_exit(&self) -> Option<usize> {
+        (0..self.ops.len()).find(|at| {
+            let op = self.ops[*at];
+            is_exit(op)
+                && !self.placed[*at]
+                && self.excludes_others(*at)
+                && op
+                    .guard
+                    .into_iter()
+                    .chain(op.kind.operands())
+                    .all(|value| self.is_available(value))
+        })
+    }
+
+    /// Whether no effect before an exit happens when it is taken.
+    fn excludes_others(&self, exit: usize) -> bool {
+        (0..exit).all(|other| {
+            self.placed[other]
+                || !self.ops[other].kind.has_effect()
+                || self.excluded[&exit].contains(&other)
+        })
+    }
+
+    /// Whether a value can be computed now: neither its operands nor what it reads depend on an effect that has not
+    /// been placed.
+    fn is_available(&self, value: Value) -> bool {
+        let mut open = vec![value];
+        let mut seen = HashSet::new();
+        while let Some(value) = open.pop() {
+            let Some(at) = self.definition.get(&value).copied() else { continue };
+            if self.placed[at] || !seen.insert(at) {
+                continue;
+            }
+            let kind = &self.ops[at].kind;
+            let waits = |resource| (0..at).any(|before| self.will_change(before, resource));
+            if kind.has_effect() || reads(kind).is_some_and(waits) {
+                return false;
+            }
+            open.extend(kind.operands().into_iter().chain(self.ops[at].guard));
+        }
+        true
+    }
+
+    /// Whether an effect that has not been placed changes a resource.
+    fn will_change(&self, at: usize, resource: Resource) -> bool {
+        let changes = || changes(self.engine, &self.ops[at].kind);
+        !self.placed[at] && changes().iter().any(|change| change.covers(resource))
+    }
+
+    /// Places an effect after those that are placed.
+    fn place(&mut self, at: usize) {
+        let mut op = self.ops[at].clone();
+        let changes = changes(self.engine, &op.kind);
+        // Reads before it see what was there.
+        for before in 0..at {
+            let read = reads(&self.ops[before].kind);
+            if read.is_some_and(|read| changes.iter().any(|change| change.covers(read))) {
+                self.place_computation(before);
+            }
+        }
+        op.kind.operands().into_iter().for_each(|value| self.place_value(value));
+        let guard = op.guard;
+        let holds = |guard: &Value| self.facts.get(guard) == Some(&true);
+        op.guard = guard.filter(|guard| !holds(guard)).map(|guard| self.shorter(guard));
+        op.guard.into_iter().for_each(|guard| self.place_value(guard));
+        if let (true, Some(guard)) = (is_exit(&op), guard) {
+            self.facts.insert(guard, false);
+            self.settle(guard);
+        }
+        self.placed[at] = true;
+        self.out.push(op);
+    }
+
+    /// Adds what follows from the facts about a condition and those that it is made of: also the opposite of what would
+    /// contradict another one.
+    fn settle(&mut self, condition: Value) {
+        conclude(&self.rules, &mut self.facts);
+        let mut made_of = vec![condition];
+        let mut at = 0;
+        while let Some(value) = made_of.get(at).copied() {
+            at += 1;
+            let Some(op) = self.definition.get(&value).map(|at| self.ops[*at]) else { continue };
+            let is_made = matches!(
+                op.kind,
+                OpKind::Unary(UnaryOp::Not, _) | OpKind::Binary(BinaryOp::And | BinaryOp::Or, ..)
+            );
+            if is_made && self.is_bit(value) {
+                let operands = op.kind.operands().into_iter();
+                made_of.extend(
+                    operands.filter(|operand| !made_of.contains(operand)).collect::<Vec<_>>(),
+                );
+            }
+        }
+        loop {
+            let before = self.facts.len();
+            for value in &made_of {
+                for is in [false, true] {
+                    if self.facts.contains_key(value) {
+                        break;
+                    }
+                    let mut assumed = self.facts.clone();
+                    assumed.insert(*value, is);
+                    if !conclude(&self.rules, &mut assumed) {
+                        self.facts.insert(*value, !is);
+                        conclude(&self.rules, &mut self.facts);
+                    }
+                }
+            }
+            if self.facts.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn place_value(&mut self, value: Value) {
+        if let Some(at) = self.definition.get(&value).copied() {
+            self.place_computation(at);
+        }
+    }
+
+    /// Places an operation without effect, after those of its operands.
+    fn place_computation(&mut self, at: usize) {
+        let op = self.ops[at];
+        if self.placed[at] || op.kind.has_effect() {
+            return;
+        }
+        op.kind.operands().into_iter().chain(op.guard).for_each(|value| self.place_value(value));
+        self.placed[at] = true;
+        self.out.push(op.clone());
+        self.place_near(at);
+    }
+
+    /// A condition that is equal to another one, and shorter, since no exit so far was taken.
+    fn shorter(&mut self, value: Value) -> Value {
+        let Some(op) = self.definition.get(&value).map(|at| self.ops[*at]) else { return value };
+        match op.kind {
+            OpKind::Unary(UnaryOp::Not, a) if self.is_bit(value) => {
+                let shorter = self.shorter(a);
+                if shorter == a {
+                    return value;
+                }
+                if let Some(made) = self.inverted.get(&shorter) {
+                    return *made;
+                }
+                let made = self.make(op, OpKind::Unary(UnaryOp::Not, shorter), &[shorter]);
+                self.inverted.insert(shorter, made);
+                made
+            }
+            OpKind::Binary(binary @ (BinaryOp::And | BinaryOp::Or), a, b) if self.is_bit(value) => {
+                let neutral = Some(binary == BinaryOp::And);
+                match [a, b].map(|value| self.facts.get(&value).copied() == neutral) {
+                    [true, _] => return self.shorter(b),
+                    [_, true] => return self.shorter(a),
+                    _ => {}
+                }
+                let [first, second] = [a, b].map(|value| self.shorter(value));
+                if [first, second] == [a, b] {
+                    return value;
+                }
+                if let Some(made) = self.made.get(&(binary, first, second)) {
+                    return *made;
+                }
+                let kind = OpKind::Binary(binary, first, second);
+                let made = self.make(op, kind, &[first, second]);
+                self.made.insert((binary, first, second), made);
+                made
+            }
+            _ => value,
+        }
+    }
+
+    fn is_bit(&self, value: Value) -> bool {
+        self.width(value) == 1
+    }
+
+    /// Places an operation in the place of another one.
+    fn make(&mut self, like: &Op, kind: OpKind, operands: &[Value]) -> Value {
+        operands.iter().for_each(|value| self.place_value(*value));
+        let made = Value(self.values.len() as u32);
+        self.values.push(self.values[like.results[0].index()].clone());
+        self.out.push(Op { kind, results: vec![made], guard: None, loc: like.loc });
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wireloom_ir::Exit;
+    use wireloom_ir::builder::{EngineBuilder, program_of};
+
+    use super::*;
+
+    /// The effects of the only step of an engine in sequence, each with its guard, and how many other operations there
+    /// are.
+    fn effects(engine: EngineBuilder) -> (Vec<(&'static str, Option<u32>)>, usize) {
+        let program = program_of(engine);
+        let engine = &program.engines[0];
+        let step = in_sequence(engine, &engine.steps[0]);
+        let name = |op: &Op| match &op.kind {
+            OpKind::WriteContext(..) => "write",
+            OpKind::WritePacket { .. } => "packet",
+            OpKind::Exit(Exit::Done) => "done",
+            OpKind::Exit(Exit::Finish) => "finish",
+            other => panic!("{other:?}"),
+        };
+        let all = ops(&step);
+        let effects = all.iter().filter(|op| op.kind.has_effect());
+        let effects = effects.map(|op| (name(op), op.guard.map(|guard| guard.0))).collect();
+        (effects, all.iter().filter(|op| !op.kind.has_effect()).count())
+    }
+
+    #[test]
+    fn an_exit_goes_before_what_it_excludes_and_frees_it_of_its_guard() {
+        let mut engine = EngineBuilder::packet("e");
+        let kept = engine.context("kept", 8);
+        let (mut bad, mut worse) = (0, 0);
+        engine.regions("only", |s| {
+            let zero = s.constant(16, 0);
+            let [first, second] = [0, 8].map(|bit| s.read_packet(zero, bit, 8));
+            let limit = s.constant(8, 4);
+            let is_bad = s.binary(BinaryOp::Ult, first, limit);
+            let is_worse = s.binary(BinaryOp::Ult, second, limit);
+            (bad, worse) = (is_bad.0, is_worse.0);
+            let fine = s.unary(UnaryOp::Not, is_bad);
+            let second_bad = s.binary(BinaryOp::And, fine, is_worse);
+            let not_worse = s.unary(UnaryOp::Not, is_worse);
+            let good = s.binary(BinaryOp::And, fine, not_worse);
+            s.next_region();
+            s.when(good).write(kept, first);
+            s.next_region();
+            s.when(is_bad).exit(Exit::Done);
+            s.when(second_bad).exit(Exit::Done);
+            s.when(good).exit(Exit::Finish);
+        });
+        let (effects, others) = effects(engine);
+        let expected =
+            [("done", Some(bad)), ("done", Some(worse)), ("write", None), ("finish", None)];
+        assert_eq!(effects, expected);
+        // The conditions that others made are gone: two fields, two constants, and two comparisons are left.
+        assert_eq!(others, 6);
+    }
+
+    #[test]
+    fn a_condition_that_cases_exclude_needs_no_guard() {
+        let mut engine = EngineBuilder::packet("e");
+        let kept = engine.context("kept", 8);
+        engine.regions("only", |s| {
+            let zero = s.constant(16, 0);
+            let [a, b] = [0, 1].map(|bit| s.read_packet(zero, bit, 1));
+            let value = s.constant(8, 7);
+            let not_b = s.unary(UnaryOp::Not, b);
+            let [first, second] = [b, not_b].map(|b| s.binary(BinaryOp::And, a, b));
+            let good = s.unary(UnaryOp::Not, a);
+            s.next_region();
+            s.when(good).write(kept, value);
+            s.next_region();
+            s.when(first).exit(Exit::Done);
+            s.when(second).exit(Exit::Done);
+            s.when(good).exit(Exit::Finish);
+        });
+        let guards: Vec<bool> =
+            effects(engine).0.into_iter().map(|(_, guard)| guard.is_some()).collect();
+        assert_eq!(guards, [true, true, false, false]);
+    }
+
+    #[test]
+    fn an_exit_stays_after_a_change_of_what_its_guard_reads() {
+        let mut engine = EngineBuilder::packet("e");
+        engine.regions("only", |s| {
+            let zero = s.constant(16, 0);
+            let value = s.constant(8, 1);
+            let version = s.read_packet(zero, 0, 8);
+            let is_new = s.binary(BinaryOp::Eq, version, value);
+            s.next_region();
+            s.when(is_new).write_packet(zero, 8, value);
+            let after = s.read_packet(zero, 8, 8);
+            let is_done = s.binary(BinaryOp::Eq, after, value);
+            let old = s.unary(UnaryOp::Not, is_new);
+            let done = s.binary(BinaryOp::And, old, is_done);
+            s.next_region();
+            s.when(done).exit(Exit::Done);
+            let go_on = s.unary(UnaryOp::Not, done);
+            s.when(go_on).exit(Exit::Finish);
+        });
+        let names: Vec<_> = effects(engine).0.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["packet", "done", "finish"]);
+    }
+}

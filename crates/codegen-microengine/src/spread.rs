@@ -1,0 +1,504 @@
+//! Steps spread over several control stores.
+//!
+//! Steps that follow each other are a *part*; each part has engines of its own, and a context in
+//! each of them for every thread. A packet goes on in another part by a *handover*, in one of two ways:
+//!
+//! - In a *chain* (version 2) packets go on to later parts only, and leave from any of them. The parts of a chain are
+//!   on engines that follow each other: registers go to next neighbours, and each context works on a packet of
+//!   its own (chain.uc). Packets of a chain keep their order, so none waits for one that came after it.
+//! - Otherwise the thread's registers go to the frame, and the context of that part gets a signal (handover.uc). Only one
+//!   of a thread's contexts runs at a time. The first part receives and sends.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use wireloom_ir::{Engine, Exit, OpKind};
+
+use super::carried;
+use super::lower::{Written, label};
+use super::routines::{self, Routine};
+use wireloom_codegen::steps::ops;
+
+/// Words that a part has beside its steps: receiving and sending in the first one, on version 2 and on version 1, handing
+/// over in all.
+const RUNTIME: usize = 240;
+const RUNTIME_1: usize = 430;
+const HANDOVER: usize = 34;
+/// Words with which a part of a chain takes packets from the part before and gives them to the next one.
+const CHAIN: usize = 170;
+/// Words of a way to another part: the number of its entry, and a branch.
+const WAY: usize = 3;
+/// What a wait for a memory costs an engine, in instructions: about 100 cycles, in which seven other contexts may run.
+const WAIT: f64 = 100.0 / 8.0;
+/// Instructions and waits of receiving a packet of 64 bytes, and of sending it (receive2.uc, send2.uc).
+const RECEIVE: f64 = 150.0 + 4.0 * WAIT;
+const SEND: f64 = 200.0 + 7.0 * WAIT;
+
+/// The words that a text takes in a control store at most.
+pub fn words(text: &str) -> usize {
+    text.lines()
+        .map(|line| match line.trim_start() {
+            line if line.starts_with("immed32") => constant(line),
+            line if line.starts_with("clear_tail") || line.starts_with("clear_local_tail") => {
+                CLEAR_TAIL
+            }
+            line if line.starts_with("wait_at_gate") => WAIT_AT_GATE,
+            line if line.starts_with("pass_gate") => PASS_GATE,
+            line if line.starts_with("number_of_packet") => NUMBER,
+            line if line.is_empty() || line.starts_with([';', '.']) || line.ends_with("#:") => 0,
+            _ => 1,
+        })
+        .sum()
+}
+
+/// The words of an `immed32`: one, if 16 bits of the constant or of its complement are enough.
+fn constant(line: &str) -> usize {
+    let digits = line.split("0x").nth(1).map_or("", |rest| rest.trim_end_matches(']'));
+    let value = u32::from_str_radix(digits, 16).unwrap_or(0x0001_0001);
+    let is_short = |bits: u32| (0..3).any(|bytes| bits.rotate_right(8 * bytes) <= 0xffff);
+    if is_short(value) || is_short(!value) { 1 } else { 2 }
+}
+
+/// Words of the longer one of the macros of thread.uc.
+const CLEAR_TAIL: usize = 42;
+const WAIT_AT_GATE: usize = 12;
+const PASS_GATE: usize = 17;
+const NUMBER: usize = 3;
+
+/// Where a packet enters a part, from another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Entry {
+    Step(usize),
+    /// The packet leaves by its egress port.
+    Finish,
+    /// It leaves by its egress port, and the thread goes on.
+    Emit,
+    /// The packet ends as `control` says.
+    End,
+}
+
+impl Entry {
+    fn label(self) -> String {
+        match self {
+            Self::Step(step) => label(step),
+            Self::Finish => "finish".into(),
+            Self::Emit => "emit".into(),
+            Self::End => "end".into(),
+        }
+    }
+
+    /// Whether it is in a part with these steps.
+    fn is_in(self, steps: &[usize]) -> bool {
+        match self {
+            Self::Step(step) => steps.contains(&step),
+            Self::Finish | Self::Emit | Self::End => steps.contains(&0),
+        }
+    }
+}
+
+/// Where the packet goes from a step, and how likely.
+fn exits(engine: &Engine, step: usize) -> Vec<(Entry, f64)> {
+    let mut exits = Vec::new();
+    for op in ops(&engine.steps[step]) {
+        let OpKind::Exit(exit) = &op.kind else { continue };
+        // Packets that jump back too often end.
+        if matches!(exit, Exit::Next(to) if to.index() <= step) {
+            exits.push((Entry::End, 0.0));
+        }
+        exits.push(match exit {
+            Exit::Next(to) => (Entry::Step(to.index()), 1.0),
+            Exit::Finish => (Entry::Finish, 1.0),
+            Exit::Emit(_) => (Entry::Emit, 1.0),
+            // Most packets are neither dropped nor sent to the processor core.
+            _ => (Entry::End, 0.01),
+        });
+    }
+    let all: f64 = exits.iter().map(|(_, share)| share).sum();
+    exits.iter_mut().for_each(|(_, share)| *share /= all.max(1e-9));
+    exits
+}
+
+/// The steps to which packets of a step go, or threads after one was sent.
+fn targets(engine: &Engine, step: usize) -> impl Iterator<Item = usize> {
+    ops(&engine.steps[step]).into_iter().filter_map(|op| match &op.kind {
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
+        _ => None,
+    })
+}
+
+/// The steps at which threads go on when one of these steps has sent a packet.
+fn resumed<'a>(engine: &Engine, steps: impl IntoIterator<Item = &'a usize>) -> Vec<usize> {
+    let exits = steps.into_iter().flat_map(|step| ops(&engine.steps[*step]));
+    let exits = exits.filter_map(|op| match &op.kind {
+        OpKind::Exit(Exit::Emit(to)) => Some(to.index()),
+        _ => None,
+    });
+    let mut steps: Vec<usize> = exits.collect();
+    steps.sort_unstable();
+    steps.dedup();
+    steps
+}
+
+/// The share of packets that come through each step, if all exits were equally likely.
+pub(super) fn visits(engine: &Engine) -> Vec<f64> {
+    let mut visits = vec![0.0; engine.steps.len()];
+    if let Some(first) = visits.first_mut() {
+        *first = 1.0;
+    }
+    for step in 0..engine.steps.len() {
+        for (entry, share) in exits(engine, step) {
+            if let Entry::Step(to) = entry
+                && to > step
+            {
+                visits[to] += visits[step] * share;
+            }
+        }
+    }
+    visits
+}
+
+/// Where each step is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The steps of each part.
+    pub parts: Vec<Vec<usize>>,
+    /// Whether the parts are a chain.
+    pub is_chain: bool,
+}
+
+/// Cuts the steps into as few parts as control stores of so many words allow: into a chain, if it has at most `chained`
+/// parts, with as little work as possible for the part that has most. Otherwise with as few handovers as possible.
+///
+/// # Errors
+/// The number of a step that is too long for any.
+pub fn cut(engine: &Engine, steps: &[Written], store: usize, chained: usize) -> Result<Cut, usize> {
+    let routines = routines::all(steps.iter().flat_map(|step| step.routines.clone()));
+    let shared: usize = routines.values().map(|routine| routine.words).sum();
+    let whole = steps.iter().map(|step| step.words).sum::<usize>() + shared;
+    let runtime = if chained == 0 { RUNTIME_1 } else { RUNTIME };
+    if whole + runtime <= store {
+        return Ok(Cut { parts: vec![(0..steps.len()).collect()], is_chain: false });
+    }
+    if chained > 1
+        && let Some(parts) = chain(engine, steps, &routines, store)
+        && parts.len() <= chained
+    {
+        return Ok(Cut { parts, is_chain: true });
+    }
+    let parts = any(engine, steps, &routines, store, runtime)?;
+    Ok(Cut { parts, is_chain: false })
+}
+
+/// The steps in the order in which they are cut, and those that end packets and nothing else.
+fn partitioned(engine: &Engine) -> (Vec<usize>, Vec<usize>) {
+    let ends = |step: &usize| {
+        let exits = exits(engine, *step);
+        *step > 0 && exits.iter().all(|(entry, _)| *entry == Entry::End)
+    };
+    let (last, order) = (0..engine.steps.len()).partition(ends);
+    (order, last)
+}
+
+/// Cuts the steps into a chain. There is none if a loop of steps is too long for a part.
+fn chain(
+    engine: &Engine,
+    steps: &[Written],
+    routines: &BTreeMap<Routine, Written>,
+    store: usize,
+) -> Option<Vec<Vec<usize>>> {
+    let visits = visits(engine);
+    let (mut order, last) = partitioned(engine);
+    order.extend(last);
+    let count = order.len();
+    let mut places = vec![0; count];
+    order.iter().enumerate().for_each(|(place, step)| places[*step] = place);
+    let targets = |place: usize| targets(engine, order[place]).map(|step| places[step]);
+    // For each step, the first one to which packets go from it or a later one.
+    let mut first = vec![count; count + 1];
+    for place in (0..count).rev() {
+        first[place] = first[place + 1].min(targets(place).min().unwrap_or(count));
+    }
+    // What a part does with a packet: it computes, and waits for memories.
+    let waits = |written: &Written| written.text.matches("ctx_").count() as f64;
+    let load = |place: usize| {
+        let step = &steps[order[place]];
+        let called = step.routines.iter().filter_map(|routine| routines.get(routine));
+        let waits = waits(step) + called.map(waits).sum::<f64>();
+        let exits = exits(engine, order[place]).into_iter();
+        let sent = exits.filter(|(entry, _)| !matches!(entry, Entry::Step(_)));
+        let sent: f64 = sent.map(|(_, share)| share).sum();
+        let own = step.words as f64 + WAIT * waits + SEND * sent;
+        visits[order[place]] * own + if place == 0 { RECEIVE } else { 0.0 }
+    };
+    let ways = |from: std::ops::Range<usize>, to: usize| -> usize {
+        from.flat_map(targets).filter(|place| *place >= to).collect::<BTreeSet<_>>().len()
+    };
+    // For the first steps: the fewest parts, the most work of one, and where the last part begins.
+    let mut best: Vec<Option<(usize, f64, usize)>> = vec![None; count + 1];
+    best[0] = Some((0, 0.0, 0));
+    for end in 1..=count {
+        let (mut own, mut work) = (0, 0.0);
+        let mut called = BTreeSet::new();
+        for start in (0..end).rev() {
+            let step = &steps[order[start]];
+            own += step.words + newly_called(&step.routines, routines, &mut called);
+            work += load(start);
+            if own > store {
+                break;
+            }
+            let Some((parts, most, _)) = best[start] else { continue };
+            let fixed = RUNTIME + CHAIN + ways(0..start, start) + WAY * ways(0..end, end);
+            if own + fixed > store || first[start] < start {
+                continue;
+            }
+            let found = (parts + 1, f64::max(most, work), start);
+            if best[end].is_none_or(|known| (known.0, known.1) > (found.0, found.1)) {
+                best[end] = Some(found);
+            }
+        }
+    }
+    traced(&order, |end| best[end].map(|(_, _, start)| start))
+}
+
+/// The parts of steps whose last one begins at a place that is known for each end.
+fn traced(order: &[usize], start: impl Fn(usize) -> Option<usize>) -> Option<Vec<Vec<usize>>> {
+    let mut parts = Vec::new();
+    let mut end = order.len();
+    while end > 0 {
+        let start = start(end)?;
+        parts.push(order[start..end].to_vec());
+        end = start;
+    }
+    parts.reverse();
+    Some(parts)
+}
+
+/// Cuts the steps with as few handovers as possible.
+fn any(
+    engine: &Engine,
+    steps: &[Written],
+    routines: &BTreeMap<Routine, Written>,
+    store: usize,
+    runtime: usize,
+) -> Result<Vec<Vec<usize>>, usize> {
+    let visits = visits(engine);
+    // Steps that end packets and nothing else stand next to what ends them, in the first part.
+    let (mut order, last) = partitioned(engine);
+    order.splice(1..1, last);
+    let count = order.len();
+    // What a part takes and hands over, if it can be one.
+    let part = |range: &[usize], own: usize| -> Option<f64> {
+        let mut handed = 0.0;
+        let mut ways: Vec<Entry> = Vec::new();
+        for &step in range {
+            for (entry, share) in exits(engine, step) {
+                if !entry.is_in(range) {
+                    handed += visits[step] * share;
+                    ways.push(entry);
+                }
+            }
+        }
+        ways.sort_unstable();
+        ways.dedup();
+        // Each of its steps may be entered from another part.
+        let entries = range.len();
+        let fixed = HANDOVER + if range.contains(&0) { runtime } else { 0 };
+        (own + fixed + entries + WAY * ways.len() <= store).then_some(handed)
+    };
+    // For the first steps: the fewest parts, the handovers, and where the last part begins.
+    let mut best: Vec<Option<(usize, f64, usize)>> = vec![None; count + 1];
+    best[0] = Some((0, 0.0, 0));
+    for end in 1..=count {
+        let mut own = 0;
+        let mut called = BTreeSet::new();
+        for start in (0..end).rev() {
+            let step = &steps[order[start]];
+            own += step.words + newly_called(&step.routines, routines, &mut called);
+            if own > store {
+                break;
+            }
+            let (Some((parts, before, _)), Some(handed)) =
+                (best[start], part(&order[start..end], own))
+            else {
+                continue;
+            };
+            let found = (parts + 1, before + handed, start);
+            let is_better = best[end].is_none_or(|known| (known.0, known.1) > (found.0, found.1));
+            if is_better {
+                best[end] = Some(found);
+            }
+        }
+        if best[end].is_none() {
+            return Err(order[end - 1]);
+        }
+    }
+    let parts = traced(&order, |end| best[end].map(|(_, _, start)| start));
+    Ok(parts.unwrap_or_default())
+}
+
+/// Adds routines, and those that they call, to those that are called. Returns the words of new ones.
+fn newly_called(
+    calls: &[Routine],
+    all: &BTreeMap<Routine, Written>,
+    called: &mut BTreeSet<Routine>,
+) -> usize {
+    let mut words = 0;
+    for routine in calls {
+        if called.insert(routine.clone())
+            && let Some(written) = all.get(routine)
+        {
+            words += written.words + newly_called(&written.routines, all, called);
+        }
+    }
+    words
+}
+
+impl Cut {
+    /// The part of a step.
+    fn part_of(&self, step: usize) -> usize {
+        self.parts.iter().position(|part| part.contains(&step)).unwrap_or(0)
+    }
+
+    /// The entries of a part that other parts use. In a chain those of later parts are among them: packets go through
+    /// each part.
+    fn entries(&self, engine: &Engine, number: usize) -> Vec<Entry> {
+        let own = &self.parts[number];
+        let mut entries: Vec<Entry> = if self.is_chain {
+            let before = self.parts[..number].iter().flatten();
+            let steps = before.flat_map(|step| targets(engine, *step));
+            steps.filter(|step| self.part_of(*step) >= number).map(Entry::Step).collect()
+        } else {
+            let others = self.parts.iter().filter(|part| *part != own).flatten();
+            let exits = others.flat_map(|step| exits(engine, *step)).map(|(entry, _)| entry);
+            let mut entries: Vec<Entry> = exits.filter(|entry| entry.is_in(own)).collect();
+            if !own.contains(&0) {
+                let steps = resumed(engine, self.parts.iter().flatten()).into_iter();
+                let steps = steps.filter(|step| own.contains(step));
+                entries.extend(steps.map(Entry::Step));
+            }
+            entries
+        };
+        entries.sort_unstable();
+        entries.dedup();
+        entries
+    }
+
+    /// The words of local memory that packets bring to a part of a chain.
+    fn carried(&self, engine: &Engine, live: &[BTreeSet<u32>], number: usize) -> BTreeSet<u32> {
+        if number == 0 || number == self.parts.len() {
+            return BTreeSet::new();
+        }
+        let entries = self.entries(engine, number).into_iter();
+        let words = entries.filter_map(|entry| match entry {
+            Entry::Step(step) => Some(&live[step]),
+            _ => None,
+        });
+        words.flatten().copied().collect()
+    }
+
+    /// The steps at which threads of a part go on when a packet has been sent.
+    fn resumed(&self, engine: &Engine, number: usize) -> Vec<usize> {
+        let own = &self.parts[number];
+        match self.is_chain {
+            true => resumed(engine, own),
+            false if own.contains(&0) => resumed(engine, self.parts.iter().flatten()),
+            false => Vec::new(),
+        }
+    }
+
+    /// The ways from a part to others.
+    fn ways(&self, engine: &Engine, number: usize) -> Vec<Entry> {
+        let own = &self.parts[number];
+        let mut ways: Vec<Entry> = if self.is_chain {
+            let steps = own.iter().flat_map(|step| targets(engine, *step)).map(Entry::Step);
+            steps.chain(self.entries(engine, number)).collect()
+        } else {
+            let exits = own.iter().flat_map(|step| exits(engine, *step)).map(|(entry, _)| entry);
+            let resumed = self.resumed(engine, number).into_iter().map(Entry::Step);
+            exits.chain(resumed).collect()
+        };
+        ways.retain(|entry| !entry.is_in(own));
+        if self.is_chain {
+            ways.retain(|entry| matches!(entry, Entry::Step(_)));
+        }
+        ways.sort_unstable();
+        ways.dedup();
+        ways
+    }
+
+    /// Writes what a part has beside receiving and sending: its handovers, if there are several parts,
+    /// and its steps. A part has so many threads.
+    pub fn part(
+        &self,
+        engine: &Engine,
+        steps: &[Written],
+        live: &[BTreeSet<u32>],
+        number: usize,
+        threads: u32,
+    ) -> String {
+        let own = &self.parts[number];
+        let mut text = String::new();
+        let called = routines::all(own.iter().flat_map(|step| steps[*step].routines.clone()));
+        let all = own.iter().map(|step| &steps[*step]).chain(called.values());
+        let shared: BTreeSet<&String> = all.flat_map(|written| &written.shared).collect();
+        for name in shared {
+            let _ = writeln!(text, ".reg {name}");
+        }
+        if self.parts.len() > 1 {
+            let begin = match (number, self.is_chain) {
+                (0, _) => "start",
+                (_, true) => "receive",
+                (_, false) => "wait",
+            };
+            let _ = writeln!(text, "    br[{begin}#]");
+            if self.is_chain {
+                let carried = |part| self.carried(engine, live, part);
+                text.push_str(&carried::macros("give", &carried(number + 1), true));
+                text.push_str(&carried::macros("take", &carried(number), false));
+            }
+            text.push_str(match self.is_chain {
+                true => include_str!("chain.uc"),
+                false => include_str!("handover.uc"),
+            });
+            let entries = self.entries(engine, number);
+            if entries.len() > 1 {
+                text.push_str("    jump[entry, entries#]\nentries#:\n");
+            }
+            for entry in entries {
+                let _ = writeln!(text, "    br[{}#]", entry.label());
+            }
+        }
+        own.iter().for_each(|step| text.push_str(&steps[*step].text));
+        let resumed = self.resumed(engine, number);
+        let goes_on = match self.is_chain {
+            true => wireloom_codegen::context::emits(engine),
+            false => !resumed.is_empty(),
+        };
+        if goes_on {
+            text.push_str("resume#:\n    .begin\n    .reg at\n");
+            for step in &resumed {
+                let label = label(*step);
+                let _ = writeln!(text, "    immed[at, {step}]\n    alu[--, at, -, resume]");
+                let _ = writeln!(text, "    br=0[{label}#]");
+            }
+            text.push_str("    .end\n    br[end#]\n");
+        }
+        for routine in called.values() {
+            text.push_str(&routine.text);
+        }
+        for way in self.ways(engine, number) {
+            let other = match self.is_chain {
+                true => number + 1,
+                false => self.parts.iter().position(|part| way.is_in(part)).unwrap_or(0),
+            };
+            let entries = self.entries(engine, other);
+            let entry = entries.iter().position(|entry| *entry == way).unwrap_or(0);
+            let _ = writeln!(text, "{}#:", way.label());
+            if !self.is_chain {
+                let _ = writeln!(text, "    immed[partner, {}]", other as u32 * threads);
+            }
+            let _ = writeln!(text, "    immed[entry, {entry}]\n    br[hand_over#]");
+        }
+        text
+    }
+}

@@ -1,0 +1,215 @@
+//! The header window in local memory (version 2).
+//!
+//! A packet arrives in local memory, where fields take no command and no wait, and leaves from there. The window moves
+//! to the frame if an operation reaches the whole packet ([`reaches_packet`]), moves bytes within the window, or if
+//! what is inserted in front finds no room; then it stays there. Which of the two holds for a packet is known for most
+//! operations when a program is compiled ([`Home`]); otherwise a word of local memory says it.
+//!
+//! ```text
+//! local  0     1      2        3                 values          values + 8           values + 40   values + 48
+//!        | far | base | number | context, values | room in front | bytes 0 to 127 ... | zeros       |
+//! frame                                           328             336                  368           376
+//! ```
+//!
+//! `number` is that of the packet (thread.uc). `far` is 1 if the window is in the frame. `base` is what a byte of the frame is less than its byte of local memory.
+//! A window in local memory ends with byte 1472 of the frame, as the longest one that arrives does, and zeros follow.
+
+use wireloom_ir::{Engine, OffloadTarget, Op, OpKind, Value};
+use wireloom_offloads::registry;
+
+use super::code::{Code, Label, Operand, Register, Shift, Target};
+use super::frame::{END, State};
+use super::homes::Local;
+use super::local::CONTEXTS;
+use super::lower::Lower;
+use super::routines::Routine;
+use wireloom_codegen::steps::{next_step, ops};
+
+/// The word of local memory that says whether the window is in the frame.
+pub const FAR: u32 = 0;
+/// The word with what is added to a byte of the frame to get its byte of local memory.
+pub const BASE: u32 = 1;
+/// Words of local memory before those for values.
+pub const OWN: u32 = 3;
+/// The word of the frame that the first one in local memory stands for.
+pub const FIRST: u32 = END / 4 - 40;
+/// Words of local memory with the room in front, the window, and the zeros after it.
+pub const WORDS: u32 = 48;
+/// Words of the frame that move to it with the window.
+pub const MOVED: u32 = END / 4 - FIRST;
+
+/// What is subtracted from a byte of the frame of context 0 to get its byte of local memory.
+pub fn base(local: Local) -> u32 {
+    4 * (FIRST - CONTEXTS * local.values())
+}
+
+/// Where the window of a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// In local memory.
+    Local,
+    /// In the frame.
+    Frame,
+    /// That hangs on the packet.
+    Either,
+}
+
+impl Home {
+    fn or(self, other: Self) -> Self {
+        if self == other { self } else { Self::Either }
+    }
+}
+
+/// Where the window is when packets come to each step, if they arrive in local memory or not.
+pub fn homes(engine: &Engine, local: Local) -> Vec<Home> {
+    let mut found: Vec<Option<Home>> = vec![None; engine.steps.len()];
+    if !local.has_window {
+        return vec![Home::Frame; found.len()];
+    }
+    let Some(first) = found.first_mut() else { return Vec::new() };
+    *first = Some(Home::Local);
+    let mut work = vec![0];
+    while let Some(step) = work.pop() {
+        let Some(mut home) = found[step] else { continue };
+        let ops = ops(&engine.steps[step]);
+        for op in &ops {
+            home = after(engine, &ops, op, home);
+            let Some(to) = next_step(op) else { continue };
+            let known = &mut found[to];
+            let both = known.map_or(home, |known| known.or(home));
+            if *known != Some(both) {
+                *known = Some(both);
+                work.push(to);
+            }
+        }
+    }
+    found.into_iter().map(|home| home.unwrap_or(Home::Local)).collect()
+}
+
+/// Where the window is after an operation of a step.
+pub fn after(engine: &Engine, ops: &[&Op], op: &Op, home: Home) -> Home {
+    let moves = match &op.kind {
+        OpKind::Insert { offset, .. } if constant(ops, *offset) == Some(0) => {
+            return home.or(Home::Frame);
+        }
+        OpKind::Remove { offset, .. } => constant(ops, *offset) != Some(0),
+        OpKind::Insert { .. } | OpKind::Reset { .. } => true,
+        _ => reaches_packet(engine, op),
+    };
+    match (moves, op.guard) {
+        (false, _) => home,
+        (true, None) => Home::Frame,
+        (true, Some(_)) => home.or(Home::Frame),
+    }
+}
+
+/// Whether an operation calls a method that reads or writes bytes of the packet wherever they are.
+pub fn reaches_packet(engine: &Engine, op: &Op) -> bool {
+    let (OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. }) =
+        &op.kind
+    else {
+        return false;
+    };
+    let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
+        return true;
+    };
+    let kind = registry::kind(&config.kind);
+    match config.kind.as_str() {
+        "payload" => kind.is_none_or(|kind| kind.methods[*method].name != "truncate"),
+        "checksum" | "match" | "park" => true,
+        _ => false,
+    }
+}
+
+/// The value of a constant of a step, wherever it is defined.
+pub fn constant(ops: &[&Op], value: Value) -> Option<u32> {
+    let op = ops.iter().find(|op| op.results.contains(&value))?;
+    match &op.kind {
+        OpKind::Const(bits) => u32::try_from(bits.to_u128()?).ok(),
+        OpKind::Extend(inner) => constant(ops, *inner),
+        _ => None,
+    }
+}
+
+impl Lower<'_> {
+    /// Moves the window to the frame, if it is not there. No register keeps its value.
+    pub(super) fn move_to_frame(&mut self) {
+        let code = &mut *self.code;
+        let done = code.label();
+        match self.state.home {
+            Home::Frame => return,
+            Home::Local => {}
+            Home::Either => in_frame(code, done),
+        }
+        code.call(&Routine::ToFrame);
+        code.place(done);
+        self.state.home = Home::Frame;
+    }
+
+    /// Clears the bytes after the window: its end was cut off.
+    pub(super) fn clear_tail(&mut self) {
+        let code = &mut *self.code;
+        let (far, done) = (code.label(), code.label());
+        match self.state.home {
+            Home::Frame => return code.line("    clear_tail()"),
+            Home::Local => return code.line("    clear_local_tail()"),
+            Home::Either => {}
+        }
+        in_frame(code, far);
+        code.line("    clear_local_tail()");
+        code.branch("br", done);
+        code.place(far);
+        code.line("    clear_tail()");
+        code.place(done);
+    }
+}
+
+/// Branches if the window is in the frame.
+pub fn in_frame(code: &mut Code, to: Label) {
+    code.test_near(FAR);
+    code.branch("br!=0", to);
+}
+
+/// Sets pointer 1 to the word of byte `at` of the window, of which some words are read, or read and written: if the
+/// window is in the frame, to copies of them. Three instructions come before the first use.
+pub fn point(code: &mut Code, state: &State, at: Register, count: u32) {
+    let pointer = code.register();
+    let (far, done) = (code.label(), code.label());
+    if state.home == Home::Either {
+        in_frame(code, far);
+    }
+    code.add_near(pointer, at, BASE);
+    code.point_later(pointer);
+    if state.home == Home::Either {
+        code.branch("br", done);
+        code.place(far);
+        let word = code.register();
+        code.shift(word, Operand::None, "B", at.into(), Shift::Right(2));
+        let first = code.read_sram(state.frame.into(), word.into(), count);
+        let begin = code.copy(Operand::Number(4 * FIRST));
+        code.add_near(pointer, begin, BASE);
+        code.point(pointer);
+        for index in 0..count as u8 {
+            code.set(Target::Local(index), Operand::Transfer(first + index));
+        }
+        code.place(done);
+    }
+}
+
+/// Writes words of the window back to which [`point`] has set pointer 1, if it is in the frame.
+pub fn written(code: &mut Code, state: &State, at: Register, count: u32) {
+    if state.home != Home::Either {
+        return;
+    }
+    let done = code.label();
+    code.test_near(FAR);
+    code.branch("br=0", done);
+    let word = code.register();
+    let first = code.write_transfers(count);
+    for index in 0..count as u8 {
+        code.set(Target::Transfer(first + index), Operand::Local(index));
+    }
+    code.shift(word, Operand::None, "B", at.into(), Shift::Right(2));
+    code.command("sram[write", &format!("${first}"), state.frame.into(), word.into(), count);
+    code.place(done);
+}

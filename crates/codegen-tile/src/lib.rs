@@ -1,0 +1,433 @@
+//! Step IR to programs of the tiles of a tiled processor: MIPS-like instructions whose networks are
+//! registers, and the schedules of switches.
+//!
+//! A tile takes a packet from its first static network into a buffer in memory, executes the steps
+//! of an engine, and sends the packet by the same network (runtime.s). [`layout`] places tables in
+//! memory; `lower` writes the steps, with `words` for values of any width and `packet` for fields;
+//! `schedule` orders instructions and `allocate` gives values registers. The result is text for the
+//! assembler.
+//!
+//! A message on a static network is the number of its words but one, and these, two at least. A packet
+//! that comes is a first word, `port << 16 | length in bytes`, the words that the program asks for
+//! ([`Needs`]), and [`ALIGN`] bytes and its own, four in a word from the highest on. What leaves is a
+//! side word that says what becomes of the packet ([`Way`]), and if it is sent its first word and bytes.
+//! A 0 before a message says that more leaves of the same packet after it. [`IDLE`] is a message
+//! without a packet.
+//!
+//! If the rest of long packets stays outside of the tiles ([`head`]), a packet that comes has the bytes of
+//! its head only, whose number the first word then says, and a word by which the rest is known, whose
+//! lower half is how many bytes that has. The word goes beside the side word when the packet leaves.
+
+mod aligned;
+mod allocate;
+mod calls;
+mod code;
+mod direct;
+mod exits;
+mod fast;
+mod frame;
+pub mod head;
+mod home;
+pub mod layout;
+mod lower;
+mod packet;
+mod ports;
+mod queue;
+mod routines;
+mod schedule;
+mod stages;
+mod switches;
+mod words;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt::Write;
+
+use wireloom_ir::{Engine, EngineKind, OffloadTarget, Op, OpKind, Program, Step};
+
+use self::aligned::Aligned;
+use self::code::{Code, FRAME, RETURN, ZERO};
+pub use exits::{IDLE, LAST, RUNAWAY, STEPS, Way};
+pub use frame::ALIGN;
+pub use home::{Home, TURN, generate_home, room};
+pub use layout::{Layout, Memories, Place};
+use lower::Lower;
+pub use ports::{Ports, uses_general};
+pub use queue::{Link, QUEUED, Queue, Ready};
+use routines::Passage;
+pub use schedule::{Latencies, ordered};
+pub use stages::Stages;
+pub use switches::{RestWay, Switch, Turn, hand_on};
+use wireloom_codegen::context;
+use wireloom_codegen::facts::facts;
+pub use wireloom_codegen::refused::Refused;
+use wireloom_codegen::steps::{next_step, ops};
+
+/// What a program needs to be told about a packet besides its port and length. The words follow the
+/// first one, each pair with its upper word first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// When it arrived, in nanoseconds.
+    pub arrival: bool,
+    /// Its number.
+    pub sequence: bool,
+    /// Parked packets are taken: what leaves has the port on which its packet came after the side
+    /// word.
+    pub takes: bool,
+    /// The rest of long packets stays outside: a packet that comes and what leaves have the word by
+    /// which it is known.
+    pub rest: bool,
+}
+
+impl Needs {
+    /// The word of the frame that goes beside the side word of what leaves.
+    fn beside(self) -> Option<u32> {
+        let ingress = self.takes.then_some(frame::INGRESS);
+        if self.rest { Some(frame::REST) } else { ingress }
+    }
+
+    /// Whether what leaves has a word beside its side word.
+    pub fn has_beside(self) -> bool {
+        self.beside().is_some()
+    }
+}
+
+/// A program of a tile.
+#[derive(Clone, Debug)]
+pub struct TileCode {
+    /// The text of its processor.
+    pub text: String,
+    /// What it needs to be told about packets.
+    pub needs: Needs,
+    /// The instructions of each of its steps of the engine that takes packets, by their numbers.
+    pub steps: Vec<(usize, usize)>,
+}
+
+/// What a tile reaches over the general network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Where packets leave, if that is at the port of their egress.
+    pub ports: Option<Ports>,
+    /// The tile that calls the offloads that packets change.
+    pub home: Option<Home>,
+    /// The header of messages to the next tile of the chain, if messages of the chain go over the general network.
+    pub hop: Option<u32>,
+}
+
+/// How programs are written.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    /// With fast ways, which take more instructions, packets that are not dropped take fewer cycles.
+    pub has_fast_ways: bool,
+    /// The times of the processor, after which instructions are ordered.
+    pub latencies: Latencies,
+}
+
+/// The most words of a message of a dynamic network.
+const MESSAGE_WORDS: usize = 31;
+/// Bytes of memory from one tile's frame to the next.
+pub const FRAME_BYTES: u32 = frame::BYTES.next_multiple_of(0x1000);
+
+/// Writes the program of a tile that executes the steps of a stage. The frames of all tiles are at
+/// the beginning of memory, in the order of the tiles' numbers. If `reach` has ports, the last tile
+/// sends packets there instead of to its switch.
+///
+/// # Errors
+/// What has no place.
+pub fn generate(
+    program: &Program,
+    layout: &Layout<'_>,
+    tile: u32,
+    stages: &Stages,
+    stage: usize,
+    style: Style,
+    reach: Reach,
+) -> Result<TileCode, Vec<Refused>> {
+    let frame = tile * FRAME_BYTES;
+    let mut refused = Vec::new();
+    let (mut bodies, mut sizes, mut needed) = (Vec::new(), Vec::new(), Vec::new());
+    // The part of the frame that steps need for values lies after that of all engines that they may
+    // call: these come after their callers.
+    let mut end = layout.end;
+    let used = layout.used(|step| stages.of[step] == stage);
+    let instances: Vec<_> = layout.instances.iter().map(|one| one.of_tile(tile)).collect();
+    for (number, instance) in instances.iter().enumerate().rev() {
+        if !used[number] {
+            continue;
+        }
+        let (mut body, base) = (String::new(), end);
+        if number > 0 {
+            body += &enter(instance);
+        }
+        let unwritten = unwritten(instance.engine);
+        let begins = |variable| begins(instance.engine, &unwritten, variable);
+        let aligned = Aligned::of(instance.engine, begins);
+        let fronts = fronts(instance.engine, (number == 0).then_some(stages), &aligned);
+        for (at, step) in instance.engine.steps.iter().enumerate() {
+            if number == 0 && stages.of[at] != stage {
+                continue;
+            }
+            let lower = |prefix: &str, ops, facts| Lower {
+                program,
+                layout,
+                tile,
+                instance,
+                stages: (number == 0).then_some(stages),
+                home: reach.home,
+                step,
+                number: at,
+                code: Code::new(&format!("{prefix}{number}_{at}")),
+                values: HashMap::new(),
+                ops,
+                at: 0,
+                aligned: &aligned,
+                facts,
+                implied: HashSet::new(),
+                has_tests: false,
+                front: fronts[at],
+                view: None,
+                window: HashMap::new(),
+                leave: None,
+                base,
+                views: 0,
+            };
+            let (label, all) = (instance.step(at), format!("{}_all", instance.step(at)));
+            let facts = facts(step);
+            let (ops, early) = fast::ordered(instance.engine, &ops(step));
+            let mut ways = Vec::new();
+            if style.has_fast_ways && !facts.is_empty() {
+                let implied = fast::implied(&ops[..early], &facts);
+                let mut way = Lower { implied, ..lower("f", ops.clone(), facts) };
+                match way.step(&label, early, &all) {
+                    Ok(()) if way.has_tests => ways.push(way),
+                    _ => {}
+                }
+            }
+            let mut whole = lower("l", ops, HashMap::new());
+            let begin = if ways.is_empty() { &label } else { &all };
+            if let Err(why) = whole.step(begin, usize::MAX, "") {
+                refused.push(why);
+                continue;
+            }
+            ways.push(whole);
+            for (way, lower) in ways.iter_mut().enumerate() {
+                let spills = base + lower.views;
+                lower.code.clean();
+                schedule::schedule(&mut lower.code, &all, &style.latencies);
+                let (text, slots) = allocate::write(&lower.code, spills);
+                end = end.max(spills + 4 * slots);
+                if spills + 4 * slots > frame::MOST {
+                    refused.push(lower.refuse(
+                        None,
+                        format!(
+                            "the values of step `{}` have no place in a tile's frame",
+                            step.name
+                        ),
+                    ));
+                }
+                // The first way is that of most packets.
+                if number == 0 && way == 0 {
+                    sizes.push((at, routines::instructions(&text)));
+                }
+                needed.extend(&lower.code.routines);
+                body += &text;
+            }
+        }
+        bodies.push(body);
+    }
+    if !refused.is_empty() {
+        return Err(refused);
+    }
+    let main = &instances[0];
+    let needs = Needs { takes: layout.takes, rest: layout.has_rest, ..needs(program, main.engine) };
+    // A home calls offloads in the order of packets.
+    let needs = Needs { sequence: needs.sequence || reach.home.is_some(), ..needs };
+    // A packet comes where a word begins, and steps of this stage move it by whole words only, if at all.
+    let own_steps = || (0..main.engine.steps.len()).filter(|step| stages.of[*step] == stage);
+    let unwritten = unwritten(main.engine);
+    let aligned = Aligned::of(main.engine, |variable| begins(main.engine, &unwritten, variable));
+    let is_aligned = own_steps().all(|number| {
+        let step = &main.engine.steps[number];
+        let ops = ops(step);
+        ops.iter().all(|op| keeps_front(step, &ops, op, &aligned))
+    });
+    let mut text =
+        format!("# Engine `{}`, written by Wireloom from the step IR.\n", main.engine.name);
+    let mut carried: Vec<u32> =
+        goes_back(main.engine).then_some(main.backward).into_iter().collect();
+    for variable in stages.carried(main.engine) {
+        let count = words::count(main.engine.context[variable].width) as u32;
+        carried.extend((0..count).map(|word| main.variables[variable] + 4 * word));
+    }
+    let entries = stages.entries(main.engine, stage);
+    let passage = Passage {
+        base: frame,
+        needs,
+        clear: &clear(main, stages, stage),
+        entries: entries.into_iter().map(|step| (step, main.step(step))).collect(),
+        carried,
+        is_first: stage == 0,
+        is_last: stage + 1 == stages.count,
+        idles: stages.is_replicated(),
+        emits: bodies.iter().any(|body| body.contains("send_to_port")),
+        is_aligned,
+        ports: reach.ports.filter(|_| stage + 1 == stages.count),
+        hop: reach.hop,
+    };
+    let before = routines::before_count(&passage);
+    if reach.hop.is_some() && before > MESSAGE_WORDS {
+        let message = format!(
+            "packets have no place on their way to stage {stage}: they have {before} words of state, and a message of the \
+             general network has {MESSAGE_WORDS}: cut the steps elsewhere, or let chains go over the static network"
+        );
+        return Err(vec![Refused { offload: None, step: None, message }]);
+    }
+    text += &routines::runtime(&passage);
+    // The first step here may follow, rather than be jumped to.
+    let first = bodies.pop().unwrap_or_default();
+    let label = first.lines().find_map(|line| line.strip_suffix(':')).unwrap_or_default();
+    if let Some(rest) = text.strip_suffix(&format!("        j {label}\n")) {
+        text.truncate(rest.len());
+    }
+    text += &first;
+    text.extend(bodies.into_iter().rev());
+    text += &routines::needed(frame, &needed);
+    Ok(TileCode { text, needs, steps: sizes })
+}
+
+/// The entry of a called engine: it keeps its return, and clears its context but for parameters.
+fn enter(instance: &layout::Instance<'_>) -> String {
+    let mut code = Code::new(&instance.label);
+    code.place(&instance.label);
+    code.memory(wireloom_isa::raw::tile::Op::Sw, RETURN, FRAME, instance.link as i32);
+    let (text, _) = allocate::write(&code, 0);
+    let arrays = clear_arrays(instance, |_| true);
+    text + &clear_variables(instance) + &arrays + &format!("        j {}\n", instance.step(0))
+}
+
+/// Clears what the steps of a stage may read before they have written it. Messages carry variables,
+/// which the first stage clears. They carry no arrays: a single stage uses each, and clears it.
+fn clear(instance: &layout::Instance<'_>, stages: &Stages, stage: usize) -> String {
+    let variables = if stage == 0 { clear_variables(instance) } else { String::new() };
+    variables + &clear_arrays(instance, |array| stages.uses(instance.engine, stage, array))
+}
+
+/// Clears the variables of the context that an engine may read before it has written them.
+fn clear_variables(instance: &layout::Instance<'_>) -> String {
+    let engine = instance.engine;
+    let params = match &engine.kind {
+        EngineKind::Packet => &[][..],
+        EngineKind::Call { params, .. } => params,
+    };
+    let mut code = Code::new(&format!("{}_clear", instance.label));
+    let mut zero = |offset: u32| {
+        code.memory(wireloom_isa::raw::tile::Op::Sw, ZERO, FRAME, offset as i32);
+    };
+    if goes_back(engine) {
+        zero(instance.backward);
+    }
+    for variable in unwritten(engine) {
+        if !params.iter().any(|param| param.index() == variable) {
+            let count = words::count(engine.context[variable].width) as u32;
+            (0..count).for_each(|at| zero(instance.variables[variable] + 4 * at));
+        }
+    }
+    allocate::write(&code, 0).0
+}
+
+/// Clears the arrays of the context that are used.
+fn clear_arrays(instance: &layout::Instance<'_>, is_used: impl Fn(usize) -> bool) -> String {
+    let mut text = String::new();
+    let arrays = instance.engine.arrays.iter().zip(&instance.arrays).enumerate();
+    for (number, (array, (base, stride))) in arrays.filter(|(number, _)| is_used(*number)) {
+        let label = format!("{}_clear{number}", instance.label);
+        let _ = write!(
+            text,
+            "        li $a0, {base}\n        li $a1, {}\n{label}:\n        sw $zero, 0($a0)\n        \
+             addiu $a0, $a0, 4\n        bne $a0, $a1, {label}\n",
+            base + array.count * stride
+        );
+    }
+    text
+}
+
+/// Whether a context variable is not 0, or what the engine wrote, when a step reads it.
+fn begins(engine: &Engine, unwritten: &BTreeSet<usize>, variable: usize) -> bool {
+    let is_param = match &engine.kind {
+        EngineKind::Packet => false,
+        EngineKind::Call { params, .. } => params.iter().any(|param| param.index() == variable),
+    };
+    is_param || unwritten.contains(&variable)
+}
+
+/// The context variables that a step may read before one has written them. Packets that are dropped
+/// go on to no step.
+fn unwritten(engine: &Engine) -> BTreeSet<usize> {
+    let facts: Vec<_> = engine.steps.iter().map(facts).collect();
+    context::read_unwritten_if(engine, &|step, _, guard| facts[step].get(&guard) == Some(&true))
+}
+
+/// What a program and the engines that it calls need to be told.
+fn needs(program: &Program, engine: &Engine) -> Needs {
+    let mut needs = Needs {
+        arrival: context::uses_arrival(engine),
+        sequence: uses_sequence(engine),
+        ..Needs::default()
+    };
+    for offload in &engine.offloads {
+        if let OffloadTarget::Engine(id) = &offload.target {
+            let inner = self::needs(program, &program.engines[id.index()]);
+            needs.arrival |= inner.arrival;
+            needs.sequence |= inner.sequence;
+        }
+    }
+    needs
+}
+
+fn uses_sequence(engine: &Engine) -> bool {
+    engine.offloads.iter().any(|offload| offload.kind().is_some_and(|kind| kind.name == "random"))
+}
+
+/// The address of the window's first byte modulo 4 when a packet comes to each step, if that is the
+/// same for all packets.
+fn fronts(engine: &Engine, stages: Option<&Stages>, aligned: &Aligned) -> Vec<Option<u32>> {
+    // Packets arrive at the same place on each tile. The front stays if whole words go or come.
+    let is_passed = |from: usize, to: usize| stages.is_some_and(|all| all.of[from] != all.of[to]);
+    let mut is_known = vec![true; engine.steps.len()];
+    loop {
+        let mut is_stable = true;
+        for (number, step) in engine.steps.iter().enumerate() {
+            let ops = ops(step);
+            let mut own = is_known[number];
+            for op in &ops {
+                own &= keeps_front(step, &ops, op, aligned);
+                if let Some(to) = next_step(op)
+                    && !own
+                    && is_known[to]
+                    && !is_passed(number, to)
+                {
+                    is_known[to] = false;
+                    is_stable = false;
+                }
+            }
+        }
+        if is_stable {
+            return is_known.into_iter().map(|is_known| is_known.then_some(frame::ALIGN)).collect();
+        }
+    }
+}
+
+/// Whether jumps back to a step are counted.
+fn goes_back(engine: &Engine) -> bool {
+    let mut steps = engine.steps.iter().enumerate();
+    steps.any(|(number, step)| stages::next_steps(step).any(|to| to <= number))
+}
+
+/// Whether an operation moves the front of the packet by whole words, if at all.
+fn keeps_front(step: &Step, ops: &[&Op], op: &Op, aligned: &Aligned) -> bool {
+    match &op.kind {
+        OpKind::Insert { count, .. } | OpKind::Remove { count, .. } | OpKind::Reset { count } => {
+            aligned.value(step, ops, *count) == Some(0)
+        }
+        _ => true,
+    }
+}

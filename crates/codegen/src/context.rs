@@ -1,0 +1,135 @@
+//! The context: what threads need for it, and which variables a thread clears before it begins.
+
+use std::collections::BTreeSet;
+
+use wireloom_ir::{Engine, Exit, Meta, OffloadId, OffloadTarget, Op, OpKind, Step, Value};
+use wireloom_offloads::{StateUse, registry};
+
+use crate::facts::Taken;
+use crate::steps::{next_step, ops};
+
+/// Whether threads need the time of arrival of their packet.
+pub fn uses_arrival(engine: &Engine) -> bool {
+    let by_method = |offload: OffloadId, method: usize| {
+        let OffloadTarget::Kind(config) = &engine.offloads[offload.index()].target else {
+            return false;
+        };
+        registry::kind(&config.kind).is_some_and(|kind| {
+            let method = &kind.methods[method];
+            let expires = kind.expiry.is_some_and(|age| !config.param(age).is_zero());
+            let keeps_time = kind.name == "exact" && method.state == StateUse::Change;
+            method.reads_arrival || expires || keeps_time
+        })
+    };
+    engine.steps.iter().flat_map(ops).any(|op| match &op.kind {
+        OpKind::ReadMeta(Meta::Arrival) => true,
+        OpKind::Call { offload, method, .. } | OpKind::Evaluate { offload, method, .. } => {
+            by_method(*offload, *method)
+        }
+        _ => false,
+    })
+}
+
+/// Whether threads may go on with a packet that was parked.
+pub fn parks(engine: &Engine) -> bool {
+    engine.offloads.iter().any(|offload| match &offload.target {
+        OffloadTarget::Kind(config) => config.kind == "park",
+        OffloadTarget::Engine(_) => false,
+    })
+}
+
+/// Whether threads send packets and go on.
+pub fn emits(engine: &Engine) -> bool {
+    engine.steps.iter().flat_map(ops).any(|op| matches!(op.kind, OpKind::Exit(Exit::Emit(_))))
+}
+
+/// The variables that may be read before they are written: they have to be 0 when a thread begins.
+pub fn read_unwritten(engine: &Engine) -> BTreeSet<usize> {
+    let taken: Vec<_> = engine.steps.iter().map(taken).collect();
+    read_unwritten_if(engine, &|step, exit, guard| {
+        taken[step][exit].as_ref().is_some_and(|taken| taken.holds(guard))
+    })
+}
+
+/// The same, where some guards are known to be 1 whenever an exit to another step is taken: `holds` says so of a
+/// step, the place of the exit among its operations, and a guard.
+pub fn read_unwritten_if(
+    engine: &Engine,
+    holds: &dyn Fn(usize, usize, Value) -> bool,
+) -> BTreeSet<usize> {
+    live_if(engine, holds).swap_remove(0)
+}
+
+/// For each step, the variables that it or a later one may read before they are written.
+pub fn live(engine: &Engine) -> Vec<BTreeSet<usize>> {
+    let taken: Vec<_> = engine.steps.iter().map(taken).collect();
+    live_if(engine, &|step, exit, guard| {
+        taken[step][exit].as_ref().is_some_and(|taken| taken.holds(guard))
+    })
+}
+
+fn live_if(engine: &Engine, holds: &dyn Fn(usize, usize, Value) -> bool) -> Vec<BTreeSet<usize>> {
+    let mut live: Vec<BTreeSet<usize>> = engine.steps.iter().map(reads).collect();
+    loop {
+        let mut is_stable = true;
+        // The last first, since most jumps lead forward.
+        for (number, step) in engine.steps.iter().enumerate().rev() {
+            let ops = ops(step);
+            let more: BTreeSet<usize> = (0..ops.len())
+                .filter_map(|at| {
+                    let to = next_step(ops[at])?;
+                    Some(unwritten(&ops, at, &|guard| holds(number, at, guard), &live[to]))
+                })
+                .flatten()
+                .collect();
+            if !more.is_subset(&live[number]) {
+                live[number].extend(more);
+                is_stable = false;
+            }
+        }
+        if is_stable {
+            return live;
+        }
+    }
+}
+
+/// The variables that a step may read before it has written them.
+fn reads(step: &Step) -> BTreeSet<usize> {
+    let (mut read, mut written) = (BTreeSet::new(), BTreeSet::new());
+    for op in ops(step) {
+        match &op.kind {
+            OpKind::ReadContext(id) if !written.contains(&id.index()) => {
+                read.insert(id.index());
+            }
+            OpKind::WriteContext(id, _) if op.guard.is_none() => {
+                written.insert(id.index());
+            }
+            _ => {}
+        }
+    }
+    read
+}
+
+/// What is known at the exits of a step to others, by their places among the operations.
+fn taken(step: &Step) -> Vec<Option<Taken<'_>>> {
+    let ops = ops(step);
+    (0..ops.len()).map(|at| next_step(ops[at]).map(|_| Taken::of(step, &ops, at))).collect()
+}
+
+/// Those of some variables that are not written whenever an exit is taken. What is written without a guard is, and
+/// what is written with that of the exit or with one that holds then.
+fn unwritten(
+    ops: &[&Op],
+    exit: usize,
+    holds: &dyn Fn(Value) -> bool,
+    wanted: &BTreeSet<usize>,
+) -> BTreeSet<usize> {
+    let own = ops[exit].guard;
+    let is_written = |variable: &usize| {
+        ops[..exit].iter().any(|op| {
+            matches!(&op.kind, OpKind::WriteContext(id, _) if id.index() == *variable)
+                && op.guard.is_none_or(|guard| Some(guard) == own || holds(guard))
+        })
+    };
+    wanted.iter().copied().filter(|variable| !is_written(variable)).collect()
+}

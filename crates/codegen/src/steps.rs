@@ -1,0 +1,33 @@
+//! Operations of steps, and where they lead.
+
+use wireloom_ir::{Block, Code, Engine, Exit, Op, OpKind, Step};
+
+/// The operations of a step, in order.
+pub fn ops(step: &Step) -> Vec<&Op> {
+    let blocks: Vec<&Block> = match &step.code {
+        Code::Sequential(block) => vec![block],
+        Code::Regions { request, edit, jump } => vec![request, edit, jump],
+    };
+    blocks.into_iter().flat_map(|block| &block.ops).collect()
+}
+
+/// The step to which an operation passes the packet on, if it does so.
+pub fn next_step(op: &Op) -> Option<usize> {
+    match &op.kind {
+        OpKind::Exit(Exit::Next(to) | Exit::Emit(to)) => Some(to.index()),
+        _ => None,
+    }
+}
+
+/// The name of the first step that uses an offload.
+pub fn first_user(engine: &Engine, offload: usize) -> Option<String> {
+    let uses = |step: &&Step| {
+        ops(step).iter().any(|op| match &op.kind {
+            OpKind::Call { offload: used, .. } | OpKind::Evaluate { offload: used, .. } => {
+                used.index() == offload
+            }
+            _ => false,
+        })
+    };
+    engine.steps.iter().find(uses).map(|step| step.name.clone())
+}
