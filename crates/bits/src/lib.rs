@@ -194,6 +194,17 @@ impl Bits {
             .map_or(0, |i| i as u32 * 64 + 64 - self.word(i).leading_zeros())
     }
 
+    /// The number of bits that are 1.
+    pub fn popcount(&self) -> Self {
+        let count = (0..words_for(self.width)).map(|i| self.word(i).count_ones()).sum::<u32>();
+        Self::new(self.width, count.into())
+    }
+
+    /// The number of zeros above the highest bit that is 1: the width if there is none.
+    pub fn clz(&self) -> Self {
+        Self::new(self.width, (self.width - self.significant()).into())
+    }
+
     #[inline]
     fn trim(&mut self) {
         let (width, extra) = (self.width, self.width % 64);

@@ -61,6 +61,7 @@ typedef wl_u128 wl_double_limb;
 #define WL_UNROLL
 
 #include "bits.h"
+#include "counts.h"
 #include "bounds.h"
 #include "wide.h"
 

@@ -27,6 +27,7 @@ WL_DIVISION(64, uint64_t)
 WL_SHIFTS(64, uint64_t)
 #if WL_LIMB_BITS == 64
 WL_DIVISION(128, wl_u128)
+WL_INLINE wl_u128 wl_not128(wl_u128 a, wl_u128 ones) { return a ^ ones; }
 WL_SHIFTS(128, wl_u128)
 #else
 WL_SHIFTS(32, uint32_t)

@@ -129,6 +129,38 @@ WL_WIDE_FUNCTION bool wl_wide_less(const wl_limb *a, const wl_limb *b, uint32_t 
     return less;
 }
 
+WL_WIDE_FUNCTION void wl_wide_min(wl_limb *out, const wl_limb *a, const wl_limb *b, uint32_t n)
+{
+    bool less = wl_wide_less(a, b, n);
+    WL_UNROLL for (uint32_t i = 0; i < n; i++)
+        out[i] = less ? a[i] : b[i];
+}
+
+WL_WIDE_FUNCTION void wl_wide_max(wl_limb *out, const wl_limb *a, const wl_limb *b, uint32_t n)
+{
+    bool less = wl_wide_less(a, b, n);
+    WL_UNROLL for (uint32_t i = 0; i < n; i++)
+        out[i] = less ? b[i] : a[i];
+}
+
+/* The number of bits that are 1. */
+WL_WIDE_FUNCTION void wl_wide_popcount(wl_limb *out, const wl_limb *a, uint32_t n)
+{
+    wl_limb count = 0;
+    WL_UNROLL for (uint32_t i = 0; i < n; i++)
+        count += wl_popcount64(a[i]);
+    wl_wide_set(out, n, count);
+}
+
+/* The number of zeros above the highest one of a value of `width` bits. */
+WL_WIDE_FUNCTION void wl_wide_clz(wl_limb *out, const wl_limb *a, uint32_t n, uint32_t width)
+{
+    wl_limb significant = 0;
+    WL_UNROLL for (uint32_t i = 0; i < n; i++)
+        significant = a[i] ? i * WL_LIMB_BITS + wl_significant64(a[i]) : significant;
+    wl_wide_set(out, n, width - significant);
+}
+
 /* Returns a shift count, saturated. */
 WL_WIDE_FUNCTION wl_limb wl_wide_count(const wl_limb *a, uint32_t n)
 {

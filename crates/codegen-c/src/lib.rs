@@ -41,10 +41,11 @@ use wireloom_codegen::files::{short_names, short_place};
 type Header = (&'static str, &'static str);
 
 /// The headers that every program needs.
-const COMMON: [Header; 11] = [
+const COMMON: [Header; 12] = [
     ("wireloom.h", include_str!("../runtime/wireloom.h")),
     ("base.h", include_str!("../runtime/base.h")),
     ("bits.h", include_str!("../runtime/bits.h")),
+    ("counts.h", include_str!("../runtime/counts.h")),
     ("bounds.h", include_str!("../runtime/bounds.h")),
     ("wide.h", include_str!("../runtime/wide.h")),
     ("arena.h", include_str!("../runtime/arena.h")),

@@ -81,9 +81,24 @@ pub fn unary(op: UnaryOp, a: &Operand) -> Form {
     match (op, a.class()) {
         (UnaryOp::Not, Class::Bool) => Form::Expression(model.operand(a.c.clone().not(), 1)),
         (UnaryOp::Neg, Class::Bool) => Form::Expression(a.clone()),
-        (_, Class::Wide(n)) => {
-            let function = if op == UnaryOp::Not { "wl_wide_not" } else { "wl_wide_neg" };
-            runtime(function, [a.words(), Expr::number(n), model.top_mask(width)])
+        (UnaryOp::Popcount, Class::Bool) => Form::Expression(a.clone()),
+        (UnaryOp::Clz, Class::Bool) => Form::Expression(model.operand(a.c.clone().not(), 1)),
+        (UnaryOp::Not, Class::Wide(n)) => {
+            runtime("wl_wide_not", [a.words(), Expr::number(n), model.top_mask(width)])
+        }
+        (UnaryOp::Neg, Class::Wide(n)) => {
+            runtime("wl_wide_neg", [a.words(), Expr::number(n), model.top_mask(width)])
+        }
+        (UnaryOp::Popcount, Class::Wide(n)) => {
+            runtime("wl_wide_popcount", [a.words(), Expr::number(n)])
+        }
+        (UnaryOp::Clz, Class::Wide(n)) => {
+            runtime("wl_wide_clz", [a.words(), Expr::number(n), Expr::number(width)])
+        }
+        // The compiler for BPF calls a library for it.
+        (UnaryOp::Not, Class::Double) => {
+            let value = Expr::call("wl_not128", [a.c.clone(), model.mask(width)]);
+            fit(model, width, value, false)
         }
         // Not `~`: compilers warn if they take its operand for a boolean or a signed value.
         (UnaryOp::Not, _) => {
@@ -92,6 +107,24 @@ pub fn unary(op: UnaryOp, a: &Operand) -> Form {
         (UnaryOp::Neg, _) => {
             fit(model, width, Expr::number("0u").binary(Binary::Sub, a.c.clone()), true)
         }
+        (UnaryOp::Popcount, class) => {
+            let count = Expr::call(format!("wl_popcount{}", size(model, class)), [a.c.clone()]);
+            narrowed(model, width, count, false)
+        }
+        (UnaryOp::Clz, class) => {
+            let function = format!("wl_clz{}", size(model, class));
+            let count = Expr::call(function, [a.c.clone(), Expr::number(width)]);
+            narrowed(model, width, count, false)
+        }
+    }
+}
+
+/// The bits of the runtime's function for a class of scalars: 32, or those of a word or a scalar.
+fn size(model: Model, class: Class) -> u32 {
+    match class.bits() {
+        ..=32 => 32,
+        bits if bits <= model.word_bits() => model.word_bits(),
+        _ => model.scalar_bits(),
     }
 }
 
@@ -131,6 +164,8 @@ fn binary_of_flags(op: BinaryOp, a: &Operand, b: &Operand) -> Expr {
         B::Eq => x.binary(Binary::Equal, y),
         B::Ult => x.not().binary(Binary::Both, y),
         B::Ule => x.not().binary(Binary::Either, y),
+        B::Umin => x.binary(Binary::Both, y),
+        B::Umax => x.binary(Binary::Either, y),
     }
 }
 
@@ -170,6 +205,8 @@ fn binary_of_words(op: BinaryOp, a: &Operand, b: &Operand, n: u32) -> Form {
         B::Ne => flag(model, compare("wl_wide_eq", a, b).not()),
         B::Ult => flag(model, compare("wl_wide_less", a, b)),
         B::Ule => flag(model, compare("wl_wide_less", b, a).not()),
+        B::Umin => runtime("wl_wide_min", [a.words(), b.words(), count()]),
+        B::Umax => runtime("wl_wide_max", [a.words(), b.words(), count()]),
     }
 }
 
@@ -179,9 +216,9 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand, masked: bool) -> Fo
     let (x, y) = (a.c.clone(), b.c.clone());
     // Sizes in bits of the runtime's functions: those for shifts work on a word or a scalar, those
     // for division also on 32 bits.
-    let size =
+    let shifts =
         if class.bits() <= model.word_bits() { model.word_bits() } else { model.scalar_bits() };
-    let narrow = if class.bits() <= 32 { 32 } else { size };
+    let size = size(model, class);
     // Operands of 16 bits are promoted to `int`, in which a product or a left shift can overflow.
     let promoted = |x: Expr| if class.bits() < 32 { x.cast("uint32_t") } else { x };
     let plain = |operator, masked| fit(model, width, x.clone().binary(operator, y.clone()), masked);
@@ -191,10 +228,10 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand, masked: bool) -> Fo
         B::Sub => plain(Binary::Sub, true),
         B::Mul => fit(model, width, promoted(x).binary(Binary::Mul, y), masked),
         B::Udiv => {
-            let quotient = Expr::call(format!("wl_udiv{narrow}"), [x, y, model.mask(width)]);
+            let quotient = Expr::call(format!("wl_udiv{size}"), [x, y, model.mask(width)]);
             fit(model, width, quotient, false)
         }
-        B::Urem => fit(model, width, Expr::call(format!("wl_urem{narrow}"), [x, y]), false),
+        B::Urem => fit(model, width, Expr::call(format!("wl_urem{size}"), [x, y]), false),
         B::And => plain(Binary::And, false),
         B::Or => plain(Binary::Or, false),
         B::Xor => plain(Binary::Xor, false),
@@ -210,7 +247,7 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand, masked: bool) -> Fo
             None => {
                 let name = if op == B::Shl { "wl_shl" } else { "wl_shr" };
                 let shifted =
-                    Expr::call(format!("{name}{size}"), [x, b.count(), Expr::number(width)]);
+                    Expr::call(format!("{name}{shifts}"), [x, b.count(), Expr::number(width)]);
                 narrowed(model, width, shifted, op == B::Shl)
             }
         },
@@ -218,6 +255,8 @@ fn binary_of_scalars(op: BinaryOp, a: &Operand, b: &Operand, masked: bool) -> Fo
         B::Ne => compared(Binary::NotEqual),
         B::Ult => compared(Binary::Less),
         B::Ule => compared(Binary::LessEqual),
+        B::Umin => narrowed(model, width, Expr::call(format!("wl_min{size}"), [x, y]), false),
+        B::Umax => narrowed(model, width, Expr::call(format!("wl_max{size}"), [x, y]), false),
     }
 }
 

@@ -27,6 +27,7 @@ use wireloom_ir::{
 
 use super::sequence::in_sequence;
 use wireloom_codegen::context::read_unwritten;
+use wireloom_codegen::expand::expanded;
 use wireloom_codegen::refused::Refused;
 use wireloom_codegen::steps::ops;
 
@@ -55,6 +56,7 @@ const MOST_STEPS: usize = 2000;
 /// # Errors
 /// Called engines that have no place.
 pub fn inline(program: &Program) -> Result<Inlined, Vec<Refused>> {
+    let program = &*expanded(program);
     let mut done: Vec<Flat> = Vec::new();
     // Engines come after those that they call.
     for engine in &program.engines[..=program.main.index()] {

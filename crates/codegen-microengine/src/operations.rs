@@ -30,6 +30,7 @@ impl Lower<'_> {
                         let zero = vec![Operand::Number(0); a.len()];
                         words::sum(self.code, "-", &zero, &a, width)
                     }
+                    UnaryOp::Popcount | UnaryOp::Clz => unreachable!("inlining has expanded it"),
                 }
             }
             OpKind::Binary(operation, a, b) => self.binary(*operation, *a, *b)?,
@@ -241,6 +242,7 @@ impl Lower<'_> {
                     words::of(&self.load(at, words::count(width)))
                 }
             }
+            BinaryOp::Umin | BinaryOp::Umax => unreachable!("inlining has expanded it"),
             BinaryOp::Mul | BinaryOp::Udiv | BinaryOp::Urem if width > 64 => {
                 let at = self.long(operation, a, b, RESULT);
                 let result = self.load(at, words::count(width));

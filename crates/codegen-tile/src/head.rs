@@ -318,6 +318,8 @@ impl<'a> Values<'a> {
             BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule => 1,
             BinaryOp::Urem => a,
             // A quotient by 0 is all ones.
+            BinaryOp::Umin => a.min(b),
+            BinaryOp::Umax => a.max(b),
             BinaryOp::Sub | BinaryOp::Udiv => u64::MAX,
         }
     }

@@ -249,6 +249,9 @@ impl Lower<'_> {
                 let a = self.get(*a);
                 self.code.not(&a, width)
             }
+            OpKind::Unary(UnaryOp::Popcount | UnaryOp::Clz, _) => {
+                unreachable!("compiling has expanded it")
+            }
             OpKind::Unary(UnaryOp::Neg, a) => {
                 let a = self.get(*a);
                 self.code.difference(&words::zeros(width), &a, width)
@@ -364,6 +367,7 @@ impl Lower<'_> {
                 let less = code.is_less(&b, &a);
                 vec![flipped(code, less)]
             }
+            BinaryOp::Umin | BinaryOp::Umax => unreachable!("compiling has expanded it"),
             BinaryOp::Udiv | BinaryOp::Urem => self.division(&a, &b, width, binary),
             BinaryOp::Shl | BinaryOp::Lshr => {
                 let is_left = binary == BinaryOp::Shl;

@@ -216,10 +216,12 @@ impl<'a> Collector<'a> {
             | ExprKind::Slice(a, ..)
             | ExprKind::Not(a)
             | ExprKind::Neg(a)
+            | ExprKind::Popcount(a)
+            | ExprKind::Clz(a)
             | ExprKind::LogicalNot(a)
             | ExprKind::Cast(a) => self.expr(a),
             ExprKind::Index(a, b)
-            | ExprKind::Bit(a, b)
+            | ExprKind::Run(a, b, _)
             | ExprKind::Binary(_, a, b)
             | ExprKind::AndThen(a, b)
             | ExprKind::OrElse(a, b)
@@ -269,7 +271,7 @@ impl<'a> Collector<'a> {
             self.named(&self.engine.vars[var.index()].name, &Type::Struct(header));
         }
         for projection in &place.path {
-            if let Projection::Index(index) | Projection::Bit(index) = projection {
+            if let Projection::Index(index) | Projection::Run(index, _) = projection {
                 self.expr(index);
             }
         }

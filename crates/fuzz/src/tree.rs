@@ -99,6 +99,8 @@ pub enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// `x[hi:lo]`
     Slice(Box<Expr>, u32, u32),
+    /// `x[i +: n]`
+    Run(Box<Expr>, Box<Expr>, u32),
     /// `concat(...)`
     Concat(Vec<Expr>),
     /// `(TYPE){ ... }`
@@ -139,7 +141,9 @@ impl Expr {
             | ExprKind::Slice(a, ..) => {
                 vec![a]
             }
-            ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) => vec![a, b],
+            ExprKind::Binary(_, a, b) | ExprKind::Index(a, b) | ExprKind::Run(a, b, _) => {
+                vec![a, b]
+            }
             ExprKind::Conditional(a, b, c) => vec![a, b, c],
             ExprKind::Concat(parts) | ExprKind::Aggregate(parts) | ExprKind::Call(_, parts) => {
                 parts.iter_mut().collect()
@@ -162,6 +166,7 @@ impl Expr {
             ExprKind::Field(a, name) => format!("{}.{name}", a.text()),
             ExprKind::Index(a, i) => format!("{}[{}]", a.text(), i.text()),
             ExprKind::Slice(a, hi, lo) => format!("{}[{hi}:{lo}]", a.text()),
+            ExprKind::Run(a, i, count) => format!("{}[{} +: {count}]", a.text(), i.text()),
             ExprKind::Concat(parts) => format!("concat({})", list(parts)),
             ExprKind::Aggregate(parts) => format!("(({}){{ {} }})", self.ty.name(), list(parts)),
             ExprKind::Call(what, args) => format!("{what}({})", list(args)),

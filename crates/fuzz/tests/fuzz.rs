@@ -86,7 +86,12 @@ fn break_operator(program: &mut Program, mut at: usize) -> bool {
                 match &mut op.kind {
                     OpKind::Binary(binary, ..) => *binary = other_binary(*binary),
                     OpKind::Unary(unary, _) => {
-                        *unary = if *unary == UnaryOp::Not { UnaryOp::Neg } else { UnaryOp::Not };
+                        *unary = match *unary {
+                            UnaryOp::Not => UnaryOp::Neg,
+                            UnaryOp::Neg => UnaryOp::Not,
+                            UnaryOp::Popcount => UnaryOp::Clz,
+                            UnaryOp::Clz => UnaryOp::Popcount,
+                        };
                     }
                     _ => {}
                 }
@@ -113,6 +118,8 @@ fn other_binary(op: BinaryOp) -> BinaryOp {
         BinaryOp::Ne => BinaryOp::Eq,
         BinaryOp::Ult => BinaryOp::Ule,
         BinaryOp::Ule => BinaryOp::Ult,
+        BinaryOp::Umin => BinaryOp::Umax,
+        BinaryOp::Umax => BinaryOp::Umin,
     }
 }
 

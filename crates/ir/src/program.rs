@@ -226,11 +226,15 @@ pub enum UnaryOp {
     Not,
     /// Two's complement.
     Neg,
+    /// The number of bits that are 1.
+    Popcount,
+    /// The number of zeros above the highest bit that is 1; the width if there is none.
+    Clz,
 }
 
 /// Binary operators. The operands have the same width, except the count of a shift. The result has
-/// that width too, except for comparisons, whose result has one bit. The meaning of each is the
-/// `Bits` method of the same name.
+/// that width too, except for comparisons, whose result has one bit. The meaning of each is what
+/// [`apply`](Self::apply) computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum BinaryOp {
     /// Sum, wraps.
@@ -261,6 +265,10 @@ pub enum BinaryOp {
     Ult,
     /// Unsigned less than or equal.
     Ule,
+    /// The smaller of two unsigned numbers.
+    Umin,
+    /// The larger of two unsigned numbers.
+    Umax,
 }
 
 /// Metadata of the processed packet.
@@ -428,13 +436,15 @@ pub enum Exit {
 
 impl UnaryOp {
     /// Every operator.
-    pub const ALL: [Self; 2] = [Self::Not, Self::Neg];
+    pub const ALL: [Self; 4] = [Self::Not, Self::Neg, Self::Popcount, Self::Clz];
 
     /// Its name in the textual form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Not => "not",
             Self::Neg => "neg",
+            Self::Popcount => "popcount",
+            Self::Clz => "clz",
         }
     }
 
@@ -443,13 +453,15 @@ impl UnaryOp {
         match self {
             Self::Not => a.not(),
             Self::Neg => a.neg(),
+            Self::Popcount => a.popcount(),
+            Self::Clz => a.clz(),
         }
     }
 }
 
 impl BinaryOp {
     /// Every operator.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::Add,
         Self::Sub,
         Self::Mul,
@@ -464,6 +476,8 @@ impl BinaryOp {
         Self::Ne,
         Self::Ult,
         Self::Ule,
+        Self::Umin,
+        Self::Umax,
     ];
 
     /// Its name in the textual form.
@@ -483,6 +497,8 @@ impl BinaryOp {
             Self::Ne => "ne",
             Self::Ult => "ult",
             Self::Ule => "ule",
+            Self::Umin => "umin",
+            Self::Umax => "umax",
         }
     }
 
@@ -503,6 +519,8 @@ impl BinaryOp {
             Self::Ne => Bits::bool(a != b),
             Self::Ult => Bits::bool(a < b),
             Self::Ule => Bits::bool(a <= b),
+            Self::Umin => a.min(b).clone(),
+            Self::Umax => a.max(b).clone(),
         }
     }
 

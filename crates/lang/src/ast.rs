@@ -260,6 +260,8 @@ pub(crate) enum ExprKind {
     Field(Box<Expr>, Name),
     Index(Box<Expr>, Box<Expr>),
     Slice(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `x[i +: n]`
+    Run(Box<Expr>, Box<Expr>, Box<Expr>),
     Call(Box<Expr>, Vec<Expr>),
     Unary(UnaryOp, Box<Expr>),
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
@@ -286,7 +288,9 @@ impl Expr {
             ExprKind::Number(_) | ExprKind::Address(_) | ExprKind::Bool(_) | ExprKind::Name(_) => 0,
             ExprKind::Field(a, _) | ExprKind::Unary(_, a) | ExprKind::Cast(_, a) => a.height,
             ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => of(&[a, b]),
-            ExprKind::Slice(a, b, c) | ExprKind::Conditional(a, b, c) => of(&[a, b, c]),
+            ExprKind::Slice(a, b, c) | ExprKind::Run(a, b, c) | ExprKind::Conditional(a, b, c) => {
+                of(&[a, b, c])
+            }
             ExprKind::Call(a, args) => of(&args.iter().chain([&**a]).collect::<Vec<_>>()),
             ExprKind::Concat(parts) => of(&parts.iter().collect::<Vec<_>>()),
             ExprKind::Aggregate(parts) => of(&parts.iter().map(|(_, e)| e).collect::<Vec<_>>()),

@@ -329,7 +329,7 @@ impl Expr {
                 .path
                 .iter()
                 .filter_map(|p| match p {
-                    Projection::Index(e) | Projection::Bit(e) => Some(e),
+                    Projection::Index(e) | Projection::Run(e, _) => Some(e),
                     Projection::Field(_) | Projection::Slice(..) => None,
                 })
                 .collect(),
@@ -337,11 +337,13 @@ impl Expr {
             | ExprKind::Slice(a, _, _)
             | ExprKind::Not(a)
             | ExprKind::Neg(a)
+            | ExprKind::Popcount(a)
+            | ExprKind::Clz(a)
             | ExprKind::LogicalNot(a)
             | ExprKind::Cast(a)
             | ExprKind::Resize(Resize::Reset(a)) => vec![a],
             ExprKind::Index(a, b)
-            | ExprKind::Bit(a, b)
+            | ExprKind::Run(a, b, _)
             | ExprKind::Binary(_, a, b)
             | ExprKind::AndThen(a, b)
             | ExprKind::OrElse(a, b)
@@ -405,6 +407,10 @@ pub enum BinaryOp {
     Gt,
     /// `>=`
     Ge,
+    /// `min(a, b)`, unsigned.
+    Min,
+    /// `max(a, b)`, unsigned.
+    Max,
 }
 
 /// What an expression computes. Operands are evaluated left to right.
@@ -420,12 +426,17 @@ pub enum ExprKind {
     Index(Box<Expr>, Box<Expr>),
     /// Bits `hi..=lo` (constant) of a `uN` expression.
     Slice(Box<Expr>, u32, u32),
-    /// One bit (`u1`) of a `uN` expression at a run-time index; out of range reads zero.
-    Bit(Box<Expr>, Box<Expr>),
+    /// So many bits (constant) of a `uN` expression from a run-time index on; those out of range
+    /// read zero.
+    Run(Box<Expr>, Box<Expr>, u32),
     /// `~x`
     Not(Box<Expr>),
     /// `-x`
     Neg(Box<Expr>),
+    /// `popcount(x)`: the number of bits that are 1.
+    Popcount(Box<Expr>),
+    /// `clz(x)`: the number of zeros above the highest bit that is 1; the width if there is none.
+    Clz(Box<Expr>),
     /// `!x` of a `bool`.
     LogicalNot(Box<Expr>),
     /// A binary operator.
@@ -516,9 +527,9 @@ pub enum Projection {
     Index(Expr),
     /// Bits `hi..=lo` of a `uN`. Always last.
     Slice(u32, u32),
-    /// One bit of a `uN` at a run-time index. Always last. Out of range: reads zero, writes
-    /// nothing.
-    Bit(Expr),
+    /// So many bits of a `uN` from a run-time index on. Always last. Out of range: they read zero,
+    /// and are not written.
+    Run(Expr, u32),
 }
 
 impl Program {

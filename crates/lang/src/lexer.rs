@@ -115,6 +115,8 @@ pub(crate) enum Token {
     MinusMinus,
     #[token("+=")]
     PlusEq,
+    #[token("+:")]
+    PlusColon,
     #[token("-=")]
     MinusEq,
     #[token("*=")]
@@ -310,6 +312,7 @@ mod tests {
     fn operators_are_read_longest_first() {
         assert_eq!(kinds("a<<=b"), [Token::Ident, Token::ShlEq, Token::Ident, Token::End]);
         assert_eq!(kinds("a->b"), [Token::Ident, Token::Arrow, Token::Ident, Token::End]);
+        assert_eq!(kinds("i +: 4"), [Token::Ident, Token::PlusColon, Token::Number, Token::End]);
         assert_eq!(kinds("steps step"), [Token::Ident, Token::Step, Token::End]);
     }
 

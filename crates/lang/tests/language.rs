@@ -565,7 +565,7 @@ fn bits_of_a_place_can_be_assigned_and_updated() {
         other => panic!("an assignment: {other:?}"),
     };
     assert!(matches!(last(0).0, Projection::Slice(7, 4)));
-    assert!(matches!(last(1).0, Projection::Bit(_)));
+    assert!(matches!(last(1).0, Projection::Run(_, 1)));
     let (slice, value) = last(2);
     assert!(matches!(slice, Projection::Slice(15, 8)));
     let ExprKind::Binary(BinaryOp::Add, old, _) = value.kind else { panic!("a sum") };
@@ -757,4 +757,55 @@ fn a_file_on_disk_comes_before_the_librarys() {
     std::fs::create_dir(folder.path().join("programs")).expect("a folder");
     std::fs::write(folder.path().join("programs/b.loom"), "const u16 B = 4;").expect("a file");
     assert_eq!(second(Some(library)), Some(folder.path().join("programs/b.loom")));
+}
+
+#[test]
+fn counts_choices_and_runs_of_bits_are_computed_where_they_can_be() {
+    for (expr, value) in [
+        ("popcount((u8)0xf1)", 5),
+        ("clz((u16)1)", 15),
+        ("clz((u16)0)", 16),
+        ("min((u16)3, 0x1000)", 3),
+        ("max((u8)3, (u16)0x1000)", 0x1000),
+        ("((u16)0x1234)[4 +: 4]", 3),
+        ("((u16)0x1234)[(u8)8 +: 8]", 0x12),
+    ] {
+        assert_eq!(constant(expr).to_u64(), Some(value), "{expr}");
+    }
+    assert_eq!(
+        codes(
+            "const u8 N = max(popcount(7), 2); static_assert(N == 3); engine e() { step s { finish; } }"
+        ),
+        [""; 0]
+    );
+}
+
+#[test]
+fn runs_of_bits_lie_inside_the_number() {
+    let codes = |body: &str| codes(&step(&format!("u32 x = packet.length; u8 i = 3; {body}")));
+    assert_eq!(codes("packet.egress = x[i +: 16];"), [""; 0]);
+    assert_eq!(codes("x[i +: 33] = 1; packet.egress = (u16)x;"), ["E0405"]);
+    assert_eq!(codes("packet.egress = x[i +: 0];"), ["E0405"]);
+    assert_eq!(codes("packet.egress = x[i +: i];"), ["E0402"]);
+    assert_eq!(codes("packet.egress = x[30 +: 4] ^ i;"), ["W0605"]);
+    assert_eq!(codes("x[7:0][i +: 2] = 1; packet.egress = (u16)x;"), ["E0409"]);
+    // The number of bits bounds what is read.
+    assert_eq!(codes("u3 three = x[i +: 3]; packet.egress = three;"), [""; 0]);
+    assert_eq!(codes("u6 ones = popcount(x); packet.egress = ones ^ i;"), [""; 0]);
+    assert_eq!(codes("u5 ones = popcount(x); packet.egress = ones ^ i;"), ["W0601"]);
+    assert_eq!(codes("u4 least = min(x, 15); packet.egress = least ^ i;"), [""; 0]);
+}
+
+#[test]
+fn functions_of_the_program_hide_those_of_the_language() {
+    let with = |call: &str| {
+        codes(&format!(
+            "u16 min(u16 a) {{ return a + 1; }}\n{}",
+            step(&format!("packet.egress = {call};"))
+        ))
+    };
+    assert_eq!(with("min(packet.length)"), [""; 0]);
+    assert_eq!(with("min(packet.length, 2)"), ["E0519"]);
+    assert_eq!(with("max(packet.length)"), ["E0519"]);
+    assert_eq!(with("mix(packet.length, 2)"), ["E0205"]);
 }

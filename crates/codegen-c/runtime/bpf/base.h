@@ -115,6 +115,7 @@ typedef wl_u128 wl_double_limb;
 #define WL_UNROLL _Pragma("GCC unroll 16")
 
 #include "bits.h"
+#include "counts.h"
 #include "bounds.h"
 #include "wide.h"
 

@@ -36,6 +36,12 @@ WL_INLINE wl_u128 wl_shr128(wl_u128 a, uint64_t count, uint32_t width)
     return WL_U128(high >> part, low >> part | (high << 1) << (63 - part));
 }
 
+WL_INLINE wl_u128 wl_not128(wl_u128 a, wl_u128 ones)
+{
+    uint64_t low = (uint64_t)a, high = (uint64_t)(a >> 64);
+    return WL_U128(high ^ (uint64_t)(ones >> 64), low ^ (uint64_t)ones);
+}
+
 /* Returns a shift count of more than a word, saturated. */
 WL_INLINE uint64_t wl_shift_count(wl_u128 count)
 {

@@ -29,6 +29,7 @@ typedef uint64_t wl_double_limb;
 #define WL_UNROLL _Pragma("GCC unroll 8")
 
 #include "bits.h"
+#include "counts.h"
 #include "bounds.h"
 #include "copies.h"
 #include "wide.h"

@@ -37,6 +37,7 @@ use super::{
 pub const RUNTIME: &[(&str, &str)] = &[
     ("base.h", include_str!("../../runtime/bpf/base.h")),
     ("bits.h", include_str!("../../runtime/bpf/bits.h")),
+    ("counts.h", include_str!("../../runtime/counts.h")),
     ("bounds.h", include_str!("../../runtime/bounds.h")),
     ("wide.h", include_str!("../../runtime/wide.h")),
     ("packet.h", include_str!("../../runtime/bpf/packet.h")),

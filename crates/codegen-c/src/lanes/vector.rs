@@ -130,6 +130,7 @@ pub fn unary(op: UnaryOp, a: &Lane, width: u32) -> Computed {
         (UnaryOp::Not, 1) => Some(Lane::Mask(Expr::call("wl_m_not", [a.mask()]))),
         (UnaryOp::Not, _) => binary(BinaryOp::Xor, a, &Lane::Same(Bits::ones(width)), width, width),
         (UnaryOp::Neg, _) => binary(BinaryOp::Sub, &Lane::Same(Bits::zero(width)), a, width, width),
+        (UnaryOp::Popcount | UnaryOp::Clz, _) => None,
     }
 }
 
@@ -177,7 +178,9 @@ fn of_masks(op: BinaryOp, a: Expr, b: Expr) -> Computed {
         B::Eq => call("wl_m_xor", not(a), b),
         B::Ult => call("wl_m_and", not(a), b),
         B::Ule => call("wl_m_or", not(a), b),
-        _ => None,
+        B::Umin => call("wl_m_and", a, b),
+        B::Umax => call("wl_m_or", a, b),
+        B::Udiv | B::Urem | B::Shl | B::Lshr => None,
     }
 }
 
@@ -196,7 +199,7 @@ fn of_words(op: BinaryOp, a: Expr, b: Expr, width: u32) -> Computed {
         B::Ne => compared("wl_v_ne"),
         B::Ult => compared("wl_v_less"),
         B::Ule => compared("wl_v_less_equal"),
-        B::Udiv | B::Urem | B::Shl | B::Lshr => return None,
+        B::Udiv | B::Urem | B::Shl | B::Lshr | B::Umin | B::Umax => return None,
     })
 }
 
@@ -226,7 +229,7 @@ fn of_quads(op: BinaryOp, a: Vec<Expr>, b: Vec<Expr>, width: u32) -> Computed {
         B::Mul => sum("wl_q_mul"),
         B::Ult => all("wl_q_less", "wl_m_and"),
         B::Ule => all("wl_q_less_equal", "wl_m_and"),
-        B::Udiv | B::Urem | B::Shl | B::Lshr => return None,
+        B::Udiv | B::Urem | B::Shl | B::Lshr | B::Umin | B::Umax => return None,
     })
 }
 

@@ -40,6 +40,7 @@ pub use self::partition::{PARTS, Partition};
 pub const RUNTIME: &[(&str, &str)] = &[
     ("thread.h", include_str!("../../runtime/thread/thread.h")),
     ("bits.h", include_str!("../../runtime/bits.h")),
+    ("counts.h", include_str!("../../runtime/counts.h")),
     ("bounds.h", include_str!("../../runtime/bounds.h")),
     ("copies.h", include_str!("../../runtime/thread/copies.h")),
     ("wide.h", include_str!("../../runtime/wide.h")),

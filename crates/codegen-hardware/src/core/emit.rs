@@ -347,7 +347,13 @@ impl<'a> Emitter<'a> {
             Kind::Input(_) | Kind::Const(_) => self.reference(node, stage),
             Kind::Unary(op, a) => {
                 let a = self.reference(a, stage);
-                a.unary(if op == UnaryOp::Not { Unary::Not } else { Unary::Negate })
+                a.unary(match op {
+                    UnaryOp::Not => Unary::Not,
+                    UnaryOp::Neg => Unary::Negate,
+                    UnaryOp::Popcount | UnaryOp::Clz => {
+                        unreachable!("the graph counts by sums and choices")
+                    }
+                })
             }
             Kind::Binary(op, a, b) => self.binary(op, a, b, stage),
             Kind::Select(c, a, b) => {
@@ -386,14 +392,18 @@ impl<'a> Emitter<'a> {
             BinaryOp::Ne => Binary::Unequal,
             BinaryOp::Ult => Binary::Less,
             BinaryOp::Ule => Binary::LessOrEqual,
-            BinaryOp::Udiv | BinaryOp::Urem => {
-                // SystemVerilog leaves a division by zero undefined.
+            // SystemVerilog leaves a division by zero undefined.
+            BinaryOp::Udiv => {
                 let zero = right.clone().equal(Expr::Number(Bits::zero(width)));
-                let (operator, otherwise) = match op {
-                    BinaryOp::Udiv => (Binary::Divide, Expr::Number(Bits::ones(width))),
-                    _ => (Binary::Modulo, left.clone()),
-                };
-                return zero.choose(otherwise, left.binary(operator, right));
+                let otherwise = Expr::Number(Bits::ones(width));
+                return zero.choose(otherwise, left.binary(Binary::Divide, right));
+            }
+            BinaryOp::Urem => {
+                let zero = right.clone().equal(Expr::Number(Bits::zero(width)));
+                return zero.choose(left.clone(), left.binary(Binary::Modulo, right));
+            }
+            BinaryOp::Umin | BinaryOp::Umax => {
+                unreachable!("the graph compares and chooses")
             }
         };
         left.binary(operator, right)

@@ -4,6 +4,7 @@
 //! that steps have common logic (a field of a reply, a comparison of the packet's length) only
 //! once. The constructors simplify expressions across steps, which the compiler's passes cannot do.
 
+mod counts;
 mod simplify;
 #[cfg(test)]
 mod tests;
@@ -284,20 +285,28 @@ impl Graph {
 
     /// A unary operator.
     pub fn unary(&mut self, op: UnaryOp, a: Node) -> Node {
-        match (op, self.kind(a)) {
-            (UnaryOp::Not, _) => self.not(a),
-            (UnaryOp::Neg, Kind::Const(bits)) => {
+        match op {
+            UnaryOp::Not => self.not(a),
+            UnaryOp::Neg => self.negated(a),
+            UnaryOp::Popcount => self.popcount(a),
+            UnaryOp::Clz => self.clz(a),
+        }
+    }
+
+    fn negated(&mut self, a: Node) -> Node {
+        match self.kind(a) {
+            Kind::Const(bits) => {
                 let bits = bits.neg();
                 self.constant(bits)
             }
-            (UnaryOp::Neg, Kind::Unary(UnaryOp::Neg, inner)) => *inner,
-            (UnaryOp::Neg, Kind::Binary(BinaryOp::Sub, x, y)) => {
+            Kind::Unary(UnaryOp::Neg, inner) => *inner,
+            Kind::Binary(BinaryOp::Sub, x, y) => {
                 let (x, y) = (*x, *y);
                 self.binary(BinaryOp::Sub, y, x)
             }
             _ => {
                 let width = self.width(a);
-                if width == 1 { a } else { self.intern(Kind::Unary(op, a), width) }
+                if width == 1 { a } else { self.intern(Kind::Unary(UnaryOp::Neg, a), width) }
             }
         }
     }

@@ -23,7 +23,7 @@
 //!   comparison of pointers;
 //! - a guard on an effect is the enable input of the register: half a level.
 
-use wireloom_ir::{BinaryOp, Block, OpKind, Step, Value};
+use wireloom_ir::{BinaryOp, Block, OpKind, Step, UnaryOp, Value};
 use wireloom_net::packet;
 
 use super::Definitions;
@@ -99,6 +99,24 @@ pub fn binary(op: BinaryOp, width: u32, constant: bool, count_width: u32) -> Dep
         }
         BinaryOp::Shl | BinaryOp::Lshr if constant => Depth::WIRE,
         BinaryOp::Shl | BinaryOp::Lshr => Depth(log2(width + 1).min(count_width)),
+        // A comparison, and a choice.
+        BinaryOp::Umin | BinaryOp::Umax => carry_chain(width) + Depth::GATE,
+    }
+}
+
+/// Returns the depth of a unary operator of `width` bits.
+fn unary(op: UnaryOp, width: u32) -> Depth {
+    match op {
+        UnaryOp::Not => Depth::WIRE,
+        UnaryOp::Neg => carry_chain(width),
+        // Sums of pairs, of these, and so on: each a bit wider.
+        UnaryOp::Popcount => {
+            (1..=log2(width)).fold(Depth::GATE, |sum, bits| sum + carry_chain(bits))
+        }
+        // Whether the upper half is zero decides on which half the rest looks.
+        UnaryOp::Clz => {
+            (0..log2(width)).fold(Depth::GATE, |sum, level| sum + tree(width >> (level + 1), 6))
+        }
     }
 }
 
@@ -125,7 +143,7 @@ pub fn operation(
         OpKind::Table { elements, .. } => Depth(log2(elements.len() as u32)),
         // A hash is a parity of about half of its argument's bits for each bit of the result.
         OpKind::Evaluate { args, .. } => tree(args.iter().map(|v| width(*v).div_ceil(2)).sum(), 6),
-        OpKind::Unary(wireloom_ir::UnaryOp::Neg, a) => carry_chain(width(*a)),
+        OpKind::Unary(op, a) => unary(*op, width(*a)),
         OpKind::ReadPacket { base, .. } if !constant(*base) => window,
         OpKind::WritePacket { base, .. } if !constant(*base) => window + Depth::GATE,
         OpKind::WritePacket { .. }

@@ -45,7 +45,7 @@ pub fn of_operation<'a>(
 ) -> Known {
     match kind {
         OpKind::Const(bits) => Known::constant(bits),
-        OpKind::Unary(UnaryOp::Not, a) => of(*a).complement(),
+        OpKind::Unary(op, a) => unary(*op, of(*a)),
         OpKind::Binary(op, a, b) => binary(*op, of(*a), of(*b)),
         OpKind::Select(c, a, b) => {
             let (condition, a, b) = (of(*c), of(*a), of(*b));
@@ -99,6 +99,17 @@ fn low_bits(a: &Known, b: &Known, result: fn(&Bits, &Bits) -> Bits) -> Known {
     let mask = if certain == 0 { Bits::zero(width) } else { Bits::ones(certain).resize(width) };
     let value = result(&a.ones, &b.ones);
     Known { zeros: value.not().and(&mask), ones: value.and(&mask) }
+}
+
+fn unary(op: UnaryOp, a: &Known) -> Known {
+    let width = a.width();
+    match op {
+        UnaryOp::Not => a.complement(),
+        UnaryOp::Neg => Known::nothing(width),
+        // As many as may be 1.
+        UnaryOp::Popcount => Known::at_most(&a.zeros.not().popcount(), width),
+        UnaryOp::Clz => Known::at_most(&a.min().clz(), width),
+    }
 }
 
 fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
@@ -159,7 +170,9 @@ fn binary(op: BinaryOp, a: &Known, b: &Known) -> Known {
         } else {
             (*a.min() > b.max()).then_some(false)
         }),
-        _ => Known::nothing(width),
+        BinaryOp::Umin => Known::at_most(&a.max().min(b.max()), width).both(&a.either(b)),
+        BinaryOp::Umax => a.either(b),
+        BinaryOp::Mul | BinaryOp::Udiv => Known::nothing(width),
     }
 }
 

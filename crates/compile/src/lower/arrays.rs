@@ -261,7 +261,7 @@ impl Indexed {
             StmtKind::Assign(place, value) => {
                 self.place(place);
                 for projection in &place.path {
-                    if let Projection::Index(index) | Projection::Bit(index) = projection {
+                    if let Projection::Index(index) | Projection::Run(index, _) = projection {
                         self.expression(index);
                     }
                 }

@@ -102,8 +102,7 @@ impl Builder {
 
     /// A binary operator.
     pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
-        let comparison = matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule);
-        let width = if comparison { 1 } else { self.width(a) };
+        let width = if op.is_comparison() { 1 } else { self.width(a) };
         self.value(width, OpKind::Binary(op, a, b))
     }
 

@@ -49,7 +49,7 @@ impl<'a> StepLowering<'a> {
                 let whole = self.scalar(whole);
                 self.b.slice(whole, *lo, hi - lo + 1)
             }
-            ExprKind::Bit(whole, index) => {
+            ExprKind::Run(whole, index, count) => {
                 // Like an element: a place is read after all of its indices are known.
                 let (whole, index) = match &whole.kind {
                     ExprKind::Read(place) => {
@@ -59,7 +59,7 @@ impl<'a> StepLowering<'a> {
                     }
                     _ => (self.scalar(whole), self.scalar(index)),
                 };
-                self.bit(whole, index)
+                self.run(whole, index, *count)
             }
             ExprKind::Not(inner) | ExprKind::LogicalNot(inner) => {
                 let inner = self.scalar(inner);
@@ -68,6 +68,14 @@ impl<'a> StepLowering<'a> {
             ExprKind::Neg(inner) => {
                 let inner = self.scalar(inner);
                 self.b.unary(UnaryOp::Neg, inner)
+            }
+            ExprKind::Popcount(inner) => {
+                let inner = self.scalar(inner);
+                self.b.unary(UnaryOp::Popcount, inner)
+            }
+            ExprKind::Clz(inner) => {
+                let inner = self.scalar(inner);
+                self.b.unary(UnaryOp::Clz, inner)
             }
             ExprKind::Binary(op, a, b) => {
                 let (a, b) = (self.expr(a), self.expr(b));
@@ -158,6 +166,8 @@ impl<'a> StepLowering<'a> {
             hir::BinaryOp::Le => (BinaryOp::Ule, false, false),
             hir::BinaryOp::Gt => (BinaryOp::Ult, true, false),
             hir::BinaryOp::Ge => (BinaryOp::Ule, true, false),
+            hir::BinaryOp::Min => (BinaryOp::Umin, false, false),
+            hir::BinaryOp::Max => (BinaryOp::Umax, false, false),
         };
         let (a, b) = if swapped { (b, a) } else { (a, b) };
         match (a, b) {
@@ -251,16 +261,18 @@ fn is_pure(expr: &Expr) -> bool {
         ExprKind::Call(..) | ExprKind::Offload(..) | ExprKind::Resize(_) => false,
         ExprKind::Const(_) | ExprKind::Meta(_) => true,
         ExprKind::Read(place) => place.path.iter().all(|p| match p {
-            hir::Projection::Index(e) | hir::Projection::Bit(e) => is_pure(e),
+            hir::Projection::Index(e) | hir::Projection::Run(e, _) => is_pure(e),
             hir::Projection::Field(_) | hir::Projection::Slice(..) => true,
         }),
         ExprKind::Field(e, _)
         | ExprKind::Slice(e, ..)
         | ExprKind::Not(e)
         | ExprKind::Neg(e)
+        | ExprKind::Popcount(e)
+        | ExprKind::Clz(e)
         | ExprKind::LogicalNot(e)
         | ExprKind::Cast(e) => is_pure(e),
-        ExprKind::Index(a, b) | ExprKind::Bit(a, b) | ExprKind::Binary(_, a, b) => {
+        ExprKind::Index(a, b) | ExprKind::Run(a, b, _) | ExprKind::Binary(_, a, b) => {
             is_pure(a) && is_pure(b)
         }
         ExprKind::AndThen(a, b) | ExprKind::OrElse(a, b) => is_pure(a) && is_pure(b),

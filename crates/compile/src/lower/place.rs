@@ -33,8 +33,8 @@ pub enum ResolvedProjection {
     Index(Value),
     /// Lowest bit and width.
     Slice(u32, u32),
-    /// One bit.
-    Bit(Value),
+    /// The lowest bit and the width.
+    Run(Value, u32),
 }
 
 /// The fewest elements of a constant array that becomes a table.
@@ -73,7 +73,9 @@ impl<'a> StepLowering<'a> {
                 Projection::Field(index) => ResolvedProjection::Field(*index),
                 Projection::Index(index) => ResolvedProjection::Index(self.scalar(index)),
                 Projection::Slice(hi, lo) => ResolvedProjection::Slice(*lo, hi - lo + 1),
-                Projection::Bit(index) => ResolvedProjection::Bit(self.scalar(index)),
+                Projection::Run(index, count) => {
+                    ResolvedProjection::Run(self.scalar(index), *count)
+                }
             })
             .collect();
         Resolved { root, path, place }
@@ -168,7 +170,7 @@ impl<'a> StepLowering<'a> {
                 self.part(&chosen, element, rest)
             }
             ResolvedProjection::Slice(lo, width) => Rc::new([self.b.slice(whole[0], lo, width)]),
-            ResolvedProjection::Bit(index) => Rc::new([self.bit(whole[0], index)]),
+            ResolvedProjection::Run(index, count) => Rc::new([self.run(whole[0], index, count)]),
         }
     }
 
@@ -238,10 +240,10 @@ impl<'a> StepLowering<'a> {
         Some(self.b.binary(BinaryOp::Eq, index, number))
     }
 
-    /// Bit `index` of a value; zero outside it.
-    pub(super) fn bit(&mut self, value: Value, index: Value) -> Value {
+    /// So many bits of a value from an index on; zero outside it.
+    pub(super) fn run(&mut self, value: Value, index: Value, count: u32) -> Value {
         let shifted = self.b.binary(BinaryOp::Lshr, value, index);
-        self.b.slice(shifted, 0, 1)
+        self.b.slice(shifted, 0, count)
     }
 
     /// Returns a value with the part that a path selects replaced.
@@ -298,11 +300,11 @@ impl<'a> StepLowering<'a> {
                 }
                 Rc::new([self.b.concat(&parts)])
             }
-            ResolvedProjection::Bit(index) => {
+            ResolvedProjection::Run(index, count) => {
                 let old = whole[0];
                 let width = self.b.width(old);
-                let one = self.b.number(width, 1);
-                let hole = self.b.binary(BinaryOp::Shl, one, index);
+                let ones = self.b.constant(Bits::ones(count).resize(width));
+                let hole = self.b.binary(BinaryOp::Shl, ones, index);
                 let kept = self.b.unary(wireloom_ir::UnaryOp::Not, hole);
                 let kept = self.b.binary(BinaryOp::And, old, kept);
                 let plug = self.b.resize(new[0], width);
@@ -350,7 +352,7 @@ impl<'a> StepLowering<'a> {
                     self.b.value(width, OpKind::ReadPacket { base, bit: bit + total - lo - width });
                 Rc::new([value])
             }
-            ResolvedProjection::Index(_) | ResolvedProjection::Bit(_) => {
+            ResolvedProjection::Index(_) | ResolvedProjection::Run(..) => {
                 let whole = self.read_header(base, bit, ty, &[], name);
                 self.part(&whole, ty, path)
             }
@@ -385,7 +387,7 @@ impl<'a> StepLowering<'a> {
                 let at = bit + total - lo - width;
                 self.b.effect(OpKind::WritePacket { base, bit: at, value: new[0] });
             }
-            ResolvedProjection::Bit(_) => {
+            ResolvedProjection::Run(..) => {
                 let whole = self.read_header(base, bit, ty, &[], "");
                 let whole = self.with_part(&whole, ty, path, new);
                 self.write_header(base, bit, ty, &[], &whole);

@@ -220,6 +220,22 @@ impl Share<'_> {
 
 /// Whether the operands may be swapped.
 pub fn commutes(op: BinaryOp) -> bool {
-    use BinaryOp::{Add, And, Eq, Mul, Ne, Or, Xor};
-    matches!(op, Add | Mul | And | Or | Xor | Eq | Ne)
+    match op {
+        BinaryOp::Add
+        | BinaryOp::Mul
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Eq
+        | BinaryOp::Ne
+        | BinaryOp::Umin
+        | BinaryOp::Umax => true,
+        BinaryOp::Sub
+        | BinaryOp::Udiv
+        | BinaryOp::Urem
+        | BinaryOp::Shl
+        | BinaryOp::Lshr
+        | BinaryOp::Ult
+        | BinaryOp::Ule => false,
+    }
 }

@@ -137,6 +137,7 @@ fn demand_of_block(block: &Block, definitions: &Definitions<'_>, demand: &mut De
         match &op.kind {
             OpKind::Unary(UnaryOp::Not, a) => demand.add(*a, &wanted),
             OpKind::Unary(UnaryOp::Neg, a) => demand.add(*a, &below()),
+            OpKind::Unary(UnaryOp::Popcount | UnaryOp::Clz, a) => demand.all(*a),
             OpKind::Binary(binary, a, b) => match binary {
                 BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
                     demand.add(*a, &below());
@@ -162,7 +163,14 @@ fn demand_of_block(block: &Block, definitions: &Definitions<'_>, demand: &mut De
                         None => demand.all(*a),
                     }
                 }
-                _ => {
+                BinaryOp::Udiv
+                | BinaryOp::Urem
+                | BinaryOp::Eq
+                | BinaryOp::Ne
+                | BinaryOp::Ult
+                | BinaryOp::Ule
+                | BinaryOp::Umin
+                | BinaryOp::Umax => {
                     demand.all(*a);
                     demand.all(*b);
                 }
@@ -275,9 +283,13 @@ impl Narrower<'_> {
                     op.kind = OpKind::Binary(binary, a, b);
                 }
             }
-            OpKind::Binary(binary @ (BinaryOp::Urem | BinaryOp::Udiv), a, b) => {
+            OpKind::Binary(
+                binary @ (BinaryOp::Urem | BinaryOp::Udiv | BinaryOp::Umin | BinaryOp::Umax),
+                a,
+                b,
+            ) => {
                 // At another width division by zero would have another result.
-                let safe = binary == BinaryOp::Urem || !self.known[b.index()].min().is_zero();
+                let safe = binary != BinaryOp::Udiv || !self.known[b.index()].min().is_zero();
                 let needed = self.significant(a).max(self.significant(b)).max(1);
                 if safe && needed < width {
                     let a = self.low(out, &op, a, needed);
@@ -286,6 +298,16 @@ impl Narrower<'_> {
                     op.kind = OpKind::Extend(narrow);
                 }
             }
+            OpKind::Unary(UnaryOp::Popcount, a) => {
+                let needed = self.significant(a).max(1);
+                if needed < width {
+                    let a = self.low(out, &op, a, needed);
+                    let narrow = self.new_op(out, &op, needed, OpKind::Unary(UnaryOp::Popcount, a));
+                    op.kind = OpKind::Extend(narrow);
+                }
+            }
+            // The zeros above a narrower operand count as well.
+            OpKind::Unary(UnaryOp::Clz, _) => {}
             OpKind::Binary(BinaryOp::Lshr, a, b) => {
                 let needed = self.significant(a).max(1);
                 if needed < width {

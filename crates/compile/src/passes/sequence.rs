@@ -44,10 +44,7 @@ impl Sequence<'_> {
 
     /// Appends a binary operation.
     pub fn binary(&mut self, op: BinaryOp, a: Value, b: Value) -> Value {
-        let width = match op {
-            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Ult | BinaryOp::Ule => 1,
-            _ => self.width(a),
-        };
+        let width = if op.is_comparison() { 1 } else { self.width(a) };
         self.op(width, OpKind::Binary(op, a, b))
     }
 

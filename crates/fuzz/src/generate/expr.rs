@@ -138,11 +138,17 @@ impl Generator {
         }
     }
 
-    /// Generates a slice, or one bit, of a `uN` variable.
+    /// Generates a slice, one bit, or some bits from an index on, of a `uN` variable.
     fn bits_of(&mut self, place: Expr, width: u32, depth: u32) -> Expr {
         if self.chance(40) {
             let index = self.index(width + 2, depth);
             return Expr::new(Ty::Bits(1), ExprKind::Index(Box::new(place), Box::new(index)));
+        }
+        if self.chance(30) {
+            let count = 1 + self.below(width as usize) as u32;
+            let index = self.index(width + 2, depth);
+            let run = ExprKind::Run(Box::new(place), Box::new(index), count);
+            return Expr::new(Ty::Bits(count), run);
         }
         let lo = self.below(width as usize) as u32;
         let hi = self.rng.random_range(lo..width);
@@ -166,7 +172,7 @@ impl Generator {
 
     fn bits(&mut self, width: u32, depth: u32) -> Expr {
         let ty = Ty::Bits(width);
-        let kind = match self.below(20) {
+        let kind = match self.below(23) {
             0 => ExprKind::Unary("~", Box::new(self.expr(&ty, depth))),
             1 => ExprKind::Unary("-", Box::new(self.expr(&ty, depth))),
             2..=6 => {
@@ -216,6 +222,23 @@ impl Generator {
                 return convert(&ty, Expr::atom(Ty::Bits(own), name));
             }
             16..=18 => return self.effect_or(&ty, depth),
+            19 => {
+                let name = *self.pick(&["popcount", "clz"]);
+                ExprKind::Call(name.to_owned(), vec![self.expr(&ty, depth)])
+            }
+            20 => {
+                let name = *self.pick(&["min", "max"]);
+                let narrower = Ty::Bits(1 + self.below(width as usize) as u32);
+                let args = vec![self.expr(&ty, depth), self.expr(&narrower, depth)];
+                ExprKind::Call(name.to_owned(), args)
+            }
+            21 => {
+                let wider = (width + self.below(40) as u32).min(MAX_EXPR.max(width));
+                let whole = self.expr(&Ty::Bits(wider), depth);
+                let index = self.index(wider + 2, depth);
+                let whole = Box::new(cast(&Ty::Bits(wider), whole));
+                ExprKind::Run(whole, Box::new(index), width)
+            }
             _ => return self.leaf(&ty),
         };
         Expr::new(ty, kind)

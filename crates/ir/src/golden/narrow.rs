@@ -17,6 +17,8 @@ pub(super) fn unary(op: UnaryOp, a: u128, width: u32) -> u128 {
     match op {
         UnaryOp::Not => cut(!a, width),
         UnaryOp::Neg => cut(a.wrapping_neg(), width),
+        UnaryOp::Popcount => a.count_ones().into(),
+        UnaryOp::Clz => (width - (NARROW - a.leading_zeros())).into(),
     }
 }
 
@@ -39,6 +41,8 @@ pub(super) fn binary(op: BinaryOp, a: u128, b: u128, width: u32) -> u128 {
         BinaryOp::Ne => u128::from(a != b),
         BinaryOp::Ult => u128::from(a < b),
         BinaryOp::Ule => u128::from(a <= b),
+        BinaryOp::Umin => a.min(b),
+        BinaryOp::Umax => a.max(b),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use wireloom_offloads::{ReplyType, ValueType};
 
-use super::Checker;
 use super::engine::{OffloadInfo, OffloadKind};
 use super::place::OPERATIONS;
 use super::scope::Symbol;
+use super::{Checker, fold};
 use crate::ast::{Expr, ExprKind, Name};
 use crate::diagnostics::Diagnostic;
 use crate::hir::{self, OffloadId, Resize, StructId, Type};
@@ -14,12 +14,16 @@ use crate::source::Span;
 /// The arguments that are offsets and lengths, where an offload works on the packet.
 const EXTENTS: [&str; 3] = ["offset", "length", "count"];
 
+/// Functions of the language. A program may declare its own with these names.
+const BUILT_IN: [&str; 4] = ["clz", "max", "min", "popcount"];
+
 impl Checker<'_> {
     pub(super) fn call(&mut self, e: &Expr, callee: &Expr, args: &[Expr]) -> Option<hir::Expr> {
         match &callee.kind {
             ExprKind::Name(name) => match self.lookup(name) {
                 Some(Symbol::Function(index)) => self.call_function(index, args, e.span),
                 Some(Symbol::Poisoned) => None,
+                None if BUILT_IN.contains(&&**name) => self.built_in(name, args, e.span),
                 found => {
                     self.unknown_function(name, found, callee.span);
                     None
@@ -60,6 +64,23 @@ impl Checker<'_> {
                 None
             }
         }
+    }
+
+    fn built_in(&mut self, name: &str, args: &[Expr], span: Span) -> Option<hir::Expr> {
+        let is_unary = ["clz", "popcount"].contains(&name);
+        let wanted: &[&str] = if is_unary { &["x"] } else { &["a", "b"] };
+        self.argument_count(&format!("`{name}`"), wanted, args.len(), span)?;
+        if is_unary {
+            let value = self.expr(&args[0], None).and_then(|value| self.number(value))?;
+            let of = if name == "clz" { fold::clz } else { fold::popcount };
+            return Some(of(value, span));
+        }
+        let op = if name == "min" { hir::BinaryOp::Min } else { hir::BinaryOp::Max };
+        let (a, b) = self.operands(&args[0], &args[1], None)?;
+        let (a, b) = (self.number(a)?, self.number(b)?);
+        let width = self.width(&a.ty).max(self.width(&b.ty));
+        let (a, b) = (self.widen(a, width), self.widen(b, width));
+        Some(fold::binary(op, a, b, Type::Bits(width), span))
     }
 
     fn unknown_function(&mut self, name: &str, found: Option<Symbol>, span: Span) {

@@ -73,7 +73,7 @@ impl Size<'_, '_> {
             }
             StmtKind::Assign(place, value) => {
                 let indices = place.path.iter().filter_map(|p| match p {
-                    Projection::Index(e) | Projection::Bit(e) => Some(self.expression(e)),
+                    Projection::Index(e) | Projection::Run(e, _) => Some(self.expression(e)),
                     _ => None,
                 });
                 indices

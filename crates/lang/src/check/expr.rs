@@ -30,16 +30,18 @@ impl Checker<'_> {
             ExprKind::Bool(value) => {
                 Some(fold::constant(wireloom_bits::Bits::bool(*value), Type::Bool, e.span))
             }
-            ExprKind::Name(_) | ExprKind::Field(..) | ExprKind::Index(..) | ExprKind::Slice(..) => {
-                Some(match self.resolve(e, Access::Read)? {
-                    Resolved::Value(value) => hir::Expr { span: e.span, ..value },
-                    Resolved::Place(place) => hir::Expr {
-                        ty: place.ty.clone(),
-                        kind: hir::ExprKind::Read(place),
-                        span: e.span,
-                    },
-                })
-            }
+            ExprKind::Name(_)
+            | ExprKind::Field(..)
+            | ExprKind::Index(..)
+            | ExprKind::Slice(..)
+            | ExprKind::Run(..) => Some(match self.resolve(e, Access::Read)? {
+                Resolved::Value(value) => hir::Expr { span: e.span, ..value },
+                Resolved::Place(place) => hir::Expr {
+                    ty: place.ty.clone(),
+                    kind: hir::ExprKind::Read(place),
+                    span: e.span,
+                },
+            }),
             ExprKind::Call(callee, args) => self.call(e, callee, args),
             ExprKind::Unary(op, operand) => self.unary(*op, operand, hint, e.span),
             ExprKind::Binary(op, left, right) => self.binary(*op, left, right, hint, e.span),
@@ -69,15 +71,18 @@ impl Checker<'_> {
         let value = self.expr(operand, hint)?;
         let value = self.number(value)?;
         let ty = value.ty.clone();
-        let folded =
-            fold::value(&value).map(|v| if op == UnaryOp::Not { v.not() } else { v.neg() });
-        Some(match (op, folded) {
-            (UnaryOp::Plus, _) => hir::Expr { span, ..value },
-            (_, Some(bits)) => fold::constant(bits, ty, span),
-            (UnaryOp::Not, None) => {
-                hir::Expr { kind: hir::ExprKind::Not(Box::new(value)), ty, span }
-            }
-            (_, None) => hir::Expr { kind: hir::ExprKind::Neg(Box::new(value)), ty, span },
+        let folded = fold::value(&value);
+        Some(match op {
+            UnaryOp::Plus => hir::Expr { span, ..value },
+            UnaryOp::Not => match folded {
+                Some(bits) => fold::constant(bits.not(), ty, span),
+                None => hir::Expr { kind: hir::ExprKind::Not(Box::new(value)), ty, span },
+            },
+            UnaryOp::Neg => match folded {
+                Some(bits) => fold::constant(bits.neg(), ty, span),
+                None => hir::Expr { kind: hir::ExprKind::Neg(Box::new(value)), ty, span },
+            },
+            UnaryOp::LogicalNot => unreachable!("checked as a condition above"),
         })
     }
 

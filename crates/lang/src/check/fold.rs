@@ -37,6 +37,8 @@ pub(super) fn apply(op: BinaryOp, a: &Bits, b: &Bits) -> Bits {
         BinaryOp::Le => Bits::bool(a <= b),
         BinaryOp::Gt => Bits::bool(a > b),
         BinaryOp::Ge => Bits::bool(a >= b),
+        BinaryOp::Min => a.min(b).clone(),
+        BinaryOp::Max => a.max(b).clone(),
     }
 }
 
@@ -108,12 +110,31 @@ pub(super) fn slice(inner: Expr, hi: u32, lo: u32, span: Span) -> Expr {
     Expr { kind: ExprKind::Slice(Box::new(inner), hi, lo), ty: Type::Bits(width), span }
 }
 
-/// One bit; an index past the end reads zero.
-pub(super) fn bit(inner: Expr, index: Expr, span: Span) -> Expr {
+/// `count` bits from an index on; those past the end read zero.
+pub(super) fn run(inner: Expr, index: Expr, count: u32, span: Span) -> Expr {
+    let ty = Type::Bits(count);
     if let (Some(v), Some(i)) = (value(&inner), value(&index)) {
-        return constant(Bits::bool(v.bit(i.to_shift())), Type::Bits(1), span);
+        return constant(v.lshr(i.to_shift()).resize(count), ty, span);
     }
-    Expr { kind: ExprKind::Bit(Box::new(inner), Box::new(index)), ty: Type::Bits(1), span }
+    Expr { kind: ExprKind::Run(Box::new(inner), Box::new(index), count), ty, span }
+}
+
+/// `popcount(x)`
+pub(super) fn popcount(inner: Expr, span: Span) -> Expr {
+    let ty = inner.ty.clone();
+    match value(&inner) {
+        Some(v) => constant(v.popcount(), ty, span),
+        None => Expr { kind: ExprKind::Popcount(Box::new(inner)), ty, span },
+    }
+}
+
+/// `clz(x)`
+pub(super) fn clz(inner: Expr, span: Span) -> Expr {
+    let ty = inner.ty.clone();
+    match value(&inner) {
+        Some(v) => constant(v.clz(), ty, span),
+        None => Expr { kind: ExprKind::Clz(Box::new(inner)), ty, span },
+    }
 }
 
 /// `concat(parts)`, with at least one part and `width` bits in total.
@@ -195,9 +216,11 @@ pub(super) fn evaluate(
             _ => return None,
         },
         ExprKind::Slice(a, hi, lo) => of(a)?.slice(*lo, hi - lo + 1),
-        ExprKind::Bit(a, i) => Bits::bool(of(a)?.bit(of(i)?.to_shift())),
+        ExprKind::Run(a, i, count) => of(a)?.lshr(of(i)?.to_shift()).resize(*count),
         ExprKind::Not(a) => of(a)?.not(),
         ExprKind::Neg(a) => of(a)?.neg(),
+        ExprKind::Popcount(a) => of(a)?.popcount(),
+        ExprKind::Clz(a) => of(a)?.clz(),
         ExprKind::LogicalNot(a) => of(a)?.not(),
         ExprKind::Binary(op, a, b) => apply(*op, &of(a)?, &of(b)?),
         ExprKind::AndThen(a, b) => {

@@ -290,7 +290,7 @@ impl<'a> Walk<'a> {
 
     fn assign(&mut self, place: &Place, value: &Expr) {
         for part in &place.path {
-            if let Projection::Index(e) | Projection::Bit(e) = part {
+            if let Projection::Index(e) | Projection::Run(e, _) = part {
                 self.value(e);
             }
         }

@@ -76,7 +76,7 @@ impl Checker<'_> {
 
     /// Checks both operands; one without a width (or without a type, such as a bare aggregate)
     /// takes that of the other.
-    fn operands(
+    pub(super) fn operands(
         &mut self,
         left: &Expr,
         right: &Expr,

@@ -85,6 +85,12 @@ impl Checker<'_> {
                 let (base, high, low) = (base?, bounds.0?.to_shift(), bounds.1?.to_shift());
                 self.project_slice(base, high, low, e.span, access)
             }
+            ExprKind::Run(base, index, count) => {
+                let base = self.nested(base.span, |c| c.resolve(base, access));
+                let index = self.expr(index, None).and_then(|i| self.number(i));
+                let count = self.const_number(count);
+                self.project_run(base?, index?, count?.to_shift(), e.span, access)
+            }
             _ => Some(Resolved::Value(self.expr(e, None)?)),
         }
     }
@@ -331,11 +337,13 @@ impl Checker<'_> {
             }
             (Resolved::Place(mut place), None) if access == Access::Write => {
                 place.ty = Type::Bits(1);
-                place.path.push(Projection::Bit(index));
+                place.path.push(Projection::Run(index, 1));
                 Resolved::Place(Place { span, ..place })
             }
-            (Resolved::Place(place), None) => Resolved::Value(fold::bit(read(place), index, span)),
-            (Resolved::Value(value), None) => Resolved::Value(fold::bit(value, index, span)),
+            (Resolved::Place(place), None) => {
+                Resolved::Value(fold::run(read(place), index, 1, span))
+            }
+            (Resolved::Value(value), None) => Resolved::Value(fold::run(value, index, 1, span)),
             (Resolved::Value(value), Some(element)) => {
                 let width = self.width(&element);
                 Resolved::Value(fold::element(value, index, element, count, width, span))
@@ -377,11 +385,59 @@ impl Checker<'_> {
         })
     }
 
+    /// `x[index +: count]`
+    fn project_run(
+        &mut self,
+        base: Resolved,
+        index: hir::Expr,
+        count: u32,
+        span: Span,
+        access: Access,
+    ) -> Option<Resolved> {
+        let base = self.whole(base, span, access)?;
+        let ty = match &base {
+            Resolved::Place(p) => &p.ty,
+            Resolved::Value(v) => &v.ty,
+        };
+        let Type::Bits(width) = *ty else {
+            let ty = ty.clone();
+            return self.not_indexable(&ty, span);
+        };
+        if count == 0 || count > width {
+            let message = format!("`+: {count}` selects no run of bits of a `u{width}`");
+            let help = format!("the number of bits, after `+:`, is 1 to {width}");
+            self.report(Diagnostic::new("E0405", span, message).help(help));
+            return None;
+        }
+        if let Some(from) = fold::value(&index) {
+            let from = from.to_shift();
+            match from.checked_add(count - 1).filter(|high| *high < width) {
+                Some(high) => return self.project_slice(base, high, from, span, access),
+                None => {
+                    let message = format!("bits from {from} on are out of range of `u{width}`");
+                    self.report(
+                        Diagnostic::new("W0605", index.span, message)
+                            .help("those beyond read as zero, and are not written"),
+                    );
+                }
+            }
+        }
+        Some(match base {
+            Resolved::Place(mut place) if access == Access::Write => {
+                place.ty = Type::Bits(count);
+                place.path.push(Projection::Run(index, count));
+                Resolved::Place(Place { span, ..place })
+            }
+            Resolved::Place(place) => Resolved::Value(fold::run(read(place), index, count, span)),
+            Resolved::Value(value) => Resolved::Value(fold::run(value, index, count, span)),
+        })
+    }
+
     /// If bits of a place have already been selected, nothing more can be selected for an
     /// assignment.
     fn whole(&mut self, base: Resolved, span: Span, access: Access) -> Option<Resolved> {
         let partial = matches!(&base, Resolved::Place(p)
-            if matches!(p.path.last(), Some(Projection::Slice(..) | Projection::Bit(_))));
+            if matches!(p.path.last(), Some(Projection::Slice(..) | Projection::Run(..))));
         if access == Access::Write && partial {
             self.report(
                 Diagnostic::new("E0409", span, "bits of bits cannot be assigned")

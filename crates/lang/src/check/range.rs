@@ -95,6 +95,8 @@ pub(super) fn range(expr: &Expr, facts: &Facts<'_>) -> Range {
             if cut.significant() <= own { Range::up_to(cut.resize(own)) } else { Range::all(own) }
         }
         ExprKind::Binary(op, a, b) => binary(*op, &of(a), &of(b), own),
+        // No more bits than there are.
+        ExprKind::Popcount(_) | ExprKind::Clz(_) => Range::up_to(Bits::new(own, own.into())),
         _ => Range::all(own),
     }
 }
@@ -117,13 +119,23 @@ pub(super) fn wrap(expr: &Expr, facts: &Facts<'_>, known: &Wraps) -> Option<Wrap
         ExprKind::Binary(op, a, b) => match op {
             // The other operand has no high bits, so it removes those that differ.
             BinaryOp::And => of(a).and_then(|wrapped| of(b).map(|_| wrapped)),
-            BinaryOp::Or | BinaryOp::Xor | BinaryOp::Div | BinaryOp::Rem => of(a).or_else(|| of(b)),
+            BinaryOp::Or
+            | BinaryOp::Xor
+            | BinaryOp::Div
+            | BinaryOp::Rem
+            | BinaryOp::Min
+            | BinaryOp::Max => of(a).or_else(|| of(b)),
             BinaryOp::Shr => of(a),
             BinaryOp::Shl => of(a).or_else(|| exceeds(expr, *op, a, b, facts)),
             BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul => {
                 of(a).or_else(|| of(b)).or_else(|| exceeds(expr, *op, a, b, facts))
             }
-            _ => None,
+            BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge => None,
         },
         _ => None,
     }
@@ -216,7 +228,17 @@ fn binary(op: BinaryOp, a: &Range, b: &Range, own: u32) -> Range {
             }
             None => Range::up_to(a.most.clone()),
         },
-        _ => Range::all(own),
+        BinaryOp::Min => Range {
+            least: a.least.clone().min(b.least.clone()),
+            most: a.most.clone().min(b.most.clone()),
+        },
+        BinaryOp::Max => Range {
+            least: a.least.clone().max(b.least.clone()),
+            most: a.most.clone().max(b.most.clone()),
+        },
+        BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+            Range::all(own)
+        }
     }
 }
 

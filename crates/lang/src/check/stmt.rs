@@ -236,7 +236,7 @@ impl Checker<'_> {
     fn settled_place(&mut self, e: &ast::Expr, out: &mut Vec<Stmt>) -> Option<Place> {
         let mut at = self.assigned(e)?;
         for step in &mut at.path {
-            let (Projection::Index(index) | Projection::Bit(index)) = step else { continue };
+            let (Projection::Index(index) | Projection::Run(index, _)) = step else { continue };
             if !fold::has_effect(index) {
                 continue;
             }
@@ -258,9 +258,9 @@ impl Checker<'_> {
                 whole.ty = self.type_at(&whole);
                 fold::slice(place::read(whole), high, low, at.span)
             }
-            Some(Projection::Bit(index)) => {
+            Some(Projection::Run(index, count)) => {
                 whole.ty = self.type_at(&whole);
-                fold::bit(place::read(whole), index, at.span)
+                fold::run(place::read(whole), index, count, at.span)
             }
             _ => place::read(at.clone()),
         }
@@ -282,7 +282,7 @@ impl Checker<'_> {
             }
             (Projection::Index(_), Type::Array(element, _)) => *element,
             (Projection::Slice(high, low), _) => Type::Bits(high - low + 1),
-            (Projection::Bit(_), _) => Type::Bits(1),
+            (Projection::Run(_, count), _) => Type::Bits(*count),
             (_, ty) => ty,
         })
     }

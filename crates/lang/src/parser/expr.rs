@@ -360,6 +360,9 @@ impl Parser<'_> {
                     let kind = if self.eat(Token::Colon) {
                         let low = self.unangled(Self::expr)?;
                         ExprKind::Slice(Box::new(value), Box::new(index), Box::new(low))
+                    } else if self.eat(Token::PlusColon) {
+                        let count = self.unangled(Self::expr)?;
+                        ExprKind::Run(Box::new(value), Box::new(index), Box::new(count))
                     } else {
                         ExprKind::Index(Box::new(value), Box::new(index))
                     };

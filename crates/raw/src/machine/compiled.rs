@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use wireloom_codegen::expand::expanded;
 use wireloom_codegen_tile::{
     self as tile, FRAME_BYTES, Home, Latencies, Layout, Link, Memories, Needs, Ports, Queue, Reach,
     Refused, RestWay, STEPS, Stages, Style, Switch, Turn,
@@ -59,6 +60,7 @@ pub fn compile(
     program: &Program,
     store: &Store,
 ) -> Result<Compiled, Vec<Refused>> {
+    let program = &*expanded(program);
     let spec = &spec.suited(program);
     let placement = spec.placement().map_err(whole)?;
     let chains = &placement.chains;

@@ -8,6 +8,11 @@ use super::{Graph, Kind, Node};
 impl Graph {
     /// A binary operation with the semantics of [`BinaryOp`].
     pub fn binary(&mut self, op: BinaryOp, a: Node, b: Node) -> Node {
+        if let BinaryOp::Umin | BinaryOp::Umax = op {
+            let first_is_less = self.binary(BinaryOp::Ult, a, b);
+            let (less, more) = if op == BinaryOp::Umin { (a, b) } else { (b, a) };
+            return self.select(first_is_less, less, more);
+        }
         if let (Kind::Const(x), Kind::Const(y)) = (self.kind(a), self.kind(b)) {
             let bits = op.apply(x, y);
             return self.constant(bits);

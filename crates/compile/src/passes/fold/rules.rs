@@ -48,14 +48,17 @@ fn unary(f: &mut Folder<'_>, op: UnaryOp, a: Value, width: u32) -> Option<Simple
     match (op, f.kind(a)?) {
         (UnaryOp::Not, OpKind::Unary(UnaryOp::Not, x))
         | (UnaryOp::Neg, OpKind::Unary(UnaryOp::Neg, x)) => Some(Is(*x)),
-        (UnaryOp::Neg, _) if width == 1 => Some(Is(a)),
+        (UnaryOp::Neg | UnaryOp::Popcount, _) if width == 1 => Some(Is(a)),
+        (UnaryOp::Clz, _) if width == 1 => Some(Becomes(OpKind::Unary(UnaryOp::Not, a))),
         _ => None,
     }
 }
 
 fn arithmetic(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value, width: u32) -> Option<Simpler> {
-    if a == b && op == BinaryOp::Sub {
-        return Some(Constant(Bits::zero(width)));
+    match op {
+        BinaryOp::Sub if a == b => return Some(Constant(Bits::zero(width))),
+        BinaryOp::Umin | BinaryOp::Umax if a == b => return Some(Is(a)),
+        _ => {}
     }
     if op.is_shift() && f.constant(a).is_some_and(Bits::is_zero) {
         return Some(Is(a));
@@ -65,7 +68,10 @@ fn arithmetic(f: &mut Folder<'_>, op: BinaryOp, a: Value, b: Value, width: u32) 
         BinaryOp::Add | BinaryOp::Sub | BinaryOp::Shl | BinaryOp::Lshr if c.is_zero() => {
             Some(Is(a))
         }
-        BinaryOp::Mul if c.is_zero() => Some(Is(b)),
+        BinaryOp::Umin if c.is_ones() => Some(Is(a)),
+        BinaryOp::Umax if c.is_zero() => Some(Is(a)),
+        BinaryOp::Mul | BinaryOp::Umin if c.is_zero() => Some(Is(b)),
+        BinaryOp::Umax if c.is_ones() => Some(Is(b)),
         BinaryOp::Mul | BinaryOp::Udiv if c == Bits::new(width, 1) => Some(Is(a)),
         BinaryOp::Udiv if c.is_zero() => Some(Constant(Bits::ones(width))),
         BinaryOp::Urem if c.is_zero() => Some(Is(a)),
