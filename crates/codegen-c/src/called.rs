@@ -2,7 +2,8 @@
 
 use wireloom_ir::{ContextArray, ContextVar, Engine, EngineKind, Exit, Op, OpKind, Program};
 
-use super::calls::{self, Surroundings};
+use super::call::Surroundings;
+use super::calls;
 use super::emitter::{Effects, Emitter, Scope};
 use super::names::Names;
 use super::tree::{

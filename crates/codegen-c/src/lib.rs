@@ -8,6 +8,7 @@
 mod ahead;
 mod batch;
 pub mod bpf;
+mod call;
 mod called;
 mod calls;
 mod early;

@@ -5,7 +5,8 @@ use wireloom_compile::analysis::order;
 use wireloom_ir::{OffloadTarget, Op, OpKind, Program};
 use wireloom_offloads::{Config, Layout, Method, registry};
 
-use super::super::calls::{Call, Surroundings, env, found};
+use super::super::call::{Call, Surroundings, env};
+use super::super::calls::found;
 use super::super::emitter::Emitter;
 use super::super::kinds;
 use super::super::ops::{Operand, as_words, high_word};

@@ -2,8 +2,8 @@
 
 use wireloom_offloads::{Config, Layout};
 
-use super::{Access, KindInC, SplitPhase, is_far};
-use crate::calls::Call;
+use super::kind::{Access, KindInC, SplitPhase, is_far};
+use crate::call::Call;
 use crate::ops::as_words;
 use crate::tree::{Expr, Stmt, Type};
 use crate::types::Model;

@@ -1,6 +1,6 @@
 //! `checksum` reads the current packet.
 
-use super::KindInC;
+use super::kind::KindInC;
 use crate::tree::Expr;
 
 pub const KIND: KindInC = KindInC {

@@ -1,7 +1,7 @@
 //! `clock` reads the time from the thread's environment.
 
-use super::KindInC;
-use crate::calls::env;
+use super::kind::KindInC;
+use crate::call::env;
 use crate::tree::Expr;
 
 pub const KIND: KindInC = KindInC {

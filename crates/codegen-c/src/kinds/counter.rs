@@ -1,6 +1,6 @@
 //! `counter` counts in the host's memory: one word for packets and one for bytes.
 
-use super::{Access, KindInC, SplitPhase, is_far};
+use super::kind::{Access, KindInC, SplitPhase, is_far};
 use crate::tree::{Expr, Stmt};
 
 /// The number of words of a counter.

@@ -3,8 +3,8 @@
 use wireloom_offloads::{Config, Layout, Method, StateUse};
 
 use super::array::lanes;
-use super::{Access, KindInC, Search, SplitPhase, is_far};
-use crate::calls::{Call, env};
+use super::kind::{Access, KindInC, Search, SplitPhase, is_far};
+use crate::call::{Call, env};
 use crate::ops::as_words;
 use crate::tree::{Expr, Stmt, Type};
 use crate::types::Model;

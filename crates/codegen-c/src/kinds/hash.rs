@@ -1,6 +1,6 @@
 //! `hash` is computed from its argument.
 
-use super::KindInC;
+use super::kind::KindInC;
 use crate::ops::as_words;
 use crate::tree::Expr;
 use crate::types::Model;

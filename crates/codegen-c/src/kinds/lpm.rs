@@ -3,8 +3,8 @@
 use wireloom_offloads::lpm::STRIDE;
 use wireloom_offloads::{Config, Layout};
 
-use super::{Access, KindInC, Search, SplitPhase};
-use crate::calls::Call;
+use super::kind::{Access, KindInC, Search, SplitPhase};
+use crate::call::Call;
 use crate::ops::{Operand, from_words};
 use crate::tree::{Binary, Declaration, Expr, Stmt, Type};
 use crate::types::{Class, Model};

@@ -1,8 +1,8 @@
 //! `match` walks the host's automaton over the current packet. The host has one unless the patterns
 //! are too many.
 
-use super::KindInC;
-use crate::calls::Call;
+use super::kind::KindInC;
+use crate::call::Call;
 use crate::tree::{Expr, Stmt};
 use crate::types::Model;
 

@@ -1,7 +1,7 @@
 //! `meter` marks packets in the host's memory.
 
-use super::{Access, KindInC, SplitPhase, is_far};
-use crate::calls::{Call, env};
+use super::kind::{Access, KindInC, SplitPhase, is_far};
+use crate::call::{Call, env};
 use crate::tree::{Expr, Stmt};
 
 /// The number of words of a meter.

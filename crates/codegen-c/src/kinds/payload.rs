@@ -1,7 +1,7 @@
 //! `payload` reads and changes the current packet.
 
-use super::KindInC;
-use crate::calls::Call;
+use super::kind::KindInC;
+use crate::call::Call;
 use crate::ops::as_words;
 use crate::tree::{Expr, Stmt};
 

@@ -1,7 +1,7 @@
 //! `random` is computed from the seed and the packet's number.
 
-use super::KindInC;
-use crate::calls::env;
+use super::kind::KindInC;
+use crate::call::env;
 use crate::tree::Expr;
 use crate::types::Model;
 
