@@ -67,7 +67,8 @@ Examples, in the folder of `wireloom example all`:
   wireloom run programs/router.loom --on golden --tables programs/tables/small.tables --in programs/captures/first.pcapng --drops --out out.pcapng
   wireloom run programs/flowcount.loom --in programs/captures/first.pcapng --dump flows --rows 10 --json -
   wireloom run programs/router.loom --on np-2-2-4 --tables programs/tables/small.tables --in programs/captures/first.pcapng --packets 20000 --rate 90
-  wireloom run programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --report out.html")]
+  wireloom run programs/router.loom --tables programs/tables/small.tables --in programs/captures/first.pcapng --report out.html
+  wireloom run programs/raw/null.rasm --on programs/raw/null.toml --in programs/captures/first.pcapng      tiles programmed by hand")]
     Run(run::Run),
     /// Forward live packets between network interfaces, with the kernel's routes (Linux)
     #[cfg(target_os = "linux")]

@@ -1,12 +1,13 @@
 //! Machines by their command-line names.
 
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use wireloom_console::output;
 
 use wireloom_console::Working;
 use wireloom_ir as ir;
-use wireloom_machine::{Configured, Machine, Options, Program, Running};
+use wireloom_machine::{Configured, Machine, Options, Program, Running, Snapshot};
 use wireloom_machines::REGISTRY;
 use wireloom_offloads::Store;
 
@@ -59,10 +60,21 @@ impl MachineName {
         }
     }
 
-    /// The machine, started already.
-    pub fn running(&self, machine: Box<dyn Machine>) -> Running {
+    /// The machine, started already with its own program, once it has the entries of table files.
+    ///
+    /// # Errors
+    /// As [`Machine::restore`].
+    pub fn running(
+        &self,
+        mut machine: Box<dyn Machine>,
+        store: &Store,
+        tables: &[PathBuf],
+    ) -> Outcome<Running> {
+        if !tables.is_empty() {
+            machine.restore(&Snapshot::of(store))?;
+        }
         let (build_time, work) = Default::default();
-        Running { configured: Arc::clone(&self.0), machine, build_time, work }
+        Ok(Running { configured: Arc::clone(&self.0), machine, build_time, work })
     }
 
     /// Starts the machine.

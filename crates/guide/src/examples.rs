@@ -126,7 +126,10 @@ pub const ALL: &[Example] = &[
         name: "raw",
         about: "programs of the tiles and switches of a RAW chip, in assembler and in C",
         files: &["programs/raw/"],
-        commands: &["wireloom assemble programs/raw/null.rasm -o null.robj"],
+        commands: &[
+            "wireloom traffic --packets 100 --ports 4 --out four.pcapng",
+            "wireloom run programs/raw/null.rasm --on programs/raw/null.toml --in four.pcapng",
+        ],
     },
     Example {
         name: "mpsoc",

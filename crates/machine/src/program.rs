@@ -61,11 +61,17 @@ impl Source {
             ));
         }
         let extension = self.file.extension().and_then(|extension| extension.to_str());
-        if matches!(extension, Some("uc" | "uo" | "toml")) {
+        let help = match extension {
+            Some("uc" | "uo" | "toml") => Some("run --on ixp1200 runs programs of microengines"),
+            Some("rasm" | "robj") => Some(
+                "run --on FILE.toml runs programs of tiles: a description of raw with a section \
+                 [board] (`wireloom docs machines/raw`)",
+            ),
+            _ => None,
+        };
+        if let Some(help) = help {
             let message = format!("{} is no source file in Loom C", self.file.display());
-            return Err(
-                Error::new(message).with_help("run --on ixp1200 runs programs of microengines")
-            );
+            return Err(Error::new(message).with_help(help));
         }
         let options = lang::Options {
             include_dirs: self.include.clone(),

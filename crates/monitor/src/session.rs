@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wireloom_io::Source;
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::watch::{
-    Breakpoint, Event, Goal, Halt, Listing, Measure, Memory, Part, PartKind, RegisterValue, Thread,
-    Watched, Why,
+    Breakpoint, Event, Goal, Halt, HeldQueue, Listing, Measure, Memory, Part, PartKind,
+    RegisterValue, Thread, Watched, Why,
 };
 use wireloom_machine::{Error, Machine, Result};
 
@@ -291,6 +291,11 @@ impl Session {
     /// The registers of a thread.
     pub fn registers(&mut self, thread: usize) -> Vec<RegisterValue> {
         self.watched().registers(thread)
+    }
+
+    /// The queues that hold something, of a machine that names both ends of its queues.
+    pub fn queues(&mut self) -> Option<Vec<HeldQueue>> {
+        self.watched().queues()
     }
 
     /// Words of a memory.

@@ -3,6 +3,8 @@
 //! The paper calls this a motherboard configuration. A board plays packets to their end and keeps
 //! what its cards counted and stamped.
 
+mod description;
+
 use crate::asm::Program;
 use crate::chip::{Chip, Error};
 use crate::device::{
@@ -12,6 +14,8 @@ use crate::device::{
 use crate::layout::Side;
 use crate::spec::Spec;
 
+pub use description::{BoardSection, Framing, LinkHeader};
+
 /// Cycles that are played between two looks at the cards.
 const SLICE: u64 = 64;
 
@@ -19,7 +23,7 @@ const SLICE: u64 = 64;
 pub type Edge = ((u8, u8), Side);
 
 /// What is at the ports of a chip.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BoardSpec {
     /// The input cards.
     pub inputs: Vec<(Edge, InputSpec)>,
@@ -27,6 +31,33 @@ pub struct BoardSpec {
     pub outputs: Vec<(Edge, OutputSpec)>,
     /// The memories.
     pub memories: Vec<(Edge, MemorySpec)>,
+}
+
+impl BoardSpec {
+    fn attach_memories(&self, chip: &mut Chip) -> Result<(), Error> {
+        self.memories.iter().try_for_each(|((tile, side), memory)| {
+            chip.attach(*tile, *side, Memory::new(memory.clone()))
+        })
+    }
+
+    fn attach_outputs(&self, chip: &mut Chip) -> Result<(), Error> {
+        self.outputs.iter().try_for_each(|((tile, side), card)| {
+            chip.attach(*tile, *side, OutputCard::new(card.clone()))
+        })
+    }
+
+    /// Attaches everything to a chip; input cards get their packets later
+    /// ([`InputCard::offer`]).
+    ///
+    /// # Errors
+    /// If a port is none or has two devices.
+    pub(crate) fn attach(&self, chip: &mut Chip) -> Result<(), Error> {
+        self.attach_memories(chip)?;
+        for ((tile, side), card) in &self.inputs {
+            chip.attach(*tile, *side, InputCard::new(card.clone(), Vec::new()))?;
+        }
+        self.attach_outputs(chip)
+    }
 }
 
 /// A chip with its cards.
@@ -77,15 +108,11 @@ impl Board {
         P: IntoIterator<Item = Vec<u8>, IntoIter: Send + 'static>,
     {
         let mut chip = Chip::new(chip, program)?;
-        for ((tile, side), memory) in &spec.memories {
-            chip.attach(*tile, *side, Memory::new(memory.clone()))?;
-        }
+        spec.attach_memories(&mut chip)?;
         for (((tile, side), card), packets) in spec.inputs.iter().zip(packets) {
             chip.attach(*tile, *side, InputCard::new(card.clone(), packets))?;
         }
-        for ((tile, side), card) in &spec.outputs {
-            chip.attach(*tile, *side, OutputCard::new(card.clone()))?;
-        }
+        spec.attach_outputs(&mut chip)?;
         Ok(Self { chip, spec })
     }
 

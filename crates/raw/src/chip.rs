@@ -5,7 +5,7 @@ use std::any::Any;
 use wireloom_isa::raw::{switch, tile};
 use wireloom_sim::wait_graph::{Report, WaitGraph};
 
-use crate::asm::Program;
+use crate::asm::{Program, UnitOf};
 use crate::device::{Accesses, Device, Memory, Port};
 use crate::layout::{Layout, Side};
 use crate::message::Header;
@@ -40,6 +40,8 @@ pub enum Error {
     Fault {
         /// The unit, such as "tile (1,0)".
         unit: String,
+        /// The processor that it is, and the number of its instruction; none if it is a router.
+        at: Option<(UnitOf, u32)>,
         /// The cycle.
         cycle: u64,
         /// The reason.
@@ -224,12 +226,11 @@ impl Chip {
                 self.last_step = self.now;
                 continue;
             }
-            let is_halted = self.is_halted();
-            if self.now - self.last_step < if is_halted { SETTLED } else { PATIENCE } {
+            if !self.stands_still() {
                 continue;
             }
             let report = Box::new(self.waits().report());
-            if is_halted && report.cycles.is_empty() {
+            if self.is_halted() && report.cycles.is_empty() {
                 break;
             }
             return Err(Error::Stuck { since: self.last_step, report });
@@ -250,6 +251,16 @@ impl Chip {
     /// Who waits for whom now.
     pub fn waits(&self) -> WaitGraph {
         waits::of(self, self.now + 1)
+    }
+
+    /// Whether no unit has moved for as long as a run waits for one.
+    pub(crate) fn stands_still(&self) -> bool {
+        self.now - self.last_step >= if self.is_halted() { SETTLED } else { PATIENCE }
+    }
+
+    /// The standstill of a chip on which nothing moves although units wait.
+    pub(crate) fn standstill(&self) -> Error {
+        Error::Stuck { since: self.last_step, report: Box::new(self.waits().report()) }
     }
 
     /// Cycles since reset.
@@ -312,27 +323,31 @@ impl Chip {
     fn step(&mut self) -> Result<(bool, bool), Error> {
         (self.now, self.simulated) = (self.now + 1, self.simulated + 1);
         let now = self.now;
-        let fault = |unit: String, why| Error::Fault { unit, cycle: now, why };
+        let fault = |unit: String, at, why| Error::Fault { unit, at, cycle: now, why };
+        let columns = self.layout.columns;
+        let place = |number: usize| ((number % columns) as u8, (number / columns) as u8);
         let mut moves = false;
         let (layout, queues) = (&self.layout, &mut self.queues);
         for (number, tile) in self.tiles.iter_mut().enumerate() {
             let regions = &self.regions[number];
-            moves |= tile
-                .cycle(&self.spec, layout, regions, queues, now)
-                .map_err(|why| fault(layout.processor(number), why))?;
+            moves |= tile.cycle(&self.spec, layout, regions, queues, now).map_err(|why| {
+                let at = ((place(number), false), tile.pc / 4);
+                fault(layout.processor(number), Some(at), why)
+            })?;
         }
         let penalty = u64::from(self.spec.switch.mispredicted_cycles);
         for (number, switch) in self.switches.iter_mut().enumerate() {
-            moves |= switch
-                .cycle(queues, now, penalty)
-                .map_err(|why| fault(layout.mover(number, 0), why))?;
+            moves |= switch.cycle(queues, now, penalty).map_err(|why| {
+                let at = ((place(number), true), switch.pc);
+                fault(layout.mover(number, 0), Some(at), why)
+            })?;
         }
         let turn = u64::from(self.spec.dynamic.turn_cycles);
         for (number, routers) in self.routers.iter_mut().enumerate() {
             for (network, router) in (2..).zip(routers) {
                 moves |= router
                     .cycle(layout, &self.attached, queues, now, turn)
-                    .map_err(|why| fault(layout.mover(number, network), why))?;
+                    .map_err(|why| fault(layout.mover(number, network), None, why))?;
             }
         }
         let mut acts = false;

@@ -7,10 +7,11 @@ use wireloom_codegen_tile::Refused;
 use wireloom_description::Description;
 use wireloom_machine::{
     Capabilities, Configured, Error, Files, Kind, Knob, Machine, Options, Program, Refusal, Result,
+    Source,
 };
 use wireloom_offloads::Store;
 
-use crate::machine::{MachineSpec, Raw, compile};
+use crate::machine::{MachineSpec, Raw, compile, is_by_hand, start_by_hand};
 
 /// The machine kind `raw`.
 pub static KIND: &dyn Kind = &RawKind;
@@ -76,6 +77,15 @@ impl Configured for MachineSpec {
         &[Knob::Rate, Knob::Buffer, Knob::Series]
     }
 
+    fn sections_without_effect(&self, _: &wireloom_ir::Program) -> Vec<String> {
+        let message = format!(
+            "machine {}: [board] changes nothing here: it is for programs of tiles written by hand \
+             (.rasm)",
+            self.name
+        );
+        self.board.iter().map(|_| message.clone()).collect()
+    }
+
     fn refusals(&self, program: &Program) -> Vec<Refusal> {
         let Ok(store) = wireloom_ir::store(&program.optimised) else { return Vec::new() };
         let refused = compile(self, &program.optimised, &store).err().unwrap_or_default();
@@ -97,6 +107,14 @@ impl Configured for MachineSpec {
     ) -> Result<Box<dyn Machine>> {
         progress("compiling programs of tiles");
         Ok(Box::new(Raw::start(self, &program.optimised, store, options)?))
+    }
+
+    fn start_own(
+        &self,
+        source: &Source,
+        options: &Options,
+    ) -> Option<Result<(Program, Box<dyn Machine>)>> {
+        is_by_hand(&source.file).then(|| start_by_hand(self, source, options))
     }
 
     fn generate(&self, program: &Program) -> Result<Files> {

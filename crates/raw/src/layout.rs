@@ -1,9 +1,11 @@
 //! Where tiles, ports and queues are.
 
+use serde::{Deserialize, Serialize};
 use wireloom_isa::raw::Network;
 
 /// A side of a tile or of the chip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// To row 0.
     North,
@@ -18,6 +20,11 @@ pub enum Side {
 impl Side {
     /// The sides by their numbers.
     pub const ALL: [Self; 4] = [Self::North, Self::East, Self::South, Self::West];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        ["north", "east", "south", "west"][self as usize]
+    }
 }
 
 /// The place of a processor among the ends of a crossbar, after the four sides.
@@ -106,6 +113,14 @@ impl Layout {
     pub fn of_queue(queue: usize) -> (usize, bool) {
         let rest = queue % TILE_QUEUES;
         (rest / (ENDS + 1), rest % (ENDS + 1) >= PROCESSOR)
+    }
+
+    /// The number of the network of a queue, one to a device among them.
+    pub fn network(&self, queue: usize) -> usize {
+        match queue.checked_sub(self.tiles() * TILE_QUEUES) {
+            Some(number) => number % NETWORKS,
+            None => Self::of_queue(queue).0,
+        }
     }
 
     /// Whether a queue is one of a tile.

@@ -77,7 +77,7 @@ pub struct DynamicSpec {
 }
 
 /// The sections of a description that are about what is around the chip.
-const AROUND: [&str; 2] = ["memory", "mapping"];
+const AROUND: [&str; 3] = ["memory", "mapping", "board"];
 
 /// Why a description is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

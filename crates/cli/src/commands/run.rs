@@ -92,7 +92,7 @@ impl Run {
             find_offload(&store, name)?;
         }
         let mut machine = match own {
-            Some(machine) => self.on.running(machine),
+            Some(machine) => self.on.running(machine, &store, &job.tables)?,
             None => self.on.start(&compiled, store, &options)?,
         };
         if machine.configured.capabilities().updates_in_flight {

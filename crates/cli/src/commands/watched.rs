@@ -54,7 +54,7 @@ impl WatchedArgs {
         let (store, _) = load_store(&program.optimised, &self.tables)?;
         let captures = self.input.open()?;
         let machine = match own {
-            Some(machine) => machine,
+            Some(machine) => self.on.running(machine, &store, &self.tables)?.machine,
             None => self.on.start(&program, store, &options)?.machine,
         };
         let source = Box::new(captures);

@@ -75,3 +75,79 @@ fn a_mapping_is_measured_with_packets_that_are_forwarded() {
     let ran = place.wireloom("map hub.loom --tables two.tables --in many.pcap");
     ran.status(2).complains(&["60 of 120 packets were dropped", "must know their destinations"]);
 }
+
+/// A program of switches that counts the words of packets, and its board.
+const COUNTS: &[u8] = b"# Counts the words of a packet.\n\
+.switch 0 0\nmessage:\n recv $1 route $cNi->$swi, $cNi->$cWo\n\
+more: bnezd $1, $1, more route $cNi->$cWo\n j message\n";
+const BOARD: &[u8] = b"extends = \"raw\"\n[board]\nframing = \"counted\"\n\
+inputs = [{ tile = [0, 0], side = \"north\" }]\noutputs = [{ tile = [0, 0], side = \"west\" }]\n";
+
+#[test]
+fn a_program_of_switches_runs_and_is_debugged() {
+    let place = Workplace::new();
+    place.write("counts.rasm", COUNTS);
+    place.write("board.toml", BOARD);
+    let frames = [workplace::frame(0x0800), workplace::frame(0x0806)];
+    place.write("frames.pcap", &workplace::pcap(&frames));
+    let run = "run counts.rasm --on board.toml --in frames.pcap";
+    let ran = place.wireloom(&format!("{run} --out out.pcap --json ran.json"));
+    ran.status(0).says(&["counts on board", "2 came, 2 left", "port 0"]);
+    let (sent, left) = (place.read("frames.pcap"), place.read("out.pcap"));
+    let bytes =
+        |capture: &[u8]| capture.windows(60).filter(|w| frames.contains(&w.to_vec())).count();
+    assert_eq!((bytes(&sent), bytes(&left)), (2, 2));
+    let json: serde_json::Value = serde_json::from_slice(&place.read("ran.json")).expect("JSON");
+    assert_eq!((&json["simulation"]["sent"], &json["engine"]), (&2.into(), &"counts".into()));
+    // An object file runs as well, without lines.
+    place.wireloom("assemble counts.rasm -o counts.robj").status(0);
+    place.wireloom(&run.replace(".rasm", ".robj")).status(0).says(&["2 came, 2 left"]);
+    let script = "break more\nbreak counts.rasm:6\ncontinue\nwhere\nregs $1\nstep 2\nregs $1\n\
+                  queues\ndelete 1\ncontinue\ndelete\ncontinue\npackets\n";
+    place.write("script", script.as_bytes());
+    let debug = "debug counts.rasm --on board.toml --in frames.pcap --script script";
+    let ran = place.wireloom(debug);
+    ran.status(0).says(&[
+        "board: 32 threads, 1 with a program; 425 MHz",
+        "breakpoint 1, break more",
+        "counts.rasm:5",
+        "$1       0x0000000f         15",
+        "$1       0x0000000d         13",
+        "static network 1  1 of 4   from switch (0,0) to device West of (0,0) on static network 1",
+        "breakpoint 2, break counts.rasm:6",
+        "every packet has left",
+        "packet 1: sent to port 0, 60 bytes",
+    ]);
+    assert_eq!(ran.out, place.wireloom(debug).out);
+}
+
+#[test]
+fn programs_of_switches_that_cannot_run_are_status_2() {
+    let place = Workplace::new();
+    place.write("counts.rasm", COUNTS);
+    place.write("board.toml", BOARD);
+    let stuck = String::from_utf8_lossy(COUNTS).replace(" j message", " halt");
+    place.write("stuck.rasm", stuck.as_bytes());
+    place.write("tables", b"table routes\n10.0.0.0/8 = 1\n");
+    place.write("wrong.toml", &[BOARD, b"speed = 3\n"].concat());
+    for (words, messages) in [
+        (
+            "run stuck.rasm --on board.toml",
+            &["no step since cycle", "1 of 2 packets have left"][..],
+        ),
+        ("run counts.rasm --on raw", &["raw does not say where packets come", "[board]"]),
+        ("run counts.rasm --on native", &["counts.rasm is no source file in Loom C", "[board]"]),
+        ("verify counts.rasm --on board.toml", &["counts.rasm is no source file in Loom C"]),
+        ("run counts.rasm --on board.toml --set A=1", &["--set has no effect"]),
+        ("run counts.rasm --on board.toml --engine a", &["--engine has no effect"]),
+        ("run counts.rasm --on board.toml --tables tables", &["there is no offload `routes`"]),
+        ("run counts.rasm --on wrong.toml", &["wrong.toml", "unknown field `speed`"]),
+        ("run none.rasm --on board.toml", &["none.rasm: "]),
+    ] {
+        let ran = place.wireloom(&format!("{words} --in frames.pcap"));
+        ran.status(2).complains(messages);
+    }
+    // An engine does not look at the board, and says so.
+    let ran = place.wireloom("run hub.loom --on board.toml --tables hub.tables --in frames.pcap");
+    ran.status(0).complains(&["[board] changes nothing here"]);
+}

@@ -45,6 +45,12 @@ pub trait Watched {
     /// Words of a memory from an address on, as many as there are, at most `count`.
     fn read(&self, memory: usize, address: u64, count: usize) -> Vec<u32>;
 
+    /// The queues that hold something now, each with the parts at its ends, of a machine that names
+    /// both ends of its queues.
+    fn queues(&self) -> Option<Vec<HeldQueue>> {
+        None
+    }
+
     /// The numbers of the signals that threads wait for; empty if there are none.
     fn signals(&self) -> Vec<(u32, String)>;
 
@@ -182,6 +188,21 @@ pub struct Memory {
     pub words: u32,
     /// Addresses.
     pub addresses: u64,
+}
+
+/// A queue that holds something.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct HeldQueue {
+    /// What it belongs to, such as a network.
+    pub what: &'static str,
+    /// The part that writes it.
+    pub from: String,
+    /// The part that reads it.
+    pub to: String,
+    /// The words in it.
+    pub held: u64,
+    /// The words that have room.
+    pub places: u64,
 }
 
 /// How far a run goes.

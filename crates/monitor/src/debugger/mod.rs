@@ -159,7 +159,7 @@ impl Debugger {
                 let read = self.session.read(number, address, count * words as usize);
                 show::memory(&read, address, words as usize)
             }
-            Command::Queues => show::queues(&self.session),
+            Command::Queues => show::queues(&mut self.session),
             Command::Use => show::used(&mut self.session),
             Command::Power => show::power(&mut self.session),
             Command::Packets => show::packets(&mut self.session),

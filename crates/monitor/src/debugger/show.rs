@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use wireloom_machine::watch::{Event, Listing, MeasureKind, RegisterValue};
+use wireloom_machine::watch::{
+    Event, HeldQueue, Listing, MeasureKind, Part, PartKind, RegisterValue,
+};
 use wireloom_machine::{Error, Result};
 
 use super::place_text;
@@ -183,14 +185,22 @@ pub fn memory(words: &[u32], address: u64, words_at: usize) -> String {
     out
 }
 
-/// What waits in queues.
-pub fn queues(session: &Session) -> String {
+/// What waits in queues. Where a machine names both ends of its queues, those that hold something
+/// are shown instead of how much the queues of an engine hold together.
+pub fn queues(session: &mut Session) -> String {
+    let held = session.queues();
+    let is_shown = |part: &Part| part.kind != PartKind::Queue || held.is_none();
     let mut out = String::new();
     for (measure, value) in session.measures.iter().zip(session.now()) {
-        if let MeasureKind::Level { places } = measure.kind {
-            let part = &session.parts[measure.part].name;
-            let _ = writeln!(out, "{part:<16} {:<9} {value:>5} of {places}", measure.name);
+        let part = &session.parts[measure.part];
+        if let MeasureKind::Level { places } = measure.kind
+            && is_shown(part)
+        {
+            let _ = writeln!(out, "{:<16} {:<9} {value:>5} of {places}", part.name, measure.name);
         }
+    }
+    for HeldQueue { what, from, to, held, places } in held.into_iter().flatten() {
+        let _ = writeln!(out, "{what:<16} {held:>2} of {places:<2}  from {from} to {to}");
     }
     out
 }
@@ -201,7 +211,7 @@ pub fn used(session: &mut Session) -> String {
     let mut out = String::new();
     for (measure, value) in session.measures.iter().zip(session.now()) {
         let part = &session.parts[measure.part];
-        let is_engine = part.kind == wireloom_machine::watch::PartKind::Engine;
+        let is_engine = part.kind == PartKind::Engine;
         match measure.kind {
             MeasureKind::Busy => {}
             MeasureKind::State if is_engine && measure.name == "busy" => {}

@@ -86,9 +86,10 @@ pub struct Assembled {
     pub program: Program,
     /// Labels, with the number of their instruction, of each unit.
     pub labels: BTreeMap<UnitOf, Vec<(String, u32)>>,
-    /// The line of each instruction of a unit, from 1, if it is in the source itself and not in a
-    /// file that it includes.
-    pub lines: BTreeMap<UnitOf, Vec<Option<u32>>>,
+    /// The names of the files that instructions are in: the source, then those that it includes.
+    pub files: Vec<String>,
+    /// The file of each instruction of a unit, by its number in `files`, and the line there, from 1.
+    pub lines: BTreeMap<UnitOf, Vec<(usize, u32)>>,
 }
 
 /// Assembles a source; `path` is its name in messages. Files that it includes are those of
@@ -134,7 +135,8 @@ pub fn assemble_whole(path: &str, text: &str, read: Read<'_>) -> Result<Assemble
     found.read(&whole.text, &constants);
     let program = found.program();
     if found.diagnostics.is_empty() {
-        return Ok(Assembled { program, labels: found.named(), lines: found.lines(&whole) });
+        let (files, lines) = found.lines(&whole);
+        return Ok(Assembled { program, labels: found.named(), files, lines });
     }
     let mut diagnostics = found.diagnostics;
     diagnostics.sort_by_key(|diagnostic| diagnostic.bytes.start);
@@ -237,21 +239,29 @@ impl<'a> Found<'a> {
         named
     }
 
-    /// The line of each instruction.
-    fn lines(&self, whole: &Whole) -> BTreeMap<UnitOf, Vec<Option<u32>>> {
-        let text = whole.files.first().map_or("", |file| &file.text);
-        let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-        let mut lines: BTreeMap<UnitOf, Vec<Option<u32>>> = BTreeMap::new();
+    /// The names of the files, each once, and the file and line of each instruction.
+    fn lines(&self, whole: &Whole) -> (Vec<String>, BTreeMap<UnitOf, Vec<(usize, u32)>>) {
+        let mut names: Vec<String> = Vec::new();
+        // A file that is included several times is several texts.
+        let mut number_of = |name: &String| {
+            names.iter().position(|known| known == name).unwrap_or_else(|| {
+                names.push(name.clone());
+                names.len() - 1
+            })
+        };
+        let numbers: Vec<usize> = whole.files.iter().map(|file| number_of(&file.name)).collect();
+        let ends_of = |text: &str| text.match_indices('\n').map(|(at, _)| at).collect();
+        let ends: Vec<Vec<usize>> = whole.files.iter().map(|file| ends_of(&file.text)).collect();
+        let mut lines: BTreeMap<UnitOf, Vec<(usize, u32)>> = BTreeMap::new();
         for Statement { section, line, .. } in &self.statements {
             let (file, bytes) = whole.place(&line.bytes());
-            let number = ends.partition_point(|end| *end < bytes.start) as u32 + 1;
-            let number = (file == 0).then_some(number);
+            let number = ends[file].partition_point(|end| *end < bytes.start) as u32 + 1;
             let words = if let Section::Tile(_) = section { line.words() } else { 1 };
             for unit in section.units() {
-                lines.entry(unit).or_default().extend((0..words).map(|_| number));
+                lines.entry(unit).or_default().extend((0..words).map(|_| (numbers[file], number)));
             }
         }
-        lines
+        (names, lines)
     }
 
     /// The second pass.

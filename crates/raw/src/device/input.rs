@@ -43,6 +43,9 @@ pub struct InputSpec {
     /// The tiles that get the head of a packet, as a message each. Without any it is words on a
     /// static network.
     pub copies: Vec<(u8, u8)>,
+    /// Whether the number of a packet's words but one goes before them, so that switches can count
+    /// them without a tile.
+    pub is_counted: bool,
 }
 
 impl InputSpec {
@@ -59,6 +62,7 @@ impl InputSpec {
             announces: false,
             rest: Rest::Follows,
             copies: Vec::new(),
+            is_counted: false,
         }
     }
 }
@@ -90,6 +94,8 @@ pub struct Entered {
 pub struct InputCard {
     spec: InputSpec,
     packets: Box<dyn Iterator<Item = Vec<u8>> + Send>,
+    /// Packets that come on the line before those.
+    offered: VecDeque<Vec<u8>>,
     line: LineClock,
     /// The last cycle in which the line stood still.
     stood_until: u64,
@@ -102,6 +108,10 @@ pub struct InputCard {
     interrupt: Option<u32>,
     rests: Rests,
     counts: InputCounts,
+    /// Whether packets will be offered: then the card never stands still for good.
+    pub is_awaiting: bool,
+    /// Words that the chip has taken.
+    pub words: u64,
     /// The packets that the chip has begun to take, in order.
     pub entered: Vec<Entered>,
 }
@@ -114,6 +124,7 @@ impl InputCard {
     ) -> Self {
         Self {
             packets: Box::new(packets.into_iter()),
+            offered: VecDeque::new(),
             line: LineClock::new(spec.rate),
             interrupt: interrupt(&spec).filter(|_| spec.announces),
             spec,
@@ -124,6 +135,8 @@ impl InputCard {
             waiting_bytes: 0,
             sending: VecDeque::new(),
             counts: InputCounts::default(),
+            is_awaiting: false,
+            words: 0,
             entered: Vec::new(),
         }
     }
@@ -133,10 +146,20 @@ impl InputCard {
         self.counts
     }
 
+    /// Puts a packet on the line.
+    pub fn offer(&mut self, packet: Vec<u8>) {
+        self.offered.push_back(packet);
+    }
+
+    /// Packets on the line and in the card, that which is being handed over among them.
+    pub fn holds(&self) -> usize {
+        let coming = usize::from(self.coming.is_some()) + usize::from(!self.sending.is_empty());
+        self.offered.len() + coming + self.waiting.len()
+    }
+
     /// Whether all packets have been handed over or lost.
     pub fn is_done(&self) -> bool {
-        let has_packets = self.coming.is_some() || !self.waiting.is_empty();
-        !has_packets && self.sending.is_empty() && self.rests.is_empty()
+        self.holds() == 0 && self.rests.is_empty()
     }
 
     /// Takes from the line what has come until now. A line that stood still begins its next packet
@@ -145,7 +168,8 @@ impl InputCard {
         let is_unlimited = self.spec.rate == LineRate::UNLIMITED;
         loop {
             if self.coming.is_none() {
-                let Some(packet) = self.packets.next() else { return };
+                let next = self.offered.pop_front().or_else(|| self.packets.next());
+                let Some(packet) = next else { return };
                 let from = if is_unlimited { now } else { self.stood_until };
                 self.coming = Some((self.line.take(from, packet.len()), packet));
             }
@@ -182,6 +206,9 @@ impl InputCard {
         self.waiting_bytes -= packet.len();
         let mut words = framed(self.spec.port, &packet);
         words.resize(words.len().max(1 + self.spec.least_words), 0);
+        if self.spec.is_counted {
+            words.insert(0, words.len() as u32 - 1);
+        }
         let head = self.spec.rest.head().saturating_add(1).min(words.len());
         let rest = words.split_off(head);
         self.rests.take(&self.spec.rest, self.copied(words, port), &rest, port);
@@ -228,10 +255,11 @@ impl Device for InputCard {
         }
         let Some(&word) = self.sending.front() else {
             // A packet that is still on the line comes by itself.
-            return moves || self.coming.is_some();
+            return moves || self.coming.is_some() || self.is_awaiting;
         };
         if port.write(self.spec.network, word) {
             self.sending.pop_front();
+            self.words += 1;
             self.counts.sent += u64::from(self.sending.is_empty());
             moves = true;
         }

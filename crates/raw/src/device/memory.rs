@@ -145,6 +145,11 @@ impl Memory {
         self.begun.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// What its chips did.
+    pub fn counts(&self) -> Accesses {
+        self.accesses
+    }
+
     /// Requests that wait or are worked on.
     pub fn waiting(&self) -> usize {
         self.replies.len() + self.reads.len() + self.writes.len()

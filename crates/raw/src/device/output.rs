@@ -25,13 +25,22 @@ pub struct OutputSpec {
     pub memories: Vec<Place>,
     /// Lines that the card asks for at a time ("up to four outstanding", the paper).
     pub outstanding: usize,
+    /// Whether the number of a packet's words but one comes before them.
+    pub is_counted: bool,
 }
 
 impl OutputSpec {
     /// A card whose line takes what the chip gives.
     pub fn new(network: Network) -> Self {
         let rate = LineRate::UNLIMITED;
-        Self { network, rate, interrupts: None, memories: Vec::new(), outstanding: 4 }
+        Self {
+            network,
+            rate,
+            interrupts: None,
+            memories: Vec::new(),
+            outstanding: 4,
+            is_counted: false,
+        }
     }
 }
 
@@ -83,6 +92,8 @@ pub struct OutputCard {
     fetch: Option<Fetch>,
     interrupt: Option<u32>,
     is_ready: bool,
+    /// Words of packets that have come.
+    pub words: u64,
     /// The packets, in the order of their last words.
     pub delivered: Vec<Delivered>,
 }
@@ -100,6 +111,7 @@ impl OutputCard {
             fetch: None,
             interrupt: None,
             is_ready: false,
+            words: 0,
             delivered: Vec::new(),
         }
     }
@@ -152,9 +164,11 @@ impl OutputCard {
             partial.begun = port.now;
         }
         partial.words.push(word);
-        let before = 4 * partial.words.len().saturating_sub(2);
-        if partial.words.len() > 1 {
-            let left = (partial.words[0] as usize & 0xffff).saturating_sub(before);
+        self.words += 1;
+        // The words before those of the packet's bytes are not for the line.
+        let first = usize::from(self.spec.is_counted);
+        if let Some(more) = partial.words.len().checked_sub(2 + first) {
+            let left = (partial.words[first] as usize & 0xffff).saturating_sub(4 * more);
             self.next = self.line.take(port.now, left.min(4));
         }
         if matches!(meant, Meant::LastBeforeFetch | Meant::LastBeforeKept) {
@@ -168,9 +182,9 @@ impl OutputCard {
                     _ => Fetch::new(words, begun, address, places, self.spec.outstanding),
                 });
             }
-        } else if meant == Meant::Packet && partial.words.len() == 1 + words_after(partial.words[0])
-        {
-            let words = std::mem::take(&mut partial.words);
+        } else if meant == Meant::Packet && is_whole(&partial.words, self.spec.is_counted) {
+            let mut words = std::mem::take(&mut partial.words);
+            words.drain(..usize::from(self.spec.is_counted));
             let begun = partial.begun;
             self.is_padding = self.message.is_some();
             self.deliver(&words, begun, port.now);
@@ -184,6 +198,16 @@ impl OutputCard {
         bytes.truncate(length);
         self.delivered.push(Delivered { port, bytes, begun, ended: now });
         self.is_ready = false;
+    }
+}
+
+/// Whether words are all of a packet. Their number goes before them if they are counted; otherwise
+/// the first one has the packet's length.
+fn is_whole(words: &[u32], is_counted: bool) -> bool {
+    if is_counted {
+        words.len() as u64 == u64::from(words[0]) + 2
+    } else {
+        words.len() == 1 + words_after(words[0])
     }
 }
 

@@ -10,6 +10,7 @@ use super::cards::{self, Branch, CardAt, Feed, side_to};
 use super::queues::{LinkKey, Queues};
 use super::rests::RestSpec;
 use super::ways::{self, Way};
+use crate::board::BoardSection;
 use crate::layout::Layout;
 use crate::{Side, Spec};
 
@@ -27,6 +28,8 @@ pub struct MachineSpec {
     pub memory: MemorySpec,
     /// Where engines run.
     pub mapping: Mapping,
+    /// What is at the ports for programs written by hand, if they can run.
+    pub board: Option<BoardSection>,
 }
 
 /// The memory that all tiles share.
@@ -218,7 +221,9 @@ impl MachineSpec {
         let chip = Spec::of(table.clone()).map_err(|error| wrong(error.to_string()))?;
         let memory = section::<MemorySpec>(table, "memory").map_err(wrong)?;
         let mapping = section::<Mapping>(table, "mapping").map_err(wrong)?;
-        let spec = Self { name: name.to_owned(), chip, memory, mapping };
+        let board = table.contains_key("board").then(|| section::<BoardSection>(table, "board"));
+        let board = board.transpose().map_err(wrong)?;
+        let spec = Self { name: name.to_owned(), chip, memory, mapping, board };
         for (key, value, range) in [
             ("megabytes", memory.megabytes, 1..=1024),
             ("latency_cycles", memory.latency_cycles, 1..=1000),
@@ -229,6 +234,10 @@ impl MachineSpec {
                 let message = format!("`memory.{key}` is {value}; it can be {least} to {most}");
                 return Err(wrong(message));
             }
+        }
+        if let Some(board) = &spec.board {
+            let built = board.build(&spec.chip, memory.latency_cycles, memory.outstanding);
+            built.map_err(wrong)?;
         }
         let replicas = &spec.mapping.replicas;
         if replicas.contains(&0) {
@@ -347,6 +356,9 @@ impl MachineSpec {
         let mut table = toml::Table::try_from(&self.chip).ok()?;
         table.insert("memory".into(), toml::Value::try_from(self.memory).ok()?);
         table.insert("mapping".into(), toml::Value::try_from(&self.mapping).ok()?);
+        if let Some(board) = &self.board {
+            table.insert("board".into(), toml::Value::try_from(board).ok()?);
+        }
         Some(table)
     }
 

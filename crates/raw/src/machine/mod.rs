@@ -1,5 +1,6 @@
 //! Runs a program on the chip through the interface of all machines.
 
+mod by_hand;
 mod cards;
 mod compiled;
 mod leaving;
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use wireloom_codegen_tile::{self as tile, Link};
 use wireloom_ir::Program;
-use wireloom_machine::watch::{Event, Watched};
+use wireloom_machine::watch::Watched;
 use wireloom_machine::{
     Error, Line, Machine, Options, Record, Recordings, Result, Settled, Sink, Snapshot,
     UpdateError, Wanted, thousands,
@@ -34,6 +35,7 @@ use wireloom_power::Account;
 use wireloom_sim::Time;
 use wireloom_sim::stats::Series;
 
+pub use by_hand::{is_by_hand, start as start_by_hand};
 use cards::CardAt;
 pub use compiled::compile;
 use compiled::{Compiled, turns};
@@ -47,7 +49,7 @@ pub use queues::{QueueMemory, Queues};
 use report::Measured;
 use rests::{Card, Memories, Rests};
 pub use rests::{Carrier, Duplex, Keep, Protocol, RestSpec};
-use watch::Programs;
+use watch::{Events, Programs};
 
 use crate::Chip;
 use crate::device::{LineRate, words_of};
@@ -102,10 +104,9 @@ pub struct Raw {
     metering: Metering,
     /// The power over time, once all packets have left.
     series: Option<Series>,
-    /// For debuggers: the programs once they were asked for, and events that were not taken yet.
+    /// The programs for debuggers, once they were asked for.
     programs: Option<Programs>,
-    events: VecDeque<Event>,
-    keeps_events: bool,
+    events: Events,
 }
 
 impl Raw {
@@ -149,8 +150,7 @@ impl Raw {
             metering,
             series: None,
             programs: None,
-            events: VecDeque::new(),
-            keeps_events: false,
+            events: Events::default(),
         })
     }
 
@@ -370,7 +370,8 @@ impl Raw {
             self.arrive();
             let next = self.lines.coming.front().map_or(u64::MAX, |next| next.at - self.now());
             let step = self.metering.cycles(&self.chip, left).min(next);
-            self.chip.run(step).map_err(|error| Error::new(error.to_string()))?;
+            let ran = self.chip.run(step);
+            ran.map_err(|error| watch::located(&self.chip, &watch::programs(self), error))?;
             self.metering.ran(&self.chip);
             left -= step;
         }
@@ -498,7 +499,9 @@ impl Machine for Raw {
     }
 
     fn watch(&mut self) -> Option<&mut dyn Watched> {
-        self.programs.is_none().then(|| self.programs = Some(watch::programs(self)));
+        if self.programs.is_none() {
+            self.programs = Some(watch::programs(self));
+        }
         Some(self)
     }
 

@@ -16,7 +16,7 @@ use crate::energy;
 
 /// Counts of a tile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-struct Tile {
+pub(super) struct Tile {
     instructions: u64,
     hits: u64,
     misses: u64,
@@ -38,8 +38,13 @@ struct CyclesBy {
 }
 
 impl Tile {
+    /// The cycles in which it executed an instruction.
+    pub fn executed(&self) -> u64 {
+        self.cycles_by.executed
+    }
+
     /// Adds what a tile of a chip did.
-    fn add(&mut self, chip: &Chip, place: (u8, u8)) {
+    pub fn add(&mut self, chip: &Chip, place: (u8, u8)) {
         let (instructions, hits, misses) = chip.counts(place);
         self.instructions += instructions;
         self.hits += hits;

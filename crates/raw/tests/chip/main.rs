@@ -1,6 +1,7 @@
 //! The chip against closed forms, and properties that hold for all programs.
 
 mod assembler;
+mod by_hand;
 mod c;
 mod cards;
 mod dynamic;

@@ -8,7 +8,7 @@ use wireloom_raw::board::{Board, Played};
 use wireloom_raw::dir24::Route;
 use wireloom_raw::routers::{Checked, Reference, STEPS, Setting, Version};
 
-const ROUTES: [Route; 6] = [
+pub const ROUTES: [Route; 6] = [
     Route { prefix: 0x0a00_0000, length: 8, port: 0 },
     Route { prefix: 0x0a01_0000, length: 16, port: 1 },
     Route { prefix: 0x0a01_0200, length: 24, port: 2 },
@@ -36,7 +36,7 @@ fn packet(number: u32, to: u32, ttl: u8, options: usize, length: usize) -> Vec<u
 }
 
 /// Packets of all kinds, wrong ones among them.
-fn packets(port: u32, most_options: usize) -> Vec<Vec<u8>> {
+pub fn packets(port: u32, most_options: usize) -> Vec<Vec<u8>> {
     let destinations =
         [0x0a02_0304, 0x0a01_0304, 0x0a01_0207, 0x0a01_0281, 0x0a01_0203, 0xc000_0203, 0xc000_0204];
     let mut packets = Vec::new();

@@ -19,6 +19,26 @@ pub struct Programs {
     pub of: Vec<Option<usize>>,
 }
 
+/// The sources of programs.
+struct Sources {
+    /// Those in assembler first.
+    sources: Vec<Source>,
+    /// For each line of the first source the line of Loom C that it comes from.
+    loom: Vec<Option<Place>>,
+}
+
+impl Sources {
+    /// Whether the compiler has written the assembler's text.
+    fn is_engine(&self) -> bool {
+        !self.loom.is_empty()
+    }
+
+    /// The number of sources in assembler. An engine has one, and all others are in Loom C.
+    fn own(&self) -> usize {
+        if self.is_engine() { 1 } else { self.sources.len() }
+    }
+}
+
 /// Instructions of a unit as text.
 fn texts(program: &Program, (place, is_switch): UnitOf) -> Vec<String> {
     let (words, switch_words) = program.of(place);
@@ -45,12 +65,41 @@ fn with_label(text: String, labels: &[(String, u32)]) -> String {
 }
 
 impl Programs {
-    /// Makes the listings of the programs of a chip with so many columns and rows. `text` is their
-    /// source, `files` those in Loom C.
-    pub fn of(program: &Program, text: &str, files: &[String], size: (u8, u8)) -> Self {
+    /// Makes the listings of the programs of an engine, on a chip with so many columns and rows.
+    /// `text` is their source, `files` those in Loom C.
+    pub fn of_engine(program: &Program, text: &str, files: &[String], size: (u8, u8)) -> Self {
         // The text was assembled before; without it there are no names and lines.
         let assembled = assemble_whole(SOURCE, text, &crate::routers::part).unwrap_or_default();
-        let loom = loom_lines(text, files, &JUMPS);
+        let own = Source { name: SOURCE.to_owned(), text: Some(text.to_owned()) };
+        let others = files.iter().map(|name| Source { name: name.clone(), text: None });
+        let sources = [own].into_iter().chain(others).collect();
+        let lines = loom_lines(text, files, &JUMPS).into_iter();
+        let loom = lines.map(|line| line.map(|(file, line)| Place { source: 1 + file, line }));
+        Self::of(program, &assembled, &Sources { sources, loom: loom.collect() }, size)
+    }
+
+    /// Makes the listings of programs that are written by hand. `sources` are the files that
+    /// [`Assembled::files`] names.
+    pub fn by_hand(assembled: &Assembled, sources: Vec<Source>, size: (u8, u8)) -> Self {
+        Self::of(&assembled.program, assembled, &Sources { sources, loom: Vec::new() }, size)
+    }
+
+    /// Whether the processor of a tile has a program, on a chip with so many columns.
+    pub fn has_processor(&self, (x, y): (u8, u8), columns: usize) -> bool {
+        self.of[super::THREADS * (usize::from(y) * columns + usize::from(x))].is_some()
+    }
+
+    /// The line of an instruction of a thread, as `FILE:LINE` in the source nearest to people, and
+    /// its text.
+    pub fn place(&self, thread: usize, address: u64) -> Option<(String, &str)> {
+        let listing = &self.listings[self.of.get(thread).copied().flatten()?];
+        let instruction = listing.instructions.get(usize::try_from(address).ok()?)?;
+        let place = instruction.places.last()?;
+        let file = &listing.sources.get(place.source)?.name;
+        Some((format!("{file}:{}", place.line), &instruction.text))
+    }
+
+    fn of(program: &Program, assembled: &Assembled, sources: &Sources, size: (u8, u8)) -> Self {
         let mut programs = Self::default();
         let mut known: Vec<UnitOf> = Vec::new();
         for place in (0..size.1).flat_map(|y| (0..size.0).map(move |x| (x, y))) {
@@ -64,8 +113,13 @@ impl Programs {
                     programs.of.push(None);
                     continue;
                 }
+                // Engines have many tiles with one program; by hand, one program is one section.
+                let has_same_lines = |other: &UnitOf| {
+                    sources.is_engine() || assembled.lines.get(other) == assembled.lines.get(&unit)
+                };
                 let is_same = |other: &UnitOf| {
                     other.1 == is_switch
+                        && has_same_lines(other)
                         && match (program.of(other.0), program.of(place)) {
                             ((one, _), (two, _)) if !is_switch => one == two,
                             ((_, one), (_, two)) => one == two,
@@ -73,7 +127,7 @@ impl Programs {
                 };
                 let number = known.iter().position(is_same).unwrap_or_else(|| {
                     known.push(unit);
-                    programs.listings.push(listing(program, unit, &assembled, text, files, &loom));
+                    programs.listings.push(listing(program, unit, assembled, sources));
                     known.len() - 1
                 });
                 programs.of.push(Some(number));
@@ -83,32 +137,25 @@ impl Programs {
     }
 }
 
-fn listing(
-    program: &Program,
-    unit: UnitOf,
-    assembled: &Assembled,
-    text: &str,
-    files: &[String],
-    loom: &[Option<(usize, u32)>],
-) -> Listing {
+fn listing(program: &Program, unit: UnitOf, assembled: &Assembled, sources: &Sources) -> Listing {
     let ((x, y), is_switch) = unit;
     let kind = if is_switch { "switch" } else { "tile" };
     let labels = assembled.labels.get(&unit).map_or(&[][..], Vec::as_slice);
     let lines = assembled.lines.get(&unit).map_or(&[][..], Vec::as_slice);
-    let own = Source { name: SOURCE.to_owned(), text: Some(text.to_owned()) };
-    let others = files.iter().map(|name| Source { name: name.clone(), text: None });
     let instruction = |(number, text): (usize, String)| {
-        let line = lines.get(number).copied().flatten();
-        let mut places: Vec<Place> =
-            line.map(|line| Place { source: 0, line }).into_iter().collect();
-        let above = line.and_then(|line| loom.get(line as usize - 1).copied().flatten());
-        places.extend(above.map(|(file, line)| Place { source: 1 + file, line }));
+        let mut places = Vec::new();
+        if let Some(&(source, line)) = lines.get(number).filter(|(file, _)| *file < sources.own()) {
+            places.push(Place { source, line });
+            // Comments of the compiler are in the source itself.
+            let above = sources.loom.get(line as usize - 1).filter(|_| source == 0);
+            places.extend(above.copied().flatten());
+        }
         Instruction { text: with_label(text, labels), places }
     };
     Listing {
         name: format!("{kind}-{x}-{y}"),
         instructions: texts(program, unit).into_iter().enumerate().map(instruction).collect(),
         labels: labels.iter().map(|(name, index)| (name.clone(), u64::from(*index))).collect(),
-        sources: [own].into_iter().chain(others).collect(),
+        sources: sources.sources.clone(),
     }
 }
