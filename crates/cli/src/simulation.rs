@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use wireloom_console::{Places, output, thousands};
-use wireloom_machine::{Bar, Knob, Options, Part, Rate, Record};
+use wireloom_machine::{Bar, Knob, LineCounts, Options, Part, Profile, Rate, Record};
 use wireloom_machines::REGISTRY;
 
 use crate::failure::{Failure, Outcome};
@@ -148,6 +148,48 @@ impl SimulationArgs {
             watched: false,
         })
     }
+}
+
+/// Refuses an option that has no effect on a machine.
+///
+/// # Errors
+/// If it has none.
+pub fn check_knob(option: &str, knob: Knob, machine: &MachineName) -> Outcome {
+    if machine.0.knobs().contains(&knob) {
+        return Ok(());
+    }
+    let message = format!("{option} has no effect on {}", machine.0.name());
+    Err(Failure::unusable(message).with_help(help(option, knob)))
+}
+
+/// Tabulates the first lines of a profile, or all of them if `rows` is 0.
+pub fn profile_text(profile: &Profile, rows: usize) -> String {
+    let all = profile.total.cycles().max(1) as f64;
+    let share = |cycles: u64| format!("{:.1} %", 100.0 * cycles as f64 / all);
+    let headings = ["line", "instructions", "cycles", "share", "executing", "waiting"];
+    let mut table = output::table(&headings, &[1, 2, 3, 4, 5]);
+    let shown = if rows == 0 { profile.lines.len() } else { rows.min(profile.lines.len()) };
+    let row = |name: &str, counts: LineCounts| {
+        [
+            name.to_owned(),
+            thousands(counts.instructions),
+            thousands(counts.cycles()),
+            share(counts.cycles()),
+            share(counts.executing),
+            share(counts.waiting),
+        ]
+    };
+    for line in &profile.lines[..shown] {
+        table.add_row(row(&line.place, line.counts));
+    }
+    table.add_row(row("all lines", profile.total));
+    let mut out = format!("\n{table}\n");
+    let more = profile.lines.len() - shown;
+    if more > 0 {
+        writeln!(out, "and {more} lines with fewer cycles: --rows 0 shows all")
+            .expect("a string takes everything");
+    }
+    out
 }
 
 /// Says which machines take an option.

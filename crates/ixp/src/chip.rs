@@ -99,8 +99,8 @@ pub struct Chip<E = ()> {
     /// The intervals of the energy's record, if it has some.
     sample: Option<Time>,
     fault: Option<Fault>,
-    /// Why it cannot go on.
-    pub failed: Option<Refused>,
+    /// Why it cannot go on, and if an instruction is why, its engine and address.
+    pub failed: Option<(Refused, Option<(usize, u16)>)>,
 }
 
 impl<E: EnergySink> Chip<E> {
@@ -217,8 +217,8 @@ impl<E: EnergySink> Chip<E> {
         }
     }
 
-    fn fail(&mut self, refused: Refused, kernel: &mut Kernel<Event>) {
-        self.failed.get_or_insert(refused);
+    fn fail(&mut self, refused: Refused, at: Option<(usize, u16)>, kernel: &mut Kernel<Event>) {
+        self.failed.get_or_insert((refused, at));
         kernel.stop();
     }
 
@@ -414,7 +414,13 @@ impl<E: EnergySink> Model for Chip<E> {
         match done {
             Ok(activity) => activity,
             Err(refused) => {
-                self.fail(refused, kernel);
+                let number = (unit.0 as usize).checked_sub(1);
+                let at = number.and_then(|number| {
+                    let engine = &self.engines[number];
+                    let active = engine.active()?;
+                    Some((number, engine.contexts()[usize::from(active)].pc))
+                });
+                self.fail(refused, at, kernel);
                 Activity::Asleep
             }
         }

@@ -77,7 +77,7 @@ impl Configured for Spec {
     }
 
     fn knobs(&self) -> &'static [Knob] {
-        &[Knob::Series, Knob::Seed, Knob::Events, Knob::Assertions, Knob::Rules]
+        &[Knob::Series, Knob::Seed, Knob::Events, Knob::Assertions, Knob::Rules, Knob::Profile]
     }
 
     fn refusals(&self, program: &Program) -> Vec<Refusal> {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use wireloom_ir::{Output, Reason, Verdict};
 use wireloom_machine::watch::{Event, Watched};
 use wireloom_machine::{
-    Error, Machine, Record, Recordings, Result, Settled, Sink, Snapshot, UpdateError, Wanted,
+    Error, Machine, Profile, Profiler, Record, Recordings, Result, Settled, Sink, Snapshot,
+    UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_offloads::{Store, Update};
@@ -16,9 +17,9 @@ use crate::assertions::{self, Broken, Rule};
 use crate::cards::Delivered;
 use crate::energy::Metered;
 use crate::mpkt::Way;
-use crate::processor::Processor;
+use crate::processor::{Processor, RunError};
 use crate::tables::Tables;
-use crate::watch::Sources;
+use crate::watch::{Sources, listing};
 
 /// Packets that are offered before the machine begins to work on them.
 const AHEAD: u64 = 256;
@@ -115,9 +116,31 @@ impl<E: Metered> Ixp<E> {
 
     /// Simulates until at most this many packets are left, and passes on what can be.
     fn work(&mut self, most: u64, sink: Sink<'_>) -> Result<Settled> {
-        let done = self.processor.run_packets(most).map_err(Error::new);
+        let done = self.processor.run_packets(most).map_err(|error| self.failure(error));
         let settled = self.settle(sink)?;
         done.map(|()| settled)
+    }
+
+    /// The error of a run, with lines of the sources.
+    pub(crate) fn failure(&self, error: RunError) -> Error {
+        let line = |engine: usize, address: u16| {
+            let engine = &self.processor.chip.engines[engine];
+            let version = self.processor.chip.spec.engine.version;
+            listing::of(engine.program(), version, &self.sources).line_of(address.into())
+        };
+        Error::new(match error {
+            RunError::Refused { at, message, instruction } => {
+                let line = instruction.and_then(|(engine, address)| line(engine, address));
+                // Microcode written by hand is named in the message.
+                let line = line.filter(|line| !message.contains(line.as_str()));
+                let from = line.map_or(String::new(), |line| format!(" (from {line})"));
+                let message = message + &from;
+                RunError::Refused { at, message, instruction }
+            }
+            RunError::Stuck { at, packets, .. } => {
+                RunError::Stuck { at, packets, waits: self.processor.waits(&line) }
+            }
+        })
     }
 
     pub(crate) fn settle(&mut self, sink: Sink<'_>) -> Result<Settled> {
@@ -182,7 +205,8 @@ impl<E: Metered> Machine for Ixp<E> {
 
     fn advance(&mut self, cycles: u64, sink: Sink<'_>) -> Result<Settled> {
         if self.processor.chip.cards.to_come() > 0 {
-            self.processor.run_cycles(cycles).map_err(Error::new)?;
+            let ran = self.processor.run_cycles(cycles);
+            ran.map_err(|error| self.failure(error))?;
         }
         self.settle(sink)
     }
@@ -229,6 +253,18 @@ impl<E: Metered> Machine for Ixp<E> {
             events: trace.is_on().then_some(trace as _),
             ..Recordings::default()
         }
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        let mut profiler = Profiler::default();
+        let version = self.processor.chip.spec.engine.version;
+        let is_compiled = !self.sources.loom.is_empty();
+        for (number, engine) in self.processor.chip.engines.iter().enumerate() {
+            let now = engine.cycles() + self.processor.sleeping(number);
+            let listing = listing::of(engine.program(), version, &self.sources);
+            profiler.add(&listing, is_compiled, engine.counts(now));
+        }
+        Some(profiler.profile())
     }
 
     fn record(&self, work: Duration) -> Option<Record> {

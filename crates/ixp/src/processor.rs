@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use wireloom_isa::microengine::Signal;
+use wireloom_isa::microengine::text::signal_name;
 use wireloom_sim::stats::Series;
 use wireloom_sim::{
     Clock, EnergyMeter, EnergySink, EventSink, Kernel, Observer, SpecError, Stop, Time,
@@ -39,6 +41,8 @@ pub enum RunError {
         at: Time,
         /// What, as a sentence.
         message: String,
+        /// The engine and the address of the instruction, if one is the reason.
+        instruction: Option<(usize, u16)>,
     },
     /// Packets do not get on.
     #[error("at {at}: {packets} packets do not get on: {waits}")]
@@ -130,7 +134,9 @@ impl<E: EnergySink> Processor<E> {
         let stop = self.kernel.run(&mut self.chip, self.until);
         match self.chip.failed.take() {
             None => Ok(stop),
-            Some(refused) => Err(RunError::Refused { at: self.now(), message: refused.0 }),
+            Some((refused, instruction)) => {
+                Err(RunError::Refused { at: self.now(), message: refused.0, instruction })
+            }
         }
     }
 
@@ -165,7 +171,9 @@ impl<E: EnergySink> Processor<E> {
         }
         match self.chip.failed.take() {
             None => Ok(ran),
-            Some(refused) => Err(RunError::Refused { at: self.now(), message: refused.0 }),
+            Some((refused, instruction)) => {
+                Err(RunError::Refused { at: self.now(), message: refused.0, instruction })
+            }
         }
     }
 
@@ -189,7 +197,7 @@ impl<E: EnergySink> Processor<E> {
                 return Err(RunError::Stuck {
                     at: self.now(),
                     packets: self.chip.cards.to_come(),
-                    waits: self.waits(),
+                    waits: self.waits(&|_, _| None),
                 });
             }
         }
@@ -261,8 +269,8 @@ impl<E: EnergySink> Processor<E> {
         Some(meter)
     }
 
-    /// What contexts wait for.
-    fn waits(&self) -> String {
+    /// What contexts wait for. `line` returns the line of an instruction of an engine.
+    pub(crate) fn waits(&self, line: &dyn Fn(usize, u16) -> Option<String>) -> String {
         let mut waits = Vec::new();
         let blocked = self.chip.sram.blocked();
         if blocked > 0 {
@@ -276,11 +284,20 @@ impl<E: EnergySink> Processor<E> {
             }
             for (place, context) in engine.contexts().iter().enumerate() {
                 let what = match context.state {
-                    State::Waiting => format!("signals {:#x}", context.mask & !context.signals),
+                    State::Waiting => {
+                        let missing = context.mask & !context.signals;
+                        let bits = (0..16).filter(|bit| missing >> bit & 1 != 0);
+                        let version = self.chip.spec.engine.version;
+                        let names = bits.map(|bit| signal_name(version, Signal(bit)));
+                        format!("signals {}", names.collect::<Vec<_>>().join(", "))
+                    }
                     State::Stopped => continue,
                     State::Ready | State::Running => "nothing".to_owned(),
                 };
-                waits.push(format!("engine {number} context {place} at {}: {what}", context.pc));
+                let at =
+                    line(number, context.pc).map_or(String::new(), |line| format!(" ({line})"));
+                waits
+                    .push(format!("engine {number} context {place} at {}{at}: {what}", context.pc));
             }
         }
         if waits.is_empty() { "no context runs".to_owned() } else { waits.join("; ") }

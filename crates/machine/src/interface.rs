@@ -9,7 +9,7 @@ use wireloom_sim::Timeline;
 use wireloom_sim::stats::Series;
 
 use crate::watch::Watched;
-use crate::{Error, Passage, Record, Result, Snapshot};
+use crate::{Error, Passage, Profile, Record, Result, Snapshot};
 
 /// Receives the outputs of a machine. A packet's bytes are valid during the call only.
 pub type Sink<'a> = &'a mut dyn FnMut(Output<'_>);
@@ -140,6 +140,12 @@ pub trait Machine {
 
     /// Returns how often packets began steps and called offloads, if the machine counts that.
     fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    /// Returns what threads did at each line of the program, of a machine that counts it
+    /// ([`Knob::Profile`](crate::Knob)).
+    fn profile(&self) -> Option<Profile> {
         None
     }
 

@@ -32,6 +32,8 @@ pub enum Knob {
     Seed,
     /// Packets that are not measured.
     Warm,
+    /// What threads did at each line of the program.
+    Profile,
 }
 
 /// Options of a run.

@@ -33,6 +33,7 @@ impl Chip {
         for tile in &mut self.tiles {
             if let Some(block) = tile.block(layout, queues, next) {
                 tile.cycles.blocked(block, cycles);
+                tile.waits(cycles);
             }
         }
         for switch in &mut self.switches {

@@ -1,6 +1,7 @@
 //! Switch processors.
 
 use wireloom_isa::raw::switch::{Control, Instruction, Source};
+use wireloom_machine::LineCounts;
 
 use crate::layout::{Layout, PROCESSOR};
 use crate::queue::Queue;
@@ -42,6 +43,8 @@ struct Ready {
     /// The place in `sources` of the word that the switch takes itself.
     own: usize,
     times: u64,
+    /// Cycles in which the switch stood here.
+    waits: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -95,7 +98,25 @@ impl Switch {
     pub fn rest(&mut self, queues: &[Queue], now: u64, cycles: u64) {
         if let Some(block) = self.block(queues, now) {
             self.cycles.blocked(block, self.tile, cycles);
+            self.waits(cycles);
         }
+    }
+
+    /// Counts cycles in which the switch stands at its next instruction.
+    #[inline]
+    fn waits(&mut self, cycles: u64) {
+        if let Some(instruction) = self.program.get_mut(self.pc as usize) {
+            instruction.waits += cycles;
+        }
+    }
+
+    /// What the switch did at each instruction.
+    pub fn counts(&self) -> impl Iterator<Item = LineCounts> + '_ {
+        self.program.iter().map(|instruction| LineCounts {
+            instructions: instruction.times,
+            executing: instruction.times,
+            waiting: instruction.waits,
+        })
     }
 
     /// Acts for a cycle; returns whether the switch executed an instruction.
@@ -104,7 +125,10 @@ impl Switch {
     /// If the program has no instruction at its counter.
     pub fn cycle(&mut self, queues: &mut [Queue], now: u64, penalty: u64) -> Result<bool, String> {
         if self.is_halted || now < self.ready_at {
-            self.cycles.branches += u64::from(!self.is_halted);
+            if !self.is_halted {
+                self.cycles.branches += 1;
+                self.waits(1);
+            }
             return Ok(!self.is_halted);
         }
         if self.program.len() <= self.pc as usize {
@@ -112,6 +136,7 @@ impl Switch {
         }
         if let Some(block) = self.block(queues, now) {
             self.cycles.blocked(block, self.tile, 1);
+            self.waits(1);
             return Ok(false);
         }
         self.cycles.executed += 1;
@@ -191,5 +216,6 @@ fn ready(instruction: &Instruction, tile: usize, layout: &Layout) -> Ready {
         moves,
         own,
         times: 0,
+        waits: 0,
     }
 }

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use wireloom_isa::raw::tile::{self, Instruction, Op, Special, Timing};
 use wireloom_isa::raw::{Network, Register};
+use wireloom_machine::LineCounts;
 
 use crate::cache::Cache;
 use crate::layout::{Layout, PROCESSOR};
@@ -69,6 +70,8 @@ pub(crate) struct Tile {
     pub program: Vec<Instruction>,
     /// How often each instruction of the program was executed.
     pub times: Vec<u64>,
+    /// Cycles in which the processor stood at each.
+    waits: Vec<u64>,
     pub pc: u32,
     pub registers: [u32; 32],
     /// The first cycle in which an instruction that reads the register can issue.
@@ -101,6 +104,7 @@ impl Tile {
             number,
             program: program.to_vec(),
             times: vec![0; program.len()],
+            waits: vec![0; program.len()],
             pc: 0,
             registers: [0; 32],
             ready: [0; 32],
@@ -174,6 +178,24 @@ impl Tile {
         self.block(layout, queues, now).map_or(Doing::Running, Doing::Network)
     }
 
+    /// Counts cycles in which the processor stands at its next instruction.
+    #[inline]
+    pub fn waits(&mut self, cycles: u64) {
+        if let Some(waits) = self.waits.get_mut((self.pc / 4) as usize) {
+            *waits += cycles;
+        }
+    }
+
+    /// What the processor did at each instruction.
+    pub fn counts(&self) -> impl Iterator<Item = LineCounts> + '_ {
+        let both = self.times.iter().zip(&self.waits);
+        both.map(|(times, waits)| LineCounts {
+            instructions: *times,
+            executing: *times,
+            waiting: *waits,
+        })
+    }
+
     fn memory_queues(&self, layout: &Layout) -> (usize, usize) {
         let network = Network::Memory as usize;
         (layout.input(self.number, network, PROCESSOR), layout.to_processor(self.number, network))
@@ -219,17 +241,20 @@ impl Tile {
         self.take_interrupt(layout, queues, now);
         if self.miss.is_some() || !self.to_send.is_empty() {
             self.cycles.misses += 1;
+            self.waits(1);
             return self.memory_cycle(layout, queues, now);
         }
         if now < self.ready_at {
             // Long operations end by themselves, so waiting for one is no standstill.
             self.cycles.branches += 1;
+            self.waits(1);
             return Ok(true);
         }
         if self.interrupts_on && self.causes(layout, queues, now) & self.mask != 0 {
             (self.epc, self.pc, self.interrupts_on) = (self.pc, self.vector, false);
             self.ready_at = now + 1 + u64::from(spec.tile.mispredicted_cycles);
             self.cycles.branches += 1;
+            self.waits(1);
             return Ok(true);
         }
         let Some(&instruction) = self.program.get((self.pc / 4) as usize) else {
@@ -239,6 +264,7 @@ impl Tile {
         let [rs, rt] = instruction.read();
         if rs.is_some_and(is_late) || rt.is_some_and(is_late) {
             self.cycles.operands += 1;
+            self.waits(1);
             return Ok(true);
         }
         let uses_hi_lo = matches!(
@@ -247,17 +273,22 @@ impl Tile {
         );
         if uses_hi_lo && self.hi_lo_ready > now {
             self.cycles.operands += 1;
+            self.waits(1);
             return Ok(true);
         }
         if let Some(block) = self.network_block(&instruction, layout, queues, now) {
             self.cycles.blocked(block, 1);
+            self.waits(1);
             return Ok(false);
         }
         let executed = self.executed;
         self.execute(&instruction, spec, layout, regions, queues, now)?;
         // One whose line must come first is executed again.
         self.cycles.executed += self.executed - executed;
-        self.cycles.misses += u64::from(self.executed == executed);
+        if self.executed == executed {
+            self.cycles.misses += 1;
+            self.waits(1);
+        }
         Ok(true)
     }
 

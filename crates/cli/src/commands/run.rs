@@ -8,7 +8,7 @@ use wireloom_console::{Working, bar, load_store, memory, output, thousands};
 use wireloom_io::{CaptureSink, Sink, Source};
 use wireloom_ir as ir;
 use wireloom_ir::Output;
-use wireloom_machine::{Record, Recordings, Wanted, find_offload};
+use wireloom_machine::{Knob, Profile, Record, Recordings, Wanted, find_offload};
 use wireloom_report::{Page, Section};
 
 use crate::captures::{warn_of, warn_of_left_out};
@@ -41,6 +41,11 @@ pub struct Run {
     /// Show this number of an offload's rows, largest values first; 0 shows all, sorted by key
     #[arg(long, value_name = "N", default_value_t = 20)]
     rows: usize,
+    /// Show for each line of the program what threads of a simulated machine did there: the
+    /// instructions, and the cycles in which they executed and waited. The report of --json has all
+    /// lines, the text the first 20 (--rows)
+    #[arg(long)]
+    profile: bool,
     #[command(flatten)]
     updates: UpdatesArgs,
     /// Last: its groups of options would go on.
@@ -68,6 +73,9 @@ struct Report {
     peak_memory_kib: u64,
     #[serde(flatten)]
     fates: Fates,
+    /// What threads did at each line of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Profile>,
     offloads: Vec<OffloadReport>,
     /// Offloads of a simulated machine that were not read back: large ones that were not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -79,6 +87,9 @@ impl Run {
     pub fn run(self) -> Outcome {
         let job = self.job;
         job.simulation.check(std::slice::from_ref(&self.on))?;
+        if self.profile {
+            simulation::check_knob("--profile", Knob::Profile, &self.on)?;
+        }
         let places = self.updates.places(job.places()).writes("--out", self.out.as_deref());
         places.check()?;
         let options = job.simulation.options()?;
@@ -163,6 +174,7 @@ impl Run {
             simulation: machine.record(),
             peak_memory_kib: memory::peak_kib(),
             fates: tally.fates(program),
+            profile: self.profile.then(|| machine.machine.profile()).flatten(),
             offloads,
             unread,
         };
@@ -170,7 +182,7 @@ impl Run {
             let page = report.page(program, &machine.machine.recordings());
             output::write_file(path, page.html().as_bytes())?;
         }
-        let mut text = report.text();
+        let mut text = report.text(self.rows);
         if let Some(out) = self.out.as_ref().filter(|out| out.as_os_str() != "-") {
             text += &format!("packets are in {}\n", out.display());
         }
@@ -212,7 +224,8 @@ impl Report {
         page
     }
 
-    fn text(&self) -> String {
+    /// The report for people, with so many lines of the profile; all if that is 0.
+    fn text(&self, rows: usize) -> String {
         let mut out = format!("{} on {}", self.engine, self.machine);
         if self.build_seconds >= 0.01 {
             out += &format!(", ready in {:.2} s", self.build_seconds);
@@ -231,6 +244,9 @@ impl Report {
             }
         }
         out += &format!("\n{}", self.fates.text());
+        if let Some(profile) = &self.profile {
+            out += &simulation::profile_text(profile, rows);
+        }
         out += &rows::text(&self.offloads);
         for name in &self.unread {
             out += &format!("\n{name}: not read back, which takes long; --dump {name} does it\n");

@@ -90,3 +90,29 @@ fn events_are_written_and_held_to_rules() {
     let native = place.wireloom("run hub.loom --in three.pcap --events events.csv");
     native.status(2).complains(&["--events has no effect on native"]);
 }
+
+#[test]
+fn a_profile_has_the_lines_of_the_program() {
+    let place = Workplace::new();
+    place.write("frames.pcap", &pcap(&vec![frame(0x0800); 3]));
+    let run =
+        |on: &str| format!("run hub.loom --on {on} --tables hub.tables --in frames.pcap --profile");
+    for on in ["ixp1200", "raw-3"] {
+        let ran = place.wireloom(&format!("{} --rows 2 --json profile.json", run(on)));
+        ran.status(0).says(&["instructions", "waiting", "all lines", "--rows 0 shows all"]);
+        let json: serde_json::Value =
+            serde_json::from_slice(&place.read("profile.json")).expect("JSON");
+        let lines = json["profile"]["lines"].as_array().expect("lines");
+        for key in ["instructions", "executing", "waiting"] {
+            let all: u64 = lines.iter().map(|line| line[key].as_u64().expect("a number")).sum();
+            assert_eq!(json["profile"]["total"][key], all, "{on}, {key}");
+        }
+        // The line that counts, in Loom C, is executed at least once a packet.
+        let line = lines.iter().find(|line| line["place"] == "hub.loom:13").expect("a line");
+        assert!(line["instructions"].as_u64() >= Some(3), "{on}: {line}");
+    }
+    place.write("cross.uc", CROSS);
+    let cross = "run cross.uc --on ixp1200 --set PORT_MASK=3 --in frames.pcap --profile";
+    place.wireloom(cross).status(0).says(&["cross.uc:"]);
+    place.wireloom(&run("native")).status(2).complains(&["--profile has no effect on native"]);
+}

@@ -88,8 +88,8 @@ fn a_program_of_switches_runs_and_is_debugged() {
     let place = Workplace::new();
     place.write("counts.rasm", COUNTS);
     place.write("board.toml", BOARD);
-    let frames = [workplace::frame(0x0800), workplace::frame(0x0806)];
-    place.write("frames.pcap", &workplace::pcap(&frames));
+    let frames = [frame(0x0800), frame(0x0806)];
+    place.write("frames.pcap", &pcap(&frames));
     let run = "run counts.rasm --on board.toml --in frames.pcap";
     let ran = place.wireloom(&format!("{run} --out out.pcap --json ran.json"));
     ran.status(0).says(&["counts on board", "2 came, 2 left", "port 0"]);
@@ -99,6 +99,9 @@ fn a_program_of_switches_runs_and_is_debugged() {
     assert_eq!((bytes(&sent), bytes(&left)), (2, 2));
     let json: serde_json::Value = serde_json::from_slice(&place.read("ran.json")).expect("JSON");
     assert_eq!((&json["simulation"]["sent"], &json["engine"]), (&2.into(), &"counts".into()));
+    let ran = place.wireloom(&format!("{run} --profile"));
+    // The second line of a packet of 60 bytes is executed for each of its 16 words.
+    ran.status(0).says(&["counts.rasm:5", " 32 ", "all lines"]);
     // An object file runs as well, without lines.
     place.wireloom("assemble counts.rasm -o counts.robj").status(0);
     place.wireloom(&run.replace(".rasm", ".robj")).status(0).says(&["2 came, 2 left"]);
@@ -112,7 +115,7 @@ fn a_program_of_switches_runs_and_is_debugged() {
         "breakpoint 1, break more",
         "counts.rasm:5",
         "$1       0x0000000f         15",
-        "$1       0x0000000d         13",
+        "$1       0x0000000e         14",
         "static network 1  1 of 4   from switch (0,0) to device West of (0,0) on static network 1",
         "breakpoint 2, break counts.rasm:6",
         "every packet has left",
@@ -128,6 +131,7 @@ fn programs_of_switches_that_cannot_run_are_status_2() {
     place.write("board.toml", BOARD);
     let stuck = String::from_utf8_lossy(COUNTS).replace(" j message", " halt");
     place.write("stuck.rasm", stuck.as_bytes());
+    place.write("frames.pcap", &pcap(&[frame(0x0800), frame(0x0806)]));
     place.write("tables", b"table routes\n10.0.0.0/8 = 1\n");
     place.write("wrong.toml", &[BOARD, b"speed = 3\n"].concat());
     for (words, messages) in [

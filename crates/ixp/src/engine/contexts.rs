@@ -32,6 +32,9 @@ pub struct Context {
     pub swaps: u64,
     /// Cycles in which it waited for signals, waited for its turn, and had the engine.
     pub waited: [u64; 3],
+    /// The instruction at which it gave up the engine last, and the cycle.
+    pub left_at: u16,
+    pub left_in: u64,
     last: u64,
     counted: Option<usize>,
 }
@@ -48,6 +51,8 @@ impl Context {
             instructions: 0,
             swaps: 0,
             waited: [0; 3],
+            left_at: pc,
+            left_in: 0,
             last: 0,
             counted: runs.then_some(1),
         }

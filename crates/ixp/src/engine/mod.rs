@@ -21,6 +21,7 @@ use second::Second;
 use std::collections::VecDeque;
 
 use wireloom_isa::microengine::{Flags, Instruction, Signal};
+use wireloom_machine::LineCounts;
 use wireloom_sim::parts::arbiter::{Arbiter, Requests};
 use wireloom_sim::{SpecError, Time};
 
@@ -127,6 +128,9 @@ pub struct Engine {
     pub used: Use,
     /// How often each instruction of the control store was executed.
     executed: Vec<u64>,
+    /// Cycles in which contexts waited at each, had the engine without executing it, or fetched what
+    /// a branch then aborted.
+    waits: Vec<u64>,
     /// Whether contexts run without their signals: a fault, for tests.
     pub runs_early: bool,
 }
@@ -179,7 +183,7 @@ impl Engine {
         enabled: u8,
     ) -> Result<Self, SpecError> {
         let count = spec.contexts as usize;
-        let executed = vec![0; program.len()];
+        let (executed, waits) = (vec![0; program.len()], vec![0; program.len()]);
         let mut ready = Requests::new(count);
         let contexts = (0..count)
             .map(|context| {
@@ -211,6 +215,7 @@ impl Engine {
             commands: VecDeque::new(),
             used: Use::default(),
             executed,
+            waits,
             runs_early: false,
         })
     }
@@ -228,6 +233,34 @@ impl Engine {
     /// How often each instruction of its control store was executed.
     pub fn executed(&self) -> &[u64] {
         &self.executed
+    }
+
+    /// What contexts did at each instruction of its control store, up to a cycle of the engine.
+    pub fn counts(&self, cycle: u64) -> Vec<LineCounts> {
+        let both = self.executed.iter().zip(&self.waits);
+        let mut counts: Vec<LineCounts> = both
+            .map(|(times, waits)| LineCounts {
+                instructions: *times,
+                executing: *times,
+                waiting: *waits,
+            })
+            .collect();
+        for context in &self.contexts {
+            if matches!(context.state, State::Ready | State::Waiting)
+                && let Some(counts) = counts.get_mut(usize::from(context.left_at))
+            {
+                counts.waiting += cycle.saturating_sub(context.left_in);
+            }
+        }
+        counts
+    }
+
+    /// Counts cycles in which a context stands at an instruction.
+    #[inline]
+    fn waits(&mut self, address: u16, cycles: u64) {
+        if let Some(waits) = self.waits.get_mut(usize::from(address)) {
+            *waits += cycles;
+        }
     }
 
     /// What its instructions used so far.
@@ -306,6 +339,7 @@ impl Engine {
         };
         if !self.execute(active, around)? {
             self.used.stalled += 1;
+            self.waits(self.contexts[usize::from(active)].pc, 1);
             return Ok(Cycle::Lost);
         }
         self.used.busy += 1;
@@ -328,7 +362,11 @@ impl Engine {
         self.bubbles = pending.aborts;
         let pc = self.contexts[usize::from(active)].pc;
         let cycle = self.cycles();
+        // The last instruction before: the one that leaves, or one of its defer slots.
+        let left_at = pc.saturating_sub(1);
+        self.waits(left_at, pending.aborts.into());
         let context = &mut self.contexts[usize::from(active)];
+        (context.left_at, context.left_in) = (left_at, cycle);
         match pending.then {
             Then::Branch(target) => {
                 let aborted = pc..pc.saturating_add(pending.aborts.into());
@@ -375,6 +413,8 @@ impl Engine {
         let Some(chosen) = self.arbiter.grant(&self.ready) else { return };
         self.ready.remove(chosen);
         let cycle = self.cycles();
+        let Context { left_at, left_in, .. } = self.contexts[chosen];
+        self.waits(left_at, cycle.saturating_sub(left_in));
         let context = &mut self.contexts[chosen];
         let mask = context.signals & context.mask;
         around.began = Some((chosen as u8, if context.any { mask } else { context.mask }));

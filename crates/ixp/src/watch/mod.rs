@@ -1,7 +1,7 @@
 //! The machine for debuggers and monitors: its parts, what they do, and runs that break.
 
 mod events;
-mod listing;
+pub(crate) mod listing;
 mod measures;
 mod observer;
 mod registers;
@@ -13,7 +13,7 @@ use wireloom_machine::watch::{
     Breakpoint, Event, Goal, Halt, Listing, Measure, Memory, Part, RegisterValue, Thread, Watched,
     Why,
 };
-use wireloom_machine::{Error, Result, Settled, Sink};
+use wireloom_machine::{Result, Settled, Sink};
 use wireloom_net::Frame;
 use wireloom_sim::Stop;
 
@@ -207,7 +207,7 @@ impl<E: Metered> Watched for Ixp<E> {
             let ran = self.processor.observe_cycles(part, &mut watch);
             watch.begin_trace();
             self.keep_traced();
-            match ran.map_err(Error::new)? {
+            match ran.map_err(|error| self.failure(error))? {
                 ControlFlow::Break(halt) => return Ok(halt),
                 ControlFlow::Continue(Stop::Silent) => {
                     return Ok(Halt { why: Why::Silent, thread: None });

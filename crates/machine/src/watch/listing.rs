@@ -85,6 +85,13 @@ impl Listing {
         before.max_by_key(|(_, at)| *at).map(|(name, at)| (name.as_str(), address - at))
     }
 
+    /// The line of an instruction in the source nearest to people, as `FILE:LINE`, if one is known.
+    pub fn line_of(&self, address: u64) -> Option<String> {
+        let instruction = self.instructions.get(usize::try_from(address).ok()?)?;
+        let place = instruction.places.last()?;
+        Some(format!("{}:{}", self.sources.get(place.source)?.name, place.line))
+    }
+
     /// The sources of a name: the whole path, or the end of it.
     pub fn sources_named(&self, name: &str) -> Vec<usize> {
         let sources = self.sources.iter().enumerate();

@@ -368,6 +368,12 @@ impl RestAt {
             return Err(format!("`rest.base` is {base:#x}; it must be a multiple of {LINE}"));
         }
         let ring = Ring { base, last };
+        // The last rest can be as long as a packet.
+        if u64::from(base) + u64::from(last) + (1 << 16) > 1 << 32 {
+            return Err(
+                "the last rest would end past the last address: say a smaller `rest.last`".into()
+            );
+        }
         if self.masks && self.way != RestWay::Memory {
             return Err("`rest.masks` are of `way = \"memory\"`".into());
         }

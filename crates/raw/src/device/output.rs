@@ -116,6 +116,11 @@ impl OutputCard {
         }
     }
 
+    /// Whether a packet has begun to come and not ended.
+    pub fn is_within_packet(&self) -> bool {
+        self.pending_words() > 0 || self.fetch.is_some()
+    }
+
     /// Words of packets that did not end.
     pub fn pending_words(&self) -> usize {
         self.partial.values().map(|partial| partial.words.len()).sum()

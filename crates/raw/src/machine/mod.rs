@@ -25,7 +25,7 @@ use wireloom_codegen_tile::{self as tile, Link};
 use wireloom_ir::Program;
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
-    Error, Line, Machine, Options, Record, Recordings, Result, Settled, Sink, Snapshot,
+    Error, Line, Machine, Options, Profile, Record, Recordings, Result, Settled, Sink, Snapshot,
     UpdateError, Wanted, thousands,
 };
 use wireloom_net::Frame;
@@ -503,6 +503,10 @@ impl Machine for Raw {
             self.programs = Some(watch::programs(self));
         }
         Some(self)
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        Some(watch::programs(self).profile(&self.chip, true))
     }
 
     fn record(&self, work: Duration) -> Option<Record> {

@@ -349,6 +349,15 @@ fn boards_that_are_wrong_are_refused_by_the_key() {
         ),
         (
             board(
+                "{ tile = [0, 0], side = \"north\", rest = { head_words = 8, way = \"kept\", \
+                 packets = 4, base = 0xfffff000, last = 64 } }",
+                out,
+                "",
+            ),
+            "the last rest would end past the last address",
+        ),
+        (
+            board(
                 card,
                 "{ tile = [0, 3], side = \"south\", network = \"general\" }",
                 "framing = \"counted\"",

@@ -124,3 +124,31 @@ fn a_buffer_without_a_rate_is_refused() {
     let error = refused.err().expect("it is refused");
     assert!(error.message.contains("a buffer changes nothing"), "{}", error.message);
 }
+
+#[test]
+fn profiles_have_each_cycle_of_processors_and_switches_at_a_line() {
+    let (program, store, packets) = forwarded(60);
+    // Slowly, so that the chip rests between packets.
+    for (on, rate) in [("raw-3", Rate::Max), ("raw-rows", Rate::Mpps(0.1))] {
+        let machine = machine(on);
+        let spec = machine.as_any().downcast_ref::<MachineSpec>().expect("it has tiles");
+        let mut raw = Raw::start(spec, &program.optimised, store.clone(), &at(rate, None))
+            .unwrap_or_else(|error| panic!("{}", error.message));
+        let frames: Vec<Frame<'_>> = packets.iter().map(Packet::frame).collect();
+        raw.offer(&frames, &mut |_| ()).and_then(|_| raw.finish(&mut |_| ())).expect("it runs");
+        let (mut executed, mut waited) = (0, 0);
+        for place in (0..4).flat_map(|y| (0..4).map(move |x| (x, y))) {
+            let (tile, switch) = raw.chip().spent(place);
+            executed += tile.executed + switch.executed;
+            waited += tile.total() - tile.executed + switch.total() - switch.executed;
+        }
+        let profile = raw.profile().expect("it counts");
+        assert_eq!((profile.total.executing, profile.total.waiting), (executed, waited), "{on}");
+        assert_eq!(profile.total.instructions, executed, "{on}");
+        let cycles: Vec<u64> = profile.lines.iter().map(|line| line.counts.cycles()).collect();
+        assert_eq!(cycles.iter().sum::<u64>(), executed + waited);
+        assert!(cycles.is_sorted_by(|one, next| one >= next), "{cycles:?}");
+        let of_source = profile.lines.iter().filter(|line| line.place.contains(".loom:"));
+        assert!(of_source.count() > 5, "{:?}", profile.lines);
+    }
+}

@@ -15,8 +15,8 @@ use std::time::Duration;
 use wireloom_ir::{Output, Verdict};
 use wireloom_machine::watch::Watched;
 use wireloom_machine::{
-    Error, Machine, Options, Program, Record, Recordings, Result, Settled, Sink, Snapshot, Source,
-    UpdateError, Wanted,
+    Error, Machine, Options, Profile, Program, Record, Recordings, Result, Settled, Sink, Snapshot,
+    Source, UpdateError, Wanted,
 };
 use wireloom_net::Frame;
 use wireloom_net::packet::MAX_LENGTH;
@@ -236,7 +236,7 @@ impl ByHand {
 
     /// Whether an output has a part of a packet.
     fn is_within_packet(&self) -> bool {
-        self.outputs().any(|card| card.pending_words() > 0)
+        self.outputs().any(OutputCard::is_within_packet)
     }
 
     /// Simulates some cycles, or fewer if no packet is awaited any more.
@@ -440,6 +440,10 @@ impl Machine for ByHand {
 
     fn watch(&mut self) -> Option<&mut dyn Watched> {
         Some(self)
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        Some(self.programs.profile(&self.chip, false))
     }
 
     fn record(&self, work: Duration) -> Option<Record> {

@@ -8,6 +8,7 @@ use wireloom_machine::{Line, Part, Record, thousands};
 use wireloom_sim::stats;
 
 use super::ByHand;
+use crate::device::Memory;
 use crate::energy;
 use crate::machine::report::Tile;
 
@@ -105,6 +106,14 @@ pub fn of(machine: &ByHand, work: Duration) -> Record {
             account.line(values.watts, values.nanojoules_a_packet, energy::groups(&account)),
         ),
     ];
+    let memories = machine.board.memories.iter();
+    let memories = memories.filter_map(|((tile, side), _)| chip.device_at::<Memory>(*tile, *side));
+    let refused: u64 = memories.map(|memory| memory.refused).sum();
+    if refused > 0 {
+        let text =
+            format!("{}: unknown, too short, or for no address of theirs", thousands(refused));
+        lines.push(Line::new("messages that memories dropped", text));
+    }
     if is_timed {
         let lost = thousands(machine.lines.lost_in_all);
         lines.push(match machine.lines.buffer {

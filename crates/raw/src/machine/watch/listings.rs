@@ -3,7 +3,9 @@
 
 use wireloom_isa::raw::{switch, tile};
 use wireloom_machine::watch::{Instruction, Listing, Place, Source, loom_lines};
+use wireloom_machine::{Profile, Profiler};
 
+use crate::Chip;
 use crate::asm::{Assembled, Program, UnitOf, assemble_whole};
 
 /// The name of the source that the compiler writes.
@@ -93,10 +95,23 @@ impl Programs {
     /// its text.
     pub fn place(&self, thread: usize, address: u64) -> Option<(String, &str)> {
         let listing = &self.listings[self.of.get(thread).copied().flatten()?];
-        let instruction = listing.instructions.get(usize::try_from(address).ok()?)?;
-        let place = instruction.places.last()?;
-        let file = &listing.sources.get(place.source)?.name;
-        Some((format!("{file}:{}", place.line), &instruction.text))
+        let line = listing.line_of(address)?;
+        Some((line, &listing.instructions.get(usize::try_from(address).ok()?)?.text))
+    }
+
+    /// What processors and switches of a chip did at each line; `is_compiled` says whether the
+    /// programs are those of an engine.
+    pub fn profile(&self, chip: &Chip, is_compiled: bool) -> Profile {
+        let mut profiler = Profiler::default();
+        for (thread, listing) in self.of.iter().enumerate() {
+            let Some(listing) = listing.map(|number| &self.listings[number]) else { continue };
+            let tile = thread / super::THREADS;
+            match thread % super::THREADS {
+                0 => profiler.add(listing, is_compiled, chip.tiles[tile].counts()),
+                _ => profiler.add(listing, is_compiled, chip.switches[tile].counts()),
+            }
+        }
+        profiler.profile()
     }
 
     fn of(program: &Program, assembled: &Assembled, sources: &Sources, size: (u8, u8)) -> Self {
