@@ -42,7 +42,7 @@ pub use include::Read;
 pub use listing::listing;
 pub use object::{read_object, write_object};
 pub use source::{
-    Assembled, Labels, UnitOf, assemble, assemble_whole, assemble_with, assemble_with_labels,
+    Assembled, Labels, Lines, UnitOf, assemble, assemble_whole, assemble_with, assemble_with_labels,
 };
 
 use include::Whole;

@@ -79,6 +79,9 @@ pub type Labels = BTreeMap<(Place, String), u32>;
 /// The program of a unit: its tile, and whether it is the switch.
 pub type UnitOf = (Place, bool);
 
+/// The file of each instruction of a unit, by its number, and the line there, from 1.
+pub type Lines = BTreeMap<UnitOf, Vec<(usize, u32)>>;
+
 /// A program with what people know its instructions by.
 #[derive(Clone, Debug, Default)]
 pub struct Assembled {
@@ -88,8 +91,8 @@ pub struct Assembled {
     pub labels: BTreeMap<UnitOf, Vec<(String, u32)>>,
     /// The names of the files that instructions are in: the source, then those that it includes.
     pub files: Vec<String>,
-    /// The file of each instruction of a unit, by its number in `files`, and the line there, from 1.
-    pub lines: BTreeMap<UnitOf, Vec<(usize, u32)>>,
+    /// The lines of instructions, in `files`.
+    pub lines: Lines,
 }
 
 /// Assembles a source; `path` is its name in messages. Files that it includes are those of
@@ -240,7 +243,7 @@ impl<'a> Found<'a> {
     }
 
     /// The names of the files, each once, and the file and line of each instruction.
-    fn lines(&self, whole: &Whole) -> (Vec<String>, BTreeMap<UnitOf, Vec<(usize, u32)>>) {
+    fn lines(&self, whole: &Whole) -> (Vec<String>, Lines) {
         let mut names: Vec<String> = Vec::new();
         // A file that is included several times is several texts.
         let mut number_of = |name: &String| {
@@ -252,7 +255,7 @@ impl<'a> Found<'a> {
         let numbers: Vec<usize> = whole.files.iter().map(|file| number_of(&file.name)).collect();
         let ends_of = |text: &str| text.match_indices('\n').map(|(at, _)| at).collect();
         let ends: Vec<Vec<usize>> = whole.files.iter().map(|file| ends_of(&file.text)).collect();
-        let mut lines: BTreeMap<UnitOf, Vec<(usize, u32)>> = BTreeMap::new();
+        let mut lines = Lines::new();
         for Statement { section, line, .. } in &self.statements {
             let (file, bytes) = whole.place(&line.bytes());
             let number = ends[file].partition_point(|end| *end < bytes.start) as u32 + 1;
